@@ -144,7 +144,7 @@ func refusals() map[string]refusal {
 		"a value that is missing":     {make: manifest("  region: eu-central-1\n", ""), args: replace, want: "demo.yml, document 1, line 1: Cluster demo: spec.region: Required value", lines: 2},
 		"a value that cannot be":      {make: manifest("minSize: 1", "minSize: 5"), args: replace, want: "demo.yml, document 2, line 10: InstanceGroup workers: spec: minSize is greater than maxSize", lines: 2},
 		"a change that cannot be":     {make: manifest("10.0.0.0/16", "10.1.0.0/16"), args: replace, want: "cidr cannot change: make a new cluster", lines: 2},
-		"a release that there is not": {make: manifest("v1.36.3", "v1.29.0"), args: replace, want: `there is no Release "v1.29.0"; there are v1.`, lines: 2},
+		"a release that there is not": {make: manifest("v1.36.3", "v1.29.0"), args: replace, want: `there is no Release "v1.29.0"; known Releases: v1.`, lines: 2},
 		"a group of no cluster":       {make: manifest("cluster: demo", "cluster: demi"), args: replace, want: "there is no cluster demi in the state; give its manifest as well", lines: 2},
 		"a kind that is not kept": {make: func(t *testing.T) {
 			t.Helper()

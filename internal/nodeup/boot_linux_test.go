@@ -457,7 +457,7 @@ func (l *suite) server() (server, name string) {
 }
 
 // connect returns a client of the cluster, through its load balancer.
-func (l *suite) connect(authorities *pki.Authorities) kubernetes.Interface {
+func (l *suite) connect(authorities *pki.CAs) kubernetes.Interface {
 	l.t.Helper()
 	server, name := l.server()
 	kubeconfig, err := authorities.Kubeconfig(clock.RealClock{}, pki.KubeconfigInput{

@@ -89,9 +89,8 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 // authoritySuffixes are those of the Secrets without which a cluster has no keys.
 var authoritySuffixes = []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount}
 
-// Authorities returns the cluster's CAs from its Secrets. It returns an error if one is missing or
-// invalid.
-func (o *Objects) Authorities(clock clock.PassiveClock) (*pki.Authorities, error) {
+// Authorities returns the cluster's authorities, as its Secrets hold them. It errs if one is missing or broken.
+func (o *Objects) Authorities(clock clock.PassiveClock) (*pki.CAs, error) {
 	return pki.Read(clock, o.Cluster, o.Secrets)
 }
 

@@ -136,7 +136,7 @@ func TestClusterLifecycleInABucket(t *testing.T) {
 	p.run(0, "plan", "-f", "demo.yaml", "--nodeup-dir", p.path("nodeup"), "--detailed-exitcode")
 
 	out, _ = p.run(0, "rolling-update", "cluster", "demo", "--state-kms-key", key)
-	p.says(out, "No instances need to be replaced.\n")
+	p.says(out, "No instance needs to be replaced.\n")
 	machines := p.launchedAs("m6a.large", "demo-workers", 2)
 	p.run(0, "rolling-update", "cluster", "demo", "--state-kms-key", key, "--force", "--instance-group", "workers", "--yes")
 	p.replaced(machines, "m6a.large", "demo-workers", 2)

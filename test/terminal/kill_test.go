@@ -93,18 +93,18 @@ func TestKilledRollingUpdateReplacesEveryMachineOnce(t *testing.T) {
 	p.podsOnWorkers(2)
 	p.moveOn("demo-workers")
 	p.killedAt([]string{"rolling-update", "cluster", "demo", "--yes"},
-		"The group grows by 1 machine", "must be drained", "must be drained")
+		"Growing the group by 1 instance", "to be drained", "to be drained")
 	w.count(t, 1, 4)
 	out, _ := p.run(0, "rolling-update", "cluster", "demo", "--yes")
-	p.says(out, "rolling-update does not need to replace any instances.\n")
+	p.says(out, "No instance needs to be replaced by rolling-update.\n")
 
 	p.podsOnWorkers(2)
 	p.older(time.Second)
 	p.killedAt([]string{"rolling-update", "cluster", "demo", "--force", "--yes"},
-		"control-plane-0: 1 of 1 machine", "workers: 2 of 2 machines", "must be drained", "may go")
+		"control-plane-0: 1 of 1 instance", "workers: 2 of 2 instances", "to be drained", "released from its lifecycle hook")
 	w.count(t, 2, 6)
 	out, _ = p.run(0, "rolling-update", "cluster", "demo")
-	p.says(out, "No instances need to be replaced.\n")
+	p.says(out, "No instance needs to be replaced.\n")
 	p.saysNot(out, "--force")
 }
 

@@ -32,7 +32,7 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	p.manifests("demo.yaml", asItIs)
 	out, errOut := command(0, "apply", "-f", "demo.yaml", "--yes")
 	p.says(out, "Plan: 46 to create, in 3 stacks.\n", "InstanceGroup workers: created\n", "Cluster demo is ready at https://")
-	p.says(errOut, " stack demo: CREATE_IN_PROGRESS\n", " stack demo-workers: CREATE_COMPLETE\n", "(2/2 nodes) The machines are in place and their nodes are ready.\n")
+	p.says(errOut, " stack demo: CREATE_IN_PROGRESS\n", " stack demo-workers: CREATE_COMPLETE\n", "(2/2 nodes) The instances are running and their nodes are ready.\n")
 	out, _ = command(0, "plan", "-f", "demo.yaml", "--detailed-exitcode")
 	p.says(out, "No changes.\n")
 	out, _ = p.run(0, "get", "clusters", "-n", namespace)
@@ -46,10 +46,10 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	out, _ = command(2, "plan", "-f", "demo.yaml", "--detailed-exitcode")
 	p.says(out, `LaunchTemplateData/InstanceType: "m6i.large" → "m6a.large"`, "2 machines are replaced")
 	_, errOut = command(0, "apply", "-f", "demo.yaml", "--yes")
-	p.says(errOut, " stack demo-workers: UPDATE_IN_PROGRESS\n", "CloudFormation replaces the group's machines", " stack demo-workers: UPDATE_COMPLETE\n")
+	p.says(errOut, " stack demo-workers: UPDATE_IN_PROGRESS\n", "CloudFormation is replacing the group's instances", " stack demo-workers: UPDATE_COMPLETE\n")
 	p.replaced(old, "m6a.large", "demo-workers", 2)
 	out, _ = p.run(0, "rolling-update", "cluster", "demo", "-n", namespace)
-	p.says(out, "No instances need to be replaced.\n")
+	p.says(out, "No instance needs to be replaced.\n")
 
 	// The operator is asked to replace all machines. Removing that from the definition afterwards
 	// replaces none.
@@ -61,8 +61,8 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	p.says(out, "Would ask the operator to replace all instances of workers, as it does for any change.\nNothing was changed. To replace them, add --yes.\n")
 	force = append(force, "--yes")
 	out, errOut = p.run(0, force...)
-	p.says(out, "workers: the operator was asked to replace all instances, with spec.roll: ", "All instances of workers are replaced.\n")
-	p.says(errOut, "CloudFormation replaces the group's machines", " stack demo-workers: UPDATE_COMPLETE\n")
+	p.says(out, "workers: the operator was asked to replace all machines, by spec.roll: ", "All machines of workers are replaced.\n")
+	p.says(errOut, "CloudFormation is replacing the group's instances", " stack demo-workers: UPDATE_COMPLETE\n")
 	p.replaced(old, "m6a.large", "demo-workers", 2)
 	out, _ = command(0, "plan", "-f", "demo.yaml", "--detailed-exitcode")
 	p.says(out, "No changes.\n")

@@ -74,7 +74,7 @@ func TestANodeThatCannotBeDrainedStopsTheRollWhereThatIsAskedFor(t *testing.T) {
 
 	strict, text := newUpdate(w, choice{failOnDrain: true})
 	err := strict.roll(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "could not be drained within 2s because of the PodDisruptionBudget default/web; it stays in service") {
+	if err == nil || !strings.Contains(err.Error(), "could not be drained within 2s because of the PodDisruptionBudget default/web. It stays in service") {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	if !slices.Equal(before, machinesOf(w, "workers")) {
@@ -95,7 +95,7 @@ func TestANodeThatCannotBeDrainedStopsTheRollWhereThatIsAskedFor(t *testing.T) {
 	}
 
 	lenient, text := newUpdate(w, choice{})
-	if err := lenient.roll(t.Context()); err != nil || !strings.Contains(text.String(), "was not empty in time; it goes with") {
+	if err := lenient.roll(t.Context()); err != nil || !strings.Contains(text.String(), "was not drained in time and is terminated with") {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	renewed(t, w, before, "workers")

@@ -118,7 +118,7 @@ func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
 	t.Log(text)
 	renewed(t, w, before, all...)
 	again, text := newUpdate(w, choice{})
-	if err := again.roll(t.Context()); err != nil || !strings.Contains(text.String(), "rolling-update does not need to replace any instances") {
+	if err := again.roll(t.Context()); err != nil || !strings.Contains(text.String(), "No instance needs to be replaced") {
 		t.Errorf("%v: %s", err, text)
 	}
 }

@@ -31,7 +31,7 @@ func TestWhereTo(t *testing.T) {
 		"back":                       {of: "c", version: "v1.35.1", wanted: "b", next: "d", refusal: "Kubernetes does not go back a minor version"},
 		"the newest":                 {of: "d", version: "v1.36.0"},
 		"one that runs already":      {of: "d", version: "v1.36.0", wanted: "d", to: "d"},
-		"one that there is not":      {of: "a", version: "v1.34.2", wanted: "z", next: "c, b", refusal: `there is no Release "z"; there are a, b, c, d, old, v1.34.11`},
+		"one that there is not":      {of: "a", version: "v1.34.2", wanted: "z", next: "c, b", refusal: `there is no Release "z"; known Releases: a, b, c, d, old, v1.34.11`},
 		"a cluster that was never made is of its release": {of: "c", next: "d", to: "d"},
 		"a move that was begun goes on":                   {of: "c", version: "v1.34.9", wanted: "c", next: "", to: "c"},
 	} {

@@ -71,8 +71,8 @@ func TestAClusterIsValidated(t *testing.T) {
 	}
 	out, errOut, code = run(t.Context(), "demo", "--state", state)
 	for _, want := range []string{
-		"\nCluster demo is not valid:\n", "(NodeNotReady): It has not been Ready since ", "at the kubelet on machine " + sick,
-		"- Slot control-plane-2 (SlotNotServing): It does not serve: the API server of its node ",
+		"\nCluster demo is not well:\n", "(NodeNotReady): It has not been Ready since ", "at the kubelet on machine " + sick,
+		"- Slot control-plane-2 (SlotNotServing): It is unhealthy: the API server of its node ",
 	} {
 		if code != exit.NotValid || !strings.Contains(out, want) {
 			t.Errorf("it lacks %q: %d %s\n%s", want, code, errOut, out)

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// askTimeout bounds one round of asking for workloads.
+	// askTimeout bounds one observation of the workloads.
 	askTimeout = time.Minute
-	// podsAsked is how many pods of a workload are asked for a reason.
+	// podsAsked bounds the pods of a workload that are read to find a reason.
 	podsAsked = 100
-	// problemsTold is how many workloads a condition names.
-	problemsTold = 4
+	// maxProblems is how many workloads a condition names.
+	maxProblems = 4
 )
 
 // addonWorkload is a Deployment, DaemonSet or StatefulSet of an addon.
@@ -34,12 +34,12 @@ type addonWorkload struct {
 	addon, kind, namespace, name string
 }
 
-// String names it for people.
+// String returns the workload's name for messages.
 func (w *addonWorkload) String() string {
 	return fmt.Sprintf("%s %s/%s of addon %s", w.kind, w.namespace, w.name, w.addon)
 }
 
-// workloadsIn returns the workloads of a Helm release. Those of hooks, which end, are not among them.
+// workloadsIn returns the workloads of a Helm release without those of hooks, which terminate.
 func workloadsIn(addon string, release *helmrelease.Release) []addonWorkload {
 	var found []addonWorkload
 	for _, document := range releaseutil.SplitManifests(release.Manifest) {
@@ -55,16 +55,16 @@ func workloadsIn(addon string, release *helmrelease.Release) []addonWorkload {
 	return found
 }
 
-// rollout is how far a workload's pods are.
+// rollout is the rollout status of a workload.
 type rollout struct {
-	// observed is whether kube-controller-manager has seen its present form.
+	// observed reports whether kube-controller-manager has observed the current generation.
 	observed bool
-	// wanted and available are how many pods of the present form there should be, and are available.
+	// wanted and available are the desired and the available number of up-to-date pods.
 	wanted, available int32
 	selector          *metav1.LabelSelector
 }
 
-// rolloutOf asks how far a workload is.
+// rolloutOf reads the rollout status of a workload.
 // https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#deployment-status
 func rolloutOf(ctx context.Context, clients kubernetes.Interface, w *addonWorkload) (*rollout, error) {
 	switch w.kind {
@@ -97,13 +97,13 @@ func rolloutOf(ctx context.Context, clients kubernetes.Interface, w *addonWorklo
 	}
 }
 
-// unavailable asks which workloads are not available, and says why; "" when all are.
+// unavailable describes the workloads that are not available, "" if all are.
 func unavailable(ctx context.Context, clients kubernetes.Interface, workloads []addonWorkload) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var problems []string
 	for i := range workloads {
-		problem, err := problemOf(ctx, clients, &workloads[i], len(problems) < problemsTold)
+		problem, err := problemOf(ctx, clients, &workloads[i], len(problems) < maxProblems)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", &workloads[i], err)
 		}
@@ -111,8 +111,8 @@ func unavailable(ctx context.Context, clients kubernetes.Interface, workloads []
 			problems = append(problems, workloads[i].String()+": "+problem)
 		}
 	}
-	if more := len(problems) - problemsTold; more > 0 {
-		problems = append(problems[:problemsTold], fmt.Sprintf("and %d more", more))
+	if more := len(problems) - maxProblems; more > 0 {
+		problems = append(problems[:maxProblems], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(problems, "; "), nil
 }
@@ -121,11 +121,11 @@ func problemOf(ctx context.Context, clients kubernetes.Interface, w *addonWorklo
 	r, err := rolloutOf(ctx, clients, w)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "it does not exist, it was deleted after it was installed", nil
+		return "it does not exist and was deleted after its installation", nil
 	case err != nil:
 		return "", err
 	case !r.observed:
-		return "kube-controller-manager has not observed its present form yet", nil
+		return "kube-controller-manager has not observed its current generation yet", nil
 	case r.available >= r.wanted:
 		return "", nil
 	}
@@ -140,7 +140,7 @@ func problemOf(ctx context.Context, clients kubernetes.Interface, w *addonWorklo
 	return problem + " (" + reason + ")", nil
 }
 
-// podReason says what the first pod that is not Ready waits for, "" if none says.
+// podReason returns what the first pod that is not Ready waits for, "" if unknown.
 func podReason(ctx context.Context, clients kubernetes.Interface, w *addonWorkload, selector *metav1.LabelSelector) (string, error) {
 	pods, err := clients.CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(selector), Limit: podsAsked})
 	if err != nil {
@@ -177,7 +177,7 @@ func waitingFor(pod *corev1.Pod) string {
 	return ""
 }
 
-// describe puts a reason and a message together, as much of it as a condition that names several pods has room for.
+// describe joins a reason and a message, shortened to fit a condition that names several pods.
 func describe(reason, message string) string {
 	const most = 200
 	if len(message) > most {

@@ -114,11 +114,11 @@ func (w *suite) availableGreeters(pods int32) {
 // settleAsked lets the workloads be observed, which is due, and waits until they are.
 func (w *suite) settleAsked() operatorkit.Outcome {
 	w.t.Helper()
-	for len(w.woken) > 0 {
-		<-w.woken
+	for len(w.enqueued) > 0 {
+		<-w.enqueued
 	}
 	w.settle(operatorkit.KindDone)
-	<-w.woken
+	<-w.enqueued
 	return w.settle(operatorkit.KindDone)
 }
 

@@ -23,24 +23,24 @@ import (
 const (
 	// fetchTimeout bounds one request for an index or an archive.
 	fetchTimeout = 2 * time.Minute
-	// maxKept is how many archives are kept on the disk.
+	// maxKept bounds the archives on disk.
 	maxKept = 16
 )
 
-// digestError says that a chart's archive is another than the one that was asked for.
+// digestError reports that a chart's archive does not have the required digest.
 type digestError struct {
 	chart, got, want string
-	// said is what asks for the digest.
+	// said is the source of the required digest.
 	said string
 }
 
-// Error says which archive was expected, and what to do.
+// Error reports the digests and what to do.
 func (e *digestError) Error() string {
-	return fmt.Sprintf("the archive of chart %s has the SHA-256 %s, and %s asks for %s: the publisher replaced the archive, or it is a forged one. "+
-		"If the new archive is to be trusted, write its SHA-256 into the addon's digest in spec.addons", e.chart, e.got, e.said, e.want)
+	return fmt.Sprintf("the archive of chart %s has the SHA-256 %s, but %s requires %s: the publisher replaced the archive, or it is forged. "+
+		"If you trust the new archive, set the addon's digest in spec.addons to its SHA-256", e.chart, e.got, e.said, e.want)
 }
 
-// fetcher fetches the archives of charts and keeps them by their SHA-256.
+// fetcher downloads charts and caches their archives by SHA-256.
 type fetcher struct {
 	folder   string
 	http     *http.Client
@@ -50,18 +50,19 @@ type fetcher struct {
 
 func newFetcher(folder string, transport http.RoundTripper, renderer *chartrender.Renderer) (*fetcher, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make a folder for charts: %w", err)
+		return nil, fmt.Errorf("create a folder for charts: %w", err)
 	}
 	client := &http.Client{Transport: limited{transport}, Timeout: fetchTimeout}
 	oci, err := registry.NewClient(registry.ClientOptWriter(io.Discard), registry.ClientOptHTTPClient(client),
 		registry.ClientOptCredentialsFile(filepath.Join(folder, "registry.json")))
 	if err != nil {
-		return nil, fmt.Errorf("make a client of chart registries: %w", err)
+		return nil, fmt.Errorf("create a client of chart registries: %w", err)
 	}
 	return &fetcher{folder: folder, http: client, registry: oci, renderer: renderer}, nil
 }
 
-// fetch returns a chart's archive and its SHA-256. It errs with a digestError if that is not the wanted one, which said asks for.
+// fetch returns a chart's archive and its SHA-256. It returns a digestError if that is not the
+// required one; said is the source of the requirement.
 func (f *fetcher) fetch(ctx context.Context, wanted *Chart, digest, said string) ([]byte, string, error) {
 	if archive, ok := f.kept(digest); ok {
 		return archive, digest, nil
@@ -98,7 +99,8 @@ func (f *fetcher) download(ctx context.Context, wanted *Chart) ([]byte, error) {
 	return archive, nil
 }
 
-// pull fetches a chart from a registry. The registry client verifies the archive against the manifest.
+// pull downloads a chart from a registry. The registry client verifies the archive against the
+// manifest.
 func (f *fetcher) pull(reference string) ([]byte, error) {
 	pulled, err := f.registry.Pull(reference)
 	if err != nil {
@@ -107,7 +109,7 @@ func (f *fetcher) pull(reference string) ([]byte, error) {
 	return pulled.Chart.Data, nil
 }
 
-// find fetches a chart from a repository, by the repository's index.
+// find downloads a chart from a repository, using its index.
 func (f *fetcher) find(ctx context.Context, wanted *Chart) ([]byte, error) {
 	base, err := url.Parse(strings.TrimSuffix(wanted.Repository, "/") + "/")
 	if err != nil {
@@ -135,11 +137,11 @@ func (f *fetcher) find(ctx context.Context, wanted *Chart) ([]byte, error) {
 	return archive, nil
 }
 
-// get fetches at most as many bytes as it may, and one more.
+// get downloads at most one byte more than the limit.
 func (f *fetcher) get(ctx context.Context, from *url.URL, most int64) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
+		return nil, fmt.Errorf("create a request: %w", err)
 	}
 	response, err := f.http.Do(request)
 	if err != nil {
@@ -159,7 +161,7 @@ func (f *fetcher) get(ctx context.Context, from *url.URL, most int64) ([]byte, e
 	return data, nil
 }
 
-// kept returns the archive of that digest, if it is on the disk and has not been changed there.
+// kept returns the archive with a digest, if it is on disk and unchanged.
 func (f *fetcher) kept(digest string) ([]byte, bool) {
 	if digest == "" {
 		return nil, false
@@ -168,7 +170,7 @@ func (f *fetcher) kept(digest string) ([]byte, bool) {
 	return archive, err == nil && sumOf(archive) == digest
 }
 
-// keep keeps an archive on the disk, which may have no room for it.
+// keep stores an archive on disk. It ignores errors such as a full disk.
 func (f *fetcher) keep(digest string, archive []byte) {
 	if all, err := filepath.Glob(filepath.Join(f.folder, "*.tgz")); err == nil && len(all) >= maxKept {
 		for _, path := range all {
@@ -183,10 +185,10 @@ func sumOf(archive []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// limited bounds the answers of a server, whatever reads them.
+// limited bounds the size of a server's responses.
 type limited struct{ http.RoundTripper }
 
-// RoundTrip carries a request out.
+// RoundTrip executes a request.
 func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := l.RoundTripper.RoundTrip(request)
 	if err == nil {
@@ -195,8 +197,8 @@ func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err //nolint:wrapcheck // A round tripper passes errors on.
 }
 
-// unreachable returns why a repository cannot be reached, without Helm's and the client's words around it, which name it again; any
-// other error as it is.
+// unreachable returns why a repository cannot be reached, without the repetitive context of Helm
+// and the client; it returns other errors unchanged.
 func unreachable(err error) error {
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
 		return fmt.Errorf("look up %s: %s", unknown.Name, unknown.Err)

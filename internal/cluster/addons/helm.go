@@ -26,24 +26,24 @@ import (
 )
 
 const (
-	// labelOwner marks the Helm releases that are the installer's.
+	// labelOwner marks the installer's Helm releases.
 	labelOwner = "cluster-operator.aws/addon"
-	// labelDigest says what a Helm release was made from.
+	// labelDigest holds the digest of a Helm release's inputs.
 	labelDigest = "cluster-operator.aws/addon-digest"
-	// history is how many revisions of a release are kept in the cluster.
+	// history is how many revisions of a release stay in the cluster.
 	history = 3
 )
 
-// getter gives Helm the clients of one cluster.
+// getter provides Helm with the clients of one cluster.
 type getter struct {
 	config *rest.Config
 	known  discovery.CachedDiscoveryInterface
 	mapper meta.RESTMapper
-	// namespace is that of objects whose manifests name none.
+	// namespace is the default namespace of objects.
 	namespace string
 }
 
-// in returns a getter of the same clients for a release in a namespace.
+// in returns a getter with the same clients for a release in a namespace.
 func (g *getter) in(namespace string) *getter {
 	other := *g
 	other.namespace = namespace
@@ -53,44 +53,45 @@ func (g *getter) in(namespace string) *getter {
 func newGetter(config *rest.Config) (*getter, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	known := memory.NewMemCacheClient(client)
 	return &getter{config: config, known: known, mapper: restmapper.NewDeferredDiscoveryRESTMapper(known)}, nil
 }
 
-// ToRESTConfig returns how the cluster is reached.
+// ToRESTConfig returns the configuration of the cluster's clients.
 func (g *getter) ToRESTConfig() (*rest.Config, error) { return g.config, nil }
 
-// ToDiscoveryClient returns what the cluster serves.
+// ToDiscoveryClient returns the cluster's discovery client.
 func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) { return g.known, nil }
 
 // ToRESTMapper maps kinds to resources.
 func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
 
-// ToRawKubeConfigLoader returns a kubeconfig that holds the namespace only: Helm asks it where to put objects that name none.
+// ToRawKubeConfigLoader returns a kubeconfig that contains only the namespace, which Helm uses for
+// objects without one.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}})
 }
 
-// helm carries out changes in one cluster.
+// helm makes changes in one cluster.
 type helm struct {
 	getter   *getter
 	fetcher  *fetcher
 	renderer *chartrender.Renderer
-	// pins are the archives that the cluster's addons were installed from, by the addon's name.
+	// pins are the archives that the cluster's addons were installed from, by addon name.
 	pins map[string]v1alpha1.AddonStatus
-	// served is what the cluster serves, nil until it is asked.
+	// served is the cluster's capabilities, nil until read.
 	served *helmcommon.Capabilities
 }
 
-// result is what has become of a cluster's addons.
+// result is the result of a job for a cluster's addons.
 type result struct {
-	// changes are what was changed, in sentences.
+	// changes describes the changes.
 	changes []string
-	// archives are those that were used.
+	// archives are the archives used.
 	archives []v1alpha1.AddonStatus
-	// workloads are what the addons run.
+	// workloads are the addons' workloads.
 	workloads []addonWorkload
 }
 
@@ -106,7 +107,7 @@ func newHelm(config *rest.Config, fetcher *fetcher, pins []v1alpha1.AddonStatus)
 	return h, nil
 }
 
-// configuration is what Helm's actions need for one namespace; "" is all.
+// configuration returns the configuration of Helm's actions for a namespace; "" means all.
 func (h *helm) configuration(namespace string) (*action.Configuration, error) {
 	configuration := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
 	if err := configuration.Init(h.getter.in(namespace), namespace, "secret"); err != nil {
@@ -116,7 +117,7 @@ func (h *helm) configuration(namespace string) (*action.Configuration, error) {
 	return configuration, nil
 }
 
-// installed returns the installer's own releases, by name.
+// installed returns the installer's releases by name.
 func (h *helm) installed() (map[string]*helmrelease.Release, error) {
 	configuration, err := h.configuration("")
 	if err != nil {
@@ -127,7 +128,7 @@ func (h *helm) installed() (map[string]*helmrelease.Release, error) {
 	list.StateMask = action.ListAll
 	found, err := list.Run()
 	if err != nil {
-		return nil, fmt.Errorf("list what is installed: %w", err)
+		return nil, fmt.Errorf("list the Helm releases: %w", err)
 	}
 	byName := map[string]*helmrelease.Release{}
 	for _, item := range found {
@@ -140,29 +141,29 @@ func (h *helm) installed() (map[string]*helmrelease.Release, error) {
 	return byName, nil
 }
 
-// capabilities returns what the cluster serves, as templates may ask for it.
+// capabilities returns the cluster's version and APIs for templates.
 func (h *helm) capabilities() (*helmcommon.Capabilities, error) {
 	if h.served != nil {
 		return h.served, nil
 	}
 	version, err := h.getter.known.ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("ask for the cluster's version: %w", err)
+		return nil, fmt.Errorf("read the cluster's version: %w", err)
 	}
 	kinds, err := action.GetVersionSet(h.getter.known)
 	if err != nil {
-		return nil, fmt.Errorf("ask for what the cluster serves: %w", err)
+		return nil, fmt.Errorf("read the cluster's APIs: %w", err)
 	}
 	parsed, err := helmcommon.ParseKubeVersion(version.GitVersion)
 	if err != nil {
-		return nil, fmt.Errorf("read the cluster's version: %w", err)
+		return nil, fmt.Errorf("parse the cluster's version: %w", err)
 	}
 	h.served = &helmcommon.Capabilities{KubeVersion: *parsed, APIVersions: kinds, HelmVersion: helmcommon.DefaultCapabilities.HelmVersion}
 	return h.served, nil
 }
 
-// prepare fetches a chart and renders it in another process. What it returns is a chart without templates of its own: Helm
-// installs what is rendered as it is. The digest is the archive's.
+// prepare downloads a chart and renders it in another process. It returns a chart without templates
+// of its own, whose rendered manifests Helm installs unchanged, and the archive with its digest.
 func (h *helm) prepare(ctx context.Context, wanted *Chart, now *helmrelease.Release) (prepared *chart.Chart, archive v1alpha1.AddonStatus, err error) {
 	archive = v1alpha1.AddonStatus{Name: wanted.Name, Chart: wanted.Chart, Repository: wanted.Repository, Version: wanted.Version}
 	digest, said := wanted.Archive, "the addon's digest"
@@ -199,8 +200,8 @@ func (h *helm) prepare(ctx context.Context, wanted *Chart, now *helmrelease.Rele
 	return chartOf(rendered), archive, nil
 }
 
-// chartOf makes a chart of what another has rendered: each template is a file that it includes as it is, so that nothing of it is
-// evaluated again.
+// chartOf creates a chart from another chart's rendered manifests: each template includes a file
+// unchanged, so that nothing is evaluated again.
 func chartOf(rendered *chartrender.Rendered) *chart.Chart {
 	made := &chart.Chart{Metadata: &chart.Metadata{
 		APIVersion: chart.APIVersionV2, Name: rendered.Name, Version: rendered.Version, AppVersion: rendered.AppVersion,
@@ -212,7 +213,7 @@ func chartOf(rendered *chartrender.Rendered) *chart.Chart {
 	for i, manifest := range rendered.Manifests {
 		file := fmt.Sprintf("rendered/%d.yaml", i)
 		made.Files = append(made.Files, &helmcommon.File{Name: file, Data: []byte(manifest.Content)})
-		_, below, _ := strings.Cut(manifest.Name, "/") // Helm puts the chart's name before it.
+		_, below, _ := strings.Cut(manifest.Name, "/") // Helm prefixes the chart's name.
 		made.Templates = append(made.Templates, &helmcommon.File{Name: below, Data: fmt.Appendf(nil, "{{ .Files.Get %q }}", file)})
 	}
 	return made
@@ -233,7 +234,7 @@ func (h *helm) install(ctx context.Context, wanted *Chart, prepared *chart.Chart
 	installed, err := install.RunWithContext(ctx, prepared, wanted.Values)
 	if err != nil {
 		if strings.Contains(err.Error(), "cannot reuse a name") {
-			return nil, fmt.Errorf("a Helm release of that name is there already, and not the operator's: uninstall it or leave the addon out: %w", err)
+			return nil, fmt.Errorf("a Helm release with that name exists and does not belong to the operator; uninstall it or disable the addon: %w", err)
 		}
 		return nil, fmt.Errorf("install: %w", err)
 	}
@@ -245,10 +246,10 @@ func (h *helm) upgrade(ctx context.Context, wanted *Chart, prepared *chart.Chart
 	if err != nil {
 		return nil, err
 	}
-	if now.Info.Status.IsPending() { // The operator was killed at it; nobody else works on it.
+	if now.Info.Status.IsPending() { // The operator was killed during it; no other client works on it.
 		now.SetStatus(common.StatusFailed, "The operator was interrupted.")
 		if err := configuration.Releases.Update(now); err != nil {
-			return nil, fmt.Errorf("take up an interrupted installation: %w", err)
+			return nil, fmt.Errorf("continue an interrupted installation: %w", err)
 		}
 	}
 	upgrade := action.NewUpgrade(configuration)
@@ -264,7 +265,7 @@ func (h *helm) upgrade(ctx context.Context, wanted *Chart, prepared *chart.Chart
 func releaseOf(made any) (*helmrelease.Release, error) {
 	release, ok := made.(*helmrelease.Release)
 	if !ok {
-		return nil, fmt.Errorf("read what was installed: a release of an unknown form, %T", made)
+		return nil, fmt.Errorf("read the Helm release: unknown type %T", made)
 	}
 	return release, nil
 }
@@ -282,8 +283,8 @@ func (h *helm) uninstall(name, namespace string) error {
 	return nil
 }
 
-// converge brings the cluster to what is wanted and adds what has become of it to out. One addon that cannot be had does not keep the
-// others back.
+// converge changes the cluster to the desired addons and adds the results to out. A failing addon
+// does not block the others.
 func (h *helm) converge(ctx context.Context, wanted []Chart, out *result) error {
 	installed, err := h.installed()
 	if err != nil {
@@ -308,7 +309,7 @@ func (h *helm) converge(ctx context.Context, wanted []Chart, out *result) error 
 	return errors.Join(failures...)
 }
 
-// one brings one addon to what is wanted. An installed one stays until its successor is rendered.
+// one converges one addon. The installed chart stays until its successor is rendered.
 func (h *helm) one(ctx context.Context, wanted *Chart, now *helmrelease.Release, out *result) error {
 	if now != nil && now.Namespace == wanted.Namespace && now.Info.Status == common.StatusDeployed && now.Labels[labelDigest] == wanted.Digest() {
 		out.workloads = append(out.workloads, workloadsIn(wanted.Name, now)...)

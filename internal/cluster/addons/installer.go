@@ -25,65 +25,67 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// ConditionAddonsReady is True when all addons are installed as they are wanted and their workloads are available.
+// ConditionAddonsReady is True when all desired addons are installed and their workloads are
+// available.
 const ConditionAddonsReady = "AddonsReady"
 
 // Reasons of the condition.
 const (
-	// ReasonAvailable says that the addons are installed and available.
+	// ReasonAvailable means that the addons are installed and available.
 	ReasonAvailable = "Available"
-	// ReasonUnavailable says that pods of an installed addon are not available.
+	// ReasonUnavailable means that pods of an installed addon are not available.
 	ReasonUnavailable = "Unavailable"
-	// ReasonInstalling says that addons are being installed.
+	// ReasonInstalling means that addons are being installed.
 	ReasonInstalling = "Installing"
-	// ReasonInvalid says that spec.addons cannot be used.
+	// ReasonInvalid means that spec.addons is invalid.
 	ReasonInvalid = "InvalidAddons"
-	// ReasonFailed says that an addon could not be installed.
+	// ReasonFailed means that an addon could not be installed.
 	ReasonFailed = "AddonFailed"
-	// ReasonRefused says that a chart cannot be rendered within the bounds, or not at all.
+	// ReasonRefused means that a chart cannot be rendered, or not within the limits.
 	ReasonRefused = "ChartRefused"
-	// ReasonDigest says that a chart's archive is another than the one that was asked for.
+	// ReasonDigest means that a chart's archive does not have the required digest.
 	ReasonDigest = "DigestMismatch"
 )
 
 const (
-	// jobTimeout bounds one round of installations.
+	// jobTimeout bounds one job.
 	jobTimeout = 10 * time.Minute
-	// firstRetry is the wait after a failure, doubled after each further one up to lastRetry.
+	// firstRetry is the delay after a failure, doubled after each further one up to lastRetry.
 	firstRetry = 15 * time.Second
 	lastRetry  = 10 * time.Minute
-	// firstLook is the wait until workloads that are not available are asked about again, doubled after each further time up
+	// firstLook is the delay before unavailable workloads are observed again, doubled each time up
 	// to lastLook.
 	firstLook = 5 * time.Second
 	lastLook  = 5 * time.Minute
-	// restLook is the wait until workloads that are available are observed again: what a change of nodes does not cause, such as a
-	// container that crashes, is noticed then.
+	// restLook is the interval at which available workloads are observed, to notice problems that
+	// no change of nodes causes, such as a crashing container.
 	restLook = 10 * time.Minute
-	// nodesSettle is how long after a change of nodes the workloads are asked about: pods of a new node need some time.
+	// nodesSettle is the delay between a change of nodes and the observation of workloads: pods of
+	// a new node need time.
 	nodesSettle = time.Minute
-	// defaultJobs is how many clusters are worked on at once.
+	// defaultJobs is the number of concurrent jobs.
 	defaultJobs = 4
 )
 
 // Options configure an Installer. Folder is required.
 type Options struct {
-	// Folder is where fetched charts are kept; it may be lost at any time.
+	// Folder caches downloaded charts. It may be deleted at any time.
 	Folder string
-	// Clock is by default the real one.
+	// Clock is the real clock by default.
 	Clock clock.PassiveClock
-	// Logger is by default silent.
+	// Logger discards messages by default.
 	Logger logr.Logger
-	// Jobs is how many clusters are worked on at once; by default 4.
+	// Jobs is the maximum number of concurrent jobs, by default 4.
 	Jobs int
-	// Timeout bounds the work on one cluster; by default ten minutes.
+	// Timeout bounds a job for one cluster, by default ten minutes.
 	Timeout time.Duration
-	// Transport fetches charts; by default as the environment's proxies say.
+	// Transport downloads charts. By default, it uses the environment's proxies.
 	Transport http.RoundTripper
-	// Charts says how charts are rendered.
+	// Charts configures how charts are rendered.
 	Charts chartrender.Options
 }
 
-// Installer keeps the addons of many clusters. It is safe for use by many goroutines.
+// Installer manages the addons of many clusters. It is safe for concurrent use.
 type Installer struct {
 	options  Options
 	slots    chan struct{}
@@ -93,21 +95,22 @@ type Installer struct {
 	clusters map[types.NamespacedName]*state
 }
 
-// state is what is known of one cluster's addons.
+// state is the state of one cluster's addons.
 type state struct {
 	uid types.UID
-	// wanted is what was wanted last, and of which inputs.
+	// wanted is the latest desired state and its inputs.
 	wanted wanted
-	// installed is the digest of what is in place.
+	// installed is the digest of the installed addons.
 	installed string
-	// running is the digest of what a job is bringing into place; stop ends it.
+	// running is the digest that a job installs; stop cancels it.
 	running string
 	stop    context.CancelFunc
-	// archives are those that addons were installed from since the start.
+	// archives are the archives that addons were installed from since the start.
 	archives []v1alpha1.AddonStatus
-	// available is what is known of the workloads of what is in place.
+	// available is the state of the installed addons' workloads.
 	available availability
-	// failed is the digest of what did not work, why and how often; it is tried again after next.
+	// failed is the digest of the last failure, with its reason and count; it is retried after
+	// next.
 	failed   string
 	reason   string
 	why      string
@@ -115,21 +118,23 @@ type state struct {
 	next     time.Time
 }
 
-// availability is what is known of the workloads of a cluster's addons.
+// availability is the state of the workloads of a cluster's addons.
 type availability struct {
 	workloads []addonWorkload
-	// problem says which are not available and why, "" if all are.
+	// problem describes the unavailable workloads, "" if all are available.
 	problem string
-	// looks is how often in a row they were not, and next when they are observed again; zero while they are.
+	// looks counts consecutive observations of unavailable workloads; next is the time of the next
+	// observation, zero during one.
 	looks int
 	next  time.Time
-	// asking is whether they are being asked about.
+	// asking reports whether an observation is in progress.
 	asking bool
-	// nodes tells the nodes that there were.
+	// nodes is the fingerprint of the last observed nodes.
 	nodes uint64
 }
 
-// noteNodes has the workloads observed again when there are other nodes: after a while if they were available, at once if not.
+// noteNodes schedules an observation when the nodes changed: after a delay if the workloads were
+// available, at once otherwise.
 func (a *availability) noteNodes(nodes uint64, now time.Time) {
 	if nodes == a.nodes {
 		return
@@ -140,26 +145,27 @@ func (a *availability) noteNodes(nodes uint64, now time.Time) {
 	}
 }
 
-// wanted is what the inputs say is wanted.
+// wanted is the desired state for some inputs.
 type wanted struct {
 	of     inputs
 	charts []Chart
 	digest string
 }
 
-// inputs tell the objects that say what is wanted, and their generations.
+// inputs identifies the objects that determine the desired state, and their generations.
 type inputs struct {
 	release             types.UID
 	generation, version int64
-	// roles are the ARNs of the roles of addons.
+	// roles are the ARNs of the addons' roles.
 	roles string
 }
 
-// want returns what is wanted of a cluster, again if neither object changed: it is asked for at each look at the
-// cluster, and takes most of that. Objects without a generation give no hint. The caller holds the lock.
+// want returns the desired addons of a cluster. It caches the result while neither object changes,
+// since every reconcile needs it and computing it dominates the reconcile. Objects without a
+// generation are not cached. The caller holds the lock.
 func (s *state) want(cluster *v1alpha1.Cluster, release *v1alpha1.Release) (wanted, error) {
 	of := inputs{release: release.UID, generation: cluster.Generation, version: release.Generation}
-	for _, output := range releases.AddonRoles { // There is one: their order does not matter.
+	for _, output := range releases.AddonRoles { // There is one, so the order does not matter.
 		of.roles += cluster.Status.Outputs[output]
 	}
 	known := of.generation > 0 && of.version > 0
@@ -177,7 +183,7 @@ func (s *state) want(cluster *v1alpha1.Cluster, release *v1alpha1.Release) (want
 	return now, nil
 }
 
-// New returns an installer that knows no cluster.
+// New returns an installer without state.
 func New(o Options) *Installer {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -197,9 +203,9 @@ func New(o Options) *Installer {
 	return &Installer{options: o, slots: make(chan struct{}, o.Jobs), renderer: chartrender.New(o.Charts), clusters: map[types.NamespacedName]*state{}}
 }
 
-// Ensure brings the cluster's addons one step nearer to what is wanted, without waiting: work that takes time
-// is begun, and ends with a call of wake.
-func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, wake func()) operatorkit.Outcome {
+// Ensure moves the cluster's addons toward the desired state without waiting: it starts slow work,
+// which calls enqueue when it ends.
+func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, enqueue func()) operatorkit.Outcome {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
@@ -221,19 +227,19 @@ func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release
 	now := i.options.Clock.Now()
 	switch {
 	case s.installed == digest && s.running == "":
-		return i.observe(s, cluster, wanted, to, wake) //nolint:contextcheck // the work outlives the reconcile
+		return i.observe(s, cluster, wanted, to, enqueue) //nolint:contextcheck // the work outlives the reconcile
 	case s.running != "":
 		return i.underWay(cluster, wanted)
 	case s.failed == digest && now.Before(s.next):
 		i.condition(cluster, metav1.ConditionFalse, s.reason, s.why)
 		return operatorkit.Wait(s.next.Sub(now), s.reason, s.why).Degraded()
 	}
-	i.begin(s, cluster, to, wanted, digest, wake) //nolint:contextcheck // the work outlives the reconcile
+	i.begin(s, cluster, to, wanted, digest, enqueue) //nolint:contextcheck // the work outlives the reconcile
 	return i.underWay(cluster, wanted)
 }
 
-// record writes the archives that were used into the cluster's status, by the addon's name, and removes those of addons that are
-// no longer wanted. The caller holds the lock.
+// record writes the used archives to the cluster's status by addon name, and removes those of
+// addons that are no longer desired. The caller holds the lock.
 func (s *state) record(cluster *v1alpha1.Cluster, wanted []Chart) {
 	if len(s.archives) == 0 && len(cluster.Status.Addons) == 0 {
 		return
@@ -250,16 +256,17 @@ func (s *state) record(cluster *v1alpha1.Cluster, wanted []Chart) {
 	cluster.Status.Addons = archives
 }
 
-// observe says whether the workloads of what is installed are available. They are observed after an installation and a start of the
-// operator until they are, after a change of nodes, and every ten minutes. Pods that are missing do not keep the cluster from being
-// Ready, since some wait for workers of a group that has none. The caller holds the lock.
-func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart, to *workload.Cluster, wake func()) operatorkit.Outcome {
+// observe reports whether the workloads of installed addons are available. It observes them after
+// an installation and a start of the operator until they are available, after a change of nodes,
+// and every ten minutes. Missing pods do not prevent a Ready cluster, since some wait for workers
+// of a group that has none. The caller holds the lock.
+func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart, to *workload.Cluster, enqueue func()) operatorkit.Outcome {
 	a, now := &s.available, i.options.Clock.Now()
 	if len(a.workloads) > 0 {
 		a.noteNodes(fingerprint(to.Nodes()), now)
 		if !a.asking && !a.next.IsZero() && !now.Before(a.next) {
 			a.asking, a.next = true, time.Time{}
-			i.ask(s, cluster, to, wake)
+			i.ask(s, cluster, to, enqueue)
 		}
 	}
 	outcome := operatorkit.Done()
@@ -270,12 +277,12 @@ func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart,
 		i.condition(cluster, metav1.ConditionFalse, ReasonUnavailable, "Pods of addons are not available: "+a.problem+".")
 		return outcome
 	}
-	i.condition(cluster, metav1.ConditionTrue, ReasonAvailable, told(wanted))
+	i.condition(cluster, metav1.ConditionTrue, ReasonAvailable, describeInstalled(wanted))
 	return outcome
 }
 
-// ask asks for the workloads beside the reconcile. The caller holds the lock.
-func (i *Installer) ask(s *state, cluster *v1alpha1.Cluster, to *workload.Cluster, wake func()) {
+// ask observes the workloads outside the reconcile. The caller holds the lock.
+func (i *Installer) ask(s *state, cluster *v1alpha1.Cluster, to *workload.Cluster, enqueue func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	workloads, installed := s.available.workloads, s.installed
@@ -295,23 +302,23 @@ func (i *Installer) ask(s *state, cluster *v1alpha1.Cluster, to *workload.Cluste
 		if s.available.asking = false; s.installed == installed {
 			s.available.saw(problem, err, i.options.Clock.Now())
 		}
-		wake()
+		enqueue()
 	}()
 }
 
-// look asks for the workloads.
+// look observes the workloads.
 func (i *Installer) look(ctx context.Context, to *workload.Cluster, workloads []addonWorkload) (string, error) {
 	if len(workloads) == 0 {
 		return "", nil
 	}
 	clients, err := to.Kubernetes()
 	if err != nil {
-		return "", fmt.Errorf("make clients: %w", err)
+		return "", fmt.Errorf("create clients: %w", err)
 	}
 	return unavailable(ctx, clients, workloads)
 }
 
-// saw takes over what was observed. An API that does not answer says nothing about addons.
+// saw records an observation. An unreachable API says nothing about addons.
 func (a *availability) saw(problem string, err error, now time.Time) {
 	if err == nil {
 		a.problem = problem
@@ -328,7 +335,7 @@ func (a *availability) saw(problem string, err error, now time.Time) {
 	}
 }
 
-// fingerprint tells sets of nodes apart by their names and by which are ready.
+// fingerprint hashes the nodes' names and which are Ready.
 func fingerprint(nodes []workload.Node) uint64 {
 	sum := fnv.New64a()
 	for n := range nodes {
@@ -340,13 +347,13 @@ func fingerprint(nodes []workload.Node) uint64 {
 	return sum.Sum64()
 }
 
-// underWay says what is being done. A cluster whose addons were in place before the operator started is only being
-// observed: its condition stays, unless something else is found. So it is with a new one that wants none.
+// underWay reports a running job. If the cluster's addons were installed before the operator
+// started, or it wants none, the condition stays until something else is found.
 func (i *Installer) underWay(cluster *v1alpha1.Cluster, wanted []Chart) operatorkit.Outcome {
 	last := operatorkit.FindCondition(cluster, ConditionAddonsReady)
 	switch {
 	case last == nil && len(wanted) == 0, last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == cluster.Generation:
-		i.condition(cluster, metav1.ConditionTrue, ReasonAvailable, told(wanted))
+		i.condition(cluster, metav1.ConditionTrue, ReasonAvailable, describeInstalled(wanted))
 		return operatorkit.Done()
 	case last != nil && last.Reason == ReasonUnavailable && last.ObservedGeneration == cluster.Generation:
 		return operatorkit.Done()
@@ -356,7 +363,7 @@ func (i *Installer) underWay(cluster *v1alpha1.Cluster, wanted []Chart) operator
 }
 
 // begin starts a job. The caller holds the lock.
-func (i *Installer) begin(s *state, cluster *v1alpha1.Cluster, to *workload.Cluster, wanted []Chart, digest string, wake func()) {
+func (i *Installer) begin(s *state, cluster *v1alpha1.Cluster, to *workload.Cluster, wanted []Chart, digest string, enqueue func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.running, s.stop = digest, stop
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
@@ -376,12 +383,12 @@ func (i *Installer) begin(s *state, cluster *v1alpha1.Cluster, to *workload.Clus
 			return err
 		})
 		i.end(s, digest, done, err, problem, unknown)
-		wake()
+		enqueue()
 	}()
 }
 
-// guarded returns what work returns, and an error if work panics: what a chart or a cluster's answer does to Helm costs the cluster
-// its addons and not the process its life.
+// guarded returns the result of work, and an error if work panics: a chart or response that crashes
+// Helm must only affect its cluster's addons, not the process.
 func (i *Installer) guarded(cluster types.NamespacedName, work func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -392,7 +399,7 @@ func (i *Installer) guarded(cluster types.NamespacedName, work func() error) (er
 	return work()
 }
 
-// work brings the cluster to what is wanted. Done is what has become of it, also after an error.
+// work converges the cluster. It fills done even if it returns an error.
 func (i *Installer) work(ctx context.Context, config *rest.Config, wanted []Chart, pins []v1alpha1.AddonStatus, done *result) error {
 	select {
 	case i.slots <- struct{}{}:
@@ -400,7 +407,7 @@ func (i *Installer) work(ctx context.Context, config *rest.Config, wanted []Char
 	case <-ctx.Done():
 		return fmt.Errorf("wait for other clusters' addons: %w", context.Cause(ctx))
 	}
-	ctx, cancel := context.WithTimeout(ctx, i.options.Timeout) // not while it waits: others may be many
+	ctx, cancel := context.WithTimeout(ctx, i.options.Timeout) // excludes waiting for other clusters' jobs
 	defer cancel()
 	fetcher, err := newFetcher(i.options.Folder, i.options.Transport, i.renderer)
 	if err != nil {
@@ -438,7 +445,7 @@ func (i *Installer) end(s *state, digest string, done *result, err error, proble
 	s.next = now.Add(min(firstRetry<<min(s.failures-1, 10), lastRetry))
 }
 
-// reasonOf is what a failure is called in the condition.
+// reasonOf returns the condition reason of a failure.
 func reasonOf(err error) string {
 	if _, ok := errors.AsType[*digestError](err); ok {
 		return ReasonDigest
@@ -449,7 +456,7 @@ func reasonOf(err error) string {
 	return ReasonFailed
 }
 
-// Forget ends what is under way for a cluster that is being deleted.
+// Forget cancels the job of a cluster that is being deleted.
 func (i *Installer) Forget(cluster types.NamespacedName) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -463,8 +470,8 @@ func (i *Installer) condition(cluster *v1alpha1.Cluster, status metav1.Condition
 	operatorkit.SetCondition(cluster, metav1.Condition{Type: ConditionAddonsReady, Status: status, Reason: reason, Message: message})
 }
 
-// told says what is installed.
-func told(wanted []Chart) string {
+// describeInstalled lists the installed addons.
+func describeInstalled(wanted []Chart) string {
 	if len(wanted) == 0 {
 		return "There are no addons."
 	}
@@ -473,7 +480,7 @@ func told(wanted []Chart) string {
 		names[n] = wanted[n].Name + " " + wanted[n].Version
 	}
 	slices.Sort(names)
-	return "Installed and available are " + strings.Join(names, ", ") + "."
+	return "Installed and available: " + strings.Join(names, ", ") + "."
 }
 
 func digestOf(wanted []Chart) string {

@@ -53,7 +53,7 @@ type suite struct {
 	folder    string
 	clock     clock.PassiveClock
 	transport http.RoundTripper
-	woken     chan struct{}
+	enqueued  chan struct{}
 	cluster   *v1alpha1.Cluster
 	release   *v1alpha1.Release
 }
@@ -69,7 +69,7 @@ func newSuite(t *testing.T) *suite {
 	}
 	t.Cleanup(func() { clusters.Close(key) })
 	w := &suite{
-		t: t, clients: kubernetes.NewForConfigOrDie(config), to: to, folder: t.TempDir(), charts: &charts{}, woken: make(chan struct{}, 16),
+		t: t, clients: kubernetes.NewForConfigOrDie(config), to: to, folder: t.TempDir(), charts: &charts{}, enqueued: make(chan struct{}, 16),
 		cluster: &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "u"}},
 	}
 	server := httptest.NewServer(w.charts)
@@ -95,7 +95,7 @@ func (w *suite) restart() {
 func (w *suite) settle(want operatorkit.Kind) operatorkit.Outcome {
 	w.t.Helper()
 	for {
-		outcome := w.installer.Ensure(w.t.Context(), w.cluster, w.release, w.to, func() { w.woken <- struct{}{} })
+		outcome := w.installer.Ensure(w.t.Context(), w.cluster, w.release, w.to, func() { w.enqueued <- struct{}{} })
 		if outcome.Kind() != operatorkit.KindWait || outcome.After() > 0 {
 			if outcome.Kind() != want {
 				w.t.Fatalf("outcome %v, want %v", outcome, want)
@@ -103,7 +103,7 @@ func (w *suite) settle(want operatorkit.Kind) operatorkit.Outcome {
 			return outcome
 		}
 		select {
-		case <-w.woken:
+		case <-w.enqueued:
 		case <-time.After(patience.Left(w.t)):
 			w.t.Fatalf("the installer did not come back: %v", outcome)
 		}

@@ -16,27 +16,28 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
-// Chart is an addon as it is wanted.
+// Chart is a desired addon.
 type Chart struct {
-	// Name is the addon's and its Helm release's, Namespace where it is installed.
+	// Name is the name of the addon and its Helm release, Namespace its namespace.
 	Name, Namespace string
 	// Chart is the chart's name in Repository, or an oci:// address.
 	Chart, Repository string
 	// Version is the chart's version.
 	Version string
-	// Values are laid over the chart's own.
+	// Values override the chart's own.
 	Values map[string]any
-	// Archive is the SHA-256 that the chart's archive must have; empty if neither the release nor the Cluster says.
+	// Archive is the required SHA-256 of the chart's archive; empty if neither the Release nor the
+	// Cluster specifies it.
 	Archive string `json:",omitempty"` //nolint:tagliatelle // as the other fields, of which the digest is made
-	// Patches change what the chart renders.
+	// Patches modify the rendered manifests.
 	Patches []v1alpha1.AddonPatch `json:",omitempty"` //nolint:tagliatelle // as above
 }
 
-// digestLength is what fits a label beside being unique enough.
+// digestLength fits into a label and is sufficiently unique.
 const digestLength = 32
 
-// Digest tells one form of an addon from another. Fields that are newer than Helm releases in clusters are left out of it
-// while they are empty, so that a newer operator does not upgrade what it finds.
+// Digest identifies a version of an addon. It omits newer fields while they are empty, so that a
+// newer operator does not upgrade existing Helm releases.
 func (c *Chart) Digest() string {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -46,8 +47,9 @@ func (c *Chart) Digest() string {
 	return hex.EncodeToString(sum[:])[:digestLength]
 }
 
-// Wanted merges a release's addons with what a Cluster says of them, sorted by name. It errs, naming the field,
-// on an addon of the Cluster's own that lacks a chart or a version, and on values that are no object.
+// Wanted merges a Release's addons with those of a Cluster, sorted by name. It returns an error
+// that names the field for an addon of the Cluster's own that lacks a chart or a version, and for
+// values that are no object.
 func Wanted(released []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) ([]Chart, error) {
 	charts := map[string]*Chart{}
 	for i := range released {
@@ -75,7 +77,7 @@ func Wanted(released []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) ([]Chart, er
 	return wanted, nil
 }
 
-// wantedBy is Wanted for a cluster: the release's values with the cluster's facts in them.
+// wantedBy returns Wanted for a cluster, with the cluster's facts in the Release's values.
 func wantedBy(cluster *v1alpha1.Cluster, of *v1alpha1.Release) ([]Chart, error) {
 	filled, err := release.Addons(of, cluster)
 	if err != nil {
@@ -94,7 +96,7 @@ func amend(charts map[string]*Chart, addon *v1alpha1.Addon) error {
 		chart = &Chart{Name: addon.Name}
 		charts[addon.Name] = chart
 	}
-	if addon.Chart != "" { // Another chart: the release's repository, version and patches say nothing about it.
+	if addon.Chart != "" { // The Release's repository, version and patches do not apply to another chart.
 		chart.Chart, chart.Repository, chart.Version, chart.Archive, chart.Patches = addon.Chart, "", "", "", nil
 	}
 	if addon.Version != "" && addon.Version != chart.Version {
@@ -112,11 +114,11 @@ func amend(charts map[string]*Chart, addon *v1alpha1.Addon) error {
 	chart.Values = release.Overlay(chart.Values, values)
 	switch {
 	case chart.Chart == "":
-		return fmt.Errorf("the release has no addon of that name; say where its chart is: chart")
+		return fmt.Errorf("the release has no addon with that name; set chart")
 	case chart.Version == "":
-		return fmt.Errorf("name the chart's version: without one the addon would change by itself")
+		return fmt.Errorf("set the chart's version: without one, the addon would change unexpectedly")
 	case chart.Repository == "" && !strings.HasPrefix(chart.Chart, "oci://"):
-		return fmt.Errorf("chart %q is a name; say in repository where it is, or give an oci:// address", chart.Chart)
+		return fmt.Errorf("chart %q is a name; set repository, or use an oci:// address", chart.Chart)
 	}
 	return nil
 }

@@ -48,10 +48,10 @@ func TestAddonsThatCannotBeAreRefusedByName(t *testing.T) {
 		addon v1alpha1.Addon
 		want  string
 	}{
-		"unknown without a chart": {v1alpha1.Addon{Name: "extra", Version: "1.0.0"}, "say where its chart is"},
-		"without a version":       {v1alpha1.Addon{Name: "extra", Chart: "oci://registry.example.com/extra"}, "without one the addon would change by itself"},
-		"another chart's version": {v1alpha1.Addon{Name: "network", Chart: "oci://registry.example.com/cni"}, "name the chart's version"},
-		"a name without its home": {v1alpha1.Addon{Name: "extra", Chart: "extra", Version: "1.0.0"}, "say in repository where it is"},
+		"unknown without a chart": {v1alpha1.Addon{Name: "extra", Version: "1.0.0"}, "set chart"},
+		"without a version":       {v1alpha1.Addon{Name: "extra", Chart: "oci://registry.example.com/extra"}, "without one, the addon would change"},
+		"another chart's version": {v1alpha1.Addon{Name: "network", Chart: "oci://registry.example.com/cni"}, "set the chart's version"},
+		"a name without its home": {v1alpha1.Addon{Name: "extra", Chart: "extra", Version: "1.0.0"}, "set repository"},
 		"values that are a list":  {v1alpha1.Addon{Name: "network", Values: raw(`[1]`)}, "must be an object"},
 	} {
 		t.Run(name, func(t *testing.T) {

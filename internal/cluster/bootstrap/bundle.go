@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// Bundle is the document that a machine boots from; see package bundle.
+// Bundle is the document that an instance boots with; see package bundle.
 type Bundle = bundle.Bundle
 
 // Parse reads a bundle's document; see [bundle.Parse].
@@ -29,7 +29,7 @@ var (
 		"net.bridge.bridge-nf-call-iptables":  "1", // services are seen by pods of the same node
 		"net.bridge.bridge-nf-call-ip6tables": "1",
 		"net.ipv4.ip_forward":                 "1",    // pods are reached through the node
-		"vm.overcommit_memory":                "1",    // what the kubelet sets by itself, unless it may not
+		"vm.overcommit_memory":                "1",    // what the kubelet sets, unless it may not
 		"kernel.panic":                        "10",   // a node that is lost comes back
 		"kernel.panic_on_oops":                "1",    // and is not half lost
 		"fs.inotify.max_user_instances":       "8192", // each container's log and mounts are watched
@@ -37,9 +37,9 @@ var (
 	}
 )
 
-// ControlPlane returns what a slot's machine boots from. base are the outputs of the cluster's base
-// stack. It errs when an output that it needs is missing, and when an extra argument of the cluster's
-// is not a person's to set.
+// ControlPlane returns the bundle of a slot's instance. base are the outputs of the cluster's base
+// stack. It returns an error if a required output is missing, or if the cluster sets an extra
+// argument that is reserved for the operator.
 func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, error) {
 	if slot < 0 || slot >= len(c.Slots) {
 		return nil, fmt.Errorf("the cluster %s has no slot %d", c.Name, slot)
@@ -92,9 +92,10 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 	return b, err
 }
 
-// Worker returns what an instance group's machines boot from. base are the outputs of the cluster's
-// base stack, caCertPEM is the certificate of the cluster's CA, which the machine trusts. It errs
-// when an output that it needs is missing, and when an extra argument is not a person's to set.
+// Worker returns the bundle of an instance group's instances. base are the outputs of the cluster's
+// base stack; caCertPEM is the certificate of the cluster's CA, which the instance trusts. It
+// returns an error if a required output is missing, or if an extra argument is reserved for the
+// operator.
 func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM []byte) (*Bundle, error) {
 	outputs, err := require(base, model.OutputAPIAddress)
 	if err != nil {
@@ -135,7 +136,7 @@ func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM 
 	return b, err
 }
 
-// join returns how workers prove which instance they are; nil if they do not.
+// join returns how workers prove their identity; nil if they do not.
 func join(c *model.Cluster) *bundle.Join {
 	if !c.Features.ProvenJoin {
 		return nil
@@ -143,8 +144,8 @@ func join(c *model.Cluster) *bundle.Join {
 	return &bundle.Join{STSHost: "sts." + c.Region + "." + c.DNSSuffix}
 }
 
-// slotJoin returns by what slots know workers. Only the operator, or Terraform, sets these tags: no role of the cluster's may change
-// those of instances.
+// slotJoin returns how slots recognize workers. Only the operator, or Terraform, sets these tags:
+// no role of the cluster may change the tags of instances.
 func slotJoin(c *model.Cluster, base map[string]string) (*bundle.Join, error) {
 	j := join(c)
 	if j == nil {
@@ -208,8 +209,8 @@ func artifact(b *Bundle, name string) (bundle.Artifact, bool) {
 	return b.Artifacts[i], true
 }
 
-// kubeadmAddons returns kubeadm's own addons, without those that are charts of the release or of the
-// cluster, and without those that the cluster leaves out.
+// kubeadmAddons returns kubeadm's own addons, except those that are charts of the Release or of the
+// cluster, and those that the cluster disables.
 func kubeadmAddons(c *model.Cluster) []string {
 	var addons []string
 	for _, name := range model.KubeadmAddons {
@@ -225,7 +226,7 @@ func kubeadmAddons(c *model.Cluster) []string {
 // pkiDirectory is where kubeadm looks for keys and certificates.
 const pkiDirectory = "/etc/kubernetes/pki/"
 
-// pkiFiles are the authorities' files, below the folder where kubeadm looks for them.
+// pkiFiles returns the CAs' files, below the folder where kubeadm expects them.
 func pkiFiles() []bundle.PKIFile {
 	const certificate, key = "0644", "0600"
 	modes := map[string]string{
@@ -251,7 +252,7 @@ func etcdMembers(c *model.Cluster) map[string]string {
 	return members
 }
 
-// require returns the outputs of those names. It errs when one is missing.
+// require returns the named outputs, or an error if one is missing.
 func require(outputs map[string]string, names ...string) (map[string]string, error) {
 	for _, name := range names {
 		if outputs[name] == "" {

@@ -76,17 +76,17 @@ func initConfiguration() map[string]any {
 			"advertiseAddress": bundle.Placeholder(bundle.PrivateIP),
 			"bindPort":         model.PortAPI,
 		},
-		// Without an entry kubeadm makes a token that lets machines join for a day. This one, of which
-		// kubeadm makes up the value, is of a group without rights, and gone after a minute: workers join
-		// with the operator's.
+		// Without an entry, kubeadm creates a token that lets instances join for a day. This one,
+		// whose value kubeadm generates, belongs to a group without permissions and expires after a
+		// minute: workers join with the operator's token.
 		"bootstrapTokens": []any{map[string]any{
 			"ttl": "1m0s", "groups": []any{"system:bootstrappers:nobody"}, "description": "made by kubeadm, of no use",
 		}},
 	}
 }
 
-// ownArgs are the arguments of each component that are not a person's to set: another value would take
-// the node out of the cluster's own hands.
+// ownArgs are the arguments of each component that users must not set: another value would break
+// the operator's control of the node.
 var ownArgs = map[string][]string{
 	"etcd": {
 		"name", "initial-cluster", "initial-cluster-state", "initial-cluster-token", "initial-advertise-peer-urls",
@@ -109,8 +109,8 @@ var ownArgs = map[string][]string{
 	"scheduler": {"kubeconfig", "leader-elect"},
 }
 
-// args returns a component's arguments as kubeadm takes them: the operator's, and a person's over
-// them. It errs on one that is not a person's to set.
+// args returns a component's arguments for kubeadm: the operator's, overridden by the user's. It
+// returns an error for a reserved one.
 func args(component string, ours, extra map[string]string) ([]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		if slices.Contains(ownArgs[component], name) {
@@ -158,7 +158,7 @@ func clusterConfiguration(c *model.Cluster, slot model.Slot, apiAddress string) 
 		"kubernetesVersion":   release.Kubernetes,
 		"imageRepository":     imageRepository(release),
 		"encryptionAlgorithm": encryption,
-		// kubeadm's year would end a control plane that nobody has touched for so long, without a word.
+		// kubeadm's default of one year would silently break a control plane that is not changed for that long.
 		"certificateValidityPeriod": leafValidity,
 		"controlPlaneEndpoint":      net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
 		"networking": map[string]any{
@@ -270,12 +270,12 @@ func workerConfig(proves bool) (string, error) {
 		"skipPhases": []any{"preflight"},
 		"patches":    map[string]any{"directory": patchDirectory},
 		"discovery":  where,
-		// nodeup tries again, with the token as it is then: it is renewed.
+		// nodeup retries with the then current token, which is renewed.
 		"timeouts": map[string]any{"discovery": "1m0s", "tlsBootstrap": "2m0s"},
 	})
 }
 
-// api returns where the cluster's API is. It errs when the certificate is none.
+// api returns the address of the cluster's API. It returns an error if the certificate is invalid.
 func api(apiAddress string, caCertPEM []byte) (*bundle.API, error) {
 	block, rest := pem.Decode(caCertPEM)
 	if block == nil || len(bytes.TrimSpace(rest)) > 0 {

@@ -27,8 +27,8 @@ const (
 	credentialProviderConfig = "/etc/kubernetes/credential-provider.yaml" //nolint:gosec // A file without any.
 )
 
-// ownKubeletArgs are the kubelet's arguments that are not a person's to set: they say who the node
-// is and whom it trusts.
+// ownKubeletArgs are the kubelet's arguments that users must not set: they determine the node's
+// identity and trust.
 var ownKubeletArgs = []string{
 	"bootstrap-kubeconfig", "client-ca-file", "cloud-provider", "config", "config-dir", "hostname-override", "kubeconfig",
 	"node-ip", "node-labels", "pod-manifest-path", "provider-id", "register-node", "register-with-taints", "root-dir",
@@ -81,10 +81,11 @@ func kubelet(b *Bundle, labels map[string]string, taints []string, extra map[str
 	return k, nil
 }
 
-// KubeletMaySet says whether a kubelet may put a label on its own node. It may set any whose name has
-// no kubernetes.io and no k8s.io, and of those the ones that the NodeRestriction admission plugin
-// lists (https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction);
-// with others in its --node-labels it does not start.
+// KubeletMaySet reports whether a kubelet may set a label on its own node: any without
+// kubernetes.io and k8s.io in its name, and of those the ones that the NodeRestriction admission
+// plugin lists
+// (https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction).
+// With others in its --node-labels, it does not start.
 func KubeletMaySet(label string) bool {
 	namespace, _, found := strings.Cut(label, "/")
 	if !found {
@@ -103,8 +104,8 @@ func KubeletMaySet(label string) bool {
 	}, label)
 }
 
-// kubeletConfiguration is what the kubelets of all nodes are configured with. What kubeadm fills in
-// by itself (where the CA is, who may ask, what resolves names) is left to it.
+// kubeletConfiguration returns the configuration of all nodes' kubelets. It omits what kubeadm sets
+// (the CA's location, authorization, the resolver).
 func kubeletConfiguration(c *model.Cluster) (map[string]any, error) {
 	dns, err := clusterDNS(c.Spec.Network.ServiceCIDR)
 	if err != nil {
@@ -118,10 +119,10 @@ func kubeletConfiguration(c *model.Cluster) (map[string]any, error) {
 		"clusterDNS":               []any{dns},
 		"clusterDomain":            "cluster.local",
 		"containerRuntimeEndpoint": runtimeSocket,
-		// Pods get time to end when the machine is told to stop.
+		// Pods have time to terminate when the instance is shut down.
 		"shutdownGracePeriod":             all,
 		"shutdownGracePeriodCriticalPods": critical,
-		// What the machine needs for itself is not for pods.
+		// Reserve what the instance itself needs.
 		"systemReserved": map[string]any{"cpu": "100m", "memory": "256Mi"},
 	}, nil
 }

@@ -30,9 +30,10 @@ var (
 	hexHash   = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// script keeps to what every Linux image has: a POSIX shell, curl and sha256sum. Credentials go to curl by standard input, so that no
-// list of processes shows them. Any failure, be it credentials that are not there yet, starts over after two seconds. It does not send
-// x-amz-content-sha256, so it needs a curl that adds the header by itself, which is 8.0 or newer.
+// script uses only what every Linux image has: a POSIX shell, curl and sha256sum. curl reads the
+// credentials from standard input, so that no process list shows them. Any failure, for example
+// credentials that are not available yet, restarts the script after two seconds. It does not send
+// x-amz-content-sha256, so it needs curl 8.0 or newer, which adds the header.
 const script = `#!/bin/sh
 r=%s
 s=%s
@@ -86,8 +87,8 @@ exec ./nodeup --bucket $b --region $r --bundle %s
 // signedFields are the fields in a signedScript that no variable holds: DNS suffix, architecture and the bundle's hash.
 var signedFields = regexp.MustCompile(`https://\$b\.s3\.\$r\.(\S+)/nodeup/\$n/nodeup-linux-([a-z0-9]+)&&[\s\S]* --bundle (\S+)`)
 
-// UserData returns the script that an instance boots with, under one kilobyte. It errs when a field
-// is missing or not what it must be.
+// UserData returns the script that an instance boots with, under one kilobyte. It returns an error
+// if a field is missing or invalid.
 func UserData(in UserDataInput) (string, error) {
 	for field, value := range map[string]string{"region": in.Region, "DNS suffix": in.DNSSuffix, "bucket": in.Bucket, "architecture": in.Architecture} {
 		if !plainWord.MatchString(value) {
@@ -105,7 +106,7 @@ func UserData(in UserDataInput) (string, error) {
 	return fmt.Sprintf(script, in.Region, in.DNSSuffix, in.Bucket, in.Architecture, in.NodeupSHA256, in.BundleSHA256), nil
 }
 
-// ParseUserData reads back what [UserData] wrote. It errs on any other script.
+// ParseUserData parses the output of [UserData]. It returns an error for any other script.
 func ParseUserData(text string) (UserDataInput, error) {
 	values := map[string]string{}
 	for line := range strings.Lines(text) {

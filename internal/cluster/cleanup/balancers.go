@@ -9,12 +9,12 @@ import (
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 )
 
-// describedTags is how many load balancers DescribeTags takes at once, of either generation.
-// https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_DescribeTags.html
+// describedTags is the maximum number of load balancers, of either generation, per DescribeTags
+// call. https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_DescribeTags.html
 const describedTags = 20
 
-// classicBalancers removes load balancers of the first generation.
-func (h *hunt) classicBalancers(ctx context.Context) error {
+// classicBalancers deletes Classic Load Balancers.
+func (h *collector) classicBalancers(ctx context.Context) error {
 	names, err := h.ownClassic(ctx)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (h *hunt) classicBalancers(ctx context.Context) error {
 	return nil
 }
 
-func (h *hunt) ownClassic(ctx context.Context) ([]string, error) {
+func (h *collector) ownClassic(ctx context.Context) ([]string, error) {
 	var names, own []string
 	pages := elb.NewDescribeLoadBalancersPaginator(h.classic, &elb.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
@@ -60,8 +60,8 @@ func (h *hunt) ownClassic(ctx context.Context) ([]string, error) {
 	return own, nil
 }
 
-// loadBalancers removes network and application load balancers.
-func (h *hunt) loadBalancers(ctx context.Context) error {
+// loadBalancers deletes Network and Application Load Balancers.
+func (h *collector) loadBalancers(ctx context.Context) error {
 	own, err := h.ownBalancers(ctx)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (h *hunt) loadBalancers(ctx context.Context) error {
 	return nil
 }
 
-func (h *hunt) ownBalancers(ctx context.Context) ([]string, error) {
+func (h *collector) ownBalancers(ctx context.Context) ([]string, error) {
 	var arns []string
 	pages := elbv2.NewDescribeLoadBalancersPaginator(h.balancers, &elbv2.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
@@ -92,8 +92,8 @@ func (h *hunt) ownBalancers(ctx context.Context) ([]string, error) {
 	return h.ownOf(ctx, arns)
 }
 
-// targetGroups removes target groups, once their load balancers are gone.
-func (h *hunt) targetGroups(ctx context.Context) error {
+// targetGroups deletes target groups after their load balancers.
+func (h *collector) targetGroups(ctx context.Context) error {
 	var arns []string
 	pages := elbv2.NewDescribeTargetGroupsPaginator(h.balancers, &elbv2.DescribeTargetGroupsInput{})
 	for pages.HasMorePages() {
@@ -120,8 +120,8 @@ func (h *hunt) targetGroups(ctx context.Context) error {
 	return nil
 }
 
-// ownOf returns those that the cluster made itself.
-func (h *hunt) ownOf(ctx context.Context, arns []string) ([]string, error) {
+// ownOf returns those that the cluster's controllers created.
+func (h *collector) ownOf(ctx context.Context, arns []string) ([]string, error) {
 	var own []string
 	for some := range slices.Chunk(arns, describedTags) {
 		tags, err := h.balancers.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: some})
@@ -141,8 +141,8 @@ func (h *hunt) ownOf(ctx context.Context, arns []string) ([]string, error) {
 	return own, nil
 }
 
-// balancersLeft lists load balancers that are still there.
-func (h *hunt) balancersLeft(ctx context.Context) ([]string, error) {
+// balancersLeft lists the remaining load balancers.
+func (h *collector) balancersLeft(ctx context.Context) ([]string, error) {
 	classic, err := h.ownClassic(ctx)
 	if err != nil {
 		return nil, err

@@ -21,27 +21,28 @@ import (
 )
 
 const (
-	// KeepSnapshotsAnnotation on a Cluster keeps the last snapshots of etcd's volumes.
+	// KeepSnapshotsAnnotation on a Cluster keeps the final snapshots of etcd's volumes.
 	KeepSnapshotsAnnotation = v1alpha1.Group + "/keep-etcd-snapshots"
-	// LeaveAnnotation on a Cluster lets its deletion go on although something is left over or cannot be removed.
+	// LeaveAnnotation on a Cluster lets its deletion continue although resources remain or cannot
+	// be deleted.
 	LeaveAnnotation = v1alpha1.Group + "/leave-leftovers"
 )
 
 const (
-	// askedFor is how long the cluster's own controllers get to take down their load balancers.
+	// askedFor is how long the cluster's own controllers have to delete their load balancers.
 	askedFor = 3 * time.Minute
-	// callTimeout bounds a call of the workload cluster.
+	// callTimeout bounds a call to the workload cluster.
 	callTimeout = 10 * time.Second
-	// lookAgain is when to look at what is going, at first; patience is after what time of the deletion it is told
-	// that something does not go, and looked at more rarely.
+	// lookAgain is the initial polling interval during deletions. After patience, the deletion
+	// reports the remaining resources and polls less often.
 	lookAgain       = 3 * time.Second
 	lookAgainRarely = 30 * time.Second
 	patience        = 10 * time.Minute
-	// sweepAgain is when to look again for what should not be.
+	// sweepAgain is the polling interval for leftovers of the stacks.
 	sweepAgain = 15 * time.Second
 )
 
-// Clients gives the cleaner its AWS clients; *awsapi.Clients does.
+// Clients provides the cleaner's AWS clients. *awsapi.Clients implements it.
 type Clients interface {
 	Leftovers(t awsapi.Target) awsapi.Leftovers
 	LoadBalancers(t awsapi.Target) awsapi.LoadBalancers
@@ -49,7 +50,7 @@ type Clients interface {
 	Records(t awsapi.Target) awsapi.Records
 }
 
-// Cleaner removes what clusters left. It keeps no state: each call looks at what there is.
+// Cleaner deletes leftovers of clusters. It keeps no state: each call reads what exists.
 type Cleaner struct {
 	clients  Clients
 	operator string
@@ -57,14 +58,14 @@ type Cleaner struct {
 	log      logr.Logger
 }
 
-// New returns a cleaner. Operator is the operator's name as it is in the tags of the clusters' stacks.
+// New returns a cleaner. Operator is the operator's name in the tags of the clusters' stacks.
 func New(clients Clients, operator string, clk clock.PassiveClock, log logr.Logger) *Cleaner {
 	return &Cleaner{clients: clients, operator: operator, clock: clk, log: log}
 }
 
-// hunt begins a look for what a cluster left.
-func (c *Cleaner) hunt(cluster *v1alpha1.Cluster, target awsapi.Target) *hunt {
-	return &hunt{
+// collector starts a collection of a cluster's leftovers.
+func (c *Cleaner) collector(cluster *v1alpha1.Cluster, target awsapi.Target) *collector {
+	return &collector{
 		name: cluster.Name, namespace: cluster.Namespace, operator: c.operator,
 		vpc: cluster.Status.Outputs[model.OutputVPC], zone: cluster.Status.Outputs[model.OutputHostedZone],
 		deleteVolumes: cluster.Spec.VolumePolicy == v1alpha1.VolumesDelete, keepSnapshots: cluster.Annotations[KeepSnapshotsAnnotation] == "true",
@@ -73,8 +74,8 @@ func (c *Cleaner) hunt(cluster *v1alpha1.Cluster, target awsapi.Target) *hunt {
 	}
 }
 
-// BeforeNodes asks the cluster's own controllers to take down the load balancers of its Services, as long as
-// the cluster answers and for three minutes at most: what is left is removed later.
+// BeforeNodes makes the cluster's own controllers delete the load balancers of its Services, while
+// the cluster's API responds and for three minutes at most. Remaining ones are deleted later.
 func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ awsapi.Target, to *workload.Cluster) operatorkit.Outcome {
 	if to == nil || cluster.DeletionTimestamp == nil || c.clock.Since(cluster.DeletionTimestamp.Time) > askedFor {
 		return operatorkit.Done()
@@ -85,8 +86,8 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	services, err := to.Core().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil { // It went while it was asked: then there is nobody to ask.
-		c.log.Info("The cluster's Services cannot be listed; its load balancers are removed without it.", "cluster", cluster.Name, "why", err.Error())
+	if err != nil { // The API became unavailable.
+		c.log.Info("The cluster's Services cannot be listed; the operator deletes its load balancers.", "cluster", cluster.Name, "why", err.Error())
 		return operatorkit.Done()
 	}
 	var going []string
@@ -98,7 +99,7 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 		if service.DeletionTimestamp == nil {
 			err := to.Core().Services(service.Namespace).Delete(ctx, service.Name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
-				c.log.Info("A Service cannot be deleted; its load balancer is removed without it.", "service", service.Name, "why", err.Error())
+				c.log.Info("A Service cannot be deleted; the operator deletes its load balancer.", "service", service.Name, "why", err.Error())
 				continue
 			}
 		}
@@ -107,15 +108,16 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 		}
 	}
 	if len(going) > 0 {
-		return operatorkit.Wait(lookAgain, "RemovingLoadBalancers", "The cluster takes down the load balancers of its Services: "+strings.Join(going, ", ")+".")
+		return operatorkit.Wait(lookAgain, "RemovingLoadBalancers", "The cluster is deleting the load balancers of its Services: "+strings.Join(going, ", ")+".")
 	}
 	return operatorkit.Done()
 }
 
-// AfterNodes removes what is left of the cluster in AWS beside its stacks. A cluster that never had a network had no
-// machine that could have made anything; what carries its name may be another's, who has the name in AWS.
+// AfterNodes deletes the cluster's remaining AWS resources outside its stacks. A cluster that never
+// had a network had no instance that could have created any; resources with its name may belong to
+// another cluster that has the name in AWS.
 func (c *Cleaner) AfterNodes(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) operatorkit.Outcome {
-	h := c.hunt(cluster, target)
+	h := c.collector(cluster, target)
 	if h.vpc == "" {
 		return operatorkit.Done()
 	}
@@ -124,54 +126,54 @@ func (c *Cleaner) AfterNodes(ctx context.Context, cluster *v1alpha1.Cluster, tar
 	} {
 		if err := step(ctx); err != nil {
 			failure := awsapi.Explain(err)
-			return operatorkit.Fail(err).Explain(failure.Reason, "What the cluster left in AWS cannot be removed: "+failure.Message)
+			return operatorkit.Fail(err).Explain(failure.Reason, "The cluster's remaining resources in AWS cannot be deleted: "+failure.Message)
 		}
 	}
 	for _, removed := range h.removed {
-		c.log.Info("Removed what the cluster had left.", "cluster", cluster.Name, "what", removed)
+		c.log.Info("Deleted the cluster's remaining resources.", "cluster", cluster.Name, "what", removed)
 	}
 	return c.remaining(cluster, h)
 }
 
-// remaining says what did not go, if anything did not.
-func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *hunt) operatorkit.Outcome {
+// remaining reports the resources that could not be deleted, if any.
+func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *collector) operatorkit.Outcome {
 	late := cluster.DeletionTimestamp != nil && c.clock.Since(cluster.DeletionTimestamp.Time) > patience
 	switch {
 	case len(h.waits) == 0 && len(h.refused) == 0:
 		return operatorkit.Done()
 	case cluster.Annotations[LeaveAnnotation] == "true":
-		c.log.Info("What the cluster had left stays.", "cluster", cluster.Name, "what", list(append(h.waits, h.refused...)))
+		c.log.Info("The cluster's remaining resources are left in AWS.", "cluster", cluster.Name, "what", list(append(h.waits, h.refused...)))
 		return operatorkit.Done()
 	case len(h.refused) > 0:
-		return operatorkit.Wait(lookAgainRarely, "LeftoversRefused", "AWS refuses to remove what the cluster made by itself: "+list(h.refused)+"."+leaveAdvice).Degraded()
+		return operatorkit.Wait(lookAgainRarely, "LeftoversRefused", "AWS refuses to delete these resources, which the cluster's controllers created: "+list(h.refused)+"."+leaveAdvice).Degraded()
 	case late:
-		return operatorkit.Wait(lookAgainRarely, "LeftoversInUse", "What the cluster made by itself is still in use, and so cannot be removed: "+list(h.waits)+"."+leaveAdvice).Degraded()
+		return operatorkit.Wait(lookAgainRarely, "LeftoversInUse", "These resources, which the cluster's controllers created, are still in use and cannot be deleted: "+list(h.waits)+"."+leaveAdvice).Degraded()
 	default:
-		return operatorkit.Wait(lookAgain, "RemovingLeftovers", "What the cluster made in AWS by itself is going: "+list(h.waits)+".")
+		return operatorkit.Wait(lookAgain, "RemovingLeftovers", "Deleting resources that the cluster's controllers created in AWS: "+list(h.waits)+".")
 	}
 }
 
-// leaveAdvice ends a message that something does not go.
-const leaveAdvice = " Remove it, or annotate the Cluster with " + LeaveAnnotation + "=true to leave it."
+// leaveAdvice ends a message about resources that cannot be deleted.
+const leaveAdvice = " Delete them, or annotate the Cluster with " + LeaveAnnotation + "=true to leave them."
 
-// Sweep says what is left when the stacks are gone, and removes etcd's last snapshots.
+// Sweep reports what remains after the stacks are deleted, and deletes etcd's final snapshots.
 func (c *Cleaner) Sweep(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) operatorkit.Outcome {
-	h := c.hunt(cluster, target)
+	h := c.collector(cluster, target)
 	if !h.keepSnapshots {
 		if err := h.snapshots(ctx, cluster); err != nil {
 			failure := awsapi.Explain(err)
-			return operatorkit.Fail(err).Explain(failure.Reason, "The snapshots of etcd's volumes cannot be removed: "+failure.Message)
+			return operatorkit.Fail(err).Explain(failure.Reason, "The snapshots of etcd's volumes cannot be deleted: "+failure.Message)
 		}
 	}
 	left, err := h.leftOver(ctx)
 	if err != nil {
 		failure := awsapi.Explain(err)
-		return operatorkit.Fail(err).Explain(failure.Reason, "Whether anything is left in AWS cannot be told: "+failure.Message)
+		return operatorkit.Fail(err).Explain(failure.Reason, "The cluster's remaining resources in AWS cannot be listed: "+failure.Message)
 	}
 	if len(left) == 0 {
 		return operatorkit.Done()
 	}
-	message := fmt.Sprintf("The stacks are gone, but this is still tagged with the cluster's name: %s.", list(left))
+	message := fmt.Sprintf("The stacks are deleted, but these resources still have the cluster's tag: %s.", list(left))
 	if cluster.Annotations[LeaveAnnotation] == "true" {
 		c.log.Info(message, "cluster", cluster.Name)
 		return operatorkit.Done()
@@ -179,7 +181,7 @@ func (c *Cleaner) Sweep(ctx context.Context, cluster *v1alpha1.Cluster, target a
 	return operatorkit.Wait(sweepAgain, "LeftOver", message+leaveAdvice).Degraded()
 }
 
-// list tells things for people, cut at ten.
+// list joins things for messages, at most ten.
 func list(things []string) string {
 	const most = 10
 	slices.Sort(things)

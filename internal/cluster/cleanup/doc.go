@@ -1,21 +1,19 @@
-// Package cleanup removes what a workload cluster made in AWS by itself: load
-// balancers of its Services, their security groups and target groups, network
-// interfaces, volumes of its claims, names in its private zone. None of it is in
-// a stack, and most of it keeps the stacks from going.
+// Package cleanup deletes AWS resources that a workload cluster's controllers created: load
+// balancers of Services, their security groups and target groups, network interfaces, volumes of
+// claims, and records in its private zone. None of them is in a stack, and most of them block the
+// deletion of the stacks.
 //
-// What belongs to a cluster is known by the tag kubernetes.io/cluster/NAME =
-// owned, which the cloud controller and the CSI driver put on what they make, or
-// elbv2.k8s.aws/cluster = NAME, which the load balancer controller does; what is
-// in a stack carries aws:cloudformation:stack-id beside it and is the stack's to
-// remove. Nothing without such a tag is touched. A cluster that never had a base
-// stack made nothing, and nothing is removed in its name: it may be that of
-// another, in another namespace, which has the name in AWS.
+// A cluster's resources have the tag kubernetes.io/cluster/NAME = owned, which the cloud controller
+// and the CSI driver set, or elbv2.k8s.aws/cluster = NAME, which the load balancer controller sets.
+// A resource of a stack also has the tag aws:cloudformation:stack-id, and the stack deletes it.
+// Resources without such a tag must never be touched. A cluster that never had a base stack created
+// nothing, and nothing is deleted in its name: the resources may belong to a cluster in another
+// namespace that has the name in AWS.
 //
-// It happens at three points of a deletion (see controller.Cleanup): while the
-// cluster still runs, its own controllers are asked; when its machines are gone,
-// the rest is removed; and when the stacks are gone, a last look says what is
-// left. Volumes of claims stay unless the Cluster's volumePolicy says Delete, and
-// lose nothing: their tags tell whose they were. The snapshots that
-// CloudFormation takes of etcd's volumes go with the cluster, unless the
-// annotation [KeepSnapshotsAnnotation] keeps them.
+// It runs at three points of a deletion (see controller.Cleanup): while the cluster runs, its own
+// controllers delete their resources; when its instances are terminated, the rest is deleted; and
+// when the stacks are deleted, a last check reports leftovers. Volumes of claims are kept, with
+// their tags, unless the Cluster's volumePolicy is Delete. The snapshots that CloudFormation takes
+// of etcd's volumes are deleted with the cluster, unless the annotation [KeepSnapshotsAnnotation]
+// keeps them.
 package cleanup

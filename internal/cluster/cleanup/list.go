@@ -17,18 +17,18 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// Found is something that a cluster made in AWS beside its stacks.
+// Found is a resource that a cluster created outside its stacks.
 type Found struct {
-	// Type is its type in CloudFormation's words, ID what AWS calls it.
+	// Type is its CloudFormation type, ID its ID in AWS.
 	Type, ID string
-	// Kept says why a deletion leaves it; empty if it is removed.
+	// Kept is why a deletion leaves it; empty if it is deleted.
 	Kept string
 }
 
-// List returns what a deletion of the cluster would find beside its stacks, as things are now: by the same search, in which nothing is
-// removed. It errs when AWS cannot be asked.
+// List returns the resources outside the stacks that a deletion of the cluster would find now. It
+// uses the same search without deleting anything. It returns the errors of AWS.
 func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) ([]Found, error) {
-	h := c.hunt(cluster, target)
+	h := c.collector(cluster, target)
 	if h.vpc == "" {
 		return nil, nil
 	}
@@ -44,7 +44,7 @@ func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target aw
 			return nil, awsapi.Explain(err)
 		}
 	}
-	for _, id := range h.waits { // What is in use goes when its user has gone.
+	for _, id := range h.waits { // A resource in use is deleted after its user.
 		seen.note(typeOf(id), id)
 	}
 	kept, err := h.expected(ctx)
@@ -55,7 +55,7 @@ func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target aw
 		return nil, awsapi.Explain(err)
 	}
 	for _, id := range slices.Sorted(maps.Keys(kept)) {
-		why := "volumes of claims stay: spec.volumePolicy is not " + string(v1alpha1.VolumesDelete)
+		why := "spec.volumePolicy keeps volumes of claims, since it is not " + string(v1alpha1.VolumesDelete)
 		if strings.HasPrefix(id, "snap-") {
 			why = "the annotation " + KeepSnapshotsAnnotation + " keeps snapshots of etcd"
 		}
@@ -64,8 +64,8 @@ func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target aw
 	return seen.found, nil
 }
 
-// forgetDisks takes out the volumes that go with their machines.
-func (h *hunt) forgetDisks(ctx context.Context, volumes map[string]bool) error {
+// forgetDisks removes the volumes that are deleted with their instances.
+func (h *collector) forgetDisks(ctx context.Context, volumes map[string]bool) error {
 	pages := ec2.NewDescribeVolumesPaginator(h.ec2, &ec2.DescribeVolumesInput{Filters: []types.Filter{
 		h.owned(), filter("attachment.delete-on-termination", "true"),
 	}})
@@ -81,7 +81,7 @@ func (h *hunt) forgetDisks(ctx context.Context, volumes map[string]bool) error {
 	return nil
 }
 
-// typeOf reads the type of something of EC2 from its ID.
+// typeOf derives the type of an EC2 resource from its ID.
 func typeOf(id string) string {
 	prefix, _, _ := strings.Cut(id, "-")
 	return map[string]string{
@@ -89,7 +89,7 @@ func typeOf(id string) string {
 	}[prefix]
 }
 
-// seen is what would have been removed.
+// seen collects what would have been deleted.
 type seen struct{ found []Found }
 
 func (s *seen) note(resourceType, id string) {
@@ -98,37 +98,37 @@ func (s *seen) note(resourceType, id string) {
 	}
 }
 
-// spareEC2 finds what a search would remove, and removes nothing; as the others do.
+// spareEC2 records deletions without executing them, like the other spare types.
 type spareEC2 struct {
 	awsapi.Leftovers
 
 	seen *seen
 }
 
-// DeleteNetworkInterface notes it.
+// DeleteNetworkInterface records the interface.
 func (s spareEC2) DeleteNetworkInterface(_ context.Context, in *ec2.DeleteNetworkInterfaceInput, _ ...func(*ec2.Options)) (*ec2.DeleteNetworkInterfaceOutput, error) {
 	s.seen.note("AWS::EC2::NetworkInterface", aws.ToString(in.NetworkInterfaceId))
 	return &ec2.DeleteNetworkInterfaceOutput{}, nil
 }
 
-// DeleteSecurityGroup notes it.
+// DeleteSecurityGroup records the security group.
 func (s spareEC2) DeleteSecurityGroup(_ context.Context, in *ec2.DeleteSecurityGroupInput, _ ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error) {
 	s.seen.note("AWS::EC2::SecurityGroup", aws.ToString(in.GroupId))
 	return &ec2.DeleteSecurityGroupOutput{}, nil
 }
 
-// RevokeSecurityGroupIngress does nothing: the rule goes with what it lets in.
+// RevokeSecurityGroupIngress does nothing: the rule would be deleted with its source group.
 func (s spareEC2) RevokeSecurityGroupIngress(context.Context, *ec2.RevokeSecurityGroupIngressInput, ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupIngressOutput, error) {
 	return &ec2.RevokeSecurityGroupIngressOutput{}, nil
 }
 
-// DeleteVolume notes it.
+// DeleteVolume records the volume.
 func (s spareEC2) DeleteVolume(_ context.Context, in *ec2.DeleteVolumeInput, _ ...func(*ec2.Options)) (*ec2.DeleteVolumeOutput, error) {
 	s.seen.note("AWS::EC2::Volume", aws.ToString(in.VolumeId))
 	return &ec2.DeleteVolumeOutput{}, nil
 }
 
-// DeleteSnapshot notes it.
+// DeleteSnapshot records the snapshot.
 func (s spareEC2) DeleteSnapshot(_ context.Context, in *ec2.DeleteSnapshotInput, _ ...func(*ec2.Options)) (*ec2.DeleteSnapshotOutput, error) {
 	s.seen.note("AWS::EC2::Snapshot", aws.ToString(in.SnapshotId))
 	return &ec2.DeleteSnapshotOutput{}, nil
@@ -140,13 +140,13 @@ type spareBalancers struct {
 	seen *seen
 }
 
-// DeleteLoadBalancer notes it.
+// DeleteLoadBalancer records the load balancer.
 func (s spareBalancers) DeleteLoadBalancer(_ context.Context, in *elbv2.DeleteLoadBalancerInput, _ ...func(*elbv2.Options)) (*elbv2.DeleteLoadBalancerOutput, error) {
 	s.seen.note("AWS::ElasticLoadBalancingV2::LoadBalancer", aws.ToString(in.LoadBalancerArn))
 	return &elbv2.DeleteLoadBalancerOutput{}, nil
 }
 
-// DeleteTargetGroup notes it.
+// DeleteTargetGroup records the target group.
 func (s spareBalancers) DeleteTargetGroup(_ context.Context, in *elbv2.DeleteTargetGroupInput, _ ...func(*elbv2.Options)) (*elbv2.DeleteTargetGroupOutput, error) {
 	s.seen.note("AWS::ElasticLoadBalancingV2::TargetGroup", aws.ToString(in.TargetGroupArn))
 	return &elbv2.DeleteTargetGroupOutput{}, nil
@@ -158,7 +158,7 @@ type spareClassic struct {
 	seen *seen
 }
 
-// DeleteLoadBalancer notes it.
+// DeleteLoadBalancer records the load balancer.
 func (s spareClassic) DeleteLoadBalancer(_ context.Context, in *elb.DeleteLoadBalancerInput, _ ...func(*elb.Options)) (*elb.DeleteLoadBalancerOutput, error) {
 	s.seen.note("AWS::ElasticLoadBalancing::LoadBalancer", aws.ToString(in.LoadBalancerName))
 	return &elb.DeleteLoadBalancerOutput{}, nil
@@ -170,7 +170,7 @@ type spareRecords struct {
 	seen *seen
 }
 
-// ChangeResourceRecordSets notes the names.
+// ChangeResourceRecordSets records the names.
 func (s spareRecords) ChangeResourceRecordSets(_ context.Context, in *route53.ChangeResourceRecordSetsInput, _ ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error) {
 	for _, change := range in.ChangeBatch.Changes {
 		s.seen.note("AWS::Route53::RecordSet", aws.ToString(change.ResourceRecordSet.Name))

@@ -16,16 +16,17 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// The tags by which load balancers find their subnets:
+// The tags by which the AWS Load Balancer Controller finds subnets:
 // https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/deploy/subnet_discovery/
 const (
 	roleTag         = "kubernetes.io/role/elb"
 	internalRoleTag = "kubernetes.io/role/internal-elb"
-	// addedTag is on subnets whose role tag is ours, and tells to take it off again with the last cluster.
+	// addedTag marks subnets whose role tag the operator added. The operator removes that tag with
+	// the last cluster.
 	addedTag = v1alpha1.Group + "/role-tag"
 )
 
-// tagging is which tags go on, or come off, which resources.
+// tagging lists resources and the tags to add to them or to remove from them.
 type tagging struct {
 	resources []string
 	tags      []types.Tag
@@ -35,7 +36,7 @@ func tag(key, value string) types.Tag {
 	return types.Tag{Key: aws.String(key), Value: aws.String(value)}
 }
 
-// adopt puts our tags on the Cluster's existing VPC and subnets.
+// adopt tags the Cluster's existing VPC and subnets.
 func (o *operator) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	client := o.options.Clients.EC2(o.target(cluster))
 	subnets, err := existing.Subnets(ctx, client, cluster.Spec.Network.VPC)
@@ -65,8 +66,8 @@ func (o *operator) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	return nil
 }
 
-// abandon takes our tags off the Cluster's existing VPC and subnets: its own, and those of roles that we
-// put on when no other cluster is left there.
+// abandon removes the Cluster's tags from its existing VPC and subnets, and the role tags that the
+// operator added where no other cluster uses the subnet.
 func (o *operator) abandon(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	client := o.options.Clients.EC2(o.target(cluster))
 	subnets, err := existing.Subnets(ctx, client, cluster.Spec.Network.VPC)
@@ -97,7 +98,7 @@ func untag(ctx context.Context, client awsapi.EC2, all ...*tagging) error {
 			continue
 		}
 		if _, err := client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: one.resources, Tags: one.tags}); err != nil && !strings.HasSuffix(awsapi.Code(err), ".NotFound") {
-			return fmt.Errorf("take tags off %s: %w", strings.Join(one.resources, ", "), err)
+			return fmt.Errorf("remove tags from %s: %w", strings.Join(one.resources, ", "), err)
 		}
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// review says how changes of a stack of the object are approved; nil if they need no approval. Of an InstanceGroup's own policy and
-// its Cluster's the stricter one counts: who wants to see what happens to a cluster means its machines as well.
+// review returns how changes to a stack of the object are approved, nil if they need no approval.
+// The stricter update policy of an InstanceGroup and its Cluster applies.
 func (o *operator) review(ctx context.Context, obj client.Object, stackName string) (*stack.Review, error) {
 	manual := false
 	switch obj := obj.(type) {
@@ -28,7 +28,7 @@ func (o *operator) review(ctx context.Context, obj client.Object, stackName stri
 		manual = obj.Spec.UpdatePolicy == v1alpha1.UpdateManual || cluster != nil && cluster.Spec.UpdatePolicy == v1alpha1.UpdateManual
 	}
 	if !manual {
-		return nil, nil //nolint:nilnil // that none is needed is an answer
+		return nil, nil //nolint:nilnil // nil means that no approval is needed
 	}
 	review := &stack.Review{Approved: stack.ParseApproved(obj.GetAnnotations()[stack.ApproveAnnotation])}
 	if shown := pendingChange(obj, stackName); shown != nil {
@@ -37,7 +37,7 @@ func (o *operator) review(ctx context.Context, obj client.Object, stackName stri
 	return review, nil
 }
 
-// pendingChanges returns the list in the object's status of what waits for approval, nil if its kind has none.
+// pendingChanges returns the status list of changes that wait for approval, nil for other kinds.
 func pendingChanges(obj client.Object) *[]v1alpha1.PendingChange {
 	switch obj := obj.(type) {
 	case *v1alpha1.Cluster:
@@ -49,7 +49,7 @@ func pendingChanges(obj client.Object) *[]v1alpha1.PendingChange {
 	}
 }
 
-// pendingChange returns what the object's status says of a stack's change that waits, nil if it says nothing.
+// pendingChange returns the status entry of a stack's pending change, nil if there is none.
 func pendingChange(obj client.Object, stackName string) *v1alpha1.PendingChange {
 	list := pendingChanges(obj)
 	if list == nil {
@@ -62,7 +62,7 @@ func pendingChange(obj client.Object, stackName string) *v1alpha1.PendingChange 
 	return &(*list)[i]
 }
 
-// showPending has the object's status say what of a stack waits for approval, and nothing if nothing does.
+// showPending updates the pending changes in the object's status to a stack's result.
 func showPending(obj client.Object, stackName string, result *stack.Result) {
 	list := pendingChanges(obj)
 	if list == nil {
@@ -93,26 +93,27 @@ func pendingFrom(obj client.Object, stackName string, proposal *stack.Proposal) 
 	return pending
 }
 
-// rollSentence says how many machines a change replaces, "" if it replaces none.
+// rollSentence describes which instances a change replaces, "" if it replaces none.
 func rollSentence(obj client.Object, proposal *stack.Proposal) string {
 	if !slices.ContainsFunc(proposal.Changes, func(c stack.ResourceChange) bool { return replacesMachines(&c) }) {
 		return ""
 	}
 	group, ok := obj.(*v1alpha1.InstanceGroup)
 	if !ok {
-		return "Replaces the machine of this slot of the control plane; its node is drained before."
+		return "Replaces the instance of this control-plane slot after draining its node."
 	}
 	switch count := group.Status.Nodes.Desired; count {
 	case 0:
-		return "Machines that start later have the new shape; the group has none now."
+		return "The change applies to instances launched later; the group has none now."
 	case 1:
-		return "Replaces the group's machine; its node is drained before."
+		return "Replaces the group's instance after draining its node."
 	default:
-		return fmt.Sprintf("Replaces the group's %d machines a few at a time; each node is drained before.", count)
+		return fmt.Sprintf("Replaces the group's %d instances a few at a time, draining each node first.", count)
 	}
 }
 
-// replacesMachines reports whether CloudFormation rolls a group for a change: another launch template version, or other subnets.
+// replacesMachines reports whether a change makes CloudFormation replace a group's instances: a new
+// launch template version or other subnets.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
 func replacesMachines(change *stack.ResourceChange) bool {
 	within := func(names ...string) bool {
@@ -131,8 +132,8 @@ func replacesMachines(change *stack.ResourceChange) bool {
 	}
 }
 
-// awaiting is the outcome while a change of a stack waits for approval, or for its turn.
-func awaiting(obj client.Object, stackName string, result *stack.Result) operatorkit.Outcome {
+// waitForApproval returns the outcome of a stack change that waits for approval or for its turn.
+func waitForApproval(obj client.Object, stackName string, result *stack.Result) operatorkit.Outcome {
 	message := result.Message
 	if pending := pendingChange(obj, stackName); pending != nil {
 		message += " " + pending.Summary
@@ -140,8 +141,8 @@ func awaiting(obj client.Object, stackName string, result *stack.Result) operato
 	return operatorkit.Wait(0, result.Reason, message).About(stackSubject(stackName)).Degraded()
 }
 
-// asking adds to the outcome of a change that waits for approval the command that approves all that waits.
-func asking(obj client.Object, kind string, outcome operatorkit.Outcome) operatorkit.Outcome {
+// withApproveCommand appends the command that approves all pending changes to the outcome's message.
+func withApproveCommand(obj client.Object, kind string, outcome operatorkit.Outcome) operatorkit.Outcome {
 	if !isUnapproved(outcome) {
 		return outcome
 	}
@@ -149,11 +150,11 @@ func asking(obj client.Object, kind string, outcome operatorkit.Outcome) operato
 	for _, one := range *pendingChanges(obj) {
 		digests = append(digests, one.Digest)
 	}
-	return outcome.Explain(outcome.Reason(), fmt.Sprintf("%s To carry it out: kubectl annotate --overwrite -n %s %s.%s/%s %s=%s",
+	return outcome.Explain(outcome.Reason(), fmt.Sprintf("%s To approve it: kubectl annotate --overwrite -n %s %s.%s/%s %s=%s",
 		outcome.Message(), obj.GetNamespace(), kind, v1alpha1.Group, obj.GetName(), stack.ApproveAnnotation, strings.Join(digests, ",")))
 }
 
-// isUnapproved reports whether a change lacks a person's approval.
+// isUnapproved reports whether a change waits for a user's approval.
 func isUnapproved(outcome operatorkit.Outcome) bool {
 	return outcome.Reason() == stack.ReasonApprovalNeeded || outcome.Reason() == stack.ReasonApprovalStale
 }

@@ -16,28 +16,29 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// TestApproval has the changes of a whole cluster wait for a person: base, then all slots at once, and the group, which its Cluster's
-// policy counts for. What is approved is carried out, and nothing else, also by an operator that was killed meanwhile.
+// Changes to a whole cluster wait for approval: the base stack's first, then those of all slots,
+// and the group's, to which its Cluster's policy applies. Only approved changes are made, also by
+// an operator that was killed in between.
 func TestApproval(t *testing.T) {
-	w := newSuite(t, played(), nil)
+	w := newSuite(t, simulatedHost(), nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
 	cluster.Spec.UpdatePolicy = v1alpha1.UpdateManual
 	w.create(cluster, group)
-	w.condition(cluster, "Ready", metav1.ConditionTrue, "") // Making it needs no approval.
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "") // Creation needs no approval.
 	w.condition(group, "Ready", metav1.ConditionTrue, "")
 	before := w.deployed()
 
-	w.patch(cluster, `{"spec":{"tags":{"team":"blue"},"controlPlane":{"instanceType":"m6i.xlarge"}}}`) // Tags alone replace no machine.
+	w.patch(cluster, `{"spec":{"tags":{"team":"blue"},"controlPlane":{"instanceType":"m6i.xlarge"}}}`) // Tags alone replace no instance.
 	held := w.condition(cluster, "Synced", metav1.ConditionFalse, "ApprovalNeeded")
 	w.pending(cluster, "demo")
 	wanted := fmt.Sprintf("kubectl annotate --overwrite -n %s cluster.cluster-operator.aws/demo aws-operator/approve=%s", w.namespace, cluster.Status.PendingChanges[0].Digest)
 	if !strings.HasSuffix(held.Message, wanted) || !strings.Contains(held.Message, "Stack demo: ") || !strings.Contains(held.Message, "Changes the stack's tags.") {
-		t.Errorf("message %q, want what would be done, and the command %q", held.Message, wanted)
+		t.Errorf("message %q, want a description of the change and the command %q", held.Message, wanted)
 	}
 	w.condition(group, "Ready", metav1.ConditionFalse, "ApprovalNeeded")
 	w.pending(group, "demo-workers")
-	w.approve(cluster, "0123456789abcdef0123456789abcdef", group.Status.PendingChanges[0].Digest) // of something else
+	w.approve(cluster, "0123456789abcdef0123456789abcdef", group.Status.PendingChanges[0].Digest) // of another change
 	w.condition(cluster, "Synced", metav1.ConditionFalse, "ApprovalNeeded")
 	w.stop()
 	if after := w.deployed(); after != before {
@@ -47,11 +48,11 @@ func TestApproval(t *testing.T) {
 
 	w.approve(cluster, cluster.Status.PendingChanges[0].Digest)
 	w.pending(cluster, "demo-control-plane-0", "demo-control-plane-1", "demo-control-plane-2")
-	if summary := cluster.Status.PendingChanges[0].Summary; !strings.HasPrefix(summary, "Replaces the machine of this slot of the control plane; its node is drained before.") {
-		t.Errorf("summary %q, want that the machine is replaced", summary)
+	if summary := cluster.Status.PendingChanges[0].Summary; !strings.HasPrefix(summary, "Replaces the instance of this control-plane slot after draining its node.") {
+		t.Errorf("summary %q, want that the instance is replaced", summary)
 	}
 	w.approve(cluster, cluster.Status.PendingChanges[0].Digest)
-	w.eventually("what was approved is begun", func() error {
+	w.eventually("the approved changes start", func() error {
 		if first := w.all()["demo-control-plane-0"]; first.LastUpdatedTime == nil {
 			return errStill
 		}
@@ -68,10 +69,10 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestApprovalOfAGroup says how many machines a change replaces, asks anew after an edit, and leaves nothing when the edit is undone
-// or the group deleted.
+// A pending change reports how many instances it replaces, needs another approval after an edit,
+// and disappears when the edit is undone or the group deleted.
 func TestApprovalOfAGroup(t *testing.T) {
-	w := newSuite(t, played(), nil)
+	w := newSuite(t, simulatedHost(), nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
 	cluster.Spec.ControlPlane.Replicas, group.Spec.UpdatePolicy = 1, v1alpha1.UpdateManual
@@ -81,16 +82,16 @@ func TestApprovalOfAGroup(t *testing.T) {
 
 	w.patch(group, `{"spec":{"labels":{"disk":"fast"}}}`)
 	held := w.condition(group, "Synced", metav1.ConditionFalse, "ApprovalNeeded")
-	if !strings.Contains(held.Message, "Replaces the group's 2 machines a few at a time; each node is drained before.") {
-		t.Errorf("message %q, want how many machines are replaced", held.Message)
+	if !strings.Contains(held.Message, "Replaces the group's 2 instances a few at a time, draining each node first.") {
+		t.Errorf("message %q, want the number of replaced instances", held.Message)
 	}
 	former := group.Status.PendingChanges[0].Digest
 	if group.Status.Stack.Bundle != bundle {
-		t.Error("the bundle is said to be another although the change waits")
+		t.Error("the status has another bundle although the change is pending")
 	}
 
 	w.patch(group, `{"spec":{"labels":{"disk":"faster"}}}`)
-	w.eventually("the edit makes another proposal", func() error {
+	w.eventually("the edit creates another proposal", func() error {
 		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(group), group); err != nil {
 			return err
 		}
@@ -112,20 +113,20 @@ func TestApprovalOfAGroup(t *testing.T) {
 	w.condition(group, "Ready", metav1.ConditionTrue, "")
 	w.pending(group)
 	if sets := w.changeSets("demo-workers"); len(sets) != 0 {
-		t.Errorf("change sets %q are left over", sets)
+		t.Errorf("leftover change sets %q", sets)
 	}
 	w.patch(group, `{"spec":{"maxSize":7}}`)
 	w.pending(group, "demo-workers")
 	if pending := group.Status.PendingChanges[0]; pending.Summary != "Changes AutoScalingGroup in place." || fmt.Sprint(pending.Changes[0].Properties) != "[MaxSize]" {
-		t.Errorf("pending %+v, want the group's change by its property, and no machine replaced", pending)
+		t.Errorf("pending %+v, want the group's change by its property without a replacement", pending)
 	}
 	w.approve(group, former, digests(group.Status.PendingChanges)[0])
 	w.pending(group)
 	w.condition(group, "Ready", metav1.ConditionTrue, "")
 	if status := w.all()["demo-workers"].StackStatus; status != types.StackStatusUpdateComplete {
-		t.Errorf("the stack is %s, want that what was approved was carried out", status)
+		t.Errorf("the stack is %s, want the approved change", status)
 	}
-	w.eventually("there is one event for each change that nobody had approved anything before", func() error {
+	w.eventually("each change without an earlier approval has one Event", func() error {
 		if events := w.events(group, "ApprovalNeeded"); len(events) != 2 {
 			return fmt.Errorf("events %q", events)
 		}
@@ -137,7 +138,7 @@ func TestApprovalOfAGroup(t *testing.T) {
 	if err := w.client.Delete(t.Context(), group); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the stack is deleted: whoever deletes the group means it", func() error {
+	w.eventually("the stack is deleted without an approval", func() error {
 		if stack, ok := w.all()["demo-workers"]; ok && stack.StackStatus != types.StackStatusDeleteInProgress {
 			return fmt.Errorf("it is %s", stack.StackStatus)
 		}
@@ -153,7 +154,7 @@ func digests(pending []v1alpha1.PendingChange) []string {
 	return found
 }
 
-// pending waits until just the changes of these stacks wait for approval.
+// pending waits until exactly the changes of these stacks wait for approval.
 func (w *suite) pending(obj conditioned, stacks ...string) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("changes of %q wait", stacks), func() error {
@@ -171,11 +172,11 @@ func (w *suite) pending(obj conditioned, stacks ...string) {
 		for _, one := range list {
 			names = append(names, one.Stack)
 			if one.Digest == "" || one.Summary == "" || len(one.Changes) == 0 {
-				return fmt.Errorf("%+v says too little", one)
+				return fmt.Errorf("%+v is incomplete", one)
 			}
 		}
 		if fmt.Sprint(names) != fmt.Sprint(stacks) {
-			return fmt.Errorf("%q wait; %s", names, tell(obj.GetConditions()))
+			return fmt.Errorf("%q wait; %s", names, describeConditions(obj.GetConditions()))
 		}
 		return nil
 	})
@@ -209,7 +210,7 @@ func (w *suite) all() map[string]types.Stack {
 	return found
 }
 
-// deployed tells all that an update of the cluster's stacks would change.
+// deployed returns everything that an update of the cluster's stacks would change.
 func (w *suite) deployed() string {
 	w.t.Helper()
 	var lines []string
@@ -256,7 +257,7 @@ func (w *suite) cloudFormation() *cloudformation.Client {
 	return cloudformation.NewFromConfig(w.awsConfig(account, region))
 }
 
-// events returns the notes of an object's events of a reason.
+// events returns the notes of an object's Events with a reason.
 func (w *suite) events(obj client.Object, reason string) []string {
 	w.t.Helper()
 	list := &corev1.EventList{}

@@ -17,20 +17,22 @@ import (
 )
 
 const (
-	// conditionBackedUp says whether the last backup went well.
+	// conditionBackedUp reports whether the last backup succeeded.
 	conditionBackedUp  = "BackedUp"
 	reasonBackupFailed = "BackupFailed"
-	// snapshotGone is EC2's word for a snapshot that does not exist.
+	// snapshotGone is EC2's error code for a snapshot that does not exist.
 	snapshotGone = "InvalidSnapshot.NotFound"
 )
 
-// backupStep keeps snapshots of etcd's volumes. What goes wrong with them is told, and is no reason to stop anything else.
+// backupStep keeps snapshots of etcd's volumes. A failed backup is reported and blocks no other
+// step.
 type backupStep struct{ *operator }
 
 // Name returns the step's name.
 func (s backupStep) Name() string { return "backup" }
 
-// EnsureCreated takes and removes what is due. It is always done, and asks EC2 nothing while nothing is due.
+// EnsureCreated takes and deletes the backups that are due. It never blocks the pipeline and calls
+// EC2 only when a backup is due.
 func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	status := cluster.Status.Backup
 	switch {
@@ -38,30 +40,31 @@ func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 		if status != nil {
 			status.NextTime = nil
 		}
-		tellBackup(cluster, metav1.ConditionFalse, "Disabled", "Backups are off, by spec.backup.disabled.")
+		setBackedUp(cluster, metav1.ConditionFalse, "Disabled", "Backups are off, by spec.backup.disabled.")
 		return operatorkit.Done()
 	case cluster.Status.Version == "" && slices.Contains(s.healthySlots(cluster), false):
-		// There is nothing to keep before the cluster was up, which a later step may find in this very look.
-		return operatorkit.Done().RequeueAfter(2 * firstBackupLook)
+		// A cluster that was never up has nothing to back up. A later step of this reconcile may
+		// find it up.
+		return operatorkit.Done().RequeueAfter(2 * minBackupPoll)
 	case status == nil:
 		status = &v1alpha1.BackupStatus{}
 		cluster.Status.Backup = status
 	}
 	now := s.options.Clock.Now()
-	at := s.nextLook(cluster, now)
+	at := s.nextCheck(cluster, now)
 	if !at.After(now) {
-		at = s.look(ctx, cluster, now)
+		at = s.check(ctx, cluster, now)
 	}
 	status.NextTime = nil
 	if !slices.ContainsFunc(status.Backups, isPending) {
 		status.NextTime = &metav1.Time{Time: at.Truncate(time.Second)}
 	}
-	return operatorkit.Done().RequeueAfter(max(at.Sub(now), firstBackupLook))
+	return operatorkit.Done().RequeueAfter(max(at.Sub(now), minBackupPoll))
 }
 
-// nextLook returns when something is due.
-func (s backupStep) nextLook(cluster *v1alpha1.Cluster, now time.Time) time.Time {
-	again, remembered := s.backed.looks.get(cluster.UID)
+// nextCheck returns when a backup is due or a pending one is to be polled.
+func (s backupStep) nextCheck(cluster *v1alpha1.Cluster, now time.Time) time.Time {
+	again, remembered := s.backed.checks.get(cluster.UID)
 	backups := cluster.Status.Backup.Backups
 	if len(backups) == 0 || slices.ContainsFunc(backups, isPending) {
 		if remembered {
@@ -75,8 +78,8 @@ func (s backupStep) nextLook(cluster *v1alpha1.Cluster, now time.Time) time.Time
 	return again
 }
 
-// look does what is due, and returns when something is again.
-func (s backupStep) look(ctx context.Context, cluster *v1alpha1.Cluster, now time.Time) time.Time {
+// check takes and deletes the backups that are due, and returns when to check again.
+func (s backupStep) check(ctx context.Context, cluster *v1alpha1.Cluster, now time.Time) time.Time {
 	facts := backupFacts{
 		now: now, interval: intervalOf(cluster), keep: int(cmp.Or(cluster.Spec.Backup.Keep, backupsKept)),
 		healthy: s.healthySlots(cluster), needed: cluster.Spec.ControlPlane.RestoreSnapshot,
@@ -86,13 +89,13 @@ func (s backupStep) look(ctx context.Context, cluster *v1alpha1.Cluster, now tim
 		next = now.Add(backupRetry)
 		s.backupFailed(cluster, "The volumes of etcd cannot be backed up: "+awsapi.Explain(err).Message)
 	}
-	s.backed.looks.keep(cluster.UID, next)
+	s.backed.checks.keep(cluster.UID, next)
 	return next
 }
 
 func (s backupStep) backUp(ctx context.Context, cluster *v1alpha1.Cluster, facts backupFacts) (time.Time, error) {
 	if turn(facts.healthy, noBackup) == noBackup && !slices.ContainsFunc(cluster.Status.Backup.Backups, isPending) {
-		tellBackup(cluster, metav1.ConditionFalse, "NoHealthySlot", "A backup is due; it is taken when the node of a slot is ready.")
+		setBackedUp(cluster, metav1.ConditionFalse, "NoHealthySlot", "A backup is due. It starts when the node of a slot is Ready.")
 		return facts.now.Add(time.Minute), nil
 	}
 	var err error
@@ -112,7 +115,7 @@ func (s backupStep) backUp(ctx context.Context, cluster *v1alpha1.Cluster, facts
 	for _, id := range plan.remove {
 		_, err := s.options.Clients.EC2(s.target(cluster)).DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &id})
 		if err != nil && awsapi.Code(err) != snapshotGone {
-			return facts.now, fmt.Errorf("delete the backup %s, which is beyond spec.backup.keep: %w", id, err)
+			return facts.now, fmt.Errorf("delete the backup %s, which exceeds spec.backup.keep: %w", id, err)
 		}
 		facts.backups = slices.DeleteFunc(facts.backups, func(b v1alpha1.Backup) bool { return b.Snapshot == id })
 	}
@@ -120,7 +123,7 @@ func (s backupStep) backUp(ctx context.Context, cluster *v1alpha1.Cluster, facts
 	return plan.next, nil
 }
 
-// show writes what there is into the status.
+// show writes the backups to the status.
 func show(cluster *v1alpha1.Cluster, backups []v1alpha1.Backup) {
 	if cluster.Status.Backup == nil {
 		cluster.Status.Backup = &v1alpha1.BackupStatus{}
@@ -135,23 +138,24 @@ func show(cluster *v1alpha1.Cluster, backups []v1alpha1.Backup) {
 	}
 	switch newest := backups[0]; {
 	case newest.State == snapshotCompleted:
-		tellBackup(cluster, metav1.ConditionTrue, "BackedUp", fmt.Sprintf("The last backup is %s, of slot %d.", newest.Snapshot, newest.Slot))
+		setBackedUp(cluster, metav1.ConditionTrue, "BackedUp", fmt.Sprintf("The last backup is %s, of slot %d.", newest.Snapshot, newest.Slot))
 	case i < 0:
-		tellBackup(cluster, metav1.ConditionFalse, "BackingUp", fmt.Sprintf("The first backup, %s of slot %d, is on its way.", newest.Snapshot, newest.Slot))
+		setBackedUp(cluster, metav1.ConditionFalse, "BackingUp", fmt.Sprintf("The first backup, %s of slot %d, is in progress.", newest.Snapshot, newest.Slot))
 	}
 }
 
-func tellBackup(cluster *v1alpha1.Cluster, status metav1.ConditionStatus, reason, message string) {
+func setBackedUp(cluster *v1alpha1.Cluster, status metav1.ConditionStatus, reason, message string) {
 	operatorkit.SetCondition(cluster, metav1.Condition{Type: conditionBackedUp, Status: status, Reason: reason, Message: message})
 }
 
-// backupFailed tells of a failure, by the condition and an Event.
+// backupFailed reports a failure in the condition and an Event.
 func (o *operator) backupFailed(cluster *v1alpha1.Cluster, message string) {
-	tellBackup(cluster, metav1.ConditionFalse, reasonBackupFailed, message)
+	setBackedUp(cluster, metav1.ConditionFalse, reasonBackupFailed, message)
 	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonBackupFailed, "Backup", "%s", message)
 }
 
-// EnsureDeleted has nothing to do: backups go, or stay, with the last snapshots of the volumes; see package cleanup.
+// EnsureDeleted has nothing to do: package cleanup deletes or keeps the backups together with the
+// final snapshots of the volumes.
 func (s backupStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	operatorkit.RemoveCondition(cluster, conditionBackedUp)
 	return operatorkit.Done()
@@ -166,7 +170,8 @@ func intervalOf(cluster *v1alpha1.Cluster) time.Duration {
 	return backupInterval
 }
 
-// healthySlots says of each slot whether its node is ready, which it is only while its etcd is of the quorum.
+// healthySlots reports for each slot whether its node is Ready, which requires that its etcd member
+// is part of the quorum.
 func (o *operator) healthySlots(cluster *v1alpha1.Cluster) []bool {
 	healthy := make([]bool, cluster.Spec.ControlPlane.Replicas)
 	connection := o.options.Workload.Get(keyOf(cluster))

@@ -7,7 +7,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// EC2's words for the states of snapshots.
+// States of EC2 snapshots.
 const (
 	snapshotPending   = "pending"
 	snapshotCompleted = "completed"
@@ -20,44 +20,46 @@ const (
 )
 
 const (
-	// backupRetry is when a backup is tried again that EC2 refused or lost.
+	// backupRetry is the delay before a backup is retried that EC2 refused or that failed.
 	backupRetry = 5 * time.Minute
-	// A snapshot that is on its way is looked at after as long as it has taken, within these bounds: the first of a volume may take
-	// minutes, the next ones seconds, and nothing waits for it.
-	firstBackupLook, lastBackupLook = time.Second, time.Minute
-	// unseen is how long EC2 may take to list what was made.
+	// A pending snapshot is polled after as much time as it has taken so far, within these bounds.
+	// The first snapshot of a volume may take minutes, later ones seconds.
+	minBackupPoll, maxBackupPoll = time.Second, time.Minute
+	// unseen is how long EC2 may take to list a new snapshot.
 	// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 	unseen = 2 * time.Minute
 )
 
-// backupFacts are what a decision about backups is made from.
+// backupFacts are the inputs of planBackup.
 type backupFacts struct {
 	now      time.Time
 	interval time.Duration
 	keep     int
-	// backups are those that there are and have not failed, newest first.
+	// backups are the pending and completed backups, newest first.
 	backups []v1alpha1.Backup
-	// healthy says of each slot whether its node is ready.
+	// healthy reports for each slot whether its node is Ready.
 	healthy []bool
-	// needed is a snapshot that stays whatever its age: the one that the volumes are made of.
+	// needed is a snapshot that is kept whatever its age: the one that the volumes were created
+	// from.
 	needed string
 }
 
-// backupPlan is what to do about backups now.
+// backupPlan lists what to do about backups now.
 type backupPlan struct {
-	// slot is the slot whose volume is snapshotted now, noBackup if none.
+	// slot is the slot to snapshot now, or noBackup.
 	slot int
-	// remove are the snapshots that are too many, the oldest first.
+	// remove lists the surplus snapshots, oldest first.
 	remove []string
-	// next is when to decide again.
+	// next is when to plan again.
 	next time.Time
 }
 
 // noBackup stands for no slot.
 const noBackup = -1
 
-// planBackup decides. The slots have their turns, those that are not healthy miss them: a volume that goes bad unnoticed spoils
-// only its own backups. Nothing begins while a snapshot is on its way.
+// planBackup decides which slot to back up and which backups to delete. Healthy slots take turns,
+// so a volume that is corrupted unnoticed spoils only its own backups. No backup starts while a
+// snapshot is pending.
 func planBackup(f backupFacts) backupPlan {
 	plan := backupPlan{slot: noBackup, remove: tooMany(f)}
 	if len(f.backups) == 0 {
@@ -67,7 +69,7 @@ func planBackup(f backupFacts) backupPlan {
 	newest := f.backups[0]
 	if i := slices.IndexFunc(f.backups, func(b v1alpha1.Backup) bool { return b.State == snapshotPending }); i >= 0 {
 		took := f.now.Sub(f.backups[i].Time.Time)
-		plan.next = f.now.Add(min(max(took, firstBackupLook), lastBackupLook))
+		plan.next = f.now.Add(min(max(took, minBackupPoll), maxBackupPoll))
 		return plan
 	}
 	plan.next = newest.Time.Add(f.interval)
@@ -77,7 +79,7 @@ func planBackup(f backupFacts) backupPlan {
 	return plan
 }
 
-// turn returns the healthy slot that is next behind the last one, noBackup if none is healthy.
+// turn returns the next healthy slot after the last one, noBackup if none is healthy.
 func turn(healthy []bool, last int) int {
 	for i := range healthy {
 		if slot := (last + 1 + i) % len(healthy); healthy[slot] {
@@ -87,8 +89,8 @@ func turn(healthy []bool, last int) int {
 	return noBackup
 }
 
-// tooMany returns the complete backups beyond those to keep, the oldest first. One that is on its way does not count: until it is
-// complete, it is none.
+// tooMany returns the completed backups beyond those to keep, oldest first. A pending snapshot does
+// not count, since it cannot be restored yet.
 func tooMany(f backupFacts) []string {
 	var surplus []string
 	complete := 0

@@ -14,12 +14,12 @@ import (
 
 var backupNoon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// aBackup is a backup of a slot, made some time before backupNoon.
+// aBackup returns a backup of a slot, taken some time before backupNoon.
 func aBackup(id string, slot int32, before time.Duration, state string) v1alpha1.Backup {
 	return v1alpha1.Backup{Snapshot: id, Slot: slot, Time: metav1.NewTime(backupNoon.Add(-before)), State: state}
 }
 
-func TestWhatIsDoneAboutBackups(t *testing.T) {
+func TestBackupPlan(t *testing.T) {
 	all := []bool{true, true, true}
 	for name, c := range map[string]struct {
 		healthy []bool
@@ -27,36 +27,36 @@ func TestWhatIsDoneAboutBackups(t *testing.T) {
 		backups []v1alpha1.Backup
 		want    backupPlan
 	}{
-		"the first is taken at once":               {all, "", nil, backupPlan{slot: 0, next: backupNoon}},
-		"the first waits for a slot that is ready": {make([]bool, 3), "", nil, backupPlan{slot: noBackup, next: backupNoon}},
-		"none is taken before its time":            {all, "", []v1alpha1.Backup{aBackup("a", 0, time.Hour, snapshotCompleted)}, backupPlan{slot: noBackup, next: backupNoon.Add(5 * time.Hour)}},
-		"the next slot has its turn": {
+		"the first backup starts at once":         {all, "", nil, backupPlan{slot: 0, next: backupNoon}},
+		"the first backup waits for a Ready slot": {make([]bool, 3), "", nil, backupPlan{slot: noBackup, next: backupNoon}},
+		"no backup is taken early":                {all, "", []v1alpha1.Backup{aBackup("a", 0, time.Hour, snapshotCompleted)}, backupPlan{slot: noBackup, next: backupNoon.Add(5 * time.Hour)}},
+		"the next slot is backed up": {
 			all, "", []v1alpha1.Backup{aBackup("a", 1, 6*time.Hour, snapshotCompleted)}, backupPlan{slot: 2, next: backupNoon},
 		},
-		"after the last slot it is the first's turn": {
+		"the first slot follows the last": {
 			all, "", []v1alpha1.Backup{aBackup("a", 2, 7*time.Hour, snapshotCompleted)}, backupPlan{slot: 0, next: backupNoon.Add(-time.Hour)},
 		},
-		"a slot that is not ready misses its turn": {
+		"a slot that is not Ready is skipped": {
 			[]bool{true, false, false}, "", []v1alpha1.Backup{aBackup("a", 0, 6*time.Hour, snapshotCompleted)}, backupPlan{slot: 0, next: backupNoon},
 		},
-		"nothing begins while one is on its way, however long it takes": {
+		"no backup starts while one is pending": {
 			all, "", []v1alpha1.Backup{aBackup("a", 0, 7*time.Hour, snapshotPending)}, backupPlan{slot: noBackup, next: backupNoon.Add(time.Minute)},
 		},
-		"one that has just begun is looked at soon": {
+		"a new snapshot is polled soon": {
 			all, "", []v1alpha1.Backup{aBackup("a", 0, 4*time.Second, snapshotPending)}, backupPlan{slot: noBackup, next: backupNoon.Add(4 * time.Second)},
 		},
-		"the oldest beyond those to keep go": {
+		"surplus backups are removed, oldest first": {
 			all, "", []v1alpha1.Backup{
 				aBackup("a", 0, time.Hour, snapshotCompleted), aBackup("b", 0, 7*time.Hour, snapshotCompleted),
 				aBackup("c", 0, 13*time.Hour, snapshotCompleted), aBackup("d", 0, 19*time.Hour, snapshotCompleted),
 			}, backupPlan{slot: noBackup, remove: []string{"d", "c"}, next: backupNoon.Add(5 * time.Hour)},
 		},
-		"what is on its way replaces none yet": {
+		"a pending snapshot does not count": {
 			all, "", []v1alpha1.Backup{
 				aBackup("a", 0, time.Second, snapshotPending), aBackup("b", 0, 7*time.Hour, snapshotCompleted), aBackup("c", 0, 13*time.Hour, snapshotCompleted),
 			}, backupPlan{slot: noBackup, next: backupNoon.Add(time.Second)},
 		},
-		"that of which the volumes are made stays": {
+		"the snapshot that the volumes were created from is kept": {
 			all, "c", []v1alpha1.Backup{
 				aBackup("a", 0, time.Hour, snapshotCompleted), aBackup("b", 0, 7*time.Hour, snapshotCompleted), aBackup("c", 0, 13*time.Hour, snapshotCompleted),
 			}, backupPlan{slot: noBackup, next: backupNoon.Add(5 * time.Hour)},
@@ -71,7 +71,7 @@ func TestWhatIsDoneAboutBackups(t *testing.T) {
 	}
 }
 
-// TestTheNewestBackupIsNeverRemoved whatever there is and however few are kept.
+// The newest completed backup is kept, whatever exists and however few are to be kept.
 func TestTheNewestBackupIsNeverRemoved(t *testing.T) {
 	holds := func(states []bool, keep int8) bool {
 		facts := backupFacts{now: backupNoon, interval: time.Hour, keep: int(keep), healthy: []bool{true}}

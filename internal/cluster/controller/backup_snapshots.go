@@ -22,43 +22,44 @@ import (
 )
 
 const (
-	// backupTag is on every backup and says what it was made for: the interval, or a change, whose name follows.
+	// backupTag is on every backup. Its value is the reason for the backup: the interval, or a
+	// change by name.
 	backupTag        = v1alpha1.Group + "/backup"
 	backupByInterval = "interval"
 	backupForChange  = "before-"
-	// changeSoon is how old a snapshot may be that is taken for a change.
+	// changeSoon is the maximum age of a snapshot that is reused for a change.
 	changeSoon = time.Hour
 )
 
-// made is a snapshot that was made a moment ago.
+// made is a snapshot that was just created.
 type made struct {
 	backup  v1alpha1.Backup
 	purpose string
 }
 
-// backedUp remembers when the backups of each Cluster are to be looked at again, and which was made last.
+// backedUp caches per Cluster when to check its backups next, and the latest snapshot created.
 type backedUp struct {
-	looks *memo[types.UID, time.Time]
-	made  *memo[types.UID, made]
+	checks *keyedCache[types.UID, time.Time]
+	made   *keyedCache[types.UID, made]
 }
 
 func newBackedUp() *backedUp {
-	return &backedUp{looks: newMemo[types.UID, time.Time](), made: newMemo[types.UID, made]()}
+	return &backedUp{checks: newKeyedCache[types.UID, time.Time](), made: newKeyedCache[types.UID, made]()}
 }
 
 func (b *backedUp) forget(uid types.UID) {
-	b.looks.drop(uid)
+	b.checks.drop(uid)
 	b.made.drop(uid)
 }
 
-// listed is a backup as EC2 has it.
+// listed is a backup as EC2 reports it.
 type listed struct {
 	v1alpha1.Backup
 
 	purpose string
 }
 
-// backups returns the cluster's backups, newest first. Those that failed are removed and told.
+// backups returns the cluster's backups, newest first. It reports and deletes those that failed.
 func (o *operator) backups(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1alpha1.Backup, error) {
 	found, err := o.listBackups(ctx, cluster)
 	if err != nil {
@@ -71,14 +72,14 @@ func (o *operator) backups(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1
 	return backups, nil
 }
 
-// listBackups asks EC2 for the cluster's backups: those with its tags, by which a second one is not begun when the operator
-// was restarted just after the first, as CreateSnapshot knows no token for that
-// (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSnapshot.html).
+// listBackups asks EC2 for the snapshots with the cluster's tags. The tags prevent a second backup
+// when the operator restarts just after it started the first, because CreateSnapshot has no client
+// token (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSnapshot.html).
 func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) ([]listed, error) {
 	client := o.options.Clients.EC2(o.target(cluster))
 	filter := func(name, value string) ec2types.Filter { return ec2types.Filter{Name: &name, Values: []string{value}} }
 	pages := ec2.NewDescribeSnapshotsPaginator(client, &ec2.DescribeSnapshotsInput{
-		OwnerIds: []string{"self"}, MaxResults: aws.Int32(1000), //nolint:mnd // the most that EC2 gives at once
+		OwnerIds: []string{"self"}, MaxResults: aws.Int32(1000), //nolint:mnd // nolint:mnd // the maximum page size
 		Filters: []ec2types.Filter{
 			filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
 			filter("tag:"+model.TagOperator, o.options.ClusterName), filter("tag-key", backupTag),
@@ -96,8 +97,8 @@ func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) (
 				found = append(found, one)
 				continue
 			}
-			o.backupFailed(cluster, fmt.Sprintf("The backup %s of slot %d failed and is taken again: %s.", one.Snapshot, one.Slot,
-				cmp.Or(aws.ToString(page.Snapshots[i].StateMessage), "EC2 does not say why")))
+			o.backupFailed(cluster, fmt.Sprintf("The backup %s of slot %d failed and will be retried: %s.", one.Snapshot, one.Slot,
+				cmp.Or(aws.ToString(page.Snapshots[i].StateMessage), "EC2 reports no reason")))
 			if _, err := client.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &one.Snapshot}); err != nil && awsapi.Code(err) != snapshotGone {
 				return nil, fmt.Errorf("delete the backup %s, which failed: %w", one.Snapshot, err)
 			}
@@ -111,7 +112,7 @@ func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) (
 	return found, nil
 }
 
-// withMade adds the snapshot that was just made, if EC2 does not list it yet.
+// withMade adds the snapshot that was just created if EC2 does not list it yet.
 func (o *operator) withMade(cluster *v1alpha1.Cluster, found []listed) []listed {
 	last, ok := o.backed.made.get(cluster.UID)
 	if !ok || o.options.Clock.Since(last.backup.Time.Time) > unseen {
@@ -123,7 +124,7 @@ func (o *operator) withMade(cluster *v1alpha1.Cluster, found []listed) []listed 
 	return append(found, listed{Backup: last.backup, purpose: last.purpose})
 }
 
-// describe reads a snapshot.
+// describe converts an EC2 snapshot.
 func describe(snapshot *ec2types.Snapshot) listed {
 	one := listed{Backup: v1alpha1.Backup{
 		Snapshot: aws.ToString(snapshot.SnapshotId), State: string(snapshot.State), Time: metav1.NewTime(aws.ToTime(snapshot.StartTime).Truncate(time.Second)),
@@ -131,7 +132,7 @@ func describe(snapshot *ec2types.Snapshot) listed {
 	for _, tag := range snapshot.Tags {
 		switch aws.ToString(tag.Key) {
 		case model.TagEtcdSlot:
-			slot, _ := strconv.ParseInt(aws.ToString(tag.Value), 10, 32) // A person's edit makes it slot 0's, which only decides whose turn is next.
+			slot, _ := strconv.ParseInt(aws.ToString(tag.Value), 10, 32) // An edited tag counts as slot 0, which only affects whose turn is next.
 			one.Slot = int32(slot)
 		case backupTag:
 			one.purpose = aws.ToString(tag.Value)
@@ -140,7 +141,7 @@ func describe(snapshot *ec2types.Snapshot) listed {
 	return one
 }
 
-// snapshot begins a snapshot of a slot's volume.
+// snapshot starts a snapshot of a slot's volume.
 func (o *operator) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, purpose string) (listed, error) {
 	if err := o.confirmOutputs(ctx, cluster); err != nil {
 		return listed{}, err
@@ -154,15 +155,16 @@ func (o *operator) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot
 		return listed{}, fmt.Errorf("snapshot the volume %s of slot %d: %w", volume, slot, err)
 	}
 	one := listed{purpose: purpose, Backup: v1alpha1.Backup{
-		Snapshot: aws.ToString(out.SnapshotId), Slot: int32(slot), State: snapshotPending, //nolint:gosec // there are three slots at most
+		Snapshot: aws.ToString(out.SnapshotId), Slot: int32(slot), State: snapshotPending, //nolint:gosec // at most three slots
 		Time: metav1.NewTime(o.options.Clock.Now().Truncate(time.Second)),
 	}}
 	o.backed.made.keep(cluster.UID, made{backup: one.Backup, purpose: purpose})
 	return one, nil
 }
 
-// backupTags are the Cluster's own and those by which backups are told from all else. They are the tags of etcd's volumes, so
-// that the cluster's own role cannot change them, and the cluster's deletion finds them.
+// backupTags returns the Cluster's own tags and those that identify backups. They include the tags
+// of etcd's volumes, so that the cluster's own role cannot change them and the cluster's deletion
+// finds the snapshots.
 func (o *operator) backupTags(cluster *v1alpha1.Cluster, slot int, purpose string) []ec2types.Tag {
 	tags := maps.Clone(cluster.Spec.Tags)
 	if tags == nil {
@@ -180,11 +182,12 @@ func (o *operator) backupTags(cluster *v1alpha1.Cluster, slot int, purpose strin
 	return list
 }
 
-// snapshotSlot brings a snapshot of a slot's etcd volume one step nearer to being complete, for a change after which the
-// volume could be needed as it was before. It is done when the snapshot is complete; call it again until then, and carry
-// the change out at once when it is. Change names what is to be changed, for example a bundle's hash: a snapshot that was
-// begun for the same change within the last hour is taken, over restarts of the operator, too. While it is not done, the
-// outcome's message says how far it is, and it is troubled when EC2 refuses.
+// snapshotSlot ensures a snapshot of a slot's etcd volume before a change that may require
+// restoring it. Call it until it is done, which is when the snapshot is complete, and then make the
+// change at once. The change parameter names the change, for example by a bundle's hash: a snapshot
+// that was started for the same change within the last hour is reused, also after a restart of the
+// operator. Until then, the outcome's message reports progress. The outcome is troubled if EC2
+// refuses.
 func (o *operator) snapshotSlot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, change string) operatorkit.Outcome {
 	purpose, now := backupForChange+change, o.options.Clock.Now()
 	found, err := o.listBackups(ctx, cluster)
@@ -199,7 +202,7 @@ func (o *operator) snapshotSlot(ctx context.Context, cluster *v1alpha1.Cluster, 
 		if err != nil {
 			explained := awsapi.Explain(err)
 			return operatorkit.Wait(backupRetry, reasonBackupFailed, fmt.Sprintf(
-				"The volume of slot %d cannot be backed up before it is changed: %s", slot, explained.Message)).Degraded()
+				"The volume of slot %d cannot be backed up before its change: %s", slot, explained.Message)).Degraded()
 		}
 		found, i = append([]listed{one}, found...), 0
 	}
@@ -212,6 +215,6 @@ func (o *operator) snapshotSlot(ctx context.Context, cluster *v1alpha1.Cluster, 
 		return operatorkit.Done()
 	}
 	took := now.Sub(found[i].Time.Time)
-	return operatorkit.Wait(min(max(took, firstBackupLook), lastBackupLook), "BackingUp", fmt.Sprintf(
-		"The volume of slot %d is backed up, as %s, before it is changed.", slot, found[i].Snapshot))
+	return operatorkit.Wait(min(max(took, minBackupPoll), maxBackupPoll), "BackingUp", fmt.Sprintf(
+		"Backing up the volume of slot %d as %s before its change.", slot, found[i].Snapshot))
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// cached is a client whose cache holds a cluster, its release and its group; everything else panics.
+// cached is a client whose cache holds a cluster, its release and its group. All other calls panic.
 type cached struct {
 	client.Client
 	scheme  *runtime.Scheme
@@ -40,7 +40,7 @@ type cached struct {
 
 func (c *cached) Scheme() *runtime.Scheme { return c.scheme }
 
-// Get copies as the manager's cache does, unless told not to.
+// Get copies like the manager's cache, unless an option disables it.
 func (c *cached) Get(_ context.Context, key client.ObjectKey, out client.Object, options ...client.GetOption) error {
 	share := (&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy != nil
 	switch o := out.(type) {
@@ -56,7 +56,7 @@ func (c *cached) Get(_ context.Context, key client.ObjectKey, out client.Object,
 	return nil
 }
 
-// List copies as the manager's cache does, unless told not to.
+// List copies like the manager's cache, unless an option disables it.
 func (c *cached) List(_ context.Context, out client.ObjectList, options ...client.ListOption) error {
 	list, ok := out.(*v1alpha1.InstanceGroupList)
 	if !ok {
@@ -69,23 +69,23 @@ func (c *cached) List(_ context.Context, out client.ObjectList, options ...clien
 	return nil
 }
 
-// kept keeps what is written in the cache.
+// kept writes objects back to the cache.
 type kept struct{ cache *cached }
 
-// Write takes over the object.
+// Write stores the object.
 func (w kept) Write(_ context.Context, _, after *v1alpha1.Cluster) error {
 	w.cache.cluster = after.DeepCopy()
 	return nil
 }
 
-// home is the operator's own account; it makes no clients.
+// home stands for the operator's own account. It creates no clients.
 type home struct{ Clients }
 
-// Region is everybody's.
+// Region always returns the same region.
 func (home) Region(awsapi.Target) string { return "eu-central-1" }
 
-// BenchmarkNothingChanged is the price of a look at a cluster of three slots and five workers that is as it should be,
-// with a built-in release.
+// BenchmarkNothingChanged measures the reconcile of an unchanged cluster with three slots, five
+// workers and a built-in release.
 func BenchmarkNothingChanged(b *testing.B) {
 	o, c := ready(b)
 	req := reconcile.Request{NamespacedName: keyOf(c.cluster)}
@@ -104,7 +104,7 @@ func BenchmarkNothingChanged(b *testing.B) {
 	}
 }
 
-// ready returns an operator that has just made a cluster.
+// ready returns an operator that has just created a cluster.
 func ready(b *testing.B) (*operator, *cached) {
 	b.Helper()
 	releases, err := release.Builtin()
@@ -124,7 +124,7 @@ func ready(b *testing.B) (*operator, *cached) {
 	}}
 	c.cluster.Status.Account, c.cluster.Status.Version = "123456789012", c.release.Spec.Kubernetes
 	c.cluster.Status.Outputs = map[string]string{}
-	for i := range 20 { // as many as a base stack of three zones has
+	for i := range 20 { // like a base stack of three zones
 		c.cluster.Status.Outputs["Output"+strconv.Itoa(i)] = "arn:aws:service:eu-central-1:123456789012:something/demo-" + strconv.Itoa(i)
 	}
 	c.cluster.Status.Outputs[model.OutputAPIAddress] = "demo-api.elb.eu-central-1.amazonaws.com"
@@ -147,29 +147,29 @@ func ready(b *testing.B) (*operator, *cached) {
 	return o, c
 }
 
-// settle has the operator remember that all is in place.
+// settle fills the operator's caches.
 func (o *operator) settle(b *testing.B, c *cached) {
 	b.Helper()
 	uid, soon := c.cluster.UID, time.Now().Add(time.Hour)
 	server := model.APIServer(c.cluster.Status.Outputs[model.OutputAPIAddress])
-	o.secured.keep(uid, struct{}{})
-	o.settled.keep(stackKey{uid, "demo"}, o.digestOf(c.cluster, c.release).Sum64())
+	o.knownCAs.keep(uid, struct{}{})
+	o.settledInputs.keep(stackKey{uid, "demo"}, o.digestOf(c.cluster, c.release).Sum64())
 	for slot := range 3 {
 		name := model.SlotStackName("demo", slot)
 		stackOf(c.cluster, name).Status = "CREATE_COMPLETE"
-		o.settled.keep(stackKey{uid, name}, slotsStep{o}.inputs(c.cluster, c.release))
+		o.settledInputs.keep(stackKey{uid, name}, slotsStep{o}.inputs(c.cluster, c.release))
 	}
 	if err := keep(stackOf(c.cluster, "demo"), remembered{Token: "abcdef", TokenRenewal: &soon}); err != nil {
 		b.Fatal(err)
 	}
 	c.cluster.Status.Backup = &v1alpha1.BackupStatus{Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}}}
-	o.backed.looks.keep(uid, soon)
+	o.backed.checks.keep(uid, soon)
 	o.stored.keep(uid, storeStep{o}.inputs(c.cluster, c.release))
-	o.opened.keep(uid, validity{server: server, until: soon})
+	o.kubeconfigs.keep(uid, validity{server: server, until: soon})
 	o.connected.keep(uid, validity{server: server, until: soon})
 }
 
-// connected returns connections with one to a cluster of three slots and five workers.
+// connected returns a connection to a cluster with three slots and five workers.
 func connected(b *testing.B, key types.NamespacedName) *workload.Clusters {
 	b.Helper()
 	list := corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
@@ -187,7 +187,7 @@ func connected(b *testing.B, key types.NamespacedName) *workload.Clusters {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("watch") == "" {
-			_ = json.NewEncoder(w).Encode(list) // The client sees it if it fails.
+			_ = json.NewEncoder(w).Encode(list) // The client reports a failure.
 			return
 		}
 		w.WriteHeader(http.StatusOK)

@@ -10,8 +10,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Why a stack can fail without its object being at fault: somebody, or time, can mend it in AWS. Such
-// a stack is never given up.
+// Causes of stack failures that are not the object's fault and that time or a change in AWS can
+// fix. The operator keeps retrying such stacks.
 const (
 	causeQuota    = "QuotaExceeded"
 	causeCapacity = "CapacityShortage"
@@ -24,7 +24,7 @@ const (
 	causePublic   = "PublicAccessBlocked"
 )
 
-// causes are AWS's words for such reasons, in the order in which they are looked for:
+// causes maps phrases of AWS's error messages to causes, in order of precedence:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/CHAP_Troubleshooting.html
 // https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-test-contract-errors.html
@@ -52,18 +52,19 @@ var causes = []struct {
 	{causeDenied, []string{"not authorized to perform", "accessdenied", "access denied", "unauthorizedoperation"}},
 }
 
-// deniedPolicy is what CloudFormation reports where S3 refuses the policy of a bucket of the base stack. S3 does so where the account,
-// or the organization, blocks public policies, and often does not say why.
+// deniedPolicy matches what CloudFormation reports when S3 refuses the policy of a bucket of the
+// base stack. S3 does so where the account or the organization blocks public policies, often
+// without naming the reason.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html
 var deniedPolicy = regexp.MustCompile(`bucketpolicy \(aws::s3::bucketpolicy\): (api: s3:putbucketpolicy )?access denied`)
 
-// publicRemedy says what to do where public policies are refused.
+// publicRemedy explains how to fix a refused public policy.
 const publicRemedy = "The documents of the service-account issuer must be public, and the account or its organization blocks public policies of buckets " +
 	"(S3 Block Public Access, BlockPublicPolicy). Turn that off for the account, or publish the documents elsewhere and set spec.serviceAccountIssuer.url, " +
 	"or remove spec.serviceAccountIssuer."
 
-// causeOf returns the cause that AWS's words tell of, "" if it is none that passes without a change of
-// the object.
+// causeOf returns the cause that an AWS message names, "" if it is none that passes without a
+// change to the object.
 func causeOf(reason string) string {
 	reason = strings.ToLower(reason)
 	if deniedPolicy.MatchString(reason) || strings.Contains(reason, "blockpublicpolicy") {
@@ -79,22 +80,23 @@ func causeOf(reason string) string {
 	return ""
 }
 
-// lacksSignals reports whether AWS's words say that nobody told CloudFormation of machines that are ready.
+// lacksSignals reports whether an AWS message says that CloudFormation received too few success
+// signals.
 func lacksSignals(reason string) bool {
 	return strings.Contains(reason, "SUCCESS signal(s)") || strings.Contains(reason, "resource signal(s)")
 }
 
-// The delay between tries after the engine gave up, which grows.
+// Bounds of the growing delay between retries after the stack engine gave up.
 const (
 	firstSlowRetry   = time.Minute
 	longestSlowRetry = 15 * time.Minute
 )
 
-// stalled tells what failed. Where the cause is one that may pass, it is tried again, ever more rarely.
+// stalled reports a failed stack. If the cause may pass, it retries with a growing delay.
 func (o *operator) stalled(name string, known *remembered, result stack.Result) operatorkit.Outcome {
 	cause, why := causeOf(known.StatusReason), known.StatusReason
 	if cause == "" && known.Away && lacksSignals(known.StatusReason) {
-		cause, why = causeAway, "The operator was not running while machines were replaced, and told CloudFormation of none that was ready."
+		cause, why = causeAway, "The operator was not running while instances were replaced, so CloudFormation received no success signals."
 	}
 	if cause == "" {
 		return operatorkit.Stall(result.Reason, result.Message).About(stackSubject(name))
@@ -109,10 +111,10 @@ func (o *operator) stalled(name string, known *remembered, result stack.Result) 
 		known.RetryAt = &at
 	}
 	return operatorkit.Wait(max(known.RetryAt.Sub(now), time.Millisecond), cause, fmt.Sprintf(
-		"%s It is tried again at %s, and sooner if the object changes.", why, known.RetryAt.Format("15:04:05 MST"))).About(stackSubject(name)).Degraded()
+		"%s Retrying at %s, or as soon as the object changes.", why, known.RetryAt.Format("15:04:05 MST"))).About(stackSubject(name)).Degraded()
 }
 
-// retry has the engine try anew what it gave up, when the time has come.
+// retry makes the engine retry a stack that it gave up, once the retry is due.
 func (o *operator) retry(known *remembered) {
 	if known.RetryAt == nil || o.options.Clock.Now().Before(*known.RetryAt) {
 		return

@@ -16,20 +16,20 @@ import (
 
 func TestCauseOf(t *testing.T) {
 	for reason, c := range map[string]struct{ words, want string }{
-		"a quota of vCPUs, as Auto Scaling tells it":  {"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Launching EC2 instance failed.", causeQuota},
-		"a quota of addresses":                        {"The maximum number of addresses has been reached. (Service: AmazonEC2; Error Code: AddressLimitExceeded)", causeQuota},
-		"no capacity":                                 {"We currently do not have sufficient m6i.large capacity in the Availability Zone you requested (eu-central-1a).", causeCapacity},
-		"an image that is gone":                       {"You must use a valid fully-formed launch template. The image id '[ami-0123456789abcdef0]' does not exist", causeImage},
-		"an image parameter that is gone":             {"Unable to fetch parameters [/aws/service/x] from parameter store for this account.", causeImage},
-		"a type that the zone does not offer":         {"Your requested instance type (m7i.large) is not supported in your requested Availability Zone (eu-central-1c).", causeType},
-		"a permission":                                {"User: arn:aws:iam::123456789012:user/x is not authorized to perform: ec2:CreateVpc", causeDenied},
-		"an account that blocks public access":        {"IssuerBucketPolicy (AWS::S3::BucketPolicy): Access Denied.", causePublic},
-		"an account that blocks it, as S3 explains":   {stack.CleanReason(`Resource handler returned message: "User: arn:aws:sts::123456789012:assumed-role/x/y is not authorized to perform: s3:PutBucketPolicy on resource: "arn:aws:s3:::demo-oidc" because public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access. (Service: S3, Status Code: 403, Request ID: 5)" (RequestToken: 7e, HandlerErrorCode: AccessDenied)`), causePublic},
-		"the permission to set a bucket's policy":     {"IssuerBucketPolicy (AWS::S3::BucketPolicy): AWS denies access: x lacks the permission s3:PutBucketPolicy, which is not authorized to perform", causeDenied},
-		"AWS is busy":                                 {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Rate exceeded.", causeBusy},
-		"AWS failed":                                  {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Internal Failure.", causeAWS},
-		"a service failed":                            {"Role (AWS::IAM::Role): Try later. (Service: Iam, Status Code: 503, Request ID: 5)", causeAWS},
-		"a conflict that only the person can resolve": {"The CIDR '10.0.0.0/16' conflicts with another subnet", ""},
+		"a quota of vCPUs, as Auto Scaling reports it": {"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Launching EC2 instance failed.", causeQuota},
+		"a quota of addresses":                         {"The maximum number of addresses has been reached. (Service: AmazonEC2; Error Code: AddressLimitExceeded)", causeQuota},
+		"no capacity":                                  {"We currently do not have sufficient m6i.large capacity in the Availability Zone you requested (eu-central-1a).", causeCapacity},
+		"a missing image":                              {"You must use a valid fully-formed launch template. The image id '[ami-0123456789abcdef0]' does not exist", causeImage},
+		"a missing image parameter":                    {"Unable to fetch parameters [/aws/service/x] from parameter store for this account.", causeImage},
+		"a type that the zone does not offer":          {"Your requested instance type (m7i.large) is not supported in your requested Availability Zone (eu-central-1c).", causeType},
+		"a permission":                                 {"User: arn:aws:iam::123456789012:user/x is not authorized to perform: ec2:CreateVpc", causeDenied},
+		"an account that blocks public access":         {"IssuerBucketPolicy (AWS::S3::BucketPolicy): Access Denied.", causePublic},
+		"an account that blocks it, as S3 explains":    {stack.CleanReason(`Resource handler returned message: "User: arn:aws:sts::123456789012:assumed-role/x/y is not authorized to perform: s3:PutBucketPolicy on resource: "arn:aws:s3:::demo-oidc" because public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access. (Service: S3, Status Code: 403, Request ID: 5)" (RequestToken: 7e, HandlerErrorCode: AccessDenied)`), causePublic},
+		"the permission to set a bucket's policy":      {"IssuerBucketPolicy (AWS::S3::BucketPolicy): AWS denies access: x lacks the permission s3:PutBucketPolicy, which is not authorized to perform", causeDenied},
+		"AWS is busy":                                  {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Rate exceeded.", causeBusy},
+		"AWS failed":                                   {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Internal Failure.", causeAWS},
+		"a service failed":                             {"Role (AWS::IAM::Role): Try later. (Service: Iam, Status Code: 503, Request ID: 5)", causeAWS},
+		"a conflict that only the user can resolve":    {"The CIDR '10.0.0.0/16' conflicts with another subnet", ""},
 		"nothing": {"", ""},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestCauseOf(t *testing.T) {
 	}
 }
 
-func TestTogether(t *testing.T) {
+func TestOutcomesAreAggregated(t *testing.T) {
 	wait := func(stack, text string) operatorkit.Outcome {
 		return operatorkit.Wait(time.Minute, "CreateInProgress", text).About(stackSubject(stack))
 	}
@@ -51,24 +51,24 @@ func TestTogether(t *testing.T) {
 		"all done": {
 			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Done().RequeueAfter(time.Hour)}, operatorkit.Done().RequeueAfter(time.Hour),
 		},
-		"what is said of several stacks is said once": {
+		"equal messages of several stacks are joined": {
 			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Done(), wait("b", "It is made."), wait("c", "It goes.")},
 			operatorkit.Wait(time.Minute, "CreateInProgress", "Stacks a, b: It is made. Stack c: It goes."),
 		},
-		"trouble gives the reason": {
+		"a troubled outcome determines the reason": {
 			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Wait(time.Second, "QuotaExceeded", "No.").About(stackSubject("b")).Degraded()},
 			operatorkit.Wait(time.Second, "QuotaExceeded", "Stack a: It is made. Stack b: No.").Degraded(),
 		},
-		"a person is asked when all else is at rest": {
+		"a stall is reported when nothing is in progress": {
 			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Stall("CreateFailed", "No.").About(stackSubject("b"))}, operatorkit.Stall("CreateFailed", "Stack b: No."),
 		},
-		"and not before": {
+		"a stall is not reported while others are in progress": {
 			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Stall("CreateFailed", "No.").About(stackSubject("b"))},
 			operatorkit.Wait(time.Minute, "CreateInProgress", "Stack a: It is made. Stack b: No."),
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			got := together(c.outcomes)
+			got := aggregate(c.outcomes)
 			if got.String() != c.want.String() || got.After() != c.want.After() || got.IsDegraded() != c.want.IsDegraded() {
 				t.Errorf("want %s after %s, have %s after %s", c.want, c.want.After(), got, got.After())
 			}
@@ -76,18 +76,18 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// An update that failed since nobody told CloudFormation of machines that were ready is tried again if there was no operator to tell it.
-func TestARollThatFailedWithoutAnOperatorIsTriedAgain(t *testing.T) {
+// An update that failed for lack of signals is retried if the operator was not running.
+func TestUpdateThatFailedWithoutAnOperatorIsRetried(t *testing.T) {
 	const unsignalled = "AutoScalingGroup: Received 0 SUCCESS signal(s) out of 4. Unable to satisfy 100% MinSuccessfulInstancesPercent requirement."
 	cases := map[string]struct {
 		away  bool
 		why   string
-		again string // the reason, if it is tried again
+		again string // the reason, if it is retried
 	}{
-		"the operator was away":                  {true, unsignalled, causeAway},
-		"the operator was there":                 {false, unsignalled, ""},
-		"it failed of something else":            {true, "AutoScalingGroup: You must have a subnet.", ""},
-		"AWS failed while the operator was away": {true, "AutoScalingGroup: Internal Failure.", causeAWS},
+		"the operator was not running":                  {true, unsignalled, causeAway},
+		"the operator was running":                      {false, unsignalled, ""},
+		"it failed for another reason":                  {true, "AutoScalingGroup: You must have a subnet.", ""},
+		"AWS failed while the operator was not running": {true, "AutoScalingGroup: Internal Failure.", causeAWS},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,26 +108,26 @@ func TestARollThatFailedWithoutAnOperatorIsTriedAgain(t *testing.T) {
 			now.Step(time.Minute)
 			o.retry(&known)
 			if known.FailedDigest != "" || known.Away {
-				t.Errorf("it is not tried again: %+v", known)
+				t.Errorf("it is not retried: %+v", known)
 			}
 		})
 	}
 }
 
-// What people read of an API server that does not answer has no words of Go's network library.
-func TestAnAPIThatDoesNotAnswerIsSaidPlainly(t *testing.T) {
+// Messages about an unreachable API server do not contain errors of Go's network library.
+func TestUnreachableAPIIsReportedWithoutGoNetworkErrors(t *testing.T) {
 	err := errors.Join(errors.New("label node a: b"), &url.Error{
 		Op: "Patch", URL: "https://10.0.0.1:6443/api/v1/nodes/a", Err: errors.New("read tcp 127.0.0.1:4->10.0.0.1:6443: connection reset by peer"),
 	})
-	const want = "The Kubernetes API at 10.0.0.1:6443 did not answer; it is tried again."
+	const want = "The Kubernetes API at 10.0.0.1:6443 did not respond. The request will be retried."
 	if outcome := failed(err); outcome.Reason() != "APIUnreachable" || outcome.Message() != want {
 		t.Errorf("%s: %s", outcome.Reason(), outcome.Message())
 	}
 }
 
-func TestAnAnswerThatBreaksOffIsToldInWords(t *testing.T) {
+func TestAbortedResponseIsExplained(t *testing.T) {
 	outcome := failed(fmt.Errorf("label node x: %w", fmt.Errorf("unexpected error when reading response body. Please retry. Original error: %w", io.ErrUnexpectedEOF)))
-	if outcome.Reason() != "APIUnreachable" || outcome.Message() != "The cluster's Kubernetes API broke off its answer; it is tried again." {
+	if outcome.Reason() != "APIUnreachable" || outcome.Message() != "The cluster's Kubernetes API aborted its response. The request will be retried." {
 		t.Errorf("%s: %s", outcome.Reason(), outcome.Message())
 	}
 }

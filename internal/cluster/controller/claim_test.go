@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAnotherCAIsNotOverwritten has the bucket hold the certificate of another CA before the cluster's is stored: it stays, and the
-// Cluster says which object is in the way.
+// If the bucket contains the certificate of another CA, the operator does not overwrite it, and the
+// Cluster reports the object in the way.
 func TestAnotherCAIsNotOverwritten(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.start()
@@ -50,7 +50,7 @@ func TestAnotherCAIsNotOverwritten(t *testing.T) {
 	}
 	w.start()
 	if stalled := w.condition(cluster, "Stalled", metav1.ConditionTrue, "CertificateAuthorityConflict"); !strings.Contains(stalled.Message, key) {
-		t.Errorf("the Cluster says %q", stalled.Message)
+		t.Errorf("the Cluster reports %q", stalled.Message)
 	}
 	out, err := w.s3(account, region).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// clusterPipeline is how a Cluster is made, from first to last, and deleted, from last to first.
+// clusterPipeline returns the steps that create a Cluster, in order. Deletion runs them in reverse.
 func (o *operator) clusterPipeline() *operatorkit.Pipeline[*v1alpha1.Cluster] {
 	steps := []operatorkit.Step[*v1alpha1.Cluster]{
 		accountStep{o},
@@ -36,15 +36,15 @@ func (o *operator) clusterPipeline() *operatorkit.Pipeline[*v1alpha1.Cluster] {
 	return operatorkit.NewPipeline(append(steps, readyStep{o})...)
 }
 
-// clusterSelector picks a Cluster's pipeline by the resource set of its Release.
+// clusterSelector selects a Cluster's pipeline by the resource set of its Release.
 type clusterSelector struct {
 	operator *operator
 	router   *operatorkit.Router[*v1alpha1.Cluster]
 	pipeline *operatorkit.Pipeline[*v1alpha1.Cluster]
 }
 
-// newClusterSelector routes the resource sets that the operator knows to their pipelines. What differs
-// between the sets so far is data, so they share one.
+// newClusterSelector routes the resource sets that the operator knows to their pipelines. So far,
+// the sets differ only in data and share one pipeline.
 func newClusterSelector(o *operator) (*clusterSelector, error) {
 	pipeline := o.clusterPipeline()
 	router, err := operatorkit.NewRouter(o.resourceSet, operatorkit.Route[*v1alpha1.Cluster]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: pipeline})
@@ -54,31 +54,32 @@ func newClusterSelector(o *operator) (*clusterSelector, error) {
 	return &clusterSelector{operator: o, router: router, pipeline: pipeline}, nil
 }
 
-// PipelineFor returns the Cluster's pipeline. Neither deletion nor a cluster that was up needs the Release, which may be gone.
+// PipelineFor returns the Cluster's pipeline. Deleting a Cluster or operating one that was up does
+// not need its Release, which may have been deleted.
 func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.Pipeline[*v1alpha1.Cluster], error) {
-	if !cluster.DeletionTimestamp.IsZero() || cluster.Status.Version != "" { // One that was up is looked after, whatever its spec says.
+	if !cluster.DeletionTimestamp.IsZero() || cluster.Status.Version != "" { // A cluster that was up is operated whatever its spec says.
 		return s.pipeline, nil
 	}
 	set := s.operator.resourceSet(cluster)
 	if set == "" {
-		return nil, s.operator.noRelease(context.Background(), cluster) // It is read from memory.
+		return nil, s.operator.noRelease(context.Background(), cluster) // Reads from the informer cache.
 	}
 	if _, err := release.Set(set); err != nil {
-		return nil, fmt.Errorf("the Release %q asks for what this operator does not have: %w", cluster.Spec.Release, err)
+		return nil, fmt.Errorf("the Release %q needs a resource set that this operator does not have: %w", cluster.Spec.Release, err)
 	}
 	return s.router.PipelineFor(cluster)
 }
 
 // resourceSet returns the resource set of the Cluster's Release, "" if there is no such Release.
 func (o *operator) resourceSet(cluster *v1alpha1.Cluster) string {
-	found, err := o.release(context.Background(), cluster) // It is read from memory.
+	found, err := o.release(context.Background(), cluster) // Reads from the informer cache.
 	if err != nil {
 		return ""
 	}
 	return found.Spec.ResourceSet
 }
 
-// noRelease says that there is no Release of the name that the Cluster's spec names, and which there are.
+// noRelease returns the error for a spec that names an unknown Release. It lists the known ones.
 func (o *operator) noRelease(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	return &release.NotFoundError{Name: cluster.Spec.Release, Known: o.releaseNames(ctx)}
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// demoStacks are the stacks of a cluster demo of three slots and a group demo-workers.
+// demoStacks are the stacks of a cluster demo with three slots and a group demo-workers.
 var demoStacks = []string{"demo", "demo-control-plane-0", "demo-control-plane-1", "demo-control-plane-2", "demo-workers"}
 
-// TestCluster follows a cluster and its instance group from their manifests to their end.
+// TestCluster follows a cluster and its instance group from creation to deletion.
 func TestCluster(t *testing.T) {
-	w := newSuite(t, played(), nil)
+	w := newSuite(t, simulatedHost(), nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	w.create(group, cluster) // The group waits for its cluster.
@@ -57,12 +57,12 @@ func TestCluster(t *testing.T) {
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(group)
-	w.gone(cluster)
+	w.waitDeleted(group)
+	w.waitDeleted(cluster)
 	w.nothingIsLeft(account, region)
 }
 
-// inside returns a client of a workload cluster, by the kubeconfig that people get.
+// inside returns a client of a workload cluster that uses the users' kubeconfig.
 func (w *suite) inside(cluster string) client.Client {
 	w.t.Helper()
 	secret, err := w.secret(cluster + "-kubeconfig")
@@ -80,7 +80,7 @@ func (w *suite) inside(cluster string) client.Client {
 	return c
 }
 
-// replaced terminates a worker and waits until another has joined in its place.
+// replaced terminates a worker and waits until a replacement has joined.
 func (w *suite) replaced(cluster *v1alpha1.Cluster, inside client.Client) {
 	w.t.Helper()
 	workers := func() []string {
@@ -107,7 +107,7 @@ func (w *suite) replaced(cluster *v1alpha1.Cluster, inside client.Client) {
 	w.condition(cluster, "NodesReady", metav1.ConditionTrue, "")
 }
 
-// bucketHolds checks what is in the bucket.
+// bucketHolds checks the objects in the bucket.
 func (w *suite) bucketHolds(cluster *v1alpha1.Cluster) {
 	w.t.Helper()
 	want := []string{"bundles/", "bundles/", "bundles/", "bundles/", "nodeup/", "pki/ca.crt", "pki/ca.key", "pki/etcd/ca.crt", "pki/etcd/ca.key", "pki/front-proxy-ca.crt", "pki/front-proxy-ca.key", "pki/sa.key", "pki/sa.pub"}
@@ -117,7 +117,7 @@ func (w *suite) bucketHolds(cluster *v1alpha1.Cluster) {
 	}
 	for i, key := range got {
 		if !strings.HasPrefix(key, want[i]) {
-			w.t.Errorf("the bucket holds %s in the place of %s", key, want[i])
+			w.t.Errorf("the bucket holds %s instead of %s", key, want[i])
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (w *suite) labelled(inside client.Client) {
 	})
 }
 
-// tokenIsThere checks that the parameter and the Secret in the cluster hold the same token.
+// tokenIsThere checks that the parameter and the Secret in the cluster contain the same token.
 func (w *suite) tokenIsThere(inside client.Client) {
 	w.t.Helper()
 	out, err := ssm.NewFromConfig(w.awsConfig(account, region)).GetParameter(w.t.Context(), &ssm.GetParameterInput{
@@ -160,32 +160,32 @@ func (w *suite) tokenIsThere(inside client.Client) {
 	}
 }
 
-// nothingCosts has the operator look at a cluster for which nothing changed: nothing is asked of AWS,
-// also after a restart, and the look is quick.
+// nothingCosts checks that reconciling an unchanged cluster makes no calls to AWS, even after a
+// restart, and is fast.
 func (w *suite) nothingCosts(cluster *v1alpha1.Cluster) {
 	w.t.Helper()
 	const marks = 20
 	calls := w.calls()
-	count, took := w.looks()
+	count, took := w.reconciles()
 	for mark := range marks {
-		before, _ := w.looks()
+		before, _ := w.reconciles()
 		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{"test/mark":"%d"}}}`, mark))
 		if err := w.client.Patch(w.t.Context(), cluster, patch); err != nil {
 			w.t.Fatal(err)
 		}
-		w.eventually("the operator looks", func() error {
-			if now, _ := w.looks(); now == before {
+		w.eventually("the operator reconciles", func() error {
+			if now, _ := w.reconciles(); now == before {
 				return errStill
 			}
 			return nil
 		})
 	}
 	if after := w.calls(); after != calls {
-		w.t.Errorf("%d calls of AWS although nothing changed: %v", after-calls, w.sim.Calls())
+		w.t.Errorf("%d calls to AWS although nothing changed: %v", after-calls, w.sim.Calls())
 	}
-	countNow, tookNow := w.looks()
+	countNow, tookNow := w.reconciles()
 	mean := (tookNow - took) / time.Duration(countNow-count)
-	w.t.Logf("a look for which there is nothing to do takes %s", mean) // The benchmark says how long on a machine at rest.
+	w.t.Logf("a reconcile without changes takes %s", mean) // The benchmark measures it on an idle computer.
 
 	changing := func() (sum int) {
 		for name, count := range w.sim.Calls() {
@@ -198,8 +198,8 @@ func (w *suite) nothingCosts(cluster *v1alpha1.Cluster) {
 	before := changing()
 	w.stop()
 	w.start()
-	w.eventually("the new operator looks", func() error {
-		if now, _ := w.looks(); now == 0 {
+	w.eventually("the new operator reconciles", func() error {
+		if now, _ := w.reconciles(); now == 0 {
 			return errStill
 		}
 		return nil
@@ -209,25 +209,25 @@ func (w *suite) nothingCosts(cluster *v1alpha1.Cluster) {
 	}
 }
 
-// nothingIsLeft checks that AWS and the namespace are as before.
+// nothingIsLeft checks that nothing remains in AWS and in the namespace.
 func (w *suite) nothingIsLeft(account, region string) {
 	w.t.Helper()
 	if stacks := w.stacks(account, region); len(stacks) != 0 {
-		w.t.Errorf("stacks are left: %v", stacks)
+		w.t.Errorf("remaining stacks: %v", stacks)
 	}
 	if buckets := w.buckets(account, region); len(buckets) != 0 {
-		w.t.Errorf("buckets are left: %v", buckets)
+		w.t.Errorf("remaining buckets: %v", buckets)
 	}
 	out, err := ssm.NewFromConfig(w.awsConfig(account, region)).DescribeParameters(w.t.Context(), &ssm.DescribeParametersInput{})
 	if err != nil || len(out.Parameters) != 0 {
-		w.t.Errorf("%d parameters are left: %v", len(out.Parameters), err)
+		w.t.Errorf("%d remaining parameters: %v", len(out.Parameters), err)
 	}
 	if kept := w.sim.Instances().Kept(account, region); len(kept) > 0 {
-		w.t.Errorf("in EC2 is left: %v", kept)
+		w.t.Errorf("remaining in EC2: %v", kept)
 	}
 	for _, suffix := range []string{"-ca", "-etcd-ca", "-front-proxy-ca", "-sa", "-kubeconfig"} {
 		if _, err := w.secret("demo" + suffix); !apierrors.IsNotFound(err) {
-			w.t.Errorf("the Secret demo%s is left: %v", suffix, err)
+			w.t.Errorf("the Secret demo%s remains: %v", suffix, err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Conditions of Clusters and InstanceGroups, besides those that the kit writes.
+// Condition types of Clusters and InstanceGroups, in addition to those that operatorkit sets.
 const (
 	conditionNetwork      = "NetworkReady"
 	conditionControlPlane = "ControlPlaneReady"
@@ -23,38 +23,38 @@ const (
 	conditionDeprecated   = "ReleaseDeprecated"
 )
 
-// conclude writes a step's own condition from its outcome, and returns the outcome.
+// conclude sets a step's own condition from its outcome, and returns the outcome.
 func conclude(obj client.Object, conditionType, reason, message string, outcome operatorkit.Outcome) operatorkit.Outcome {
 	condition := metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 	if !outcome.IsDone() {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, outcome.Reason(), outcome.Message()
 	}
-	if condition.Reason == "" { // A failure without an explanation.
+	if condition.Reason == "" { // The step failed without an explanation.
 		condition.Reason = operatorkit.ReasonFailed
 		if err := outcome.Err(); err != nil {
-			condition.Message = "This failed and will be tried again: " + err.Error() + "."
+			condition.Message = "This failed and will be retried: " + err.Error() + "."
 		}
 	}
 	operatorkit.SetCondition(obj, condition)
 	return outcome
 }
 
-// isProgress reports whether nothing of a Cluster changed but how many nodes are ready.
+// isProgress reports whether only node counts of a Cluster changed.
 func isProgress(before, after *v1alpha1.Cluster) bool {
 	was := before.Status
 	was.Nodes, was.Conditions = after.Status.Nodes, after.Status.Conditions
-	return sayNothingNew(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
+	return sameStatuses(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
 }
 
-// isGroupProgress reports whether nothing of an InstanceGroup changed but how many nodes are ready.
+// isGroupProgress reports whether only node counts of an InstanceGroup changed.
 func isGroupProgress(before, after *v1alpha1.InstanceGroup) bool {
 	was := before.Status
 	was.Nodes, was.Conditions = after.Status.Nodes, after.Status.Conditions
-	return sayNothingNew(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
+	return sameStatuses(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
 }
 
-// sayNothingNew reports whether no condition changed its status, those about nodes apart.
-func sayNothingNew(before, after []metav1.Condition) bool {
+// sameStatuses reports whether all conditions kept their status, except those about nodes.
+func sameStatuses(before, after []metav1.Condition) bool {
 	return !slices.ContainsFunc(append(slices.Clone(before), after...), func(c metav1.Condition) bool {
 		was, is := meta.FindStatusCondition(before, c.Type), meta.FindStatusCondition(after, c.Type)
 		return c.Type != conditionNodes && c.Type != conditionUpdated && (was == nil || is == nil || was.Status != is.Status)

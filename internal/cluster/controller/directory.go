@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// place names a stack among all accounts and regions.
-type place struct{ account, region, stack string }
+// stackTarget identifies a stack across all accounts and regions.
+type stackTarget struct{ account, region, stack string }
 
 // owner is an object that claims a stack.
 type owner struct {
@@ -17,44 +17,44 @@ type owner struct {
 	uid   types.UID
 }
 
-// directory knows which objects claim a stack. It is one, unless somebody gave two the same name; then
-// the engine says whose it is.
+// directory records which objects claim a stack. Usually one object does. If two have the same
+// name, the stack engine decides which one owns it.
 type directory struct {
-	mu     sync.Mutex
-	owners map[place][]owner
-	places map[types.UID][]place
-	names  map[string][]owner
-	// claimed, if not nil, is called when an object claims a stack that it did not claim before.
+	mu      sync.Mutex
+	owners  map[stackTarget][]owner
+	targets map[types.UID][]stackTarget
+	names   map[string][]owner
+	// claimed, if not nil, is called when an object claims another stack.
 	claimed func(stack string)
 }
 
 func newDirectory() *directory {
-	return &directory{owners: map[place][]owner{}, places: map[types.UID][]place{}, names: map[string][]owner{}}
+	return &directory{owners: map[stackTarget][]owner{}, targets: map[types.UID][]stackTarget{}, names: map[string][]owner{}}
 }
 
 // own records that an object claims a stack.
-func (d *directory) own(p place, o owner) {
+func (d *directory) own(p stackTarget, o owner) {
 	if d.add(p, o) && d.claimed != nil {
 		d.claimed(p.stack)
 	}
 }
 
-// add returns false if the object claims the stack already.
-func (d *directory) add(p place, o owner) bool {
+// add returns false if the object already claims the stack.
+func (d *directory) add(p stackTarget, o owner) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if slices.Contains(d.owners[p], o) {
 		return false
 	}
 	d.owners[p] = append(d.owners[p], o)
-	d.places[o.uid] = append(d.places[o.uid], p)
+	d.targets[o.uid] = append(d.targets[o.uid], p)
 	if !slices.Contains(d.names[p.stack], o) {
 		d.names[p.stack] = append(d.names[p.stack], o)
 	}
 	return true
 }
 
-// named returns the objects that claim a stack of a name, in whatever account and region.
+// named returns the objects that claim a stack of this name in any account and region.
 func (d *directory) named(stack string) []owner {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,18 +62,18 @@ func (d *directory) named(stack string) []owner {
 }
 
 // of returns the objects that claim a stack.
-func (d *directory) of(p place) []owner {
+func (d *directory) of(p stackTarget) []owner {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.owners[p])
 }
 
-// forget removes an object that is gone.
+// forget removes a deleted object.
 func (d *directory) forget(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	its := func(o owner) bool { return o.uid == uid }
-	for _, p := range d.places[uid] {
+	for _, p := range d.targets[uid] {
 		if d.owners[p] = slices.DeleteFunc(d.owners[p], its); len(d.owners[p]) == 0 {
 			delete(d.owners, p)
 		}
@@ -81,5 +81,5 @@ func (d *directory) forget(uid types.UID) {
 			delete(d.names, p.stack)
 		}
 	}
-	delete(d.places, uid)
+	delete(d.targets, uid)
 }

@@ -1,42 +1,49 @@
-// Package controller makes clusters of Clusters and InstanceGroups.
+// Package controller contains the controllers of Clusters and InstanceGroups.
+//
+// They create, change and delete CloudFormation stacks from the objects' specs, and report in the
+// objects' statuses. They must never act on AWS resources that the stacks' tags do not prove to be
+// the object's.
 //
 // # A Cluster's pipeline
 //
-//	account      whose account it is; events of it are listened to
-//	network      what AWS says of an existing VPC; our tags on it
-//	sweep        at the end of a deletion: is anything left in AWS? (see [Cleanup])
-//	pki          the CAs exist, in Secrets
-//	base         the base stack; its outputs are the Cluster's. A restore of etcd's volumes ends the slots before
-//	store        CAs, nodeup and the issuer's documents are in the bucket
+//	account      determine the AWS account; subscribe to its events
+//	network      check and tag an existing VPC
+//	sweep        last step of a deletion: report resources left in AWS (see [Cleanup])
+//	pki          create the CAs in Secrets
+//	base         the base stack and its outputs. A restore of etcd's volumes deletes the slots first
+//	store        store CAs, nodeup and the issuer's documents in the bucket
 //	cleanup-after-nodes
-//	             of a deletion: what the cluster made in AWS by itself goes before the network does
-//	slots        a bundle and a stack for each control-plane slot, all at once
-//	kubeconfig   the Secret that opens the cluster
-//	api          the Kubernetes API answers
-//	token        the token that workers join with, renewed when half its life is over
-//	groups       of a deletion: the Cluster's InstanceGroups go first
-//	cleanup      of a deletion: the cluster takes down its load balancers while it runs
-//	nodes        labels that kubelets may not set; Nodes of machines that are gone; how many there are
-//	backup       snapshots of etcd's volumes; it holds nothing up
+//	             deletion only: delete what the cluster's controllers created, before the network
+//	slots        a bundle and a stack for each control-plane slot, in parallel when new
+//	kubeconfig   the Secret with the cluster's kubeconfig
+//	api          connect to the Kubernetes API
+//	token        the token that workers join with, renewed after half its lifetime
+//	groups       deletion only: delete the Cluster's InstanceGroups
+//	cleanup      deletion only: the running cluster deletes its load balancers
+//	nodes        label nodes, delete Nodes of terminated instances, count nodes
+//	backup       snapshots of etcd's volumes; never blocks other steps
+//	release      record the Release that the whole control plane runs
 //	addons       charts (see [Addons])
-//	ready        the control plane's nodes are ready
+//	ready        wait for the control plane's nodes
 //
-// Deletion runs the same list backwards. Which pipeline a Cluster has is decided by the resource set
-// of its Release.
+// Deletion runs the same steps in reverse. The resource set of its Release selects a Cluster's
+// pipeline.
 //
 // # An InstanceGroup's pipeline
 //
-//	cluster      the Cluster is there and has what nodes need
+//	cluster      wait until the Cluster has what nodes need
 //	stack        a bundle and a stack
-//	nodes        the nodes have joined
+//	roll         replace instances where CloudFormation does not
+//	nodes        wait until the nodes have joined; replace unhealthy ones
+//	drains       deletion only: end the drains of the group's nodes
 //
-// An InstanceGroup needs the Cluster's base stack and CAs but not its control plane: machines of both
-// boot at the same time.
+// An InstanceGroup needs the Cluster's base stack and CAs but not its control plane: instances of
+// both boot concurrently.
 //
 // # Facts
 //
-// What the operator knows of AWS comes from outputs of stacks and from events, what it knows of a
-// workload cluster from one watch of its nodes. A look at an object for which nothing changed renders
-// nothing and asks nobody anything: what was in place for the same inputs is remembered, in memory and,
-// over restarts, in the record that the status keeps with each stack.
+// The operator learns about AWS from outputs of stacks and from events, and about a workload
+// cluster from one watch of its nodes. A reconcile of an unchanged object renders nothing and makes
+// no calls: the operator caches in memory for which inputs a stack is up to date and, across
+// restarts, in the record that the status holds with each stack.
 package controller

@@ -19,12 +19,13 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// groupSuffix separates a stack's name from the rest of the name that CloudFormation gives the Auto Scaling group in it:
-// STACK-LOGICALID-UNIQUE, of which the last part has no hyphen.
+// groupSuffix separates a stack's name from the rest of the name that CloudFormation gives the Auto
+// Scaling group in it: STACK-LOGICALID-UNIQUE, where the last part has no hyphen.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
 const groupSuffix = "-" + outputGroup + "-"
 
-// stackOfGroup returns the stack that an Auto Scaling group is in by its name, "" if it is in none of ours.
+// stackOfGroup returns the stack of an Auto Scaling group by the group's name, "" if the operator
+// did not create it.
 func stackOfGroup(name string) string {
 	at := strings.LastIndex(name, groupSuffix)
 	if at < 0 || strings.Contains(name[at+len(groupSuffix):], "-") {
@@ -33,7 +34,7 @@ func stackOfGroup(name string) string {
 	return name[:at]
 }
 
-// observeInstance does what news of an instance asks for.
+// observeInstance handles an instance event.
 func (o *operator) observeInstance(e awsevents.Event) {
 	switch news := e.Instance; {
 	case news == nil:
@@ -48,7 +49,7 @@ func (o *operator) observeInstance(e awsevents.Event) {
 	}
 }
 
-// drainHeld drains the node of an instance that a hook holds, if it is one of ours.
+// drainHeld drains the node of an instance that a lifecycle hook holds, if the operator manages it.
 func (o *operator) drainHeld(e awsevents.Event) {
 	stack := stackOfGroup(e.Instance.Group)
 	if stack == "" {
@@ -56,7 +57,7 @@ func (o *operator) drainHeld(e awsevents.Event) {
 	}
 	owners := o.ownersOf(e, stack)
 	if len(owners) == 0 {
-		o.early.keep(stack, e, o.options.Clock.Now())
+		o.unclaimed.keep(stack, e, o.options.Clock.Now())
 	}
 	for _, owner := range owners {
 		if order, ok := o.orderFor(owner, e); ok {
@@ -65,10 +66,11 @@ func (o *operator) drainHeld(e awsevents.Event) {
 	}
 }
 
-// ownersOf returns the objects whose stack an event is about. A sweep does not know the account, but was made with the object's target.
+// ownersOf returns the objects whose stack an event is about. Events of a sweep lack the account
+// but carry the object's target.
 func (o *operator) ownersOf(e awsevents.Event, stack string) []owner {
 	if e.Account != "" {
-		return o.directory.of(place{e.Account, e.Region, stack})
+		return o.directory.of(stackTarget{e.Account, e.Region, stack})
 	}
 	var of []owner
 	for _, one := range o.directory.named(stack) {
@@ -79,13 +81,14 @@ func (o *operator) ownersOf(e awsevents.Event, stack string) []owner {
 	return of
 }
 
-// objectsOf returns the Cluster of an owner, nil if there is none any more, and its InstanceGroup, nil if it is a slot's.
+// objectsOf returns the owner's Cluster, nil if it no longer exists, and its InstanceGroup, nil for
+// a slot.
 func (o *operator) objectsOf(of owner) (*v1alpha1.Cluster, *v1alpha1.InstanceGroup, error) {
-	ctx := context.Background() // It is read from memory.
+	ctx := context.Background() // Reads from the informer cache.
 	if !of.group {
 		cluster := &v1alpha1.Cluster{}
 		if err := o.client.Get(ctx, of.key, cluster); err != nil {
-			return nil, nil, client.IgnoreNotFound(err) //nolint:wrapcheck // nobody reads it
+			return nil, nil, client.IgnoreNotFound(err) //nolint:wrapcheck // callers only check it for nil
 		}
 		return cluster, nil, nil
 	}
@@ -97,8 +100,9 @@ func (o *operator) objectsOf(of owner) (*v1alpha1.Cluster, *v1alpha1.InstanceGro
 	return cluster, group, err
 }
 
-// drainSpot drains the node of a spot instance that is taken back in two minutes, and keeps new pods off the node of one that may be:
-// Auto Scaling replaces that by itself (CapacityRebalance), and then its hook has it drained.
+// drainSpot drains the node of a spot instance with an interruption notice. For a rebalance
+// recommendation it only cordons the node: Auto Scaling replaces the instance (CapacityRebalance),
+// and its lifecycle hook then starts the drain.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html
 func (o *operator) drainSpot(news *awsevents.InstanceEvent) {
 	connection, node, ok := o.options.Workload.NodeOf(news.ID)
@@ -113,24 +117,25 @@ func (o *operator) drainSpot(news *awsevents.InstanceEvent) {
 	o.drains.Begin(order)
 }
 
-// interruption is the time from a spot instance's notice to its end:
+// interruption is the time from a spot instance's notice to its termination:
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
 const interruption = 2 * time.Minute
 
-// instanceEnds notes that an instance ends or has ended, and looks at the Cluster whose node it was.
+// instanceEnds records that an instance is terminating or terminated, and enqueues the Cluster of
+// its node.
 func (o *operator) instanceEnds(news *awsevents.InstanceEvent) {
 	o.drains.Gone(news.ID)
-	o.repairs.gone(news.ID)
+	o.repairs.terminated(news.ID)
 	if news.Kind != awsevents.InstanceTerminated {
 		return
 	}
-	o.departed.add(news.ID)
+	o.terminations.add(news.ID)
 	if cluster, _, ok := o.options.Workload.NodeOf(news.ID); ok {
 		o.clusters.Enqueue(cluster.Key())
 	}
 }
 
-// drainProgressed looks at the object whose node is being drained.
+// drainProgressed enqueues the object whose node is being drained.
 func (o *operator) drainProgressed(p drain.Progress) {
 	if p.Group == "" {
 		o.clusters.Enqueue(p.Cluster)
@@ -161,7 +166,8 @@ func (o *operator) drainNotice(n drain.Notice) {
 	}
 }
 
-// drainStatus says which nodes of a Cluster's instance group are being drained, of its slots if group is empty.
+// drainStatus returns the nodes being drained of a Cluster's instance group, or of its slots if
+// group is empty.
 func (o *operator) drainStatus(cluster types.NamespacedName, group string) []v1alpha1.DrainStatus {
 	var all []v1alpha1.DrainStatus
 	for _, p := range o.drains.Of(cluster, group) {
@@ -176,12 +182,13 @@ func (o *operator) drainStatus(cluster types.NamespacedName, group string) []v1a
 	return all
 }
 
-// expectMachines says whether machines of a target are, or are expected to be, going, so that lost news of them is looked for.
+// expectMachines reports whether instances of a target are or may be terminating, so that missed
+// events are searched for.
 func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 	if o.drains.Busy(target) {
 		return awsevents.InstancesTerminating
 	}
-	ctx := context.Background() // It is read from memory.
+	ctx := context.Background() // Reads from the informer cache.
 	clusters := &v1alpha1.ClusterList{}
 	if err := o.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return awsevents.NoInstances
@@ -204,7 +211,7 @@ func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 	return expectation
 }
 
-// shrinks reports whether a group may just be losing machines.
+// shrinks reports whether a group may be losing instances.
 func (o *operator) shrinks(group v1alpha1.InstanceGroup) bool {
 	stack := group.Status.Stack
 	return isRolling(group.Status.Rollout) || !group.DeletionTimestamp.IsZero() || stack != nil && isChanging(stack.Status) ||
@@ -215,29 +222,30 @@ func isRolling(rollout *v1alpha1.RolloutStatus) bool {
 	return rollout != nil && (rollout.State == v1alpha1.RolloutRolling || rollout.State == v1alpha1.RolloutRollingBack)
 }
 
-// groupDrainsStep lets machines go that are being drained or were kept when their group is deleted.
+// groupDrainsStep ends the drains of a group's instances when the group is deleted.
 type groupDrainsStep struct{ *operator }
 
 // Name returns the step's name.
 func (s groupDrainsStep) Name() string { return "drains" }
 
-// EnsureCreated has nothing to do: nodes are drained beside.
+// EnsureCreated has nothing to do: drains run outside the pipeline.
 func (s groupDrainsStep) EnsureCreated(context.Context, *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	return operatorkit.Done()
 }
 
-// EnsureDeleted has no machine kept for its pods any more.
+// EnsureDeleted releases instances that are kept for their pods.
 func (s groupDrainsStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	cluster, err := s.clusterOf(ctx, group)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	s.letGo(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}, group.Name, cluster == nil || !cluster.DeletionTimestamp.IsZero())
+	s.continueDrains(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}, group.Name, cluster == nil || !cluster.DeletionTimestamp.IsZero())
 	return operatorkit.Done()
 }
 
-// letGo ends the drains of a group, or of the slots, whose machines are all to go: at once, or within their time.
-func (o *operator) letGo(cluster types.NamespacedName, group string, atOnce bool) {
+// continueDrains continues the drains of a group, or of the slots, whose instances are all to be terminated:
+// at once, or within their timeout.
+func (o *operator) continueDrains(cluster types.NamespacedName, group string, atOnce bool) {
 	for _, p := range o.drains.Of(cluster, group) {
 		if p.Policy == drain.Continue && (p.AtOnce || !atOnce) {
 			continue
@@ -248,39 +256,42 @@ func (o *operator) letGo(cluster types.NamespacedName, group string, atOnce bool
 	}
 }
 
-// earlyNews are events about stacks that no object has claimed yet: after a start they may come before the objects were looked at.
-type earlyNews struct {
+// unclaimedEvents holds events about stacks that no object has claimed yet: after a start, events may
+// arrive before the first reconcile of their objects.
+type unclaimedEvents struct {
 	mu   sync.Mutex
-	news map[string]map[string]earlyEvent // by stack and instance
+	news map[string]map[string]unclaimedEvent // by stack and instance
 }
 
-type earlyEvent struct {
+type unclaimedEvent struct {
 	event awsevents.Event
 	until time.Time
 }
 
 const (
-	// earlyFor is how long news is kept, earlyStacks for how many stacks.
-	earlyFor    = 10 * time.Minute
-	earlyStacks = 1000
+	// unclaimedFor is how long an event is kept, maxUnclaimedStacks for how many stacks.
+	unclaimedFor       = 10 * time.Minute
+	maxUnclaimedStacks = 1000
 )
 
-func newEarlyNews() *earlyNews { return &earlyNews{news: map[string]map[string]earlyEvent{}} }
+func newUnclaimedEvents() *unclaimedEvents {
+	return &unclaimedEvents{news: map[string]map[string]unclaimedEvent{}}
+}
 
-func (n *earlyNews) keep(stack string, e awsevents.Event, now time.Time) {
+func (n *unclaimedEvents) keep(stack string, e awsevents.Event, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.news[stack] == nil {
-		if len(n.news) >= earlyStacks {
-			clear(n.news) // Somebody else has many groups that are made and named as ours.
+		if len(n.news) >= maxUnclaimedStacks {
+			clear(n.news) // Another client has many groups with similar names.
 		}
-		n.news[stack] = map[string]earlyEvent{}
+		n.news[stack] = map[string]unclaimedEvent{}
 	}
-	n.news[stack][e.Instance.ID] = earlyEvent{e, now.Add(earlyFor)}
+	n.news[stack][e.Instance.ID] = unclaimedEvent{e, now.Add(unclaimedFor)}
 }
 
-// take returns the news of a stack, once.
-func (n *earlyNews) take(stack string, now time.Time) []awsevents.Event {
+// take returns and removes the events of a stack.
+func (n *unclaimedEvents) take(stack string, now time.Time) []awsevents.Event {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var events []awsevents.Event
@@ -293,9 +304,9 @@ func (n *earlyNews) take(stack string, now time.Time) []awsevents.Event {
 	return events
 }
 
-// claimed does what the news of a stack asks for that came before its owner was known.
+// claimed handles the events of a stack that arrived before its owner was known.
 func (o *operator) claimed(stack string) {
-	for _, e := range o.early.take(stack, o.options.Clock.Now()) {
+	for _, e := range o.unclaimed.take(stack, o.options.Clock.Now()) {
 		o.drainHeld(e)
 	}
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// orderFor returns the order for an instance of an object that a hook holds, or that is kept; false if the object is gone.
+// orderFor returns the drain order for an instance that a lifecycle hook holds or that is kept. It
+// returns false if the owner no longer exists.
 //
-// A paused Cluster's machines are drained as well: its pause keeps the operator from changing it, but not Auto Scaling.
+// Instances of a paused Cluster are drained as well: a pause stops the operator's changes, but not
+// Auto Scaling.
 func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
 	cluster, group, err := o.objectsOf(of)
 	if err != nil || cluster == nil {
@@ -24,7 +26,8 @@ func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
 		Cluster: keyOf(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: o.target(cluster),
 		AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token, Since: news.Time,
 		Retained: news.Kind == awsevents.InstanceRetained,
-		// A cluster that is being deleted has nowhere to move pods to, and one that never came up has none.
+		// In a cluster that is being deleted, pods have nowhere to move; a cluster that never came
+		// up has none.
 		AtOnce: deleting || cluster.Status.Release == "",
 	}
 	if group == nil {
@@ -32,8 +35,9 @@ func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
 		order.Timeout, order.HookTimeout, policy = model.Draining(&v1alpha1.RollingUpdate{})
 		order.Policy, order.Slot = drain.Policy(policy), slotOf(cluster, stackOfGroup(news.Group))
 		order.Reason = o.reason(news.ID, cluster.Status.Rollout, deleting)
-		// The only machine of a control plane is the API, by which alone pods could be evicted, and its load balancer may let go of it as
-		// its termination begins: AWS does not say whether before or after the hook.
+		// The only instance of a control plane is the API server, without which pods cannot be
+		// evicted. Its load balancer may deregister it when its termination begins: AWS does not
+		// document whether before or after the hook.
 		order.AtOnce = order.AtOnce || cluster.Spec.ControlPlane.Replicas == 1
 		return order, true
 	}
@@ -43,8 +47,8 @@ func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
 	return order, true
 }
 
-// draining returns how long a group's nodes drain, their hook's timeout, and what happens then. A group that is being deleted keeps
-// no machine.
+// draining returns the drain timeout of a group's nodes, their hook's timeout, and what happens at
+// the timeout. A group that is being deleted keeps no instance.
 func draining(group *v1alpha1.InstanceGroup) (timeout, hook time.Duration, policy drain.Policy) {
 	timeout, hook, given := model.Draining(&group.Spec.RollingUpdate)
 	if !group.DeletionTimestamp.IsZero() {
@@ -53,7 +57,8 @@ func draining(group *v1alpha1.InstanceGroup) (timeout, hook time.Duration, polic
 	return timeout, hook, drain.Policy(given)
 }
 
-// reason says as well as can be known why an instance goes: Auto Scaling does not tell.
+// reason returns the most likely reason for an instance's termination: Auto Scaling does not report
+// it.
 func (o *operator) reason(instance string, rollout *v1alpha1.RolloutStatus, deleting bool) drain.Reason {
 	switch {
 	case deleting:
@@ -67,7 +72,7 @@ func (o *operator) reason(instance string, rollout *v1alpha1.RolloutStatus, dele
 	}
 }
 
-// slotOf returns the slot whose stack has a name, or none.
+// slotOf returns the slot with a stack name, or NoSlot.
 func slotOf(cluster *v1alpha1.Cluster, stack string) int {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		if model.SlotStackName(cluster.Name, slot) == stack {

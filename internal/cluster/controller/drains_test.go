@@ -20,7 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
-// running is a cluster of one slot with a group of workers, and a way into it.
+// running is a cluster with a group of workers, and a client of it.
 type running struct {
 	*suite
 
@@ -30,7 +30,8 @@ type running struct {
 	inside  client.Client
 }
 
-// runs makes a cluster of some slots and a group of workers, and waits until it is ready.
+// runs creates a cluster with a number of slots and a group of workers, and waits until it is
+// Ready.
 func runs(t *testing.T, slots int32, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) *running {
 	t.Helper()
 	host := fake.New(fake.Options{})
@@ -46,7 +47,7 @@ func runs(t *testing.T, slots int32, change func(*v1alpha1.Cluster, *v1alpha1.In
 	return r
 }
 
-// instances returns the instances of the nodes that have a label, sorted.
+// instances returns the sorted instances of the nodes with a label.
 func (r *running) instances(label string) []string {
 	r.t.Helper()
 	list := &corev1.NodeList{}
@@ -83,7 +84,7 @@ func (r *running) nodeOf(instance string) *corev1.Node {
 	return nil
 }
 
-// guarded runs a pod on an instance's node that a budget keeps there.
+// guarded runs a pod on an instance's node that a PodDisruptionBudget protects.
 func (r *running) guarded(instance string) *policyv1.PodDisruptionBudget {
 	r.t.Helper()
 	labels := map[string]string{"app": "db"}
@@ -105,8 +106,8 @@ func (r *running) guarded(instance string) *policyv1.PodDisruptionBudget {
 	return budget
 }
 
-// heard returns what people were told of an object, for a reason.
-func (r *running) heard(obj client.Object, reason string) []string {
+// eventNotes returns the notes of an object's Events with a reason.
+func (r *running) eventNotes(obj client.Object, reason string) []string {
 	r.t.Helper()
 	list := &corev1.EventList{}
 	if err := r.client.List(r.t.Context(), list, client.InNamespace(r.namespace)); err != nil {
@@ -125,7 +126,7 @@ func (r *running) scaling() *autoscaling.Client {
 	return autoscaling.NewFromConfig(r.awsConfig(account, region))
 }
 
-// terminate has Auto Scaling end a worker, and launch none in its place.
+// terminate makes Auto Scaling terminate a worker without a replacement.
 func (r *running) terminate(instance string) {
 	r.t.Helper()
 	_, err := r.scaling().TerminateInstanceInAutoScalingGroup(r.t.Context(), &autoscaling.TerminateInstanceInAutoScalingGroupInput{
@@ -136,10 +137,10 @@ func (r *running) terminate(instance string) {
 	}
 }
 
-// isGone waits until an instance's node is gone.
-func (r *running) isGone(instance string) {
+// waitNodeDeleted waits until an instance's node is deleted.
+func (r *running) waitNodeDeleted(instance string) {
 	r.t.Helper()
-	r.eventually("the node of "+instance+" is gone", func() error {
+	r.eventually("the node of "+instance+" is deleted", func() error {
 		if now := r.workers(); slices.Contains(now, instance) {
 			return fmt.Errorf("the workers are %v", now)
 		}
@@ -147,15 +148,15 @@ func (r *running) isGone(instance string) {
 	})
 }
 
-func TestAWorkerThatGoesIsDrained(t *testing.T) {
+func TestTerminatingWorkerIsDrained(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 1 })
 	instance := r.workers()[0]
 	node := r.nodeOf(instance).Name
 	budget := r.guarded(instance)
 	r.raise(2)
 	r.terminate(instance)
-	r.eventually("people hear of the budget", func() error {
-		if notes := r.heard(r.group, "Draining"); len(notes) == 0 || !strings.Contains(notes[0], node) {
+	r.eventually("an Event reports the budget", func() error {
+		if notes := r.eventNotes(r.group, "Draining"); len(notes) == 0 || !strings.Contains(notes[0], node) {
 			return fmt.Errorf("events %v", notes)
 		}
 		return nil
@@ -171,14 +172,14 @@ func TestAWorkerThatGoesIsDrained(t *testing.T) {
 	if err := r.inside.Delete(t.Context(), budget); err != nil {
 		t.Fatal(err)
 	}
-	r.isGone(instance)
+	r.waitNodeDeleted(instance)
 	pod := &corev1.Pod{}
 	if err := r.inside.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "db-0"}, pod); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the pod is still there: %v", err)
 	}
 }
 
-// raise has the group's Auto Scaling group be of a size, and waits for the nodes.
+// raise sets the size of the group's Auto Scaling group, and waits for the nodes.
 func (r *running) raise(size int32) {
 	r.t.Helper()
 	_, err := r.scaling().SetDesiredCapacity(r.t.Context(), &autoscaling.SetDesiredCapacityInput{
@@ -187,7 +188,7 @@ func (r *running) raise(size int32) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.eventually("the group grows", func() error {
+	r.eventually("the group scales out", func() error {
 		if now := r.workers(); len(now) != int(size) {
 			return fmt.Errorf("the workers are %v", now)
 		}
@@ -195,7 +196,7 @@ func (r *running) raise(size int32) {
 	})
 }
 
-func TestAnInstanceWhoseEventWasLostIsFound(t *testing.T) {
+func TestInstanceWithALostEventIsFound(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 1 })
 	r.raise(2)
 	instance := r.workers()[0]
@@ -217,21 +218,21 @@ func TestAnInstanceWhoseEventWasLostIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.start()
-	r.isGone(instance)
+	r.waitNodeDeleted(instance)
 }
 
-func TestAClusterThatIsDeletedDrainsNothing(t *testing.T) {
+func TestDeletedClusterIsNotDrained(t *testing.T) {
 	r := runs(t, 1, func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {})
 	r.guarded(r.workers()[0])
 	if err := r.client.Delete(t.Context(), r.cluster); err != nil {
 		t.Fatal(err)
 	}
-	r.gone(r.group)
-	r.gone(r.cluster)
+	r.waitDeleted(r.group)
+	r.waitDeleted(r.cluster)
 	r.nothingIsLeft(account, region)
 }
 
-func TestAKeptMachineGoesWithItsGroup(t *testing.T) {
+func TestKeptInstanceIsTerminatedWithItsGroup(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
 		group.Spec.MinSize = 1
 		group.Spec.RollingUpdate = v1alpha1.RollingUpdate{DrainTimeout: &metav1.Duration{Duration: time.Second}, OnDrainTimeout: v1alpha1.DrainAbandon}
@@ -240,8 +241,8 @@ func TestAKeptMachineGoesWithItsGroup(t *testing.T) {
 	instance := r.workers()[0]
 	r.guarded(instance)
 	r.terminate(instance)
-	r.eventually("the machine is kept", func() error {
-		if notes := r.heard(r.group, "MachineKept"); len(notes) == 0 || !strings.Contains(notes[0], "default/db-budget") {
+	r.eventually("the instance is kept", func() error {
+		if notes := r.eventNotes(r.group, "MachineKept"); len(notes) == 0 || !strings.Contains(notes[0], "default/db-budget") {
 			return fmt.Errorf("events %v", notes)
 		}
 		return nil
@@ -249,11 +250,11 @@ func TestAKeptMachineGoesWithItsGroup(t *testing.T) {
 	if err := r.client.Delete(t.Context(), r.group); err != nil {
 		t.Fatal(err)
 	}
-	r.gone(r.group)
-	r.isGone(instance)
+	r.waitDeleted(r.group)
+	r.waitNodeDeleted(instance)
 }
 
-func TestASpotInstanceThatIsTakenBackIsDrainedFirst(t *testing.T) {
+func TestInterruptedSpotInstanceIsDrained(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
 		group.Spec.InstanceTypes = []string{"m6i.large", "m5.large"}
 		group.Spec.Spot = &v1alpha1.Spot{}
@@ -262,7 +263,7 @@ func TestASpotInstanceThatIsTakenBackIsDrainedFirst(t *testing.T) {
 	if err := r.sim.Instances().InterruptSpot(account, region, instance, "terminate"); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually("the node is cordoned, and off load balancers", func() error {
+	r.eventually("the node is cordoned and excluded from load balancers", func() error {
 		node := r.nodeOf(instance)
 		if _, ok := node.Labels[corev1.LabelNodeExcludeBalancers]; !ok || !node.Spec.Unschedulable {
 			return fmt.Errorf("cordoned %t, labels %v", node.Spec.Unschedulable, node.Labels)
@@ -271,7 +272,7 @@ func TestASpotInstanceThatIsTakenBackIsDrainedFirst(t *testing.T) {
 	})
 }
 
-// dies has the kubelets of instances stop.
+// dies stops the kubelets of instances.
 func (r *running) dies(instances ...string) {
 	r.t.Helper()
 	for _, instance := range instances {
@@ -281,24 +282,24 @@ func (r *running) dies(instances ...string) {
 	}
 }
 
-func TestANodeThatIsNotWellIsReplaced(t *testing.T) {
+func TestUnhealthyNodeIsReplaced(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
 		group.Spec.MinSize, group.Spec.MaxSize = 3, 3
 		group.Spec.Repair = v1alpha1.Repair{After: &metav1.Duration{Duration: 10 * time.Second}}
 	})
 	before := r.workers()
 	r.dies(before[0])
-	r.isGone(before[0])
+	r.waitNodeDeleted(before[0])
 	r.condition(r.group, "NodesReady", metav1.ConditionTrue, "")
 	if now := r.workers(); len(now) != 3 || !slices.Contains(now, before[1]) || !slices.Contains(now, before[2]) {
 		t.Errorf("the workers were %v and are %v", before, now)
 	}
-	if notes := r.heard(r.group, "ReplacingNodes"); len(notes) == 0 {
-		t.Error("nobody was told")
+	if notes := r.eventNotes(r.group, "ReplacingNodes"); len(notes) == 0 {
+		t.Error("no Event was recorded")
 	}
 }
 
-func TestNothingIsReplacedWhenTooManyAreNotWell(t *testing.T) {
+func TestNoNodeIsReplacedWhenTooManyAreUnhealthy(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
 		group.Spec.MinSize, group.Spec.MaxSize = 3, 3
 		group.Spec.Repair = v1alpha1.Repair{After: &metav1.Duration{Duration: 10 * time.Second}}
@@ -306,11 +307,11 @@ func TestNothingIsReplacedWhenTooManyAreNotWell(t *testing.T) {
 	before := r.workers()
 	r.dies(before[0], before[1])
 	condition := r.condition(r.group, "NodesReady", metav1.ConditionFalse, "TooManyUnhealthy")
-	if !strings.Contains(condition.Message, "2 of 3 nodes are unwell") {
-		t.Errorf("the condition says %q", condition.Message)
+	if !strings.Contains(condition.Message, "2 of 3 nodes are unhealthy") {
+		t.Errorf("the condition's message is %q", condition.Message)
 	}
-	r.eventually("people hear of it", func() error {
-		if notes := r.heard(r.group, "TooManyUnhealthy"); len(notes) == 0 {
+	r.eventually("an Event is recorded", func() error {
+		if notes := r.eventNotes(r.group, "TooManyUnhealthy"); len(notes) == 0 {
 			return errStill
 		}
 		return nil
@@ -320,7 +321,7 @@ func TestNothingIsReplacedWhenTooManyAreNotWell(t *testing.T) {
 	}
 }
 
-func TestASlotThatIsNotWellIsReplacedWhileTheOthersServe(t *testing.T) {
+func TestUnhealthySlotIsReplacedWhileOthersAreHealthy(t *testing.T) {
 	r := runs(t, 3, func(cluster *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
 		cluster.Spec.ControlPlane.Repair = v1alpha1.SlotRepair{After: &metav1.Duration{Duration: 10 * time.Second}}
 	})

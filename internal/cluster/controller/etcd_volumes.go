@@ -20,14 +20,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
-// A slot's etcd volume outlives its instances. Where the volume itself is lost, CloudFormation does not notice, and
-// another instance waits for it in vain. So the base stack is given another volume for the slot under another name,
-// which is blank, and nodeup has the slot's etcd member join the others anew. It joins only a majority of the others: a cluster that
-// has lost the volumes of a majority is restored from a snapshot, by a person's decision.
+// A slot's etcd volume outlives its instances. CloudFormation does not notice when the volume
+// itself is lost, and the slot's next instance waits for it in vain. So the operator has the base
+// stack create a blank volume for the slot under another name, and nodeup makes the slot's etcd
+// member join the others. A member can join only a majority: a cluster that has lost a majority of
+// the volumes must be restored from a snapshot, which the user decides.
 
 const reasonVolumeLost = "EtcdVolumeLost"
 
-// missingVolumes returns the slots whose etcd volumes do not exist any more, or have failed for good.
+// missingVolumes returns the slots whose etcd volumes no longer exist or have permanently failed.
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-describing-volumes.html#volume-state
 func (o *operator) missingVolumes(ctx context.Context, cluster *v1alpha1.Cluster) ([]int, error) {
 	ids := map[string]int{}
@@ -39,17 +40,17 @@ func (o *operator) missingVolumes(ctx context.Context, cluster *v1alpha1.Cluster
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := o.confirmOutputs(ctx, cluster); err != nil { // Volumes that only a status names are no cluster's.
+	if err := o.confirmOutputs(ctx, cluster); err != nil { // Never act on volumes that only the status names.
 		return nil, err
 	}
-	in := &ec2.DescribeVolumesInput{Filters: []types.Filter{{Name: aws.String("volume-id")}}} // It says nothing of those that are gone.
+	in := &ec2.DescribeVolumesInput{Filters: []types.Filter{{Name: aws.String("volume-id")}}} // The filter omits volumes that do not exist.
 	for id := range ids {
 		in.Filters[0].Values = append(in.Filters[0].Values, id)
 	}
 	slices.Sort(in.Filters[0].Values)
 	out, err := o.options.Clients.EC2(o.target(cluster)).DescribeVolumes(ctx, in)
 	if err != nil {
-		return nil, fmt.Errorf("look at etcd's volumes: %w", err)
+		return nil, fmt.Errorf("describe etcd's volumes: %w", err)
 	}
 	for i := range out.Volumes {
 		switch out.Volumes[i].State {
@@ -66,7 +67,8 @@ func (o *operator) missingVolumes(ctx context.Context, cluster *v1alpha1.Cluster
 	return missing, nil
 }
 
-// replaceVolume has the base stack make another volume for a slot that has lost its own. All other slots must serve.
+// replaceVolume makes the base stack create another volume for a slot that lost its own. All other
+// slots must be healthy.
 func (o *operator) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster, slot int) (problem string, err error) {
 	of, err := o.release(ctx, cluster)
 	if err != nil {
@@ -93,27 +95,27 @@ func (o *operator) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster,
 		etcd.Volumes = append(etcd.Volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot)}) //nolint:gosec // there are three at most
 		i = len(etcd.Volumes) - 1
 	}
-	if etcd.Volumes[i].Lost == lost { // The outputs still name it: the base stack is on its way.
+	if etcd.Volumes[i].Lost == lost { // The outputs still name it: the base stack is being updated.
 		return "", nil
 	}
 	snapshot := cluster.Spec.ControlPlane.RestoreSnapshot
 	etcd.Volumes[i] = v1alpha1.EtcdVolumeStatus{
 		Slot: int32(slot), Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot, //nolint:gosec // there are three at most
 	}
-	// The instance that waits for the volume gets the time that another would get.
+	// The instance that waits for the volume gets as much time as a new one.
 	keepRepair(cluster, slot, repairTime(&v1alpha1.Repair{After: cluster.Spec.ControlPlane.Repair.After}), o.options.Clock.Now())
 	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonVolumeLost, "Repair", "%s", fmt.Sprintf(
-		"The etcd volume %s of slot %d is lost; the base stack makes a blank one, with which the slot joins the other members.", lost, slot))
+		"The etcd volume %s of slot %d is lost. The base stack creates a blank one, with which the slot rejoins etcd.", lost, slot))
 	return "", nil
 }
 
-// lostVolumes are the names in the base stack of the volumes that it still has and that are lost, as EC2 says, so that the change by
-// which they are replaced may remove them. There are none once that change is made.
+// lostVolumes returns the logical IDs in the base stack of volumes that EC2 reports lost, so that
+// the change that replaces them may remove them. It returns none after that change.
 func (o *operator) lostVolumes(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster) ([]string, error) {
 	if cluster.Status.Etcd == nil {
 		return nil, nil
 	}
-	replaced := map[int]int32{} // the generations by slot
+	replaced := map[int]int32{} // generations by slot
 	for _, volume := range cluster.Status.Etcd.Volumes {
 		if volume.Generation > 0 && volume.Lost != "" && volume.Lost == cluster.Status.Outputs[model.OutputEtcdVolume(int(volume.Slot))] &&
 			volume.Snapshot == resolved.Spec.ControlPlane.RestoreSnapshot {
@@ -136,9 +138,10 @@ func (o *operator) lostVolumes(ctx context.Context, cluster *v1alpha1.Cluster, r
 	return lost, nil
 }
 
-// recoverOutputs reads the outputs of a base stack that stands although the status says nothing of it, as after a restore of the
-// management cluster. They say which volumes were replaced and which URL the issuer has: without them the base stack would be changed
-// to what a new cluster has. Clusters of resource sets in which neither can differ are not asked about.
+// recoverOutputs reads the outputs of a base stack that exists although the status does not mention
+// it, as after a restore of the management cluster. The outputs record which volumes were replaced
+// and the issuer's URL. Without them, the base stack would be updated to that of a new cluster.
+// Resource sets in which neither can differ need no lookup.
 func (o *operator) recoverOutputs(ctx context.Context, cluster *v1alpha1.Cluster, of *v1alpha1.Release) error {
 	known := knownStack(cluster, model.BaseStackName(cluster.Name))
 	if len(cluster.Status.Outputs) > 0 || known != nil && (known.Record != nil || known.Status != "") {
@@ -146,7 +149,7 @@ func (o *operator) recoverOutputs(ctx context.Context, cluster *v1alpha1.Cluster
 	}
 	set, err := release.Set(of.Spec.ResourceSet)
 	if err != nil || !set.Features.RejoinEtcd && !set.Features.IssuerBucket {
-		return err //nolint:wrapcheck // it names the set
+		return err //nolint:wrapcheck // the error names the set
 	}
 	owner, err := o.baseOwner(cluster)
 	if err != nil {
@@ -157,7 +160,7 @@ func (o *operator) recoverOutputs(ctx context.Context, cluster *v1alpha1.Cluster
 		return nil // The base step explains whose stack it is.
 	}
 	if err != nil || len(found) == 0 {
-		return err //nolint:wrapcheck // it is explained already
+		return err //nolint:wrapcheck // the engine explained it
 	}
 	cluster.Status.Outputs = found
 	o.sawOutputs(cluster, found)
@@ -176,7 +179,7 @@ func (o *operator) recoverOutputs(ctx context.Context, cluster *v1alpha1.Cluster
 	return nil
 }
 
-// restoreRemedy says how a cluster comes back whose etcd is lost.
+// restoreRemedy explains how to restore a cluster that lost its etcd.
 func restoreRemedy(cluster *v1alpha1.Cluster) string {
 	snapshot := "one of status.backup.backups"
 	if backup := cluster.Status.Backup; backup != nil {
@@ -190,12 +193,12 @@ func restoreRemedy(cluster *v1alpha1.Cluster) string {
 	return fmt.Sprintf("Restore the control plane: set spec.controlPlane.restoreSnapshot to a snapshot (%s).", snapshot)
 }
 
-// lostMajority says that the API cannot come back since a majority of etcd's volumes is lost, "" if that is not so. EC2 is
-// asked once in a while.
+// lostMajority returns why the API cannot recover if a majority of etcd's volumes is lost, else "".
+// It limits how often it asks EC2.
 func (o *operator) lostMajority(ctx context.Context, cluster *v1alpha1.Cluster) string {
 	now, slots := o.options.Clock.Now(), int(cluster.Spec.ControlPlane.Replicas)
 	last, ok := o.volumes.get(cluster.UID)
-	if !ok || now.Sub(last.asked) >= askAgain {
+	if !ok || now.Sub(last.asked) >= missingPoll {
 		missing, err := o.missingVolumes(ctx, cluster)
 		if err != nil {
 			return ""
@@ -210,11 +213,11 @@ func (o *operator) lostMajority(ctx context.Context, cluster *v1alpha1.Cluster) 
 	for i, slot := range last.missing {
 		numbers[i] = strconv.Itoa(slot)
 	}
-	return fmt.Sprintf("The etcd volumes of %d of %d slots are lost (slot %s), so etcd has no quorum. Nothing that is left was changed. %s",
+	return fmt.Sprintf("The etcd volumes of %d of %d slots are lost (slot %s), so etcd has no quorum. The remaining volumes are unchanged. %s",
 		len(last.missing), slots, strings.Join(numbers, ", "), restoreRemedy(cluster))
 }
 
-// volumesSeen is which slots' volumes were missing when EC2 was asked last.
+// volumesSeen holds which slots' volumes were missing at the last request to EC2.
 type volumesSeen struct {
 	asked   time.Time
 	missing []int

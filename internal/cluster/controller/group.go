@@ -13,7 +13,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// groupPipeline is how an InstanceGroup is made, from first to last, and deleted, from last to first.
+// groupPipeline returns the steps that create an InstanceGroup, in order. Deletion runs them in
+// reverse.
 func (o *operator) groupPipeline() *operatorkit.Pipeline[*v1alpha1.InstanceGroup] {
 	return operatorkit.NewPipeline[*v1alpha1.InstanceGroup](
 		groupClusterStep{o},
@@ -30,7 +31,7 @@ func (o *operator) clusterOf(ctx context.Context, group *v1alpha1.InstanceGroup)
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}
 	switch err := o.client.Get(ctx, key, cluster); {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil //nolint:nilnil // nil means that it does not exist
 	case err != nil:
 		return nil, fmt.Errorf("read Cluster %s: %w", key, err)
 	default:
@@ -40,23 +41,23 @@ func (o *operator) clusterOf(ctx context.Context, group *v1alpha1.InstanceGroup)
 
 // groupPaused reports whether the InstanceGroup's Cluster is paused.
 func (o *operator) groupPaused(group *v1alpha1.InstanceGroup) bool {
-	cluster, err := o.clusterOf(context.Background(), group) // It is read from memory.
+	cluster, err := o.clusterOf(context.Background(), group) // Reads from the informer cache.
 	return err == nil && cluster != nil && isPaused(cluster)
 }
 
-// isPaused reports whether a Cluster is paused in one way or the other.
+// isPaused reports whether a Cluster is paused by its spec or its annotation.
 func isPaused(cluster *v1alpha1.Cluster) bool {
 	return cluster.Spec.Paused || operatorkit.HasPausedAnnotation(cluster, v1alpha1.PausedAnnotation)
 }
 
-// groupClusterStep waits for what the group's machines need of the Cluster.
+// groupClusterStep waits for what the group's instances need from the Cluster.
 type groupClusterStep struct{ *operator }
 
 // Name returns the step's name.
 func (s groupClusterStep) Name() string { return "cluster" }
 
-// EnsureCreated is done when the Cluster has a network and CAs. Its control plane may still be booting:
-// the group's machines wait for it themselves.
+// EnsureCreated is done when the Cluster has a network and CAs. Its control plane may still be
+// booting: the group's instances wait for it themselves.
 func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	cluster, err := s.clusterOf(ctx, group)
 	switch {
@@ -67,16 +68,17 @@ func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.Ins
 	case !cluster.DeletionTimestamp.IsZero():
 		return operatorkit.Wait(0, "ClusterDeleted", fmt.Sprintf("The Cluster %s is being deleted, and the group with it.", cluster.Name))
 	case cluster.Status.Outputs[model.OutputBucket] == "" || cluster.Status.Outputs[model.OutputWorkerInstanceProfile] == "":
-		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not in place yet.", cluster.Name)).WithoutEvent()
+		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not ready yet.", cluster.Name)).WithoutEvent()
 	default:
 		return operatorkit.Done()
 	}
 }
 
-// EnsureDeleted ends the deletion: nothing of the group is left to be remembered.
+// EnsureDeleted removes the group from the caches and enqueues the objects that wait for its
+// deletion.
 func (s groupClusterStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	s.forget(group.UID)
-	s.wakeNamesake(ctx, group)
+	s.enqueueNameConflict(ctx, group)
 	s.clusters.Enqueue(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster})
 	return operatorkit.Done()
 }
@@ -87,11 +89,11 @@ type groupNodesStep struct{ *operator }
 // Name returns the step's name.
 func (s groupNodesStep) Name() string { return "nodes" }
 
-// EnsureCreated is done when at least as many nodes are ready as the group is to have.
+// EnsureCreated is done when the desired number of nodes is Ready.
 func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	connection := s.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil {
-		return conclude(group, conditionNodes, "", "", operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.").WithoutEvent())
+		return conclude(group, conditionNodes, "", "", operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").WithoutEvent())
 	}
 	known, err := recall(group.Status.Stack)
 	if err != nil {
@@ -103,17 +105,17 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	}
 	count := countGroup(group, known.historyOf(), known.Status, inGroup(connection.Nodes(), group.Name))
 	group.Status.Nodes = count
-	s.sayUpdated(group, known.historyOf(), &count, heldBack(cluster))
-	outcome := operatorkit.Done().RequeueAfter(readAgain).Explain(operatorkit.ReasonReady, "The machines are in place and their nodes are ready.")
+	s.setNodesUpdated(group, known.historyOf(), &count, heldBack(cluster))
+	outcome := operatorkit.Done().RequeueAfter(idlePoll).Explain(operatorkit.ReasonReady, "The instances are running and their nodes are ready.")
 	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
-		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.").WithoutEvent()
+		outcome = operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").WithoutEvent()
 	} else if count.Ready < count.Desired {
-		outcome = operatorkit.Wait(awaitAgain, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
+		outcome = operatorkit.Wait(eventPoll, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
 	}
 	return s.repair(ctx, group, connection, conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome))
 }
 
-// countGroup counts the nodes of a group whose stack is in a status.
+// countGroup counts a group's nodes, given the status of its stack.
 func countGroup(group *v1alpha1.InstanceGroup, past *history, status string, nodes []workload.Node) v1alpha1.NodeCount {
 	count, total := v1alpha1.NodeCount{}, int32(0)
 	for i := range nodes {
@@ -123,13 +125,13 @@ func countGroup(group *v1alpha1.InstanceGroup, past *history, status string, nod
 	}
 	seen := view{history: past, status: status, nodes: nodes}
 	count.Updated, total, _ = seen.count()
-	count.Desired = max(group.Spec.MinSize, int32(len(nodes))) //nolint:gosec // a group has at most a thousand
+	count.Desired = max(group.Spec.MinSize, int32(len(nodes))) //nolint:gosec // at most a thousand nodes
 	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
 	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, max(group.Spec.MinSize, total))
 	return count
 }
 
-// EnsureDeleted has nothing to do: the nodes go with their machines.
+// EnsureDeleted has nothing to do: nodes are deleted with their instances.
 func (s groupNodesStep) EnsureDeleted(_ context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	operatorkit.RemoveCondition(group, conditionNodes)
 	operatorkit.RemoveCondition(group, conditionUpdated)

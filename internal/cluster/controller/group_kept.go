@@ -10,13 +10,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 )
 
-// reasonDrainTimedOut is why a change was taken back whose nodes could not be drained in time.
+// reasonDrainTimedOut is the reason of a change that was canceled because nodes could not be
+// drained in time.
 const reasonDrainTimedOut = "DrainTimedOut"
 
-// takeBack cancels the change under way when a machine that it was to replace is kept, because its node could not be drained in time and
-// the group says to abandon it then: no further node is to go. CloudFormation does not wait for machines that are drained, and an update
-// that is complete cannot be cancelled; then the machine that is kept goes when its pods can, and the change stays.
-func (s groupStackStep) takeBack(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
+// cancelChange cancels the change in progress when an instance that it was to replace is kept: its node
+// could not be drained in time, and the group's policy is to abandon the change then.
+// CloudFormation does not wait for drains, and a complete update cannot be canceled. In that case
+// the kept instance is terminated once its pods can be evicted, and the change stays.
+func (s groupStackStep) cancelChange(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
 	past := known.historyOf()
 	if known.Status != statusUpdating || !past.rolls() || past.Kept {
 		return nil
@@ -27,7 +29,7 @@ func (s groupStackStep) takeBack(ctx context.Context, group *v1alpha1.InstanceGr
 		}
 		cancelled, err := s.options.Engine.Cancel(ctx, target, s.groupOwner(group, known))
 		if err != nil {
-			return fmt.Errorf("take the change of stack %s back: %w", known.StackID, err)
+			return fmt.Errorf("cancel the change of stack %s: %w", known.StackID, err)
 		}
 		past.Kept = true
 		if cancelled {
@@ -38,11 +40,11 @@ func (s groupStackStep) takeBack(ctx context.Context, group *v1alpha1.InstanceGr
 	return nil
 }
 
-// keptCause says which node was kept, and by what.
+// keptCause describes which node was kept and what blocked it.
 func keptCause(one *drain.Progress) string {
-	why := "its pods did not end"
+	why := "its pods did not terminate"
 	if len(one.BlockedBy) > 0 {
-		why = "PodDisruptionBudget " + strings.Join(one.BlockedBy, ", ") + " forbids it"
+		why = "PodDisruptionBudget " + strings.Join(one.BlockedBy, ", ") + " blocks eviction"
 	}
-	return fmt.Sprintf("Node %s could not be drained in time, since %s: its machine is kept until its pods can go, and the change is taken back.", one.Node, why)
+	return fmt.Sprintf("Node %s could not be drained in time because %s. Its instance is kept until its pods can be evicted, and the change is canceled.", one.Node, why)
 }

@@ -14,34 +14,38 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// machines is what the machines of a stack are made from.
+// machines is what the instances of a stack are made from.
 type machines = stacks.Machines
 
-// history is what is remembered of a stack's machines.
+// history records what a stack's instances are made from, across changes.
 type history struct {
-	// Now is what the machines are made from: of the stack as it was brought about last.
+	// Now is the shape of instances in the stack's last completed change.
 	Now *machines `json:"now,omitempty"`
-	// Next is what the change makes them from that is under way; nil if none is. When it fails, they are made from Now again.
+	// Next is the shape that the change in progress creates, nil if there is none. If the change
+	// fails, instances return to Now.
 	Next *machines `json:"next,omitempty"`
-	// Prior is a change that had ended, one way or the other, when the next one was sent in the same look.
+	// Prior is a change that had ended when the same reconcile sent the next one.
 	Prior *machines `json:"prior,omitempty"`
-	// Told is the token of the change of which the group's status.rollout tells, until that has ended.
-	Told string `json:"told,omitempty"`
-	// Since is when the newest node was made that was there when the last change began, by the workload cluster's clock, and Last the
-	// instances of the nodes that were made in that second: nodes that came later are the change's.
+	// RolloutToken is the token of the change that the group's status.rollout reports, until it has ended.
+	RolloutToken string `json:"told,omitempty"`
+	// Since is the creation time, by the workload cluster's clock, of the newest node when the last
+	// change began. Last are the instances of the nodes that were created in that second. Nodes
+	// that came later belong to the change.
 	Since *metav1.Time `json:"since,omitempty"`
 	Last  []string     `json:"last,omitempty"`
-	// Missing are machines that had not joined when most of the time for it was over, and Asked is when that was found out.
+	// Missing are instances that had not joined after most of the time allowed. Asked is when that
+	// was determined.
 	Missing []string     `json:"missing,omitempty"`
 	Asked   *metav1.Time `json:"asked,omitempty"`
-	// Cause says which nodes made the last change fail; Kept that one could not be drained in time, and the change was cancelled.
+	// Cause names the nodes that made the last change fail. Kept reports that a node could not be
+	// drained in time and the change was canceled.
 	Cause string `json:"cause,omitempty"`
 	Kept  bool   `json:"kept,omitempty"`
-	// AutoscalerHeld is true from before the cluster autoscaler is kept off until it is let back.
+	// AutoscalerHeld is true from before the cluster autoscaler is suspended until it is resumed.
 	AutoscalerHeld bool `json:"autoscalerHeld,omitempty"`
 }
 
-// historyOf returns what is remembered of a stack's machines, which is never nil.
+// historyOf returns the history of a stack's instances. It is never nil.
 func (r *remembered) historyOf() *history {
 	if r.Machines == nil {
 		r.Machines = &history{}
@@ -49,13 +53,13 @@ func (r *remembered) historyOf() *history {
 	return r.Machines
 }
 
-// pastOf returns what a stack's machines are made from, as far as it matters to how the stack is rendered.
+// pastOf returns the part of the history that affects how the stack is rendered.
 func (r *remembered) pastOf(status *v1alpha1.StackStatus) stacks.Past {
 	h := r.historyOf()
 	return stacks.Past{Now: h.Now, Next: h.Next, Stored: status.Bundle, Nodeup: r.Nodeup}
 }
 
-// begin notes that a change is sent which makes machines of next, beside the nodes that there are.
+// begin records that a change was sent that creates instances of next, and which nodes exist.
 func (h *history) begin(next machines, nodes []workload.Node) {
 	*h = history{Now: h.Now, Prior: h.Next, Next: &next, AutoscalerHeld: h.AutoscalerHeld}
 	for i := range nodes {
@@ -70,7 +74,7 @@ func (h *history) begin(next machines, nodes []workload.Node) {
 	h.AutoscalerHeld = h.AutoscalerHeld || h.rolls() && (h.Now.Autoscaled || next.Autoscaled)
 }
 
-// settle brings the history in line with what the stack engine found; wanted is what the stack should be.
+// settle updates the history to what the stack engine found; wanted is the desired shape.
 func (h *history) settle(known *remembered, wanted machines) {
 	if h.Prior != nil && known.Digest == h.Prior.Stack {
 		h.Now = h.Prior
@@ -80,7 +84,7 @@ func (h *history) settle(known *remembered, wanted machines) {
 	case h.Next == nil:
 	case known.Digest == h.Next.Stack:
 		h.Now, h.Next = h.Next, nil
-	case known.PendingDigest != h.Next.Stack: // It went back, or was never made.
+	case known.PendingDigest != h.Next.Stack: // It was rolled back or never started.
 		h.Next = nil
 	}
 	if known.Digest == wanted.Stack {
@@ -88,7 +92,7 @@ func (h *history) settle(known *remembered, wanted machines) {
 	}
 }
 
-// isLater reports whether a node came after the last change began.
+// isLater reports whether a node was created after the last change began.
 func (h *history) isLater(node *workload.Node) bool {
 	switch {
 	case h.Since == nil || node.Created.After(h.Since.Time):
@@ -98,8 +102,9 @@ func (h *history) isLater(node *workload.Node) bool {
 	}
 }
 
-// lateIn returns after what time most of the time is over that new machines may take, counted from the beginning of the change or the
-// newest node; 0 if it is and nobody has asked since which are missing, and a long time if somebody has.
+// lateIn returns when three quarters of the time allowed for new instances will have passed,
+// counted from the start of the change or the newest node. It returns 0 if they have passed and
+// missing instances were not determined since, and longAway if they were.
 func (h *history) lateIn(known *remembered, nodes []workload.Node, now time.Time) time.Duration {
 	began := now
 	if known.StartedAt != nil {
@@ -111,15 +116,16 @@ func (h *history) lateIn(known *remembered, nodes []workload.Node, now time.Time
 		}
 	}
 	if h.Asked != nil && h.Asked.After(began) {
-		return longAway
+		return idleDelay
 	}
 	return max(0, began.Add((h.Next.Ready.Duration+h.Next.Pause.Duration)*3/4).Sub(now))
 }
 
-// longAway is when to look at what needs no look.
-const longAway = time.Hour
+// idleDelay is the requeue delay when nothing is due.
+const idleDelay = time.Hour
 
-// miss notes which machines of an Auto Scaling group have no node, besides those that were noted before and have none still.
+// miss records which instances of an Auto Scaling group have no node, and drops recorded ones that
+// joined.
 func (h *history) miss(group *types.AutoScalingGroup, nodes []workload.Node) {
 	joined, missing := map[string]bool{}, h.Missing
 	for i := range nodes {
@@ -132,7 +138,8 @@ func (h *history) miss(group *types.AutoScalingGroup, nodes []workload.Node) {
 	h.Missing = slices.DeleteFunc(slices.Compact(missing), func(id string) bool { return joined[id] })
 }
 
-// made is what new machines are made from in a status of the stack: of the change, unless it goes back.
+// made returns the shape of new instances in a status of the stack: that of the change, unless it
+// is rolling back.
 func (h *history) made(status string) *machines {
 	if h.Next != nil && !isGoingBack(status) {
 		return h.Next
@@ -140,13 +147,13 @@ func (h *history) made(status string) *machines {
 	return h.Now
 }
 
-// rolls reports whether the change that is under way replaces machines, and CloudFormation does it.
+// rolls reports whether CloudFormation replaces instances in the change in progress.
 func (h *history) rolls() bool {
 	return h.Now != nil && h.Next != nil && h.Next.Engine != v1alpha1.RollOperator && h.Now.Differs(h.Next)
 }
 
-// updated reports whether a node is of the shape that the group has, or is getting. Where the bundle says nothing, as when only the
-// machines' type changes, the time does.
+// updated reports whether a node has the shape that the group has or is getting. Where the bundle
+// is the same, as when only the instance type changes, the creation time decides.
 func (h *history) updated(node *workload.Node, status string) bool {
 	made := h.made(status)
 	if made == nil || !boots(node, made.Bundle) {
@@ -158,14 +165,14 @@ func (h *history) updated(node *workload.Node, status string) bool {
 	return true
 }
 
-// isGoingBack reports whether an update of a stack failed and goes, or went, back.
+// isGoingBack reports whether an update of a stack failed and was or is being rolled back.
 func isGoingBack(status string) bool { return strings.HasPrefix(status, "UPDATE_ROLLBACK_") }
 
-// isChanging reports whether an update of a stack, or its rollback, is under way.
+// isChanging reports whether an update of a stack or its rollback is in progress.
 func isChanging(status string) bool { return status == statusUpdating || status == statusGoingBack }
 
-// CloudFormation's words for stacks that are made, and for those whose update, or its rollback, may wait for signals:
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html
+// CloudFormation's statuses of created stacks, and of those whose update or rollback may wait for
+// signals: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html
 const (
 	statusCreating  = "CREATE_IN_PROGRESS"
 	statusCreated   = "CREATE_COMPLETE"
@@ -173,7 +180,7 @@ const (
 	statusGoingBack = "UPDATE_ROLLBACK_IN_PROGRESS"
 )
 
-// inGroup returns those nodes that are of an instance group.
+// inGroup returns the nodes of an instance group.
 func inGroup(nodes []workload.Node, group string) []workload.Node {
 	var of []workload.Node
 	for i := range nodes {
@@ -184,8 +191,8 @@ func inGroup(nodes []workload.Node, group string) []workload.Node {
 	return of
 }
 
-// signalIn returns after what time a signal for a node is due: never if false. Expected are the bundles of machines that the
-// change may make.
+// signalIn returns the delay until a node is to be signaled, false if never. Expected are the
+// shapes that the change may create.
 func (h *history) signalIn(node *workload.Node, expected []*machines, now time.Time) (time.Duration, bool) {
 	if !node.Ready || node.InstanceID == "" || !h.isLater(node) {
 		return 0, false
@@ -194,7 +201,7 @@ func (h *history) signalIn(node *workload.Node, expected []*machines, now time.T
 		if one == nil || !boots(node, one.Bundle) {
 			continue
 		}
-		if one.Pause.Duration == 0 { // Whatever the clocks say.
+		if one.Pause.Duration == 0 { // Do not depend on clocks.
 			return 0, true
 		}
 		return max(0, node.ReadyChanged.Add(one.Pause.Duration).Sub(now)), true

@@ -25,19 +25,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
-// rolling is a cluster with one slot and a group that is ready, whose nodes are watched.
+// rolling is a cluster with one slot and a Ready group, whose nodes are observed.
 type rolling struct {
 	*suite
 	host   *fake.Host
 	group  *v1alpha1.InstanceGroup
-	name   string // the group's, for those who watch while the group is read
+	name   string // the group's, for goroutines that must not read the group
 	inside client.Client
 
 	mu     sync.Mutex
 	fewest int
 }
 
-// newRolling makes a cluster with a group, changed by change, and waits for its nodes.
+// newRolling creates a cluster with a group, modified by change, and waits for its nodes.
 func newRolling(t *testing.T, change func(*v1alpha1.InstanceGroup)) *rolling {
 	t.Helper()
 	t.Parallel() // Most of it is waiting.
@@ -58,7 +58,7 @@ func newRolling(t *testing.T, change func(*v1alpha1.InstanceGroup)) *rolling {
 	return r
 }
 
-// nodes returns the group's nodes, by instance.
+// nodes returns the group's nodes by instance.
 func (r *rolling) nodes(ctx context.Context) (map[string]corev1.Node, error) {
 	list := &corev1.NodeList{}
 	if err := r.inside.List(ctx, list, client.MatchingLabels{"cluster-operator.aws/instance-group": r.name}); err != nil {
@@ -80,7 +80,7 @@ func (r *rolling) mustNodes() map[string]corev1.Node {
 	return nodes
 }
 
-// watch notes how many of the group's nodes serve, again and again, until the test ends.
+// watch records the number of Ready nodes of the group until the test ends.
 func (r *rolling) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -119,34 +119,34 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// kept checks that so many nodes served at every moment.
+// kept checks that at least so many nodes were Ready at every moment.
 func (r *rolling) kept(want int) {
 	r.t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fewest < want {
-		r.t.Errorf("at one moment %d nodes served, at least %d were to", r.fewest, want)
+		r.t.Errorf("at one moment only %d nodes were Ready, want at least %d", r.fewest, want)
 	}
 }
 
-// ended waits until a rollout of the group's present generation ended.
+// ended waits until a rollout of the group's current generation ends.
 func (r *rolling) ended(state v1alpha1.RolloutState) {
 	r.t.Helper()
-	r.eventually("the roll is "+string(state), func() error {
+	r.eventually("the rollout is "+string(state), func() error {
 		if err := r.client.Get(r.t.Context(), client.ObjectKeyFromObject(r.group), r.group); err != nil {
 			return err
 		}
-		told := r.group.Status.Rollout
-		if told == nil || told.State != state || r.group.Status.ObservedGeneration != r.group.Generation {
-			return fmt.Errorf("it is %+v, stack %s, conditions %s", told, r.group.Status.Stack.Status, tell(r.group.Status.Conditions))
+		rolloutStatus := r.group.Status.Rollout
+		if rolloutStatus == nil || rolloutStatus.State != state || r.group.Status.ObservedGeneration != r.group.Generation {
+			return fmt.Errorf("it is %+v, stack %s, conditions %s", rolloutStatus, r.group.Status.Stack.Status, describeConditions(r.group.Status.Conditions))
 		}
 		return nil
 	})
 }
 
-// TestALabelRollsAllNodes changes a label of a group: its nodes are replaced one after the other, and as many as can be stay in
-// service.
-func TestALabelRollsAllNodes(t *testing.T) {
+// A changed label of a group replaces its nodes one after the other, while as many as possible stay
+// in service.
+func TestLabelChangeReplacesAllNodes(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) { group.Spec.Autoscale = true })
 	before, was := r.mustNodes(), r.group.Status.Stack.Bundle
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
@@ -160,23 +160,23 @@ func TestALabelRollsAllNodes(t *testing.T) {
 			t.Errorf("node %s on %s is not new: %v", node.Name, id, node.Labels)
 		}
 	}
-	told := r.group.Status.Rollout
-	if len(after) != 3 || told.Updated != 3 || told.Total != 3 || told.Finished == nil || r.group.Status.Nodes.UpdatedSummary != "3/3" || r.group.Status.Stack.Bundle == was {
-		t.Errorf("%d nodes, rollout %+v, nodes %+v", len(after), told, r.group.Status.Nodes)
+	rolloutStatus := r.group.Status.Rollout
+	if len(after) != 3 || rolloutStatus.Updated != 3 || rolloutStatus.Total != 3 || rolloutStatus.Finished == nil || r.group.Status.Nodes.UpdatedSummary != "3/3" || r.group.Status.Stack.Bundle == was {
+		t.Errorf("%d nodes, rollout %+v, nodes %+v", len(after), rolloutStatus, r.group.Status.Nodes)
 	}
 	if calls := r.sim.Calls(); calls["cloudformation/SignalResource"] != 3 {
-		t.Errorf("%d signals were sent for 3 machines", calls["cloudformation/SignalResource"])
+		t.Errorf("%d signals were sent for 3 instances", calls["cloudformation/SignalResource"])
 	}
 	if tags := r.tags(); tags["k8s.io/cluster-autoscaler/enabled"] != "true" || tags["cluster-operator.aws/autoscaler-held"] != "" {
-		t.Errorf("the cluster autoscaler is not let back: %v", tags)
+		t.Errorf("the cluster autoscaler was not resumed: %v", tags)
 	}
 	if r.sim.Calls()["autoscaling/DeleteTags"] == 0 {
-		t.Error("the cluster autoscaler was not kept off")
+		t.Error("the cluster autoscaler was not suspended")
 	}
 }
 
-// TestMachinesAreReplacedOnRequest asks for it by another text in the spec, and takes that away when it is done, which replaces nothing.
-func TestMachinesAreReplacedOnRequest(t *testing.T) {
+// A changed spec.roll replaces the instances. Removing it does not.
+func TestInstancesAreReplacedOnRequest(t *testing.T) {
 	r := newRolling(t, nil)
 	before := r.mustNodes()
 	r.patch(r.group, `{"spec":{"roll":"2026-11-22"}}`)
@@ -193,7 +193,7 @@ func TestMachinesAreReplacedOnRequest(t *testing.T) {
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
 	for id := range after {
 		if _, still := r.only(4, "")[id]; !still {
-			t.Errorf("the node on %s was replaced because nobody asks for it any more", id)
+			t.Errorf("removing spec.roll replaced the node on %s", id)
 		}
 	}
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
@@ -202,7 +202,7 @@ func TestMachinesAreReplacedOnRequest(t *testing.T) {
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
 }
 
-// tags returns those of the group's Auto Scaling group.
+// tags returns the tags of the group's Auto Scaling group.
 func (r *rolling) tags() map[string]string {
 	r.t.Helper()
 	out, err := r.scaling().DescribeAutoScalingGroups(r.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{r.group.Status.AutoScalingGroup}})
@@ -220,11 +220,12 @@ func (r *rolling) scaling() *autoscaling.Client {
 	return autoscaling.NewFromConfig(r.awsConfig(account, region))
 }
 
-// only waits until the group has just so many nodes, all of them ready and, if there is one, with a label team.
+// only waits until the group has exactly count nodes, all Ready and, if team is not empty, with
+// that label.
 func (r *rolling) only(count int, team string) map[string]corev1.Node {
 	r.t.Helper()
 	var found map[string]corev1.Node
-	r.eventually(fmt.Sprintf("there are %d nodes of team %q", count, team), func() error {
+	r.eventually(fmt.Sprintf("the group has %d nodes of team %q", count, team), func() error {
 		nodes, err := r.nodes(r.t.Context())
 		if err != nil {
 			return err
@@ -244,8 +245,8 @@ func (r *rolling) only(count int, team string) map[string]corev1.Node {
 	return found
 }
 
-// TestWhatNeedsNoNewNodes changes sizes, tags and how the group rolls: no node is replaced, and new machines have the new tags.
-func TestWhatNeedsNoNewNodes(t *testing.T) {
+// Changes of sizes, tags and rollout settings replace no node. New instances have the new tags.
+func TestChangesWithoutNodeReplacement(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) { group.Spec.Tags = map[string]string{"team": "old"} })
 	before := r.mustNodes()
 	r.patch(r.group, `{"spec":{"maxSize":5,"tags":{"team":"new"},"rollingUpdate":{"batchSize":2,"drainTimeout":"1m"},"repair":{"disabled":true}}}`)
@@ -269,24 +270,25 @@ func TestWhatNeedsNoNewNodes(t *testing.T) {
 		if !slices.ContainsFunc(out.Reservations[0].Instances[0].Tags, func(tag ec2types.Tag) bool {
 			return aws.ToString(tag.Key) == "team" && aws.ToString(tag.Value) == "new"
 		}) {
-			t.Errorf("the new machine has the tags %v", out.Reservations[0].Instances[0].Tags)
+			t.Errorf("the new instance has the tags %v", out.Reservations[0].Instances[0].Tags)
 		}
 	}
 	if r.group.Status.Rollout != nil {
-		t.Errorf("there was a roll: %+v", r.group.Status.Rollout)
+		t.Errorf("there was a rollout: %+v", r.group.Status.Rollout)
 	}
-	// What was kept back goes along with the next roll.
+	// Changes that replace no node take effect with the next rollout.
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
 	r.ended(v1alpha1.RolloutDone)
 	r.only(4, "new")
 }
 
-// brokenImage is an image whose machines never join.
+// brokenImage is an image whose instances never join.
 const brokenImage = "ami-0bad0bad0bad0bad0"
 
-// TestNodesThatNeverComeUp takes an image that does not boot: the group goes back to its former shape, of which as many nodes serve all
-// the time as can be, and says which machine it was. Another attempt is made with the next edit; going back by hand is none.
-func TestNodesThatNeverComeUp(t *testing.T) {
+// An image that does not boot rolls the group back to its previous configuration while as many
+// nodes as possible stay in service, and the group reports the instance. The next edit retries, and
+// reverting the spec changes nothing.
+func TestRollbackWhenNewNodesNeverJoin(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {
 		group.Spec.RollingUpdate.ReadyTimeout = &metav1.Duration{Duration: 10 * time.Second}
 	})
@@ -295,37 +297,37 @@ func TestNodesThatNeverComeUp(t *testing.T) {
 	was := r.group.Status.Stack.Bundle
 	r.patch(r.group, `{"spec":{"image":"`+brokenImage+`","labels":{"team":"new"}}}`)
 	stalled := r.condition(r.group, "Stalled", metav1.ConditionTrue, "NodesNotReady")
-	for _, words := range []string{"Nodes of the new shape were not ready within 10s: machine i-", "did not join", "Change the object to try again"} {
+	for _, words := range []string{"New nodes were not ready within 10s: instance i-", "did not join", "Change the object to retry"} {
 		if !strings.Contains(stalled.Message, words) {
-			t.Errorf("the group says %q", stalled.Message)
+			t.Errorf("the group reports %q", stalled.Message)
 		}
 	}
 	r.ended(v1alpha1.RolloutRolledBack)
 	r.kept(2)
 	r.only(3, "")
 	if now := r.group.Status.Stack.Bundle; now != was {
-		t.Errorf("the machines boot from %s, and the status says %s", was, now)
+		t.Errorf("the instances boot with %s, and the status has %s", was, now)
 	}
 	updates := r.sim.Calls()["cloudformation/UpdateStack"]
 	r.patch(r.group, `{"spec":{"image":null,"labels":null}}`)
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
 	if again := r.sim.Calls()["cloudformation/UpdateStack"]; again != updates {
-		t.Error("going back to what is there changed the stack")
+		t.Error("reverting the spec changed the stack")
 	}
-	// What is good has the time that it needs, on a busy computer too.
+	// The default timeout is long enough on a busy computer.
 	r.patch(r.group, `{"spec":{"labels":{"team":"good"},"rollingUpdate":{"readyTimeout":null}}}`)
 	r.ended(v1alpha1.RolloutDone)
 	r.only(3, "good")
 	r.kept(2)
 }
 
-// TestADrainThatIsAbandonedTakesTheRollBack has a budget that lets no pod go: the change is taken back, the node and the budget are named,
-// the pods stay until they may go, and the next edit goes through.
-func TestADrainThatIsAbandonedTakesTheRollBack(t *testing.T) {
+// A PodDisruptionBudget that permits no eviction cancels the change. The group reports the node and
+// the budget, the pods stay until they may be evicted, and the next edit succeeds.
+func TestDrainTimeoutCancelsTheUpdate(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {
 		group.Spec.RollingUpdate.DrainTimeout = &metav1.Duration{Duration: time.Second}
 		group.Spec.RollingUpdate.OnDrainTimeout = v1alpha1.DrainAbandon
-		group.Spec.RollingUpdate.Pause = &metav1.Duration{Duration: 5 * time.Second} // so that the change is under way when the time is over
+		group.Spec.RollingUpdate.Pause = &metav1.Duration{Duration: 5 * time.Second} // so that the change is in progress at the timeout
 	})
 	was := r.group.Status.Stack.Bundle
 	labels := map[string]string{"app": "db"}
@@ -347,18 +349,18 @@ func TestADrainThatIsAbandonedTakesTheRollBack(t *testing.T) {
 	}
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
 	stalled := r.condition(r.group, "Stalled", metav1.ConditionTrue, "DrainTimedOut")
-	for _, words := range []string{"could not be drained in time", "default/db-budget forbids it", "The group is back at its former shape", "Change the object to try again"} {
+	for _, words := range []string{"could not be drained in time", "default/db-budget blocks eviction", "The group was rolled back to its previous configuration", "Change the object to retry"} {
 		if !strings.Contains(stalled.Message, words) {
-			t.Errorf("the group says %q", stalled.Message)
+			t.Errorf("the group reports %q", stalled.Message)
 		}
 	}
 	r.ended(v1alpha1.RolloutRolledBack)
 	if now := r.group.Status.Stack.Bundle; now != was {
-		t.Errorf("the machines boot from %s, and the status says %s", was, now)
+		t.Errorf("the instances boot with %s, and the status has %s", was, now)
 	}
 	for _, obj := range guarded[1:] {
 		if err := r.inside.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-			t.Errorf("a pod that the budget keeps: %v", err)
+			t.Errorf("a pod that the budget protects: %v", err)
 		}
 	}
 	if err := r.inside.Delete(t.Context(), budget); err != nil {
@@ -370,10 +372,10 @@ func TestADrainThatIsAbandonedTakesTheRollBack(t *testing.T) {
 	r.only(3, "good")
 }
 
-// TestANewMachineThatDiesWhileItRollsIsReplaced has the hardware of a machine fail whose signal CloudFormation waits for.
-func TestANewMachineThatDiesWhileItRollsIsReplaced(t *testing.T) {
+// An instance fails while CloudFormation waits for its signal.
+func TestNewInstanceThatFailsDuringAnUpdateIsReplaced(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {
-		group.Spec.RollingUpdate.Pause = &metav1.Duration{Duration: 5 * time.Second} // in which it is waited for
+		group.Spec.RollingUpdate.Pause = &metav1.Duration{Duration: 5 * time.Second} // while CloudFormation waits for the instance
 	})
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
 	dead := ""
@@ -381,7 +383,7 @@ func TestANewMachineThatDiesWhileItRollsIsReplaced(t *testing.T) {
 		if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(r.group), r.group); err != nil {
 			return err
 		}
-		if told := r.group.Status.Rollout; told == nil || told.Updated == 0 { // The operator has not seen it.
+		if rolloutStatus := r.group.Status.Rollout; rolloutStatus == nil || rolloutStatus.Updated == 0 { // The operator has not observed it.
 			return errStill
 		}
 		for id, node := range r.mustNodes() {
@@ -397,12 +399,12 @@ func TestANewMachineThatDiesWhileItRollsIsReplaced(t *testing.T) {
 	}
 	r.ended(v1alpha1.RolloutDone)
 	if _, there := r.only(3, "new")[dead]; there {
-		t.Errorf("machine %s, which ended, has a node", dead)
+		t.Errorf("instance %s, which is terminated, has a node", dead)
 	}
 }
 
-// TestRestartsWhileItRolls stops the operator again and again while a group rolls.
-func TestRestartsWhileItRolls(t *testing.T) {
+// The operator is restarted repeatedly during a rolling update.
+func TestRollingUpdateSurvivesOperatorRestarts(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {
 		group.Spec.Autoscale = true
 	})
@@ -414,7 +416,7 @@ func TestRestartsWhileItRolls(t *testing.T) {
 	}
 	r.ended(v1alpha1.RolloutDone)
 	r.only(3, "new")
-	r.eventually("the cluster autoscaler is let back", func() error {
+	r.eventually("the cluster autoscaler is resumed", func() error {
 		if tags := r.tags(); tags["k8s.io/cluster-autoscaler/enabled"] != "true" {
 			return fmt.Errorf("the tags are %v", tags)
 		}
@@ -422,9 +424,8 @@ func TestRestartsWhileItRolls(t *testing.T) {
 	})
 }
 
-// TestSignalsThatAreThrottledAreSentAgain rolls a group while CloudFormation does not take its signals, and while its owner writes
-// what cannot be.
-func TestSignalsThatAreThrottledAreSentAgain(t *testing.T) {
+// CloudFormation throttles the signals of a rolling update while the spec is edited to be invalid.
+func TestThrottledSignalsAreRetried(t *testing.T) {
 	r := newRolling(t, nil)
 	r.sim.Faults().Add(fault.Throttle("cloudformation", "SignalResource", 5))
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
@@ -437,8 +438,8 @@ func TestSignalsThatAreThrottledAreSentAgain(t *testing.T) {
 	r.kept(2)
 }
 
-// TestAPausedGroupRollsOn pauses a group while it rolls: the roll does not fail for want of signals.
-func TestAPausedGroupRollsOn(t *testing.T) {
+// A group is paused during a rolling update, which does not fail for lack of signals.
+func TestPausedGroupContinuesItsRollingUpdate(t *testing.T) {
 	r := newRolling(t, nil)
 	seen := r.seen("cloudformation/SignalResource:1")
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
@@ -453,8 +454,8 @@ func TestAPausedGroupRollsOn(t *testing.T) {
 	r.ended(v1alpha1.RolloutDone)
 }
 
-// TestGroupsOfEverySize rolls a group of one, an empty one and one of spot instances.
-func TestGroupsOfEverySize(t *testing.T) {
+// A group of one, an empty group and a group of spot instances are updated.
+func TestRollingUpdateOfSingleEmptyAndSpotGroups(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) { group.Spec.MinSize, group.Spec.MaxSize = 1, 1 })
 	empty, spot := r.aGroup("demo-empty", "demo"), r.aGroup("demo-spot", "demo")
 	empty.Spec.MinSize, empty.Spec.MaxSize = 0, 1

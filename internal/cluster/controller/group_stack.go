@@ -18,54 +18,54 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// outputGroup is the group stack's output that names the Auto Scaling group.
+// outputGroup is the group stack's output that holds the Auto Scaling group's name.
 const outputGroup = "AutoScalingGroup"
 
-// groupStackStep keeps the group's bundle and stack.
+// groupStackStep manages the group's bundle and stack.
 type groupStackStep struct{ *operator }
 
 // Name returns the step's name.
 func (s groupStackStep) Name() string { return "stack" }
 
-// EnsureCreated brings the group's stack one step nearer to what the spec says. First of all it goes on with a change that is under
-// way: whatever is wrong with the spec, its machines are signalled.
+// EnsureCreated moves the group's stack toward the spec. It first continues a change in progress:
+// its instances are signaled even if the spec is invalid.
 func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	cluster, err := s.clusterOf(ctx, group)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
 	if cluster == nil {
-		return operatorkit.Wait(0, "ClusterNotFound", "The Cluster is gone.")
+		return operatorkit.Wait(0, "ClusterNotFound", "The Cluster no longer exists.")
 	}
 	known, err := recall(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	look, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
-	outcome := s.bring(ctx, group, asRun(cluster))
+	requeueAfter, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
+	outcome := s.converge(ctx, group, asRun(cluster))
 	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == statusUpdating && group.Status.Stack.Status == statusUpdating {
-		past := known.historyOf() // Something is wrong with what is wanted next, so that nobody looks whether the change goes back.
+		past := known.historyOf() // Something is wrong with the desired change, so nothing else detects a rollback.
 		_, _ = s.signal(ctx, group, s.target(cluster), &known, past.Now)
 	}
 	if problem != nil && !outcome.IsDone() {
-		outcome = besides(outcome, problem)
+		outcome = joinErrors(outcome, problem)
 	}
-	return sooner(outcome, look)
+	return requeueAfterMin(outcome, requeueAfter)
 }
 
-// bring brings the group's stack one step nearer to what the spec says. The Cluster is as it runs.
-func (s groupStackStep) bring(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+// converge moves the group's stack toward the spec. The Cluster has the Release that it runs.
+func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	release, err := s.release(ctx, cluster)
 	if err != nil {
-		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, by which the nodes of Cluster %s are made.", cluster.Spec.Release, cluster.Name)).Degraded()
+		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, which the nodes of Cluster %s need.", cluster.Spec.Release, cluster.Name)).Degraded()
 	}
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
 	key, digest := stackKey{group.UID, name}, s.inputs(group, cluster, release)
-	if last, ok := s.settled.get(key); ok && last == digest {
+	if last, ok := s.settledInputs.get(key); ok && last == digest {
 		return operatorkit.Done()
 	}
-	s.settled.drop(key)
+	s.settledInputs.drop(key)
 	if outcome := s.nameIsFree(ctx, group); !outcome.IsDone() {
 		return outcome
 	}
@@ -73,17 +73,17 @@ func (s groupStackStep) bring(ctx context.Context, group *v1alpha1.InstanceGroup
 	if err != nil {
 		return s.clusterUnresolved(err)
 	}
-	outcome := asking(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
+	outcome := withApproveCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
-		s.settled.keep(key, s.inputs(group, cluster, release))
+		s.settledInputs.keep(key, s.inputs(group, cluster, release))
 		s.rendered.drop(key)
-	} else { // The steps behind do not run now.
+	} else { // The later steps do not run now.
 		_ = groupNodesStep(s).EnsureCreated(ctx, group)
 	}
 	return outcome
 }
 
-// clusterUnresolved says that the group waits for its Cluster to be corrected.
+// clusterUnresolved returns the outcome of a group whose Cluster must be corrected.
 func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
 	if _, ok := model.AsProblems(err); ok {
 		return operatorkit.Wait(0, "ClusterInvalid", "The Cluster's spec must be corrected first.").Degraded()
@@ -91,15 +91,15 @@ func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
 	return failed(err)
 }
 
-// inputs hashes all that the group's stack is made from.
+// inputs hashes everything that the group's stack depends on.
 func (s groupStackStep) inputs(group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
-	sum := fnv.New64a() // Writing to a hash never fails.
+	sum := fnv.New64a() // Writes to a hash never fail.
 	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.digestOf(cluster, release).Sum64(), group.Generation, group.Annotations[allowAnnotation])
 	addOutputs(sum, cluster.Status.Outputs)
 	return sum.Sum64()
 }
 
-// ensure stores nodeup and the bundle, and brings the stack one step nearer to what the spec says.
+// ensure stores nodeup and the bundle, and moves the stack toward the spec.
 func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, resolved *model.Cluster) operatorkit.Outcome {
 	shape, err := model.ResolveGroup(resolved, group)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 		group.Status.Stack = &v1alpha1.StackStatus{}
 	}
 	group.Status.Stack.Name = shape.StackName
-	authority, err := s.authorityOf(ctx, cluster)
+	authority, err := s.caCertificateOf(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -125,14 +125,14 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 		return notMade("instance group "+group.Name, err)
 	}
 	wanted, sent := made.Machines, false
-	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, manner{
+	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, ensureOptions{
 		prepare: func(ctx context.Context, known *remembered) error {
 			if err := s.confirmOutputs(ctx, cluster); err != nil {
 				return err
 			}
 			sent = true
 			known.historyOf().begin(wanted, s.nodesOf(group))
-			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != wanted.Bundle { // Nodeup was stored with the bundle before.
+			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != wanted.Bundle { // nodeup was already stored with the bundle.
 				if err := s.putNodeup(ctx, cluster, shape.Spec.Architecture); err != nil {
 					return err
 				}
@@ -146,9 +146,9 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)
 }
 
-// authorityOf returns the certificate of the Cluster's CA.
-func (o *operator) authorityOf(ctx context.Context, cluster *v1alpha1.Cluster) ([]byte, error) {
-	if known, ok := o.authorities.get(cluster.UID); ok {
+// caCertificateOf returns the CA certificate of the Cluster.
+func (o *operator) caCertificateOf(ctx context.Context, cluster *v1alpha1.Cluster) ([]byte, error) {
+	if known, ok := o.cas.get(cluster.UID); ok {
 		return known.CACertificate(), nil
 	}
 	secret := &corev1.Secret{}
@@ -160,32 +160,33 @@ func (o *operator) authorityOf(ctx context.Context, cluster *v1alpha1.Cluster) (
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
-	o.directory.own(place{account, region, name}, owner{group: true, key: keyOf(group), uid: group.UID})
+	o.directory.own(stackTarget{account, region, name}, owner{group: true, key: keyOf(group), uid: group.UID})
 }
 
 // EnsureDeleted deletes the group's stack.
 func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	name := model.GroupStackName(group.Spec.Cluster, group.Name)
-	s.settled.drop(stackKey{group.UID, name})
+	s.settledInputs.drop(stackKey{group.UID, name})
 	target, account, region, outcome := s.targetOf(ctx, group)
 	if !outcome.IsDone() || account == "" {
-		return outcome // Without an account nothing was made.
+		return outcome // Without an account, no stack was created.
 	}
 	s.ownGroup(account, region, name, group)
 	if group.Status.Stack == nil {
 		group.Status.Stack = &v1alpha1.StackStatus{Name: name}
 	}
-	if known, err := recall(group.Status.Stack); err == nil { // A change that is under way is waited for: it is not to wait for signals.
+	if known, err := recall(group.Status.Stack); err == nil { // Deletion waits for a change in progress, which must not wait for signals.
 		past := known.historyOf()
 		_, _ = s.signal(ctx, group, target, &known, past.Next, past.Now)
 	}
 	return s.deleteStack(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: s.groupTags(group)})
 }
 
-// accountOfGroup returns the account of a group that is being deleted, empty if its Cluster is abandoned.
+// accountOfGroup returns the account of a group that is being deleted, empty if its Cluster is
+// abandoned.
 func (s groupStackStep) accountOfGroup(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) (string, operatorkit.Outcome) {
 	if isAbandoned(cluster) {
-		s.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonAbandoned, "Delete", "The stack %s is left in region %s of the account of role %s.",
+		s.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonAbandoned, "Delete", "The stack %s remains in region %s of the account of role %s.",
 			model.GroupStackName(cluster.Name, group.Name), cluster.Spec.Region, cluster.Spec.Role.ARN)
 		return "", operatorkit.Done()
 	}
@@ -202,8 +203,8 @@ func (s groupStackStep) accountOfGroup(ctx context.Context, group *v1alpha1.Inst
 	return account, operatorkit.Done()
 }
 
-// targetOf returns where the group's stack is. A Cluster normally outlives its groups; where somebody
-// took it away by force, the stack's own ARN tells, except for the role.
+// targetOf returns the account and region of the group's stack. A Cluster normally outlives its
+// groups. If it was forcibly deleted, the stack's own ARN contains both, but not the role.
 func (s groupStackStep) targetOf(ctx context.Context, group *v1alpha1.InstanceGroup) (target awsapi.Target, account, region string, outcome operatorkit.Outcome) {
 	cluster, err := s.clusterOf(ctx, group)
 	if err != nil {
@@ -227,7 +228,7 @@ func (s groupStackStep) targetOf(ctx context.Context, group *v1alpha1.InstanceGr
 	parts := strings.SplitN(known.StackID, ":", arnParts)
 	if len(parts) != arnParts || parts[4] != s.options.AccountID {
 		return target, "", "", operatorkit.Stall("ClusterNotFound", fmt.Sprintf(
-			"The Cluster %q is gone, and with it the role by which the stack %s can be deleted. Delete the stack, then remove the group's finalizer %s.", group.Spec.Cluster, known.StackID, finalizer))
+			"The Cluster %q no longer exists, so the role that can delete the stack %s is unknown. Delete the stack, then remove the group's finalizer %s.", group.Spec.Cluster, known.StackID, finalizer))
 	}
 	if parts[3] != s.options.Clients.Region(awsapi.Target{}) {
 		target.Region = parts[3]

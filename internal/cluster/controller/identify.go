@@ -20,19 +20,22 @@ import (
 )
 
 const (
-	// reasonNotConfirmed is the reason of Events about Nodes that are not what they claim to be.
+	// reasonNotConfirmed is the reason of Events about Nodes whose claimed identity EC2 does not
+	// confirm.
 	reasonNotConfirmed = "NodeNotConfirmed"
-	// groupNameTag is the tag by which an instance's Auto Scaling group is known. Only Auto Scaling can set it.
+	// groupNameTag is the tag that names an instance's Auto Scaling group. Only Auto Scaling can
+	// set it.
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
 	groupNameTag = "aws:autoscaling:groupName"
-	// mostFilterValues is how many values a filter may have:
+	// mostFilterValues is the maximum number of values of a filter:
 	// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/Query-Requests.html
 	mostFilterValues = 200
-	// mostTold bounds the Nodes that one message names.
-	mostTold = 3
+	// maxReported bounds the number of Nodes that one message names.
+	maxReported = 3
 )
 
-// identify asks EC2 for instances of a Cluster, and decides by their Auto Scaling groups which instance groups and slots they are of.
+// identify looks up a Cluster's instances in EC2 and derives their instance groups and slots from
+// their Auto Scaling groups.
 func (o *operator) identify(ctx context.Context, key types.NamespacedName, ids []string) (map[string]workload.Identity, error) {
 	cluster := &v1alpha1.Cluster{}
 	if err := o.client.Get(ctx, key, cluster); err != nil {
@@ -55,8 +58,8 @@ func (o *operator) identify(ctx context.Context, key types.NamespacedName, ids [
 	return found, nil
 }
 
-// describe returns those of the instances that EC2 has. A filter, unlike a list of IDs, passes over those that it does not have and
-// over what is no ID: both may come from a Node.
+// describe returns the instances that EC2 knows. Unlike a list of IDs, a filter ignores unknown and
+// malformed IDs, both of which a Node may contain.
 func (o *operator) describe(ctx context.Context, target awsapi.Target, ids []string) ([]ec2types.Instance, error) {
 	in := &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-id"), Values: ids}}}
 	var instances []ec2types.Instance
@@ -74,7 +77,7 @@ func (o *operator) describe(ctx context.Context, target awsapi.Target, ids []str
 	}
 }
 
-// identityOf says which of a Cluster's instances one is.
+// identityOf derives the identity of an instance in a Cluster.
 func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, instance *ec2types.Instance) workload.Identity {
 	identity := workload.Identity{
 		PrivateDNSName: aws.ToString(instance.PrivateDnsName), Address: aws.ToString(instance.PrivateIpAddress), Slot: workload.NoSlot,
@@ -99,37 +102,38 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 	case scaling == "":
 		identity.Problem = "is in no Auto Scaling group"
 	default:
-		identity.Problem = "is in Auto Scaling group " + scaling + ", which is not one of the cluster's"
+		identity.Problem = "is in Auto Scaling group " + scaling + ", which does not belong to the cluster"
 	}
 	return identity
 }
 
-// reportUnconfirmed records an Event about each Node that is not what it claims to be, once, and returns a sentence about them; empty if
-// there are none.
+// reportUnconfirmed records one Event for each Node whose identity EC2 does not confirm, and
+// returns a sentence that lists them, empty if there are none.
 func (o *operator) reportUnconfirmed(cluster *v1alpha1.Cluster, nodes []workload.Node) string {
 	before, _ := o.unconfirmed.get(cluster.UID)
 	now := map[string]string{}
-	var told []string
+	var reported []string
 	for i := range nodes {
 		node := &nodes[i]
 		if node.Problem == "" {
 			continue
 		}
-		told, now[node.UID] = append(told, node.Name), node.Problem
+		reported, now[node.UID] = append(reported, node.Name), node.Problem
 		if before[node.UID] == node.Problem {
 			continue
 		}
-		// The Node is the related object, since Events of one reason about the same objects are counted as one.
+		// The Node is the related object, since Events with the same reason and objects are
+		// aggregated.
 		related := &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: types.UID(node.UID)}}
 		o.recorder.Eventf(cluster, related, corev1.EventTypeWarning, reasonNotConfirmed, "Identify",
-			"EC2 does not confirm what Node %s says of itself: %s. Find out who made it, and delete it.", node.Name, node.Problem)
+			"EC2 does not confirm the identity of Node %s: %s. Find out what created it, and delete it.", node.Name, node.Problem)
 	}
 	o.unconfirmed.keep(cluster.UID, now)
-	if len(told) == 0 {
+	if len(reported) == 0 {
 		return ""
 	}
-	if more := len(told) - mostTold; more > 0 {
-		told = append(told[:mostTold], fmt.Sprintf("%d more", more))
+	if more := len(reported) - maxReported; more > 0 {
+		reported = append(reported[:maxReported], fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("EC2 does not confirm what these Nodes say of themselves: %s; the Events say what.", strings.Join(told, ", "))
+	return fmt.Sprintf("EC2 does not confirm the identity of these Nodes: %s. See the Events for details.", strings.Join(reported, ", "))
 }

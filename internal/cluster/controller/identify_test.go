@@ -16,8 +16,8 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// TestNodesDoNotDecideWhoTheyAre has a workload cluster lie to the operator in each of the ways that it can: what EC2 says counts.
-func TestNodesDoNotDecideWhoTheyAre(t *testing.T) {
+// A workload cluster makes false claims about its nodes in every possible way. EC2's data counts.
+func TestNodeIdentityComesFromEC2(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
 		group.Spec.MinSize, group.Spec.MaxSize = 2, 4
 		group.Spec.Repair.After = &metav1.Duration{Duration: 10 * time.Second}
@@ -41,8 +41,8 @@ func TestNodesDoNotDecideWhoTheyAre(t *testing.T) {
 	}
 	foreign := aws.ToString(made.Instances[0].InstanceId)
 
-	// One Node that claims an instance of somebody else, and has long been unwell; one that claims a worker's instance under a name of
-	// its own; and a worker that calls itself a slot.
+	// One Node claims a foreign instance and has long been unhealthy, one claims a worker's
+	// instance under another name, and a worker claims to be a slot.
 	const group, slot = "cluster-operator.aws/instance-group", "cluster-operator.aws/slot"
 	unwell := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "thief", Labels: map[string]string{group: r.group.Name}},
@@ -71,9 +71,9 @@ func TestNodesDoNotDecideWhoTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	r.eventually("people are told of the Nodes", func() error {
-		all := strings.Join(r.heard(r.cluster, "NodeNotConfirmed"), "\n")
-		for _, want := range []string{"Node thief says of itself: it claims instance " + foreign, "Node double says of itself: it claims instance ", worker.Name + " says of itself: it is labelled as of control-plane slot 0"} {
+	r.eventually("Events report the Nodes", func() error {
+		all := strings.Join(r.eventNotes(r.cluster, "NodeNotConfirmed"), "\n")
+		for _, want := range []string{"identity of Node thief: it claims instance " + foreign, "identity of Node double: it claims instance ", "identity of Node " + worker.Name + ": it is labelled as of control-plane slot 0"} {
 			if !strings.Contains(all, want) {
 				return fmt.Errorf("want %q among %q", want, all)
 			}
@@ -87,7 +87,7 @@ func TestNodesDoNotDecideWhoTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := node.Labels["node-role.kubernetes.io/control-plane"]; ok {
-			t.Errorf("%s is labelled as of the control plane", name)
+			t.Errorf("%s has the control-plane label", name)
 		}
 		if _, ok := node.Labels[role]; ok != (name == worker.Name) {
 			t.Errorf("%s has the labels %v", name, node.Labels)
@@ -98,7 +98,7 @@ func TestNodesDoNotDecideWhoTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	if state := found.Reservations[0].Instances[0].State.Name; state != ec2types.InstanceStateNameRunning && state != ec2types.InstanceStateNamePending {
-		t.Errorf("the instance of somebody else is %s", state)
+		t.Errorf("the foreign instance is %s", state)
 	}
 	for key, count := range r.sim.Calls() {
 		if strings.Contains(key, "TerminateInstance") && count > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// blockPublicAccess turns on or off that the account blocks public policies of buckets, by S3 Control.
+// blockPublicAccess sets whether the account blocks public bucket policies, through S3 Control.
 func (w *suite) blockPublicAccess(on bool) {
 	w.t.Helper()
 	method, body := http.MethodDelete, ""
@@ -43,7 +43,7 @@ func (w *suite) blockPublicAccess(on bool) {
 	}
 	_ = response.Body.Close()
 	if response.StatusCode >= http.StatusMultipleChoices {
-		w.t.Fatalf("S3 Control answers %s", response.Status)
+		w.t.Fatalf("S3 Control returned %s", response.Status)
 	}
 }
 
@@ -57,7 +57,8 @@ func (w *suite) policy(bucket string) string {
 	return aws.ToString(out.Policy)
 }
 
-// loseStatus takes a Cluster's status away while no operator runs, as a backup of the management cluster without statuses does.
+// loseStatus removes a Cluster's status while no operator runs, like a restore of the management
+// cluster without statuses.
 func (w *suite) loseStatus(cluster *v1alpha1.Cluster) {
 	w.t.Helper()
 	w.eventually("the status is lost", func() error {
@@ -69,9 +70,9 @@ func (w *suite) loseStatus(cluster *v1alpha1.Cluster) {
 	})
 }
 
-// TestIssuerHasABucketOfItsOwn makes a cluster in an account that blocks public policies, which says what to do, and after that was done
-// publishes the issuer's documents, and nothing else, from a bucket of their own.
-func TestIssuerHasABucketOfItsOwn(t *testing.T) {
+// In an account that blocks public policies, the Cluster explains what to do. Afterwards, it
+// publishes only the issuer's documents, from their own bucket.
+func TestIssuerUsesItsOwnBucket(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.blockPublicAccess(true)
 	w.start()
@@ -83,7 +84,7 @@ func TestIssuerHasABucketOfItsOwn(t *testing.T) {
 	blocked := w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "PublicAccessBlocked")
 	for _, want := range []string{"IssuerBucketPolicy", "S3 Block Public Access", "spec.serviceAccountIssuer.url"} {
 		if !strings.Contains(blocked.Message, want) {
-			t.Errorf("the condition does not say %s: %s", want, blocked.Message)
+			t.Errorf("the condition does not contain %s: %s", want, blocked.Message)
 		}
 	}
 	w.blockPublicAccess(false)
@@ -96,7 +97,7 @@ func TestIssuerHasABucketOfItsOwn(t *testing.T) {
 	}
 	for _, key := range documents {
 		if allowed := w.policy(issuer); !strings.Contains(allowed, `"arn:aws:s3:::`+issuer+"/"+key+`"`) {
-			t.Errorf("the policy of the bucket %s does not let everyone read %s: %s", issuer, key, allowed)
+			t.Errorf("the policy of the bucket %s does not permit everyone to read %s: %s", issuer, key, allowed)
 		}
 	}
 	if keys := w.objects(account, region, bucket); slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "oidc/") }) {
@@ -108,12 +109,13 @@ func TestIssuerHasABucketOfItsOwn(t *testing.T) {
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(cluster)
+	w.waitDeleted(cluster)
 	w.nothingIsLeft(account, region)
 }
 
-// TestIssuerKeepsItsURL moves a cluster that publishes its issuer's documents from its own bucket to a resource set with a bucket for them,
-// and takes its status away. The URL is in all tokens of the cluster, so it stays.
+// A cluster that publishes its issuer's documents from its own bucket changes to a resource set
+// with a separate bucket and loses its status. The URL is in all tokens of the cluster, so it stays
+// the same.
 func TestIssuerKeepsItsURL(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.start()
@@ -140,9 +142,9 @@ func TestIssuerKeepsItsURL(t *testing.T) {
 	}
 }
 
-// TestReplacedVolumesOutliveTheStatus replaces an etcd volume that is lost, and none that a status merely calls lost, and keeps the new
-// one when the status is taken away.
-func TestReplacedVolumesOutliveTheStatus(t *testing.T) {
+// A lost etcd volume is replaced, a volume that only a status reports as lost is not, and the new
+// volume is kept when the status is lost.
+func TestReplacedVolumesSurviveALostStatus(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
@@ -151,7 +153,7 @@ func TestReplacedVolumesOutliveTheStatus(t *testing.T) {
 	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
 	first := cluster.Status.Outputs["EtcdVolume1"]
 	callItLost := func() {
-		w.eventually("the status says that a volume is lost", func() error {
+		w.eventually("the status reports a lost volume", func() error {
 			if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
 				return err
 			}
@@ -163,7 +165,7 @@ func TestReplacedVolumesOutliveTheStatus(t *testing.T) {
 	callItLost()
 	w.condition(cluster, "Stalled", metav1.ConditionTrue, "RefusedByPolicy")
 	if _, ok := w.etcdVolumes()[first]; !ok {
-		t.Fatal("a volume that is there was removed since the status says that it is lost")
+		t.Fatal("an existing volume was removed because the status reports it as lost")
 	}
 
 	w.deleteVolume(first)
@@ -191,6 +193,6 @@ func TestReplacedVolumesOutliveTheStatus(t *testing.T) {
 		t.Errorf("the slot's volume was %s and is %s", second, now)
 	}
 	if etcd := cluster.Status.Etcd; etcd == nil || len(etcd.Volumes) != 1 || etcd.Volumes[0].Generation != 1 {
-		t.Errorf("the status says of etcd %+v", etcd)
+		t.Errorf("the status of etcd is %+v", etcd)
 	}
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// TestDeletionWhileItIsMade deletes a cluster at each moment of its creation.
-func TestDeletionWhileItIsMade(t *testing.T) {
+// A cluster is deleted at each stage of its creation.
+func TestDeletionDuringCreation(t *testing.T) {
 	for moment, reached := range map[string]string{
-		"before anything":              "",
-		"while the base stack is made": "cloudformation/CreateStack:2", // the first is that of events
-		"while secrets are uploaded":   "s3/PutObject:5",
-		"while slots are made":         "cloudformation/CreateStack:4",
-		"while the group is made":      "cloudformation/CreateStack:6",
+		"before anything":                 "",
+		"while the base stack is created": "cloudformation/CreateStack:2", // the first is the stack of events
+		"while secrets are uploaded":      "s3/PutObject:5",
+		"while slots are created":         "cloudformation/CreateStack:4",
+		"while the group is created":      "cloudformation/CreateStack:6",
 	} {
 		t.Run(moment, func(t *testing.T) {
 			w := newSuite(t, nil, func(resourceType, _ string) time.Duration {
@@ -53,23 +53,23 @@ func TestDeletionWhileItIsMade(t *testing.T) {
 			if err := w.client.Delete(t.Context(), cluster); err != nil {
 				t.Fatal(err)
 			}
-			w.gone(cluster)
-			if reached == "" { // A cluster that nothing was made for goes at once, and its group waits for another.
+			w.waitDeleted(cluster)
+			if reached == "" { // A cluster without any resources is deleted at once, and its group waits for another.
 				if err := w.client.Delete(t.Context(), group); err != nil && !apierrors.IsNotFound(err) {
 					t.Fatal(err)
 				}
 			}
-			w.gone(group)
+			w.waitDeleted(group)
 			w.nothingIsLeft(account, region)
 		})
 	}
 }
 
-// seen returns a channel that is closed when a call was made for the nth time, "service/Operation:n".
+// seen returns a channel that is closed at the nth call, "service/Operation:n".
 func (w *suite) seen(call string) <-chan struct{} {
 	done := make(chan struct{})
 	operation, nth, _ := strings.Cut(call, ":")
-	n, _ := strconv.Atoi(nth) // no number is the first time
+	n, _ := strconv.Atoi(nth) // no number means the first call
 	var count atomic.Int64
 	w.t.Cleanup(w.sim.Faults().OnCall(func(info fault.CallInfo) {
 		if info.Phase == fault.After && info.Service+"/"+info.Operation == operation && count.Add(1) == int64(max(1, n)) {
@@ -79,9 +79,9 @@ func (w *suite) seen(call string) <-chan struct{} {
 	return done
 }
 
-// TestRestart stops the operator again and again while it makes and deletes a cluster.
-func TestRestart(t *testing.T) {
-	w := newSuite(t, played(), func(string, string) time.Duration { return 20 * time.Millisecond })
+// The operator is restarted repeatedly while it creates and deletes a cluster.
+func TestRestartsDuringCreationAndDeletion(t *testing.T) {
+	w := newSuite(t, simulatedHost(), func(string, string) time.Duration { return 20 * time.Millisecond })
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	w.create(cluster, group)
 	const restarts = 6
@@ -94,9 +94,10 @@ func TestRestart(t *testing.T) {
 	w.complete(account, region, demoStacks...)
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 	w.stop()
-	// Each start asks for the events' stack; of the others each may be asked for once more than it was made.
+	// Each start requests the stack of events; any other stack may be requested once more than it
+	// was created.
 	if asked := w.sim.Calls()["cloudformation/CreateStack"]; asked > restarts+1+2*len(demoStacks) {
-		t.Errorf("%d stacks were asked for", asked)
+		t.Errorf("%d stacks were requested", asked)
 	}
 	w.start()
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
@@ -107,12 +108,11 @@ func TestRestart(t *testing.T) {
 		w.stop()
 		w.start()
 	}
-	w.gone(cluster)
+	w.waitDeleted(cluster)
 	w.nothingIsLeft(account, region)
 }
 
-// pause lets an operator work for a while that is long enough for something to be under way; what, is
-// left to chance.
+// pause lets an operator work for a random time in which it starts some work.
 func pause(t *testing.T, duration time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(duration)
@@ -123,16 +123,16 @@ func pause(t *testing.T, duration time.Duration) {
 	}
 }
 
-// TestBadRelease has a cluster wait for its release.
-func TestBadRelease(t *testing.T) {
+// A Cluster waits for its missing Release.
+func TestUnknownRelease(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.Release = "v9.9.9"
 	w.create(cluster)
 	stalled := w.condition(cluster, "Stalled", metav1.ConditionTrue, "UnknownRelease")
-	if !strings.Contains(stalled.Message, `There is no Release "v9.9.9"; there are v1.36.3`) {
-		t.Errorf("the cluster says %q", stalled.Message)
+	if !strings.Contains(stalled.Message, `There is no Release "v9.9.9"; known Releases: v1.36.3`) {
+		t.Errorf("the cluster reports %q", stalled.Message)
 	}
 	old := aRelease("v9.9.9")
 	old.Spec.State = v1alpha1.ReleaseDeprecated
@@ -141,21 +141,21 @@ func TestBadRelease(t *testing.T) {
 	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
 	w.condition(cluster, "ReleaseDeprecated", metav1.ConditionTrue, "")
 
-	// Deleting does not need the release.
+	// Deletion does not need the release.
 	if err := w.client.Delete(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(cluster)
+	w.waitDeleted(cluster)
 	w.nothingIsLeft(account, region)
 }
 
-// TestTwoAccounts makes clusters of one name in two accounts and regions at once.
-func TestTwoAccounts(t *testing.T) {
+// Clusters with the same name are created in two accounts and regions at once.
+func TestClustersInTwoAccounts(t *testing.T) {
 	const other = "210987654321"
-	w := newSuite(t, played(), nil)
+	w := newSuite(t, simulatedHost(), nil)
 	w.start()
 	role, err := iam.NewFromConfig(w.awsConfig(other, region)).CreateRole(t.Context(), &iam.CreateRoleInput{
 		RoleName: aws.String("operator"), AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"4711"}}}]}`),
@@ -174,21 +174,21 @@ func TestTwoAccounts(t *testing.T) {
 	w.condition(far, "APIReachable", metav1.ConditionTrue, "")
 	w.condition(near, "APIReachable", metav1.ConditionTrue, "")
 	if far.Status.Account != other || near.Status.Account != account {
-		t.Errorf("the clusters stand in %s and %s", near.Status.Account, far.Status.Account)
+		t.Errorf("the clusters are in %s and %s", near.Status.Account, far.Status.Account)
 	}
 	for _, cluster := range []*v1alpha1.Cluster{near, far} {
 		if err := w.client.Delete(t.Context(), cluster); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.gone(near)
-	w.gone(far)
+	w.waitDeleted(near)
+	w.waitDeleted(far)
 	w.nothingIsLeft(account, region)
 	w.nothingIsLeft(other, "eu-west-1")
 }
 
-// TestARoleThatWasNotGrantedIsNotAssumed holds a Cluster's author to the roles that an administrator granted the namespace.
-func TestARoleThatWasNotGrantedIsNotAssumed(t *testing.T) {
+// The author of a Cluster may use only the roles that an administrator granted to the namespace.
+func TestRoleWithoutGrantIsNotAssumed(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
@@ -202,15 +202,15 @@ func TestARoleThatWasNotGrantedIsNotAssumed(t *testing.T) {
 	}
 	w.condition(cluster, "Stalled", metav1.ConditionTrue, "RoleNotAllowed")
 	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"arn:aws:iam::333333333333:role/of-others"}}}`)
-	w.gone(cluster)
+	w.waitDeleted(cluster)
 	if calls := w.sim.Calls()["sts/AssumeRole"]; calls != 0 {
 		t.Errorf("the role was assumed %d times", calls)
 	}
 }
 
-// TestRoleThatIsNotTo says why a cluster cannot be made in an account that the operator is not let into. Its deletion stalls, since
-// nobody knows what is there, until a person abandons it.
-func TestRoleThatIsNotTo(t *testing.T) {
+// A Cluster whose role the operator may not assume reports that. Its deletion stalls, since its
+// resources are unknown, until the user abandons it.
+func TestRoleThatCannotBeAssumed(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.sim.Faults().Add(fault.Rule{Service: "sts", Operation: "AssumeRole", Deny: true})
 	w.start()
@@ -226,16 +226,16 @@ func TestRoleThatIsNotTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stalled := w.condition(obj, "Stalled", metav1.ConditionTrue, "AccountUnknown"); !strings.Contains(stalled.Message, "cluster-operator.aws/abandon=arn:aws:iam::210987654321:role/nobody") {
-			t.Errorf("the condition says %q", stalled.Message)
+			t.Errorf("the condition's message is %q", stalled.Message)
 		}
 	}
 	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"yes"}}}`)
 	w.condition(cluster, "Stalled", metav1.ConditionTrue, "AccountUnknown")
 	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"arn:aws:iam::210987654321:role/nobody"}}}`)
-	w.gone(group)
-	w.gone(cluster)
+	w.waitDeleted(group)
+	w.waitDeleted(cluster)
 	for _, obj := range []client.Object{cluster, group} {
-		w.eventually("an Event says what is left", func() error {
+		w.eventually("an Event lists the remaining resources", func() error {
 			if len(w.events(obj, "Abandoned")) == 0 {
 				return errStill
 			}
@@ -244,8 +244,8 @@ func TestRoleThatIsNotTo(t *testing.T) {
 	}
 }
 
-// TestPaused leaves a paused cluster and its group alone, also when they are to be deleted.
-func TestPaused(t *testing.T) {
+// A paused cluster and its group are left alone, even when they are to be deleted.
+func TestPausedObjectsAreLeftAlone(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
@@ -254,7 +254,7 @@ func TestPaused(t *testing.T) {
 	w.condition(cluster, "Synced", metav1.ConditionUnknown, "Paused")
 	w.condition(group, "Synced", metav1.ConditionUnknown, "Paused")
 	if stacks := w.stacks(account, region); len(stacks) != 0 {
-		t.Errorf("stacks were made: %v", stacks)
+		t.Errorf("stacks were created: %v", stacks)
 	}
 	resume := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":false}}`))
 	if err := w.client.Patch(t.Context(), cluster, resume); err != nil {
@@ -263,8 +263,8 @@ func TestPaused(t *testing.T) {
 	w.complete(account, region, demoStacks...)
 }
 
-// TestPausedGroupHoldsUpTheDeletion says which group a deletion waits for, and why.
-func TestPausedGroupHoldsUpTheDeletion(t *testing.T) {
+// A deletion reports the paused group that it waits for.
+func TestPausedGroupBlocksTheDeletion(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
@@ -276,15 +276,15 @@ func TestPausedGroupHoldsUpTheDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if held := w.condition(cluster, "Ready", metav1.ConditionFalse, "DeletingInstanceGroups"); !strings.Contains(held.Message, "demo-workers (it is paused: remove its annotation aws-operator/paused)") {
-		t.Errorf("the cluster says %q", held.Message)
+		t.Errorf("the cluster reports %q", held.Message)
 	}
 	w.patch(group, `{"metadata":{"annotations":{"aws-operator/paused":null}}}`)
-	w.gone(cluster)
+	w.waitDeleted(cluster)
 	w.nothingIsLeft(account, region)
 }
 
-// TestRefusalsOfAWS shows AWS's own words where something is lacking there, and goes on when it is not.
-func TestRefusalsOfAWS(t *testing.T) {
+// AWS errors are reported in their own words, and calls are retried until they succeed.
+func TestAWSErrorsAreReportedAndRetried(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	const words = "Launching a new EC2 instance. Status Reason: You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to."
 	lift := w.sim.Faults().Add(fault.Rule{
@@ -297,11 +297,11 @@ func TestRefusalsOfAWS(t *testing.T) {
 	w.create(cluster)
 	found := w.condition(cluster, "ControlPlaneReady", metav1.ConditionFalse, "QuotaExceeded")
 	if !strings.Contains(found.Message, "current vCPU limit of 32") {
-		t.Errorf("the cluster says %q", found.Message)
+		t.Errorf("the cluster reports %q", found.Message)
 	}
-	w.eventually("the engine has given up, and the controller has not", func() error {
+	w.eventually("the controller retries after the engine gave up", func() error {
 		found := w.condition(cluster, "Ready", metav1.ConditionFalse, "QuotaExceeded")
-		if !strings.Contains(found.Message, "sooner if the object changes") {
+		if !strings.Contains(found.Message, "as soon as the object changes") {
 			return errStill
 		}
 		return nil
@@ -310,7 +310,7 @@ func TestRefusalsOfAWS(t *testing.T) {
 	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
 }
 
-// TestExistingVPC adopts a VPC: it gets our tags, and keeps those that were there when the cluster goes.
+// An existing VPC gets the operator's tags and keeps its own after the cluster's deletion.
 func TestExistingVPC(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	client := ec2.NewFromConfig(w.awsConfig(account, region))
@@ -362,7 +362,7 @@ func TestExistingVPC(t *testing.T) {
 	w.create(cluster)
 	refused := w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "VPCWithoutDNS")
 	if !strings.Contains(refused.Message, "has enableDnsHostnames off") || !strings.Contains(refused.Message, "modify-vpc-attribute") {
-		t.Errorf("the condition says %q", refused.Message)
+		t.Errorf("the condition's message is %q", refused.Message)
 	}
 	hostnames(true)
 	own, err := client.CreateDhcpOptions(t.Context(), &ec2.CreateDhcpOptionsInput{DhcpConfigurations: []types.NewDhcpConfiguration{
@@ -385,7 +385,7 @@ func TestExistingVPC(t *testing.T) {
 		return nil
 	})
 	if made := w.stacks(account, region); len(made) > 0 || !maps.Equal(before, tags()) {
-		t.Errorf("stacks %v and the tags %v were made in a VPC that cannot resolve the cluster's names", made, tags())
+		t.Errorf("stacks %v and the tags %v were created in a VPC that cannot resolve the cluster's names", made, tags())
 	}
 	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/allow":"dns-servers"}}}`)
 	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
@@ -401,7 +401,7 @@ func TestExistingVPC(t *testing.T) {
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(cluster)
+	w.waitDeleted(cluster)
 	w.nothingIsLeft(account, region)
 	if after := tags(); !maps.Equal(before, after) {
 		t.Errorf("the tags were %v and are %v", before, after)

@@ -11,8 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 )
 
-// Package stacks reads what is kept here, for those who plan: both must see the same.
-func TestWhatIsKeptWithAStackIsReadByThoseWhoPlan(t *testing.T) {
+// Package stacks decodes the same record for plans and must read the same data.
+func TestStackRecordIsReadableByPackageStacks(t *testing.T) {
 	now, next := machines{Bundle: "b", Nodeup: "n", Shape: "s", DiskTags: map[string]string{"a": "b"}}, machines{Bundle: "c"}
 	known := remembered{
 		Record: stack.Record{StackID: "arn", Status: "UPDATE_IN_PROGRESS", Digest: "d", PendingDigest: "p"},

@@ -18,78 +18,84 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// operator is what the controllers of Clusters and InstanceGroups share.
+// operator holds what the controllers of Clusters and InstanceGroups share.
 type operator struct {
 	options Options
-	// client reads Clusters, InstanceGroups and Releases from the manager's cache; direct reads what is
-	// not cached, which is Secrets.
+	// client reads Clusters, InstanceGroups and Releases from the manager's cache; direct reads
+	// Secrets, which are not cached.
 	client, direct client.Client
 
-	// inCharge returns when this operator first looked at a stack: what began before may have gone on without one.
+	// inCharge returns the time of this operator's first reconcile of a stack: earlier changes may
+	// have progressed without an operator.
 	inCharge func() time.Time
 
 	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
 
-	directory *directory
-	accounts  *accounts
-	nodeup    *programs.Folder
-	departed  *departed
-	backed    *backedUp
-	// drains empties nodes, repairs remembers machines that are not well, early is news of machines of objects that nobody looked at
-	// yet; recorder writes Events beside those of the controllers.
-	drains   *drain.Drains
-	repairs  *repairs
-	early    *earlyNews
-	recorder events.EventRecorder
-	// rolls replaces machines where CloudFormation does not.
+	directory    *directory
+	accounts     *accounts
+	nodeup       *programs.Folder
+	terminations *terminations
+	backed       *backedUp
+	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about objects
+	// that were not reconciled yet. recorder records Events in addition to those of the
+	// controllers.
+	drains    *drain.Drains
+	repairs   *repairs
+	unclaimed *unclaimedEvents
+	recorder  events.EventRecorder
+	// rolls replaces instances where CloudFormation does not.
 	rolls *rolls
 
-	// settled holds, by object and stack, from which inputs the stack was found in place.
-	settled *memo[stackKey, uint64]
-	// outputs holds what CloudFormation said of the base stacks' outputs.
-	outputs *memo[types.UID, map[string]string]
-	// unmade holds the slots' stacks that cannot be there, since the base stack was seen being made; rendered holds what was rendered for
-	// stacks that are on their way.
-	unmade *memo[stackKey, struct{}]
-	// volumes holds which etcd volumes were missing when EC2 was asked last.
-	volumes  *memo[types.UID, volumesSeen]
+	// settledInputs caches, by object and stack, the inputs for which the stack was found up to date.
+	settledInputs *keyedCache[stackKey, uint64]
+	// outputs caches the base stacks' outputs as CloudFormation reported them.
+	outputs *keyedCache[types.UID, map[string]string]
+	// unmade holds the slots' stacks that cannot exist because this process saw the base stack
+	// being created. rendered caches the rendered stacks of changes in progress.
+	unmade *keyedCache[stackKey, struct{}]
+	// volumes caches which etcd volumes were missing at the last request to EC2.
+	volumes  *keyedCache[types.UID, volumesSeen]
 	rendered *latest[stackKey, rendered]
-	// networks holds what AWS said of the Clusters' existing VPCs.
-	networks *memo[types.UID, network]
-	// models and authorities hold what is needed again and again while a Cluster is made.
-	models      *memo[modelKey, resolved]
-	authorities *memo[types.UID, *pki.Authorities]
-	// signals holds the signals that were sent, autoscaling the operation by whose beginning the cluster autoscaler was kept off.
-	signals *memo[signalled, struct{}]
-	// unconfirmed holds what was reported of Nodes that are not what they claim to be, by their UIDs.
-	unconfirmed *memo[types.UID, map[string]string]
-	autoscaling *memo[types.UID, string]
-	// tokens holds bootstrap tokens that are made but not yet published.
-	tokens *memo[types.UID, pki.Token]
-	// secured, stored, opened and connected hold what of a Cluster was found in place: its CAs, what is
-	// in its bucket, its kubeconfig and until when, the operator's own connection and until when.
-	secured *memo[types.UID, struct{}]
-	stored  *memo[types.UID, string]
-	// brought is the key of the nodeup that was put last into the bucket of a Cluster that is being made.
-	brought   *memo[types.UID, string]
-	opened    *memo[types.UID, validity]
-	connected *memo[types.UID, validity]
+	// networks caches AWS's description of the Clusters' existing VPCs.
+	networks *keyedCache[types.UID, network]
+	// models and cas cache the inputs of a Cluster's stacks.
+	models *keyedCache[modelKey, resolved]
+	cas    *keyedCache[types.UID, *pki.CAs]
+	// signals holds the signals that were sent. autoscaling holds the token of the operation at
+	// whose start the cluster autoscaler was suspended.
+	signals *keyedCache[signalled, struct{}]
+	// unconfirmed holds the reported problems of Nodes whose identity EC2 does not confirm, by UID.
+	unconfirmed *keyedCache[types.UID, map[string]string]
+	autoscaling *keyedCache[types.UID, string]
+	// tokens holds bootstrap tokens that are created but not yet published.
+	tokens *keyedCache[types.UID, pki.Token]
+	// knownCAs, stored, kubeconfigs and connected cache what exists for a Cluster: its CAs, the content
+	// of its bucket, its kubeconfig, and the operator's own connection, the latter two with their
+	// expiry.
+	knownCAs *keyedCache[types.UID, struct{}]
+	stored   *keyedCache[types.UID, string]
+	// storedNodeup caches the key of the nodeup that was last stored in the bucket of a Cluster that is
+	// being created.
+	storedNodeup *keyedCache[types.UID, string]
+	kubeconfigs  *keyedCache[types.UID, validity]
+	connected    *keyedCache[types.UID, validity]
 }
 
-// modelKey is one model of one Cluster: of the Release that it runs, or of the one that its control plane moves to, ahead of its groups.
+// modelKey identifies a model of a Cluster: for the Release that it runs, or for the one that its
+// control plane upgrades to, ahead of its groups.
 type modelKey struct {
 	uid   types.UID
 	ahead bool
 }
 
-// stackKey is one stack of one object.
+// stackKey identifies a stack of an object.
 type stackKey struct {
 	uid   types.UID
 	stack string
 }
 
-// validity is until when something made for an address holds.
+// validity is the server address that a credential was made for, and its expiry.
 type validity struct {
 	server string
 	until  time.Time
@@ -97,18 +103,18 @@ type validity struct {
 
 func newOperator(options Options, cached, direct client.Client) *operator {
 	o := &operator{
-		repairs: newRepairs(), early: newEarlyNews(),
+		repairs: newRepairs(), unclaimed: newUnclaimedEvents(),
 		options: options, client: cached, direct: direct, inCharge: sync.OnceValue(options.Clock.Now),
-		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), departed: newDeparted(), backed: newBackedUp(),
-		outputs: newMemo[types.UID, map[string]string](),
-		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
-		models: newMemo[modelKey, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
-		tokens:  newMemo[types.UID, pki.Token](),
-		signals: newMemo[signalled, struct{}](), unconfirmed: newMemo[types.UID, map[string]string](), autoscaling: newMemo[types.UID, string](),
-		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](), brought: newMemo[types.UID, string](),
-		volumes: newMemo[types.UID, volumesSeen](),
-		unmade:  newMemo[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
-		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
+		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(), backed: newBackedUp(),
+		outputs:       newKeyedCache[types.UID, map[string]string](),
+		settledInputs: newKeyedCache[stackKey, uint64](), networks: newKeyedCache[types.UID, network](),
+		models: newKeyedCache[modelKey, resolved](), cas: newKeyedCache[types.UID, *pki.CAs](),
+		tokens:  newKeyedCache[types.UID, pki.Token](),
+		signals: newKeyedCache[signalled, struct{}](), unconfirmed: newKeyedCache[types.UID, map[string]string](), autoscaling: newKeyedCache[types.UID, string](),
+		knownCAs: newKeyedCache[types.UID, struct{}](), stored: newKeyedCache[types.UID, string](), storedNodeup: newKeyedCache[types.UID, string](),
+		volumes: newKeyedCache[types.UID, volumesSeen](),
+		unmade:  newKeyedCache[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
+		kubeconfigs: newKeyedCache[types.UID, validity](), connected: newKeyedCache[types.UID, validity](),
 	}
 	o.directory.claimed = o.claimed
 	options.Workload.IdentifyWith(o.identify)
@@ -120,7 +126,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 	return o
 }
 
-// forget drops all that is remembered of an object that is gone.
+// forget drops all caches of a deleted object.
 func (o *operator) forget(uid types.UID) {
 	o.networks.drop(uid)
 	o.outputs.drop(uid)
@@ -129,16 +135,16 @@ func (o *operator) forget(uid types.UID) {
 	o.signals.dropAll(func(key signalled) bool { return key.uid == uid })
 	o.autoscaling.drop(uid)
 	o.unconfirmed.drop(uid)
-	o.authorities.drop(uid)
+	o.cas.drop(uid)
 	o.tokens.drop(uid)
-	o.secured.drop(uid)
+	o.knownCAs.drop(uid)
 	o.stored.drop(uid)
-	o.brought.drop(uid)
+	o.storedNodeup.drop(uid)
 	o.volumes.drop(uid)
 	o.unmade.dropAll(func(key stackKey) bool { return key.uid == uid })
-	o.opened.drop(uid)
+	o.kubeconfigs.drop(uid)
 	o.connected.drop(uid)
-	o.settled.dropAll(func(key stackKey) bool { return key.uid == uid })
+	o.settledInputs.dropAll(func(key stackKey) bool { return key.uid == uid })
 	o.directory.forget(uid)
 	o.repairs.forget(uid)
 }
@@ -149,7 +155,8 @@ func (o *operator) dropModels(uid types.UID) {
 	o.models.drop(modelKey{uid, true})
 }
 
-// release returns the Cluster's Release. It is the cache's own, and must not be changed: a look reads it many times.
+// release returns the Cluster's Release. The informer cache owns it, so callers must not change it;
+// copying would be expensive since every reconcile reads it many times.
 func (o *operator) release(ctx context.Context, cluster *v1alpha1.Cluster) (*v1alpha1.Release, error) {
 	release := &v1alpha1.Release{}
 	if err := o.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Release}, release, client.UnsafeDisableDeepCopy); err != nil {
@@ -158,7 +165,8 @@ func (o *operator) release(ctx context.Context, cluster *v1alpha1.Cluster) (*v1a
 	return release, nil
 }
 
-// groupsOf returns the InstanceGroups that name the Cluster. They are the cache's own, and must not be changed.
+// groupsOf returns the InstanceGroups of the Cluster. The informer cache owns them; callers must
+// not change them.
 func (o *operator) groupsOf(ctx context.Context, key types.NamespacedName) ([]v1alpha1.InstanceGroup, error) {
 	list := &v1alpha1.InstanceGroupList{}
 	if err := o.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{clusterIndex: key.Name}, client.UnsafeDisableDeepCopy); err != nil {

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// fieldOwner is the operator's name in the managed fields of what it applies.
+	// fieldOwner is the operator's field manager in objects that it applies.
 	fieldOwner = "aws-operator"
-	// finalizer is on every Cluster and InstanceGroup that anything was made for.
+	// finalizer is on every Cluster and InstanceGroup that the operator created resources for.
 	finalizer = v1alpha1.Group + "/operator"
 )
 
-// Engine brings stacks to what is wanted; *stack.Engine does.
+// Engine reconciles stacks. *stack.Engine implements it.
 type Engine interface {
 	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
 	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
@@ -33,20 +33,21 @@ type Engine interface {
 	Outputs(ctx context.Context, target awsapi.Target, owner stack.Owner) (map[string]string, error)
 }
 
-// Events tells of changes in AWS; *awsevents.Listener does.
+// Events reports changes in AWS. *awsevents.Listener implements it.
 type Events interface {
-	// Subscribe has every event passed to fn.
+	// Subscribe passes every event to fn.
 	Subscribe(fn func(awsevents.Event))
-	// Listen adds an account and region to listen to; adding one again does nothing.
+	// Listen adds an account and region to listen to. Adding one twice has no effect.
 	Listen(target awsapi.Target)
 	// Retain stops listening to the accounts and regions that Listen added and that are not among targets.
 	Retain(targets []awsapi.Target)
-	// ExpectInstances has lost news of instances looked for, often where expect says that some of ours are going.
+	// ExpectInstances enables the search for missed instance events, which is more frequent where
+	// expect reports that instances are terminating.
 	ExpectInstances(expect func(awsapi.Target) awsevents.Expectation)
 }
 
-// Clients gives the controllers their AWS clients; *awsapi.Clients does.
-type Clients interface { //nolint:interfacebloat // one method a service
+// Clients provides the controllers' AWS clients. *awsapi.Clients implements it.
+type Clients interface { //nolint:interfacebloat // nolint:interfacebloat // one method per service
 	Region(t awsapi.Target) string
 	STS(t awsapi.Target) awsapi.STS
 	EC2(t awsapi.Target) awsapi.EC2
@@ -57,68 +58,71 @@ type Clients interface { //nolint:interfacebloat // one method a service
 	Resolver() awsapi.Resolver
 }
 
-// Addons keeps the charts of workload clusters as the release and the Cluster want them.
+// Addons reconciles the charts of workload clusters to the Release and the Cluster.
 //
-// Ensure is called once the API answers, whenever the cluster is looked at: it must be quick and make no
-// call when nothing changed, and does slow work beside, ending it with a call of wake. It may set the
-// condition AddonsReady.
+// Ensure is called on every reconcile of a cluster whose API responds. It must be fast and make no
+// call if nothing changed. It does slow work in the background and calls wake when that ends. It
+// may set the condition AddonsReady.
 type Addons interface {
-	// Ensure brings the cluster's addons one step nearer to what is wanted. To is its connection.
+	// Ensure moves the cluster's addons toward the desired state. To is the cluster's connection.
 	Ensure(ctx context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, wake func()) operatorkit.Outcome
-	// Forget ends what is under way for a cluster that is being deleted. The charts go with the cluster.
+	// Forget stops work for a cluster that is being deleted. Its charts are deleted with the
+	// cluster.
 	Forget(cluster types.NamespacedName)
 }
 
-// Cleanup removes what a workload cluster made in AWS that is in none of its stacks. Its methods are
-// called again until they are done, and once more in the next step of a deletion that was interrupted.
+// Cleanup deletes AWS resources that a workload cluster created outside its stacks. Its methods are
+// called until they are done, and may be called again after an interruption of the deletion.
 type Cleanup interface {
-	// BeforeNodes is called while the nodes still run: what Kubernetes itself can take down, it should.
-	// To is the connection, nil if there is none; it may be unreachable.
+	// BeforeNodes is called while the nodes still run, so that Kubernetes itself can delete what it
+	// created. To is the connection, nil if there is none; it may be unreachable.
 	BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target, to *workload.Cluster) operatorkit.Outcome
-	// AfterNodes is called when no machine is left and before the base stack goes.
+	// AfterNodes is called when no instances remain, before the base stack is deleted.
 	AfterNodes(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) operatorkit.Outcome
-	// Sweep is called when the stacks are gone. It says what is left over, if anything is.
+	// Sweep is called after the stacks are deleted. It reports leftover resources.
 	Sweep(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) operatorkit.Outcome
 }
 
-// Options say how clusters are run. Engine, Clients, Workload, AccountID and ClusterName are required.
+// Options configure the controllers. Engine, Clients, Workload, AccountID and ClusterName are
+// required.
 type Options struct {
-	// Engine talks to CloudFormation.
+	// Engine reconciles CloudFormation stacks.
 	Engine Engine
-	// Clients talk to the rest of AWS.
+	// Clients call the other AWS services.
 	Clients Clients
-	// Events, if not nil, tells when something changed in AWS; else it is looked at from time to time.
+	// Events, if not nil, reports changes in AWS. Otherwise the controllers poll.
 	Events Events
-	// Workload holds the connections to workload clusters. Setup gives it to the manager.
+	// Workload holds the connections to workload clusters. Setup adds it to the manager.
 	Workload *workload.Clusters
 	// AccountID is the operator's own account.
 	AccountID string
-	// ClusterName tells operators of one account apart.
+	// ClusterName distinguishes the operators of one account.
 	ClusterName string
-	// Roles are the roles that Clusters of a namespace may name in spec.role; empty refuses all.
+	// Roles are the IAM roles that Clusters of a namespace may name in spec.role. Empty refuses
+	// all.
 	Roles []grant.Grant
-	// NodeupDir is where the files nodeup-linux-amd64 and nodeup-linux-arm64 are, or nodeup for the
-	// operator's own architecture.
+	// NodeupDir is the folder with the files nodeup-linux-amd64 and nodeup-linux-arm64, or with
+	// nodeup for the operator's own architecture.
 	NodeupDir string
-	// Releases are the built-in ones, made where none of their name exists.
+	// Releases are the built-in Releases, created where none with that name exists.
 	Releases []*v1alpha1.Release
 	// WatchNamespaces limits the operator to these namespaces; empty means all.
 	WatchNamespaces []string
-	// MaxConcurrentReconciles is how many objects of a kind are worked on at once; by default 8.
+	// MaxConcurrentReconciles is how many objects of a kind are reconciled at once, by default 8.
 	MaxConcurrentReconciles int
-	// BackgroundLimiter, if not nil, slows down what nobody waits for while people edit. All controllers of a process should
-	// share one.
+	// BackgroundLimiter, if not nil, delays background reconciles while users edit. All controllers of a process
+	// should share one.
 	BackgroundLimiter *operatorkit.BackgroundLimiter
-	// SlowRetry is the delay, which then grows, after which a stack is tried again that failed for want of
-	// something in AWS; by default a minute.
+	// SlowRetry is the initial delay, which then grows, before the retry of a stack that failed for
+	// a cause in AWS. It is one minute by default.
 	SlowRetry time.Duration
 	// Metrics, if not nil, counts and times reconciles.
 	Metrics *operatorkit.Metrics
-	// Clock is by default the real one.
+	// Clock is the real clock by default.
 	Clock clock.Clock
-	// Addons, if not nil, keeps the clusters' addons.
+	// Addons, if not nil, manages the clusters' addons.
 	Addons Addons
-	// Cleanup, if not nil, removes what clusters made in AWS by themselves.
+	// Cleanup, if not nil, deletes AWS resources that the clusters' controllers created.
 	Cleanup Cleanup
 }
 

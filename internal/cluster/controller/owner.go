@@ -18,37 +18,38 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// What a status says of AWS (records, outputs, the name of an Auto Scaling group) is a cache that whoever may write the status can
-// write. Before anything is done by it, CloudFormation's or Auto Scaling's own word is compared with it: by the calls that are made
-// anyway, and by one more where there are none.
+// An object's status caches facts about AWS: records, outputs, an Auto Scaling group's name. Any
+// client with permission to write the status can change them. Before acting on them, the operator
+// compares them with what CloudFormation or Auto Scaling reports, in calls that it makes anyway or
+// in an extra one.
 
-// adoptFrom reads what an object may take over.
+// adoptFrom returns what an object may adopt.
 func adoptFrom(obj client.Object) []string {
 	return stack.ParseAdoptFrom(obj.GetAnnotations()[stack.AdoptAnnotation])
 }
 
-// baseOwner is whose the base stack must be.
+// baseOwner returns the required owner of the base stack.
 func (o *operator) baseOwner(cluster *v1alpha1.Cluster) (stack.Owner, error) {
 	name := model.BaseStackName(cluster.Name)
 	known, err := recall(knownStack(cluster, name))
 	return stack.Owner{Name: name, StackID: known.StackID, Tags: o.ownerTags(cluster), AdoptFrom: adoptFrom(cluster)}, err
 }
 
-// slotTags prove a stack to be that of a slot.
+// slotTags returns the tags that prove that a stack is a slot's.
 func (o *operator) slotTags(cluster *v1alpha1.Cluster, slot int) map[string]string {
 	tags := o.ownerTags(cluster)
 	tags[model.TagSlot] = strconv.Itoa(slot)
 	return tags
 }
 
-// slotOwner is whose the stack of a slot must be.
+// slotOwner returns the required owner of a slot's stack.
 func (o *operator) slotOwner(cluster *v1alpha1.Cluster, slot int, known *remembered) stack.Owner {
 	return stack.Owner{
 		Name: model.SlotStackName(cluster.Name, slot), StackID: known.StackID, Tags: o.slotTags(cluster, slot), AdoptFrom: adoptFrom(cluster),
 	}
 }
 
-// groupTags prove a stack to be the group's.
+// groupTags returns the tags that prove that a stack is the group's.
 func (o *operator) groupTags(group *v1alpha1.InstanceGroup) map[string]string {
 	return map[string]string{
 		model.TagCluster: group.Spec.Cluster, model.TagNamespace: group.Namespace, model.TagOperator: o.options.ClusterName,
@@ -56,14 +57,15 @@ func (o *operator) groupTags(group *v1alpha1.InstanceGroup) map[string]string {
 	}
 }
 
-// groupOwner is whose the group's stack must be.
+// groupOwner returns the required owner of the group's stack.
 func (o *operator) groupOwner(group *v1alpha1.InstanceGroup, known *remembered) stack.Owner {
 	return stack.Owner{
 		Name: model.GroupStackName(group.Spec.Cluster, group.Name), StackID: known.StackID, Tags: o.groupTags(group), AdoptFrom: adoptFrom(group),
 	}
 }
 
-// scalingGroupTags are on the group's Auto Scaling group: those of its stack, and one that only CloudFormation can set.
+// scalingGroupTags returns the tags of the group's Auto Scaling group: those of its stack, and one
+// that only CloudFormation can set.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-resource-tags.html
 func (o *operator) scalingGroupTags(group *v1alpha1.InstanceGroup) map[string]string {
 	tags := o.groupTags(group)
@@ -71,7 +73,7 @@ func (o *operator) scalingGroupTags(group *v1alpha1.InstanceGroup) map[string]st
 	return tags
 }
 
-// scalingGroupFilters find the group's Auto Scaling group by its tags.
+// scalingGroupFilters returns filters that find the group's Auto Scaling group by its tags.
 func (o *operator) scalingGroupFilters(group *v1alpha1.InstanceGroup) []types.Filter {
 	tags := o.scalingGroupTags(group)
 	filters := make([]types.Filter, 0, len(tags))
@@ -81,7 +83,8 @@ func (o *operator) scalingGroupFilters(group *v1alpha1.InstanceGroup) []types.Fi
 	return filters
 }
 
-// notItsGroup returns an error if an Auto Scaling group, which the group's status names, is not the group's.
+// notItsGroup returns an error if the Auto Scaling group that the group's status names belongs to
+// another owner.
 func (o *operator) notItsGroup(group *v1alpha1.InstanceGroup, found *types.AutoScalingGroup) error {
 	carried := map[string]string{}
 	for _, tag := range found.Tags {
@@ -90,30 +93,32 @@ func (o *operator) notItsGroup(group *v1alpha1.InstanceGroup, found *types.AutoS
 	for key, value := range o.scalingGroupTags(group) {
 		if carried[key] != value {
 			return &stack.ForeignError{Reason: "AutoScalingGroupNotOwned", Message: fmt.Sprintf(
-				"The status names the Auto Scaling group %s, whose tag %s does not say that it is this group's. Nothing is done to it. "+
+				"The status names the Auto Scaling group %s, whose tag %s does not identify it as this group's. The operator does not touch it. "+
 					"Remove status.autoScalingGroup and status.stack (kubectl edit --subresource=status).", aws.ToString(found.AutoScalingGroupName), key)}
 		}
 	}
 	return nil
 }
 
-// errOutputsCorrected says that the status had other outputs than the base stack.
-var errOutputsCorrected = errors.New("the outputs in the Cluster's status were not the base stack's and are read again")
+// errOutputsCorrected reports that the status had other outputs than the base stack.
+var errOutputsCorrected = errors.New("the outputs in the Cluster's status differed from the base stack's and were corrected")
 
-// sawOutputs notes what CloudFormation said that the base stack's outputs are.
+// sawOutputs caches the base stack's outputs as CloudFormation reported them.
 func (o *operator) sawOutputs(cluster *v1alpha1.Cluster, outputs map[string]string) {
 	o.outputs.keep(cluster.UID, maps.Clone(outputs))
 }
 
-// outputsHold reports whether the outputs in the Cluster's status are those that CloudFormation gave, as far as this process knows.
+// outputsHold reports whether the outputs in the Cluster's status match those that CloudFormation
+// reported, as far as this process knows.
 func (o *operator) outputsHold(cluster *v1alpha1.Cluster) bool {
 	seen, ok := o.outputs.get(cluster.UID)
 	return !ok || maps.Equal(seen, cluster.Status.Outputs)
 }
 
-// confirmOutputs makes sure that the outputs in the Cluster's status, which name buckets, keys, volumes, zones and roles, are those of
-// the Cluster's own base stack. It asks CloudFormation once in a process, and not if this one has read them. If they differ, it corrects
-// them and returns errOutputsCorrected.
+// confirmOutputs ensures that the outputs in the Cluster's status, which name buckets, keys,
+// volumes, zones and roles, are those of the Cluster's own base stack. It asks CloudFormation once
+// per process, unless this process already read them. If they differ, it corrects them and returns
+// errOutputsCorrected.
 func (o *operator) confirmOutputs(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	if len(cluster.Status.Outputs) == 0 {
 		return nil
@@ -127,7 +132,7 @@ func (o *operator) confirmOutputs(ctx context.Context, cluster *v1alpha1.Cluster
 	}
 	found, err := o.options.Engine.Outputs(ctx, o.target(cluster), owner)
 	if err != nil {
-		return err //nolint:wrapcheck // it is explained already
+		return err //nolint:wrapcheck // the engine explained it
 	}
 	o.sawOutputs(cluster, found)
 	if maps.Equal(found, cluster.Status.Outputs) {
@@ -138,7 +143,7 @@ func (o *operator) confirmOutputs(ctx context.Context, cluster *v1alpha1.Cluster
 	return errOutputsCorrected
 }
 
-// confirmed is confirmOutputs as an outcome.
+// confirmed returns the result of confirmOutputs as an outcome.
 func (o *operator) confirmed(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if err := o.confirmOutputs(ctx, cluster); err != nil {
 		return failed(err)

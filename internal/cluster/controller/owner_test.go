@@ -18,7 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// victim makes a protected stack that is nobody's here, and returns its ARN.
+// victim creates a protected stack that no object owns, and returns its ARN.
 func (w *suite) victim() string {
 	w.t.Helper()
 	out, err := w.cloudFormation().CreateStack(w.t.Context(), &cloudformation.CreateStackInput{
@@ -28,7 +28,7 @@ func (w *suite) victim() string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.eventually("the victim is made", func() error {
+	w.eventually("the victim is created", func() error {
 		if stacks := w.stacks(account, region); stacks["victim"] != "CREATE_COMPLETE" {
 			return errStill
 		}
@@ -37,7 +37,7 @@ func (w *suite) victim() string {
 	return aws.ToString(out.StackId)
 }
 
-// untouched checks that the victim is as it was made.
+// untouched checks that the victim is unchanged.
 func (w *suite) untouched(id string) {
 	w.t.Helper()
 	out, err := w.cloudFormation().DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: &id})
@@ -49,7 +49,7 @@ func (w *suite) untouched(id string) {
 	}
 }
 
-// forge replaces what a status remembers of a stack.
+// forge replaces a stack's record in a status.
 func (w *suite) forge(obj conditioned, stacks func() *v1alpha1.StackStatus, record map[string]any) {
 	w.t.Helper()
 	w.eventually("the status is forged", func() error {
@@ -69,14 +69,15 @@ func (w *suite) forge(obj conditioned, stacks func() *v1alpha1.StackStatus, reco
 	})
 }
 
-// notOwned waits until an object says, by its conditions and an Event, that its record names another's stack.
+// notOwned waits until an object reports, in its conditions and an Event, that its record names a
+// foreign stack.
 func (w *suite) notOwned(obj conditioned) {
 	w.t.Helper()
 	stalled := w.condition(obj, "Stalled", metav1.ConditionTrue, "StackNotOwned")
 	if !strings.Contains(stalled.Message, "victim") || !strings.Contains(stalled.Message, "kubectl edit --subresource=status") {
-		w.t.Errorf("%s says %q", obj.GetName(), stalled.Message)
+		w.t.Errorf("%s reports %q", obj.GetName(), stalled.Message)
 	}
-	w.eventually("an Event tells of it", func() error {
+	w.eventually("an Event reports it", func() error {
 		if len(w.events(obj, "StackNotOwned")) == 0 {
 			return errStill
 		}
@@ -84,9 +85,10 @@ func (w *suite) notOwned(obj conditioned) {
 	})
 }
 
-// TestAForgedStatusReachesNothingOfOthers writes another stack, and another bucket, into the statuses of a Cluster and an InstanceGroup,
-// and changes and deletes both: nothing of the others' is touched, and the objects say why they stall.
-func TestAForgedStatusReachesNothingOfOthers(t *testing.T) {
+// A foreign stack and a foreign bucket are written into the statuses of a Cluster and an
+// InstanceGroup, which are then changed and deleted. The foreign resources stay unchanged, and the
+// objects report why they stall.
+func TestForgedStatusDoesNotAffectForeignResources(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
@@ -130,7 +132,7 @@ func TestAForgedStatusReachesNothingOfOthers(t *testing.T) {
 	w.notOwned(cluster)
 	w.untouched(id)
 
-	// Deletions, one after the other. Who removes the record has the object's own stack deleted.
+	// Deletions, one after the other. Removing the record deletes the object's own stack.
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,7 @@ func TestAForgedStatusReachesNothingOfOthers(t *testing.T) {
 	w.untouched(id)
 	w.forge(group, ofGroup, map[string]any{"revision": 1 << 41})
 	w.touch(group)
-	w.gone(group)
+	w.waitDeleted(group)
 	w.forge(cluster, of("demo-control-plane-0"), forged)
 	w.touch(cluster)
 	w.notOwned(cluster)
@@ -157,17 +159,17 @@ func TestAForgedStatusReachesNothingOfOthers(t *testing.T) {
 	w.untouched(id)
 	w.forge(cluster, of("demo"), map[string]any{"revision": 1 << 41})
 	w.touch(cluster)
-	w.gone(cluster)
+	w.waitDeleted(cluster)
 	w.untouched(id)
 	if keys := w.objects(account, region, *bucket); !slices.Equal(keys, []string{"k"}) {
-		t.Errorf("of the other bucket there is left %q", keys)
+		t.Errorf("the other bucket contains %q", keys)
 	}
 	if stacks := w.stacks(account, region); len(stacks) != 1 {
-		t.Errorf("stacks %v, want the other's only", stacks)
+		t.Errorf("stacks %v, want only the foreign one", stacks)
 	}
 }
 
-// touch has an object reconciled.
+// touch makes the operator reconcile an object.
 func (w *suite) touch(obj client.Object) {
 	w.t.Helper()
 	w.patch(obj, fmt.Sprintf(`{"metadata":{"annotations":{"touched":%q}}}`, obj.GetResourceVersion()))

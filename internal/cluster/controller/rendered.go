@@ -8,17 +8,17 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 )
 
-// renderedAtOnce bounds the stacks of which it is remembered what was rendered for them.
+// renderedAtOnce is the capacity of the cache of rendered stacks.
 const renderedAtOnce = 256
 
-// rendered is a stack as it was made from inputs.
+// rendered is a rendered stack and the hash of its inputs.
 type rendered struct {
 	inputs uint64
 	made   *stacks.Made
 }
 
-// render makes a stack, or returns it as it was made before from the same inputs. While CloudFormation makes it, it is looked at again and
-// again.
+// render renders a stack, or returns the cached result for the same inputs. While CloudFormation
+// changes the stack, every reconcile needs it.
 func (o *operator) render(key stackKey, inputs uint64, past stacks.Past, render func() (*stacks.Made, error)) (*stacks.Made, error) {
 	if last, ok := o.rendered.get(key); ok && last.inputs == inputs && isOf(past, &last.made.Machines) {
 		return last.made, nil
@@ -31,7 +31,8 @@ func (o *operator) render(key stackKey, inputs uint64, past stacks.Past, render 
 	return made, nil
 }
 
-// isOf reports whether machines are what the last change of a stack made, so that they would be rendered as they were.
+// isOf reports whether machines equal those of a stack's last change, so that rendering would
+// return the same result.
 func isOf(past stacks.Past, machines *stacks.Machines) bool {
 	last := past.Next
 	if last == nil {
@@ -40,11 +41,11 @@ func isOf(past stacks.Past, machines *stacks.Machines) bool {
 	return last != nil && equality.Semantic.DeepEqual(last, machines)
 }
 
-// latest remembers the values that were kept last, so many at once. It is safe for use by many goroutines.
+// latest caches a bounded number of values and evicts the oldest. It is safe for concurrent use.
 type latest[K comparable, V any] struct {
 	mu    sync.Mutex
 	known map[K]V
-	order []K // oldest first; it may name what is not known any more
+	order []K // oldest first; may include dropped keys
 	most  int
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 )
 
-func TestAStackThatIsOnItsWayIsRenderedOnce(t *testing.T) {
+func TestStackInProgressIsRenderedOnce(t *testing.T) {
 	ours := stacks.Machines{Stack: "1", Bundle: "b", Nodeup: "n", DiskTags: map[string]string{"a": "b"}}
 	others := stacks.Machines{Stack: "2", Bundle: "c", Nodeup: "n"}
 	cases := map[string]struct {
@@ -19,13 +19,13 @@ func TestAStackThatIsOnItsWayIsRenderedOnce(t *testing.T) {
 		past   stacks.Past
 		again  bool
 	}{
-		"it is being made":                         {1, stacks.Past{Next: &ours}, false},
-		"it was made":                              {1, stacks.Past{Now: &ours}, false},
-		"what it is made from changed":             {2, stacks.Past{Next: &ours}, true},
+		"its creation is in progress":              {1, stacks.Past{Next: &ours}, false},
+		"it was created":                           {1, stacks.Past{Now: &ours}, false},
+		"its inputs changed":                       {2, stacks.Past{Next: &ours}, true},
 		"it was not sent, so nodeup may be newer":  {1, stacks.Past{}, true},
-		"another change is under way":              {1, stacks.Past{Now: &ours, Next: &others}, true},
-		"machines are there of an earlier change":  {1, stacks.Past{Now: &others}, true},
-		"the change makes what was rendered of it": {1, stacks.Past{Now: &others, Next: &ours}, false},
+		"another change is in progress":            {1, stacks.Past{Now: &ours, Next: &others}, true},
+		"the instances are from an earlier change": {1, stacks.Past{Now: &others}, true},
+		"the change is the rendered one":           {1, stacks.Past{Now: &others, Next: &ours}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -35,11 +35,11 @@ func TestAStackThatIsOnItsWayIsRenderedOnce(t *testing.T) {
 				times++
 				return &stacks.Made{Machines: ours}, nil
 			}
-			for _, look := range []struct {
+			for _, input := range []struct {
 				inputs uint64
 				past   stacks.Past
 			}{{1, stacks.Past{}}, {c.inputs, c.past}} {
-				if made, err := o.render(key, look.inputs, look.past, render); err != nil || made.Machines.Stack != "1" {
+				if made, err := o.render(key, input.inputs, input.past, render); err != nil || made.Machines.Stack != "1" {
 					t.Fatalf("got %v, %v", made, err)
 				}
 			}
@@ -50,13 +50,13 @@ func TestAStackThatIsOnItsWayIsRenderedOnce(t *testing.T) {
 	}
 }
 
-func TestOnlyTheLatestIsRemembered(t *testing.T) {
+func TestCacheEvictsTheOldest(t *testing.T) {
 	l := newLatest[string, int](2)
 	for i, key := range []string{"a", "b", "a", "c"} {
 		l.keep(key, i)
 	}
 	if _, ok := l.get("a"); ok {
-		t.Error("a was the first to come, and there is room for two")
+		t.Error("a was the oldest, and the capacity is two")
 	}
 	if got, ok := l.get("c"); !ok || got != 3 {
 		t.Errorf("c is %d, %t", got, ok)
@@ -67,16 +67,16 @@ func TestOnlyTheLatestIsRemembered(t *testing.T) {
 	}
 }
 
-func TestMachinesOfAStackThatWasJustMadeAreTooNewToBeReplaced(t *testing.T) {
+func TestInstancesOfANewStackAreNotReplaced(t *testing.T) {
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	cases := map[string]struct {
 		status string
 		now    time.Time
 		wait   time.Duration
 	}{
-		"just made":                        {statusCreated, began.Add(2 * time.Minute), 8 * time.Minute},
-		"made as long ago as repair takes": {statusCreated, began.Add(10 * time.Minute), 0},
-		"changed: some may be older":       {"UPDATE_COMPLETE", began.Add(2 * time.Minute), 0},
+		"just created": {statusCreated, began.Add(2 * time.Minute), 8 * time.Minute},
+		"created as long ago as the repair delay": {statusCreated, began.Add(10 * time.Minute), 0},
+		"updated: some instances may be older":    {"UPDATE_COMPLETE", began.Add(2 * time.Minute), 0},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestMachinesOfAStackThatWasJustMadeAreTooNewToBeReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			if wait := max(0, stillNew(group, c.now)); wait != c.wait {
-				t.Errorf("they are too new for %s, want %s", wait, c.wait)
+				t.Errorf("too new for %s, want %s", wait, c.wait)
 			}
 		})
 	}

@@ -16,44 +16,49 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// Machines that EC2 finds unwell, by its own status checks, are replaced by Auto Scaling itself:
+// Auto Scaling replaces instances that fail EC2's status checks:
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html
-// What it cannot see is looked after here: a node that is not ready, and a machine that never became a node.
+//
+// The operator replaces what those checks miss: instances whose node is not Ready, and instances
+// that never joined.
 
 const (
-	// repairAfter is how long a node may be unwell before its machine is replaced.
+	// repairAfter is how long a node may be unhealthy before its instance is replaced.
 	repairAfter = 10 * time.Minute
-	// mostUnhealthy is the share of a group's nodes that may be unwell for any to be replaced.
+	// mostUnhealthy is the maximum share of unhealthy nodes in a group at which the operator still
+	// replaces instances.
 	mostUnhealthy = "40%"
 )
 
-// health is how one machine of a group is.
+// health is the health of one instance.
 type health struct {
-	// instance is the machine, node its node, empty if it has none.
+	// instance is the instance's ID, node its node's name, empty if it has none.
 	instance, node string
-	// well says that its node is ready; since is when it was last, or when the machine began if it never was.
+	// well reports that its node is Ready. since is when the readiness last changed, or when the
+	// instance started if it never was Ready.
 	well  bool
 	since time.Time
-	// began is when the machine or its node began.
+	// began is when the instance was launched or its node created.
 	began time.Time
-	// replacing says that it is being replaced already.
+	// replacing reports that the instance is already being replaced.
 	replacing bool
 }
 
-// repairPlan is what is to be done about machines that are unwell.
+// repairPlan lists what to do about unhealthy instances.
 type repairPlan struct {
-	// replace are the machines to be replaced now.
+	// replace lists the instances to replace now.
 	replace []health
-	// unwell of total are not well, of which limit may be.
+	// unwell of total instances are unhealthy; limit is the maximum.
 	unwell, total, limit int
-	// held says that machines would be replaced if not so many were unwell.
+	// held reports that the limit prevents replacements.
 	held bool
-	// again is after what time another machine may be due; zero for none.
+	// again is the delay until another instance may be due, zero for none.
 	again time.Duration
 }
 
-// planRepair says which machines are to be replaced. Every machine that is unwell counts for the limit, however long it has been:
-// when a network fails, nodes are not all lost in the same second. Of those that may be replaced, as many are at once as the limit is.
+// planRepair decides which instances to replace. Every unhealthy instance counts toward the limit,
+// no matter for how long: when a network fails, nodes do not all turn NotReady in the same second.
+// At most limit instances are replaced at once.
 func planRepair(machines []health, after time.Duration, limit int, now time.Time) repairPlan {
 	plan := repairPlan{total: len(machines), limit: limit}
 	var due []health
@@ -82,7 +87,8 @@ func planRepair(machines []health, after time.Duration, limit int, now time.Time
 	return plan
 }
 
-// repairLimit returns how many of a group's machines may be unwell for any to be replaced: at least one, however small the group.
+// repairLimit returns how many of a group's instances may be unhealthy before replacements stop: at
+// least one, however small the group.
 func repairLimit(most *intstr.IntOrString, total int) int {
 	if most == nil {
 		most = new(intstr.FromString(mostUnhealthy))
@@ -94,18 +100,18 @@ func repairLimit(most *intstr.IntOrString, total int) int {
 	return max(1, limit)
 }
 
-// sentence says why nothing is replaced.
+// sentence explains why no instance is replaced.
 func (p *repairPlan) sentence() string {
-	return fmt.Sprintf("%d of %d nodes are unwell, which is more than the %d of spec.repair.maxUnhealthy: none is replaced, since something else is likely broken.", p.unwell, p.total, p.limit)
+	return fmt.Sprintf("%d of %d nodes are unhealthy, more than the %d that spec.repair.maxUnhealthy allows. No node is replaced, since the cause is likely elsewhere.", p.unwell, p.total, p.limit)
 }
 
-// healthOf says how the machines of nodes are.
+// healthOf returns the health of the nodes' instances.
 func (r *repairs) healthOf(nodes []workload.Node) []health {
 	all := make([]health, 0, len(nodes))
 	for i := range nodes {
 		node := &nodes[i]
 		one := health{instance: node.InstanceID, node: node.Name, well: node.Ready, since: node.ReadyChanged, began: node.Created, replacing: r.isReplacing(node.InstanceID)}
-		if one.since.Before(node.Created) { // Its kubelet has said nothing yet.
+		if one.since.Before(node.Created) { // Its kubelet has not reported yet.
 			one.since = node.Created
 		}
 		all = append(all, one)
@@ -113,33 +119,34 @@ func (r *repairs) healthOf(nodes []workload.Node) []health {
 	return all
 }
 
-// repairs is what is remembered of machines that are unwell.
+// repairs records the state of unhealthy instances.
 type repairs struct {
 	mu        sync.Mutex
-	replacing map[string]time.Time // by instance, since when
+	replacing map[string]time.Time // by instance, with the start time
 	missing   map[string]*missing  // by stack
 	said      map[types.UID]string
-	absences  map[stackKey]time.Time // of slots without a node, since when
-	// joined are the machines whose nodes were seen since a group began to roll.
+	absences  map[stackKey]time.Time // of slots without a node, with the start time
+	// joined holds the instances whose nodes were observed since a group's rollout began.
 	joined map[types.UID]map[string]bool
 }
 
-// missing are the machines of a stack that are in service and have no node, as AWS said last.
+// missing holds the instances of a stack that are in service without a node, as AWS last reported.
 type missing struct {
 	askedAt  time.Time
 	machines []health
-	// hinted says that a sweep found one.
+	// hinted reports that a sweep found one.
 	hinted bool
 }
 
-// replacingFor is how long a machine that was told to go may take to be gone: drains take a day at most.
+// replacingFor is the maximum time that a termination takes: a drain takes at most a day.
 const replacingFor = 25 * time.Hour
 
 func newRepairs() *repairs {
 	return &repairs{replacing: map[string]time.Time{}, missing: map[string]*missing{}, said: map[types.UID]string{}, absences: map[stackKey]time.Time{}, joined: map[types.UID]map[string]bool{}}
 }
 
-// vanished returns the machines of a group that rolls whose nodes were seen before and are not there now.
+// vanished returns the instances of a rolling group whose nodes were observed before and no longer
+// exist.
 func (r *repairs) vanished(group types.UID, nodes []workload.Node) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,15 +161,15 @@ func (r *repairs) vanished(group types.UID, nodes []workload.Node) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// rolled forgets which nodes of a group were seen, since it does not roll any more.
+// rolled forgets the observed nodes of a group whose rollout has ended.
 func (r *repairs) rolled(group types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.joined, group)
 }
 
-// mourned forgets machines of a group that rolls.
-func (r *repairs) mourned(group types.UID, instances []string) {
+// forgetTerminated forgets terminated instances of a rolling group.
+func (r *repairs) forgetTerminated(group types.UID, instances []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, instance := range instances {
@@ -181,14 +188,14 @@ func (r *repairs) absent(uid types.UID, stack string, now time.Time) time.Time {
 	return r.absences[key]
 }
 
-// present notes that a slot has a node.
+// present records that a slot has a node.
 func (r *repairs) present(uid types.UID, stack string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.absences, stackKey{uid, stack})
 }
 
-// isNews reports whether an object was told something that it was not told before.
+// isNews records a message about an object and reports whether it differs from the last one.
 func (r *repairs) isNews(uid types.UID, sentence string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,7 +204,7 @@ func (r *repairs) isNews(uid types.UID, sentence string) bool {
 	return news
 }
 
-// isReplacing reports whether a machine was told to go.
+// isReplacing reports whether the operator requested an instance's termination.
 func (r *repairs) isReplacing(instance string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,7 +212,7 @@ func (r *repairs) isReplacing(instance string) bool {
 	return ok
 }
 
-// replaced notes that a machine was told to go.
+// replaced records that the operator requested an instance's termination.
 func (r *repairs) replaced(instance string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,8 +224,8 @@ func (r *repairs) replaced(instance string, now time.Time) {
 	r.replacing[instance] = now
 }
 
-// gone forgets a machine that has ended.
-func (r *repairs) gone(instance string) {
+// terminated forgets a terminated instance.
+func (r *repairs) terminated(instance string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.replacing, instance)
@@ -227,7 +234,7 @@ func (r *repairs) gone(instance string) {
 	}
 }
 
-// hint notes that a stack has a machine without a node, and returns whether that is news.
+// hint records that a stack has an instance without a node, and reports whether that was unknown.
 func (r *repairs) hint(stack string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -241,8 +248,8 @@ func (r *repairs) hint(stack string) bool {
 	return news
 }
 
-// lacking returns the machines of a stack that had no node when AWS was asked last, how long that is ago, and whether a sweep found any
-// since.
+// lacking returns a stack's instances that had no node at the last request to AWS, how long ago
+// that was, and whether a sweep found any since.
 func (r *repairs) lacking(stack string, now time.Time) (machines []health, ago time.Duration, hinted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,7 +260,7 @@ func (r *repairs) lacking(stack string, now time.Time) (machines []health, ago t
 	return slices.Clone(one.machines), now.Sub(one.askedAt), one.hinted
 }
 
-// asked notes what AWS said of machines without nodes.
+// asked records which instances AWS reported that have no node.
 func (r *repairs) asked(stack string, machines []health, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -269,7 +276,7 @@ func (r *repairs) forget(uid types.UID) {
 	maps.DeleteFunc(r.absences, func(key stackKey, _ time.Time) bool { return key.uid == uid })
 }
 
-// repairTime returns after what time a machine that is unwell is replaced.
+// repairTime returns how long an instance may be unhealthy before it is replaced.
 func repairTime(given *v1alpha1.Repair) time.Duration {
 	if given.After != nil {
 		return given.After.Duration
@@ -277,7 +284,7 @@ func repairTime(given *v1alpha1.Repair) time.Duration {
 	return repairAfter
 }
 
-// nodesNamed names nodes, or machines without one, for people.
+// nodesNamed lists the names of nodes, or the IDs of instances without one.
 func nodesNamed(machines []health) string {
 	names := make([]string, len(machines))
 	for i := range machines {

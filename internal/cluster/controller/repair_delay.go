@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// longestRepairDelay bounds the delay between two replacements that did not help.
+	// longestRepairDelay bounds the delay between replacements that did not help.
 	longestRepairDelay = 6 * time.Hour
-	// reasonRepairDelayed is why an instance that is not well is not replaced yet.
+	// reasonRepairDelayed is the reason of an unhealthy instance whose replacement is delayed.
 	reasonRepairDelayed = "RepairDelayed"
 )
 
-// countRepair counts another replacement. After is how long nodes may be unwell: the delay begins with twice of it, and doubles with
-// each replacement.
+// countRepair counts another replacement. After is how long nodes may be unhealthy: the delay
+// starts at twice that and doubles with each replacement.
 func countRepair(before *v1alpha1.RepairStatus, after time.Duration, now time.Time) v1alpha1.RepairStatus {
 	var count v1alpha1.RepairStatus
 	if before != nil {
 		count = *before
 	}
 	count.Replaced++
-	delay := max(after, time.Second) // A shift of nothing stays nothing.
+	delay := max(after, time.Second) // Doubling zero would stay zero.
 	for range min(count.Replaced, 32) {
 		delay = min(2*delay, max(longestRepairDelay, after))
 	}
@@ -33,7 +33,7 @@ func countRepair(before *v1alpha1.RepairStatus, after time.Duration, now time.Ti
 	return count
 }
 
-// repairDelay returns how long another replacement has to wait, 0 if it has not.
+// repairDelay returns how long the next replacement must wait, 0 if it need not.
 func repairDelay(count *v1alpha1.RepairStatus, now time.Time) time.Duration {
 	if count == nil {
 		return 0
@@ -41,22 +41,23 @@ func repairDelay(count *v1alpha1.RepairStatus, now time.Time) time.Duration {
 	return max(0, count.NextTime.Sub(now))
 }
 
-// helped reports whether replacements helped: what was replaced has been well since, for as long as the next one would have waited.
+// helped reports whether replacements helped: the new instance has been healthy for as long as the
+// next replacement would have waited.
 func helped(count *v1alpha1.RepairStatus, wellSince, now time.Time) bool {
 	return wellSince.After(count.LastTime.Time) && now.Sub(wellSince) >= count.NextTime.Sub(count.LastTime.Time)
 }
 
-// repairSentence says how often what was replaced, and when it is replaced again.
+// repairSentence describes how often an instance was replaced and when the next replacement is due.
 func repairSentence(what string, count *v1alpha1.RepairStatus) string {
 	times := fmt.Sprintf("%d times", count.Replaced)
 	if count.Replaced == 1 {
 		times = "once"
 	}
-	return fmt.Sprintf("%s was replaced %s without success, last at %s. The next replacement is at %s; correct the cause meanwhile.",
+	return fmt.Sprintf("%s was replaced %s without success, last at %s. The next replacement is at %s. Fix the cause in the meantime.",
 		what, times, count.LastTime.UTC().Format(time.RFC3339), count.NextTime.UTC().Format(time.RFC3339))
 }
 
-// repairOf returns what is counted of a slot, nil if nothing is.
+// repairOf returns the repair status of a slot, nil if it has none.
 func repairOf(cluster *v1alpha1.Cluster, slot int) *v1alpha1.RepairStatus {
 	for i := range cluster.Status.Repairs {
 		if int(cluster.Status.Repairs[i].Slot) == slot {
@@ -73,10 +74,10 @@ func keepRepair(cluster *v1alpha1.Cluster, slot int, after time.Duration, now ti
 		*known = count
 		return
 	}
-	cluster.Status.Repairs = append(cluster.Status.Repairs, v1alpha1.SlotRepairStatus{Slot: int32(slot), RepairStatus: count}) //nolint:gosec // there are three at most
+	cluster.Status.Repairs = append(cluster.Status.Repairs, v1alpha1.SlotRepairStatus{Slot: int32(slot), RepairStatus: count}) //nolint:gosec // at most three slots
 }
 
-// forgetRepairs forgets the counts of slots that are well again.
+// forgetRepairs resets the counts of slots that are healthy again.
 func forgetRepairs(cluster *v1alpha1.Cluster, slots []health, now time.Time) {
 	cluster.Status.Repairs = slices.DeleteFunc(cluster.Status.Repairs, func(one v1alpha1.SlotRepairStatus) bool {
 		slot := int(one.Slot)

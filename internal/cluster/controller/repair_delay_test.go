@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-func TestTheDelayOfRepairsDoubles(t *testing.T) {
+func TestRepairDelayDoubles(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var count *v1alpha1.RepairStatus
 	for i, want := range []time.Duration{20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute, 6 * time.Hour, 6 * time.Hour} {
@@ -21,25 +21,25 @@ func TestTheDelayOfRepairsDoubles(t *testing.T) {
 	}
 }
 
-// What was replaced without success waits for its next replacement, and nothing else does.
-func TestOnlySuccessorsAreDelayed(t *testing.T) {
+// Only instances that started after an unsuccessful replacement wait for the next one.
+func TestOnlyNewerInstancesAreDelayed(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	last := now.Add(-15 * time.Minute)
 	before := health{instance: "i-before", began: last.Add(-time.Hour), since: now.Add(-11 * time.Minute)}
 	after := health{instance: "i-after", began: last.Add(time.Minute), since: now.Add(-11 * time.Minute)}
 	cases := map[string]struct {
-		delay     time.Duration // from the last replacement on
+		delay     time.Duration // since the last replacement
 		unwell    []health
 		replace   string
 		successor bool
-		told      bool
+		reported  bool
 		again     time.Duration
 	}{
-		"one that began after the last replacement waits":      {delay: 20 * time.Minute, unwell: []health{after}, told: true, again: 5 * time.Minute},
-		"one that was there before is replaced":                {delay: 20 * time.Minute, unwell: []health{before}, replace: "i-before"},
-		"of both the one that was there before is":             {delay: 20 * time.Minute, unwell: []health{before, after}, replace: "i-before", told: true, again: 5 * time.Minute},
-		"after the delay the successor is replaced":            {delay: 10 * time.Minute, unwell: []health{after}, replace: "i-after", successor: true},
-		"after the delay one that was there before is no sign": {delay: 10 * time.Minute, unwell: []health{before}, replace: "i-before"},
+		"an instance newer than the last replacement waits":  {delay: 20 * time.Minute, unwell: []health{after}, reported: true, again: 5 * time.Minute},
+		"an older instance is replaced":                      {delay: 20 * time.Minute, unwell: []health{before}, replace: "i-before"},
+		"of both, the older instance is replaced":            {delay: 20 * time.Minute, unwell: []health{before, after}, replace: "i-before", reported: true, again: 5 * time.Minute},
+		"after the delay, the newer instance is replaced":    {delay: 10 * time.Minute, unwell: []health{after}, replace: "i-after", successor: true},
+		"after the delay, an older instance is no successor": {delay: 10 * time.Minute, unwell: []health{before}, replace: "i-before"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -48,24 +48,24 @@ func TestOnlySuccessorsAreDelayed(t *testing.T) {
 			}}}
 			plan := planRepair(c.unwell, 10*time.Minute, 2, now)
 			successor := delayRepair(group, &plan, c.unwell, now)
-			told := false
+			reported := false
 			for _, condition := range group.Status.Conditions {
-				told = told || condition.Reason == reasonRepairDelayed
+				reported = reported || condition.Reason == reasonRepairDelayed
 			}
-			if got := nodesNamed(plan.replace); got != c.replace || successor != c.successor || told != c.told || plan.again != c.again {
-				t.Errorf("replaces %q, successor %t, told %t, again in %s; want %q, %t, %t, %s", got, successor, told, plan.again, c.replace, c.successor, c.told, c.again)
+			if got := nodesNamed(plan.replace); got != c.replace || successor != c.successor || reported != c.reported || plan.again != c.again {
+				t.Errorf("replaces %q, successor %t, reported %t, again in %s; want %q, %t, %t, %s", got, successor, reported, plan.again, c.replace, c.successor, c.reported, c.again)
 			}
 		})
 	}
 }
 
-func TestTheCountOfRepairsStartsOver(t *testing.T) {
+func TestRepairCountResets(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
 		wellFor time.Duration
 		kept    bool
 	}{
-		"once nodes are well for as long as the delay was": {wellFor: 21 * time.Minute},
+		"when nodes have been healthy for the length of the delay": {wellFor: 21 * time.Minute},
 		"not before": {wellFor: 5 * time.Minute, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestTheCountOfRepairsStartsOver(t *testing.T) {
 			plan := planRepair(machines, 10*time.Minute, 1, now)
 			delayRepair(group, &plan, machines, now)
 			if kept := group.Status.Repair != nil; kept != c.kept {
-				t.Errorf("that it is still counted is %t, want %t", kept, c.kept)
+				t.Errorf("still counted: %t, want %t", kept, c.kept)
 			}
 		})
 	}

@@ -27,12 +27,13 @@ import (
 const (
 	reasonTooManyUnhealthy = "TooManyUnhealthy"
 	reasonReplacingNodes   = "ReplacingNodes"
-	// askAgain is how long what AWS said of machines without nodes is taken for true while a group lacks nodes.
-	askAgain = 2 * time.Minute
+	// missingPoll is how long the operator relies on AWS's last report of instances without nodes
+	// while a group lacks nodes.
+	missingPoll = 2 * time.Minute
 )
 
-// repair replaces the group's nodes that are not well, and machines that never became nodes, unless too many are. Outcome is that of the
-// group's nodes; it is returned with the time when another look is due.
+// repair replaces the group's unhealthy instances and those that never joined, unless too many are
+// unhealthy. It returns the given outcome of the group's nodes with the time of the next check.
 func (o *operator) repair(ctx context.Context, group *v1alpha1.InstanceGroup, connection *workload.Cluster, outcome operatorkit.Outcome) operatorkit.Outcome {
 	stack := model.GroupStackName(group.Spec.Cluster, group.Name)
 	reachable, _ := connection.Reachable()
@@ -54,9 +55,9 @@ func (o *operator) repair(ctx context.Context, group *v1alpha1.InstanceGroup, co
 	plan := planRepair(machines, after, repairLimit(group.Spec.Repair.MaxUnhealthy, len(machines)), now)
 	if plan.held {
 		o.tooManyUnhealthy(group, &plan)
-		return sooner(outcome, wait)
+		return requeueAfterMin(outcome, wait)
 	}
-	o.repairs.isNews(group.UID, "") // It is told again.
+	o.repairs.isNews(group.UID, "") // Report the limit again when it is next exceeded.
 	successor := delayRepair(group, &plan, machines, now)
 	for i := range plan.replace {
 		if err := o.replace(ctx, o.target(cluster), &plan.replace[i]); err != nil {
@@ -69,14 +70,15 @@ func (o *operator) repair(ctx context.Context, group *v1alpha1.InstanceGroup, co
 			group.Status.Repair = &count
 		}
 		o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
-			fmt.Sprintf("Replacing what has not been well for %s: %s.", after, nodesNamed(plan.replace)))
+			fmt.Sprintf("Replacing nodes that have been unhealthy for %s: %s.", after, nodesNamed(plan.replace)))
 	}
-	return sooner(sooner(outcome, plan.again), wait)
+	return requeueAfterMin(requeueAfterMin(outcome, plan.again), wait)
 }
 
-// delayRepair takes out of the plan what has to wait for its replacement: machines that began after the last replacement, which did not
-// help, as far as is known. What was there before is not related to it and is replaced as ever. Successor reports whether the plan still
-// has one that began after the last replacement. The count starts over when all nodes are well.
+// delayRepair removes from the plan the instances whose replacement must wait: those started after
+// the last replacement, which evidently did not help. Older instances are unrelated to it and
+// replaced without delay. Successor reports whether the plan still contains an instance that
+// started after the last replacement. The count resets when all nodes are healthy.
 func delayRepair(group *v1alpha1.InstanceGroup, plan *repairPlan, machines []health, now time.Time) (successor bool) {
 	count := group.Status.Repair
 	if count == nil {
@@ -108,17 +110,17 @@ func delayRepair(group *v1alpha1.InstanceGroup, plan *repairPlan, machines []hea
 	}
 	operatorkit.SetCondition(group, metav1.Condition{
 		Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reasonRepairDelayed,
-		Message: fmt.Sprintf("%s %s", repairSentence("What was not well", count), "Not well now: "+nodesNamed(delayed)+"."),
+		Message: fmt.Sprintf("%s %s", repairSentence("An unhealthy node", count), "Unhealthy now: "+nodesNamed(delayed)+"."),
 	})
 	return false
 }
 
-// isSettled reports whether nothing is being done to a stack.
+// isSettled reports whether no change of a stack is in progress.
 func isSettled(status *v1alpha1.StackStatus) bool {
 	return status != nil && strings.HasSuffix(status.Status, "_COMPLETE")
 }
 
-// tooManyUnhealthy says why nothing is replaced, in a condition, and once in an Event.
+// tooManyUnhealthy reports in a condition, and once in an Event, why no instance is replaced.
 func (o *operator) tooManyUnhealthy(group *v1alpha1.InstanceGroup, plan *repairPlan) {
 	operatorkit.SetCondition(group, metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reasonTooManyUnhealthy, Message: plan.sentence()})
 	if !o.repairs.isNews(group.UID, plan.sentence()) {
@@ -127,8 +129,9 @@ func (o *operator) tooManyUnhealthy(group *v1alpha1.InstanceGroup, plan *repairP
 	o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonTooManyUnhealthy, "Repair", "%s", plan.sentence())
 }
 
-// lacking returns the machines of a group that are in service and have no node. AWS is asked when the group has fewer nodes than it must
-// have or a sweep found such a machine, now and then. Wait is when to ask again.
+// lacking returns the instances of a group that are in service and have no node. It asks AWS at
+// intervals while the group has fewer nodes than its minimum or a sweep found such an instance.
+// Wait is the delay until the next request.
 func (o *operator) lacking(
 	ctx context.Context, cluster *v1alpha1.Cluster, group *v1alpha1.InstanceGroup, stack string, connection *workload.Cluster, nodes int,
 ) (machines []health, wait time.Duration, err error) {
@@ -140,7 +143,7 @@ func (o *operator) lacking(
 	if wait := stillNew(group, now); wait > 0 {
 		return nil, wait, nil
 	}
-	pause := min(askAgain, repairTime(&group.Spec.Repair))
+	pause := min(missingPoll, repairTime(&group.Spec.Repair))
 	if ago < pause {
 		known = slices.DeleteFunc(known, func(h health) bool { _, ok := connection.NodeOf(h.instance); return ok })
 		return known, pause - ago, nil
@@ -161,8 +164,8 @@ func (o *operator) lacking(
 	return machines, pause, nil
 }
 
-// stillNew returns how long the group's machines are still too new to be replaced, 0 if they are not: those of a stack that was just made
-// are younger than it.
+// stillNew returns how long the group's instances are still too new to be replaced, 0 if they are
+// not: those of a new stack are younger than the stack.
 func stillNew(group *v1alpha1.InstanceGroup, now time.Time) time.Duration {
 	known, err := recall(group.Status.Stack)
 	if err != nil || known.Status != statusCreated || known.StartedAt == nil {
@@ -171,11 +174,11 @@ func stillNew(group *v1alpha1.InstanceGroup, now time.Time) time.Duration {
 	return known.StartedAt.Add(repairTime(&group.Spec.Repair)).Sub(now)
 }
 
-// inService returns the instances of Auto Scaling groups that are in service.
+// inService returns the in-service instances of Auto Scaling groups.
 func (o *operator) inService(ctx context.Context, target awsapi.Target, which *autoscaling.DescribeAutoScalingGroupsInput) ([]string, error) {
 	out, err := o.options.Clients.AutoScaling(target).DescribeAutoScalingGroups(ctx, which)
 	if err != nil {
-		return nil, fmt.Errorf("look at Auto Scaling groups: %w", err)
+		return nil, fmt.Errorf("describe Auto Scaling groups: %w", err)
 	}
 	var ids []string
 	for i := range out.AutoScalingGroups {
@@ -188,7 +191,7 @@ func (o *operator) inService(ctx context.Context, target awsapi.Target, which *a
 	return ids, nil
 }
 
-// launched returns machines without nodes, and since when they have run.
+// launched returns the health of instances without nodes, with their launch times.
 func (o *operator) launched(ctx context.Context, target awsapi.Target, ids []string) ([]health, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -198,7 +201,7 @@ func (o *operator) launched(ctx context.Context, target awsapi.Target, ids []str
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at instances: %w", err)
+		return nil, fmt.Errorf("describe instances: %w", err)
 	}
 	var machines []health
 	for i := range out.Reservations {
@@ -211,8 +214,8 @@ func (o *operator) launched(ctx context.Context, target awsapi.Target, ids []str
 	return machines, nil
 }
 
-// replace has Auto Scaling end a machine and launch another in its place: its hook holds it until its node is drained. One that is in no
-// group any more is left to whatever took it out.
+// replace makes Auto Scaling terminate an instance and launch another: the lifecycle hook holds the
+// instance until its node is drained. An instance that is no longer in a group is ignored.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_TerminateInstanceInAutoScalingGroup.html
 func (o *operator) replace(ctx context.Context, target awsapi.Target, machine *health) error {
 	if machine.instance == "" {
@@ -228,16 +231,18 @@ func (o *operator) replace(ctx context.Context, target awsapi.Target, machine *h
 	return nil
 }
 
-// replaceDead replaces new machines that ended while CloudFormation waits for the signals of a roll, for which it keeps Auto Scaling from
-// doing so: the signals of those in their place count. One that was signalled for is left until the roll is over, since another's signal
-// would then be taken for that of a machine that is not ready. Some of those named may be well.
+// replaceDead replaces new instances that terminated while CloudFormation waits for the signals of
+// a rolling update, during which it suspends Auto Scaling's own replacements. The signals of their
+// replacements count. An instance that was already signaled for is left until the update ends,
+// since CloudFormation would count its replacement's signal for an instance that is not ready. Some
+// of the named instances may be healthy.
 // https://repost.aws/knowledge-center/auto-scaling-group-rolling-updates
 func (o *operator) replaceDead(
 	ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered, found *astypes.AutoScalingGroup, named []string,
 ) error {
 	outdated, err := rollout.Outdated(ctx, o.options.Clients.EC2(target), found)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what was asked
+		return err //nolint:wrapcheck // the error names the call
 	}
 	var waitedFor []string
 	for i := range found.Instances {
@@ -258,13 +263,13 @@ func (o *operator) replaceDead(
 			return err
 		}
 		o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
-			fmt.Sprintf("New machine %s ended while the group's machines are replaced; another is launched in its place.", id))
+			fmt.Sprintf("New instance %s terminated while the group's instances are being replaced. A replacement is launched.", id))
 	}
-	o.repairs.mourned(group.UID, named)
+	o.repairs.forgetTerminated(group.UID, named)
 	return nil
 }
 
-// ended returns those of the instances that end, or have ended.
+// ended returns the instances that are stopping, stopped, shutting down or terminated.
 func (o *operator) ended(ctx context.Context, target awsapi.Target, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -274,7 +279,7 @@ func (o *operator) ended(ctx context.Context, target awsapi.Target, ids []string
 		{Name: aws.String("instance-state-name"), Values: []string{"shutting-down", "terminated", "stopping", "stopped"}},
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("look at instances: %w", err)
+		return nil, fmt.Errorf("describe instances: %w", err)
 	}
 	var ended []string
 	for i := range out.Reservations {
@@ -285,7 +290,7 @@ func (o *operator) ended(ctx context.Context, target awsapi.Target, ids []string
 	return ended, nil
 }
 
-// expectNode looks at a group of which a sweep found a machine in service that has no node.
+// expectNode enqueues a group with an in-service instance that has no node, which a sweep found.
 func (o *operator) expectNode(e awsevents.Event) {
 	stack := stackOfGroup(e.Instance.Group)
 	if stack == "" {

@@ -18,20 +18,21 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// stackNameTag is on all that CloudFormation makes:
+// stackNameTag is on all resources that CloudFormation creates:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-resource-tags.html
 const stackNameTag = "aws:cloudformation:stack-name"
 
-// slotPlan says which slot is to be replaced. It is one, and only while all others serve, as far as their nodes tell.
+// slotPlan decides which slot's instance to replace: at most one, and only while the nodes of all
+// other slots are Ready.
 //
-// Slots are by index; where several nodes say that they are of one slot, the one that is well counts. Slot is none if nothing is to be
-// done; again is then after what time one may be due.
+// Slots are ordered by index. Where several nodes claim a slot, a healthy one counts. Slot is
+// NoSlot if none is due; again is then the delay until one may be.
 func slotPlan(slots []health, after time.Duration, now time.Time) (slot int, again time.Duration) {
 	slot = workload.NoSlot
 	for i := range slots {
 		switch {
 		case slots[i].well:
-		case slot != workload.NoSlot || slots[i].replacing: // Another would cost the quorum.
+		case slot != workload.NoSlot || slots[i].replacing: // Replacing another would lose the quorum.
 			return workload.NoSlot, 0
 		default:
 			slot = i
@@ -46,8 +47,8 @@ func slotPlan(slots []health, after time.Duration, now time.Time) (slot int, aga
 	return slot, 0
 }
 
-// repairSlots replaces the machine of a slot that is not well, if there is one and the others serve. It returns when to look again, zero
-// for not by the clock.
+// repairSlots replaces the instance of an unhealthy slot if the other slots are healthy. It returns
+// the delay until the next check, zero for none.
 func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, connection *workload.Cluster) (time.Duration, error) {
 	reachable, _ := connection.Reachable()
 	repair := &cluster.Spec.ControlPlane.Repair
@@ -66,20 +67,20 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 	}
 	for other, problem := range o.slotsHealth(ctx, cluster) {
 		if other != slot && problem != "" {
-			return askAgain, nil // It is told by the control plane's own conditions.
+			return missingPoll, nil // The control plane's own conditions report it.
 		}
 	}
 	missing, err := o.missingVolumes(ctx, cluster)
 	if err != nil {
 		return 0, err
 	}
-	if slices.Contains(missing, slot) { // Another instance would wait for the volume as this one does.
+	if slices.Contains(missing, slot) { // A new instance would wait for the volume like this one.
 		problem, err := o.replaceVolume(ctx, cluster, slot)
 		if problem == "" {
 			return time.Second, err
 		}
 		slotTrouble(cluster, reasonVolumeLost, problem)
-		return askAgain, err
+		return missingPoll, err
 	}
 	if wait := repairDelay(repairOf(cluster, slot), now); wait > 0 {
 		slotTrouble(cluster, reasonRepairDelayed, repairSentence(fmt.Sprintf("The instance of slot %d", slot), repairOf(cluster, slot)))
@@ -87,23 +88,23 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 	}
 	machine, err := o.slotMachine(ctx, cluster, slot, &slots[slot], after)
 	if err != nil || machine == nil {
-		return askAgain, err
+		return missingPoll, err
 	}
 	if err := o.replace(ctx, o.target(cluster), machine); err != nil {
 		return 0, err
 	}
 	keepRepair(cluster, slot, after, now)
 	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
-		fmt.Sprintf("Replacing the machine %s of slot %d, which has not been well for %s; the other slots serve.", machine.instance, slot, after))
+		fmt.Sprintf("Replacing instance %s of slot %d, which has been unhealthy for %s. The other slots are healthy.", machine.instance, slot, after))
 	return 0, nil
 }
 
-// slotTrouble says why a slot that is not well stays so.
+// slotTrouble reports why a slot stays unhealthy.
 func slotTrouble(cluster *v1alpha1.Cluster, reason, message string) {
 	operatorkit.SetCondition(cluster, metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reason, Message: message})
 }
 
-// slotsSettled reports whether nothing is being done to the slots' stacks.
+// slotsSettled reports whether no change of the slots' stacks is in progress.
 func (o *operator) slotsSettled(cluster *v1alpha1.Cluster) bool {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		if !isSettled(knownStack(cluster, model.SlotStackName(cluster.Name, slot))) {
@@ -113,7 +114,8 @@ func (o *operator) slotsSettled(cluster *v1alpha1.Cluster) bool {
 	return true
 }
 
-// slotsOf says how the slots are by their nodes. One without a node is unwell since that was seen first.
+// slotsOf returns the slots' health by their nodes. A slot without a node is unhealthy since that
+// was first observed.
 func (o *operator) slotsOf(cluster *v1alpha1.Cluster, nodes []workload.Node) []health {
 	slots := make([]health, cluster.Spec.ControlPlane.Replicas)
 	for i, one := range o.repairs.healthOf(nodes) {
@@ -136,7 +138,7 @@ func (o *operator) slotsOf(cluster *v1alpha1.Cluster, nodes []workload.Node) []h
 	return slots
 }
 
-// slotMachine returns the machine of a slot that is to be replaced; nil if there is none, or none for long enough.
+// slotMachine returns the slot's instance to replace, nil if there is none or it is too new.
 func (o *operator) slotMachine(ctx context.Context, cluster *v1alpha1.Cluster, slot int, known *health, after time.Duration) (*health, error) {
 	if known.instance != "" {
 		return known, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-func TestWhatIsReplaced(t *testing.T) {
+func TestInstancesToReplace(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	const after = 10 * time.Minute
 	well := health{well: true}
@@ -29,20 +29,20 @@ func TestWhatIsReplaced(t *testing.T) {
 		held     bool
 		again    time.Duration
 	}{
-		"nothing, when all are well":                           {machines: []health{well, well}, limit: 1},
-		"one that has long been unwell":                        {machines: []health{well, well, unwell(11)}, limit: 1, replace: "i-11"},
-		"not one that is unwell for a while":                   {machines: []health{well, well, unwell(4)}, limit: 1, again: 6 * time.Minute},
-		"none, when too many are unwell":                       {machines: []health{well, unwell(11), unwell(12)}, limit: 1, held: true},
-		"none, when many others have just become unwell":       {machines: []health{well, unwell(11), unwell(1)}, limit: 1, held: true, again: 9 * time.Minute},
-		"none that is being replaced already":                  {machines: []health{well, well, going(11)}, limit: 1},
-		"no other while one is being replaced":                 {machines: []health{well, going(12), unwell(11)}, limit: 1, held: true},
-		"several at once, if so many may be unwell":            {machines: []health{well, well, well, unwell(11), unwell(13)}, limit: 2, replace: "i-13, i-11"},
-		"another beside one, if so many may be unwell":         {machines: []health{well, well, well, unwell(11), going(13)}, limit: 2, replace: "i-11"},
-		"nothing is held that is not due":                      {machines: []health{unwell(1), unwell(2)}, limit: 1, again: 8 * time.Minute},
-		"the only one of a group":                              {machines: []health{unwell(11)}, limit: 1, replace: "i-11"},
-		"one that is just due":                                 {machines: []health{well, unwell(10)}, limit: 1, replace: "i-10"},
-		"nothing of a group that has no machines":              {limit: 1},
-		"the longest unwell first, as far as the limit allows": {machines: []health{well, unwell(20), unwell(30), going(5)}, limit: 3, replace: "i-30, i-20"},
+		"none if all are healthy":                        {machines: []health{well, well}, limit: 1},
+		"an instance that has long been unhealthy":       {machines: []health{well, well, unwell(11)}, limit: 1, replace: "i-11"},
+		"not one that is briefly unhealthy":              {machines: []health{well, well, unwell(4)}, limit: 1, again: 6 * time.Minute},
+		"none if too many are unhealthy":                 {machines: []health{well, unwell(11), unwell(12)}, limit: 1, held: true},
+		"none if many others have just become unhealthy": {machines: []health{well, unwell(11), unwell(1)}, limit: 1, held: true, again: 9 * time.Minute},
+		"none that is already being replaced":            {machines: []health{well, well, going(11)}, limit: 1},
+		"no other while one is being replaced":           {machines: []health{well, going(12), unwell(11)}, limit: 1, held: true},
+		"several at once if the limit allows":            {machines: []health{well, well, well, unwell(11), unwell(13)}, limit: 2, replace: "i-13, i-11"},
+		"another in addition if the limit allows":        {machines: []health{well, well, well, unwell(11), going(13)}, limit: 2, replace: "i-11"},
+		"no hold if none is due":                         {machines: []health{unwell(1), unwell(2)}, limit: 1, again: 8 * time.Minute},
+		"the only instance of a group":                   {machines: []health{unwell(11)}, limit: 1, replace: "i-11"},
+		"an instance that is just due":                   {machines: []health{well, unwell(10)}, limit: 1, replace: "i-10"},
+		"none in an empty group":                         {limit: 1},
+		"the longest unhealthy first, up to the limit":   {machines: []health{well, unwell(20), unwell(30), going(5)}, limit: 3, replace: "i-30, i-20"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,21 +54,21 @@ func TestWhatIsReplaced(t *testing.T) {
 	}
 }
 
-func TestHowManyMayBeUnwell(t *testing.T) {
+func TestRepairLimit(t *testing.T) {
 	number, share, none, nonsense := intstr.FromInt32(3), intstr.FromString("50%"), intstr.FromInt32(0), intstr.FromString("many")
 	cases := map[string]struct {
 		given *intstr.IntOrString
 		total int
 		want  int
 	}{
-		"two in five, unless said otherwise":      {nil, 5, 2},
-		"rounded down":                            {nil, 9, 3},
-		"one, however small the group":            {nil, 2, 1},
-		"one, of none at all":                     {nil, 0, 1},
-		"a number":                                {&number, 100, 3},
-		"a share":                                 {&share, 10, 5},
-		"one, even where none is said":            {&none, 10, 1},
-		"one, where what is said makes no sense ": {&nonsense, 10, 1},
+		"two in five by default":       {nil, 5, 2},
+		"rounded down":                 {nil, 9, 3},
+		"one, however small the group": {nil, 2, 1},
+		"one for an empty group":       {nil, 0, 1},
+		"a number":                     {&number, 100, 3},
+		"a share":                      {&share, 10, 5},
+		"at least one":                 {&none, 10, 1},
+		"one for an invalid value":     {&nonsense, 10, 1},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestHowManyMayBeUnwell(t *testing.T) {
 	}
 }
 
-func TestWhichSlotIsReplaced(t *testing.T) {
+func TestSlotToReplace(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	well := health{well: true}
 	unwell := func(minutes int) health { return health{since: now.Add(-time.Duration(minutes) * time.Minute)} }
@@ -90,13 +90,13 @@ func TestWhichSlotIsReplaced(t *testing.T) {
 		want  int
 		again time.Duration
 	}{
-		"none, when all are well":              {slots: []health{well, well, well}, want: workload.NoSlot},
-		"the one that has long been unwell":    {slots: []health{well, unwell(11), well}, want: 1},
-		"the only slot":                        {slots: []health{unwell(11)}, want: 0},
-		"none that is unwell for a while":      {slots: []health{well, unwell(4), well}, want: workload.NoSlot, again: 6 * time.Minute},
-		"none, when another is unwell too":     {slots: []health{unwell(1), unwell(11), well}, want: workload.NoSlot},
-		"none, when another is being replaced": {slots: []health{going, unwell(11), well}, want: workload.NoSlot},
-		"none, when it is being replaced":      {slots: []health{well, going, well}, want: workload.NoSlot},
+		"none if all are healthy":               {slots: []health{well, well, well}, want: workload.NoSlot},
+		"the slot that has long been unhealthy": {slots: []health{well, unwell(11), well}, want: 1},
+		"the only slot":                         {slots: []health{unwell(11)}, want: 0},
+		"none that is briefly unhealthy":        {slots: []health{well, unwell(4), well}, want: workload.NoSlot, again: 6 * time.Minute},
+		"none if another is unhealthy, too":     {slots: []health{unwell(1), unwell(11), well}, want: workload.NoSlot},
+		"none if another is being replaced":     {slots: []health{going, unwell(11), well}, want: workload.NoSlot},
+		"none if it is already being replaced":  {slots: []health{well, going, well}, want: workload.NoSlot},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,14 +108,14 @@ func TestWhichSlotIsReplaced(t *testing.T) {
 	}
 }
 
-func TestTheStackOfAnAutoScalingGroup(t *testing.T) {
+func TestStackOfAutoScalingGroup(t *testing.T) {
 	cases := map[string]struct{ group, want string }{
-		"as CloudFormation names it":                  {"demo-workers-AutoScalingGroup-1A2B3C4D5E6F7", "demo-workers"},
-		"of a stack with such a name":                 {"a-AutoScalingGroup-b-AutoScalingGroup-1A2B", "a-AutoScalingGroup-b"},
-		"somebody else's":                             {"web", ""},
-		"somebody else's of another logical ID":       {"demo-Workers-1A2B3C4D5E6F7", ""},
-		"somebody else's with a part in the middle ":  {"demo-AutoScalingGroup-blue-green", ""},
-		"nobody's, since it has no name of its stack": {"AutoScalingGroup-1A2B", ""},
+		"a name from CloudFormation":                      {"demo-workers-AutoScalingGroup-1A2B3C4D5E6F7", "demo-workers"},
+		"a stack with a similar name":                     {"a-AutoScalingGroup-b-AutoScalingGroup-1A2B", "a-AutoScalingGroup-b"},
+		"a foreign group":                                 {"web", ""},
+		"a foreign group with another logical ID":         {"demo-Workers-1A2B3C4D5E6F7", ""},
+		"a foreign group with another part in the middle": {"demo-AutoScalingGroup-blue-green", ""},
+		"a group without a stack's name":                  {"AutoScalingGroup-1A2B", ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,18 +14,19 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// allowAnnotation names dangerous changes that the owner of the object permits, as replace,remove.
+// allowAnnotation lists the dangerous changes that the object's owner permits, for example
+// replace,remove.
 const allowAnnotation = v1alpha1.Group + "/allow"
 
-// resolved is a model and what it was made from.
+// resolved is a model and the digest of its inputs.
 type resolved struct {
 	digest uint64
 	model  *model.Cluster
 }
 
-// digestOf hashes all that a Cluster's model is made from.
+// digestOf hashes all inputs of a Cluster's model.
 func (o *operator) digestOf(cluster *v1alpha1.Cluster, release *v1alpha1.Release) hash.Hash64 {
-	sum := fnv.New64a() // Writing to a hash never fails.
+	sum := fnv.New64a() // Writes to a hash never fail.
 	facts, _ := o.networks.get(cluster.UID)
 	_, _ = fmt.Fprintf(sum, "%s|%d|%s|%d|%s|%d|%s|", cluster.UID, cluster.Generation, release.UID, release.Generation,
 		cluster.Status.Account, facts.revision, cluster.Annotations[allowAnnotation])
@@ -45,7 +46,7 @@ func addOutputs(sum hash.Hash64, outputs map[string]string) {
 	}
 }
 
-// resolve decides everything about the Cluster, or returns it as it was decided before.
+// resolve returns the Cluster's model, from the cache if its inputs did not change.
 func (o *operator) resolve(ctx context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release) (*model.Cluster, error) {
 	existing, err := o.existing(ctx, cluster)
 	if err != nil {
@@ -61,20 +62,21 @@ func (o *operator) resolve(ctx context.Context, cluster *v1alpha1.Cluster, relea
 		AccountID: cluster.Status.Account, Partition: name, DNSSuffix: suffix, Existing: existing,
 	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the problems speak for themselves
+		return nil, err //nolint:wrapcheck // problems need no context
 	}
-	o.models.drop(modelKey{cluster.UID, true}) // unless it is this one, the move is most likely over
+	o.models.drop(modelKey{cluster.UID, true}) // Unless it is this one, the upgrade has most likely ended.
 	o.models.keep(key, resolved{digest: digest, model: made})
 	return made, nil
 }
 
-// isAhead reports whether a Release is another one than the Cluster's control plane runs.
+// isAhead reports whether a Release is not the one that the Cluster's control plane runs.
 func isAhead(cluster *v1alpha1.Cluster, release *v1alpha1.Release) bool {
 	return cluster.Status.Release != "" && cluster.Status.Release != release.Name
 }
 
-// asRun returns the Cluster as its instance groups are made for it: with the Release that its control plane runs, whatever the spec
-// wants, since no node may be newer than its control plane. It must not be changed.
+// asRun returns the Cluster for its instance groups: with the Release that its control plane runs,
+// whatever the spec says, since no node may be newer than its control plane. Callers must not
+// change it.
 func asRun(cluster *v1alpha1.Cluster) *v1alpha1.Cluster {
 	if cluster.Status.Release == "" || cluster.Status.Release == cluster.Spec.Release {
 		return cluster
@@ -84,7 +86,7 @@ func asRun(cluster *v1alpha1.Cluster) *v1alpha1.Cluster {
 	return &run
 }
 
-// unresolved says what is wrong with a spec, or that it could not be looked at.
+// unresolved returns the outcome for an invalid spec or for a failure to read its inputs.
 func unresolved(err error) operatorkit.Outcome {
 	if problems, ok := model.AsProblems(err); ok {
 		return operatorkit.Stall("InvalidSpec", "The spec must be corrected: "+problems.Error()+".")

@@ -21,30 +21,33 @@ import (
 )
 
 const (
-	// reasonRestoring is why a cluster is down while its volumes are made anew.
+	// reasonRestoring is the reason of a cluster that is down while its volumes are restored.
 	reasonRestoring = "Restoring"
-	// restoreAgain is when to look again at machines and volumes that are on their way out.
-	restoreAgain = 5 * time.Second
+	// restorePoll is the interval at which terminating instances and detaching volumes are polled.
+	restorePoll = 5 * time.Second
 )
 
-// errNotPrepared keeps a change from being sent. Why is told by the outcome of what prepares it.
+// errNotPrepared prevents a change from being sent. The preparation's outcome contains the reason.
 var errNotPrepared = errors.New("the change is not prepared yet")
 
-// A restore makes the etcd volumes of all slots anew from one snapshot, by the base stack, which gets new volumes in place of those
-// that there are. That is safe in one order only:
+// A restore re-creates the etcd volumes of all slots from one snapshot. The base stack replaces the
+// existing volumes. That is safe in one order only:
 //
-//  1. The base stack's change is allowed and approved, the snapshot is there, and so is what slots need for it. Until then
-//     nothing has happened.
-//  2. The slots' stacks are deleted. Machines that do not go with them are ended. Now nothing writes to the old volumes, and
-//     CloudFormation can delete them (it keeps a last snapshot of each), which it could not while they are attached.
-//  3. The base stack is changed. If that fails, it goes back to the old volumes, which it has not deleted yet, and the next
-//     edit decides: another snapshot, or the field as it was, for the cluster as it was.
-//  4. The slots' stacks are made as those of a new cluster are. Their machines take volumes of that snapshot only, see
-//     [model.EtcdSlotTag], and make their members by themselves.
+//   1. The base stack's change is allowed and approved, and the snapshot and all that slots need for it
+//      exist. Until then nothing is changed.
+//   2. The slots' stacks are deleted. Remaining instances are terminated. Now nothing writes to the old
+//      volumes, and CloudFormation can delete them (it keeps a final snapshot of each), which it could
+//      not while they are attached.
+//   3. The base stack is updated. If that fails, it rolls back to the old volumes, which it has not
+//      deleted yet. The next edit decides: another snapshot, or the previous value to keep the cluster
+//      as it was.
+//   4. The slots' stacks are created like those of a new cluster. Their instances use only volumes of
+//      that snapshot, see [model.EtcdSlotTag], and create their etcd members on their own.
 //
-// What CloudFormation does not know makes no difference: volumes and machines that somebody deleted are as good as gone.
+// Volumes and instances that were deleted outside CloudFormation count as deleted.
 
-// restoring returns the snapshot that the Cluster's volumes are to be made of but are not yet, "" if they are as they should be.
+// restoring returns the snapshot that the Cluster's volumes are yet to be restored from, "" if
+// none.
 func restoring(cluster *v1alpha1.Cluster, known *remembered) string {
 	if wanted := cluster.Spec.ControlPlane.RestoreSnapshot; wanted != known.Restored {
 		return wanted
@@ -52,8 +55,8 @@ func restoring(cluster *v1alpha1.Cluster, known *remembered) string {
 	return ""
 }
 
-// keepsRestored is done unless the snapshot that the volumes were made of is not named any more: without it the volumes would be
-// made anew and empty.
+// keepsRestored is done unless the spec no longer names the snapshot that the volumes were created
+// from: without it, the volumes would be replaced by empty ones.
 func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	known, err := recall(knownStack(cluster, model.BaseStackName(cluster.Name)))
 	if err != nil {
@@ -63,11 +66,11 @@ func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome 
 		return operatorkit.Done()
 	}
 	return operatorkit.Stall("RestoreSnapshotMissing", fmt.Sprintf(
-		"The volumes of etcd were made of %s, and without it in spec.controlPlane.restoreSnapshot they would be made anew and empty: put it back.", known.Restored))
+		"The etcd volumes were created from snapshot %s. Without it in spec.controlPlane.restoreSnapshot, empty volumes would replace them. Set the field to that snapshot again.", known.Restored))
 }
 
-// restored notes that the base stack is in place, and so are its volumes. The token that workers join with was one of the etcd
-// before: another is made.
+// restored records that the base stack and its volumes are in place. It drops the bootstrap token,
+// which belongs to the previous etcd data, so that another is created.
 func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
 	status := stackOf(cluster, model.BaseStackName(cluster.Name))
 	known, err := recall(status)
@@ -85,7 +88,7 @@ func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Arc
 	return keep(status, known)
 }
 
-// prepareRestore is done when the base stack may make the volumes anew.
+// prepareRestore is done when the base stack may replace the volumes.
 func (o *operator) prepareRestore(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, known *remembered) operatorkit.Outcome {
 	snapshot := restoring(cluster, known)
 	if snapshot == "" {
@@ -97,7 +100,7 @@ func (o *operator) prepareRestore(ctx context.Context, cluster *v1alpha1.Cluster
 	if outcome := o.checkSnapshot(ctx, cluster, snapshot, resolved.Spec.ControlPlane.EtcdVolume.SizeGiB); !outcome.IsDone() {
 		return outcome
 	}
-	if known.Digest == "" { // A new cluster has no machines yet.
+	if known.Digest == "" { // A new cluster has no instances yet.
 		return operatorkit.Done()
 	}
 	if outcome := o.deleteSlots(ctx, cluster); !outcome.IsDone() {
@@ -106,8 +109,8 @@ func (o *operator) prepareRestore(ctx context.Context, cluster *v1alpha1.Cluster
 	return o.freeVolumes(ctx, cluster)
 }
 
-// chooseRestoreProgram remembers the hash of the program that the Cluster is restored with. It is part of the slots' bundles, so it
-// stays when another operator brings another program.
+// chooseRestoreProgram records the hash of the program that restores the Cluster. It is part of the
+// slots' bundles, so it stays the same when another operator version ships another program.
 func (o *operator) chooseRestoreProgram(cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
 	if cluster.Spec.ControlPlane.RestoreSnapshot == "" {
 		return nil
@@ -127,8 +130,8 @@ func (o *operator) chooseRestoreProgram(cluster *v1alpha1.Cluster, architecture 
 	return nil
 }
 
-// putRestore stores the program by which slots make their members of the snapshot's data. A program of another hash than the
-// remembered one is not put in its place.
+// putRestore stores the program with which slots restore their etcd members from the snapshot. It
+// does not overwrite the recorded program with one of another hash.
 func (o *operator) putRestore(ctx context.Context, cluster *v1alpha1.Cluster, to bucket, snapshot string, architecture v1alpha1.Architecture) error {
 	file, err := o.nodeup.FindRestore(architecture)
 	if err != nil {
@@ -153,12 +156,12 @@ func (o *operator) putRestore(ctx context.Context, cluster *v1alpha1.Cluster, to
 	return to.put(ctx, bundle.RestoreKey(snapshot, string(architecture)), "application/octet-stream", body)
 }
 
-// checkSnapshot is done when volumes can be made of the snapshot.
+// checkSnapshot is done when volumes can be created from the snapshot.
 func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster, id string, size int32) operatorkit.Outcome {
 	out, err := o.options.Clients.EC2(o.target(cluster)).DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{id}})
 	if awsapi.Code(err) == snapshotGone || err == nil && len(out.Snapshots) == 0 {
 		return operatorkit.Stall("SnapshotNotFound", fmt.Sprintf(
-			"There is no snapshot %s in %s: name one of status.backup.backups in spec.controlPlane.restoreSnapshot. Nothing was changed.", id, cluster.Spec.Region))
+			"There is no snapshot %s in %s. Set spec.controlPlane.restoreSnapshot to one of status.backup.backups. Nothing was changed.", id, cluster.Spec.Region))
 	}
 	if err != nil {
 		return failed(err)
@@ -172,57 +175,58 @@ func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster,
 	}
 	switch {
 	case found.State == types.SnapshotStateError:
-		return operatorkit.Stall("SnapshotFailed", fmt.Sprintf("The snapshot %s failed and holds nothing: name another in spec.controlPlane.restoreSnapshot. Nothing was changed.", id))
+		return operatorkit.Stall("SnapshotFailed", fmt.Sprintf("The snapshot %s failed and contains no data. Set spec.controlPlane.restoreSnapshot to another. Nothing was changed.", id))
 	case found.State != types.SnapshotStateCompleted:
-		return operatorkit.Wait(restoreAgain, "SnapshotPending", fmt.Sprintf("The snapshot %s is not complete yet; the restore begins when it is.", id))
+		return operatorkit.Wait(restorePoll, "SnapshotPending", fmt.Sprintf("The snapshot %s is not complete yet. The restore starts when it is.", id))
 	case owner != "" && owner != cluster.Name:
-		return operatorkit.Stall("SnapshotOfAnother", fmt.Sprintf("The snapshot %s is of the cluster %s: name one of this cluster's in spec.controlPlane.restoreSnapshot. Nothing was changed.", id, owner))
+		return operatorkit.Stall("SnapshotOfAnother", fmt.Sprintf("The snapshot %s belongs to the cluster %s. Set spec.controlPlane.restoreSnapshot to one of this cluster's. Nothing was changed.", id, owner))
 	case aws.ToInt32(found.VolumeSize) > size:
 		return operatorkit.Stall("SnapshotTooLarge", fmt.Sprintf(
-			"The snapshot %s is of a volume of %d GiB: raise spec.controlPlane.etcdVolume.sizeGiB to that. Nothing was changed.", id, aws.ToInt32(found.VolumeSize)))
+			"The snapshot %s is of a volume of %d GiB. Set spec.controlPlane.etcdVolume.sizeGiB to at least that size. Nothing was changed.", id, aws.ToInt32(found.VolumeSize)))
 	default:
 		return operatorkit.Done()
 	}
 }
 
-// deleteSlots deletes the stacks of all slots, and forgets them when they are gone.
+// deleteSlots deletes the stacks of all slots.
 func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	var outcomes []operatorkit.Outcome
 	begun := true
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
 		status := knownStack(cluster, name)
-		if status == nil || isGone(status) {
+		if status == nil || isDeleted(status) {
 			continue
 		}
 		o.own(cluster, name)
-		o.settled.drop(stackKey{cluster.UID, name})
+		o.settledInputs.drop(stackKey{cluster.UID, name})
 		outcome := o.deleteStack(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.slotTags(cluster, slot)})
 		known, err := recall(status)
 		begun = begun && err == nil && known.Deleting
 		outcomes = append(outcomes, outcome)
 	}
-	if whole := together(outcomes); !whole.IsDone() {
-		if begun { // None is replaced any more; they need not be waited for.
+	if whole := aggregate(outcomes); !whole.IsDone() {
+		if begun { // No instance is replaced anymore, so terminate them now.
 			if err := o.endSlots(ctx, cluster); err != nil {
 				return failed(err)
 			}
 		}
-		return whole.Explain(reasonRestoring, "The control plane is ended, to be restored from "+cluster.Spec.ControlPlane.RestoreSnapshot+". "+whole.Message())
+		return whole.Explain(reasonRestoring, "The control plane is being deleted to restore it from "+cluster.Spec.ControlPlane.RestoreSnapshot+". "+whole.Message())
 	}
 	return operatorkit.Done()
 }
 
-// forgetSlots forgets stacks that are gone, so that they are made anew.
+// forgetSlots resets the status of deleted stacks, so that they are created again.
 func forgetSlots(cluster *v1alpha1.Cluster) {
 	for i := range cluster.Status.Stacks {
-		if status := &cluster.Status.Stacks[i]; status.Name != model.BaseStackName(cluster.Name) && isGone(status) {
+		if status := &cluster.Status.Stacks[i]; status.Name != model.BaseStackName(cluster.Name) && isDeleted(status) {
 			*status = v1alpha1.StackStatus{Name: status.Name}
 		}
 	}
 }
 
-// slotInstances returns the slots' instances that are not terminated yet, and those of them that nobody is ending.
+// slotInstances returns the slots' instances that are not terminated yet, and those of them that
+// are not shutting down.
 func (o *operator) slotInstances(ctx context.Context, cluster *v1alpha1.Cluster) (all, alive []string, err error) {
 	filter := func(name string, values ...string) types.Filter { return types.Filter{Name: &name, Values: values} }
 	pages := ec2.NewDescribeInstancesPaginator(o.options.Clients.EC2(o.target(cluster)), &ec2.DescribeInstancesInput{Filters: []types.Filter{
@@ -233,7 +237,7 @@ func (o *operator) slotInstances(ctx context.Context, cluster *v1alpha1.Cluster)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, nil, fmt.Errorf("look for the slots' machines: %w", err)
+			return nil, nil, fmt.Errorf("list the slots' instances: %w", err)
 		}
 		for i := range page.Reservations {
 			for j := range page.Reservations[i].Instances {
@@ -248,19 +252,20 @@ func (o *operator) slotInstances(ctx context.Context, cluster *v1alpha1.Cluster)
 	return all, alive, nil
 }
 
-// endSlots ends the slots' machines.
+// endSlots terminates the slots' instances.
 func (o *operator) endSlots(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	_, alive, err := o.slotInstances(ctx, cluster)
 	if err != nil || len(alive) == 0 {
 		return err
 	}
 	if _, err := o.options.Clients.EC2(o.target(cluster)).TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: alive}); err != nil {
-		return fmt.Errorf("end the slots' machines %s: %w", strings.Join(alive, ", "), err)
+		return fmt.Errorf("terminate the slots' instances %s: %w", strings.Join(alive, ", "), err)
 	}
 	return nil
 }
 
-// freeVolumes is done when no machine has the volumes that are to go. A machine may have been kept when its group went.
+// freeVolumes is done when no instance has the volumes to delete attached. An instance may have
+// outlived its group.
 func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if err := o.endSlots(ctx, cluster); err != nil {
 		return failed(err)
@@ -270,7 +275,7 @@ func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) o
 		return failed(err)
 	}
 	if len(all) > 0 {
-		return operatorkit.Wait(restoreAgain, reasonRestoring, fmt.Sprintf("The machines %s have etcd's volumes and are on their way out.", strings.Join(all, ", ")))
+		return operatorkit.Wait(restorePoll, reasonRestoring, fmt.Sprintf("Waiting for the instances %s, which use the etcd volumes, to terminate.", strings.Join(all, ", ")))
 	}
 	var volumes []string
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
@@ -279,15 +284,15 @@ func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) o
 		}
 	}
 	out, err := o.options.Clients.EC2(o.target(cluster)).DescribeVolumes(ctx, &ec2.DescribeVolumesInput{
-		Filters: []types.Filter{{Name: aws.String("volume-id"), Values: volumes}}, // Of those that are gone nothing is said.
+		Filters: []types.Filter{{Name: aws.String("volume-id"), Values: volumes}}, // The filter omits volumes that do not exist.
 	})
 	if err != nil {
-		return failed(fmt.Errorf("look at etcd's volumes: %w", err))
+		return failed(fmt.Errorf("describe etcd's volumes: %w", err))
 	}
 	for i := range out.Volumes {
 		held := slices.IndexFunc(out.Volumes[i].Attachments, func(a types.VolumeAttachment) bool { return a.State != types.VolumeAttachmentStateDetached })
 		if held >= 0 {
-			return operatorkit.Wait(restoreAgain, "VolumeInUse", fmt.Sprintf("The volume %s is attached to %s: if that is not on its way out, detach it.",
+			return operatorkit.Wait(restorePoll, "VolumeInUse", fmt.Sprintf("The volume %s is attached to %s. If that instance is not terminating, detach the volume.",
 				aws.ToString(out.Volumes[i].VolumeId), aws.ToString(out.Volumes[i].Attachments[held].InstanceId))).Degraded()
 		}
 	}

@@ -26,7 +26,7 @@ import (
 
 func (w *suite) ec2() *ec2.Client { return ec2.NewFromConfig(w.awsConfig(account, region)) }
 
-// backups returns the snapshots that the operator made.
+// backups returns the snapshots that the operator created.
 func (w *suite) backups() []types.Snapshot {
 	w.t.Helper()
 	out, err := w.ec2().DescribeSnapshots(w.t.Context(), &ec2.DescribeSnapshotsInput{
@@ -38,7 +38,7 @@ func (w *suite) backups() []types.Snapshot {
 	return out.Snapshots
 }
 
-// etcdVolumes returns the volumes of etcd, by their IDs.
+// etcdVolumes returns etcd's volumes by their IDs.
 func (w *suite) etcdVolumes() map[string]types.Volume {
 	w.t.Helper()
 	out, err := w.ec2().DescribeVolumes(w.t.Context(), &ec2.DescribeVolumesInput{
@@ -54,7 +54,7 @@ func (w *suite) etcdVolumes() map[string]types.Volume {
 	return found
 }
 
-// deleteVolume deletes a volume that no machine has.
+// deleteVolume deletes a detached volume.
 func (w *suite) deleteVolume(id string) {
 	w.t.Helper()
 	if _, err := w.ec2().DeleteVolume(w.t.Context(), &ec2.DeleteVolumeInput{VolumeId: &id}); err != nil {
@@ -62,7 +62,7 @@ func (w *suite) deleteVolume(id string) {
 	}
 }
 
-// slots returns the machines that have volumes of etcd.
+// slots returns the instances that have etcd volumes attached.
 func (w *suite) slots() []string {
 	w.t.Helper()
 	var machines []string
@@ -74,7 +74,7 @@ func (w *suite) slots() []string {
 	return machines
 }
 
-// withRestore gives the operator what restores etcd, of which played machines have no use.
+// withRestore provides the restore program, which simulated instances do not run.
 func (w *suite) withRestore() *suite {
 	w.t.Helper()
 	for _, architecture := range []string{"amd64", "arm64"} {
@@ -85,7 +85,7 @@ func (w *suite) withRestore() *suite {
 	return w
 }
 
-// edit changes a Cluster as a person does.
+// edit changes a Cluster like a user.
 func (w *suite) edit(cluster *v1alpha1.Cluster, change func()) {
 	w.t.Helper()
 	w.eventually("the cluster is edited", func() error {
@@ -97,9 +97,10 @@ func (w *suite) edit(cluster *v1alpha1.Cluster, change func()) {
 	})
 }
 
-// TestBackups are taken of a cluster that is up, once, are told in the status, and go with the cluster.
+// A cluster that is up is backed up once. The backups are in the status and are deleted with the
+// cluster.
 func TestBackups(t *testing.T) {
-	w := newSuite(t, played(), nil)
+	w := newSuite(t, simulatedHost(), nil)
 	cluster := w.aCluster("demo")
 	cluster.Spec.Tags = map[string]string{"cost": "center"}
 	w.start()
@@ -107,7 +108,7 @@ func TestBackups(t *testing.T) {
 	w.condition(cluster, "BackedUp", metav1.ConditionTrue, "BackedUp")
 	made := w.backups()
 	if len(made) != 1 {
-		t.Fatalf("there are %d backups", len(made))
+		t.Fatalf("%d backups", len(made))
 	}
 	tags := map[string]string{}
 	for _, tag := range made[0].Tags {
@@ -124,28 +125,28 @@ func TestBackups(t *testing.T) {
 	status := cluster.Status.Backup
 	if len(status.Backups) != 1 || status.Backups[0].Snapshot != *made[0].SnapshotId || status.LastTime == nil ||
 		status.NextTime == nil || !status.NextTime.Time.Equal(status.Backups[0].Time.Add(6*time.Hour)) {
-		t.Errorf("the status says %+v", status)
+		t.Errorf("the status is %+v", status)
 	}
 	w.stop()
 	w.start()
 	w.edit(cluster, func() { cluster.Spec.Backup.Keep = 3 })
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 	if made := w.backups(); len(made) != 1 {
-		t.Errorf("after a restart and an edit there are %d backups", len(made))
+		t.Errorf("%d backups after a restart and an edit", len(made))
 	}
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(cluster)
+	w.waitDeleted(cluster)
 	if made := w.backups(); len(made) != 0 {
-		t.Errorf("%d backups are left of the deleted cluster", len(made))
+		t.Errorf("%d backups of the deleted cluster remain", len(made))
 	}
 }
 
-// TestBackupsThatAreLost are not taken twice: what the status does not know, tags tell. Others' are none of ours, and what is too much
-// goes.
-func TestBackupsThatAreLost(t *testing.T) {
-	w := newSuite(t, played(), nil)
+// Backups missing from the status are found by their tags and not taken twice. Foreign snapshots
+// are ignored, and surplus ones deleted.
+func TestBackupsAreFoundAfterALostStatus(t *testing.T) {
+	w := newSuite(t, simulatedHost(), nil)
 	cluster := w.aCluster("demo")
 	cluster.Spec.Backup.Keep = 2
 	w.start()
@@ -179,31 +180,31 @@ func TestBackupsThatAreLost(t *testing.T) {
 		return w.client.Status().Update(t.Context(), cluster)
 	})
 	w.start()
-	w.eventually("the surplus goes", func() error {
+	w.eventually("the surplus is deleted", func() error {
 		var ids []string
 		for _, one := range w.backups() {
 			ids = append(ids, *one.SnapshotId)
 		}
 		if len(ids) != 3 || !slices.Contains(ids, others[0]) {
-			return fmt.Errorf("there are %v", ids)
+			return fmt.Errorf("the backups are %v", ids)
 		}
 		return nil
 	})
 }
 
-// TestBackupsThatFail are told, by the condition and an Event, and leave the cluster Ready.
-func TestBackupsThatFail(t *testing.T) {
-	w := newSuite(t, played(), nil)
+// Failed backups are reported in the condition and an Event, and leave the cluster Ready.
+func TestFailedBackupsAreReported(t *testing.T) {
+	w := newSuite(t, simulatedHost(), nil)
 	end := w.sim.Faults().Add(fault.Rule{Service: "ec2", Operation: "CreateSnapshot", Code: "SnapshotLimitExceeded", Message: "You have too many."})
 	cluster := w.aCluster("demo")
 	w.start()
 	w.create(cluster)
 	failed := w.condition(cluster, "BackedUp", metav1.ConditionFalse, "BackupFailed")
 	if !strings.Contains(failed.Message, "You have too many.") {
-		t.Errorf("it says %s", failed.Message)
+		t.Errorf("the message is %s", failed.Message)
 	}
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
-	w.eventually("an Event tells", func() error {
+	w.eventually("an Event is recorded", func() error {
 		list := &corev1.EventList{}
 		if err := w.client.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
 			return err
@@ -219,7 +220,7 @@ func TestBackupsThatFail(t *testing.T) {
 	w.condition(cluster, "BackedUp", metav1.ConditionTrue, "")
 }
 
-// restoreFrom asks for a restore.
+// restoreFrom requests a restore.
 func (w *suite) restoreFrom(cluster *v1alpha1.Cluster, snapshot string) {
 	w.t.Helper()
 	w.edit(cluster, func() {
@@ -228,10 +229,11 @@ func (w *suite) restoreFrom(cluster *v1alpha1.Cluster, snapshot string) {
 	})
 }
 
-// TestRestore makes all volumes anew from one backup: of a cluster that runs, and of one of which nothing is left but its stacks.
+// A restore re-creates all volumes from one backup: those of a running cluster, and those of a
+// cluster of which only the stacks remain.
 func TestRestore(t *testing.T) {
 	for name, disaster := range map[string]func(w *suite){
-		"of a cluster that runs": func(*suite) {},
+		"of a running cluster": func(*suite) {},
 		"of a cluster whose machines and volumes were destroyed": func(w *suite) {
 			for volume := range w.etcdVolumes() {
 				w.eventually("the volume is destroyed", func() error {
@@ -247,7 +249,7 @@ func TestRestore(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newSuite(t, played(), nil).withRestore()
+			w := newSuite(t, simulatedHost(), nil).withRestore()
 			cluster := w.aCluster("demo")
 			w.start()
 			w.create(cluster)
@@ -266,23 +268,22 @@ func TestRestore(t *testing.T) {
 					}
 				}
 				if _, old := before[id]; old || aws.ToString(volume.SnapshotId) != snapshot || len(volume.Attachments) != 1 {
-					t.Errorf("after the restore there is %s of %s, attached %v", id, aws.ToString(volume.SnapshotId), volume.Attachments)
+					t.Errorf("after the restore, the volume %s of %s exists, attached %v", id, aws.ToString(volume.SnapshotId), volume.Attachments)
 				}
 			}
 			if len(slots) != 3 || len(after) != 3 {
-				t.Errorf("the volumes are of the slots %v", slots)
+				t.Errorf("the volumes belong to the slots %v", slots)
 			}
 			stored := w.objects(account, region, cluster.Status.Outputs["Bucket"])
 			if !slices.Contains(stored, "nodeup/restore-"+snapshot+"/etcd-restore-linux-amd64") {
-				t.Errorf("the bucket has %v", stored)
+				t.Errorf("the bucket contains %v", stored)
 			}
 		})
 	}
 }
 
-// TestARestoredClusterIsNotReadyByNodesOfBefore has the Nodes come back that the snapshot holds: ready, as they were when it was taken,
-// of machines that are gone.
-func TestARestoredClusterIsNotReadyByNodesOfBefore(t *testing.T) {
+// After a restore, etcd contains the snapshot's Nodes: Ready, but of terminated instances.
+func TestRestoredClusterIgnoresStaleNodes(t *testing.T) {
 	host := fake.New(fake.Options{})
 	w := newSuite(t, host, nil).withRestore()
 	cluster := w.aCluster("demo")
@@ -291,7 +292,7 @@ func TestARestoredClusterIsNotReadyByNodesOfBefore(t *testing.T) {
 	w.condition(cluster, "BackedUp", metav1.ConditionTrue, "")
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 	inside := w.inside("demo")
-	w.stop() // It would remove a Node that is not Ready and whose machine EC2 does not know.
+	w.stop() // The operator would delete a NotReady Node of an unknown instance.
 	for slot := range 3 {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("former-%d", slot), Labels: map[string]string{
@@ -315,14 +316,14 @@ func TestARestoredClusterIsNotReadyByNodesOfBefore(t *testing.T) {
 	image := aws.ToString(out.Reservations[0].Instances[0].ImageId)
 	host.SetImage(image, fake.Behaviour{NotReady: true})
 	w.restoreFrom(cluster, cluster.Status.Backup.Backups[0].Snapshot)
-	w.eventually("all nodes are missed", func() error {
+	w.eventually("the cluster reports all nodes missing", func() error {
 		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
 			return err
 		}
 		ready := meta.FindStatusCondition(cluster.Status.Conditions, "Ready")
 		switch {
 		case ready.ObservedGeneration == cluster.Generation && ready.Status == metav1.ConditionTrue:
-			t.Fatalf("it is Ready without a node that is: %s", ready.Message)
+			t.Fatalf("it is Ready without a Ready node: %s", ready.Message)
 		case ready.Message != "0 of 3 control-plane nodes are ready.":
 			return errors.New(ready.Message)
 		}
@@ -337,9 +338,10 @@ func TestARestoredClusterIsNotReadyByNodesOfBefore(t *testing.T) {
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 }
 
-// TestRestoreThatCannotBe changes nothing, and says what to do. What was restored stays named.
-func TestRestoreThatCannotBe(t *testing.T) {
-	w := newSuite(t, played(), nil).withRestore()
+// An invalid restore changes nothing and reports what to do. A restored snapshot must stay in the
+// spec.
+func TestInvalidRestoreChangesNothing(t *testing.T) {
+	w := newSuite(t, simulatedHost(), nil).withRestore()
 	cluster := w.aCluster("demo")
 	cluster.Spec.ControlPlane.Replicas = 1
 	w.start()
@@ -351,13 +353,13 @@ func TestRestoreThatCannotBe(t *testing.T) {
 		t.Helper()
 		for id, volume := range w.etcdVolumes() {
 			if _, ok := before[id]; !ok || len(volume.Attachments) != 1 {
-				t.Errorf("the volume %s is new or its machine is gone: %v", id, volume.Attachments)
+				t.Errorf("the volume %s is new or its instance is terminated: %v", id, volume.Attachments)
 			}
 		}
 	}
 	w.edit(cluster, func() { cluster.Spec.ControlPlane.RestoreSnapshot = good })
 	if refused := w.condition(cluster, "Stalled", metav1.ConditionTrue, ""); !strings.Contains(refused.Message, "cluster-operator.aws/allow") {
-		t.Errorf("without the annotation it says %s", refused.Message)
+		t.Errorf("without the annotation, it reports %s", refused.Message)
 	}
 	unchanged()
 	w.restoreFrom(cluster, "snap-0123456789abcdef0")
@@ -373,6 +375,6 @@ func TestRestoreThatCannotBe(t *testing.T) {
 	w.condition(cluster, "Stalled", metav1.ConditionTrue, "RestoreSnapshotMissing")
 	unchanged()
 	if !meta.IsStatusConditionTrue(cluster.Status.Conditions, "BackedUp") {
-		t.Errorf("the backup is forgotten: %s", tell(cluster.Status.Conditions))
+		t.Errorf("the backup was removed from the status: %s", describeConditions(cluster.Status.Conditions))
 	}
 }

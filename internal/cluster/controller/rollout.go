@@ -18,18 +18,19 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// reasonRollStopped is the reason of a group whose roll needs a person.
+// reasonRollStopped is the reason of a group whose rollout needs a user's action.
 const reasonRollStopped = "RollStopped"
 
-// rolls replaces the machines of groups whose engine is Operator.
+// rolls replaces the instances of groups whose engine is Operator.
 type rolls struct {
 	engine *rollout.Engine
-	// done holds by which attempt a group was found to have nothing to replace: then AWS is not asked again.
-	done *memo[types.UID, string]
+	// done caches the attempt for which a group was found up to date, so that AWS is not asked
+	// again.
+	done *keyedCache[types.UID, string]
 }
 
 func newRolls(options *Options, drains *drain.Drains) *rolls {
-	return &rolls{done: newMemo[types.UID, string](), engine: rollout.New(rollout.Options{
+	return &rolls{done: newKeyedCache[types.UID, string](), engine: rollout.New(rollout.Options{
 		AutoScaling: options.Clients.AutoScaling,
 		EC2:         func(t awsapi.Target) rollout.EC2 { return options.Clients.EC2(t) },
 		Workload: func(key types.NamespacedName) rollout.Workload {
@@ -42,13 +43,14 @@ func newRolls(options *Options, drains *drain.Drains) *rolls {
 	})}
 }
 
-// groupRollStep replaces a group's machines where CloudFormation does not.
+// groupRollStep replaces a group's instances where CloudFormation does not.
 type groupRollStep struct{ *operator }
 
 // Name returns the step's name.
 func (s groupRollStep) Name() string { return "roll" }
 
-// EnsureCreated takes the group's roll as far as it goes without waiting. The stack is in place: the group launches what it should.
+// EnsureCreated advances the group's rollout as far as possible without waiting. The stack is up to
+// date: the group launches instances with the desired configuration.
 func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	known, err := recall(group.Status.Stack)
 	if err != nil {
@@ -69,17 +71,17 @@ func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.Instan
 	if err != nil {
 		return failed(err)
 	}
-	outcome = s.tell(group, &result)
+	outcome = s.reportRollout(group, &result)
 	if result.State == rollout.Done {
 		s.rolls.done.keep(group.UID, attempt)
 		return outcome
 	}
-	_ = groupNodesStep(s).EnsureCreated(ctx, group) // The steps behind do not run now.
+	_ = groupNodesStep(s).EnsureCreated(ctx, group) // The later steps do not run now.
 	operatorkit.SetCondition(group, metav1.Condition{Type: conditionUpdated, Status: metav1.ConditionFalse, Reason: outcome.Reason(), Message: group.Status.Rollout.Message})
 	return outcome
 }
 
-// EnsureDeleted forgets the group: its machines go with its stack.
+// EnsureDeleted forgets the group: its instances are deleted with its stack.
 func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	s.rolls.done.drop(group.UID)
 	if cluster, err := s.clusterOf(ctx, group); err == nil && cluster != nil {
@@ -88,27 +90,27 @@ func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Instan
 	return operatorkit.Done()
 }
 
-// isOurs reports whether it is the operator that replaces a group's machines: by its spec, or since it began to before the spec was
-// changed, and CloudFormation would not go on with that.
+// isOurs reports whether the operator replaces a group's instances: because of its spec, or because
+// it started a rollout before the spec changed, which CloudFormation would not continue.
 func (s groupRollStep) isOurs(group *v1alpha1.InstanceGroup, past *history) bool {
-	return group.Spec.RollingUpdate.Engine == v1alpha1.RollOperator || past.Told == "" && isRolling(group.Status.Rollout)
+	return group.Spec.RollingUpdate.Engine == v1alpha1.RollOperator || past.RolloutToken == "" && isRolling(group.Status.Rollout)
 }
 
-// attemptOf names what is asked for of a group: any edit of it is another attempt, and so is any other stack.
+// attemptOf identifies the desired state of a group: any edit or any other stack is a new attempt.
 func attemptOf(group *v1alpha1.InstanceGroup, known *remembered) string {
 	const enough = 12
 	digest := known.Digest[strings.LastIndexByte(known.Digest, ':')+1:]
 	return fmt.Sprintf("%d-%s", group.Generation, digest[:min(len(digest), enough)])
 }
 
-// rollOf describes the roll of a group, nil with an outcome if it cannot be.
+// rollOf describes the rollout of a group. It returns nil and an outcome if there can be none.
 func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup, attempt string) (*rollout.Group, operatorkit.Outcome) {
 	cluster, err := s.clusterOf(ctx, group)
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
 	if cluster == nil {
-		return nil, operatorkit.Wait(0, "ClusterNotFound", "The Cluster is gone.")
+		return nil, operatorkit.Wait(0, "ClusterNotFound", "The Cluster no longer exists.")
 	}
 	runs := asRun(cluster)
 	release, err := s.release(ctx, runs)
@@ -134,41 +136,41 @@ func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup
 	}, operatorkit.Done()
 }
 
-// tell writes how far the roll is into the group's status and Events, and returns the outcome.
-func (s groupRollStep) tell(group *v1alpha1.InstanceGroup, result *rollout.Result) operatorkit.Outcome {
+// reportRollout reports the rollout in the group's status and Events, and returns the outcome.
+func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *rollout.Result) operatorkit.Outcome {
 	now := metav1.NewTime(s.options.Clock.Now())
 	for _, did := range result.Did {
 		s.recorder.Eventf(group, nil, corev1.EventTypeNormal, reasonRolling, "Roll", "%s", did)
 	}
-	told := group.Status.Rollout
+	rolloutStatus := group.Status.Rollout
 	began := len(result.Did) > 0 || result.State != rollout.Done
-	if !began && !isRolling(told) {
-		return operatorkit.Done() // There was nothing to do.
+	if !began && !isRolling(rolloutStatus) {
+		return operatorkit.Done() // Nothing to do.
 	}
-	if told == nil || told.Finished != nil && result.State == rollout.Rolling {
-		told = &v1alpha1.RolloutStatus{Started: &now}
-		group.Status.Rollout = told
+	if rolloutStatus == nil || rolloutStatus.Finished != nil && result.State == rollout.Rolling {
+		rolloutStatus = &v1alpha1.RolloutStatus{Started: &now}
+		group.Status.Rollout = rolloutStatus
 	}
 	if !result.Started.IsZero() {
-		told.Started = new(metav1.NewTime(result.Started))
+		rolloutStatus.Started = new(metav1.NewTime(result.Started))
 	}
-	told.Updated, told.Total, told.Message = int32(result.Updated), int32(result.Total), result.Why //nolint:gosec // a group has at most a thousand
-	told.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
+	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message = int32(result.Updated), int32(result.Total), result.Why //nolint:gosec // at most a thousand nodes
+	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
 	switch result.State {
 	case rollout.Done:
-		told.State = v1alpha1.RolloutDone
+		rolloutStatus.State = v1alpha1.RolloutDone
 	case rollout.Stopped:
-		told.State = v1alpha1.RolloutStopped
+		rolloutStatus.State = v1alpha1.RolloutStopped
 	default:
-		told.State, told.Finished = v1alpha1.RolloutRolling, nil
-		words := fmt.Sprintf("%d of %s run the present shape. %s", told.Updated, numberOfNodes(told.Total), result.Why)
+		rolloutStatus.State, rolloutStatus.Finished = v1alpha1.RolloutRolling, nil
+		words := fmt.Sprintf("%d of %s updated. %s", rolloutStatus.Updated, numberOfNodes(rolloutStatus.Total), result.Why)
 		return operatorkit.Wait(max(result.Again, time.Second), reasonRolling, words)
 	}
-	if told.Finished == nil {
-		told.Finished = &now
+	if rolloutStatus.Finished == nil {
+		rolloutStatus.Finished = &now
 	}
 	if result.State == rollout.Stopped {
-		return operatorkit.Stall(reasonRollStopped, result.Why+" What is left of the former shape stays in service. Change the object to try again.")
+		return operatorkit.Stall(reasonRollStopped, result.Why+" Instances with the previous configuration stay in service. Change the object to retry.")
 	}
 	return operatorkit.Done()
 }

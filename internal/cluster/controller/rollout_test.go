@@ -18,8 +18,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
-// byOperator has the operator replace a group's machines, with a surge of one. They are in one zone: when a roll is over Auto Scaling may
-// balance zones, and takes a machine out as soon as another runs, before that is a node.
+// byOperator configures the operator to replace a group's instances, with a surge of one. They are
+// in one zone: after a rollout, Auto Scaling may rebalance zones and terminate an instance as soon
+// as another runs, before that is a node.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-benefits.html
 func byOperator(group *v1alpha1.InstanceGroup) {
 	group.Spec.Zones = []string{"eu-central-1a"}
@@ -28,31 +29,32 @@ func byOperator(group *v1alpha1.InstanceGroup) {
 	group.Spec.RollingUpdate.Surge = new(intstr.FromInt32(1))
 }
 
-// renewed checks that all nodes came after some others, as many as before, and that the roll left nothing on the group.
+// renewed checks that all nodes were replaced, that their number is the same, and that the rollout
+// left no trace on the group.
 func (r *rolling) renewed(before int) {
 	r.t.Helper()
-	r.eventually("the former machines are gone", func() error {
+	r.eventually("the previous instances are terminated", func() error {
 		if nodes := r.mustNodes(); len(nodes) != before {
 			return fmt.Errorf("%d nodes", len(nodes))
 		}
 		return nil
 	})
 	if _, left := r.tags()[rollout.TagMemory]; left {
-		r.t.Error("the roll is still noted on the group")
+		r.t.Error("the rollout is still recorded on the group")
 	}
 }
 
-// TestTheOperatorReplacesMachinesWithASurge changes a label of a group whose machines CloudFormation does not replace: all nodes that
-// there were serve until others do.
-func TestTheOperatorReplacesMachinesWithASurge(t *testing.T) {
+// A changed label replaces the nodes of a group whose instances CloudFormation does not replace.
+// All old nodes stay in service until new ones are Ready.
+func TestOperatorReplacesInstancesWithASurge(t *testing.T) {
 	r := newRolling(t, byOperator)
 	before := r.mustNodes()
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
 	r.ended(v1alpha1.RolloutDone)
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
 	r.condition(r.group, "NodesUpdated", metav1.ConditionTrue, "AllUpdated")
-	if told := r.group.Status.Rollout; told.Updated != 3 || told.Total != 3 || told.Started == nil || told.Finished == nil {
-		t.Errorf("%+v", told)
+	if rolloutStatus := r.group.Status.Rollout; rolloutStatus.Updated != 3 || rolloutStatus.Total != 3 || rolloutStatus.Started == nil || rolloutStatus.Finished == nil {
+		t.Errorf("%+v", rolloutStatus)
 	}
 	r.renewed(3)
 	r.kept(3)
@@ -62,12 +64,12 @@ func TestTheOperatorReplacesMachinesWithASurge(t *testing.T) {
 		}
 	}
 	if calls := r.sim.Calls(); calls["cloudformation/SignalResource"] != 0 {
-		t.Error("signals were sent that nobody waits for")
+		t.Error("signals were sent although CloudFormation does not wait for any")
 	}
 }
 
-// TestSettingsOfARollHoldWhileItGoesOn has a canary pause for long; then a person does not want to wait.
-func TestSettingsOfARollHoldWhileItGoesOn(t *testing.T) {
+// A canary pauses for long until the user shortens the pause.
+func TestSettingsApplyDuringARollout(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {
 		byOperator(group)
 		group.Spec.RollingUpdate.Canary = 1
@@ -78,8 +80,8 @@ func TestSettingsOfARollHoldWhileItGoesOn(t *testing.T) {
 		if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(r.group), r.group); err != nil {
 			return err
 		}
-		if told := r.group.Status.Rollout; told == nil || told.State != v1alpha1.RolloutRolling || told.Updated != 1 {
-			return fmt.Errorf("%+v", told)
+		if rolloutStatus := r.group.Status.Rollout; rolloutStatus == nil || rolloutStatus.State != v1alpha1.RolloutRolling || rolloutStatus.Updated != 1 {
+			return fmt.Errorf("%+v", rolloutStatus)
 		}
 		return nil
 	})
@@ -91,9 +93,8 @@ func TestSettingsOfARollHoldWhileItGoesOn(t *testing.T) {
 	r.kept(3)
 }
 
-// TestARollOfTheOperatorThatStopsIsTriedAgainByTheNextEdit has new machines that are never Ready: all that served still does, and the
-// next edit goes through.
-func TestARollOfTheOperatorThatStopsIsTriedAgainByTheNextEdit(t *testing.T) {
+// New instances never become Ready: all old ones stay in service, and the next edit succeeds.
+func TestStoppedRolloutIsRetriedAfterAnEdit(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
 		byOperator(group)
 		group.Spec.RollingUpdate.Canary = 1
@@ -109,10 +110,10 @@ func TestARollOfTheOperatorThatStopsIsTriedAgainByTheNextEdit(t *testing.T) {
 	r.patch(r.group, `{"spec":{"labels":{"team":"bad"}}}`)
 	r.condition(r.group, "Stalled", metav1.ConditionTrue, "RollStopped")
 	r.condition(r.group, "NodesUpdated", metav1.ConditionFalse, "RollStopped")
-	if told := r.group.Status.Rollout; told.State != v1alpha1.RolloutStopped || !strings.Contains(told.Message, "was not Ready within 10s") || told.Finished == nil {
-		t.Errorf("%+v", told)
+	if rolloutStatus := r.group.Status.Rollout; rolloutStatus.State != v1alpha1.RolloutStopped || !strings.Contains(rolloutStatus.Message, "was not Ready within 10s") || rolloutStatus.Finished == nil {
+		t.Errorf("%+v", rolloutStatus)
 	}
-	r.eventually("all is as it was", func() error {
+	r.eventually("the group is unchanged", func() error {
 		if after := r.instances("cluster-operator.aws/instance-group"); !slices.Equal(before, after) {
 			return fmt.Errorf("before %v, after %v", before, after)
 		}
@@ -121,7 +122,7 @@ func TestARollOfTheOperatorThatStopsIsTriedAgainByTheNextEdit(t *testing.T) {
 	r.host.SetImage(image, fake.Behaviour{})
 	r.patch(r.group, `{"spec":{"labels":{"team":"good"},"rollingUpdate":{"readyTimeout":null}}}`)
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
-	if told := r.group.Status.Rollout; told.State != v1alpha1.RolloutDone || told.Updated != 3 {
-		t.Errorf("%+v", told)
+	if rolloutStatus := r.group.Status.Rollout; rolloutStatus.State != v1alpha1.RolloutDone || rolloutStatus.Updated != 3 {
+		t.Errorf("%+v", rolloutStatus)
 	}
 }

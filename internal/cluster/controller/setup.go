@@ -22,12 +22,12 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// crdTimeout bounds how long the API server may take to serve the kinds.
+// crdTimeout bounds how long the API server may take to serve the CRDs.
 const crdTimeout = time.Minute
 
-// Setup makes sure that the CustomResourceDefinitions of clusters and the options' Releases exist and
-// gives the manager the controllers of Clusters and InstanceGroups. It adds their types to the
-// manager's scheme. Call it before the manager starts, and let ctx live until then only.
+// Setup ensures that the CustomResourceDefinitions of clusters and the options' Releases exist, and
+// adds the controllers of Clusters and InstanceGroups to the manager and their types to its scheme.
+// Call it before the manager starts. It uses ctx only until it returns.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.complete(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	return nil
 }
 
-// ensureKinds has the API server serve the kinds, and the manager know them.
+// ensureKinds creates the CRDs and registers their types with the manager.
 func ensureKinds(ctx context.Context, mgr ctrl.Manager) error {
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
@@ -79,15 +79,15 @@ func ensureKinds(ctx context.Context, mgr ctrl.Manager) error {
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
 	if err := operatorkit.EnsureCRDs(ctx, mgr.GetConfig(), fieldOwner, crds...); err != nil {
-		return fmt.Errorf("make the kinds of clusters: %w", err)
+		return fmt.Errorf("create the CRDs of clusters: %w", err)
 	}
 	if err := v1alpha1.AddToScheme(mgr.GetScheme()); err != nil {
-		return fmt.Errorf("register the kinds of clusters: %w", err)
+		return fmt.Errorf("register the types of clusters: %w", err)
 	}
 	return nil
 }
 
-// directClient makes a client that reads from the API server.
+// directClient creates a client that bypasses the cache.
 func directClient(mgr ctrl.Manager) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, metav1.AddMetaToScheme} {
@@ -97,16 +97,16 @@ func directClient(mgr ctrl.Manager) (client.Client, error) {
 	}
 	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	return direct, nil
 }
 
-// installReleases makes the Releases that are not there. One that a person made stays as it is.
+// installReleases creates the missing Releases. It does not change existing ones.
 func installReleases(ctx context.Context, direct client.Client, releases []*v1alpha1.Release) error {
 	for _, one := range releases {
 		if err := direct.Create(ctx, one.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("make Release %s: %w", one.Name, err)
+			return fmt.Errorf("create Release %s: %w", one.Name, err)
 		}
 	}
 	return nil
@@ -149,10 +149,10 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, BackgroundLimiter: o.options.BackgroundLimiter,
 	})
 	if err != nil {
-		return fmt.Errorf("make the controller of Clusters: %w", err)
+		return fmt.Errorf("create the controller of Clusters: %w", err)
 	}
 	err = o.clusters.SetupWithManager(mgr,
-		source.Kind(mgr.GetCache(), &v1alpha1.InstanceGroup{}, o.clusterOfGroup(), groupNews()),
+		source.Kind(mgr.GetCache(), &v1alpha1.InstanceGroup{}, o.clusterOfGroup(), groupChangedPredicate()),
 		source.Kind(mgr.GetCache(), &v1alpha1.Release{}, o.clustersOfRelease()),
 	)
 	if err != nil {
@@ -169,9 +169,9 @@ func (o *operator) addGroups(mgr ctrl.Manager) error {
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, BackgroundLimiter: o.options.BackgroundLimiter,
 	})
 	if err != nil {
-		return fmt.Errorf("make the controller of InstanceGroups: %w", err)
+		return fmt.Errorf("create the controller of InstanceGroups: %w", err)
 	}
-	if err := o.groups.SetupWithManager(mgr, source.Kind(mgr.GetCache(), &v1alpha1.Cluster{}, o.groupsOfCluster(), clusterNews())); err != nil {
+	if err := o.groups.SetupWithManager(mgr, source.Kind(mgr.GetCache(), &v1alpha1.Cluster{}, o.groupsOfCluster(), clusterChangedPredicate())); err != nil {
 		return fmt.Errorf("add the controller of InstanceGroups: %w", err)
 	}
 	return nil
@@ -192,7 +192,7 @@ func (o *operator) watchSecrets(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	secrets, err := cache.New(mgr.GetConfig(), options)
 	if err != nil {
-		return fmt.Errorf("make the cache of Secrets: %w", err)
+		return fmt.Errorf("create the cache of Secrets: %w", err)
 	}
 	informer, err := secrets.GetInformer(ctx, secret, cache.BlockUntilSynced(false))
 	if err != nil {

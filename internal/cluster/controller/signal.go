@@ -11,9 +11,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// signalled is one signal that was sent: for an instance, in an operation of a stack. CloudFormation counts an instance once however
-// often it is signalled, so that those of before a restart are sent again, and a lost memory costs calls only.
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SignalResource.html
+// signalled identifies a signal that was sent for an instance in an operation of a stack.
+// CloudFormation counts an instance only once, so repeating signals after a restart costs only
+// calls. https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SignalResource.html
 type signalled struct {
 	uid             types.UID
 	token, instance string
@@ -23,19 +23,21 @@ type signalled struct {
 const (
 	// resourceGroup is the logical ID of the Auto Scaling group in the stacks of instance groups and slots.
 	resourceGroup = "AutoScalingGroup"
-	// signalAgain is when a signal is tried again that failed, or came before anybody waited for it.
-	signalAgain = 2 * time.Second
+	// signalRetry is the delay before a signal is retried that failed or came before CloudFormation
+	// waited for it.
+	signalRetry = 2 * time.Second
 )
 
-// signal tells CloudFormation of a group's new machines whose nodes are ready, with what they are expected to boot from. It returns
-// after what time to look again, 0 if only when a node changes.
+// signal sends CloudFormation the signals of a group's new instances whose nodes are Ready and
+// booted with an expected bundle. It returns the delay until the next check, 0 if only a node's
+// change requires one.
 func (o *operator) signal(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered, expected ...*machines) (time.Duration, error) {
 	connection := o.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil || !isChanging(known.Status) {
 		return 0, nil
 	}
 	past, now := known.historyOf(), o.options.Clock.Now()
-	var look time.Duration
+	var requeueAfter time.Duration
 	var problems []error
 	for _, node := range inGroup(connection.Nodes(), group.Name) {
 		key := signalled{group.UID, known.Record.Token, node.InstanceID, isGoingBack(known.Status)}
@@ -55,17 +57,18 @@ func (o *operator) signal(ctx context.Context, group *v1alpha1.InstanceGroup, ta
 				o.signals.keep(key, struct{}{})
 				continue
 			}
-			after = signalAgain
+			after = signalRetry
 		}
-		if look == 0 || after < look {
-			look = after
+		if requeueAfter == 0 || after < requeueAfter {
+			requeueAfter = after
 		}
 	}
-	return look, errors.Join(problems...)
+	return requeueAfter, errors.Join(problems...)
 }
 
-// signalPaused goes on with the signals of a group, or of a Cluster, that was paused while it rolls: a pause must not make a change
-// fail for want of signals. Whether CloudFormation goes back is not looked at meanwhile, so machines of both shapes are signalled.
+// signalPaused continues to signal for a group that was paused during a rolling update: a pause
+// must not make a change fail for lack of signals. A paused group's stack is not observed, so it
+// may be rolling back, and instances of both configurations are signaled.
 func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGroup) time.Duration {
 	known, err := recall(group.Status.Stack)
 	if err != nil || !isChanging(known.Status) {
@@ -76,14 +79,14 @@ func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGro
 		return 0
 	}
 	past := known.historyOf()
-	look, err := o.signal(ctx, group, o.target(cluster), &known, past.Next, past.Now)
+	requeueAfter, err := o.signal(ctx, group, o.target(cluster), &known, past.Next, past.Now)
 	if err != nil {
-		return signalAgain
+		return signalRetry
 	}
-	return look
+	return requeueAfter
 }
 
-// clusterKeyOf names the Cluster of an InstanceGroup.
+// clusterKeyOf returns the key of an InstanceGroup's Cluster.
 func clusterKeyOf(group *v1alpha1.InstanceGroup) types.NamespacedName {
 	return types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}
 }

@@ -15,35 +15,37 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Reasons of a control plane whose machines are replaced.
+// Reasons of a control plane whose instances are being replaced.
 const (
 	reasonNotItsTurn    = "OneSlotAtATime"
 	reasonReplacingSlot = "ReplacingSlot"
 	reasonSlotGoesBack  = "SlotGoesBack"
-	// reasonReplacing is why the API of a cluster with one slot does not answer.
+	// reasonReplacing is the reason that the API of a cluster with one slot does not respond.
 	reasonReplacing = "Replacing"
 )
 
-// lookForTurn is when to look again whether a slot may be changed, and whether one serves that is to be signalled.
-const lookForTurn = 3 * time.Second
+// turnPoll is the interval at which a slot checks whether it may change and whether its new
+// instance is to be signaled.
+const turnPoll = 3 * time.Second
 
-// errNotNow keeps a change of a slot from being sent. Why is told by the change's outcome.
+// errNotNow prevents a change of a slot from being sent. The change's outcome contains the reason.
 var errNotNow = errors.New("the slot is not to be changed now")
 
-// slotChange is one look at a slot that may have to be changed.
+// slotChange is a potential change of a slot during one reconcile.
 type slotChange struct {
 	gate   *slotsGate
 	slot   int
 	wanted machines
-	// Hold is why it cannot be changed now, as far as Judged says that this was looked at.
+	// hold is why the slot cannot change now; judged reports that this was checked.
 	hold   string
 	judged bool
-	// held is the outcome that takes the place of the engine's when the change is not to be sent now.
+	// held, if not nil, replaces the engine's outcome of a change that must wait.
 	held *operatorkit.Outcome
 }
 
-// prepare is called just before the slot's stack is made or changed. It errs with [errNotNow] if that must wait. What the engine does
-// that the record did not foretell, such as the next change right after one that ended, is looked at here.
+// prepare is called just before the slot's stack is created or updated. It returns [errNotNow] if
+// that must wait. It also checks changes that the record did not predict, such as one right after
+// another.
 func (c *slotChange) prepare(ctx context.Context, known *remembered) error {
 	stands := known.Digest != ""
 	if !stands && !c.gate.isUnmade(c.slot) {
@@ -58,7 +60,7 @@ func (c *slotChange) prepare(ctx context.Context, known *remembered) error {
 			return err
 		}
 		if hold != "" {
-			return c.wait(notItsTurn(c.gate.resolved.Slots[c.slot].StackName, hold))
+			return c.wait(waitForTurn(c.gate.resolved.Slots[c.slot].StackName, hold))
 		}
 	}
 	past := known.historyOf()
@@ -77,12 +79,12 @@ func (c *slotChange) wait(outcome operatorkit.Outcome) error {
 	return errNotNow
 }
 
-func notItsTurn(stack, why string) operatorkit.Outcome {
-	return operatorkit.Wait(lookForTurn, reasonNotItsTurn, why).About(stackSubject(stack))
+func waitForTurn(stack, why string) operatorkit.Outcome {
+	return operatorkit.Wait(turnPoll, reasonNotItsTurn, why).About(stackSubject(stack))
 }
 
-// readyAlone is done when the only machine of a control plane may go: no instance group is being changed, whose new nodes would need
-// the API, and what etcd holds is in a snapshot.
+// readyAlone is done when the only instance of a control plane may be replaced: no instance group
+// is changing, whose new nodes would need the API, and etcd's data is in a snapshot.
 func (o *operator) readyAlone(ctx context.Context, cluster *v1alpha1.Cluster, slot int, change string) operatorkit.Outcome {
 	groups, err := o.groupsOf(ctx, keyOf(cluster))
 	if err != nil {
@@ -90,14 +92,14 @@ func (o *operator) readyAlone(ctx context.Context, cluster *v1alpha1.Cluster, sl
 	}
 	for i := range groups {
 		if known, err := recall(groups[i].Status.Stack); err == nil && isChanging(known.Status) {
-			return operatorkit.Wait(lookForTurn, "GroupsFirst", fmt.Sprintf(
-				"The only machine of the control plane is replaced when instance group %s is in place, whose new nodes need the API.", groups[i].Name))
+			return operatorkit.Wait(turnPoll, "GroupsFirst", fmt.Sprintf(
+				"The only control-plane instance is replaced after the change of instance group %s, whose new nodes need the API.", groups[i].Name))
 		}
 	}
 	return o.snapshotSlot(ctx, cluster, slot, change)
 }
 
-// nodesOfSlot returns a slot's nodes, none while the cluster is not connected to.
+// nodesOfSlot returns a slot's nodes, none while the cluster is not connected.
 func (o *operator) nodesOfSlot(cluster *v1alpha1.Cluster, slot int) []workload.Node {
 	connection := o.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
@@ -112,7 +114,7 @@ func (o *operator) nodesOfSlot(cluster *v1alpha1.Cluster, slot int) []workload.N
 	return of
 }
 
-// follow remembers what the slot's machine is made from, and puts the outcome in the words of somebody who looks at slots.
+// follow records what the slot's instance is made from, and returns the outcome in terms of slots.
 func (s slotsStep) follow(cluster *v1alpha1.Cluster, change *slotChange, status *v1alpha1.StackStatus, outcome operatorkit.Outcome) operatorkit.Outcome {
 	known, err := recall(status)
 	if err != nil {
@@ -130,13 +132,13 @@ func (s slotsStep) follow(cluster *v1alpha1.Cluster, change *slotChange, status 
 		return *change.held
 	}
 	if outcome.Reason() == reasonNotItsTurn {
-		return sooner(outcome, lookForTurn)
+		return requeueAfterMin(outcome, turnPoll)
 	}
-	return slotInWords(cluster, change.slot, &known, outcome)
+	return describeSlotOutcome(cluster, change.slot, &known, outcome)
 }
 
-// slotInWords says what happens to a slot.
-func slotInWords(cluster *v1alpha1.Cluster, slot int, known *remembered, outcome operatorkit.Outcome) operatorkit.Outcome {
+// describeSlotOutcome describes the change of a slot.
+func describeSlotOutcome(cluster *v1alpha1.Cluster, slot int, known *remembered, outcome operatorkit.Outcome) operatorkit.Outcome {
 	switch past := known.historyOf(); {
 	case outcome.Kind() == operatorkit.KindWait && isChanging(known.Status) && past.rolls():
 		since := ""
@@ -144,28 +146,29 @@ func slotInWords(cluster *v1alpha1.Cluster, slot int, known *remembered, outcome
 			since = " since " + known.StartedAt.Format("15:04:05 MST")
 		}
 		if known.Status == statusGoingBack {
-			return outcome.Explain(reasonSlotGoesBack, fmt.Sprintf("Slot %d of the control plane goes back to what it was: its new machine did not serve in time.", slot))
+			return outcome.Explain(reasonSlotGoesBack, fmt.Sprintf("Slot %d of the control plane is rolling back: its new instance did not become healthy in time.", slot))
 		}
-		return sooner(outcome, lookForTurn).Explain(reasonReplacingSlot, fmt.Sprintf("The machine of slot %d of the control plane is being replaced%s.", slot, since))
+		return requeueAfterMin(outcome, turnPoll).Explain(reasonReplacingSlot, fmt.Sprintf("The instance of slot %d of the control plane is being replaced%s.", slot, since))
 	case outcome.Kind() == operatorkit.KindStall && known.FailedDigest != "":
 		others := ""
 		if cluster.Spec.ControlPlane.Replicas > 1 {
-			others = " The other slots were not touched."
+			others = " The other slots are unchanged."
 		}
 		return outcome.Explain(outcome.Reason(), fmt.Sprintf(
-			"Slot %d of the control plane could not be changed.%s The next edit tries this slot again, before any other. %s", slot, others, outcome.Message()))
+			"The change of slot %d of the control plane failed.%s The next edit retries this slot before any other. %s", slot, others, outcome.Message()))
 	default:
 		return outcome
 	}
 }
 
-// signalSlots tells CloudFormation of a slot's new machine that serves: its node is ready with what it is expected to boot from, and
-// its API server reads from etcd with quorum. That others serve as well is asked before the next slot, not here: to let a machine
-// that serves go back for want of a signal, while another does not, would be what costs the quorum. It returns when to look again, 0
-// if only when a node changes.
+// signalSlots signals CloudFormation for a slot's new instance that is healthy: its node is Ready
+// and booted with an expected bundle, and its API server reads from etcd with quorum. The health of
+// the other slots is checked before the next slot changes, not here: rolling back a healthy
+// instance for lack of a signal while another slot is unhealthy is what would cost the quorum. It
+// returns the delay until the next check, 0 if only a node's change requires one.
 func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (time.Duration, error) {
 	var health map[int]string
-	var look time.Duration
+	var requeueAfter time.Duration
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil || !isChanging(known.Status) {
@@ -173,7 +176,8 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 		}
 		past := known.historyOf()
 		for _, node := range o.nodesOfSlot(cluster, slot) {
-			// How the stack fares may not have been looked at, so a machine of either shape is signalled.
+			// The stack's status may be outdated, so instances of either configuration are
+			// signaled.
 			if _, due := past.signalIn(&node, []*machines{past.Next, past.Now}, o.options.Clock.Now()); !due {
 				continue
 			}
@@ -182,17 +186,17 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 			}
 			sent, err := o.signalSlot(ctx, cluster, &known, &node, health[slot])
 			if err != nil {
-				return signalAgain, err
+				return signalRetry, err
 			}
 			if !sent {
-				look = signalAgain
+				requeueAfter = signalRetry
 			}
 		}
 	}
-	return look, nil
+	return requeueAfter, nil
 }
 
-// signalSlot signals one machine that serves, unless it was signalled before.
+// signalSlot signals for a healthy instance, unless it already did.
 func (o *operator) signalSlot(ctx context.Context, cluster *v1alpha1.Cluster, known *remembered, node *workload.Node, problem string) (sent bool, err error) {
 	key := signalled{cluster.UID, known.Token, node.InstanceID, isGoingBack(known.Status)}
 	if _, ok := o.signals.get(key); ok {
@@ -205,20 +209,21 @@ func (o *operator) signalSlot(ctx context.Context, cluster *v1alpha1.Cluster, kn
 	if waiting {
 		o.signals.keep(key, struct{}{})
 	}
-	return waiting, err //nolint:wrapcheck // it is explained already
+	return waiting, err //nolint:wrapcheck // the engine explained it
 }
 
-// signalSlotsPaused goes on with the signals of a Cluster that was paused while a slot is replaced: a pause must not make that fail.
+// signalSlotsPaused continues to signal for a Cluster that was paused while a slot is being
+// replaced, so that the pause does not make the change fail.
 func (o *operator) signalSlotsPaused(ctx context.Context, cluster *v1alpha1.Cluster) time.Duration {
-	look, err := o.signalSlots(ctx, cluster)
+	requeueAfter, err := o.signalSlots(ctx, cluster)
 	if err != nil {
-		return signalAgain
+		return signalRetry
 	}
-	return look
+	return requeueAfter
 }
 
-// tell brings the Cluster's status.rollout in line with how its slots are.
-func (s slotsStep) tell(cluster *v1alpha1.Cluster, outcome operatorkit.Outcome) {
+// reportRollout updates the Cluster's status.rollout.
+func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.Outcome) {
 	total := cluster.Spec.ControlPlane.Replicas
 	updated, rolling, back := int32(0), false, false
 	for slot := range int(total) {
@@ -227,42 +232,42 @@ func (s slotsStep) tell(cluster *v1alpha1.Cluster, outcome operatorkit.Outcome) 
 			return
 		}
 		past := known.historyOf()
-		if _, ok := s.settled.get(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}); ok {
+		if _, ok := s.settledInputs.get(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}); ok {
 			updated++
 		}
 		rolling = rolling || isChanging(known.Status) && past.rolls()
 		back = back || known.Status == statusGoingBack
 	}
-	now, told := metav1.NewTime(s.options.Clock.Now()), cluster.Status.Rollout
-	if rolling && (told == nil || told.Finished != nil) {
-		told = &v1alpha1.RolloutStatus{State: v1alpha1.RolloutRolling, Started: &now}
-		cluster.Status.Rollout = told
+	now, rolloutStatus := metav1.NewTime(s.options.Clock.Now()), cluster.Status.Rollout
+	if rolling && (rolloutStatus == nil || rolloutStatus.Finished != nil) {
+		rolloutStatus = &v1alpha1.RolloutStatus{State: v1alpha1.RolloutRolling, Started: &now}
+		cluster.Status.Rollout = rolloutStatus
 	}
-	if told == nil || told.Finished != nil {
+	if rolloutStatus == nil || rolloutStatus.Finished != nil {
 		return
 	}
-	told.Updated, told.Total, told.Message, told.Draining = updated, total, outcome.Message(), s.drainingSlots(cluster)
+	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message, rolloutStatus.Draining = updated, total, outcome.Message(), s.drainingSlots(cluster)
 	switch {
 	case outcome.IsDone():
-		told.State, told.Message = v1alpha1.RolloutDone, fmt.Sprintf("All %d machines of the control plane were replaced.", total)
+		rolloutStatus.State, rolloutStatus.Message = v1alpha1.RolloutDone, fmt.Sprintf("All %d instances of the control plane were replaced.", total)
 		if total == 1 {
-			told.Message = "The machine of the control plane was replaced."
+			rolloutStatus.Message = "The instance of the control plane was replaced."
 		}
 	case outcome.Kind() == operatorkit.KindStall && updated == 0:
-		told.State = v1alpha1.RolloutRolledBack
+		rolloutStatus.State = v1alpha1.RolloutRolledBack
 	case outcome.Kind() == operatorkit.KindStall:
-		told.State = v1alpha1.RolloutStopped
+		rolloutStatus.State = v1alpha1.RolloutStopped
 	case back:
-		told.State = v1alpha1.RolloutRollingBack
+		rolloutStatus.State = v1alpha1.RolloutRollingBack
 	default:
-		told.State = v1alpha1.RolloutRolling
+		rolloutStatus.State = v1alpha1.RolloutRolling
 	}
-	if told.State != v1alpha1.RolloutRolling && told.State != v1alpha1.RolloutRollingBack {
-		told.Finished = &now
+	if rolloutStatus.State != v1alpha1.RolloutRolling && rolloutStatus.State != v1alpha1.RolloutRollingBack {
+		rolloutStatus.Finished = &now
 	}
 }
 
-// drainingSlots returns the nodes of slots that are being emptied.
+// drainingSlots returns the nodes of slots that are being drained.
 func (o *operator) drainingSlots(cluster *v1alpha1.Cluster) []v1alpha1.DrainStatus {
 	var draining []v1alpha1.DrainStatus
 	for _, one := range o.drains.Of(keyOf(cluster), "") {
@@ -271,13 +276,14 @@ func (o *operator) drainingSlots(cluster *v1alpha1.Cluster) []v1alpha1.DrainStat
 		}
 		began, deadline := metav1.NewTime(one.Began), metav1.NewTime(one.Deadline)
 		draining = append(draining, v1alpha1.DrainStatus{
-			Node: one.Node, Instance: one.Instance, Since: &began, Deadline: &deadline, Pods: int32(one.Pods), BlockedBy: one.BlockedBy, //nolint:gosec // a node has some hundred
+			Node: one.Node, Instance: one.Instance, Since: &began, Deadline: &deadline, Pods: int32(one.Pods), BlockedBy: one.BlockedBy, //nolint:gosec // a node has a few hundred
 		})
 	}
 	return draining
 }
 
-// aloneSince returns since when the only machine of a cluster's control plane is being replaced, "" if it is not.
+// aloneSince returns since when the only instance of a control plane is being replaced, "" if it is
+// not.
 func aloneSince(cluster *v1alpha1.Cluster) string {
 	if cluster.Spec.ControlPlane.Replicas != 1 {
 		return ""

@@ -22,21 +22,22 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
-// watched is a cluster that is up and whose nodes are watched.
+// watched is a cluster that is up and whose nodes are observed.
 type watched struct {
 	*suite
 	cluster *v1alpha1.Cluster
 	inside  client.Client
 
 	mu     sync.Mutex
-	fewest int      // slots that served at any moment
-	moved  []string // nodes in the order in which they came with the version that is moved to
-	broken []string // what was wrong at some moment
+	fewest int      // the lowest number of healthy slots
+	moved  []string // nodes in the order of their upgrade
+	broken []string // violations
 }
 
 const formerRelease = "v1.35.9"
 
-// newWatched makes a cluster of some slots with the former release, and groups, and waits for all nodes.
+// newWatched creates a cluster with a number of slots, the previous release, and groups, and waits
+// for all nodes.
 func newWatched(t *testing.T, replicas int32, machines machine.Host, change func(*v1alpha1.Cluster), groups ...string) *watched {
 	t.Helper()
 	w := newSuite(t, machines, nil)
@@ -64,7 +65,7 @@ func newWatched(t *testing.T, replicas int32, machines machine.Host, change func
 	return v
 }
 
-// watch looks at the nodes again and again until the test ends.
+// watch observes the nodes repeatedly until the test ends.
 func (w *watched) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -81,13 +82,13 @@ func (w *watched) watch() {
 			}
 			list := &corev1.NodeList{}
 			if err := w.inside.List(ctx, list); err == nil {
-				w.look(list.Items)
+				w.observe(list.Items)
 			}
 		}
 	}()
 }
 
-func (w *watched) look(nodes []corev1.Node) {
+func (w *watched) observe(nodes []corev1.Node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	serving, oldest, newest := map[string]bool{}, "", ""
@@ -119,18 +120,18 @@ func nodeReady(node *corev1.Node) bool {
 	})
 }
 
-// kept checks what held at every moment up to now.
+// kept checks that nothing was violated so far.
 func (w *watched) kept(fewest int, moved string) {
 	w.t.Helper()
 	list := &corev1.NodeList{}
 	if err := w.inside.List(w.t.Context(), list); err != nil {
 		w.t.Fatal(err)
 	}
-	w.look(list.Items)
+	w.observe(list.Items)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fewest < fewest {
-		w.t.Errorf("at one moment %d slots served, at least %d were to", w.fewest, fewest)
+		w.t.Errorf("at one moment only %d slots were healthy, want at least %d", w.fewest, fewest)
 	}
 	if got := strings.Join(w.moved, " "); got != moved {
 		w.t.Errorf("the slots moved in the order %q, not %q", got, moved)
@@ -148,13 +149,13 @@ func (w *watched) runs(release string) {
 			return err
 		}
 		if s := &w.cluster.Status; s.Release != release || s.Version != release {
-			return fmt.Errorf("it runs %q (%q), rollout %+v, stacks %v; %s", s.Release, s.Version, s.Rollout, w.stacks(account, region), tell(s.Conditions))
+			return fmt.Errorf("it runs %q (%q), rollout %+v, stacks %v; %s", s.Release, s.Version, s.Rollout, w.stacks(account, region), describeConditions(s.Conditions))
 		}
 		return nil
 	})
 }
 
-// versions returns the versions of all nodes that are ready, each once.
+// versions returns the distinct versions of all Ready nodes.
 func (w *watched) versions() []string {
 	w.t.Helper()
 	list := &corev1.NodeList{}
@@ -169,11 +170,11 @@ func (w *watched) versions() []string {
 	return slices.Compact(found)
 }
 
-// TestUpgradeGoesSlotBySlotAndThenToTheGroups moves a cluster up a minor version, with an operator that is killed again and again.
-func TestUpgradeGoesSlotBySlotAndThenToTheGroups(t *testing.T) {
+// A minor version upgrade completes, also when the operator is killed repeatedly.
+func TestUpgradeChangesSlotsOneByOneThenGroups(t *testing.T) {
 	for _, killed := range []bool{false, true} {
-		t.Run(map[bool]string{false: "undisturbed", true: "killed again and again"}[killed], func(t *testing.T) {
-			w := newWatched(t, 3, played(), nil, "demo-workers")
+		t.Run(map[bool]string{false: "undisturbed", true: "killed repeatedly"}[killed], func(t *testing.T) {
+			w := newWatched(t, 3, simulatedHost(), nil, "demo-workers")
 			w.runs(formerRelease)
 			w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
 			for range 8 {
@@ -186,38 +187,38 @@ func TestUpgradeGoesSlotBySlotAndThenToTheGroups(t *testing.T) {
 			}
 			w.runs("v1.36.3")
 			w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
-			w.eventually("all nodes are of the new version", func() error {
+			w.eventually("all nodes run the new version", func() error {
 				if got := w.versions(); !slices.Equal(got, []string{"v1.36.3"}) {
 					return fmt.Errorf("they are %v", got)
 				}
 				return nil
 			})
 			w.kept(2, "0 1 2")
-			told := w.cluster.Status.Rollout
-			if told == nil || told.State != v1alpha1.RolloutDone || told.Updated != 3 || told.Total != 3 || told.Finished == nil {
-				t.Errorf("the rollout is told as %+v", told)
+			rolloutStatus := w.cluster.Status.Rollout
+			if rolloutStatus == nil || rolloutStatus.State != v1alpha1.RolloutDone || rolloutStatus.Updated != 3 || rolloutStatus.Total != 3 || rolloutStatus.Finished == nil {
+				t.Errorf("the rollout is reported as %+v", rolloutStatus)
 			}
 		})
 	}
 }
 
-// TestTagsReplaceNoSlot changes what needs no new machine.
-func TestTagsReplaceNoSlot(t *testing.T) {
-	w := newWatched(t, 3, played(), nil)
+// Changes that need no new instance replace none.
+func TestTagChangeReplacesNoSlot(t *testing.T) {
+	w := newWatched(t, 3, simulatedHost(), nil)
 	before := w.instances()
 	w.patch(w.cluster, `{"spec":{"tags":{"team":"blue"},"api":{"allowedCIDRs":["198.51.100.0/24"]},"backup":{"keep":3}}}`)
 	w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
 	if after := w.instances(); !slices.Equal(before, after) {
-		t.Errorf("the machines were %v and are %v", before, after)
+		t.Errorf("the instances were %v and are %v", before, after)
 	}
 	if w.cluster.Status.Rollout != nil {
-		t.Errorf("a rollout is told: %+v", w.cluster.Status.Rollout)
+		t.Errorf("a rollout is reported: %+v", w.cluster.Status.Rollout)
 	}
 }
 
-// TestSlotsAreReplacedOnRequest asks for it by another text in the spec.
+// A changed spec.controlPlane.roll replaces the slots' instances.
 func TestSlotsAreReplacedOnRequest(t *testing.T) {
-	w := newWatched(t, 3, played(), nil)
+	w := newWatched(t, 3, simulatedHost(), nil)
 	before := w.instances()
 	w.patch(w.cluster, `{"spec":{"controlPlane":{"roll":"2026-11-22"}}}`)
 	w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
@@ -228,17 +229,17 @@ func TestSlotsAreReplacedOnRequest(t *testing.T) {
 		}
 	}
 	if len(after) != 3 {
-		t.Errorf("the machines are %v", after)
+		t.Errorf("the instances are %v", after)
 	}
 	w.kept(2, "")
 	w.patch(w.cluster, `{"spec":{"controlPlane":{"roll":null}}}`)
 	w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
 	if now := w.instances(); !slices.Equal(after, now) {
-		t.Errorf("the machines were %v and are %v", after, now)
+		t.Errorf("the instances were %v and are %v", after, now)
 	}
 }
 
-// instances returns the instances of the slots, sorted.
+// instances returns the sorted instances of the slots.
 func (w *watched) instances() []string {
 	w.t.Helper()
 	out, err := ec2.NewFromConfig(w.awsConfig(account, region)).DescribeInstances(w.t.Context(), &ec2.DescribeInstancesInput{})
@@ -258,9 +259,9 @@ func (w *watched) instances() []string {
 	return found
 }
 
-// TestASlotThatDoesNotServeStopsTheRoll takes back the second slot's change as its time is over: the slot goes back, the others stay as
-// they are, and the next edit begins with it.
-func TestASlotThatDoesNotServeStopsTheRoll(t *testing.T) {
+// The second slot's change times out: the slot rolls back, the others stay unchanged, and the next
+// edit starts with it.
+func TestUnhealthySlotStopsTheRollout(t *testing.T) {
 	w := newWatched(t, 3, fake.New(fake.Options{BootTime: 5 * time.Second}), nil)
 	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
 	w.slotIs(1, "UPDATE_IN_PROGRESS")
@@ -270,8 +271,8 @@ func TestASlotThatDoesNotServeStopsTheRoll(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := w.condition(w.cluster, "Stalled", metav1.ConditionTrue, "")
-	if !strings.Contains(said.Message, "Slot 1 of the control plane") || !strings.Contains(said.Message, "not touched") {
-		t.Errorf("it says %s", said.Message)
+	if !strings.Contains(said.Message, "slot 1 of the control plane") || !strings.Contains(said.Message, "other slots are unchanged") {
+		t.Errorf("the message is %s", said.Message)
 	}
 	w.condition(w.cluster, "ControlPlaneReady", metav1.ConditionFalse, said.Reason)
 	if s := &w.cluster.Status; s.Release != formerRelease || s.Rollout.State != v1alpha1.RolloutStopped || s.Rollout.Updated != 1 {
@@ -289,15 +290,15 @@ func (w *watched) slotIs(slot int, status string) {
 	name := fmt.Sprintf("demo-control-plane-%d", slot)
 	w.eventually(name+" is "+status, func() error {
 		if got := w.stacks(account, region)[name]; got != status {
-			_ = w.client.Get(w.t.Context(), client.ObjectKeyFromObject(w.cluster), w.cluster) // What was read last is told.
-			return fmt.Errorf("it is %s, and the cluster %s", got, tell(w.cluster.Status.Conditions))
+			_ = w.client.Get(w.t.Context(), client.ObjectKeyFromObject(w.cluster), w.cluster) // The error reports the last observed state.
+			return fmt.Errorf("it is %s, and the cluster %s", got, describeConditions(w.cluster.Status.Conditions))
 		}
 		return nil
 	})
 }
 
-// TestTheOnlySlotIsReplacedAfterASnapshot replaces the machine of a control plane that has but one.
-func TestTheOnlySlotIsReplacedAfterASnapshot(t *testing.T) {
+// The only instance of a control plane is replaced after a snapshot.
+func TestSingleSlotIsReplacedAfterASnapshot(t *testing.T) {
 	w := newWatched(t, 1, fake.New(fake.Options{BootTime: time.Second}), func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = true }, "demo-workers")
 	before := w.instances()
 	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
@@ -308,28 +309,29 @@ func TestTheOnlySlotIsReplacedAfterASnapshot(t *testing.T) {
 	}
 	w.runs("v1.36.3")
 	w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
-	w.eventually("all machines are others", func() error {
+	w.eventually("all instances are replaced", func() error {
 		for _, one := range w.instances() {
 			if slices.Contains(before, one) {
-				return fmt.Errorf("%s is there", one)
+				return fmt.Errorf("%s still exists", one)
 			}
 		}
 		return nil
 	})
 }
 
-// TestUpgradesAreRefusedAndTakenBack names releases that the cluster cannot move to: nothing happens to it, and it is looked after.
-func TestUpgradesAreRefusedAndTakenBack(t *testing.T) {
-	w := newWatched(t, 1, played(), func(c *v1alpha1.Cluster) { c.Spec.Release = "v1.36.3" }, "demo-workers")
+// Releases that the cluster cannot change to have no effect, and the cluster continues to be
+// operated.
+func TestRefusedUpgradesChangeNothing(t *testing.T) {
+	w := newWatched(t, 1, simulatedHost(), func(c *v1alpha1.Cluster) { c.Spec.Release = "v1.36.3" }, "demo-workers")
 	w.runs("v1.36.3")
 	for sentence, c := range map[string]struct{ release, reason, says string }{
-		"a minor version down":        {formerRelease, "UpgradeRefused", "set spec.release back to v1.36.3"},
-		"a Release that is not there": {"v1.99.0", "ReleaseNotFound", "goes on as it is"},
+		"a minor version down":          {formerRelease, "UpgradeRefused", "set spec.release back to v1.36.3"},
+		"a Release that does not exist": {"v1.99.0", "ReleaseNotFound", "running cluster stays unchanged"},
 	} {
 		calls := w.sim.Calls()["cloudformation/UpdateStack"]
 		w.patch(w.cluster, fmt.Sprintf(`{"spec":{"release":%q}}`, c.release))
 		if said := w.condition(w.cluster, "Stalled", metav1.ConditionTrue, c.reason); !strings.Contains(said.Message, c.says) {
-			t.Errorf("%s: it says %s", sentence, said.Message)
+			t.Errorf("%s: the message is %s", sentence, said.Message)
 		}
 		if now := w.sim.Calls()["cloudformation/UpdateStack"]; now != calls {
 			t.Errorf("%s: %d updates were sent", sentence, now-calls)

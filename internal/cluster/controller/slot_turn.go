@@ -13,20 +13,23 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// slotFacts is what is known of one slot when it is decided whether another may be changed.
+// slotFacts is the state of a slot, from which the gate decides whether another may change.
 type slotFacts struct {
 	Index int
-	// Moving says that its stack is being made, changed or taken back; Failed that its last change failed.
+	// Moving reports that its stack is being created, updated or rolled back; Failed that its last
+	// change failed.
 	Moving, Failed bool
-	// Problem says in a few words why it does not serve, "" if it does: its node is ready and open for pods, its API server answers, and
-	// its etcd member is part of the quorum.
+	// Problem describes why it is unhealthy, "" if it is healthy: its node is Ready and
+	// schedulable, its API server responds, and its etcd member is part of the quorum.
 	Problem string
 }
 
-// notYourTurn returns why a slot that exists cannot be changed now, "" if it can: only while every other is in place and serves, so that
-// etcd keeps its quorum without it. How the slot itself fares does not matter: a change may be what mends it. What failed in one slot
-// is tried there first, and not in others, where it would fail, too; of several that failed the first goes first.
-func notYourTurn(slots []slotFacts, slot int) string {
+// whyNotNow returns why an existing slot cannot change now, "" if it can. It can only while every
+// other slot is up to date and healthy, so that etcd keeps its quorum without it. The slot's own
+// health does not matter: the change may fix it. A failed change is retried in the slot where it
+// failed, and not tried in others, where it would fail, too. If it failed in several, the first one
+// goes first.
+func whyNotNow(slots []slotFacts, slot int) string {
 	failed := false
 	for _, one := range slots {
 		failed = failed || one.Index == slot && one.Failed
@@ -35,33 +38,34 @@ func notYourTurn(slots []slotFacts, slot int) string {
 		switch {
 		case other.Index == slot:
 		case other.Moving:
-			return fmt.Sprintf("it is changed when slot %d is in place.", other.Index)
+			return fmt.Sprintf("waiting for the change of slot %d to complete.", other.Index)
 		case other.Failed && (!failed || other.Index < slot):
-			return fmt.Sprintf("it is changed when slot %d, whose change failed, is in place.", other.Index)
+			return fmt.Sprintf("waiting for slot %d, whose change failed.", other.Index)
 		case other.Problem != "":
-			return fmt.Sprintf("it is changed when slot %d serves: %s.", other.Index, other.Problem)
+			return fmt.Sprintf("waiting for slot %d to become healthy: %s.", other.Index, other.Problem)
 		}
 	}
 	return ""
 }
 
-// slotsHealth returns why each slot does not serve, without those that do. It asks every API server.
+// slotsHealth returns the problems of unhealthy slots by slot. It queries every API server.
 func (o *operator) slotsHealth(ctx context.Context, cluster *v1alpha1.Cluster) map[int]string {
 	slots := int(cluster.Spec.ControlPlane.Replicas)
-	// An operator that was killed before it could note that the slots are made finds them before its step that connects is reached.
+	// An operator that was killed before it recorded the slots' creation reconciles them before its
+	// API step connects.
 	connection, outcome := apiStep{o}.connect(ctx, cluster)
 	if connection != nil {
 		return connection.SlotProblems(ctx, slots)
 	}
 	problems := map[int]string{}
 	for slot := range slots {
-		problems[slot] = "the cluster's API cannot be connected to: " + strings.TrimSuffix(outcome.Message(), ".")
+		problems[slot] = "the operator cannot connect to the cluster's API: " + strings.TrimSuffix(outcome.Message(), ".")
 	}
 	return problems
 }
 
-// slotsGate decides whether slots may be changed during one look at a cluster. What costs calls is asked once, and only when a slot is
-// to be changed.
+// slotsGate decides during one reconcile of a cluster whether slots may change. It makes each
+// expensive call at most once, and only if a slot is to change.
 type slotsGate struct {
 	*operator
 
@@ -71,7 +75,8 @@ type slotsGate struct {
 	health   map[int]string
 }
 
-// isUnmade reports, once, whether a slot's stack cannot be there, because this operator saw that what it stands on was still being made.
+// isUnmade reports, once, whether a slot's stack cannot exist because this operator saw its base
+// stack still being created.
 func (g *slotsGate) isUnmade(slot int) bool {
 	key := stackKey{g.cluster.UID, g.resolved.Slots[slot].StackName}
 	_, ok := g.unmade.get(key)
@@ -79,7 +84,8 @@ func (g *slotsGate) isUnmade(slot int) bool {
 	return ok
 }
 
-// stands reports whether a slot's stack was made: it is asked of CloudFormation, since the status may be lost or old.
+// stands reports whether a slot's stack exists. It asks CloudFormation, since the status may be
+// lost or old.
 func (g *slotsGate) stands(ctx context.Context, slot int) (bool, error) {
 	if err := g.ask(ctx); err != nil {
 		return false, err
@@ -88,7 +94,7 @@ func (g *slotsGate) stands(ctx context.Context, slot int) (bool, error) {
 	return status == statusCreated || strings.HasPrefix(status, "UPDATE_") || strings.HasPrefix(status, "IMPORT_"), nil
 }
 
-// closed returns why a slot that exists cannot be changed now, "" if it can.
+// closed returns why an existing slot cannot change now, "" if it can.
 func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 	if err := g.ask(ctx); err != nil {
 		return "", err
@@ -110,10 +116,10 @@ func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 			Moving: known.PendingDigest != "" || strings.HasSuffix(g.statuses[one.Index], "_IN_PROGRESS"),
 		})
 	}
-	return notYourTurn(facts, slot), nil
+	return whyNotNow(facts, slot), nil
 }
 
-// ask asks CloudFormation for the status of every slot's stack.
+// ask reads the status of every slot's stack from CloudFormation.
 func (g *slotsGate) ask(ctx context.Context) error {
 	if g.statuses != nil {
 		return nil
@@ -124,7 +130,7 @@ func (g *slotsGate) ask(ctx context.Context) error {
 		switch {
 		case awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "does not exist"):
 		case err != nil:
-			return fmt.Errorf("look at stack %s: %w", slot.StackName, err)
+			return fmt.Errorf("describe stack %s: %w", slot.StackName, err)
 		default:
 			for i := range out.Stacks {
 				statuses[slot.Index] = string(out.Stacks[i].StackStatus)

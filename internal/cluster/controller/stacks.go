@@ -23,29 +23,32 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// remembered is what the status keeps with a stack.
+// remembered is the record that the status holds with each stack.
 type remembered struct {
 	stack.Record
 
-	// Stored is the digest of what is in the bucket; with the base stack only.
+	// Stored is the digest of the bucket's content; with the base stack only.
 	Stored string `json:"stored,omitempty"`
-	// Token is the ID of the bootstrap token, TokenRenewal when it is to be replaced; with the base stack only.
+	// Token is the ID of the bootstrap token, TokenRenewal the time to replace it; with the base
+	// stack only.
 	Token        string     `json:"bootstrapToken,omitempty"`
 	TokenRenewal *time.Time `json:"bootstrapTokenRenewal,omitempty"`
-	// Restored is the snapshot that etcd's volumes were made of, if they were; with the base stack only.
+	// Restored is the snapshot that etcd's volumes were created from, if any; with the base stack
+	// only.
 	Restored string `json:"restored,omitempty"`
-	// Nodeup is the hash of the nodeup that the stack's machines boot with.
+	// Nodeup is the hash of the nodeup that the stack's instances boot with.
 	Nodeup string `json:"nodeup,omitempty"`
-	// Machines is what the machines are made from, and were before; with the stacks of instance groups only.
+	// Machines is the history of the configuration of the stack's instances; with the stacks of
+	// instance groups and slots only.
 	Machines *history `json:"machines,omitempty"`
-	// Retries counts what was tried anew after the engine gave up, RetryAt is when that is next.
+	// Retries counts retries after the engine gave up; RetryAt is the time of the next one.
 	Retries int `json:"retries,omitempty"`
-	// Away says that the operator was not there while what failed was under way.
+	// Away reports that the operator was not running during part of the change that failed.
 	Away    bool       `json:"away,omitempty"`
 	RetryAt *time.Time `json:"retryAt,omitempty"`
 }
 
-// recall reads what the status keeps with a stack.
+// recall decodes the record in a stack's status.
 func recall(status *v1alpha1.StackStatus) (remembered, error) {
 	var r remembered
 	if status == nil {
@@ -53,20 +56,20 @@ func recall(status *v1alpha1.StackStatus) (remembered, error) {
 	}
 	if status.Record != nil && len(status.Record.Raw) > 0 {
 		if err := json.Unmarshal(status.Record.Raw, &r); err != nil {
-			return r, fmt.Errorf("read what is known of stack %s: %w", status.Name, err)
+			return r, fmt.Errorf("decode the record of stack %s: %w", status.Name, err)
 		}
 	}
 	r.Status, r.StatusReason = status.Status, status.Reason
 	return r, nil
 }
 
-// keep writes into the status what is to be remembered of a stack.
+// keep encodes the record into a stack's status.
 func keep(status *v1alpha1.StackStatus, r remembered) error {
 	status.Status, status.Reason = r.Status, r.StatusReason
 	r.Status, r.StatusReason = "", ""
 	data, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("write what is known of stack %s: %w", status.Name, err)
+		return fmt.Errorf("encode the record of stack %s: %w", status.Name, err)
 	}
 	status.Record = nil
 	if string(data) != "{}" {
@@ -75,7 +78,7 @@ func keep(status *v1alpha1.StackStatus, r remembered) error {
 	return nil
 }
 
-// stackOf returns what the Cluster's status says of a stack, which it adds if it says nothing.
+// stackOf returns a stack's entry in the Cluster's status, and adds it if missing.
 func stackOf(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
 	i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
 	if i < 0 {
@@ -85,7 +88,7 @@ func stackOf(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
 	return &cluster.Status.Stacks[i]
 }
 
-// knownStack returns what the Cluster's status says of a stack, nil if it says nothing.
+// knownStack returns a stack's entry in the Cluster's status, nil if it has none.
 func knownStack(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
 	i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
 	if i < 0 {
@@ -94,14 +97,15 @@ func knownStack(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
 	return &cluster.Status.Stacks[i]
 }
 
-// desired is what was rendered, in the engine's words.
+// desired converts a rendered stack for the engine.
 func desired(obj client.Object, wanted *render.Stack) stack.Desired {
 	want := stacks.Desired(wanted)
 	want.Salt, want.Allow, want.AdoptFrom = string(obj.GetUID()), allowed(obj), adoptFrom(obj)
 	return want
 }
 
-// changes reports whether a stack that is in place would be changed. One that is new or on its way is not.
+// changes reports whether an existing stack would be changed, false for one that is new or in
+// progress.
 func changes(known *remembered, obj client.Object, wanted *render.Stack) bool {
 	if known.Digest == "" || known.PendingDigest != "" {
 		return false
@@ -110,23 +114,23 @@ func changes(known *remembered, obj client.Object, wanted *render.Stack) bool {
 	return known.Digest != stack.Digest()
 }
 
-// manner is how a stack is ensured, besides what it is made of.
-type manner struct {
-	// prepare, unless it is nil, makes what the stack needs just before a creation or a change is sent, and may note it in known. It
-	// is not called for a change that waits for approval.
+// ensureOptions holds the options of ensureStack.
+type ensureOptions struct {
+	// prepare, unless nil, creates what the stack needs just before its creation or change is sent,
+	// and may update known. It is not called for a change that waits for approval.
 	prepare func(ctx context.Context, known *remembered) error
-	// refresh has the outputs read again.
+	// refresh makes the engine read the outputs.
 	refresh bool
-	// hold is why a change that needs approval waits also when it is approved; "" if it does not.
+	// hold is why an approved change must still wait; "" if it need not.
 	hold string
-	// gone are the logical IDs of resources that do not exist any more, which the change may remove.
+	// terminated lists the logical IDs of resources that no longer exist, which the change may remove.
 	gone []string
 }
 
-// ensureStack brings a stack one step nearer to what was rendered. It returns the outputs if they were
-// read this time.
+// ensureStack moves a stack toward its rendered state. It returns the outputs if they were read
+// this time.
 func (o *operator) ensureStack(
-	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, how manner,
+	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, how ensureOptions,
 ) (map[string]string, operatorkit.Outcome) {
 	known, err := recall(status)
 	if err != nil {
@@ -140,7 +144,7 @@ func (o *operator) ensureStack(
 	}
 	if how.hold != "" {
 		if want.Review == nil || !changes(&known, obj, wanted) {
-			return nil, operatorkit.Wait(awaitAgain, "OneSlotAtATime", how.hold).About(stackSubject(wanted.Name))
+			return nil, operatorkit.Wait(eventPoll, "OneSlotAtATime", how.hold).About(stackSubject(wanted.Name))
 		}
 		want.Review.Hold = true
 	}
@@ -158,9 +162,9 @@ func (o *operator) ensureStack(
 	var outcome operatorkit.Outcome
 	switch {
 	case err == nil && result.State == stack.Proposed && result.Reason == stack.ReasonApproved:
-		outcome = operatorkit.Wait(awaitAgain, "OneSlotAtATime", how.hold).About(stackSubject(wanted.Name))
+		outcome = operatorkit.Wait(eventPoll, "OneSlotAtATime", how.hold).About(stackSubject(wanted.Name))
 	case err == nil && result.State == stack.Proposed:
-		outcome = awaiting(obj, wanted.Name, &result)
+		outcome = waitForApproval(obj, wanted.Name, &result)
 	default:
 		outcome = o.outcome(wanted.Name, &known, result, err)
 	}
@@ -170,8 +174,8 @@ func (o *operator) ensureStack(
 	return result.Outputs, outcome
 }
 
-// deleteStack brings a stack one step nearer to being gone. Status may be nil: then the stack is looked for by its name and
-// owner's tags.
+// deleteStack advances the deletion of a stack. Without a status, it finds the stack by its name
+// and its owner's tags.
 func (o *operator) deleteStack(
 	ctx context.Context, obj client.Object, target awsapi.Target, name string, status *v1alpha1.StackStatus, options stack.DeleteOptions,
 ) operatorkit.Outcome {
@@ -192,7 +196,7 @@ func (o *operator) deleteStack(
 	return outcome
 }
 
-// outcome says in the kit's words what the engine found.
+// outcome converts the engine's result to a step's outcome.
 func (o *operator) outcome(name string, known *remembered, result stack.Result, err error) operatorkit.Outcome {
 	if err != nil {
 		return operatorkit.Fail(err).Explain(result.Reason, result.Message).About(stackSubject(name))
@@ -204,13 +208,13 @@ func (o *operator) outcome(name string, known *remembered, result stack.Result, 
 	case stack.Gone:
 		return operatorkit.Done()
 	case stack.Stalled:
-		if result.Foreign { // Whatever the record says that failed.
+		if result.Foreign { // Independent of the failure in the record.
 			return operatorkit.Stall(result.Reason, result.Message)
 		}
 		return o.stalled(name, known, result)
 	case stack.InProgress:
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).About(stackSubject(name))
-	case stack.Waiting: // Something went wrong, and is tried again.
+	case stack.Waiting: // Something failed and will be retried.
 		reason, message := result.Reason, result.Message
 		if cause := causeOf(known.StatusReason); cause != "" {
 			reason = cause
@@ -220,7 +224,7 @@ func (o *operator) outcome(name string, known *remembered, result stack.Result, 
 		}
 		return operatorkit.Wait(result.RequeueAfter, reason, message).About(stackSubject(name)).Degraded()
 	default:
-		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in a state that is not known; it is looked at again in a minute.").About(stackSubject(name))
+		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in an unknown state. Checking again in a minute.").About(stackSubject(name))
 	}
 }
 
@@ -229,7 +233,7 @@ func stackSubject(name string) operatorkit.Subject {
 	return operatorkit.Subject{Kind: "Stack", Name: name}
 }
 
-// failed says what went wrong with a call of AWS or of an API server.
+// failed returns the outcome of a failed call to AWS or to an API server.
 func failed(err error) operatorkit.Outcome {
 	if foreign, ok := errors.AsType[*stack.ForeignError](err); ok {
 		return operatorkit.Stall(foreign.Reason, foreign.Message)
@@ -246,15 +250,15 @@ func failed(err error) operatorkit.Outcome {
 		if at, err := url.Parse(request.URL); err == nil {
 			host = at.Host
 		}
-		return operatorkit.Fail(err).Explain("APIUnreachable", fmt.Sprintf("The Kubernetes API at %s did not answer; it is tried again.", host))
+		return operatorkit.Fail(err).Explain("APIUnreachable", fmt.Sprintf("The Kubernetes API at %s did not respond. The request will be retried.", host))
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) { // As when the slot that was asked through the load balancer ends, or has just begun.
-		return operatorkit.Fail(err).Explain("APIUnreachable", "The cluster's Kubernetes API broke off its answer; it is tried again.")
+	if errors.Is(err, io.ErrUnexpectedEOF) { // For example, when the slot behind the load balancer stops or has just started.
+		return operatorkit.Fail(err).Explain("APIUnreachable", "The cluster's Kubernetes API aborted its response. The request will be retried.")
 	}
 	return operatorkit.Fail(err)
 }
 
-// allowed reads which dangerous changes the object's owner permits.
+// allowed returns the dangerous changes that the object's owner permits.
 func allowed(obj client.Object) policy.Allow {
 	allow := policy.Allow{Annotation: allowAnnotation}
 	for word := range strings.SplitSeq(obj.GetAnnotations()[allowAnnotation], ",") {

@@ -15,18 +15,18 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// accountStep finds out where the Cluster is made and listens to what happens there.
+// accountStep determines the Cluster's account and subscribes to its events.
 type accountStep struct{ *operator }
 
 // Name returns the step's name.
 func (s accountStep) Name() string { return "account" }
 
-// EnsureCreated finds out whose account the Cluster is made in.
+// EnsureCreated determines the account of the Cluster.
 func (s accountStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	return s.find(ctx, cluster)
 }
 
-// EnsureDeleted ends the deletion: nothing of the Cluster is left to be remembered.
+// EnsureDeleted ends the deletion: it removes the Cluster from all caches.
 func (s accountStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if isAbandoned(cluster) {
 		s.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonAbandoned, "Delete", "%s", abandonedNote(cluster))
@@ -38,18 +38,18 @@ func (s accountStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 	return operatorkit.Done()
 }
 
-// find sets the account in the Cluster's status and listens to its events.
+// find sets the account in the Cluster's status and subscribes to its events.
 func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if outcome := s.mayAssume(cluster); !outcome.IsDone() {
 		return outcome
 	}
 	target := s.target(cluster)
 	account, err := s.account(ctx, cluster, target)
-	if explained := awsapi.Explain(err); err != nil && explained.Transient() { // It says nothing about the role.
+	if explained := awsapi.Explain(err); err != nil && explained.Transient() { // The error does not concern the role.
 		return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
 	}
 	if err != nil {
-		return failed(err).Explain("RoleNotAssumable", fmt.Sprintf("The operator cannot act in the Cluster's account: %s", err))
+		return failed(err).Explain("RoleNotAssumable", fmt.Sprintf("The operator has no access to the Cluster's account: %s", err))
 	}
 	switch cluster.Status.Account {
 	case account:
@@ -57,7 +57,7 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		cluster.Status.Account = account
 	default:
 		return operatorkit.Stall("AccountChanged", fmt.Sprintf(
-			"The Cluster stands in account %s, but its role or the operator's credentials are of account %s; it cannot move. Set them back.", cluster.Status.Account, account))
+			"The Cluster is in account %s, but its role or the operator's credentials belong to account %s. A Cluster cannot change its account: restore the previous role or credentials.", cluster.Status.Account, account))
 	}
 	if s.options.Events != nil {
 		s.options.Events.Listen(target)
@@ -65,8 +65,9 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	return operatorkit.Done()
 }
 
-// findAgain finds the account of a Cluster that is being deleted, if its status was lost or never written. Without the account nobody
-// knows what is left there, so that the deletion waits until the role can be assumed, or a person says that it is abandoned.
+// findAgain determines the account of a Cluster that is being deleted if its status was lost or
+// never written. Without the account, the remaining resources are unknown, so the deletion waits
+// until the role can be assumed or the user abandons the Cluster.
 func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if isAbandoned(cluster) {
 		return operatorkit.Done()
@@ -89,45 +90,47 @@ func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) o
 }
 
 const (
-	// abandonAnnotation on a Cluster that is being deleted lets it, and its InstanceGroups, go without what they have in AWS. Its value
-	// is the ARN of the role by which that could be reached.
+	// abandonAnnotation on a Cluster that is being deleted permits removing it and its
+	// InstanceGroups while leaving their resources in AWS. Its value is the ARN of the Cluster's
+	// role.
 	abandonAnnotation = v1alpha1.Group + "/abandon"
-	// reasonAbandoned is the reason of the Event that says what was left.
+	// reasonAbandoned is the reason of the Event that lists the remaining resources.
 	reasonAbandoned = "Abandoned"
 )
 
-// isAbandoned reports whether a person said that what a Cluster has in AWS is to be left there.
+// isAbandoned reports whether the user chose to leave a Cluster's resources in AWS.
 func isAbandoned(cluster *v1alpha1.Cluster) bool {
 	role := cluster.Spec.Role
 	return !cluster.DeletionTimestamp.IsZero() && role != nil && role.ARN != "" && cluster.Annotations[abandonAnnotation] == role.ARN
 }
 
-// abandonedNote says what is left in AWS of an abandoned Cluster.
+// abandonedNote describes the remaining AWS resources of an abandoned Cluster.
 func abandonedNote(cluster *v1alpha1.Cluster) string {
 	names := []string{model.BaseStackName(cluster.Name)}
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		names = append(names, model.SlotStackName(cluster.Name, slot))
 	}
-	return fmt.Sprintf("Left in region %s of the account of role %s, and never looked at again: the stacks %s, and what the cluster made by itself, if they are there.",
+	return fmt.Sprintf("The following may remain in region %s of the account of role %s and are no longer managed: the stacks %s, and resources that the cluster's controllers created.",
 		cluster.Spec.Region, cluster.Spec.Role.ARN, strings.Join(names, ", "))
 }
 
-// accountUnknown says why a deletion cannot go on.
+// accountUnknown returns the outcome of a deletion that cannot continue because the account is
+// unknown.
 func accountUnknown(cluster *v1alpha1.Cluster, err error) operatorkit.Outcome {
 	if cluster.Spec.Role == nil {
 		return failed(err)
 	}
 	return operatorkit.Stall("AccountUnknown", fmt.Sprintf(
-		"The role %s cannot be assumed, so it is not known what the cluster has in its account: %s Let the operator assume the role. "+
-			"To leave what is there, annotate the Cluster with %s=%s.", cluster.Spec.Role.ARN, awsapi.Sentence(err.Error()), abandonAnnotation, cluster.Spec.Role.ARN))
+		"The operator cannot assume the role %s, so the cluster's resources in its account are unknown: %s Allow the operator to assume the role. "+
+			"To leave the resources in AWS, annotate the Cluster with %s=%s.", cluster.Spec.Role.ARN, awsapi.Sentence(err.Error()), abandonAnnotation, cluster.Spec.Role.ARN))
 }
 
-// unlessAbandoned leaves out, of an abandoned Cluster, the part of a step that deletes things in AWS.
+// unlessAbandoned skips the deletion in AWS of a wrapped step for an abandoned Cluster.
 type unlessAbandoned struct {
 	operatorkit.Step[*v1alpha1.Cluster]
 }
 
-// EnsureDeleted deletes what the step made.
+// EnsureDeleted deletes what the step created.
 func (s unlessAbandoned) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if isAbandoned(cluster) {
 		return operatorkit.Done()
@@ -135,7 +138,8 @@ func (s unlessAbandoned) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cl
 	return s.Step.EnsureDeleted(ctx, cluster) //nolint:wrapcheck // it is an outcome
 }
 
-// noteRelease says which templates the Cluster is made from and whether its Release is old.
+// noteRelease sets the resource set in the Cluster's status and the condition of a deprecated
+// Release.
 func noteRelease(cluster *v1alpha1.Cluster, release *v1alpha1.Release) {
 	cluster.Status.ResourceSet = release.Spec.ResourceSet
 	if release.Spec.State != v1alpha1.ReleaseDeprecated {
@@ -144,9 +148,9 @@ func noteRelease(cluster *v1alpha1.Cluster, release *v1alpha1.Release) {
 	}
 	operatorkit.SetCondition(cluster, metav1.Condition{
 		Type: conditionDeprecated, Status: metav1.ConditionTrue, Reason: "Deprecated",
-		Message: fmt.Sprintf("Release %s still works but is deprecated; move the Cluster to a newer one.", release.Name),
+		Message: fmt.Sprintf("Release %s still works but is deprecated. Upgrade the Cluster to a newer one.", release.Name),
 	})
 }
 
-// awaitAgain is when to look again at what events normally tell of.
-const awaitAgain = time.Minute
+// eventPoll is the polling interval for changes that events normally report.
+const eventPoll = time.Minute

@@ -9,21 +9,21 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// addonsStep keeps the cluster's charts, if the operator was given what does.
+// addonsStep manages the cluster's charts, if the operator has an addon manager.
 type addonsStep struct{ *operator }
 
 // Name returns the step's name.
 func (s addonsStep) Name() string { return "addons" }
 
-// EnsureCreated brings the charts one step nearer to what is wanted.
+// EnsureCreated moves the charts toward the desired state.
 func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(awaitAgain, "NotConnected", "The cluster's API is not connected to yet.")
+		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
-	release, err := s.release(ctx, asRun(cluster)) // Charts may need the versions that they come with, so they follow the control plane.
+	release, err := s.release(ctx, asRun(cluster)) // Charts may depend on the Kubernetes version of their Release, so they follow the control plane.
 	if apierrors.IsNotFound(err) && asRun(cluster) != cluster {
-		return operatorkit.Done() // It was deleted during the move to another: they stay until that is over.
+		return operatorkit.Done() // It was deleted during the upgrade to another: the charts stay until that ends.
 	}
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -32,7 +32,7 @@ func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 	return s.options.Addons.Ensure(ctx, cluster, release, connection, func() { s.clusters.Enqueue(key) })
 }
 
-// EnsureDeleted ends what is under way. The charts go with the cluster.
+// EnsureDeleted stops work in progress. The charts are deleted with the cluster.
 func (s addonsStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	s.options.Addons.Forget(keyOf(cluster))
 	operatorkit.RemoveCondition(cluster, conditionAddons)

@@ -12,19 +12,19 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// connectionValidity is how long the operator's own credentials in a cluster hold. They are in memory
-// only and made anew when half of it is over.
+// connectionValidity is the validity of the operator's own credentials in a cluster. They exist
+// only in memory and are renewed after half of it.
 const connectionValidity = 7 * 24 * time.Hour
 
-// apiStep connects to the cluster and waits until its API answers.
+// apiStep connects to the cluster and waits until its API responds.
 type apiStep struct{ *operator }
 
 // Name returns the step's name.
 func (s apiStep) Name() string { return "api" }
 
-// EnsureCreated connects, and is done while the API answers.
+// EnsureCreated connects, and is done while the API responds.
 func (s apiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	return conclude(cluster, conditionAPI, "Reachable", "The Kubernetes API answers at "+cluster.Status.Endpoint+".", s.ensure(ctx, cluster))
+	return conclude(cluster, conditionAPI, "Reachable", "The Kubernetes API is reachable at "+cluster.Status.Endpoint+".", s.ensure(ctx, cluster))
 }
 
 func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
@@ -37,24 +37,25 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 		return outcome
 	}
 	if since := aloneSince(cluster); since != "" {
-		return operatorkit.Wait(awaitAgain, reasonReplacing, fmt.Sprintf(
-			"The only machine of the control plane is being replaced since %s. Until the new one serves, normally after 3 to 10 minutes, the Kubernetes API at %s does not answer; what runs in the cluster goes on.",
+		return operatorkit.Wait(eventPoll, reasonReplacing, fmt.Sprintf(
+			"The only control-plane instance is being replaced since %s. Until the new one is ready, normally after 3 to 10 minutes, the Kubernetes API at %s is unavailable. Workloads keep running.",
 			since, cluster.Status.Endpoint))
 	}
-	message := fmt.Sprintf("The Kubernetes API at %s does not answer yet.", cluster.Status.Endpoint)
+	message := fmt.Sprintf("The Kubernetes API at %s does not respond yet.", cluster.Status.Endpoint)
 	if operatorkit.FindCondition(cluster, conditionAPI) != nil && cluster.Status.Version != "" {
-		message = fmt.Sprintf("The Kubernetes API at %s does not answer: %s.", cluster.Status.Endpoint, problem)
+		message = fmt.Sprintf("The Kubernetes API at %s does not respond: %s.", cluster.Status.Endpoint, problem)
 		if lost := s.lostMajority(ctx, cluster); lost != "" {
-			return operatorkit.Wait(awaitAgain, reasonVolumeLost, lost).Degraded()
+			return operatorkit.Wait(eventPoll, reasonVolumeLost, lost).Degraded()
 		}
 	}
-	return operatorkit.Wait(awaitAgain, "APIUnreachable", message)
+	return operatorkit.Wait(eventPoll, "APIUnreachable", message)
 }
 
-// connect returns the cluster's connection, or why there is none.
+// connect returns the cluster's connection, or an outcome that explains why there is none.
 func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workload.Cluster, operatorkit.Outcome) {
 	key, now := keyOf(cluster), s.options.Clock.Now()
-	// Not by a name of the cluster's DNS zone: the load balancer's own is there at once.
+	// Do not use a name in the cluster's DNS zone: the load balancer's own name is available
+	// earlier.
 	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, model.APIAddress(cluster.Status.Outputs))
 	if err != nil {
 		return nil, operatorkit.Fail(err)
@@ -64,11 +65,11 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 	if connection := s.options.Workload.Get(key); ok && connection != nil && last.server == server && now.Before(last.until) {
 		return connection, operatorkit.Done().RequeueAfter(last.until.Sub(now))
 	}
-	authorities, err := s.authoritiesOf(ctx, cluster)
+	cas, err := s.casOf(ctx, cluster)
 	if err != nil {
 		return nil, brokenPKI(err)
 	}
-	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, pki.KubeconfigInput{
+	kubeconfig, err := cas.Kubeconfig(s.options.Clock, pki.KubeconfigInput{
 		Cluster: cluster.Name, Server: server, ServerName: serverName, CommonName: fieldOwner,
 		Organisations: []string{pki.GroupMasters}, Validity: connectionValidity,
 	})
@@ -84,7 +85,7 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 	return connection, operatorkit.Done().RequeueAfter(until.Sub(now))
 }
 
-// EnsureDeleted ends the connection.
+// EnsureDeleted closes the connection.
 func (s apiStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	s.connected.drop(cluster.UID)
 	s.options.Workload.Close(keyOf(cluster))

@@ -12,15 +12,16 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// baseStep keeps the stack of what the Cluster's machines share and takes its outputs over.
+// baseStep manages the stack of the resources that the Cluster's instances share, and copies its
+// outputs to the status.
 type baseStep struct{ *operator }
 
 // Name returns the step's name.
 func (s baseStep) Name() string { return "base" }
 
-// EnsureCreated brings the base stack one step nearer to what the spec says.
+// EnsureCreated moves the base stack toward the spec.
 func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	outcome := conclude(cluster, conditionNetwork, "StackReady", "The network, the load balancer and all else that machines share are in place.", asking(cluster, "cluster", s.ensure(ctx, cluster)))
+	outcome := conclude(cluster, conditionNetwork, "StackReady", "The network, the load balancer and the other shared resources are ready.", withApproveCommand(cluster, "cluster", s.ensure(ctx, cluster)))
 	return s.upkeep(ctx, cluster, outcome)
 }
 
@@ -35,10 +36,10 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return failed(err)
 	}
 	key, digest := stackKey{cluster.UID, name}, s.digestOf(cluster, release).Sum64()
-	if last, ok := s.settled.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
+	if last, ok := s.settledInputs.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
 		return operatorkit.Done()
 	}
-	s.settled.drop(key)
+	s.settledInputs.drop(key)
 	if outcome := s.keepsRestored(cluster); !outcome.IsDone() {
 		return outcome
 	}
@@ -55,7 +56,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return failed(err)
 	}
 	before := operatorkit.Done()
-	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, manner{
+	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, ensureOptions{
 		refresh: !s.outputsHold(cluster),
 		gone:    gone,
 		prepare: func(ctx context.Context, known *remembered) error {
@@ -82,20 +83,20 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
 		}
-		s.settled.keep(key, s.digestOf(cluster, release).Sum64())
+		s.settledInputs.keep(key, s.digestOf(cluster, release).Sum64())
 		s.rendered.drop(key)
 	}
 	return outcome
 }
 
-// render renders the base stack, or returns it as it was rendered before from the same inputs.
+// render renders the base stack, or returns the cached result for the same inputs.
 func (s baseStep) render(key stackKey, inputs uint64, resolved *model.Cluster) (*render.Stack, error) {
 	if last, ok := s.rendered.get(key); ok && last.inputs == inputs {
 		return last.made.Stack, nil
 	}
 	made, err := render.Base(resolved)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what it is about
+		return nil, err //nolint:wrapcheck // the caller adds context
 	}
 	s.rendered.keep(key, rendered{inputs: inputs, made: &stacks.Made{Stack: made}})
 	return made, nil
@@ -108,10 +109,10 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	}
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
-	s.settled.drop(stackKey{cluster.UID, name})
+	s.settledInputs.drop(stackKey{cluster.UID, name})
 	return s.deleteStack(ctx, cluster, s.target(cluster), name, knownStack(cluster, name), stack.DeleteOptions{
 		OwnerTags:                    s.ownerTags(cluster),
-		DisableTerminationProtection: true, // The finalizer guards the Cluster, and whoever deletes that means it.
+		DisableTerminationProtection: true, // The finalizer guards the Cluster; deleting the Cluster is intentional.
 		Clean: func(ctx context.Context, failure stack.ResourceFailure) error {
 			if failure.Type != "AWS::S3::Bucket" {
 				return nil
@@ -121,14 +122,14 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	})
 }
 
-// ownerTags prove a stack to be the Cluster's.
+// ownerTags returns the tags that prove that a stack is the Cluster's.
 func (o *operator) ownerTags(cluster *v1alpha1.Cluster) map[string]string {
 	return map[string]string{
 		model.TagCluster: cluster.Name, model.TagNamespace: cluster.Namespace, model.TagOperator: o.options.ClusterName,
 	}
 }
 
-// own notes that a stack is the Cluster's, for events.
+// own records that a stack belongs to the Cluster, so that events of it are matched.
 func (o *operator) own(cluster *v1alpha1.Cluster, name string) {
-	o.directory.own(place{cluster.Status.Account, cluster.Spec.Region, name}, owner{key: keyOf(cluster), uid: cluster.UID})
+	o.directory.own(stackTarget{cluster.Status.Account, cluster.Spec.Region, name}, owner{key: keyOf(cluster), uid: cluster.UID})
 }

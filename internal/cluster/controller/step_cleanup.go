@@ -9,7 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// cleanupStep removes what the workload cluster made in AWS by itself, at one moment of the deletion.
+// cleanupStep deletes AWS resources that the workload cluster's controllers created, at one point
+// of the deletion.
 type cleanupStep struct {
 	*operator
 
@@ -25,7 +26,7 @@ func (s cleanupStep) EnsureCreated(context.Context, *v1alpha1.Cluster) operatork
 	return operatorkit.Done()
 }
 
-// EnsureDeleted removes, if the operator was given what does.
+// EnsureDeleted runs the cleanup, if the operator has one.
 func (s cleanupStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if s.options.Cleanup == nil || cluster.Status.Account == "" {
 		return operatorkit.Done()
@@ -36,20 +37,20 @@ func (s cleanupStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 func (o *operator) cleanupBeforeNodes() cleanupStep {
 	return cleanupStep{operator: o, name: "cleanup", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 		connection := o.options.Workload.Get(keyOf(cluster))
-		if connection == nil && o.slotsGoing(cluster) {
-			return operatorkit.Done() // Who could be asked is going or gone.
+		if connection == nil && o.slotsDeleting(cluster) {
+			return operatorkit.Done() // The API server is being deleted or no longer exists.
 		}
-		if connection == nil && cluster.Status.Version != "" { // The operator was restarted meanwhile.
+		if connection == nil && cluster.Status.Version != "" { // The operator was restarted during the deletion.
 			if connection, _ = (apiStep{o}).connect(ctx, cluster); connection != nil && !o.waited(cluster) {
-				return operatorkit.Wait(connectTime, "Connecting", "The operator connects to the cluster, to have it take down its load balancers.")
+				return operatorkit.Wait(connectTime, "Connecting", "Connecting to the cluster so that it can delete its load balancers.")
 			}
 		}
 		return o.options.Cleanup.BeforeNodes(ctx, cluster, o.target(cluster), connection)
 	}}
 }
 
-// slotsGoing reports whether the deletion of a slot's stack has begun.
-func (o *operator) slotsGoing(cluster *v1alpha1.Cluster) bool {
+// slotsDeleting reports whether the deletion of a slot's stack has started.
+func (o *operator) slotsDeleting(cluster *v1alpha1.Cluster) bool {
 	for slot := range mostSlots {
 		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err == nil && known.Deleting {
@@ -59,10 +60,10 @@ func (o *operator) slotsGoing(cluster *v1alpha1.Cluster) bool {
 	return false
 }
 
-// connectTime is how long a cluster that is being deleted gets to answer.
+// connectTime is how long a cluster that is being deleted has to respond.
 const connectTime = 5 * time.Second
 
-// waited reports whether a cluster has been being deleted for longer than connecting takes.
+// waited reports whether the deletion of a cluster has taken longer than connectTime.
 func (o *operator) waited(cluster *v1alpha1.Cluster) bool {
 	return o.options.Clock.Since(cluster.DeletionTimestamp.Time) > connectTime
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// groupsStep has the Cluster's InstanceGroups deleted before the Cluster is: their machines stand in
+// groupsStep deletes the Cluster's InstanceGroups before the Cluster, since their instances are in
 // its network.
 type groupsStep struct{ *operator }
 
 // Name returns the step's name.
 func (s groupsStep) Name() string { return "groups" }
 
-// EnsureCreated has nothing to do: InstanceGroups look after themselves.
+// EnsureCreated has nothing to do: InstanceGroups have their own controller.
 func (s groupsStep) EnsureCreated(context.Context, *v1alpha1.Cluster) operatorkit.Outcome {
 	return operatorkit.Done()
 }
 
-// EnsureDeleted deletes the InstanceGroups and waits until they are gone.
+// EnsureDeleted deletes the InstanceGroups and waits until they no longer exist.
 func (s groupsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	groups, err := s.groupsOf(ctx, keyOf(cluster))
 	if err != nil {
@@ -47,8 +47,8 @@ func (s groupsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster
 		}
 	}
 	if len(names) > 0 {
-		slices.Sort(names) // What is read from memory comes in another order each time.
-		return operatorkit.Wait(awaitAgain, "DeletingInstanceGroups", "The Cluster's instance groups go first: "+strings.Join(names, ", ")+".")
+		slices.Sort(names) // The cache returns them in random order.
+		return operatorkit.Wait(eventPoll, "DeletingInstanceGroups", "Deleting the Cluster's instance groups first: "+strings.Join(names, ", ")+".")
 	}
 	return operatorkit.Done()
 }

@@ -16,20 +16,20 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// kubeconfigValidity is how long a kubeconfig opens the cluster; it is made anew when a third is left.
+// kubeconfigValidity is the validity of a kubeconfig. It is renewed when a third is left.
 const kubeconfigValidity = 365 * 24 * time.Hour
 
-// kubeconfigStep keeps the Secret that opens the cluster for people and tools.
+// kubeconfigStep manages the Secret with the cluster's kubeconfig for users and tools.
 type kubeconfigStep struct{ *operator }
 
 // Name returns the step's name.
 func (s kubeconfigStep) Name() string { return "kubeconfig" }
 
-// EnsureCreated makes the kubeconfig, and makes it anew before it runs out.
+// EnsureCreated creates the kubeconfig and renews it before it expires.
 func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	address := model.APIAddress(cluster.Status.Outputs)
 	if address == "" {
-		return operatorkit.Wait(awaitAgain, "NoAPIAddress", "The base stack has no load balancer's address yet.")
+		return operatorkit.Wait(eventPoll, "NoAPIAddress", "The base stack has no load balancer address yet.")
 	}
 	if dns := cluster.Spec.DNS; dns != nil && dns.Name != "" {
 		address = dns.Name
@@ -37,14 +37,14 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 	server := model.APIServer(address)
 	cluster.Status.Endpoint = server
 	now := s.options.Clock.Now()
-	if last, ok := s.opened.get(cluster.UID); ok && last.server == server && now.Before(last.until) {
+	if last, ok := s.kubeconfigs.get(cluster.UID); ok && last.server == server && now.Before(last.until) {
 		return operatorkit.Done().RequeueAfter(last.until.Sub(now))
 	}
 	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, address)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	authorities, err := s.authoritiesOf(ctx, cluster)
+	cas, err := s.casOf(ctx, cluster)
 	if err != nil {
 		return brokenPKI(err)
 	}
@@ -52,19 +52,20 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 		Cluster: cluster.Name, Server: model.APIServer(host), ServerName: serverName, CommonName: cluster.Name + "-admin",
 		Organisations: []string{pki.GroupAdmins}, Validity: kubeconfigValidity,
 	}
-	if err := s.write(ctx, cluster, authorities, in); err != nil {
+	if err := s.write(ctx, cluster, cas, in); err != nil {
 		return operatorkit.Fail(err)
 	}
-	// Often enough to notice in time: once made, it holds for two thirds of its life at least.
+	// Check often enough to renew in time: a new kubeconfig is valid for at least two thirds of its
+	// lifetime.
 	until := now.Add(kubeconfigValidity / 12)
-	s.opened.keep(cluster.UID, validity{server: server, until: until})
+	s.kubeconfigs.keep(cluster.UID, validity{server: server, until: until})
 	return operatorkit.Done().RequeueAfter(until.Sub(now))
 }
 
-// write puts the kubeconfig into its Secret unless a good one is there.
-func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, authorities *pki.Authorities, in pki.KubeconfigInput) error {
+// write stores the kubeconfig in its Secret unless that has a valid one.
+func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, cas *pki.CAs, in pki.KubeconfigInput) error {
 	if cluster.Status.Version == "" { // Most likely there is none.
-		if err := s.make(ctx, cluster, authorities, in); !apierrors.IsAlreadyExists(err) {
+		if err := s.make(ctx, cluster, cas, in); !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -72,20 +73,20 @@ func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, au
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixKubeconfig}
 	err := s.direct.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return s.make(ctx, cluster, authorities, in)
+		return s.make(ctx, cluster, cas, in)
 	}
 	if err != nil {
 		return fmt.Errorf("read the Secret %s: %w", key, err)
 	}
 	if !metav1.IsControlledBy(secret, cluster) {
-		return fmt.Errorf("the Secret %s exists and is not this Cluster's; delete or rename it", key)
+		return fmt.Errorf("the Secret %s exists but does not belong to this Cluster; delete or rename it", key)
 	}
-	if authorities.KubeconfigDue(s.options.Clock, in, secret.Data[pki.KubeconfigKey]) == "" {
+	if cas.KubeconfigDue(s.options.Clock, in, secret.Data[pki.KubeconfigKey]) == "" {
 		return nil
 	}
-	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, in)
+	kubeconfig, err := cas.Kubeconfig(s.options.Clock, in)
 	if err != nil {
-		return fmt.Errorf("make the kubeconfig of cluster %s: %w", cluster.Name, err)
+		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
 	secret.Data = map[string][]byte{pki.KubeconfigKey: kubeconfig}
 	if err := s.direct.Update(ctx, secret); err != nil {
@@ -94,11 +95,11 @@ func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, au
 	return nil
 }
 
-// make makes the Secret.
-func (s kubeconfigStep) make(ctx context.Context, cluster *v1alpha1.Cluster, authorities *pki.Authorities, in pki.KubeconfigInput) error {
-	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, in)
+// make creates the Secret.
+func (s kubeconfigStep) make(ctx context.Context, cluster *v1alpha1.Cluster, cas *pki.CAs, in pki.KubeconfigInput) error {
+	kubeconfig, err := cas.Kubeconfig(s.options.Clock, in)
 	if err != nil {
-		return fmt.Errorf("make the kubeconfig of cluster %s: %w", cluster.Name, err)
+		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
 	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{pki.KubeconfigKey: kubeconfig}}
 	secret.Namespace, secret.Name = cluster.Namespace, cluster.Name+pki.SuffixKubeconfig
@@ -107,14 +108,14 @@ func (s kubeconfigStep) make(ctx context.Context, cluster *v1alpha1.Cluster, aut
 	reference.BlockOwnerDeletion = nil
 	secret.OwnerReferences = []metav1.OwnerReference{*reference}
 	if err := s.direct.Create(ctx, secret); err != nil {
-		return fmt.Errorf("make the Secret %s: %w", keyOf(secret), err)
+		return fmt.Errorf("create the Secret %s: %w", keyOf(secret), err)
 	}
 	return nil
 }
 
-// EnsureDeleted deletes the kubeconfig: nothing answers it any more.
+// EnsureDeleted deletes the kubeconfig, which no longer has a server.
 func (s kubeconfigStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.opened.drop(cluster.UID)
+	s.kubeconfigs.drop(cluster.UID)
 	if err := s.deleteSecret(ctx, cluster, cluster.Name+pki.SuffixKubeconfig); err != nil {
 		return operatorkit.Fail(err)
 	}

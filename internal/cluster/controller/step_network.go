@@ -11,26 +11,26 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// network is what AWS said of an existing VPC when it was asked for one generation of a Cluster.
+// network is AWS's description of an existing VPC for one generation of a Cluster.
 type network struct {
 	generation int64
-	// revision counts the times that it was found different.
+	// revision counts the observed changes.
 	revision int
 	facts    *model.ExistingVPC
 	tagged   bool
 }
 
-// lookAtVPC is when to look again at a VPC that is not as it must be.
-const lookAtVPC = time.Minute
+// vpcPoll is the polling interval of a VPC that does not meet the requirements.
+const vpcPoll = time.Minute
 
-// networkStep looks at an existing VPC and puts our tags on it.
+// networkStep checks and tags an existing VPC.
 type networkStep struct{ *operator }
 
 // Name returns the step's name.
 func (s networkStep) Name() string { return "network" }
 
-// EnsureCreated asks AWS about an existing VPC once for each generation, and marks it as shared with the
-// Cluster, for the load balancer controller and for people.
+// EnsureCreated reads an existing VPC once per generation and tags it as shared with the Cluster,
+// for the load balancer controller and for users.
 func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if cluster.Spec.Network.VPC == "" {
 		return operatorkit.Done()
@@ -41,9 +41,9 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 	}
 	if problem := facts.DNSProblem(model.ZoneName(cluster.Name), model.AllowsDNSServers(cluster)); problem != "" && len(cluster.Status.Outputs) == 0 {
 		known, _ := s.networks.get(cluster.UID)
-		known.generation = 0 // The next look asks again: a person corrects the VPC, not the Cluster.
+		known.generation = 0 // Makes the next reconcile ask again: the user fixes the VPC, not the Cluster.
 		s.networks.keep(cluster.UID, known)
-		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(lookAtVPC, "VPCWithoutDNS", problem+" Nothing was made.").Degraded())
+		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(vpcPoll, "VPCWithoutDNS", problem+" Nothing was created.").Degraded())
 	}
 	known, _ := s.networks.get(cluster.UID)
 	if known.tagged {
@@ -57,7 +57,7 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 	return operatorkit.Done()
 }
 
-// EnsureDeleted takes our tags off an existing VPC, and nothing else.
+// EnsureDeleted removes the operator's tags from an existing VPC.
 func (s networkStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if cluster.Spec.Network.VPC == "" || cluster.Status.Account == "" {
 		return operatorkit.Done()
@@ -68,10 +68,11 @@ func (s networkStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 	return operatorkit.Done()
 }
 
-// existing returns what AWS says of the Cluster's VPC; nil if it gets a new one.
+// existing returns the description of the Cluster's existing VPC, nil if the Cluster gets a new
+// one.
 func (o *operator) existing(ctx context.Context, cluster *v1alpha1.Cluster) (*model.ExistingVPC, error) {
 	if cluster.Spec.Network.VPC == "" {
-		return nil, nil //nolint:nilnil // a new VPC has no facts, and the model takes it so
+		return nil, nil //nolint:nilnil // nil stands for a new VPC
 	}
 	known, ok := o.networks.get(cluster.UID)
 	if ok && known.generation == cluster.Generation {

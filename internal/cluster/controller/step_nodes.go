@@ -18,40 +18,40 @@ import (
 )
 
 const (
-	// nodesAtOnce bounds the nodes that one look changes.
+	// nodesAtOnce bounds the number of nodes that one reconcile changes.
 	nodesAtOnce = 50
-	// lostAfter is how long a node may be not ready before EC2 is asked whether its instance exists, in
-	// case the event that tells was lost.
+	// lostAfter is how long a node may be NotReady before the operator asks EC2 whether its
+	// instance exists, in case its termination event was lost.
 	lostAfter = 5 * time.Minute
 )
 
-// nodesStep puts labels on nodes that their kubelets may not put there, removes Nodes whose instances
-// are gone, and counts.
+// nodesStep sets labels that kubelets must not set themselves, deletes Nodes of terminated
+// instances, and counts nodes.
 type nodesStep struct{ *operator }
 
 // Name returns the step's name.
 func (s nodesStep) Name() string { return "nodes" }
 
-// EnsureCreated changes the nodes that need it.
+// EnsureCreated updates the nodes.
 func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(awaitAgain, "NotConnected", "The cluster's API is not connected to yet.")
+		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
 	var problems []error
-	changed, look := 0, time.Duration(0)
+	changed, requeueAfter := 0, time.Duration(0)
 	for _, node := range connection.Nodes() {
 		if changed == nodesAtOnce {
 			return operatorkit.Done().RequeueAfter(time.Second)
 		}
-		gone, wait, err := s.isGone(ctx, cluster, &node)
-		if wait > 0 && (look == 0 || wait < look) {
-			look = wait
+		terminated, wait, err := s.isTerminated(ctx, cluster, &node)
+		if wait > 0 && (requeueAfter == 0 || wait < requeueAfter) {
+			requeueAfter = wait
 		}
 		label := roleLabel(&node)
 		switch {
 		case err != nil:
-		case gone:
+		case terminated:
 			changed++
 			err = removeNode(ctx, connection, &node)
 		case label != "":
@@ -72,18 +72,19 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if err != nil {
 		return failed(err)
 	}
-	return sooner(operatorkit.Done().RequeueAfter(look), again)
+	return requeueAfterMin(operatorkit.Done().RequeueAfter(requeueAfter), again)
 }
 
-// EnsureDeleted has machines go at once that are being drained: the pods of a cluster that is deleted have nowhere to go. Their Nodes go
-// with them.
+// EnsureDeleted releases draining instances at once: pods of a deleted cluster have nowhere to
+// move. The Nodes are deleted with the cluster.
 func (s nodesStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.letGo(keyOf(cluster), "", true)
+	s.continueDrains(keyOf(cluster), "", true)
 	return operatorkit.Done()
 }
 
-// roleLabel returns the label of its role that a node lacks, "" if it lacks none. Its role is that of its instance. Kubelets may not set
-// it: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
+// roleLabel returns the role label that a node lacks, "" if none. The node's role is that of its
+// instance. Kubelets must not set this label:
+// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
 func roleLabel(node *workload.Node) string {
 	label := ""
 	switch {
@@ -115,29 +116,30 @@ func removeNode(ctx context.Context, from *workload.Cluster, node *workload.Node
 	uid := k8stypes.UID(node.UID)
 	err := from.Core().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("remove node %s, whose instance is gone: %w", node.Name, err)
+		return fmt.Errorf("delete node %s, whose instance is terminated: %w", node.Name, err)
 	}
 	return nil
 }
 
-// isGone reports whether the instance that a node claims is terminated: an event told so, however well its kubelet was when it was heard
-// last, or EC2 does, which is asked of nodes that have not been ready for long. Wait is when to look at the node again. A false claim
-// does no harm here, since nothing but the Node itself is removed.
-func (s nodesStep) isGone(ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node) (gone bool, wait time.Duration, err error) {
+// isTerminated reports whether the instance that a node claims is terminated: according to an event, even
+// if the kubelet's last report was healthy, or according to EC2, which is asked about nodes that
+// have been NotReady for long. Wait is the delay until the next check. A false claim does no harm,
+// since only the Node itself is deleted.
+func (s nodesStep) isTerminated(ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node) (terminated bool, wait time.Duration, err error) {
 	if node.Claimed == "" {
 		return false, 0, nil
 	}
-	if s.departed.has(node.Claimed) {
+	if s.terminations.has(node.Claimed) {
 		return true, 0, nil
 	}
 	if node.Ready {
 		return false, 0, nil
 	}
 	now := s.options.Clock.Now()
-	if wait := s.departed.askIn(node.Claimed, node.ReadyChanged, now); wait > 0 {
+	if wait := s.terminations.askIn(node.Claimed, node.ReadyChanged, now); wait > 0 {
 		return false, wait, nil
 	}
-	s.departed.asked(node.Claimed, now)
+	s.terminations.asked(node.Claimed, now)
 	found, err := s.describe(ctx, s.target(cluster), []string{node.Claimed})
 	if err != nil {
 		return false, 0, err

@@ -14,29 +14,29 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// pkiStep keeps the Cluster's CAs in Secrets. They are there before anything in AWS is, so that a CA
-// that is missing later is known to be lost and is never replaced in silence.
+// pkiStep manages the Cluster's CAs in Secrets. They are created before anything in AWS, so that a
+// CA that is missing later is known to be lost and never silently replaced.
 type pkiStep struct{ *operator }
 
 // Name returns the step's name.
 func (s pkiStep) Name() string { return "pki" }
 
-// EnsureCreated makes the CAs if there are none.
+// EnsureCreated creates the CAs if they do not exist.
 func (s pkiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if _, ok := s.secured.get(cluster.UID); ok {
+	if _, ok := s.knownCAs.get(cluster.UID); ok {
 		return operatorkit.Done()
 	}
-	if _, err := s.authoritiesOf(ctx, cluster); err != nil {
+	if _, err := s.casOf(ctx, cluster); err != nil {
 		return brokenPKI(err)
 	}
-	s.secured.keep(cluster.UID, struct{}{})
+	s.knownCAs.keep(cluster.UID, struct{}{})
 	return operatorkit.Done()
 }
 
 // EnsureDeleted deletes all Secrets of the Cluster.
 func (s pkiStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.secured.drop(cluster.UID)
-	s.authorities.drop(cluster.UID)
+	s.knownCAs.drop(cluster.UID)
+	s.cas.drop(cluster.UID)
 	for _, suffix := range []string{pki.SuffixKubeconfig, pki.SuffixServiceAccount, pki.SuffixFrontProxyCA, pki.SuffixEtcdCA, pki.SuffixCA} {
 		if err := s.deleteSecret(ctx, cluster, cluster.Name+suffix); err != nil {
 			return operatorkit.Fail(err)
@@ -45,7 +45,7 @@ func (s pkiStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) o
 	return operatorkit.Done()
 }
 
-// deleteSecret deletes a Secret if it is the Cluster's.
+// deleteSecret deletes a Secret if it belongs to the Cluster.
 func (o *operator) deleteSecret(ctx context.Context, cluster *v1alpha1.Cluster, name string) error {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -63,21 +63,21 @@ func (o *operator) deleteSecret(ctx context.Context, cluster *v1alpha1.Cluster, 
 	return nil
 }
 
-// authoritiesOf returns the Cluster's CAs. They are remembered while the Cluster is made only: a
-// thousand clusters' keys need not lie in memory.
-func (o *operator) authoritiesOf(ctx context.Context, cluster *v1alpha1.Cluster) (*pki.Authorities, error) {
-	if known, ok := o.authorities.get(cluster.UID); ok {
+// casOf returns the Cluster's CAs. It caches them only while the Cluster is created, so
+// that memory does not hold the keys of all clusters.
+func (o *operator) casOf(ctx context.Context, cluster *v1alpha1.Cluster) (*pki.CAs, error) {
+	if known, ok := o.cas.get(cluster.UID); ok {
 		return known, nil
 	}
-	authorities, err := pki.Ensure(ctx, o.direct, o.options.Clock, cluster)
+	cas, err := pki.Ensure(ctx, o.direct, o.options.Clock, cluster)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the Secret
+		return nil, err //nolint:wrapcheck // the error names the Secret
 	}
-	o.authorities.keep(cluster.UID, authorities)
-	return authorities, nil
+	o.cas.keep(cluster.UID, cas)
+	return cas, nil
 }
 
-// brokenPKI says which Secret a person must restore, or that it could not be read.
+// brokenPKI returns the outcome for CAs that the user must restore, or that could not be read.
 func brokenPKI(err error) operatorkit.Outcome {
 	if broken, ok := errors.AsType[*pki.BrokenError](err); ok {
 		return operatorkit.Stall("CertificateAuthorityBroken", capital(broken.Error())+".")

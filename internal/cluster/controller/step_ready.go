@@ -15,17 +15,19 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// readAgain is when to look again at a cluster of which nothing is heard.
-const readAgain = 12 * time.Hour
+// idlePoll is the reconcile interval of a cluster without events.
+const idlePoll = 12 * time.Hour
 
-// readyStep waits for the nodes of the control plane, and for the first worker if the cluster asks for workers.
+// readyStep waits for the control plane's nodes, and for the first worker if any instance group
+// wants one.
 type readyStep struct{ *operator }
 
 // Name returns the step's name.
 func (s readyStep) Name() string { return "ready" }
 
-// EnsureCreated is done when every slot has a node that is ready. It counts if it booted from what the slot is made from: in etcd
-// that comes back from a snapshot the Nodes of machines that are gone are ready until somebody looks at them.
+// EnsureCreated is done when every slot has a Ready node. A node counts only if it booted with the
+// slot's bundle: after a restore of etcd, the Nodes of terminated instances stay Ready until the
+// node controller updates them.
 func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	ready, workers := map[int]bool{}, 0
 	var versions []string
@@ -41,28 +43,29 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 	}
 	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
-		return operatorkit.Wait(awaitAgain, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas)).WithoutEvent()
+		return operatorkit.Wait(eventPoll, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas)).WithoutEvent()
 	}
 	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
-	// What was needed to make the cluster is not needed to keep it.
+	// Caches that serve the creation are no longer needed.
 	s.dropModels(cluster.UID)
-	s.authorities.drop(cluster.UID)
-	s.brought.drop(cluster.UID)
+	s.cas.drop(cluster.UID)
+	s.storedNodeup.drop(cluster.UID)
 	if workers == 0 {
 		waiting, err := s.groupsThatAskForNodes(ctx, cluster)
 		switch {
 		case err != nil:
 			return operatorkit.Fail(err)
 		case len(waiting) > 0:
-			return operatorkit.Wait(awaitAgain, "WorkersMissing", "The control plane serves at "+cluster.Status.Endpoint+
-				", but no node of an instance group is ready. Instance groups that ask for nodes: "+strings.Join(waiting, ", ")+".").WithoutEvent()
+			return operatorkit.Wait(eventPoll, "WorkersMissing", "The control plane is ready at "+cluster.Status.Endpoint+
+				", but no node of an instance group is ready. Instance groups with a minSize above 0: "+strings.Join(waiting, ", ")+".").WithoutEvent()
 		}
 	}
-	message := "The cluster is up: its control plane serves at " + cluster.Status.Endpoint + "."
-	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).RequeueAfter(readAgain)
+	message := "The cluster is ready. Its control plane is at " + cluster.Status.Endpoint + "."
+	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).RequeueAfter(idlePoll)
 }
 
-// groupsThatAskForNodes returns the names of the Cluster's InstanceGroups whose minSize is not 0, sorted.
+// groupsThatAskForNodes returns the sorted names of the Cluster's InstanceGroups whose minSize is
+// not 0.
 func (s readyStep) groupsThatAskForNodes(ctx context.Context, cluster *v1alpha1.Cluster) ([]string, error) {
 	groups, err := s.groupsOf(ctx, keyOf(cluster))
 	if err != nil {
@@ -78,8 +81,9 @@ func (s readyStep) groupsThatAskForNodes(ctx context.Context, cluster *v1alpha1.
 	return names, nil
 }
 
-// lowest returns the lowest of Kubernetes' versions: a control plane is of a release when all of its machines
-// are. A slot's kubelet is of the version of its API server, since both come from one bundle.
+// lowest returns the lowest of the Kubernetes versions: a control plane reaches a release when all
+// its instances do. A slot's kubelet has the version of its API server, since both come from one
+// bundle.
 func lowest(versions []string) string {
 	least, text := (*version.Version)(nil), ""
 	for _, one := range versions {
@@ -91,8 +95,8 @@ func lowest(versions []string) string {
 	return text
 }
 
-// EnsureDeleted begins the deletion: it takes back what was said of the cluster, and makes sure that it
-// is known where it stands.
+// EnsureDeleted starts the deletion: it removes the conditions and ensures that the account is
+// known.
 func (s readyStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	for _, conditionType := range []string{conditionNetwork, conditionControlPlane, conditionAPI, conditionNodes} {
 		operatorkit.RemoveCondition(cluster, conditionType)

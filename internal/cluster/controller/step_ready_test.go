@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-func TestAClusterThatAsksForWorkersIsReadyWithTheFirstWorker(t *testing.T) {
+func TestClusterWithWorkersIsReadyWithTheFirstWorker(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 1 })
 	worker := r.workers()[0]
 	if err := r.host.SetKubelet(worker, false); err != nil {
@@ -25,6 +25,6 @@ func TestAClusterThatAsksForWorkersIsReadyWithTheFirstWorker(t *testing.T) {
 	r.condition(r.cluster, "Ready", metav1.ConditionTrue, "")
 }
 
-func TestAClusterThatAsksForNoWorkersIsReadyWithoutAny(t *testing.T) {
+func TestClusterWithoutWorkersIsReady(t *testing.T) {
 	runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 0 })
 }

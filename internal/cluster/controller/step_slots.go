@@ -18,21 +18,21 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// slotsStep keeps a bundle and a stack for each slot of the control plane. New slots are made all at
-// once; a slot that exists is changed only while all others are in place and serve.
+// slotsStep manages a bundle and a stack for each control-plane slot. New slots are created
+// concurrently. An existing slot is changed only while all others are up to date and healthy.
 type slotsStep struct{ *operator }
 
-// mostSlots is how many slots a control plane has at most.
+// mostSlots is the maximum number of slots of a control plane.
 const mostSlots = 3
 
 // Name returns the step's name.
 func (s slotsStep) Name() string { return "slots" }
 
-// EnsureCreated brings every slot's stack one step nearer to what the spec says.
+// EnsureCreated moves every slot's stack toward the spec.
 func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	outcome := s.ensure(ctx, cluster)
-	s.tell(cluster, outcome)
-	outcome = conclude(cluster, conditionControlPlane, "StacksReady", "The machines of all slots are in place.", asking(cluster, "cluster", outcome))
+	s.reportRollout(cluster, outcome)
+	outcome = conclude(cluster, conditionControlPlane, "StacksReady", "The instances of all slots are running.", withApproveCommand(cluster, "cluster", outcome))
 	return s.upkeep(ctx, cluster, outcome)
 }
 
@@ -55,7 +55,7 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		outcome := s.ensureSlot(ctx, gate, slot)
 		if outcome.IsDone() {
 			key := stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}
-			s.settled.keep(key, s.inputs(cluster, release))
+			s.settledInputs.keep(key, s.inputs(cluster, release))
 			s.rendered.drop(key)
 		}
 		if outcome.Kind() == operatorkit.KindWait && outcome.Reason() == reasonNotItsTurn {
@@ -64,20 +64,21 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		}
 		under = append(under, outcome)
 	}
-	whole := together(under)
-	if whole.IsDone() || whole.Kind() == operatorkit.KindWait { // A slot that waits for one that failed does not make that one's failure pass.
-		whole = together(append(under, waiting...))
+	whole := aggregate(under)
+	if whole.IsDone() || whole.Kind() == operatorkit.KindWait { // A slot that waits for a failed one must not hide the failure.
+		whole = aggregate(append(under, waiting...))
 	}
 	return whole
 }
 
-// open returns the slots that are not known to be in place, in the order in which they are changed: what failed before goes first.
+// open returns the slots not known to be up to date, in the order of their changes: failed slots
+// first.
 func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 	var failed, others []int
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		if last, ok := s.settled.get(stackKey{cluster.UID, name}); ok && last == inputs {
+		if last, ok := s.settledInputs.get(stackKey{cluster.UID, name}); ok && last == inputs {
 			continue
 		}
 		if known, err := recall(knownStack(cluster, name)); err == nil && known.FailedDigest != "" {
@@ -89,18 +90,18 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 	return append(failed, others...)
 }
 
-// inputs hashes all that the slots' stacks are made from.
+// inputs hashes everything that the slots' stacks depend on.
 func (s slotsStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
 	sum := fnv.New64a()
-	_, _ = fmt.Fprintf(sum, "%x|", s.digestOf(cluster, release).Sum64()) // Writing to a hash never fails.
+	_, _ = fmt.Fprintf(sum, "%x|", s.digestOf(cluster, release).Sum64()) // Writes to a hash never fail.
 	addOutputs(sum, cluster.Status.Outputs)
 	return sum.Sum64()
 }
 
-// ensureSlot brings a slot's stack one step nearer to what the spec says.
+// ensureSlot moves a slot's stack toward the spec.
 func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) operatorkit.Outcome {
 	cluster, name := gate.cluster, gate.resolved.Slots[slot].StackName
-	s.settled.drop(stackKey{cluster.UID, name})
+	s.settledInputs.drop(stackKey{cluster.UID, name})
 	status := stackOf(cluster, name)
 	known, err := recall(status)
 	if err != nil {
@@ -121,7 +122,7 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 		}
 		change.judged = true
 	}
-	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, made.Stack, manner{
+	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, made.Stack, ensureOptions{
 		hold: change.hold,
 		prepare: func(ctx context.Context, known *remembered) error {
 			if err := s.confirmOutputs(ctx, cluster); err != nil {
@@ -136,13 +137,13 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	return s.follow(cluster, change, status, outcome)
 }
 
-// notMade says why the stack of machines cannot be made.
+// notMade returns the outcome for a stack of instances that cannot be rendered.
 func notMade(what string, err error) operatorkit.Outcome {
 	if wrong, ok := errors.AsType[*stacks.BundleError](err); ok {
-		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of %s cannot be made: %s.", what, wrong.Err))
+		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of %s cannot be created: %s.", what, wrong.Err))
 	}
-	if missing, ok := errors.AsType[*render.MissingOutputError](err); ok { // As when a zone was just added.
-		return operatorkit.Wait(awaitAgain, "ClusterNotReady", fmt.Sprintf("The network is being changed; %s waits for its %s.", what, strings.Join(missing.Outputs, ", ")))
+	if missing, ok := errors.AsType[*render.MissingOutputError](err); ok { // For example, when a zone was just added.
+		return operatorkit.Wait(eventPoll, "ClusterNotReady", fmt.Sprintf("The network is being changed; %s waits for its %s.", what, strings.Join(missing.Outputs, ", ")))
 	}
 	if wrong, ok := errors.AsType[*stacks.TemplateError](err); ok {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The stack of %s cannot be rendered: %s.", what, wrong.Err))
@@ -150,8 +151,8 @@ func notMade(what string, err error) operatorkit.Outcome {
 	return lackingNodeup(err)
 }
 
-// storeBundle stores the bundle of a stack, unless it is known to be there, and notes the nodeup that
-// goes with it.
+// storeBundle stores the bundle of a stack unless it is known to exist, and records the matching
+// nodeup.
 func (o *operator) storeBundle(
 	ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *remembered, made *bootstrap.Bundle, nodeup string,
 ) error {
@@ -167,7 +168,7 @@ func (o *operator) storeBundle(
 	return nil
 }
 
-// EnsureDeleted deletes the stacks of all slots, also of those that the status does not know.
+// EnsureDeleted deletes the stacks of all slots, including those missing from the status.
 func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if cluster.Status.Account == "" {
 		return operatorkit.Done()
@@ -176,9 +177,9 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	for slot := range mostSlots {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		s.settled.drop(stackKey{cluster.UID, name})
+		s.settledInputs.drop(stackKey{cluster.UID, name})
 		status := knownStack(cluster, name)
-		if isGone(status) || status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas) {
+		if isDeleted(status) || status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas) {
 			continue
 		}
 		if status == nil {
@@ -186,14 +187,14 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 		outcomes = append(outcomes, s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.slotTags(cluster, slot)}))
 	}
-	return together(outcomes)
+	return aggregate(outcomes)
 }
 
-// deleteComplete is CloudFormation's word for a stack that is gone.
+// deleteComplete is CloudFormation's status of a deleted stack.
 const deleteComplete = "DELETE_COMPLETE"
 
-// isGone reports whether a stack was deleted for good.
-func isGone(status *v1alpha1.StackStatus) bool {
+// isDeleted reports whether a stack is deleted.
+func isDeleted(status *v1alpha1.StackStatus) bool {
 	known, err := recall(status)
 	return err == nil && known.Deleting && known.Status == deleteComplete
 }

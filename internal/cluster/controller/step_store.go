@@ -16,14 +16,14 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// storeStep keeps in the bucket what machines fetch from it: the CAs, nodeup for the control plane, and
-// what the service-account issuer publishes.
+// storeStep stores in the bucket what instances download: the CAs, nodeup for the control plane,
+// and the service-account issuer's documents.
 type storeStep struct{ *operator }
 
 // Name returns the step's name.
 func (s storeStep) Name() string { return "store" }
 
-// EnsureCreated stores what is not stored yet. What is stored is remembered with the base stack.
+// EnsureCreated stores what is missing. The base stack's record holds the digest of what is stored.
 func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	release, err := s.release(ctx, cluster)
 	if err != nil {
@@ -37,37 +37,38 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if err != nil {
 		return unresolved(err)
 	}
-	authorities, err := s.authoritiesOf(ctx, cluster)
+	cas, err := s.casOf(ctx, cluster)
 	if err != nil {
 		return brokenPKI(err)
 	}
-	if outcome := s.store(ctx, cluster, resolved, authorities); !outcome.IsDone() {
+	if outcome := s.store(ctx, cluster, resolved, cas); !outcome.IsDone() {
 		return outcome
 	}
 	s.stored.keep(cluster.UID, inputs)
 	return operatorkit.Done()
 }
 
-// inputs tell all that what is stored is made from.
+// inputs identifies everything that the stored files depend on.
 func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) string {
 	return fmt.Sprintf("%s %s %s %x", cluster.Status.Outputs[model.OutputBucket], cluster.Status.Outputs[model.OutputIssuerBucket], cluster.Status.Outputs[model.OutputKey], s.digestOf(cluster, release).Sum64())
 }
 
-// store puts everything into the bucket that the record does not say is there.
-func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, authorities *pki.Authorities) operatorkit.Outcome {
+// store uploads everything that is not recorded as stored.
+func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, cas *pki.CAs) operatorkit.Outcome {
 	nodeup, err := s.nodeup.Find(resolved.ControlPlaneArchitecture)
 	if err != nil {
 		return lackingNodeup(err)
 	}
 	public := map[string][]byte{}
 	if resolved.Issuer != "" {
-		if public, err = authorities.IssuerDocuments(resolved.Issuer); err != nil {
+		if public, err = cas.IssuerDocuments(resolved.Issuer); err != nil {
 			return operatorkit.Fail(err)
 		}
 	}
 	bucket := s.bucketOf(cluster)
-	private := authorities.Files()
-	// Private keys go with the certificates and the public key; no trace of them is in the status.
+	private := cas.Files()
+	// The certificates and the public key stand for the private keys, so that the status has no
+	// trace of those.
 	shown := maps.Clone(public)
 	for name, content := range private {
 		if !strings.HasSuffix(name, ".key") {
@@ -94,7 +95,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
 		return outcome
 	}
-	if err := bucket.claim(ctx, authorities.CACertificate(), known.Stored != ""); err != nil {
+	if err := bucket.claim(ctx, cas.CACertificate(), known.Stored != ""); err != nil {
 		return failed(err)
 	}
 	if err := s.upload(ctx, cluster, resolved.ControlPlaneArchitecture, private, public); err != nil {
@@ -115,7 +116,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 func (s storeStep) upload(ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture, private, public map[string][]byte) error {
 	to := s.bucketOf(cluster)
 	for _, key := range slices.Sorted(maps.Keys(private)) {
-		if key == keyCA { // It was the first.
+		if key == keyCA { // Already stored by claim.
 			continue
 		}
 		if err := to.put(ctx, key, "application/x-pem-file", bytes.NewReader(private[key])); err != nil {
@@ -130,8 +131,8 @@ func (s storeStep) upload(ctx context.Context, cluster *v1alpha1.Cluster, archit
 	return s.putNodeup(ctx, cluster, architecture)
 }
 
-// EnsureDeleted empties the buckets, so that the base stack can delete them: no machine is left that
-// writes or reads there.
+// EnsureDeleted empties the buckets, so that the base stack can delete them. No instance is left that
+// uses them.
 func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	s.stored.drop(cluster.UID)
 	for _, output := range []string{model.OutputBucket, model.OutputIssuerBucket} {
@@ -149,10 +150,11 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	return operatorkit.Done()
 }
 
-// lackingNodeup says what is wrong with the operator's installation, or that nodeup could not be read.
+// lackingNodeup returns the outcome for a missing nodeup in the operator's installation, or for a
+// failure to read it.
 func lackingNodeup(err error) operatorkit.Outcome {
 	if _, ok := errors.AsType[programs.MissingError](err); ok {
-		return operatorkit.Wait(awaitAgain, "NodeupMissing", capital(err.Error())+".").Degraded()
+		return operatorkit.Wait(eventPoll, "NodeupMissing", capital(err.Error())+".").Degraded()
 	}
 	return failed(err)
 }

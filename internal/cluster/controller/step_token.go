@@ -24,25 +24,26 @@ import (
 )
 
 const (
-	// tokenLife is how long a bootstrap token lets machines join. It is replaced when half of it is over,
-	// so that a machine that has just read it has as long to use it.
+	// tokenLife is the validity of a bootstrap token. It is replaced after half of it, so that an
+	// instance that has just read it has at least as long to use it.
 	tokenLife = 24 * time.Hour
-	// workloadTimeout bounds a call of a workload cluster's API.
+	// workloadTimeout is the timeout of a call to a workload cluster's API.
 	workloadTimeout = 10 * time.Second
-	// nodeTokenGroup is the group that kubeadm lets join as nodes.
+	// nodeTokenGroup is the group that kubeadm permits to join nodes.
 	nodeTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 )
 
-// startingAgain is when to look again whether an API server that has just started has made its namespaces.
-const startingAgain = 250 * time.Millisecond
+// startingPoll is the polling interval while a starting API server creates its namespaces.
+const startingPoll = 250 * time.Millisecond
 
-// tokenStep keeps a bootstrap token in the cluster and in an SSM parameter that only workers read, where slots do not keep one.
+// tokenStep manages a bootstrap token in the cluster and in an SSM parameter that only workers
+// read, unless the slots manage one.
 type tokenStep struct{ *operator }
 
 // Name returns the step's name.
 func (s tokenStep) Name() string { return "token" }
 
-// EnsureCreated makes a token when there is none or half of its life is over.
+// EnsureCreated creates a token if there is none or half of its validity is over.
 func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	status, now := stackOf(cluster, model.BaseStackName(cluster.Name)), s.options.Clock.Now()
 	known, err := recall(status)
@@ -61,9 +62,9 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(awaitAgain, "NotConnected", "The cluster's API is not connected to yet.")
+		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
-	token, ok := s.tokens.get(cluster.UID) // made before, but something after it went wrong
+	token, ok := s.tokens.get(cluster.UID) // created before a later call failed
 	if !ok {
 		if token, err = pki.NewToken(); err != nil {
 			return operatorkit.Fail(err)
@@ -74,8 +75,8 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return outcome
 	}
 	switch err := createToken(ctx, connection, token, now.Add(tokenLife)); {
-	case apierrors.IsNotFound(err): // The namespace, which an API server makes once it has started.
-		return operatorkit.Wait(startingAgain, "APIStarting", "The cluster's API has just started and makes its namespaces; the bootstrap token comes next.").WithoutEvent()
+	case apierrors.IsNotFound(err): // The API server creates the namespace after it has started.
+		return operatorkit.Wait(startingPoll, "APIStarting", "The cluster's API is starting and has not created its namespaces yet, which the bootstrap token needs.").WithoutEvent()
 	case err != nil:
 		return failed(err)
 	}
@@ -91,8 +92,9 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	return operatorkit.Done().RequeueAfter(tokenLife / 2)
 }
 
-// slotsKeepToken reports whether no machine of the Cluster's groups joins with a token that the operator keeps: the resource sets of its
-// Release, and of those that groups are made from, have slots do it.
+// slotsKeepToken reports whether no instance of the Cluster's groups joins with a token that the
+// operator manages: in the resource sets of the Cluster's and the groups' Releases, the slots
+// manage it.
 func (s tokenStep) slotsKeepToken(ctx context.Context, cluster *v1alpha1.Cluster) (bool, error) {
 	groups, err := s.groupsOf(ctx, keyOf(cluster))
 	if err != nil {
@@ -100,7 +102,7 @@ func (s tokenStep) slotsKeepToken(ctx context.Context, cluster *v1alpha1.Cluster
 	}
 	names := []string{cluster.Spec.Release}
 	if cluster.Status.Release != "" {
-		names = append(names, cluster.Status.Release) // Groups are made from it until the control plane is of the other.
+		names = append(names, cluster.Status.Release) // The groups use it until the control plane runs the other.
 	}
 	for i := range groups {
 		known, err := recall(groups[i].Status.Stack)
@@ -118,20 +120,21 @@ func (s tokenStep) slotsKeepToken(ctx context.Context, cluster *v1alpha1.Cluster
 	for _, name := range slices.Compact(names) {
 		found, err := s.releaseNamed(ctx, name)
 		if apierrors.IsNotFound(err) {
-			return false, nil // What its machines need is not known.
+			return false, nil // The needs of its instances are unknown.
 		}
 		if err != nil {
 			return false, err
 		}
 		set, err := release.Set(found.Spec.ResourceSet)
 		if err != nil || !set.Features.SlotsKeepToken {
-			return false, nil //nolint:nilerr // a set that is not known is reported where it is rendered
+			return false, nil //nolint:nilerr // rendering reports an unknown set
 		}
 	}
 	return true, nil
 }
 
-// handOver leaves the token to the slots: the parameter of one that the operator kept is deleted, and the token ends by itself.
+// handOver leaves the token to the slots: it deletes the operator's parameter, and the operator's
+// token expires.
 func (s tokenStep) handOver(ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *remembered) operatorkit.Outcome {
 	if known.TokenRenewal == nil {
 		return operatorkit.Done()
@@ -154,8 +157,8 @@ func (s tokenStep) deleteParameter(ctx context.Context, cluster *v1alpha1.Cluste
 	return nil
 }
 
-// createToken makes the token known in the cluster, as
-// https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/ has it.
+// createToken creates the token in the cluster:
+// https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/
 func createToken(ctx context.Context, to *workload.Cluster, token pki.Token, until time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
 	defer cancel()
@@ -170,16 +173,16 @@ func createToken(ctx context.Context, to *workload.Cluster, token pki.Token, unt
 			bootstrapapi.BootstrapTokenUsageAuthentication: "true",
 			bootstrapapi.BootstrapTokenUsageSigningKey:     "true",
 			bootstrapapi.BootstrapTokenExtraGroupsKey:      nodeTokenGroup,
-			bootstrapapi.BootstrapTokenDescriptionKey:      "Lets the machines of instance groups join; made by aws-operator.",
+			bootstrapapi.BootstrapTokenDescriptionKey:      "Lets instances of instance groups join. Created by aws-operator.",
 		},
 	}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make the bootstrap token in the cluster: %w", err)
+		return fmt.Errorf("create the bootstrap token in the cluster: %w", err)
 	}
 	return nil
 }
 
-// publish puts the token where workers read it.
+// publish stores the token in the parameter that workers read.
 func (s tokenStep) publish(ctx context.Context, cluster *v1alpha1.Cluster, token pki.Token) error {
 	in := &ssm.PutParameterInput{
 		Name: aws.String(model.TokenParameterName(cluster.Name)), Value: aws.String(token.Value()), Type: types.ParameterTypeSecureString,
@@ -194,7 +197,7 @@ func (s tokenStep) publish(ctx context.Context, cluster *v1alpha1.Cluster, token
 	return nil
 }
 
-// EnsureDeleted deletes the SSM parameter. The token itself goes with the cluster.
+// EnsureDeleted deletes the SSM parameter. The token itself is deleted with the cluster.
 func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	status := knownStack(cluster, model.BaseStackName(cluster.Name))
 	known, err := recall(status)
@@ -202,7 +205,7 @@ func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		return operatorkit.Fail(err)
 	}
 	if status == nil || len(cluster.Status.Outputs) == 0 || known.Token == tokenDeleted {
-		return operatorkit.Done() // No token is made before the base stack is there.
+		return operatorkit.Done() // Tokens are created after the base stack.
 	}
 	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
 		return outcome
@@ -217,5 +220,5 @@ func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	return operatorkit.Done()
 }
 
-// tokenDeleted stands for the token's ID once the parameter is deleted.
+// tokenDeleted replaces the token's ID once the parameter is deleted.
 const tokenDeleted = "deleted"

@@ -22,14 +22,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// bucket is a Cluster's bucket.
+// bucket accesses a Cluster's bucket.
 type bucket struct {
 	client awsapi.S3
 	name   string
 	key    string // the ARN of the KMS key
 }
 
-// bucketOf returns the Cluster's bucket as the outputs of its base stack name it.
+// bucketOf returns the Cluster's bucket, which the outputs of its base stack name.
 func (o *operator) bucketOf(cluster *v1alpha1.Cluster) bucket {
 	return bucket{
 		client: o.options.Clients.S3(o.target(cluster)),
@@ -37,22 +37,23 @@ func (o *operator) bucketOf(cluster *v1alpha1.Cluster) bucket {
 	}
 }
 
-// issuerBucketOf returns the bucket that publishes the issuer's documents: the Cluster's own, unless there is one for
-// them alone.
+// issuerBucketOf returns the bucket with the issuer's documents: their own bucket if there is one,
+// else the Cluster's.
 func (o *operator) issuerBucketOf(cluster *v1alpha1.Cluster) bucket {
 	b := o.bucketOf(cluster)
 	b.name = cmp.Or(cluster.Status.Outputs[model.OutputIssuerBucket], b.name)
 	return b
 }
 
-// put stores an object, encrypted by the Cluster's key.
+// put stores an object, encrypted with the Cluster's key.
 func (b bucket) put(ctx context.Context, key, contentType string, body io.ReadSeeker, how ...func(*s3.PutObjectInput)) error {
 	in := &s3.PutObjectInput{
 		Bucket: aws.String(b.name), Key: aws.String(key), Body: body, ContentType: aws.String(contentType),
 	}
 	if b.key != "" {
-		// Without a bucket key: the roles may decrypt what has the object's own ARN as its encryption context, and with a
-		// bucket key it would be the bucket's. https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-key.html
+		// Do not use a bucket key: the roles may decrypt only with the object's own ARN as the
+		// encryption context, which would be the bucket's with a bucket key.
+		// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-key.html
 		in.ServerSideEncryption, in.SSEKMSKeyId = types.ServerSideEncryptionAwsKms, aws.String(b.key)
 	}
 	for _, set := range how {
@@ -64,15 +65,17 @@ func (b bucket) put(ctx context.Context, key, contentType string, body io.ReadSe
 	return nil
 }
 
-// keyCA is the key of the cluster CA's certificate, which says whose the bucket's keys are.
+// keyCA is the S3 key of the cluster CA's certificate, which identifies the owner of the bucket's
+// keys.
 const keyCA = "pki/ca.crt"
 
-// fingerprint is the name, in the metadata of keyCA, of the certificate's SHA-256.
+// fingerprint is the name of the metadata of keyCA that holds the certificate's SHA-256.
 const fingerprint = "sha256"
 
-// claim stores the certificate of the cluster's CA, from which all that machines trust follows, unless another CA's is there: it is
-// written on the condition that there is none, or that what is there is the same. Stored says that the Cluster's own record has it
-// stored, which is believed of objects from before fingerprints.
+// claim stores the certificate of the cluster's CA, the root of trust of all instances, unless the
+// bucket has another CA's. It writes on the condition that no certificate exists, or that it is the
+// same. Stored reports that the Cluster's own record contains it, which is sufficient for objects
+// without a fingerprint.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
 func (b bucket) claim(ctx context.Context, certificate []byte, stored bool) error {
 	sum := sha256.Sum256(certificate)
@@ -86,7 +89,7 @@ func (b bucket) claim(ctx context.Context, certificate []byte, stored bool) erro
 	}
 	found, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(b.name), Key: aws.String(keyCA)})
 	if err != nil {
-		return fmt.Errorf("look for %s in bucket %s: %w", keyCA, b.name, err)
+		return fmt.Errorf("find %s in bucket %s: %w", keyCA, b.name, err)
 	}
 	switch found.Metadata[fingerprint] {
 	case mark:
@@ -97,11 +100,12 @@ func (b bucket) claim(ctx context.Context, certificate []byte, stored bool) erro
 		}
 	}
 	return &stack.ForeignError{Reason: "CertificateAuthorityConflict", Message: fmt.Sprintf(
-		"The bucket %s has the certificate of another certificate authority (CA) under %s; it is not overwritten, since machines trust it. "+
-			"Restore the Secrets of the cluster's CAs from where the cluster was made. Only if its keys are lost for good, delete that object.", b.name, keyCA)}
+		"The bucket %s has the certificate of another certificate authority (CA) under %s. It is not overwritten, since instances trust it. "+
+			"Restore the Secrets of the cluster's CAs from where the cluster was created. Only if its keys are permanently lost, delete that object.", b.name, keyCA)}
 }
 
-// publish stores an object that anybody may read who may read the bucket: without the key.
+// publish stores an object without the KMS key, so that reading the bucket is sufficient to read
+// it.
 func (b bucket) publish(ctx context.Context, key, contentType string, data []byte) error {
 	if _, err := b.client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: aws.String(b.name), Key: aws.String(key), Body: bytes.NewReader(data), ContentType: aws.String(contentType),
@@ -112,7 +116,7 @@ func (b bucket) publish(ctx context.Context, key, contentType string, data []byt
 	return nil
 }
 
-// has reports whether an object is there.
+// has reports whether an object exists.
 func (b bucket) has(ctx context.Context, key string) (bool, error) {
 	_, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(b.name), Key: aws.String(key)})
 	switch awsapi.Code(err) {
@@ -120,19 +124,20 @@ func (b bucket) has(ctx context.Context, key string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for %s in bucket %s: %w", key, b.name, err)
+		return false, fmt.Errorf("find %s in bucket %s: %w", key, b.name, err)
 	}
 	return true, nil
 }
 
-// putNodeup stores nodeup for an architecture unless it is there, as is known of a Cluster that is being made.
+// putNodeup stores nodeup for an architecture unless it exists, which is cached while a Cluster is
+// created.
 func (o *operator) putNodeup(ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
 	file, err := o.nodeup.Find(architecture)
 	if err != nil {
 		return err
 	}
 	b, key := o.bucketOf(cluster), model.NodeupKey(file.Hash, architecture)
-	if last, ok := o.brought.get(cluster.UID); ok && last == key {
+	if last, ok := o.storedNodeup.get(cluster.UID); ok && last == key {
 		return nil
 	}
 	there, err := b.has(ctx, key)
@@ -150,7 +155,7 @@ func (o *operator) putNodeup(ctx context.Context, cluster *v1alpha1.Cluster, arc
 		}
 	}
 	if cluster.Status.Version == "" {
-		o.brought.keep(cluster.UID, key)
+		o.storedNodeup.keep(cluster.UID, key)
 	}
 	return nil
 }
@@ -161,17 +166,17 @@ func (o *operator) nodeupHash(architecture v1alpha1.Architecture) (string, error
 	return file.Hash, err
 }
 
-// digestFiles hashes names and contents.
+// digestFiles hashes the files' names and contents.
 func digestFiles(files map[string][]byte) string {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(files[name])) // Writing to a hash never fails.
+		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(files[name])) // Writes to a hash never fail.
 		_, _ = sum.Write(files[name])
 	}
 	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:18])
 }
 
-// empty deletes every version of every object of a bucket. A bucket that is gone is empty.
+// empty deletes all versions of all objects in a bucket. A bucket that does not exist is empty.
 func (o *operator) empty(ctx context.Context, target awsapi.Target, name string) error {
 	client := o.options.Clients.S3(target)
 	in := &s3.ListObjectVersionsInput{Bucket: aws.String(name)}
@@ -181,7 +186,7 @@ func (o *operator) empty(ctx context.Context, target awsapi.Target, name string)
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("list what is in bucket %s: %w", name, err)
+			return fmt.Errorf("list the objects in bucket %s: %w", name, err)
 		}
 		var objects []types.ObjectIdentifier
 		for i := range page.Versions {

@@ -61,8 +61,8 @@ const (
 	clusterName = "test"
 )
 
-// suite is a namespace of a real API server, AWS on loopback, in which machines are played if the test
-// asks for it, and an operator between them.
+// suite is a namespace of a real API server, a simulated AWS, with simulated instances if the test
+// needs them, and an operator.
 type suite struct {
 	t         *testing.T
 	cluster   *controlplane.ControlPlane
@@ -71,12 +71,12 @@ type suite struct {
 	sim       *simulator.Simulator
 	endpoint  string
 	nodeup    string
-	metrics   *prometheus.Registry // of the operator that was started last
+	metrics   *prometheus.Registry // of the operator that was last started
 	stop      func()
 }
 
-// played is a host of played machines.
-func played() machine.Host { return fake.New(fake.Options{}) }
+// simulatedHost returns a host of simulated instances.
+func simulatedHost() machine.Host { return fake.New(fake.Options{}) }
 
 func newSuite(t *testing.T, machines machine.Host, latency func(resourceType, operation string) time.Duration) *suite {
 	t.Helper()
@@ -125,7 +125,7 @@ func (w *suite) start() {
 		stopped = true
 		cancel()
 		if err := <-done; err != nil {
-			w.t.Errorf("the operator ended badly: %v", err)
+			w.t.Errorf("the operator returned an error: %v", err)
 		}
 	}
 	w.t.Cleanup(w.stop)
@@ -199,7 +199,7 @@ func aRelease(name string) *v1alpha1.Release {
 	}
 }
 
-// aCluster is the quick start's cluster in the world's namespace.
+// aCluster returns the quick start's cluster in the suite's namespace.
 func (w *suite) aCluster(name string) *v1alpha1.Cluster {
 	return &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace},
@@ -230,13 +230,13 @@ func (w *suite) create(objects ...client.Object) {
 	}
 }
 
-// eventually waits until check has nothing to complain about.
+// eventually waits until check returns no error.
 func (w *suite) eventually(what string, check func() error) {
 	w.t.Helper()
 	patience.Until(w.t, what, check)
 }
 
-// condition waits until an object's condition has a status and, unless it is empty, a reason.
+// condition waits until an object's condition has a status and, unless empty, a reason.
 func (w *suite) condition(obj conditioned, conditionType string, status metav1.ConditionStatus, reason string) *metav1.Condition {
 	w.t.Helper()
 	var found *metav1.Condition
@@ -246,7 +246,7 @@ func (w *suite) condition(obj conditioned, conditionType string, status metav1.C
 		}
 		found = meta.FindStatusCondition(obj.GetConditions(), conditionType)
 		if found == nil || found.Status != status || reason != "" && found.Reason != reason || found.ObservedGeneration != obj.GetGeneration() {
-			return fmt.Errorf("generation %d, conditions %v", obj.GetGeneration(), tell(obj.GetConditions()))
+			return fmt.Errorf("generation %d, conditions %v", obj.GetGeneration(), describeConditions(obj.GetConditions()))
 		}
 		return nil
 	})
@@ -260,7 +260,7 @@ type conditioned interface {
 	GetConditions() []metav1.Condition
 }
 
-func tell(conditions []metav1.Condition) string {
+func describeConditions(conditions []metav1.Condition) string {
 	lines := make([]string, len(conditions))
 	for i, c := range conditions {
 		lines[i] = fmt.Sprintf("\n\t%s=%s (%d) %s: %s", c.Type, c.Status, c.ObservedGeneration, c.Reason, c.Message)
@@ -268,19 +268,19 @@ func tell(conditions []metav1.Condition) string {
 	return strings.Join(lines, "")
 }
 
-// gone waits until an object is gone.
-func (w *suite) gone(obj conditioned) {
+// waitDeleted waits until an object is deleted.
+func (w *suite) waitDeleted(obj conditioned) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func() error {
+	w.eventually(fmt.Sprintf("%T %s is deleted", obj, obj.GetName()), func() error {
 		err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return errors.Join(err, fmt.Errorf("it is still there: %s", tell(obj.GetConditions())))
+		return errors.Join(err, fmt.Errorf("it still exists: %s", describeConditions(obj.GetConditions())))
 	})
 }
 
-// awsConfig is how tests talk to the simulator themselves.
+// awsConfig returns the configuration of the tests' own clients of the simulator.
 func (w *suite) awsConfig(account, region string) aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(w.endpoint),
@@ -288,7 +288,7 @@ func (w *suite) awsConfig(account, region string) aws.Config {
 	}
 }
 
-// stacks returns the names and statuses of the stacks that exist and are not the operator's own.
+// stacks returns the statuses, by name, of the existing stacks except the operator's own.
 func (w *suite) stacks(account, region string) map[string]string {
 	w.t.Helper()
 	out, err := cloudformation.NewFromConfig(w.awsConfig(account, region)).DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
@@ -304,10 +304,10 @@ func (w *suite) stacks(account, region string) map[string]string {
 	return stacks
 }
 
-// complete waits until just these stacks are there and made.
+// complete waits until exactly these stacks exist and are created.
 func (w *suite) complete(account, region string, names ...string) {
 	w.t.Helper()
-	w.eventually("the stacks are made", func() error {
+	w.eventually("the stacks are created", func() error {
 		stacks := w.stacks(account, region)
 		for _, name := range names {
 			if stacks[name] != "CREATE_COMPLETE" {
@@ -325,7 +325,7 @@ func (w *suite) s3(account, region string) *s3.Client {
 	return s3.NewFromConfig(w.awsConfig(account, region), func(o *s3.Options) { o.UsePathStyle = true })
 }
 
-// objects returns the keys in a bucket, sorted.
+// objects returns the sorted keys in a bucket.
 func (w *suite) objects(account, region, bucket string) []string {
 	w.t.Helper()
 	out, err := w.s3(account, region).ListObjectsV2(w.t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})
@@ -358,7 +358,7 @@ func (w *suite) secret(name string) (*corev1.Secret, error) {
 	return secret, w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, secret)
 }
 
-// calls counts the calls of AWS, without those that only wait for events.
+// calls counts the calls to AWS except those that poll for events.
 func (w *suite) calls() int {
 	sum := 0
 	for name, count := range w.sim.Calls() {
@@ -369,8 +369,8 @@ func (w *suite) calls() int {
 	return sum
 }
 
-// looks returns how many looks at Clusters ended well, and how long they took together.
-func (w *suite) looks() (count uint64, took time.Duration) {
+// reconciles returns the number of successful reconciles of Clusters, and their total duration.
+func (w *suite) reconciles() (count uint64, took time.Duration) {
 	w.t.Helper()
 	families, err := w.metrics.Gather()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// tally counts the cluster's nodes for its status.
+// tally counts the cluster's nodes for its status and sets the nodes' condition.
 func (o *operator) tally(ctx context.Context, cluster *v1alpha1.Cluster, nodes []workload.Node) error {
 	groups, err := o.groupsOf(ctx, keyOf(cluster))
 	if err != nil {
@@ -32,8 +32,8 @@ func (o *operator) tally(ctx context.Context, cluster *v1alpha1.Cluster, nodes [
 	return nil
 }
 
-// countNodes counts nodes. A group is to have its least number of nodes, and all those that it has: how
-// many beyond that there should be is the autoscaler's affair.
+// countNodes counts nodes. The desired number of a group is the larger of its minimum and its
+// current size: the cluster autoscaler decides how many it has above its minimum.
 func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, nodes []workload.Node) v1alpha1.NodeCount {
 	bundles, members := map[string]string{}, map[string]int32{}
 	for i := range groups {
@@ -64,7 +64,7 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 	return count
 }
 
-// bundleOfSlot returns the hash of the bundle that a slot is made from, "" while it is made from none.
+// bundleOfSlot returns the hash of a slot's bundle, "" if it has none.
 func bundleOfSlot(cluster *v1alpha1.Cluster, slot int) string {
 	status := knownStack(cluster, model.SlotStackName(cluster.Name, slot))
 	if status == nil {
@@ -73,7 +73,7 @@ func bundleOfSlot(cluster *v1alpha1.Cluster, slot int) string {
 	return status.Bundle
 }
 
-// boots reports whether a node booted from a bundle.
+// boots reports whether a node booted with a bundle.
 func boots(node *workload.Node, bundle string) bool {
 	return bundle != "" && node.Bundle == bundle[:min(len(bundle), model.BundleLabelLength)]
 }

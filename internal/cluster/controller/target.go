@@ -17,8 +17,9 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// target is where the Cluster's stacks are. The operator's own account and region are the zero value,
-// as everywhere else in the operator, so that their events are listened to once.
+// target returns the account and region of the Cluster's stacks. The operator's own account and
+// region are the zero value, as everywhere in the operator, so that their events are subscribed to
+// only once.
 func (o *operator) target(cluster *v1alpha1.Cluster) awsapi.Target {
 	target := awsapi.Target{Region: cluster.Spec.Region}
 	if role := cluster.Spec.Role; role != nil && role.ARN != "" {
@@ -31,18 +32,18 @@ func (o *operator) target(cluster *v1alpha1.Cluster) awsapi.Target {
 	return target
 }
 
-// mayAssume is done if the Cluster names no role, or one that an administrator granted its namespace. The operator's own
-// credentials may assume more roles than one team should act with.
+// mayAssume is done if the Cluster names no role, or one that an administrator granted to its
+// namespace. The operator's own credentials may assume more roles than a single team should use.
 func (o *operator) mayAssume(cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	role := cluster.Spec.Role
 	if role == nil || role.ARN == "" || grant.Allows(o.options.Roles, cluster.Namespace, role.ARN) {
 		return operatorkit.Done()
 	}
 	return operatorkit.Stall("RoleNotAllowed", fmt.Sprintf("spec.role names %s, which Clusters of namespace %s may not use; "+
-		"have an administrator start the operator with --allow-roles=%[2]s=%[1]s.", role.ARN, cluster.Namespace))
+		"to allow it, an administrator must start the operator with --allow-roles=%[2]s=%[1]s.", role.ARN, cluster.Namespace))
 }
 
-// retain ends listening to accounts and regions in which there is no Cluster but, maybe, the one that is leaving.
+// retain stops listening to accounts and regions that no Cluster other than the leaving one uses.
 func (o *operator) retain(ctx context.Context, leaving types.UID) error {
 	if o.options.Events == nil {
 		return nil
@@ -61,7 +62,7 @@ func (o *operator) retain(ctx context.Context, leaving types.UID) error {
 	return nil
 }
 
-// accounts remembers whose accounts the roles are in.
+// accounts caches the accounts of roles.
 type accounts struct {
 	mu    sync.Mutex
 	known map[awsapi.Target]string
@@ -69,8 +70,8 @@ type accounts struct {
 
 func newAccounts() *accounts { return &accounts{known: map[awsapi.Target]string{}} }
 
-// account returns the account that the target is in. It asks AWS once for each role, and not at all
-// when the Cluster's status tells.
+// account returns the target's account. It asks AWS once per role, and not at all if the Cluster's
+// status contains the account.
 func (o *operator) account(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) (string, error) {
 	if target.RoleARN == "" {
 		return o.options.AccountID, nil

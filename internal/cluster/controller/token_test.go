@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// releaseOf makes a Release of a resource set, for as long as the test runs, and returns its name. Releases are in no namespace, and other
-// tests make their own.
+// releaseOf creates a Release with a resource set for the duration of the test, and returns its
+// name. Releases are cluster-scoped, and other tests create their own.
 func (w *suite) releaseOf(set string) string {
 	w.t.Helper()
 	release := aRelease("v1.36.3-" + w.namespace)
@@ -21,10 +21,10 @@ func (w *suite) releaseOf(set string) string {
 	return release.Name
 }
 
-// TestWorkersJoinWithATokenThatSlotsKeep makes a cluster of a resource set whose slots keep the token: machines join, and the operator
-// makes no token, neither then nor when half of a token's life is over.
-func TestWorkersJoinWithATokenThatSlotsKeep(t *testing.T) {
-	w := newSuite(t, played(), nil)
+// In a cluster with a resource set whose slots manage the token, instances join and the operator
+// creates no token, neither at first nor after half of a token's lifetime.
+func TestWorkersJoinWithATokenFromTheSlots(t *testing.T) {
+	w := newSuite(t, simulatedHost(), nil)
 	w.start()
 	cluster, group := w.aCluster("kept"), w.aGroup("kept-workers", "kept")
 	cluster.Spec.Release = w.releaseOf("1.2.0")

@@ -17,14 +17,14 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// upgradeStep decides whether a cluster that is up may become what the Release that its spec names says. If not, nothing of it is
-// changed, and it is looked after as it is.
+// upgradeStep decides whether a cluster that was up may change to the Release in its spec. If not,
+// the cluster stays unchanged and continues to be operated.
 type upgradeStep struct{ *operator }
 
 // Name returns the step's name.
 func (s upgradeStep) Name() string { return "upgrade" }
 
-// EnsureCreated is done when the cluster may be made of the spec's Release.
+// EnsureCreated is done when the cluster may use the spec's Release.
 func (s upgradeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	return s.upkeep(ctx, cluster, s.judge(ctx, cluster))
 }
@@ -38,14 +38,14 @@ func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) opera
 	to, err := s.release(ctx, cluster)
 	if apierrors.IsNotFound(err) {
 		return operatorkit.Stall("ReleaseNotFound", capital(s.noRelease(ctx, cluster).Error())+
-			". What runs goes on as it is, and nothing else is changed until spec.release names one that there is.")
+			". The running cluster stays unchanged until spec.release names an existing Release.")
 	}
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
 	if _, err := release.Set(to.Spec.ResourceSet); err != nil {
 		return operatorkit.Stall("ReleaseNotKnown", fmt.Sprintf(
-			"The Release %q asks for what this operator does not have: %s. What runs goes on as it is: name another Release, or run a newer operator.", to.Name, err))
+			"The Release %q needs a resource set that this operator does not have: %s. The running cluster stays unchanged. Name another Release, or run a newer operator.", to.Name, err))
 	}
 	if cluster.Status.Version != "" && to.Name != cluster.Status.Release && !stacks.Begun(cluster, to.Name) {
 		if outcome := s.mayMove(ctx, cluster, to); !outcome.IsDone() {
@@ -56,26 +56,26 @@ func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) opera
 	return operatorkit.Done()
 }
 
-// mayMove is done when Kubernetes bears the move to a Release.
+// mayMove is done when the version skew policy allows the change to a Release.
 func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to *v1alpha1.Release) operatorkit.Outcome {
-	if s.options.Workload.Get(keyOf(cluster)) == nil { // The operator has just been started.
+	if s.options.Workload.Get(keyOf(cluster)) == nil { // The operator has just started.
 		if connection, outcome := apiStep(s).connect(ctx, cluster); connection == nil {
 			return outcome
 		}
-		return operatorkit.Wait(time.Second, "NotConnected", "The cluster's API is being connected to; which versions its nodes run is to be known before it moves to another release.")
+		return operatorkit.Wait(time.Second, "NotConnected", "Connecting to the cluster's API to read the versions of its nodes before changing its release.")
 	}
 	running, err := s.running(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
 	if why := running.Refusal(to, s.releaseNames(ctx)); why != "" {
-		return operatorkit.Stall("UpgradeRefused", why+" Nothing was changed, and what runs goes on as it is.")
+		return operatorkit.Stall("UpgradeRefused", why+" The running cluster stays unchanged.")
 	}
 	return operatorkit.Done()
 }
 
-// running collects which versions of Kubernetes run: what the nodes report, and, for those that are not heard of, what they were made
-// with.
+// running collects the running versions of Kubernetes: those that nodes report, or those that their
+// stacks were created with if they do not report any.
 func (o *operator) running(ctx context.Context, cluster *v1alpha1.Cluster) (*release.Running, error) {
 	found := &release.Running{}
 	var nodes []workload.Node
@@ -98,12 +98,13 @@ func (o *operator) running(ctx context.Context, cluster *v1alpha1.Cluster) (*rel
 	}
 	from, err := o.releaseNamed(ctx, cluster.Status.Release)
 	if err != nil {
-		from = nil // It is gone; etcd's version is not known then.
+		from = nil // It was deleted; the version of etcd is unknown then.
 	}
 	return found, stacks.Recollect(found, cluster, from)
 }
 
-// releaseNamed returns the Release of that name. It is the cache's own, and must not be changed.
+// releaseNamed returns the Release of that name. The informer cache owns it; callers must not
+// change it.
 func (o *operator) releaseNamed(ctx context.Context, name string) (*v1alpha1.Release, error) {
 	found := &v1alpha1.Release{}
 	if err := o.client.Get(ctx, types.NamespacedName{Name: name}, found, client.UnsafeDisableDeepCopy); err != nil {
@@ -112,14 +113,15 @@ func (o *operator) releaseNamed(ctx context.Context, name string) (*v1alpha1.Rel
 	return found, nil
 }
 
-// releaseStep notes which Release the whole control plane runs. It waits for nothing: a cluster that is being made needs its addons
-// before its nodes are ready.
+// releaseStep records the Release that the whole control plane runs. It does not wait: a cluster
+// that is being created needs its addons before its nodes are Ready.
 type releaseStep struct{ *operator }
 
 // Name returns the step's name.
 func (s releaseStep) Name() string { return "release" }
 
-// EnsureCreated looks at the nodes of the control plane. The slots' stacks are in place when it is called.
+// EnsureCreated compares the control plane's nodes with the Release. The slots' stacks are up to
+// date when it is called.
 func (s releaseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	to, err := s.release(ctx, cluster)
 	if err != nil {
@@ -153,16 +155,16 @@ func (s releaseStep) EnsureDeleted(context.Context, *v1alpha1.Cluster) operatork
 	return operatorkit.Done()
 }
 
-// releaseNames returns the names of the Releases that there are, sorted.
+// releaseNames returns the sorted names of the existing Releases.
 func (o *operator) releaseNames(ctx context.Context) []string {
 	list := &v1alpha1.ReleaseList{}
-	if err := o.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // It is read from memory.
+	if err := o.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // Reads from the informer cache.
 		return nil
 	}
 	names := make([]string, len(list.Items))
 	for i := range list.Items {
 		names[i] = list.Items[i].Name
 	}
-	slices.Sort(names) // What is read from memory comes in another order each time.
+	slices.Sort(names) // The cache returns them in random order.
 	return names
 }

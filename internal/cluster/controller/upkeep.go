@@ -7,18 +7,18 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// upkeep does for a cluster that was up what it needs day by day although a change of its stacks is under way,
-// waits or failed: without the token no machine joins, and a change may wait for a person for weeks. It
-// returns the outcome of the change, with the time when upkeep is due again.
+// upkeep operates a cluster that was up while a change of its stacks is in progress, waits or
+// failed: without the token no instance can join, and a change may wait weeks for approval. It
+// returns the outcome of the change, with the time of the next upkeep.
 func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change operatorkit.Outcome) operatorkit.Outcome {
 	if change.IsDone() {
 		return change
 	}
-	look, err := o.signalSlots(ctx, cluster) // The machine of a slot that is being replaced would go back for want of it.
+	requeueAfter, err := o.signalSlots(ctx, cluster) // Without signals, the change of a slot would roll back.
 	if err != nil {
-		change = besides(change, err)
+		change = joinErrors(change, err)
 	}
-	change = sooner(change, look)
+	change = requeueAfterMin(change, requeueAfter)
 	if cluster.Status.Version == "" {
 		return change
 	}
@@ -26,12 +26,12 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 		outcome := step.EnsureCreated(ctx, cluster)
 		after := outcome.After()
 		if outcome.Kind() == operatorkit.KindFail {
-			after = awaitAgain
+			after = eventPoll
 			message := outcome.Message()
 			if message == "" {
 				message = outcome.Err().Error() + "."
 			}
-			change = change.Explain(change.Reason(), change.Message()+" Besides, step "+step.Name()+" failed and is tried again: "+message)
+			change = change.Explain(change.Reason(), change.Message()+" In addition, step "+step.Name()+" failed and will be retried: "+message)
 		}
 		if after > 0 && (change.After() == 0 || after < change.After()) {
 			change = change.RequeueAfter(after)

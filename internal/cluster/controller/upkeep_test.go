@@ -8,9 +8,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// TestUpkeepOfAStalledCluster looks after the nodes of a cluster though a change of its network failed for good.
+// The nodes of a cluster are maintained after a change of its network failed permanently.
 func TestUpkeepOfAStalledCluster(t *testing.T) {
-	w := newSuite(t, played(), nil)
+	w := newSuite(t, simulatedHost(), nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	cluster.Spec.ControlPlane.Replicas = 1
@@ -24,13 +24,13 @@ func TestUpkeepOfAStalledCluster(t *testing.T) {
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(cluster)
+	w.waitDeleted(cluster)
 	w.nothingIsLeft(account, region)
 }
 
-// TestBaseStackThatFails recovers, once its object is edited, a cluster whose base stack could not be made, and deletes it
-// as it stands.
-func TestBaseStackThatFails(t *testing.T) {
+// A cluster whose base stack could not be created recovers after an edit of the object, or is
+// deleted as it is.
+func TestFailedBaseStackRecoversAfterAnEdit(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	lift := w.refuseGateways()
 	w.start()
@@ -49,11 +49,11 @@ func TestBaseStackThatFails(t *testing.T) {
 	if err := w.client.Delete(t.Context(), lost); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(lost)
+	w.waitDeleted(lost)
 	w.complete(account, region, "demo", "demo-control-plane-0")
 }
 
-// refuseGateways has every NAT gateway fail for a reason that does not pass by itself.
+// refuseGateways makes every NAT gateway fail permanently.
 func (w *suite) refuseGateways() (lift func()) {
-	return w.sim.Faults().Add(fault.Rule{ResourceType: "AWS::EC2::NatGateway", Operation: "Create", Code: "InvalidRequest", Message: "The gateway cannot be made."})
+	return w.sim.Faults().Add(fault.Rule{ResourceType: "AWS::EC2::NatGateway", Operation: "Create", Code: "InvalidRequest", Message: "The gateway cannot be created."})
 }

@@ -8,11 +8,11 @@ func TestLowestVersion(t *testing.T) {
 		versions []string
 		want     string
 	}{
-		{"no machine has reported one", nil, ""},
-		{"all are of one release", []string{"v1.36.3", "v1.36.3"}, "v1.36.3"},
+		{"no node has reported one", nil, ""},
+		{"all run one release", []string{"v1.36.3", "v1.36.3"}, "v1.36.3"},
 		{"one slot was not replaced yet", []string{"v1.36.3", "v1.35.9", "v1.36.3"}, "v1.35.9"},
 		{"versions are numbers, not words", []string{"v1.36.10", "v1.36.9"}, "v1.36.9"},
-		{"a node that has not reported it yet says nothing", []string{"", "v1.36.3"}, "v1.36.3"},
+		{"a node that has not reported a version is ignored", []string{"", "v1.36.3"}, "v1.36.3"},
 	} {
 		if got := lowest(c.versions); got != c.want {
 			t.Errorf("%s: %s, want %s", c.reason, got, c.want)

@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// heartbeat tells Auto Scaling that the drain goes on.
+// heartbeat extends the lifecycle action's timeout.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_RecordLifecycleActionHeartbeat.html
 func (r *run) heartbeat(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -29,11 +29,11 @@ func (r *run) heartbeat(ctx context.Context) {
 	case noAction(err):
 		r.view.over = true
 	default:
-		r.failed("Auto Scaling could not be told that draining goes on", err)
+		r.failed("The heartbeat of the lifecycle action failed", err)
 	}
 }
 
-// complete ends the lifecycle action. That it has ended already is as good.
+// complete completes the lifecycle action. It succeeds if the action has already ended.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CompleteLifecycleAction.html
 func (r *run) complete(ctx context.Context, result string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -51,7 +51,7 @@ func (r *run) complete(ctx context.Context, result string) error {
 	return nil
 }
 
-// terminate ends a machine that Auto Scaling kept. Its group has a machine in its place already.
+// terminate terminates an instance that Auto Scaling kept. Its group has already replaced it.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/manage-retained-instances.html
 func (r *run) terminate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -60,7 +60,7 @@ func (r *run) terminate(ctx context.Context) error {
 		InstanceId: aws.String(r.view.order.Instance), ShouldDecrementDesiredCapacity: aws.Bool(false),
 	})
 	if err != nil && !notFound(err) {
-		r.failed("The machine that was kept could not be ended", err)
+		r.failed("The kept instance could not be terminated", err)
 		return err
 	}
 	r.worked()
@@ -71,17 +71,19 @@ func (r *run) client() awsapi.AutoScaling {
 	return r.drains.options.Clients.AutoScaling(r.view.order.Target)
 }
 
-// worked notes that AWS did what it was asked for.
+// worked resets the failure count after a successful call to AWS.
 func (r *run) worked() {
 	r.failures, r.view.awsAt, r.problem = 0, time.Time{}, ""
 }
 
-// noAction reports whether AWS says that no lifecycle action waits: it was completed, or timed out, or the group or instance is gone.
+// noAction reports whether an AWS error says that no lifecycle action waits: it completed or timed
+// out, or the group or instance no longer exists.
 func noAction(err error) bool {
 	return validation(err, "no active lifecycle action") || notFound(err)
 }
 
-// notFound reports whether AWS says that it does not know the group or instance, or not as one of a group.
+// notFound reports whether an AWS error says that the group or instance does not exist, or that the
+// instance is in no group.
 func notFound(err error) bool {
 	return validation(err, "not found") || validation(err, "not part of")
 }

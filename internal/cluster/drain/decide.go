@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// defaultHookTimeout is taken for a hook whose timeout the order does not tell.
+	// defaultHookTimeout applies if the order lacks the hook's timeout.
 	defaultHookTimeout = 5 * time.Minute
-	// beatsPerTimeout is how many heartbeats fit the hook's timeout: two may be lost.
+	// beatsPerTimeout is the number of heartbeats per hook timeout: two may be lost.
 	beatsPerTimeout = 3
-	// firstLook is how long it may take to learn of a node and its pods.
+	// firstLook is the time allowed for observing a node and its pods for the first time.
 	firstLook = 30 * time.Second
-	// deadPods is how long after the end of its grace a pod of a node that is not ready is waited for: nobody is there to end it. It is
-	// what kubectl drain has --skip-wait-for-delete-timeout for.
+	// deadPods is how long after its grace period a pod on a NotReady node is waited for, since no
+	// kubelet can terminate it. It corresponds to kubectl drain's --skip-wait-for-delete-timeout.
 	deadPods = time.Minute
 )
 
@@ -25,67 +25,69 @@ const (
 	resultAbandon  = "ABANDON"
 )
 
-// view is what is known of a drain.
+// view is the observed state of a drain.
 type view struct {
 	order Order
-	// began is when it began, as the Node says; when the order came, if it says nothing.
+	// began is when the drain began: the Node's annotation, else the time of the order.
 	began time.Time
-	// since is when the work at it began in this process.
+	// since is when this process started the drain.
 	since time.Time
-	// answering says that the cluster's API answers, and so that node is as it is: nil if the machine has none.
+	// answering reports that the cluster's API responds, so that node is accurate: nil if the
+	// instance has no node.
 	answering bool
 	node      *nodeView
-	// prepared says that the node is cordoned and marked.
+	// prepared reports that the node is cordoned and annotated.
 	prepared bool
-	// listed says that pods, those that are to go, are known.
+	// listed reports that pods, those to evict, are known.
 	listed bool
 	pods   []podView
-	// kept says that the machine is kept: its time is over.
+	// kept reports that the instance is kept after the timeout.
 	kept bool
-	// over says that Auto Scaling waits no more; gone that the machine has ended.
+	// over reports that Auto Scaling no longer waits; gone that the instance is terminated.
 	over, gone bool
-	// beat is when Auto Scaling last heard of the drain; zero if that is not known.
+	// beat is the time of the last heartbeat, zero if unknown.
 	beat time.Time
-	// awsAt and nodeAt are when AWS may be asked, and the Node changed, again after that failed.
+	// awsAt and nodeAt are the times of the next call to AWS and of the next change of the Node
+	// after a failure.
 	awsAt, nodeAt time.Time
 }
 
-// nodeView is what matters of a node.
+// nodeView is the relevant state of a node.
 type nodeView struct {
 	name     string
 	ready    bool
 	cordoned bool
 }
 
-// podView is a pod that is to go.
+// podView is a pod to evict.
 type podView struct {
 	key types.NamespacedName
 	uid types.UID
-	// leaving is when its grace ends; zero if nobody deleted it yet.
+	// leaving is the end of the grace period, zero if the pod is not being deleted.
 	leaving time.Time
-	// tryAt is when its eviction is to be tried; zero for at once.
+	// tryAt is the time of the next eviction attempt, zero for at once.
 	tryAt time.Time
 }
 
-// decision is what to do next.
+// decision is the next step of a drain.
 type decision struct {
 	state State
-	// prepare cordons and marks the node, cordon only cordons it.
+	// prepare cordons and annotates the node, cordon only cordons it.
 	prepare, cordon bool
 	evict           []podView
-	// beat tells Auto Scaling that more time is needed.
+	// beat sends a heartbeat to Auto Scaling.
 	beat bool
-	// result completes the lifecycle action; empty for not yet, or if there is none.
+	// result completes the lifecycle action; empty if it must not complete yet or there is none.
 	result string
-	// terminate ends a machine that was kept.
+	// terminate terminates a kept instance.
 	terminate bool
-	// again is when to look again if nothing happens before; zero for never.
+	// again is when to decide again without a change, zero for never.
 	again time.Time
-	// left is how many pods are waited for.
+	// left is the number of pods that the drain waits for.
 	left int
 }
 
-// decide says what to do next.
+// decide returns the next step.
 func decide(v *view, now time.Time) decision {
 	left := awaited(v, now)
 	late := !now.Before(v.lateAt())
@@ -109,7 +111,7 @@ func decide(v *view, now time.Time) decision {
 	}
 }
 
-// deadline is until when emptying may take.
+// deadline returns the end of the time allowed for the drain.
 func (v *view) deadline() time.Time {
 	deadline := v.began.Add(v.order.Timeout)
 	if hard := v.order.Deadline; !hard.IsZero() && hard.Before(deadline) {
@@ -118,7 +120,8 @@ func (v *view) deadline() time.Time {
 	return deadline
 }
 
-// lateAt is when the deadline decides. An operator that takes over after it looks first whether the node is empty by now.
+// lateAt returns when the deadline takes effect. An operator that takes over after it first
+// observes whether the node is already empty.
 func (v *view) lateAt() time.Time {
 	at := v.deadline()
 	if looked := v.since.Add(firstLook); !v.listed && looked.After(at) {
@@ -127,7 +130,8 @@ func (v *view) lateAt() time.Time {
 	return at
 }
 
-// hardDeadline reports whether the order's own deadline is over: the machine goes whatever the policy says.
+// hardDeadline reports whether the order's own deadline has passed: the instance is released
+// whatever the policy.
 func (v *view) hardDeadline(now time.Time) bool {
 	return !v.order.Deadline.IsZero() && !now.Before(v.order.Deadline)
 }
@@ -137,7 +141,7 @@ func (v *view) abandons() bool { return v.order.Policy == Abandon }
 // held reports whether a lifecycle action waits.
 func (v *view) held() bool { return v.order.Hook != "" && !v.kept && !v.over }
 
-// awaited counts the pods that are to go and may still end.
+// awaited counts the pods to evict that can still terminate.
 func awaited(v *view, now time.Time) int {
 	left := 0
 	for i := range v.pods {
@@ -148,12 +152,12 @@ func awaited(v *view, now time.Time) int {
 	return left
 }
 
-// lost reports whether nobody is there to end a pod that was deleted.
+// lost reports whether no kubelet is left to terminate a deleted pod.
 func (v *view) lost(pod *podView, now time.Time) bool {
 	return v.node != nil && !v.node.ready && !pod.leaving.IsZero() && now.After(pod.leaving.Add(deadPods))
 }
 
-// finish lets the machine go.
+// finish releases the instance.
 func finish(v *view, state State, now time.Time, left int) decision {
 	d := decision{state: state, left: left}
 	switch {
@@ -172,7 +176,7 @@ func finish(v *view, state State, now time.Time, left int) decision {
 	return d
 }
 
-// keep has Auto Scaling keep the machine.
+// keep makes Auto Scaling keep the instance.
 func keep(v *view, now time.Time, left int) decision {
 	d := decision{state: Kept, left: left}
 	switch {
@@ -198,7 +202,7 @@ func cordonOnly(v *view, now time.Time) decision {
 	}
 }
 
-// work moves pods, and keeps Auto Scaling waiting.
+// work evicts pods and extends the lifecycle action.
 func work(v *view, now time.Time, left int) decision {
 	d := decision{state: Draining, left: left}
 	if v.kept {
@@ -242,7 +246,7 @@ func work(v *view, now time.Time, left int) decision {
 	return d
 }
 
-// until has the drain looked at no later than at a time.
+// until sets the next decision to no later than a time.
 func (d *decision) until(at time.Time) {
 	if d.again.IsZero() || at.Before(d.again) {
 		d.again = at
@@ -257,16 +261,17 @@ func (v *view) hookTimeout() time.Duration {
 }
 
 const (
-	// soonest and latest bound the time between tries of an eviction that is forbidden; latestKept that of a machine that is kept.
+	// soonest and latest bound the interval between attempts of a forbidden eviction; latestKept
+	// bounds that of a kept instance.
 	soonest    = 250 * time.Millisecond
 	latest     = 5 * time.Second
 	latestKept = 30 * time.Second
-	// patience is the part of the time that a pod has been blocked after which its eviction is tried again.
+	// patience is the divisor of the blocked time that gives the delay before the next attempt.
 	patience = 4
 )
 
-// retryIn returns after what time an eviction is tried again that has been forbidden for so long: a quarter of that, so that trying
-// costs a roll little time and the API few calls.
+// retryIn returns the delay before the next attempt of an eviction: a quarter of the time that it
+// has been forbidden, so that retries delay a rollout little and cost the API few calls.
 func retryIn(blocked time.Duration, kept bool) time.Duration {
 	longest := latest
 	if kept {

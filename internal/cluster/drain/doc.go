@@ -1,22 +1,28 @@
-// Package drain empties nodes before their machines go.
+// Package drain drains nodes before their instances are terminated.
 //
-// [Drains] takes an [Order] for each machine that is to go, from whatever made it go, and works at all of them at once, outside of
-// reconciles. For each it cordons the node, takes it from load balancers, evicts its pods as
+// [Drains] takes an [Order] for each instance to be terminated, from any source, and works on all
+// of them concurrently, outside of reconciles. For each, it cordons the node, excludes it from load
+// balancers, evicts its pods like
 //
 //	kubectl drain --ignore-daemonsets --delete-emptydir-data --force
 //
-// does, tells Auto Scaling that it needs time, and completes the lifecycle action that holds the machine. What to do next is decided
-// by a pure function of what was observed and the time (see decide); the rest is its effects.
+// sends heartbeats to Auto Scaling, and completes the lifecycle action that holds the instance. A
+// pure function of the observed state and the time chooses the next step (see decide); the other
+// code carries it out. Drains must never evict pods against a PodDisruptionBudget.
 //
-// When draining began is written on the Node, so that an operator that takes over keeps to the same deadline.
+// The start of a drain is recorded on the Node, so that an operator that takes over keeps the
+// deadline.
 //
-// # What is waited for
+// # What a drain waits for
 //
-//   - Pods go by the eviction API, with the grace periods and the PodDisruptionBudgets that their owners gave them. An eviction that a
-//     budget forbids is tried again, and the budget is named.
-//   - After the timeout the [Policy] decides: the machine goes, or is kept by Auto Scaling outside of its group.
-//   - A spot interruption ends after two minutes however it fares.
-//   - Pods of a kubelet that is dead never end. A node that is not ready is waited for only as long as its pods' deletion is fresh.
-//   - A machine without a node has nothing to move: its action is completed at once.
-//   - Deleting an instance group drains its nodes; deleting the whole Cluster does not, since its pods have nowhere to go.
+//   - Pods are evicted through the eviction API, with their own grace periods and PodDisruptionBudgets.
+//     An eviction that a budget forbids is retried, and the budget is reported.
+//   - After the timeout, the [Policy] decides: the instance is released, or Auto Scaling keeps it outside
+//     its group.
+//   - The drain of an interrupted spot instance ends after two minutes in any case.
+//   - Pods of a dead kubelet never terminate. A NotReady node is waited for only shortly after its pods'
+//     deletion.
+//   - The action of an instance without a node completes at once.
+//   - Deleting an instance group drains its nodes. Deleting the whole Cluster does not, since its pods
+//     have nowhere to move.
 package drain

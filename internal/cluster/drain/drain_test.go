@@ -55,7 +55,7 @@ func TestANodeIsEmptiedBeforeItsMachineGoes(t *testing.T) {
 	if left := w.drains.Of(w.cluster, "g"); len(left) > 0 {
 		t.Errorf("still draining: %+v", left)
 	}
-	w.told("Drained")
+	w.reported("Drained")
 }
 
 // ofDaemonSet has a pod belong to a DaemonSet that exists.
@@ -91,7 +91,7 @@ func TestABudgetThatBlocksIsNamedUntilItAllowsMore(t *testing.T) {
 		}
 		return nil
 	})
-	if notice := w.told("DrainBlocked"); !notice.Warning || !strings.Contains(notice.Message, w.namespace+"/web-budget") {
+	if notice := w.reported("DrainBlocked"); !notice.Warning || !strings.Contains(notice.Message, w.namespace+"/web-budget") {
 		t.Errorf("people were told %q, a warning: %t", notice.Message, notice.Warning)
 	}
 	w.budget("web-budget", "web", 1)
@@ -129,7 +129,7 @@ func TestAfterTheTimeoutTheMachineGoes(t *testing.T) {
 	w.clock.Step(10 * time.Minute)
 	w.reaches(instance, drain.TimedOut)
 	w.goes("g", instance)
-	if notice := w.told("DrainTimedOut"); !notice.Warning || notice.Pods != 1 {
+	if notice := w.reported("DrainTimedOut"); !notice.Warning || notice.Pods != 1 {
 		t.Errorf("people were told %+v", notice)
 	}
 }
@@ -152,7 +152,7 @@ func TestAMachineIsKeptUntilItsPodsCanGo(t *testing.T) {
 		}
 		return nil
 	})
-	if notice := w.told("MachineKept"); !strings.Contains(notice.Message, "web-budget") || !strings.Contains(notice.Message, w.nodeName(instance)) {
+	if notice := w.reported("MachineKept"); !strings.Contains(notice.Message, "web-budget") || !strings.Contains(notice.Message, w.nodeName(instance)) {
 		t.Errorf("people were told %q", notice.Message)
 	}
 

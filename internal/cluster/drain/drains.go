@@ -16,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// Clients gives the drains their AWS clients; *awsapi.Clients does.
+// Clients provides the AWS clients. *awsapi.Clients implements it.
 type Clients interface {
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 }
@@ -28,27 +28,28 @@ type Options struct {
 	Workload *workload.Clusters
 	// Clock defaults to the real one.
 	Clock clock.Clock
-	// Logger defaults to silence.
+	// Logger discards messages by default.
 	Logger logr.Logger
-	// Tell, if not nil, is told what people should hear, for example as Kubernetes Events. It must return quickly.
+	// Tell, if not nil, receives notices for users, which can become Kubernetes Events. It must
+	// return quickly.
 	Tell func(Notice)
 }
 
-// remembered is for how long what has ended is known.
+// remembered is how long ended drains are kept.
 const remembered = time.Hour
 
-// Drains empties nodes. It is a manager's Runnable, and safe for use by many goroutines.
+// Drains drains nodes. It is a manager's Runnable and safe for concurrent use.
 type Drains struct {
 	options Options
 
 	mu          sync.Mutex
 	runs        map[string]*run // by instance
 	subscribers []func(Progress)
-	ctx         context.Context //nolint:containedctx // of Start, for what begins later; nil while not started
+	ctx         context.Context //nolint:containedctx // Start's context, for later orders; nil before Start
 	group       sync.WaitGroup
 }
 
-// New returns Drains that keep orders, but work at none of them until they are started.
+// New returns Drains that accept orders but work on none before Start.
 func New(options Options) *Drains {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -61,7 +62,7 @@ func New(options Options) *Drains {
 	return d
 }
 
-// Start works at the orders until the context ends.
+// Start works on the orders until the context ends.
 func (d *Drains) Start(ctx context.Context) error {
 	d.mu.Lock()
 	d.ctx = ctx
@@ -77,18 +78,19 @@ func (d *Drains) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection says that only the leader empties nodes.
+// NeedLeaderElection reports that only the leader drains nodes.
 func (d *Drains) NeedLeaderElection() bool { return true }
 
-// launch begins the work at an order, if there is work done at all: nil is no context. The caller holds the lock.
+// launch starts the work on an order if Drains are started; a nil context means they are not. The
+// caller holds the lock.
 func (d *Drains) launch(ctx context.Context, r *run) {
 	if ctx != nil {
 		d.group.Go(func() { r.loop(ctx) })
 	}
 }
 
-// Begin begins to empty a node. An order for an instance that is known already changes what that order says, but not when it began: a
-// lifecycle action that it lacked is completed, and of two deadlines the earlier holds.
+// Begin starts to drain a node. A repeated order for an instance updates the order but not its
+// start: a missing lifecycle action is added, and the earlier of two deadlines applies.
 func (d *Drains) Begin(order Order) {
 	if order.Policy == "" {
 		order.Policy = Continue
@@ -105,7 +107,7 @@ func (d *Drains) Begin(order Order) {
 	d.launch(d.ctx, r)
 }
 
-// forget drops what ended long ago. The caller holds the lock.
+// forget drops drains that ended long ago. The caller holds the lock.
 func (d *Drains) forget() {
 	before := d.options.Clock.Now().Add(-remembered)
 	for instance, r := range d.runs {
@@ -115,7 +117,8 @@ func (d *Drains) forget() {
 	}
 }
 
-// Cancel ends work at an instance, whose machine stays after all. Its node is open for pods again, also if it was empty already.
+// Cancel stops the drain of an instance that stays in service. It uncordons the node, even if that
+// was already drained.
 func (d *Drains) Cancel(instance string) {
 	d.mu.Lock()
 	if known := d.runs[instance]; known != nil && !known.ended().IsZero() {
@@ -128,12 +131,12 @@ func (d *Drains) Cancel(instance string) {
 	d.change(instance, func(r *run) { r.cancelled = true })
 }
 
-// Gone ends work at an instance that has ended.
+// Gone ends the drain of a terminated instance.
 func (d *Drains) Gone(instance string) {
 	d.change(instance, func(r *run) { r.gone = true })
 }
 
-// change changes a drain that has not ended.
+// change modifies a drain that has not ended.
 func (d *Drains) change(instance string, how func(*run)) {
 	d.mu.Lock()
 	r := d.runs[instance]
@@ -147,7 +150,8 @@ func (d *Drains) change(instance string, how func(*run)) {
 	r.nudge()
 }
 
-// Get returns how far the drain of an instance is; false if there is none. What has ended is known for an hour more.
+// Get returns the progress of an instance's drain, false if there is none. Ended drains are kept
+// for an hour.
 func (d *Drains) Get(instance string) (Progress, bool) {
 	d.mu.Lock()
 	r := d.runs[instance]
@@ -158,16 +162,17 @@ func (d *Drains) Get(instance string) (Progress, bool) {
 	return r.nowProgress(), true
 }
 
-// Of returns the drains of a cluster's instance group that have not ended, by node; of its slots if group is empty.
+// Of returns the drains in progress of a cluster's instance group, sorted by node; of its slots if
+// group is empty.
 func (d *Drains) Of(cluster types.NamespacedName, group string) []Progress {
 	return d.that(func(p *Progress) bool { return p.Cluster == cluster && p.Group == group })
 }
 
-// settling is for how long after the end of a drain its machine is expected to go.
+// settling is how long after its drain an instance may take to terminate.
 const settling = 10 * time.Minute
 
-// Busy reports whether nodes of a target's machines are being emptied, or were until lately and their machines are still there: what
-// Auto Scaling says of them may be lost.
+// Busy reports whether nodes of a target are being drained, or were recently and their instances
+// still exist. Their events may be lost.
 func (d *Drains) Busy(target awsapi.Target) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,7 +185,7 @@ func (d *Drains) Busy(target awsapi.Target) bool {
 	return false
 }
 
-// that returns the drains that have not ended and are wanted, by node.
+// that returns the drains in progress that match, sorted by node.
 func (d *Drains) that(wanted func(*Progress) bool) []Progress {
 	d.mu.Lock()
 	runs := slices.Collect(maps.Values(d.runs))
@@ -197,7 +202,8 @@ func (d *Drains) that(wanted func(*Progress) bool) []Progress {
 	return all
 }
 
-// Subscribe has fn called with every change of a drain. It must return quickly and may be called by several goroutines at once.
+// Subscribe calls fn with every change of a drain. It must return quickly and may be called
+// concurrently.
 func (d *Drains) Subscribe(fn func(Progress)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,7 +225,7 @@ func (d *Drains) tell(n Notice) {
 	}
 }
 
-// observe has the drains of a cluster look again of which there is news.
+// observe nudges the drains of a cluster that a change concerns.
 func (d *Drains) observe(change workload.Change) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,26 +19,27 @@ import (
 )
 
 const (
-	// evictionsAtOnce bounds the evictions of one node that are under way at once, evictionsPerLook those between two looks: a slow
-	// admission webhook must not keep a drain from telling Auto Scaling that it needs time.
+	// evictionsAtOnce bounds the concurrent evictions on one node, evictionsPerLook those per
+	// iteration: a slow admission webhook must not delay the heartbeats.
 	evictionsAtOnce  = 10
 	evictionsPerLook = 30
 	evictionTimeout  = 10 * time.Second
-	// acceptedFor is how long a pod may take to show that its eviction was accepted before it is evicted again.
+	// acceptedFor is how long an accepted eviction may take to show on the pod before it is
+	// repeated.
 	acceptedFor = 5 * time.Second
 )
 
-// refusal is why a pod stays; the zero value for a pod that goes.
+// refusal is why a pod was not evicted; zero if it was.
 type refusal struct {
 	budgets []string
 	problem string
 }
 
-// evict asks for pods to be evicted, and notes what became of it.
+// evict evicts pods and records the results.
 func (r *run) evict(ctx context.Context, pods []podView) {
 	clients, err := r.to.Kubernetes()
 	if err != nil {
-		r.problem = fmt.Sprintf("Clients of the cluster cannot be made: %s.", err)
+		r.problem = fmt.Sprintf("The cluster's clients cannot be created: %s.", err)
 		return
 	}
 	pods = pods[:min(len(pods), evictionsPerLook)]
@@ -61,7 +62,7 @@ func (r *run) evict(ctx context.Context, pods []podView) {
 	}
 }
 
-// note remembers what became of an eviction, and when to try again.
+// note records the result of an eviction and the time of the next attempt.
 func (r *run) note(pod *podView, why refusal) {
 	now := r.now()
 	if len(why.budgets) == 0 && why.problem == "" {
@@ -79,19 +80,19 @@ func (r *run) note(pod *podView, why refusal) {
 	}
 }
 
-// evictPod asks for one eviction. The pod's own grace period holds.
+// evictPod evicts a pod with its own grace period.
 func evictPod(ctx context.Context, clients kubernetes.Interface, pod *podView) refusal {
 	eviction := &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.key.Namespace, Name: pod.key.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.uid}},
 	}
-	// Trying again is decided here: the client would wait in silence.
+	// The caller decides about retries: the client would wait silently.
 	err := clients.CoreV1().RESTClient().Post().Namespace(pod.key.Namespace).Resource("pods").Name(pod.key.Name).SubResource("eviction").
 		MaxRetries(0).Body(eviction).Do(ctx).Error()
 	switch {
-	case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err): // Another pod has taken the name.
+	case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err): // Another pod has the name.
 		return refusal{}
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause): // It goes with its namespace.
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause): // It is deleted with its namespace.
 		return refusal{}
 	case isBudget(err):
 		return refusal{budgets: budgetsOf(err, pod)}
@@ -103,14 +104,14 @@ func evictPod(ctx context.Context, clients kubernetes.Interface, pod *podView) r
 	}
 }
 
-// isBudget reports whether an eviction was refused because of a PodDisruptionBudget, and not of too many requests.
+// isBudget reports whether a PodDisruptionBudget refused an eviction, as opposed to rate limiting.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
 func isBudget(err error) bool {
 	return apierrors.IsTooManyRequests(err) && apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause)
 }
 
-// budgetsOf reads which budgets an eviction was refused for: "The disruption budget NAME needs …" or "… is still being processed …", as
-// k8s.io/kubernetes/pkg/registry/core/pod/storage/eviction.go has it.
+// budgetsOf parses the budgets that refused an eviction: "The disruption budget NAME needs …" or "…
+// is still being processed …", see k8s.io/kubernetes/pkg/registry/core/pod/storage/eviction.go.
 func budgetsOf(err error, pod *podView) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -127,17 +128,17 @@ func budgetsOf(err error, pod *podView) []string {
 	return budgets
 }
 
-// severalBudgets reports whether an eviction was refused because more than one PodDisruptionBudget is about the pod, which the API
-// answers as an error of its own.
+// severalBudgets reports whether an eviction was refused because several PodDisruptionBudgets
+// select the pod, for which the API has a separate error.
 func severalBudgets(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError &&
 		strings.Contains(status.Status().Message, "more than one PodDisruptionBudget")
 }
 
-// matching returns the PodDisruptionBudgets that are about a pod, and what went wrong.
+// matching returns the PodDisruptionBudgets that select a pod, and the resulting problem.
 func matching(ctx context.Context, clients kubernetes.Interface, pod *podView) (budgets []string, problem string) {
-	problem = fmt.Sprintf("Pod %s cannot be evicted, since more than one PodDisruptionBudget selects it: leave one of them.", pod.key)
+	problem = fmt.Sprintf("Pod %s cannot be evicted because more than one PodDisruptionBudget selects it. Keep only one of them.", pod.key)
 	found, err := clients.CoreV1().Pods(pod.key.Namespace).Get(ctx, pod.key.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, problem

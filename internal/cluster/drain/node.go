@@ -15,14 +15,17 @@ import (
 )
 
 const (
-	// DrainingAnnotation is on a Node that is being emptied: when that began, as RFC 3339.
+	// DrainingAnnotation is on a Node that is being drained. Its value is the start time, in RFC
+	// 3339.
 	DrainingAnnotation = "cluster-operator.aws/draining"
-	// excludedByUs is the value of the label that keeps load balancers off a node, where we put it there.
+	// excludedByUs is the value with which the operator sets the label that excludes a node from
+	// load balancers.
 	excludedByUs = "draining"
 	fieldOwner   = "aws-operator"
 )
 
-// readNode learns from the Node when draining began. A mark on a node that takes pods is left from a drain that a person ended.
+// readNode reads from the Node when the drain began. The annotation on a schedulable node is left
+// from a drain that a user ended.
 func (r *run) readNode(ctx context.Context, node *workload.Node) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -41,7 +44,8 @@ func (r *run) readNode(ctx context.Context, node *workload.Node) {
 	r.view.prepared = excluded
 }
 
-// prepare cordons the node and, if it is to be emptied, takes it from load balancers and writes down when that began.
+// prepare cordons the node and, if it is to be drained, excludes it from load balancers and records
+// the start.
 func (r *run) prepare(ctx context.Context, empty bool) {
 	if empty && !r.looked {
 		r.view.nodeAt = r.now().Add(firstFailure)
@@ -65,7 +69,7 @@ func (r *run) prepare(ctx context.Context, empty bool) {
 	r.problem, r.view.prepared = "", true
 }
 
-// reopen takes back what prepare did: the machine stays.
+// reopen undoes prepare, since the instance stays.
 func (r *run) reopen(ctx context.Context) {
 	to := r.drains.options.Workload.Get(r.view.order.Cluster)
 	if to == nil {
@@ -81,7 +85,7 @@ func (r *run) reopen(ctx context.Context) {
 		metadata["labels"] = map[string]any{corev1.LabelNodeExcludeBalancers: nil}
 	}
 	if err := r.patchNode(ctx, node.Name, map[string]any{"metadata": metadata, "spec": map[string]any{"unschedulable": nil}}); err != nil {
-		r.drains.options.Logger.Info("A node stays cordoned; uncordon it by hand", "node", node.Name, "error", err.Error())
+		r.drains.options.Logger.Info("A node stays cordoned; uncordon it manually", "node", node.Name, "error", err.Error())
 	}
 }
 
@@ -90,11 +94,11 @@ func (r *run) patchNode(ctx context.Context, name string, change map[string]any)
 	defer cancel()
 	patch, err := json.Marshal(change)
 	if err != nil {
-		return fmt.Errorf("write the change of a node: %w", err)
+		return fmt.Errorf("encode the patch of a node: %w", err)
 	}
 	_, err = r.to.Core().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: fieldOwner})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return err //nolint:wrapcheck // who asks says what failed
+		return err //nolint:wrapcheck // the caller adds context
 	}
 	return nil
 }

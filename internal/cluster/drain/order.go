@@ -8,121 +8,129 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// Reason says why a machine goes.
+// Reason is why an instance is terminated.
 type Reason string
 
 // Reasons.
 const (
-	// Rolling replaces a machine by one of another shape.
+	// Rolling replaces an instance with one of another configuration.
 	Rolling Reason = "Rolling"
-	// ScaleIn makes a group smaller, or spreads it over its zones anew.
+	// ScaleIn reduces a group, or rebalances its zones.
 	ScaleIn Reason = "ScaleIn"
-	// SpotInterruption takes a spot instance back within two minutes.
+	// SpotInterruption reclaims a spot instance within two minutes.
 	SpotInterruption Reason = "SpotInterruption"
-	// Rebalance replaces a spot instance that is likely to be taken back.
+	// Rebalance replaces a spot instance that is likely to be interrupted.
 	Rebalance Reason = "Rebalance"
-	// Repair replaces a machine that is not well.
+	// Repair replaces an unhealthy instance.
 	Repair Reason = "Repair"
-	// Deletion ends a whole group.
+	// Deletion deletes a whole group.
 	Deletion Reason = "Deletion"
-	// Person ends a machine by hand.
+	// Person is a manual termination.
 	Person Reason = "Person"
 )
 
-// Policy says what becomes of a machine whose node could not be emptied in time.
+// Policy is what happens to an instance whose node could not be drained in time.
 type Policy string
 
 // Policies.
 const (
-	// Continue lets the machine go, and what is left on it.
+	// Continue terminates the instance and the remaining pods.
 	Continue Policy = "Continue"
-	// Abandon keeps the machine, out of its group, until its pods could go after all. The Auto Scaling group must have the instance
-	// lifecycle policy that retains machines whose lifecycle action was abandoned; without it they go:
+	// Abandon keeps the instance, outside its group, until its pods can be evicted. The Auto
+	// Scaling group must have the instance lifecycle policy that retains instances whose lifecycle
+	// action was abandoned; otherwise they are terminated:
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/instance-lifecycle-policy.html
 	Abandon Policy = "Abandon"
 )
 
-// NoSlot is the slot of a node that is no control-plane node.
+// NoSlot is the slot of a node outside the control plane.
 const NoSlot = -1
 
-// Order asks for a node to be emptied.
+// Order requests the drain of a node.
 type Order struct {
-	// Cluster is the cluster's object in the management cluster.
+	// Cluster is the key of the Cluster in the management cluster.
 	Cluster types.NamespacedName
 	// Group is the instance group; empty for a slot. Slot is NoSlot for a group's node.
 	Group string
 	Slot  int
-	// Instance is the EC2 instance, by which an order is known.
+	// Instance is the EC2 instance, which identifies an order.
 	Instance string
-	// AutoScalingGroup, Hook and Token name the lifecycle action that waits, if one does: it is completed when the node is empty.
-	// Without a Hook nothing is done to the machine, and who gave the order looks at the [Progress].
+	// AutoScalingGroup, Hook and Token identify the waiting lifecycle action, if any, which
+	// completes when the node is empty. Without a Hook, the instance is not touched, and the caller
+	// follows the [Progress].
 	AutoScalingGroup, Hook, Token string
-	// Since is when the lifecycle action began; zero when that is not known.
+	// Since is the start of the lifecycle action, zero if unknown.
 	Since time.Time
-	// HookTimeout is the hook's heartbeat timeout; 5 minutes when zero. A third of it passes between heartbeats.
+	// HookTimeout is the hook's heartbeat timeout, 5 minutes if zero. Heartbeats are sent at a
+	// third of it.
 	HookTimeout time.Duration
-	// Target is where the machine is.
+	// Target is the instance's account and region.
 	Target awsapi.Target
-	// Reason says why it goes.
+	// Reason is why the instance is terminated.
 	Reason Reason
-	// Timeout is how long emptying may take from when it began; Deadline, if not zero, is when it must have ended however it fares.
+	// Timeout is how long the drain may take from its start. Deadline, if not zero, ends it in any
+	// case.
 	Timeout  time.Duration
 	Deadline time.Time
-	// Policy is what happens then; Continue when empty.
+	// Policy is what happens after the timeout, Continue if empty.
 	Policy Policy
-	// AtOnce lets the machine go without emptying it: there is nothing left to protect, as when the whole cluster is deleted.
+	// AtOnce terminates the instance without a drain: nothing is left to protect, for example when
+	// the whole cluster is deleted.
 	AtOnce bool
-	// Retained says that Auto Scaling keeps the machine already: an earlier operator abandoned its lifecycle action (see [Abandon]).
+	// Retained reports that Auto Scaling already keeps the instance because an earlier operator
+	// abandoned its lifecycle action (see [Abandon]).
 	Retained bool
-	// CordonOnly keeps new pods off the node and leaves those that are there, for a machine that will be replaced but still serves.
+	// CordonOnly keeps new pods off the node and leaves existing ones, for an instance that will be
+	// replaced but still serves.
 	CordonOnly bool
 }
 
-// State says how far a drain is.
+// State is the state of a drain.
 type State string
 
 // States.
 const (
-	// Draining moves pods.
+	// Draining drains evict pods.
 	Draining State = "Draining"
-	// Empty has moved all pods; the lifecycle action, if there is one, is completed.
+	// Empty drains have evicted all pods and completed the lifecycle action, if any.
 	Empty State = "Empty"
-	// TimedOut did not in time, and let the machine go.
+	// TimedOut drains did not finish in time and released the instance.
 	TimedOut State = "TimedOut"
-	// Kept did not in time, and keeps the machine (see [Abandon]). Eviction is tried on, and the machine ended when it is empty.
+	// Kept drains did not finish in time and keep the instance (see [Abandon]). Evictions continue,
+	// and the instance is terminated when its node is empty.
 	Kept State = "Kept"
-	// Cordoned takes no new pods; see [Order.CordonOnly].
+	// Cordoned nodes accept no new pods; see [Order.CordonOnly].
 	Cordoned State = "Cordoned"
-	// Gone has lost its machine, and what was left on it.
+	// Gone drains have lost their instance with its remaining pods.
 	Gone State = "Gone"
 )
 
-// Progress says how far a drain is.
+// Progress is the progress of a drain.
 type Progress struct {
 	Order
-	// Node is the node's name, empty if the machine has none.
+	// Node is the node's name, empty if the instance has none.
 	Node  string
 	State State
-	// Began is when it began, Deadline until when it may take.
+	// Began is the start, Deadline the end of the time allowed.
 	Began, Deadline time.Time
-	// Pods is how many pods are still to go.
+	// Pods is the number of pods left to evict.
 	Pods int
-	// BlockedBy are the PodDisruptionBudgets that keep pods, as namespace/name, sorted.
+	// BlockedBy lists the PodDisruptionBudgets that block evictions, as namespace/name, sorted.
 	BlockedBy []string
-	// Message says in a sentence what goes on.
+	// Message describes the progress.
 	Message string
 }
 
-// Ended reports whether nothing more is done to the node.
+// Ended reports whether the drain has ended.
 func (p *Progress) Ended() bool { return p.State.ended() }
 
 func (s State) ended() bool { return s != Draining && s != Kept }
 
-// Notice is something that a person should hear of a drain.
+// Notice is a notice about a drain for users.
 type Notice struct {
 	Progress
-	// Warning is true for what may need a person.
+	// Warning is true if it may need a user's action.
 	Warning bool
-	// What is in a word what happened: Draining, DrainBlocked, Drained, DrainTimedOut or MachineKept.
+	// What is the event: Draining, DrainBlocked, Drained, DrainTimedOut or MachineKept.
 	What string
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// podWatch follows the pods of one node.
+// podWatch watches the pods of one node.
 type podWatch struct {
 	clients  kubernetes.Interface
 	node     string
@@ -28,15 +28,16 @@ type podWatch struct {
 	done     chan struct{}
 
 	mu    sync.Mutex
-	fresh bool // pods came since they were told apart
+	fresh bool // pods changed since they were last classified
 	goers map[types.UID]bool
 }
 
-// watchPods begins to follow the pods of a node. Wake is called whenever one comes, changes or goes.
-func watchPods(ctx context.Context, to *workload.Cluster, node string, wake func()) (*podWatch, error) {
+// watchPods starts to watch the pods of a node. It calls nudge whenever one is added, changes or is
+// deleted.
+func watchPods(ctx context.Context, to *workload.Cluster, node string, nudge func()) (*podWatch, error) {
 	clients, err := to.Kubernetes()
 	if err != nil {
-		return nil, fmt.Errorf("make clients: %w", err)
+		return nil, fmt.Errorf("create clients: %w", err)
 	}
 	of := fields.OneTermEqualSelector("spec.nodeName", node)
 	w := &podWatch{
@@ -48,26 +49,26 @@ func watchPods(ctx context.Context, to *workload.Cluster, node string, wake func
 			w.mu.Lock()
 			w.fresh = true
 			w.mu.Unlock()
-			wake()
+			nudge()
 		},
-		UpdateFunc: func(any, any) { wake() },
-		DeleteFunc: func(any) { wake() },
+		UpdateFunc: func(any, any) { nudge() },
+		DeleteFunc: func(any) { nudge() },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("follow pods: %w", err)
+		return nil, fmt.Errorf("watch pods: %w", err)
 	}
-	// A watch that fails is begun anew by itself, and the connection says that the API does not answer.
+	// The informer restarts a failed watch, and the connection reports an unreachable API.
 	if err := w.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
-		return nil, fmt.Errorf("follow pods: %w", err)
+		return nil, fmt.Errorf("watch pods: %w", err)
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(w.done)
 		w.informer.RunWithContext(ctx)
 	}()
-	go func() { // A node without a pod has no event that wakes.
+	go func() { // A node without pods has no event that calls nudge.
 		if cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
-			wake()
+			nudge()
 		}
 	}()
 	return w, nil
@@ -78,8 +79,9 @@ func (w *podWatch) stop() {
 	<-w.done
 }
 
-// toGo returns the pods that are to go, as kubectl drain --ignore-daemonsets --delete-emptydir-data --force picks them; listed is false
-// until they are known. It errs if it cannot be told of one whether it is to go.
+// toGo returns the pods to evict, selected like kubectl drain --ignore-daemonsets
+// --delete-emptydir-data --force; listed is false until they are known. It returns an error if the
+// owner of a pod cannot be determined.
 func (w *podWatch) toGo(ctx context.Context) (pods []*corev1.Pod, listed bool, err error) {
 	if !w.informer.HasSynced() {
 		return nil, false, nil
@@ -95,7 +97,7 @@ func (w *podWatch) toGo(ctx context.Context) (pods []*corev1.Pod, listed bool, e
 		}
 	}
 	if fresh {
-		err = w.tellApart(ctx, all)
+		err = w.classify(ctx, all)
 	}
 	for _, pod := range all {
 		if w.goers[pod.UID] {
@@ -105,8 +107,8 @@ func (w *podWatch) toGo(ctx context.Context) (pods []*corev1.Pod, listed bool, e
 	return pods, true, err
 }
 
-// tellApart notes which pods are to go.
-func (w *podWatch) tellApart(ctx context.Context, all []*corev1.Pod) error {
+// classify classifies the pods.
+func (w *podWatch) classify(ctx context.Context, all []*corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	helper := &kubectldrain.Helper{
@@ -129,7 +131,7 @@ func (w *podWatch) tellApart(ctx context.Context, all []*corev1.Pod) error {
 	return nil
 }
 
-// known are clients that need not ask for pods: they are known.
+// known is a clientset that returns the known pods without calling the API.
 type known struct {
 	kubernetes.Interface
 
@@ -154,7 +156,7 @@ type knownPods struct {
 	pods []*corev1.Pod
 }
 
-// List returns what is known.
+// List returns the known pods.
 func (k knownPods) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
 	list := &corev1.PodList{Items: make([]corev1.Pod, len(k.pods))}
 	for i := range k.pods {

@@ -15,71 +15,71 @@ import (
 )
 
 const (
-	// callTimeout bounds one call of a workload cluster's API or of AWS.
+	// callTimeout bounds a call to a workload cluster's API or to AWS.
 	callTimeout = 20 * time.Second
-	// firstFailure and longestFailure bound the growing delay after a call that failed.
+	// firstFailure and longestFailure bound the growing delay after a failed call.
 	firstFailure   = time.Second
 	longestFailure = 30 * time.Second
-	// blockedAfter is how long budgets must keep pods before people are told: rolling a node whose pods a budget protects goes one by
-	// one, which is nothing to hear of.
+	// blockedAfter is how long budgets must block evictions before users are notified: a budget
+	// that makes pods move one by one is no problem.
 	blockedAfter = 15 * time.Second
 )
 
-// run is the work at one order.
+// run executes one order.
 type run struct {
 	drains *Drains
-	wake   chan struct{}
+	nudged chan struct{}
 
 	mu        sync.Mutex
 	order     Order
-	gone      bool // the machine has ended
+	gone      bool // the instance is terminated
 	cancelled bool
 	progress  Progress
 	endedAt   time.Time
 
-	// What follows belongs to the loop alone.
+	// Only the loop uses the following fields.
 	view     view
-	looked   bool // the Node was read: began is what it says
+	looked   bool // the Node was read, so began is set
 	to       *workload.Cluster
 	watch    *podWatch
 	tries    map[types.UID]*tries
-	failures int // of AWS, in a row
+	failures int // consecutive failures of AWS
 	problem  string
-	// blockedFrom is since when the budgets in told have kept pods.
+	// blockedFrom is since when the budgets in reported have blocked evictions.
 	blockedFrom time.Time
-	told        string
+	reported    string
 }
 
-// tries are what became of a pod's evictions.
+// tries records the eviction attempts of a pod.
 type tries struct {
-	first     time.Time // when one was forbidden first
+	first     time.Time // first forbidden attempt
 	next      time.Time
 	blockedBy []string
 }
 
 func newRun(d *Drains, order Order, now time.Time) *run {
-	r := &run{drains: d, wake: make(chan struct{}, 1), order: order, tries: map[types.UID]*tries{}}
+	r := &run{drains: d, nudged: make(chan struct{}, 1), order: order, tries: map[types.UID]*tries{}}
 	r.view = view{began: now.UTC().Truncate(time.Second), since: now, beat: order.Since}
 	r.progress = Progress{Order: order, State: Draining, Began: r.view.began}
 	r.progress.Deadline = r.view.began.Add(order.Timeout)
 	return r
 }
 
-// nudge has the loop look again.
+// nudge makes the loop decide again.
 func (r *run) nudge() {
 	select {
-	case r.wake <- struct{}{}:
-	default: // It will.
+	case r.nudged <- struct{}{}:
+	default: // A decision is already pending.
 	}
 }
 
-// take changes the order, and reports false if the work at it has ended and is to begin anew.
+// take updates the order. It returns false if the run has ended and the drain must start again.
 func (r *run) take(order Order) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was := &r.order
 	if !r.endedAt.IsZero() || r.cancelled {
-		// A doubled event of the lifecycle action that was completed.
+		// A repeated event of the completed lifecycle action.
 		return !r.cancelled && !r.gone && order.Hook != "" && order.Token != "" && order.Token == was.Token
 	}
 	order.CordonOnly = order.CordonOnly && was.CordonOnly
@@ -98,14 +98,14 @@ func (r *run) take(order Order) bool {
 	return true
 }
 
-// busy reports whether the machine is one of the target's, and going; see [Drains.Busy].
+// busy reports whether the instance belongs to the target and is terminating; see [Drains.Busy].
 func (r *run) busy(target awsapi.Target, since time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.order.Target == target && !r.gone && !r.cancelled && (r.endedAt.IsZero() || r.endedAt.After(since))
 }
 
-// ended returns when the work ended, zero if it has not.
+// ended returns when the run ended, zero if it has not.
 func (r *run) ended() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +118,7 @@ func (r *run) nowProgress() Progress {
 	return r.progress
 }
 
-// concerns reports whether there is news of the order's node.
+// concerns reports whether a change concerns the order's node.
 func (r *run) concerns(change workload.Change) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,9 +156,9 @@ func (r *run) loop(ctx context.Context) {
 
 func (r *run) now() time.Time { return r.drains.options.Clock.Now() }
 
-// wait waits until a time, if it is not zero, or until there is news.
+// wait waits until a time, if not zero, or until a nudge.
 func (r *run) wait(ctx context.Context, until time.Time) {
-	if blocked := r.blockedFrom; !blocked.IsZero() && r.told == "" {
+	if blocked := r.blockedFrom; !blocked.IsZero() && r.reported == "" {
 		if tell := blocked.Add(blockedAfter); until.IsZero() || tell.Before(until) {
 			until = tell
 		}
@@ -172,11 +172,11 @@ func (r *run) wait(ctx context.Context, until time.Time) {
 	select {
 	case <-ctx.Done():
 	case <-due:
-	case <-r.wake:
+	case <-r.nudged:
 	}
 }
 
-// look brings the view up to date.
+// look updates the view.
 func (r *run) look(ctx context.Context) {
 	v := &r.view
 	v.answering, v.node, v.listed, v.pods = false, nil, false, nil
@@ -206,7 +206,7 @@ func (r *run) look(ctx context.Context) {
 	r.lookAtPods(ctx)
 }
 
-// lookAtPods fills in the pods that are to go, as far as they are known.
+// lookAtPods updates the pods to evict, as far as they are known.
 func (r *run) lookAtPods(ctx context.Context) {
 	v := &r.view
 	if !v.prepared {
@@ -222,7 +222,7 @@ func (r *run) lookAtPods(ctx context.Context) {
 	}
 	pods, listed, err := r.watch.toGo(ctx)
 	if err != nil {
-		r.problem = fmt.Sprintf("The pods of node %s cannot be told apart: %s.", v.node.name, err)
+		r.problem = fmt.Sprintf("The pods of node %s cannot be classified: %s.", v.node.name, err)
 	}
 	v.listed = listed && err == nil
 	for i := range pods {
@@ -244,7 +244,7 @@ func (r *run) unwatch() {
 	}
 }
 
-// apply carries a decision out and reports whether it did anything, after which there is another to be made.
+// apply executes a decision and reports whether it did anything, after which another is due.
 func (r *run) apply(ctx context.Context, d *decision) bool {
 	did := false
 	if d.cordon || d.prepare {
@@ -265,11 +265,11 @@ func (r *run) apply(ctx context.Context, d *decision) bool {
 		err = r.complete(ctx, d.result)
 	case d.terminate:
 		if err = r.terminate(ctx); err == nil {
-			r.view.kept = false // The hook holds it once more, which may be heard of at once.
+			r.view.kept = false // The hook holds the instance again, and its event may arrive at once.
 		}
 	}
 	switch {
-	case err != nil: // The machine is where it was.
+	case err != nil: // The instance's state is unchanged.
 		d.state, did = Draining, true
 		if r.view.kept {
 			d.state = Kept
@@ -280,17 +280,17 @@ func (r *run) apply(ctx context.Context, d *decision) bool {
 	return did
 }
 
-// failed notes that AWS did not do what it was asked for.
+// failed records a failed call to AWS.
 func (r *run) failed(what string, err error) {
 	r.failures++
 	delay := min(firstFailure<<min(r.failures-1, 8), longestFailure)
 	r.view.awsAt = r.now().Add(delay)
 	r.problem = fmt.Sprintf("%s: %s", what, err)
-	r.drains.options.Logger.Info("A drain is held up; trying again", "instance", r.view.order.Instance, "problem", r.problem)
+	r.drains.options.Logger.Info("A drain is blocked; retrying", "instance", r.view.order.Instance, "problem", r.problem)
 }
 
-// report makes known how far the drain is, and tells people of what they should hear. It returns whether nothing is left to do: an order
-// that was changed meanwhile is looked at first.
+// report publishes the progress and notifies users. It returns whether nothing is left to do: an
+// order that changed in the meantime is reconsidered first.
 func (r *run) report(d *decision) bool {
 	now := r.now()
 	v := &r.view
@@ -318,16 +318,16 @@ func (r *run) report(d *decision) bool {
 		r.drains.publish(p)
 	}
 	if p.State != before.State {
-		r.tellState(&p)
+		r.notifyState(&p)
 	}
 	if p.Node != "" && before.Node == "" && !p.Ended() && !v.order.CordonOnly {
 		r.drains.tell(Notice{Progress: p, What: "Draining"})
 	}
-	r.tellBlocked(&p, now)
+	r.notifyBlocked(&p, now)
 	return p.Ended()
 }
 
-// end records a last state that no decision made.
+// end records a final state.
 func (r *run) end(state State) {
 	r.mu.Lock()
 	r.progress.State, r.progress.BlockedBy, r.endedAt = state, nil, r.now()
@@ -336,7 +336,7 @@ func (r *run) end(state State) {
 	r.drains.publish(p)
 }
 
-func (r *run) tellState(p *Progress) {
+func (r *run) notifyState(p *Progress) {
 	switch p.State {
 	case Empty:
 		if p.Node != "" && !p.AtOnce {
@@ -350,22 +350,22 @@ func (r *run) tellState(p *Progress) {
 	}
 }
 
-// tellBlocked tells people which budgets keep pods, once they have for a while.
-func (r *run) tellBlocked(p *Progress, now time.Time) {
+// notifyBlocked notifies users about budgets that have blocked evictions for a while.
+func (r *run) notifyBlocked(p *Progress, now time.Time) {
 	budgets := strings.Join(p.BlockedBy, ", ")
 	switch {
 	case budgets == "":
-		r.blockedFrom, r.told = time.Time{}, ""
+		r.blockedFrom, r.reported = time.Time{}, ""
 	case r.blockedFrom.IsZero():
 		r.blockedFrom = now
-	case r.told == budgets || now.Before(r.blockedFrom.Add(blockedAfter)):
+	case r.reported == budgets || now.Before(r.blockedFrom.Add(blockedAfter)):
 	default:
-		r.told = budgets
+		r.reported = budgets
 		r.drains.tell(Notice{Progress: *p, What: "DrainBlocked", Warning: true})
 	}
 }
 
-// budgets returns the PodDisruptionBudgets that keep pods, sorted.
+// budgets returns the PodDisruptionBudgets that block evictions, sorted.
 func (r *run) budgets() []string {
 	var all []string
 	for i := range r.view.pods {
@@ -377,7 +377,7 @@ func (r *run) budgets() []string {
 	return slices.Compact(all)
 }
 
-// message says in a sentence how far a drain is.
+// message describes the progress of a drain.
 func (r *run) message(p *Progress) string {
 	node := "Node " + p.Node + " of instance " + p.Instance
 	if p.Node == "" {
@@ -385,7 +385,7 @@ func (r *run) message(p *Progress) string {
 	}
 	blocked := ""
 	if len(p.BlockedBy) > 0 {
-		blocked = ", kept by PodDisruptionBudget " + strings.Join(p.BlockedBy, ", ")
+		blocked = ", blocked by PodDisruptionBudget " + strings.Join(p.BlockedBy, ", ")
 	}
 	problem := r.problem
 	if problem != "" {
@@ -395,22 +395,22 @@ func (r *run) message(p *Progress) string {
 	case Empty:
 		return node + " is empty."
 	case Cordoned:
-		return node + " takes no new pods."
+		return node + " is cordoned."
 	case Gone:
-		return node + " is gone."
+		return node + " is terminated."
 	case TimedOut:
-		return fmt.Sprintf("%s was not empty in time; it goes with %s%s.", node, pods(p.Pods), blocked)
+		return fmt.Sprintf("%s was not drained in time and is terminated with %s%s.", node, pods(p.Pods), blocked)
 	case Kept:
-		return fmt.Sprintf("%s was not empty in time and is kept: %s to go%s.%s", node, pods(p.Pods), blocked, problem)
+		return fmt.Sprintf("%s was not drained in time and is kept: %s left%s.%s", node, pods(p.Pods), blocked, problem)
 	case Draining:
 	}
 	switch {
 	case !r.view.answering:
-		return node + " cannot be drained, since the cluster's API does not answer." + problem
+		return node + " cannot be drained because the cluster's API does not respond." + problem
 	case !r.view.listed:
 		return node + " is being drained." + problem
 	default:
-		return fmt.Sprintf("%s is being drained: %s to go%s.%s", node, pods(p.Pods), blocked, problem)
+		return fmt.Sprintf("%s is being drained: %s left%s.%s", node, pods(p.Pods), blocked, problem)
 	}
 }
 

@@ -352,7 +352,7 @@ func (w *suite) blocked(instance string, budgets ...string) {
 }
 
 // told waits until people were told something, and returns what.
-func (w *suite) told(what string) drain.Notice {
+func (w *suite) reported(what string) drain.Notice {
 	w.t.Helper()
 	var found drain.Notice
 	w.eventually("people hear of "+what, func() error {

@@ -16,14 +16,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// VPC asks AWS about a VPC, its subnets and their route tables, in six calls as a rule. It errs when there is no such VPC.
+// VPC reads a VPC, its subnets and their route tables, usually in six calls. It returns an error if
+// the VPC does not exist.
 func VPC(ctx context.Context, client awsapi.EC2, id string) (*model.ExistingVPC, error) {
 	vpcs, err := client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{id}})
 	if err != nil {
-		return nil, fmt.Errorf("look at VPC %s: %w", id, err)
+		return nil, fmt.Errorf("describe VPC %s: %w", id, err)
 	}
 	if len(vpcs.Vpcs) == 0 {
-		return nil, fmt.Errorf("look at VPC %s: AWS does not know it", id)
+		return nil, fmt.Errorf("describe VPC %s: it does not exist", id)
 	}
 	facts := &model.ExistingVPC{ID: id}
 	for _, block := range vpcs.Vpcs[0].CidrBlockAssociationSet {
@@ -57,14 +58,14 @@ func VPC(ctx context.Context, client awsapi.EC2, id string) (*model.ExistingVPC,
 	return facts, nil
 }
 
-// dns asks what decides which names machines in the VPC can resolve.
+// dns reads the settings that determine which names instances in the VPC can resolve.
 func dns(ctx context.Context, client awsapi.EC2, vpc *types.Vpc, facts *model.ExistingVPC) error {
 	for name, off := range map[types.VpcAttributeName]*bool{
 		types.VpcAttributeNameEnableDnsSupport: &facts.WithoutDNSSupport, types.VpcAttributeNameEnableDnsHostnames: &facts.WithoutDNSHostnames,
 	} {
 		found, err := client.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &facts.ID, Attribute: name})
 		if err != nil {
-			return fmt.Errorf("look at %s of VPC %s: %w", name, facts.ID, err)
+			return fmt.Errorf("read %s of VPC %s: %w", name, facts.ID, err)
 		}
 		for _, value := range []*types.AttributeBooleanValue{found.EnableDnsSupport, found.EnableDnsHostnames} {
 			*off = *off || value != nil && !aws.ToBool(value.Value)
@@ -76,7 +77,7 @@ func dns(ctx context.Context, client awsapi.EC2, vpc *types.Vpc, facts *model.Ex
 	}
 	found, err := client.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: []string{facts.DHCPOptions}})
 	if err != nil {
-		return fmt.Errorf("look at the DHCP options %s of VPC %s: %w", facts.DHCPOptions, facts.ID, err)
+		return fmt.Errorf("describe the DHCP options %s of VPC %s: %w", facts.DHCPOptions, facts.ID, err)
 	}
 	for i := range found.DhcpOptions {
 		facts.DNSServers = append(facts.DNSServers, foreignServers(found.DhcpOptions[i].DhcpConfigurations, resolvers(facts.CIDRs))...)
@@ -84,7 +85,7 @@ func dns(ctx context.Context, client awsapi.EC2, vpc *types.Vpc, facts *model.Ex
 	return nil
 }
 
-// foreignServers returns the name servers in DHCP options that are not a VPC's own.
+// foreignServers returns the name servers in DHCP options other than the VPC's own.
 func foreignServers(options []types.DhcpConfiguration, own []string) (servers []string) {
 	for _, one := range options {
 		if aws.ToString(one.Key) != "domain-name-servers" {
@@ -99,8 +100,8 @@ func foreignServers(options []types.DhcpConfiguration, own []string) (servers []
 	return servers
 }
 
-// resolvers are the names and addresses of a VPC's own resolver: the second address after the base of its first range, among others.
-// https://docs.aws.amazon.com/vpc/latest/userguide/AmazonDNS-concepts.html
+// resolvers returns the names and addresses of a VPC's own resolver, for example the base of its
+// first range plus two. https://docs.aws.amazon.com/vpc/latest/userguide/AmazonDNS-concepts.html
 func resolvers(cidrs []string) []string {
 	own := []string{"AmazonProvidedDNS", "169.254.169.253", "fd00:ec2::253"}
 	for _, cidr := range cidrs {
@@ -122,7 +123,7 @@ func Subnets(ctx context.Context, client awsapi.EC2, vpc string) ([]types.Subnet
 	for {
 		page, err := client.DescribeSubnets(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("look at the subnets of VPC %s: %w", vpc, err)
+			return nil, fmt.Errorf("describe the subnets of VPC %s: %w", vpc, err)
 		}
 		subnets = append(subnets, page.Subnets...)
 		if in.NextToken = page.NextToken; aws.ToString(page.NextToken) == "" {
@@ -138,7 +139,7 @@ func routeTables(ctx context.Context, client awsapi.EC2, vpc string) (map[string
 	for {
 		page, err := client.DescribeRouteTables(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("look at the route tables of VPC %s: %w", vpc, err)
+			return nil, fmt.Errorf("describe the route tables of VPC %s: %w", vpc, err)
 		}
 		for i := range page.RouteTables {
 			for j := range page.RouteTables[i].Associations {

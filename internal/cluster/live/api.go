@@ -24,29 +24,31 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// API is how a cluster's own API says that it fares.
+// API is the health of a cluster as its own API reports it.
 type API struct {
-	// Problem says in a few words why the API does not answer; empty if it does. Then all else but Certificate is as it was last seen.
+	// Problem is why the API does not respond; empty if it does. Otherwise all fields but
+	// Certificate are as last observed.
 	Problem string
 	// Nodes are all nodes.
 	Nodes []workload.Node
-	// Slots says why a slot does not serve, by its number; those that do are left out.
+	// Slots are the problems of unhealthy slots by number.
 	Slots map[int]string
-	// Pods are the pods that the cluster cannot do without and that are not Ready.
+	// Pods are the system pods that are not Ready.
 	Pods []corev1.Pod
-	// TokenUntil is until when new machines can join, zero if they cannot.
+	// TokenUntil is until when new instances can join, zero if they cannot.
 	TokenUntil time.Time
-	// Certificate is what the API server shows, nil if there was none to see.
+	// Certificate is the API server's certificate, nil if there is none.
 	Certificate *x509.Certificate
 }
 
-// Kubeconfig returns one that opens the cluster's API at a server for some time: signed by the CA in the cluster's Secrets, or the one that
-// is there as NAME-kubeconfig. The server's certificate is verified for serverName if that is given. It errs if there is neither, and says
-// which Secret is missing or broken.
+// Kubeconfig returns a kubeconfig for the cluster's API at a server: signed by the CA in the
+// cluster's Secrets with the given validity, or the existing one in NAME-kubeconfig. The server's
+// certificate is verified for serverName if that is given. If there is neither, it returns an error
+// that names the missing or broken Secret.
 func Kubeconfig(clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret, server, serverName string, validity time.Duration) ([]byte, error) {
-	authorities, err := pki.Read(clk, cluster, secrets)
+	cas, err := pki.Read(clk, cluster, secrets)
 	if err == nil {
-		return authorities.Kubeconfig(clk, pki.KubeconfigInput{
+		return cas.Kubeconfig(clk, pki.KubeconfigInput{
 			Cluster: cluster.Name, Server: server, ServerName: serverName, CommonName: cluster.Name + "-terminal", Organisations: []string{pki.GroupAdmins}, Validity: validity,
 		})
 	}
@@ -55,17 +57,18 @@ func Kubeconfig(clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*co
 			return kubeconfig, nil
 		}
 	}
-	return nil, fmt.Errorf("the API of cluster %s cannot be opened, and there is no Secret %s: %w", cluster.Name, cluster.Name+pki.SuffixKubeconfig, err)
+	return nil, fmt.Errorf("there are no credentials for the API of cluster %s, and no Secret %s: %w", cluster.Name, cluster.Name+pki.SuffixKubeconfig, err)
 }
 
 const (
-	// askTimeout bounds one look at a cluster's API.
+	// askTimeout bounds one query of a cluster's API.
 	askTimeout = 20 * time.Second
-	// lookAgain is how often it is looked whether a connection was made.
+	// lookAgain is the polling interval for a new connection.
 	lookAgain = 20 * time.Millisecond
 )
 
-// Await waits until the API answers, at most for some time, and returns why it does not in a few words; empty if it does.
+// Await waits until the API responds, for a limited time, and returns why it does not; empty if it
+// does.
 func Await(ctx context.Context, to *workload.Cluster, most time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -84,7 +87,8 @@ func Await(ctx context.Context, to *workload.Cluster, most time.Duration) string
 	}
 }
 
-// Ask asks the API of a cluster of so many slots. What cannot be known is a problem of its own, not an error.
+// Ask queries the API of a cluster with a number of slots. Failures are in API.Problem instead of
+// an error.
 func Ask(ctx context.Context, to *workload.Cluster, slots int) *API {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -100,7 +104,7 @@ func Ask(ctx context.Context, to *workload.Cluster, slots int) *API {
 	return api
 }
 
-// pods finds the system's pods that are not Ready.
+// pods reads the system pods that are not Ready.
 func (a *API) pods(ctx context.Context, to *workload.Cluster) error {
 	list, err := to.Core().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -115,7 +119,7 @@ func (a *API) pods(ctx context.Context, to *workload.Cluster) error {
 	return nil
 }
 
-// token finds out how long new machines can join.
+// token determines how long new instances can join.
 func (a *API) token(ctx context.Context, to *workload.Cluster) error {
 	list, err := to.Core().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("type", string(bootstrapapi.SecretTypeBootstrapToken)).String(),
@@ -136,7 +140,7 @@ func (a *API) token(ctx context.Context, to *workload.Cluster) error {
 	return nil
 }
 
-// certificate returns what the API server shows to who connects, nil if nobody does.
+// certificate returns the API server's certificate, nil if it cannot be reached.
 func certificate(ctx context.Context, to *workload.Cluster) *x509.Certificate {
 	config := to.Config()
 	server, err := url.Parse(config.Host)
@@ -152,7 +156,7 @@ func certificate(ctx context.Context, to *workload.Cluster) *x509.Certificate {
 		return nil
 	}
 	defer func() { _ = raw.Close() }()
-	// It is only looked at; whoever talks to the API verifies it.
+	// The certificate is only read; clients of the API verify it.
 	conn := tls.Client(raw, &tls.Config{ServerName: cmp.Or(config.ServerName, server.Hostname()), InsecureSkipVerify: true}) //nolint:gosec // see above
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil

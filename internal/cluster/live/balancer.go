@@ -16,11 +16,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// mostDescribed is how many load balancers or target groups one call of DescribeTags takes:
+// mostDescribed is the maximum number of load balancers or target groups per DescribeTags call:
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_DescribeTags.html
 const mostDescribed = 20
 
-// loadBalancer finds the API's load balancer by the target group of the slots, or, where no slot has one, by its tags.
+// loadBalancer finds the API's load balancer by the slots' target group, or, without one, by its
+// tags.
 func (f *finder) loadBalancer(ctx context.Context) error {
 	api := f.clients.LoadBalancerReader(f.found.Target)
 	arns, err := f.forwarding(ctx, api)
@@ -34,7 +35,7 @@ func (f *finder) loadBalancer(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("look at the API's load balancer: %w", err)
+			return fmt.Errorf("describe the API's load balancer: %w", err)
 		}
 		some := out.LoadBalancers
 		if len(arns) == 0 {
@@ -54,7 +55,8 @@ func (f *finder) loadBalancer(ctx context.Context) error {
 	}
 }
 
-// forwarding returns the ARNs of the load balancers that forward to the slots, none if no slot is known.
+// forwarding returns the ARNs of the load balancers that forward to the slots, none if no slot is
+// known.
 func (f *finder) forwarding(ctx context.Context, api awsapi.LoadBalancerReader) ([]string, error) {
 	if f.target == "" {
 		return nil, nil
@@ -64,7 +66,7 @@ func (f *finder) forwarding(ctx context.Context, api awsapi.LoadBalancerReader) 
 	case awsapi.Code(err) == "TargetGroupNotFound":
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("look at the API's target group: %w", err)
+		return nil, fmt.Errorf("describe the API's target group: %w", err)
 	case len(out.TargetGroups) == 0:
 		return nil, nil
 	default:
@@ -72,8 +74,8 @@ func (f *finder) forwarding(ctx context.Context, api awsapi.LoadBalancerReader) 
 	}
 }
 
-// ours returns the load balancers that are a cluster's API's by their tags: those that a cluster makes for its Services have no tag
-// of ours.
+// ours returns the API's load balancers by their tags: those of the cluster's Services do not have
+// the operator's tags.
 func (f *finder) ours(ctx context.Context, api awsapi.LoadBalancerReader, all []elbtypes.LoadBalancer) ([]elbtypes.LoadBalancer, error) {
 	wanted := map[string]string{model.TagCluster: f.of.Name, "Name": f.of.Name + "-api"}
 	var found []elbtypes.LoadBalancer
@@ -84,7 +86,7 @@ func (f *finder) ours(ctx context.Context, api awsapi.LoadBalancerReader, all []
 		}
 		out, err := api.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: arns})
 		if err != nil {
-			return nil, fmt.Errorf("look at the tags of load balancers: %w", err)
+			return nil, fmt.Errorf("describe the tags of load balancers: %w", err)
 		}
 		for i := range out.TagDescriptions {
 			matches := 0
@@ -102,14 +104,14 @@ func (f *finder) ours(ctx context.Context, api awsapi.LoadBalancerReader, all []
 	return found, nil
 }
 
-// targets finds out what the load balancer holds of the machines.
+// targets reads the health of the instances as the load balancer reports it.
 func (f *finder) targets(ctx context.Context) error {
 	if f.found.LoadBalancer == nil || f.target == "" {
 		return nil
 	}
 	out, err := f.clients.LoadBalancerReader(f.found.Target).DescribeTargetHealth(ctx, &elbv2.DescribeTargetHealthInput{TargetGroupArn: &f.target})
 	if err != nil {
-		return fmt.Errorf("look at the health of the API's targets: %w", err)
+		return fmt.Errorf("describe the health of the API's targets: %w", err)
 	}
 	for i := range out.TargetHealthDescriptions {
 		one := &out.TargetHealthDescriptions[i]
@@ -123,7 +125,7 @@ func (f *finder) targets(ctx context.Context) error {
 	return nil
 }
 
-// record looks for the API's name in its hosted zone, if it has one.
+// record finds the API's record in its hosted zone, if it has one.
 func (f *finder) record(ctx context.Context) error {
 	dns := f.of.Spec.DNS
 	if dns == nil || dns.Name == "" {
@@ -138,7 +140,7 @@ func (f *finder) record(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for %s in hosted zone %s: %w", dns.Name, dns.HostedZoneID, err)
+		return fmt.Errorf("find %s in hosted zone %s: %w", dns.Name, dns.HostedZoneID, err)
 	}
 	for i := range out.ResourceRecordSets {
 		set := &out.ResourceRecordSets[i]

@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	// leafEndsSoon is how long before its end people hear of a certificate, authorityEndsSoon of one that signs others: that takes
-	// longer to replace.
-	leafEndsSoon      = 30 * 24 * time.Hour
-	authorityEndsSoon = 180 * 24 * time.Hour
+	// leafEndsSoon is how long before its expiry a certificate is reported, caEndsSoon that
+	// of a CA, which takes longer to replace.
+	leafEndsSoon = 30 * 24 * time.Hour
+	caEndsSoon   = 180 * 24 * time.Hour
 )
 
-// certificates finds those that end soon: of the authorities and the kubeconfig in the Secrets, and the one that the API shows.
+// certificates finds certificates that expire soon: of the CAs and the kubeconfig in the Secrets,
+// and of the API server.
 func certificates(l *Look) []Problem {
 	var problems []Problem
 	tell := func(name string, certificate *x509.Certificate, soon time.Duration, remedy string) {
@@ -38,16 +39,16 @@ func certificates(l *Look) []Problem {
 		suffix := strings.TrimPrefix(secret.Name, l.Cluster.Name)
 		switch suffix {
 		case pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA:
-			tell(secret.Name, parse(secret.Data[corev1.TLSCertKey]), authorityEndsSoon,
-				"All certificates of the cluster end with it: plan for another cluster to take over.")
+			tell(secret.Name, parse(secret.Data[corev1.TLSCertKey]), caEndsSoon,
+				"All certificates of the cluster expire with it. Plan to replace the cluster.")
 		case pki.SuffixKubeconfig:
 			tell(secret.Name, kubeconfigCertificate(secret.Data[pki.KubeconfigKey]), leafEndsSoon,
-				"Make another kubeconfig: aws-operator export kubeconfig "+l.Cluster.Name+".")
+				"Create another kubeconfig: aws-operator export kubeconfig "+l.Cluster.Name+".")
 		}
 	}
 	if l.API != nil {
 		tell("kube-apiserver", l.API.Certificate, leafEndsSoon, fmt.Sprintf(
-			"New machines have new ones: aws-operator rolling-update cluster %s --instance-group-roles control-plane --force --yes.", l.Cluster.Name))
+			"New instances get new ones: aws-operator rolling-update cluster %s --instance-group-roles control-plane --force --yes.", l.Cluster.Name))
 	}
 	return problems
 }
@@ -64,7 +65,8 @@ func parse(encoded []byte) *x509.Certificate {
 	return certificate
 }
 
-// kubeconfigCertificate returns the client's certificate of a kubeconfig's current context, nil if it has none.
+// kubeconfigCertificate returns the client certificate of a kubeconfig's current context, nil if it
+// has none.
 func kubeconfigCertificate(kubeconfig []byte) *x509.Certificate {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {

@@ -14,30 +14,31 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// Look is all that is known of a cluster: what it is to be, and what it is.
+// Look is the state of a cluster: desired and observed.
 type Look struct {
-	// Cluster, Groups and Secrets are what was asked for.
+	// Cluster, Groups and Secrets are the definition.
 	Cluster *v1alpha1.Cluster
 	Groups  []*v1alpha1.InstanceGroup
 	Secrets []*corev1.Secret
-	// AWS is what is in AWS.
+	// AWS is the state in AWS.
 	AWS *Cluster
-	// API is what the cluster's API says; nil if it has no address to ask at.
+	// API is what the cluster's API reports; nil if it has no address.
 	API *API
-	// Resolves says why the API's name cannot be resolved, empty if it can or nobody tried.
+	// Resolves is why the API's name cannot be resolved, empty if it can or was not tried.
 	Resolves string
-	// Now is when it was looked.
+	// Now is the time of the observation.
 	Now time.Time
 }
 
-// Problem is something that is wrong with a cluster.
+// Problem is a problem of a cluster.
 type Problem struct {
-	// Kind and Name say with what: Cluster, InstanceGroup, Slot, Machine, Node, Pod, LoadBalancer or Certificate.
+	// Kind and Name identify the object: Cluster, InstanceGroup, Slot, Machine, Node, Pod,
+	// LoadBalancer or Certificate.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Reason is one word, for machines.
+	// Reason is one word, for programs.
 	Reason string `json:"reason"`
-	// Message says in a sentence what is wrong, and in another what to do.
+	// Message describes the problem and what to do.
 	Message string `json:"message"`
 }
 
@@ -59,11 +60,11 @@ const (
 	ReasonNameNotResolved    = "NameNotResolved"
 	ReasonAPIUnreachable     = "APIUnreachable"
 	ReasonCertificateEnds    = "CertificateEnds"
-	ReasonNobodyCanJoin      = "NobodyCanJoin"
+	ReasonCannotJoin         = "NobodyCanJoin"
 )
 
-// Check returns what is wrong with a cluster, nothing if it is as it should be. What follows from something else that is told is left
-// out.
+// Check returns the problems of a cluster, none if it is healthy. It omits consequences of reported
+// problems.
 func Check(look *Look) []Problem {
 	var problems []Problem
 	for _, check := range []func(*Look) []Problem{
@@ -74,7 +75,7 @@ func Check(look *Look) []Problem {
 	return problems
 }
 
-// groupsThere finds slots, instance groups and bastions of which nothing is in AWS.
+// groupsThere finds slots, instance groups and bastions that are missing in AWS.
 func groupsThere(l *Look) []Problem {
 	var problems []Problem
 	missing := func(kind, name string) {
@@ -95,7 +96,7 @@ func groupsThere(l *Look) []Problem {
 	return problems
 }
 
-// groupSizes compares sizes with those that were asked for.
+// groupSizes compares sizes with the definition.
 func groupSizes(l *Look) []Problem {
 	var problems []Problem
 	for _, wanted := range l.Groups {
@@ -104,13 +105,13 @@ func groupSizes(l *Look) []Problem {
 			continue
 		}
 		problems = append(problems, Problem{"InstanceGroup", wanted.Name, ReasonGroupSize, fmt.Sprintf(
-			"In AWS it has %d to %d machines, and its definition says %d to %d. Apply the definition, or change it to what is there.",
+			"It has %d to %d instances in AWS, but %d to %d in its definition. Apply the definition, or change it.",
 			group.Min, group.Max, wanted.Spec.MinSize, wanted.Spec.MaxSize)})
 	}
 	return problems
 }
 
-// kindOf is what people call a group of this kind.
+// kindOf returns the kind of a group for messages.
 func kindOf(g *Group) string {
 	if g.Role == rollout.RoleControlPlane {
 		return "Slot"
@@ -118,7 +119,8 @@ func kindOf(g *Group) string {
 	return "InstanceGroup"
 }
 
-// machines looks whether each group has the machines that it asks for, and AWS holds them for healthy.
+// machines checks that each group has the desired number of instances, and that Auto Scaling
+// considers them healthy.
 func machines(l *Look) []Problem {
 	var problems []Problem
 	for i := range l.AWS.Groups {
@@ -130,18 +132,18 @@ func machines(l *Look) []Problem {
 			}
 			if one.State == "InService" && !one.Healthy {
 				problems = append(problems, Problem{"Machine", one.ID, ReasonMachineUnhealthy, fmt.Sprintf(
-					"Auto Scaling holds this machine of %s for unhealthy and will replace it. Look at its status checks if that goes on.", g.Name)})
+					"Auto Scaling considers this instance of %s unhealthy and will replace it. If this persists, check its status checks.", g.Name)})
 			}
 		}
 		if wanted := max(g.Desired, g.Min); serving < wanted {
 			problems = append(problems, Problem{kindOf(g), g.Name, ReasonMachinesMissing, fmt.Sprintf(
-				"%d of %d machines are in service. If that lasts, the activities of Auto Scaling group %s say why.", serving, wanted, g.AutoScalingGroup)})
+				"%d of %d instances are in service. If this persists, check the activities of Auto Scaling group %s.", serving, wanted, g.AutoScalingGroup)})
 		}
 	}
 	return problems
 }
 
-// loadBalancer looks whether the API has a load balancer, and it a healthy target in each slot.
+// loadBalancer checks that the API has a load balancer with a healthy target in each slot.
 func loadBalancer(l *Look) []Problem {
 	balancer := l.AWS.LoadBalancer
 	if balancer == nil {
@@ -162,10 +164,10 @@ func loadBalancer(l *Look) []Problem {
 			case one.State != "InService":
 			case target == nil:
 				problems = append(problems, Problem{"LoadBalancer", balancer.Name, ReasonTargetMissing, fmt.Sprintf(
-					"Machine %s of %s is not among its targets. Apply the cluster's definition.", one.ID, g.Name)})
+					"Instance %s of %s is not among its targets. Apply the cluster's definition.", one.ID, g.Name)})
 			case target.State != "healthy":
 				problems = append(problems, Problem{"LoadBalancer", balancer.Name, ReasonTargetUnhealthy, fmt.Sprintf(
-					"It holds machine %s of %s for %s%s. Look whether the API server on it is ready (/readyz) and the security groups let the load balancer reach port %d.",
+					"It reports instance %s of %s as %s%s. Check that its API server is ready (/readyz) and that the security groups let the load balancer reach port %d.",
 					one.ID, g.Name, cmp.Or(string(target.State), "unknown"), described(target.Description), model.PortAPI)})
 			}
 		}
@@ -180,7 +182,7 @@ func described(text string) string {
 	return " (" + strings.TrimSuffix(text, ".") + ")"
 }
 
-// name looks whether the API is found by its name.
+// name checks that the API's name resolves to it.
 func name(l *Look) []Problem {
 	record := l.AWS.Record
 	if record == nil {
@@ -190,37 +192,37 @@ func name(l *Look) []Problem {
 	switch {
 	case record.Alias == "":
 		return []Problem{{"Cluster", l.Cluster.Name, ReasonNoRecord, fmt.Sprintf(
-			"Hosted zone %s has no record %s that stands for the API's load balancer. Apply the cluster's definition.", record.Zone, record.Name)}}
+			"Hosted zone %s has no alias record %s for the API's load balancer. Apply the cluster's definition.", record.Zone, record.Name)}}
 	case balancer != nil && !strings.EqualFold(strings.TrimPrefix(record.Alias, "dualstack."), balancer.DNSName):
 		return []Problem{{"Cluster", l.Cluster.Name, ReasonNoRecord, fmt.Sprintf(
-			"The record %s stands for %s, and the API's load balancer is %s. Apply the cluster's definition.", record.Name, record.Alias, balancer.DNSName)}}
+			"The record %s is an alias of %s, but the API's load balancer is %s. Apply the cluster's definition.", record.Name, record.Alias, balancer.DNSName)}}
 	case l.Resolves != "":
 		return []Problem{{"Cluster", l.Cluster.Name, ReasonNameNotResolved, fmt.Sprintf(
-			"The API's name %s cannot be resolved from here: %s. Look whether hosted zone %s is delegated to, or, where it is private, run this within its VPC.",
+			"The API's name %s cannot be resolved from here: %s. Check that hosted zone %s is delegated, or, if it is private, run this within its VPC.",
 			record.Name, strings.TrimSuffix(l.Resolves, "."), record.Zone)}}
 	default:
 		return nil
 	}
 }
 
-// apiAnswers looks whether the API could be asked.
+// apiAnswers checks that the API responded.
 func apiAnswers(l *Look) []Problem {
 	server := l.AWS.Server()
 	switch {
-	case server == "" || l.API == nil: // That there is no load balancer is told.
+	case server == "" || l.API == nil: // The missing load balancer is reported.
 		return nil
 	case l.API.Problem != "":
 		return []Problem{{"Cluster", l.Cluster.Name, ReasonAPIUnreachable, fmt.Sprintf(
-			"The API at %s does not answer: %s. Look whether its access list (spec.api.allowedCIDRs) has your address, and whether a slot serves.", server, l.API.Problem)}}
+			"The API at %s does not respond: %s. Check that its access list (spec.api.allowedCIDRs) contains your address, and that a slot is healthy.", server, l.API.Problem)}}
 	default:
 		return nil
 	}
 }
 
-// answers reports whether the API was asked and told everything.
+// answers reports whether the API was queried successfully.
 func (l *Look) answers() bool { return l.API != nil && l.API.Problem == "" }
 
-// nodes looks whether each machine in service is a Ready node, and each node has its machine.
+// nodes checks that each in-service instance has a Ready node, and each node an instance.
 func nodes(l *Look) []Problem {
 	if !l.answers() {
 		return nil
@@ -237,7 +239,7 @@ func nodes(l *Look) []Problem {
 			there[one.ID] = true
 			if one.State == "InService" && !g.Bastion() && of[one.ID] == nil {
 				problems = append(problems, Problem{"Machine", one.ID, ReasonNodeMissing, fmt.Sprintf(
-					"This machine of %s has not joined the cluster. If it was not just made, its console output and the journal of nodeup and kubelet say why.", g.Name)})
+					"This instance of %s has not joined the cluster. If it was not just launched, check its console output and the journals of nodeup and kubelet.", g.Name)})
 			}
 		}
 	}
@@ -246,17 +248,17 @@ func nodes(l *Look) []Problem {
 		switch {
 		case !there[node.InstanceID] && (node.Group != "" || node.Slot != workload.NoSlot):
 			problems = append(problems, Problem{"Node", node.Name, ReasonNodeWithoutMachine, fmt.Sprintf(
-				"It is of machine %s, which no group of the cluster has. Delete the Node if the machine is gone.", node.InstanceID)})
+				"Its instance %s is in no group of the cluster. Delete the Node if the instance is terminated.", node.InstanceID)})
 		case !node.Ready:
 			problems = append(problems, Problem{"Node", node.Name, ReasonNodeNotReady, fmt.Sprintf(
-				"It has not been Ready since %s. Look at its conditions (kubectl describe node %s) and at the kubelet on machine %s.",
+				"It has not been Ready since %s. Check its conditions (kubectl describe node %s) and the kubelet on instance %s.",
 				node.ReadyChanged.UTC().Format(time.RFC3339), node.Name, node.InstanceID)})
 		}
 	}
 	return problems
 }
 
-// slots looks whether each API server and member of etcd serves.
+// slots checks the health of each slot's API server and etcd member.
 func slots(l *Look) []Problem {
 	if !l.answers() {
 		return nil
@@ -268,12 +270,12 @@ func slots(l *Look) []Problem {
 			continue
 		}
 		problems = append(problems, Problem{"Slot", SlotName(slot), ReasonSlotNotServing, fmt.Sprintf(
-			"It does not serve: %s. While it does not, no other slot should go.", strings.TrimSuffix(why, "."))})
+			"It is unhealthy: %s. Until it is healthy, do not take another slot out of service.", strings.TrimSuffix(why, "."))})
 	}
 	return problems
 }
 
-// systemPods looks at the pods that the cluster cannot do without. Those on nodes that are not Ready are told with the node.
+// systemPods checks the system pods. Those on nodes that are not Ready are reported with the node.
 func systemPods(l *Look) []Problem {
 	if !l.answers() {
 		return nil
@@ -294,20 +296,20 @@ func systemPods(l *Look) []Problem {
 	return problems
 }
 
-// podState says what a pod waits for, as far as it says so itself.
+// podState returns what a pod waits for, as far as it reports that.
 func podState(pod *corev1.Pod) string {
 	for i := range pod.Status.ContainerStatuses {
 		if c := &pod.Status.ContainerStatuses[i]; c.State.Waiting != nil && c.State.Waiting.Reason != "" {
-			return fmt.Sprintf(": container %s waits with %s", c.Name, c.State.Waiting.Reason)
+			return fmt.Sprintf(": container %s is waiting with %s", c.Name, c.State.Waiting.Reason)
 		}
 	}
 	if pod.Spec.NodeName == "" {
-		return ": no node takes it"
+		return ": it is not scheduled"
 	}
 	return ""
 }
 
-// joining looks whether new machines can join. A cluster without instance groups needs no token.
+// joining checks that new instances can join. A cluster without instance groups needs no token.
 func joining(l *Look) []Problem {
 	if !l.answers() || len(l.Groups) == 0 || l.Now.Before(l.API.TokenUntil) {
 		return nil
@@ -316,6 +318,6 @@ func joining(l *Look) []Problem {
 	if !l.API.TokenUntil.IsZero() {
 		since = " since " + l.API.TokenUntil.UTC().Format(time.RFC3339)
 	}
-	return []Problem{{"Cluster", l.Cluster.Name, ReasonNobodyCanJoin, fmt.Sprintf(
-		"New machines of instance groups cannot join: no bootstrap token holds%s. Apply the cluster's definition, which makes one.", since)}}
+	return []Problem{{"Cluster", l.Cluster.Name, ReasonCannotJoin, fmt.Sprintf(
+		"New instances of instance groups cannot join: there has been no valid bootstrap token%s. Apply the cluster's definition, which creates one.", since)}}
 }

@@ -31,7 +31,7 @@ func copied(from *live.Look) *live.Look {
 	return &look
 }
 
-func TestEachFaultIsToldWithWhatToDo(t *testing.T) {
+func TestProblemsAreReportedWithARemedy(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Terraform: true})
 	healthy, err := w.Session().Look(t.Context())
@@ -61,24 +61,24 @@ func TestEachFaultIsToldWithWhatToDo(t *testing.T) {
 			l.Cluster.Spec.Bastion = &v1alpha1.Bastion{}
 		}, []string{"InstanceGroup bastion GroupMissing: "}},
 		"sizes are others": {func(l *live.Look) { l.AWS.Group("workers").Max = 9 }, []string{
-			"InstanceGroup workers GroupSize: In AWS it has 2 to 9 machines, and its definition says 2 to 3. Apply the definition, or change it to what is there.",
+			"InstanceGroup workers GroupSize: It has 2 to 9 instances in AWS, but 2 to 3 in its definition. Apply the definition, or change it.",
 		}},
 		"a machine is lacking": {func(l *live.Look) {
 			l.AWS.Group("workers").Desired = 3
-		}, []string{"InstanceGroup workers MachinesMissing: 2 of 3 machines are in service. If that lasts, the activities of Auto Scaling group terraform-demo-workers say why."}},
+		}, []string{"InstanceGroup workers MachinesMissing: 2 of 3 instances are in service. If this persists, check the activities of Auto Scaling group terraform-demo-workers."}},
 		"a slot's machine is starting": {func(l *live.Look) {
 			gone := l.AWS.Groups[2].Instances[0].ID
 			l.AWS.Groups[2].Instances[0].State = "Pending"
 			l.API.Slots[2] = "it has no node"
 			l.API.Nodes = slices.DeleteFunc(l.API.Nodes, func(n workload.Node) bool { return n.InstanceID == gone })
-		}, []string{"Slot control-plane-2 MachinesMissing: 0 of 1 machines are in service.", "Slot control-plane-2 SlotNotServing: It does not serve: it has no node."}},
+		}, []string{"Slot control-plane-2 MachinesMissing: 0 of 1 instances are in service.", "Slot control-plane-2 SlotNotServing: It is unhealthy: it has no node."}},
 		"a machine is not healthy": {func(l *live.Look) { l.AWS.Group("workers").Instances[0].Healthy = false }, []string{"Machine i- MachineUnhealthy: "}},
 		"a machine has not joined": {func(l *live.Look) {
 			l.AWS.Group("workers").Instances[0].ID = "i-00000000000000000"
 			l.API.Nodes = slices.DeleteFunc(l.API.Nodes, func(n workload.Node) bool { return n.Group != "" })
 			l.AWS.Group("workers").Instances = l.AWS.Group("workers").Instances[:1]
 			l.AWS.Group("workers").Desired, l.AWS.Group("workers").Min, l.Groups = 1, 1, []*v1alpha1.InstanceGroup{group("workers", 1, 3)}
-		}, []string{"Machine i-00000000000000000 NodeMissing: This machine of workers has not joined the cluster."}},
+		}, []string{"Machine i-00000000000000000 NodeMissing: This instance of workers has not joined the cluster."}},
 		"a node is not Ready": {func(l *live.Look) {
 			l.API.Nodes[0].Ready = false
 			l.API.Pods = []corev1.Pod{pod(node(l))} // It follows from that.
@@ -87,26 +87,26 @@ func TestEachFaultIsToldWithWhatToDo(t *testing.T) {
 			more := l.API.Nodes[0]
 			more.Name, more.InstanceID = "ghost", "i-0dead000000000000"
 			l.API.Nodes = append(l.API.Nodes, more)
-		}, []string{"Node ghost NodeWithoutMachine: It is of machine i-0dead000000000000, which no group of the cluster has."}},
+		}, []string{"Node ghost NodeWithoutMachine: Its instance i-0dead000000000000 is in no group of the cluster."}},
 		"a slot has lost etcd": {func(l *live.Look) {
 			l.API.Slots[1] = "the API server of its node a is not ready, etcd failed"
-		}, []string{"Slot control-plane-1 SlotNotServing: It does not serve: the API server of its node a is not ready, etcd failed."}},
+		}, []string{"Slot control-plane-1 SlotNotServing: It is unhealthy: the API server of its node a is not ready, etcd failed."}},
 		"a system pod is not Ready": {func(l *live.Look) { l.API.Pods = []corev1.Pod{pod(node(l))} }, []string{
-			"Pod kube-system/coredns PodNotReady: It is not Ready: container coredns waits with ImagePullBackOff. See kubectl -n kube-system describe pod coredns.",
+			"Pod kube-system/coredns PodNotReady: It is not Ready: container coredns is waiting with ImagePullBackOff. See kubectl -n kube-system describe pod coredns.",
 		}},
 		"there is no load balancer": {func(l *live.Look) { l.AWS.LoadBalancer, l.API = nil, nil }, []string{"LoadBalancer demo-api NoLoadBalancer: "}},
 		"a target is not healthy": {func(l *live.Look) {
 			l.AWS.LoadBalancer.Targets[0].State, l.AWS.LoadBalancer.Targets[0].Description = elbtypes.TargetHealthStateEnumUnhealthy, "Health checks failed"
 		}, []string{"LoadBalancer demo-API TargetUnhealthy: "}},
 		"a slot is no target": {func(l *live.Look) { l.AWS.LoadBalancer.Targets = l.AWS.LoadBalancer.Targets[1:] }, []string{"LoadBalancer demo-API TargetMissing: "}},
-		"the API does not answer": {func(l *live.Look) { l.API = &live.API{Problem: "connection refused"} }, []string{
+		"the API does not respond": {func(l *live.Look) { l.API = &live.API{Problem: "connection refused"} }, []string{
 			"Cluster demo APIUnreachable: The API at https://demo-api",
 		}},
 		"the name is not in its zone": {func(l *live.Look) { l.AWS.Record = &live.Record{Name: "api.example.com", Zone: "Z1"} }, []string{
-			"Cluster demo NoRecord: Hosted zone Z1 has no record api.example.com that stands for the API's load balancer.",
+			"Cluster demo NoRecord: Hosted zone Z1 has no alias record api.example.com for the API's load balancer.",
 		}},
 		"the name stands for another": {func(l *live.Look) { l.AWS.Record = &live.Record{Name: "api.example.com", Zone: "Z1", Alias: "old.elb"} }, []string{
-			"Cluster demo NoRecord: The record api.example.com stands for old.elb, and the API's load balancer is demo-API",
+			"Cluster demo NoRecord: The record api.example.com is an alias of old.elb, but the API's load balancer is demo-API",
 		}},
 		"the name is not resolved": {func(l *live.Look) {
 			l.AWS.Record = &live.Record{Name: "api.example.com", Zone: "Z1", Alias: l.AWS.LoadBalancer.DNSName}
@@ -127,19 +127,19 @@ func TestEachFaultIsToldWithWhatToDo(t *testing.T) {
 			look := copied(healthy)
 			test.breaks(look)
 			problems := live.Check(look)
-			var told []string
+			var reported []string
 			for _, p := range problems {
-				told = append(told, fmt.Sprintf("%s %s %s: %s", p.Kind, p.Name, p.Reason, p.Message))
+				reported = append(reported, fmt.Sprintf("%s %s %s: %s", p.Kind, p.Name, p.Reason, p.Message))
 			}
 			if len(problems) != len(test.says) {
-				t.Fatalf("got %d problems, want %d:\n%s", len(problems), len(test.says), strings.Join(told, "\n"))
+				t.Fatalf("got %d problems, want %d:\n%s", len(problems), len(test.says), strings.Join(reported, "\n"))
 			}
 			for i, want := range test.says {
 				begin, rest, _ := strings.Cut(want, ": ")
 				kind := strings.Fields(begin)
 				p := problems[i]
 				if p.Kind != kind[0] || !strings.HasPrefix(p.Name, kind[1]) || p.Reason != kind[2] || !strings.HasPrefix(p.Message, rest) || !strings.HasSuffix(p.Message, ".") {
-					t.Errorf("got  %s\nwant %s", told[i], want)
+					t.Errorf("got  %s\nwant %s", reported[i], want)
 				}
 			}
 		})

@@ -11,8 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 )
 
-// Clients give access to AWS; *awsapi.Clients do.
-type Clients interface { //nolint:interfacebloat // one method a service
+// Clients provide access to AWS. *awsapi.Clients implements it.
+type Clients interface { //nolint:interfacebloat // nolint:interfacebloat // one method per service
 	Region(t awsapi.Target) string
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 	EC2(t awsapi.Target) awsapi.EC2
@@ -21,14 +21,14 @@ type Clients interface { //nolint:interfacebloat // one method a service
 	Resolver() awsapi.Resolver
 }
 
-// Cluster is what of a cluster is in AWS.
+// Cluster is the state of a cluster in AWS.
 type Cluster struct {
-	// Name is the cluster's, Target where it is.
+	// Name is the cluster's name, Target its account and region.
 	Name   string
 	Target awsapi.Target
 	// Groups are its Auto Scaling groups: the slots by number, then the instance groups and the bastions by name.
 	Groups []Group
-	// LoadBalancer is that of its API, nil if there is none.
+	// LoadBalancer is the API's load balancer, nil if there is none.
 	LoadBalancer *LoadBalancer
 	// Record is the record of the API's name in Route 53, nil if the cluster has no name there; see [Record].
 	Record *Record
@@ -36,60 +36,62 @@ type Cluster struct {
 
 // Group is one Auto Scaling group.
 type Group struct {
-	// Name is its name for people: of an instance group its own, else control-plane-0 or bastion.
+	// Name is its name for messages: that of the instance group, control-plane-0 or bastion.
 	Name string
 	Role rollout.Role
-	// Slot is its number, rollout.NoSlot if the group is none.
+	// Slot is its number, rollout.NoSlot for other groups.
 	Slot int
 	// AutoScalingGroup is its name in AWS.
 	AutoScalingGroup string
-	// Stack is the CloudFormation stack that owns it, empty if it was made by other means.
+	// Stack is the CloudFormation stack that owns it, empty if another tool does.
 	Stack string
 	// Min, Max and Desired are its sizes.
 	Min, Max, Desired int
-	// Rolling says that a roll is under way, or was and stopped.
+	// Rolling reports that a rollout is in progress or stopped.
 	Rolling   bool
 	Instances []Instance
-	// TargetGroups are the ARNs of the target groups that its machines are registered with.
+	// TargetGroups are the ARNs of the target groups that its instances are registered with.
 	TargetGroups []string
 }
 
-// Instance is a machine of a group.
+// Instance is an instance of a group.
 type Instance struct {
 	ID, Zone string
-	// State is Auto Scaling's state, as InService or Terminating:Wait; Healthy what it holds of its health.
+	// State is Auto Scaling's state, for example InService or Terminating:Wait; Healthy its health
+	// status.
 	State   string
 	Healthy bool
-	// Template is the version of the launch template that it was launched from, Outdated says that the group launches from another.
+	// Template is the launch template version that it was launched from; Outdated reports that the
+	// group launches from another.
 	Template string
 	Outdated bool
 }
 
-// LoadBalancer is the one of a cluster's API.
+// LoadBalancer is the load balancer of a cluster's API.
 type LoadBalancer struct {
 	ARN, Name, DNSName string
-	// Targets are the machines behind it.
+	// Targets are its targets.
 	Targets []TargetHealth
 }
 
-// TargetHealth says what the load balancer holds of a machine.
+// TargetHealth is the health of an instance as the load balancer reports it.
 type TargetHealth struct {
 	Instance string
 	State    elbtypes.TargetHealthStateEnum
-	// Description says why, in AWS's words; empty if it is healthy.
+	// Description is the reason in AWS's words; empty if it is healthy.
 	Description string
 }
 
-// Record is how the API's name is found.
+// Record is the DNS record of the API's name.
 type Record struct {
-	// Name is the API's name, Zone the ID of the hosted zone that it is to be in.
+	// Name is the API's name, Zone the ID of its hosted zone.
 	Name, Zone string
-	// Alias is the name that it stands for, empty if the zone has no such record.
+	// Alias is the target of the record, empty if the zone has no such record.
 	Alias string
 }
 
-// Address returns the host by which the API is reached: its name if it has one, else that of the load balancer. It is empty if there is
-// neither.
+// Address returns the API's host: its name if it has one, else that of the load balancer. It is
+// empty if there is neither.
 func (c *Cluster) Address() string {
 	switch {
 	case c.Record != nil:
@@ -119,7 +121,7 @@ func (c *Cluster) Group(name string) *Group {
 	return nil
 }
 
-// TargetOf returns where a Cluster is.
+// TargetOf returns a Cluster's account and region.
 func TargetOf(clients Clients, cluster *v1alpha1.Cluster) awsapi.Target {
 	target := awsapi.Target{Region: cluster.Spec.Region}
 	if role := cluster.Spec.Role; role != nil && role.ARN != "" {
@@ -132,15 +134,16 @@ func TargetOf(clients Clients, cluster *v1alpha1.Cluster) awsapi.Target {
 	return target
 }
 
-// Bastion reports whether the group's machines are bastions, which are no nodes.
+// Bastion reports whether the group's instances are bastions, which have no nodes.
 func (g *Group) Bastion() bool { return g.Role == rollout.RoleBastion }
 
-// UnhealthySlots returns why each of so many slots does not serve, as far as the load balancer of the API knows, without those that do.
-// Its checks ask the API server whether it is ready, which reads from etcd with quorum to answer.
+// UnhealthySlots returns the problems of slots without a healthy target of the API's load balancer,
+// by slot. Its checks query the API server's readiness, which requires reading from etcd with
+// quorum.
 func (c *Cluster) UnhealthySlots(slots int) map[int]string {
 	problems := map[int]string{}
 	for slot := range slots {
-		problems[slot] = "the load balancer of the API has no healthy target in it"
+		problems[slot] = "the API's load balancer has no healthy target in it"
 	}
 	if c.LoadBalancer == nil {
 		return problems

@@ -1,11 +1,13 @@
-// Package live tells what a cluster is at this moment: what of it is in AWS, and how its own API says that it fares.
+// Package live reads the current state of a cluster: its resources in AWS, and its health as its
+// own API reports it.
 //
-// [Find] looks in AWS by the tags that are on all that a cluster consists of, so that it does not matter whether CloudFormation or
-// Terraform made it: there are outputs of stacks only of the one. From the Auto Scaling groups of the slots follows their target
-// group, from that the load balancer, from that the address of the API.
+// [Find] searches AWS by the tags that all resources of a cluster have, so it works for clusters
+// that CloudFormation or Terraform created; only the former have stack outputs. The slots' Auto
+// Scaling groups lead to their target group, that to the load balancer, and that to the API's
+// address.
 //
-// [Kubeconfig] opens the API by the authorities in the cluster's Secrets, [Ask] asks it how the nodes, the slots and the system's pods
-// are, and [Check] says in sentences what is wrong with all of that. Check is pure.
+// [Kubeconfig] creates credentials for the API from the CAs in the cluster's Secrets, [Ask] reads
+// the health of nodes, slots and system pods, and [Check], a pure function, describes the problems.
 //
-// Nothing here changes anything.
+// This package must never change anything.
 package live

@@ -18,23 +18,23 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 )
 
-// tagStack is put by CloudFormation on what it makes:
+// tagStack is the tag that CloudFormation sets on its resources:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-resource-tags.html
 const tagStack = "aws:cloudformation:stack-name"
 
-// Find looks for a cluster in AWS by its tags. What is not there is left out: a cluster of which nothing was made has no groups and no
-// load balancer. It errs when AWS does.
+// Find finds a cluster in AWS by its tags. It omits what does not exist: a cluster without
+// resources has no groups and no load balancer. It returns the errors of AWS.
 func Find(ctx context.Context, clients Clients, of *v1alpha1.Cluster) (*Cluster, error) {
 	f := finder{clients: clients, of: of, found: &Cluster{Name: of.Name, Target: TargetOf(clients, of)}}
 	for _, step := range []func(context.Context) error{f.groups, f.loadBalancer, f.targets, f.record} {
 		if err := step(ctx); err != nil {
-			return nil, fmt.Errorf("look for cluster %s in AWS: %w", of.Name, awsapi.Known(err))
+			return nil, fmt.Errorf("find cluster %s in AWS: %w", of.Name, awsapi.Known(err))
 		}
 	}
 	return f.found, nil
 }
 
-// finder is one look for a cluster.
+// finder performs one search for a cluster.
 type finder struct {
 	clients Clients
 	of      *v1alpha1.Cluster
@@ -73,7 +73,7 @@ func (f *finder) groups(ctx context.Context) error {
 // group adds one group, unless it is being deleted.
 func (f *finder) group(ctx context.Context, from *astypes.AutoScalingGroup) error {
 	if aws.ToString(from.Status) != "" {
-		return nil // Only one whose deletion is under way has a status.
+		return nil // Only a group that is being deleted has a status.
 	}
 	tags := rollout.TagsOf(from)
 	value := func(key string) string { return aws.ToString(tags[key].Value) }
@@ -98,7 +98,7 @@ func (f *finder) group(ctx context.Context, from *astypes.AutoScalingGroup) erro
 	case rollout.RoleBastion:
 		g.Name = model.RoleBastion
 	default:
-		return nil // It is not the cluster's own, but of somebody who runs in it.
+		return nil // It belongs to a user of the cluster.
 	}
 	outdated, err := rollout.Outdated(ctx, f.clients.EC2(f.found.Target), from)
 	if err != nil {
@@ -119,5 +119,5 @@ func (f *finder) group(ctx context.Context, from *astypes.AutoScalingGroup) erro
 	return nil
 }
 
-// SlotName returns the name for people of a slot's group.
+// SlotName returns the name of a slot's group for messages.
 func SlotName(slot int) string { return model.RoleControlPlane + "-" + strconv.Itoa(slot) }

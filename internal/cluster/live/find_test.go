@@ -15,7 +15,7 @@ func group(name string, least, most int32) *v1alpha1.InstanceGroup {
 	return &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.InstanceGroupSpec{MinSize: least, MaxSize: most}}
 }
 
-func TestAClusterIsFoundWhoeverMadeIt(t *testing.T) {
+func TestClusterIsFoundWhateverToolCreatedIt(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	for name, terraform := range map[string]bool{"CloudFormation": false, "Terraform": true} {
 		t.Run(name, func(t *testing.T) {

@@ -17,35 +17,38 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// Options say what to look at. Clients and Cluster are required.
+// Options configure a session. Clients and Cluster are required.
 type Options struct {
 	Clients Clients
 	// Cluster, Groups and Secrets are the cluster's definition and its keys.
 	Cluster *v1alpha1.Cluster
 	Groups  []*v1alpha1.InstanceGroup
 	Secrets []*corev1.Secret
-	// Validity is how long the certificate holds that the API is opened with; an hour unless set.
+	// Validity is the validity of the session's client certificate, one hour by default.
 	Validity time.Duration
-	// Patience is how long it is waited at first for an API that does not answer; 15 seconds unless set.
+	// Patience is how long to wait initially for an API that does not respond, 15 seconds by
+	// default.
 	Patience time.Duration
-	// Clock is the real one unless set.
+	// Clock is the real clock by default.
 	Clock clock.Clock
-	// Resolve looks up the addresses of the API's name; the resolver of Clients, or else this machine's, unless set.
+	// Resolve looks up the addresses of the API's name. The default is the resolver of Clients, or
+	// else the local one.
 	Resolve func(ctx context.Context, host string) ([]string, error)
-	// Workload turns a kubeconfig into what is dialed; its current context as it is unless set.
+	// Workload converts a kubeconfig to a client configuration. By default, it uses its current
+	// context.
 	Workload func(key types.NamespacedName, kubeconfig []byte) (*rest.Config, error)
 }
 
 const (
-	// patience is how long it is waited for an API unless told otherwise.
+	// patience is the default of Options.Patience.
 	patience = 15 * time.Second
 	// resolveTimeout bounds looking up a name.
 	resolveTimeout = 10 * time.Second
-	// validity is how long certificates hold unless told otherwise.
+	// validity is the default of Options.Validity.
 	validity = time.Hour
 )
 
-// Session looks at one cluster again and again, over one connection.
+// Session observes one cluster repeatedly, over one connection.
 type Session struct {
 	options     Options
 	connections *workload.Clusters
@@ -54,7 +57,7 @@ type Session struct {
 	server      string
 }
 
-// Open begins a session, in which nothing is asked yet. Close ends it.
+// Open starts a session without making requests. Close ends it.
 func Open(options Options) *Session {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -76,7 +79,7 @@ func Open(options Options) *Session {
 	return s
 }
 
-// lookup asks a resolver, or this machine's if there is none.
+// lookup uses a resolver, or the local one if there is none.
 func lookup(resolver awsapi.Resolver) func(ctx context.Context, host string) ([]string, error) {
 	if resolver == nil {
 		return net.DefaultResolver.LookupHost
@@ -94,21 +97,23 @@ func lookup(resolver awsapi.Resolver) func(ctx context.Context, host string) ([]
 // Close ends the connection.
 func (s *Session) Close() { s.end() }
 
-// Connections returns the connections to the cluster: one, known by [Session.Key], once [Session.Connect] made it.
+// Connections returns the connections to the cluster: one, with the key [Session.Key], after
+// [Session.Connect].
 func (s *Session) Connections() *workload.Clusters { return s.connections }
 
-// Key is what the cluster's connection is known by.
+// Key returns the key of the cluster's connection.
 func (s *Session) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.options.Cluster.Namespace, Name: s.options.Cluster.Name}
 }
 
-// Find looks for the cluster in AWS. It errs when AWS does.
+// Find finds the cluster in AWS. It returns the errors of AWS.
 func (s *Session) Find(ctx context.Context) (*Cluster, error) {
 	return Find(ctx, s.options.Clients, s.options.Cluster)
 }
 
-// Connect connects to the API of the cluster as it was found, and waits a while until it answers. It returns nil, and why in a few words,
-// if it has no address or no keys are there. A connection that does not answer yet is returned: it is tried on.
+// Connect connects to the API of the found cluster, and waits a while until it responds. It returns
+// nil and the reason if the cluster has no address or there are no keys. It also returns a
+// connection that does not respond yet, which keeps trying.
 func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluster, string) {
 	server := found.Server()
 	if server == "" {
@@ -130,11 +135,11 @@ func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluste
 		return nil, err.Error()
 	}
 	s.connection, s.server = connection, server
-	_ = Await(ctx, connection, s.options.Patience) // Whoever asks it is told.
+	_ = Await(ctx, connection, s.options.Patience) // The caller observes the result.
 	return connection, ""
 }
 
-// Look looks at all of the cluster. It errs when AWS does.
+// Look observes the whole cluster. It returns the errors of AWS.
 func (s *Session) Look(ctx context.Context) (*Look, error) {
 	found, err := s.Find(ctx)
 	if err != nil {

@@ -7,31 +7,31 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
-// Input is all that a cluster's model is made from.
+// Input holds the inputs of a cluster's model.
 type Input struct {
-	// Cluster is what a person wrote.
+	// Cluster is the user's object.
 	Cluster *v1alpha1.Cluster
-	// Release is the one that it names.
+	// Release is the Release that it names.
 	Release *v1alpha1.Release
 	// Operator is the operator's --cluster-name.
 	Operator string
-	// AccountID is the account that the cluster is made in.
+	// AccountID is the cluster's account.
 	AccountID string
 	// Partition is that of the region: aws, aws-cn, aws-us-gov.
 	Partition string
 	// DNSSuffix is that of the region's endpoints, as amazonaws.com.
 	DNSSuffix string
-	// Existing is the existing VPC as AWS has it; nil for a new one, or when AWS has not been asked.
+	// Existing is the existing VPC as AWS reports it; nil for a new one, or if AWS was not asked.
 	Existing *ExistingVPC
-	// Alone is whether no operator runs beside the cluster, as where Terraform makes it: then its slots make the token that
-	// workers join with, and renew it.
+	// Alone reports that no operator manages the cluster, for example with Terraform: its slots
+	// then create and renew the token that workers join with.
 	Alone bool
-	// IssuerInBucket is whether the documents of the service-account issuer are in the cluster's bucket already, where no status says
-	// so. The cluster keeps them there, whatever its resource set.
+	// IssuerInBucket reports that the documents of the service-account issuer are already in the
+	// cluster's bucket where no status records it. They stay there, whatever the resource set.
 	IssuerInBucket bool
 }
 
-// ExistingVPC is a VPC as AWS has it.
+// ExistingVPC is a VPC as AWS reports it.
 type ExistingVPC struct {
 	// ID is the VPC's.
 	ID string
@@ -58,7 +58,7 @@ type ExistingSubnet struct {
 	RouteTable string
 }
 
-// Cluster is a cluster with everything decided.
+// Cluster is a fully resolved cluster.
 type Cluster struct {
 	// Name is the cluster's.
 	Name string
@@ -184,7 +184,7 @@ type Image struct {
 	User string
 }
 
-// Group is an instance group with everything decided.
+// Group is a fully resolved instance group.
 type Group struct {
 	// Name is the group's.
 	Name string

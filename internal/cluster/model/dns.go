@@ -8,8 +8,9 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// AllowDNSServers is the word in the annotation cluster-operator.aws/allow by which a person says that the name servers of
-// an existing VPC forward the names of the cluster's private hosted zone to the VPC's resolver.
+// AllowDNSServers is the word in the annotation cluster-operator.aws/allow with which the user
+// confirms that the name servers of an existing VPC forward the names of the cluster's private
+// hosted zone to the VPC's resolver.
 const AllowDNSServers = "dns-servers"
 
 // noDHCPOptions is what EC2 reports as the DHCP options of a VPC that has none:
@@ -35,13 +36,13 @@ func (v *ExistingVPC) DNSProblem(zone string, serversForward bool) string {
 	}
 	switch {
 	case len(off) > 0:
-		return fmt.Sprintf("VPC %s has %s off, so nothing in it can resolve the cluster's private names in %s. "+
+		return fmt.Sprintf("VPC %s has %s off, so instances in it cannot resolve the cluster's private names in %s. "+
 			"Turn on both attributes, enableDnsSupport and enableDnsHostnames (aws ec2 modify-vpc-attribute).", v.ID, strings.Join(off, " and "), zone)
 	case v.DHCPOptions == noDHCPOptions:
-		return fmt.Sprintf("VPC %s has no DHCP options, so nothing in it is given a name server. "+
+		return fmt.Sprintf("VPC %s has no DHCP options, so instances in it have no name server. "+
 			"Associate DHCP options whose domain-name-servers is AmazonProvidedDNS.", v.ID)
 	case len(v.DNSServers) > 0 && !serversForward:
-		return fmt.Sprintf("The DHCP options %s of VPC %s name the name servers %s, which do not know the cluster's private names in %s. "+
+		return fmt.Sprintf("The DHCP options %s of VPC %s name the name servers %s, which cannot resolve the cluster's private names in %s. "+
 			"Associate DHCP options whose domain-name-servers is AmazonProvidedDNS. If these servers forward %s to the VPC's resolver, "+
 			"add %s to the annotation cluster-operator.aws/allow.",
 			v.DHCPOptions, v.ID, strings.Join(v.DNSServers, ", "), zone, zone, AllowDNSServers)

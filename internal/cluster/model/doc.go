@@ -1,22 +1,20 @@
-// Package model resolves a Cluster and its InstanceGroups: it takes what a
-// person wrote, the release and the few facts that only AWS knows, fills every
-// default and makes every decision (which subnets, which slot in which zone,
-// which image, what everything is called), so that templates and bundles only
-// write down what is decided.
+// Package model resolves a Cluster and its InstanceGroups: from the user's objects, the Release and
+// the few facts that only AWS knows, it fills in all defaults and makes all decisions (subnets, the
+// slots' zones, images, names). Templates and bundles only render the result.
 //
-// [Resolve] and [ResolveGroup] answer either a whole model or [Problems] that
-// say which field is wrong and what to do about it. They are total: any spec,
-// also one that the API server would have refused, gives one or the other.
+// [Resolve] and [ResolveGroup] return either a complete model or [Problems], which name the invalid
+// fields and their remedies. They are total: any spec, also one that the API server would reject,
+// has one of these results.
 //
-// # What holds for all time
+// # Stability
 //
-// Resources outlive any one rendering, so what is derived here depends on
-// nothing that may change under them:
+// Resources outlive any single rendering, so what is derived here must not depend on anything that
+// may change:
 //
-//   - A subnet's range depends on the VPC's range, the subnet's role and the
-//     letter of its zone, never on which other zones there are. A zone added
-//     later renumbers nothing.
-//   - A resource is called by its zone or slot, never by its place in a list.
-//   - A slot's zone is fixed by the order of the zones; the API refuses a
+//   - A subnet's range depends on the VPC's range, the subnet's role and the letter of its zone, never on
+//     the other zones. Adding a zone renumbers nothing.
+//   - A resource is named after its zone or slot, never after its position in a list.
+//   - The order of the zones determines a slot's zone. The API rejects a change that would move a slot,
+//     since its etcd volume cannot move.
 //     change that would move a slot, since its etcd volume cannot move.
 package model

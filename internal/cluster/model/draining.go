@@ -7,8 +7,9 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// Draining returns how long draining a group's node may take, the timeout of the hook that holds its machine meanwhile, and what
-// happens after the first. It never errs: a spec that is not valid drains as its group does that was made before.
+// Draining returns how long a drain of a group's node may take, the timeout of the lifecycle hook
+// that holds its instance, and the policy at the drain's timeout. It returns no error: an invalid
+// spec drains with the defaults.
 func Draining(u *v1alpha1.RollingUpdate) (timeout, hook time.Duration, policy v1alpha1.DrainPolicy) {
 	timeout = drainTimeout
 	if u.DrainTimeout != nil {

@@ -6,8 +6,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/dynamic"
 )
 
-// checkDynamic refuses CloudFormation's dynamic references in a spec: templates hold its values, and CloudFormation would
-// put in secrets that the operator, and not the author, may read. Addons never come into a template.
+// checkDynamic rejects CloudFormation's dynamic references in a spec: templates contain its values,
+// and CloudFormation would insert secrets that the operator, but not the author, may read. Addons
+// are never part of a template.
 func checkDynamic(problems *Problems, spec any) {
 	var values any
 	data, err := json.Marshal(spec)

@@ -52,14 +52,14 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 // checkGroup checks the group's name and size.
 func (r *Group) checkGroup(problems *Problems, c *Cluster, namespace string) {
 	if !isLabel(r.Name) || slotName.MatchString(strings.TrimPrefix(r.Name, c.Name+"-")) {
-		problems.add("metadata.name", "take another name of lower-case letters, digits and hyphens", "%q cannot name an instance group", r.Name)
+		problems.add("metadata.name", "choose a name of lower-case letters, digits and hyphens", "%q is not a valid name of an instance group", r.Name)
 	}
 	if r.Spec.Cluster != c.Name || namespace != c.Namespace {
-		problems.add("spec.cluster", "name a Cluster of the same namespace", "the group is of cluster %s/%s, not %s/%s", namespace, r.Spec.Cluster, c.Namespace, c.Name)
+		problems.add("spec.cluster", "name a Cluster of the same namespace", "the group belongs to cluster %s/%s, not %s/%s", namespace, r.Spec.Cluster, c.Namespace, c.Name)
 	}
 	if r.Spec.MinSize < 0 || r.Spec.MaxSize < 1 || r.Spec.MinSize > r.Spec.MaxSize {
-		problems.add("spec.minSize", "take a minSize of at least 0 and at most maxSize, and a maxSize of at least 1",
-			"a group of %d to %d nodes cannot be", r.Spec.MinSize, r.Spec.MaxSize)
+		problems.add("spec.minSize", "set minSize to at least 0 and at most maxSize, and maxSize to at least 1",
+			"%d to %d nodes is not a valid size", r.Spec.MinSize, r.Spec.MaxSize)
 	}
 }
 
@@ -75,12 +75,12 @@ func (r *Group) checkTypes(problems *Problems) {
 			problems.add(field, "name it once", "type %s is named twice", t)
 		}
 		if a := ArchitectureOf(t); a != r.Spec.Architecture {
-			problems.add(field, "make a group for each architecture and set spec.architecture", "%s is %s, and the group is %s", t, a, r.Spec.Architecture)
+			problems.add(field, "create a group for each architecture and set spec.architecture", "%s is %s, but the group is %s", t, a, r.Spec.Architecture)
 		}
 	}
 	if s := r.Spec.Spot; s != nil && (s.OnDemandBase < 0 || s.OnDemandPercentage < 0 || s.OnDemandPercentage > 100) {
-		problems.add("spec.spot", "take a base of at least 0 and a percentage of 0 to 100",
-			"a base of %d and %d%% on demand cannot be", s.OnDemandBase, s.OnDemandPercentage)
+		problems.add("spec.spot", "set a base of at least 0 and a percentage of 0 to 100",
+			"a base of %d and %d%% on demand is not valid", s.OnDemandBase, s.OnDemandPercentage)
 	}
 }
 
@@ -128,7 +128,7 @@ func (r *Group) namedSubnets(problems *Problems, c *Cluster) {
 		case !ok:
 			problems.add(field, "name one of its subnets", "%s is not known as a subnet of %s", id, c.VPC)
 		case len(r.Spec.Zones) > 0 && !slices.Contains(r.Spec.Zones, s.Zone):
-			problems.add(field, "add the zone to spec.zones, or leave the subnet out", "%s is in zone %s, which spec.zones leaves out", id, s.Zone)
+			problems.add(field, "add the zone to spec.zones, or leave the subnet out", "%s is in zone %s, which is not in spec.zones", id, s.Zone)
 		default:
 			r.Subnets = append(r.Subnets, s)
 		}

@@ -41,7 +41,7 @@ const (
 // checkVolume checks a volume whose defaults are filled.
 func checkVolume(problems *Problems, field string, v *v1alpha1.Volume) {
 	if v.SizeGiB < 1 || v.SizeGiB > maxVolumeGiB {
-		problems.add(field+".sizeGiB", fmt.Sprintf("take 1 to %d", maxVolumeGiB), "a volume of %d GiB cannot be", v.SizeGiB)
+		problems.add(field+".sizeGiB", fmt.Sprintf("set it to 1 to %d", maxVolumeGiB), "a volume cannot have %d GiB", v.SizeGiB)
 		return
 	}
 	switch v.Type {
@@ -60,7 +60,7 @@ func checkVolume(problems *Problems, field string, v *v1alpha1.Volume) {
 			problems.add(field+".iops", fmt.Sprintf("take %d to %d, or a bigger volume", minIOPS, most), "an io2 volume of %d GiB cannot do %d IOPS", v.SizeGiB, v.IOPS)
 		}
 	default:
-		problems.add(field+".type", "take gp3 or io2", "%q is not a type of volume that nodes can have", v.Type)
+		problems.add(field+".type", "set gp3 or io2", "%q is not a type of volume that nodes can have", v.Type)
 	}
 }
 
@@ -69,9 +69,9 @@ func checkTags(problems *Problems, field string, tags map[string]string) {
 	for _, key := range sortedKeys(tags) {
 		switch {
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
-			problems.add(field, "take another key", "tag %q begins with aws:, which is AWS's own", key)
+			problems.add(field, "choose another key", "tag %q begins with aws:, which AWS reserves", key)
 		case strings.HasPrefix(key, TagOwnedPrefix), strings.HasPrefix(key, v1alpha1.Group+"/"):
-			problems.add(field, "take another key", "tag %q is the operator's own", key)
+			problems.add(field, "choose another key", "tag %q is reserved for the operator", key)
 		}
 	}
 }
@@ -82,11 +82,11 @@ func checkLabels(problems *Problems, field string, labels map[string]string) {
 		const form = "use letters, digits, '-', '_' and '.', at most 63 in a name or value"
 		switch {
 		case !mayLabel(key):
-			problems.add(field, "take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io", "label %q cannot be set by a kubelet, or is the operator's own", key)
+			problems.add(field, "choose a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io", "label %q cannot be set by a kubelet, or is reserved for the operator", key)
 		case len(validation.IsQualifiedName(key)) > 0:
-			problems.add(field, form, "no label can be called %q", key)
+			problems.add(field, form, "%q is not a valid label", key)
 		case len(validation.IsValidLabelValue(labels[key])) > 0:
-			problems.add(field, form, "label %q has the value %q, which no label can have", key, labels[key])
+			problems.add(field, form, "label %q has the invalid value %q", key, labels[key])
 		}
 	}
 }
@@ -98,10 +98,10 @@ func checkTaints(problems *Problems, field string, taints []corev1.Taint) {
 		const form = "use letters, digits, '-', '_' and '.', at most 63 in a name or value"
 		at := fmt.Sprintf("%s[%d]", field, i)
 		if len(validation.IsQualifiedName(taint.Key)) > 0 {
-			problems.add(at+".key", form, "no taint can be called %q", taint.Key)
+			problems.add(at+".key", form, "%q is not a valid taint", taint.Key)
 		}
 		if len(validation.IsValidLabelValue(taint.Value)) > 0 {
-			problems.add(at+".value", form, "taint %q has the value %q, which no taint can have", taint.Key, taint.Value)
+			problems.add(at+".value", form, "taint %q has the invalid value %q", taint.Key, taint.Value)
 		}
 	}
 }
@@ -113,8 +113,8 @@ const mostTags = 50 - 3
 // checkNumberOfTags checks that AWS takes a person's tags and the operator's together.
 func checkNumberOfTags(problems *Problems, field string, tags map[string]string) {
 	if len(tags) > mostTags {
-		problems.add(field, fmt.Sprintf("take %d fewer, also of the cluster's", len(tags)-mostTags),
-			"with the cluster's and the operator's there are %d tags, and AWS takes %d", len(tags), mostTags)
+		problems.add(field, fmt.Sprintf("remove at least %d, here or from the cluster's", len(tags)-mostTags),
+			"with the cluster's and the operator's tags there are %d, but AWS permits %d", len(tags), mostTags)
 	}
 }
 

@@ -58,7 +58,7 @@ func (c *Cluster) resolveNetwork(problems *Problems) {
 func (c *Cluster) newNetwork(problems *Problems) {
 	n := &c.Spec.Network
 	if len(n.Subnets) > 0 {
-		problems.add("spec.network.subnets", "name the VPC in spec.network.vpc, or leave the subnets out", "existing subnets are named without their VPC")
+		problems.add("spec.network.subnets", "name the VPC in spec.network.vpc, or leave the subnets out", "existing subnets require their VPC")
 	}
 	checkZones(problems, c.Region, "spec.network.zones", n.Zones)
 	if len(n.Zones) == 0 {
@@ -70,7 +70,7 @@ func (c *Cluster) newNetwork(problems *Problems) {
 		return
 	}
 	if !slices.ContainsFunc(privateRanges, func(p netip.Prefix) bool { return p.Bits() <= vpc.Bits() && p.Contains(vpc.Addr()) }) {
-		problems.add("spec.network.cidr", "take one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10", "%s is not a private range", vpc)
+		problems.add("spec.network.cidr", "choose one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10", "%s is not a private range", vpc)
 		return
 	}
 	c.CIDRs = []string{vpc.String()}
@@ -124,13 +124,13 @@ func subnetLogicalID(role v1alpha1.SubnetRole, zone string) string {
 func checkNAT(problems *Problems, n *v1alpha1.Network) {
 	if n.NAT != v1alpha1.NATExisting {
 		if len(n.NATGateways) > 0 {
-			problems.add("spec.network.natGateways", "set spec.network.nat to Existing, or leave the gateways out", "gateways are named, and nat is %s", n.NAT)
+			problems.add("spec.network.natGateways", "set spec.network.nat to Existing, or leave the gateways out", "there are gateways although nat is %s", n.NAT)
 		}
 		return
 	}
 	for _, zone := range n.Zones {
 		if n.NATGateways[zone] == "" {
-			problems.add("spec.network.natGateways", "name one for every zone", "nat is Existing, and zone %s has no gateway", zone)
+			problems.add("spec.network.natGateways", "name one for every zone", "nat is Existing, but zone %s has no gateway", zone)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (c *Cluster) existingNetwork(problems *Problems) {
 	if c.Existing != nil {
 		c.CIDRs = slices.Clone(c.Existing.CIDRs)
 		if c.Existing.ID != n.VPC {
-			problems.add("spec.network.vpc", "look up the VPC again", "what is known is of %s, not of %s", c.Existing.ID, n.VPC)
+			problems.add("spec.network.vpc", "look up the VPC again", "the known VPC is %s, not %s", c.Existing.ID, n.VPC)
 		}
 	}
 	for _, role := range []v1alpha1.SubnetRole{v1alpha1.SubnetPublic, v1alpha1.SubnetPrivate} {
@@ -205,7 +205,7 @@ func (c *Cluster) checkRanges(problems *Problems) {
 		}
 		for _, t := range ranges {
 			if t.prefix.Overlaps(p) {
-				problems.add(field, "take another range", "%s overlaps %s", cidr, t.what)
+				problems.add(field, "choose another range", "%s overlaps %s", cidr, t.what)
 			}
 		}
 		ranges = append(ranges, taken{what + cidr, p})
@@ -231,11 +231,11 @@ func parseRange(problems *Problems, field, cidr string, minBits, maxBits int) (n
 	case err != nil || !p.Addr().Is4():
 		problems.add(field, "write it as 10.0.0.0/16", "%q is not an IPv4 range", cidr)
 	case p != p.Masked():
-		problems.add(field, "write "+p.Masked().String(), "%s does not begin where its mask does", cidr)
+		problems.add(field, "write "+p.Masked().String(), "%s has host bits set", cidr)
 	case p.Bits() < minBits:
-		problems.add(field, fmt.Sprintf("take one of /%d to /%d", minBits, maxBits), "%s is too big", cidr)
+		problems.add(field, fmt.Sprintf("choose a range of /%d to /%d", minBits, maxBits), "%s is too large", cidr)
 	case p.Bits() > maxBits:
-		problems.add(field, fmt.Sprintf("take one of /%d to /%d", minBits, maxBits), "%s is too small", cidr)
+		problems.add(field, fmt.Sprintf("choose a range of /%d to /%d", minBits, maxBits), "%s is too small", cidr)
 	default:
 		return p, true
 	}
@@ -250,13 +250,13 @@ func (c *Cluster) checkRoles(problems *Problems) {
 	has := func(role v1alpha1.SubnetRole) bool { return len(c.SubnetsOf(role)) > 0 }
 	if !has(c.NodeRole) {
 		problems.add("spec.network.subnets", fmt.Sprintf("name at least one with role %s, or change spec.network.topology", c.NodeRole),
-			"topology is %s, and there is no %s subnet", c.Spec.Network.Topology, strings.ToLower(string(c.NodeRole)))
+			"topology is %s, but there is no %s subnet", c.Spec.Network.Topology, strings.ToLower(string(c.NodeRole)))
 	}
 	if c.Spec.API.Access == v1alpha1.APIPublic && !has(v1alpha1.SubnetPublic) {
-		problems.add("spec.network.subnets", "name at least one with role Public, or set spec.api.access to Internal", "the API is public, and there is no public subnet")
+		problems.add("spec.network.subnets", "name at least one with role Public, or set spec.api.access to Internal", "the API is public, but there is no public subnet")
 	}
 	if c.Spec.Bastion != nil && !has(v1alpha1.SubnetPublic) {
-		problems.add("spec.network.subnets", "name at least one with role Public, or leave out spec.bastion", "there is a bastion, and no public subnet")
+		problems.add("spec.network.subnets", "name at least one with role Public, or leave out spec.bastion", "there is a bastion, but no public subnet")
 	}
 }
 

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// Problem is one thing wrong with a cluster or an instance group, for a person
-// to correct.
+// Problem is an error in a cluster's or instance group's spec.
 type Problem struct {
 	// Field is its path in the object, as in spec.network.zones[1].
 	Field string
-	// Message says what is wrong.
+	// Message describes the error.
 	Message string
-	// Remedy says what to do.
+	// Remedy describes how to correct it.
 	Remedy string
 }
 
 // Error returns "field: message; remedy".
 func (p Problem) Error() string { return p.Field + ": " + p.Message + "; " + p.Remedy }
 
-// Problems is all that is wrong with an object, in the order of its fields.
+// Problems are all problems of an object, in the order of its fields.
 type Problems []Problem
 
 // Error returns the problems in one line.

@@ -13,23 +13,23 @@ func TestProblemsOfClusters(t *testing.T) {
 	cases := []struct{ reason, manifest, with, want string }{
 		{
 			"a name that cannot name a stack", newVPC, `metadata: {name: 1demo}`,
-			`metadata.name: "1demo" cannot name a stack and a bucket; take at most 40 lower-case letters, digits and hyphens, beginning with a letter`,
+			`metadata.name: "1demo" is not valid as part of the names of stacks and buckets; choose at most 40 lower-case letters, digits and hyphens, beginning with a letter`,
 		},
 		{
 			"a name that load balancers may not have", newVPC, `metadata: {name: internal}`,
-			`metadata.name: the API's load balancer would be named internal-…, and AWS refuses load balancers whose names begin with internal-; take another name`,
+			`metadata.name: the API's load balancer would be named internal-…, but AWS rejects load balancer names that begin with internal-; choose another name`,
 		},
 		{
 			"a name that security groups may not have", newVPC, `metadata: {name: sg-1}`,
-			`metadata.name: security groups would be named sg-1-…, and AWS refuses those whose names begin with sg-; take another name`,
+			`metadata.name: security groups would be named sg-1-…, but AWS rejects security group names that begin with sg-; choose another name`,
 		},
 		{
 			"a name that buckets may not have", newVPC, `metadata: {name: xn--d}`,
-			`metadata.name: the bucket would be named xn--d-…, and AWS refuses buckets whose names begin with xn--, sthree- or amzn-s3-demo-; take another name`,
+			`metadata.name: the bucket would be named xn--d-…, but AWS rejects bucket names that begin with xn--, sthree- or amzn-s3-demo-; choose another name`,
 		},
 		{
 			"a name that hides AWS's own zone", newVPC, `metadata: {name: ec2}`,
-			`metadata.name: the cluster's zone would be ec2.internal, which would hide AWS's own names of machines; take another name`,
+			`metadata.name: the cluster's zone would be ec2.internal, which would hide AWS's own host names; choose another name`,
 		},
 		{
 			"a secret in a tag", newVPC, `spec: {tags: {owner: "{{resolve:secretsmanager:prod}}"}}`,
@@ -57,39 +57,39 @@ func TestProblemsOfClusters(t *testing.T) {
 		},
 		{
 			"a range that begins elsewhere", newVPC, `spec: {network: {cidr: 10.0.0.1/16}}`,
-			`spec.network.cidr: 10.0.0.1/16 does not begin where its mask does; write 10.0.0.0/16`,
+			`spec.network.cidr: 10.0.0.1/16 has host bits set; write 10.0.0.0/16`,
 		},
 		{
 			"a range too big", newVPC, `spec: {network: {cidr: 10.0.0.0/8}}`,
-			`spec.network.cidr: 10.0.0.0/8 is too big; take one of /16 to /24`,
+			`spec.network.cidr: 10.0.0.0/8 is too large; choose a range of /16 to /24`,
 		},
 		{
 			"a range too small for the zones", newVPC, `spec: {network: {cidr: 10.0.0.0/25}}`,
-			`spec.network.cidr: 10.0.0.0/25 is too small; take one of /16 to /24`,
+			`spec.network.cidr: 10.0.0.0/25 is too small; choose a range of /16 to /24`,
 		},
 		{
 			"a public range", newVPC, `spec: {network: {cidr: 8.8.0.0/16}}`,
-			`spec.network.cidr: 8.8.0.0/16 is not a private range; take one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10`,
+			`spec.network.cidr: 8.8.0.0/16 is not a private range; choose one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10`,
 		},
 		{
 			"pods in the network's range", newVPC, `spec: {network: {podCIDR: 10.0.0.0/12}}`,
-			`spec.network.podCIDR: 10.0.0.0/12 overlaps the network's 10.0.0.0/16; take another range`,
+			`spec.network.podCIDR: 10.0.0.0/12 overlaps the network's 10.0.0.0/16; choose another range`,
 		},
 		{
 			"services in the pods' range", newVPC, `spec: {network: {serviceCIDR: 100.64.0.0/16}}`,
-			`spec.network.serviceCIDR: 100.64.0.0/16 overlaps the pods' 100.64.0.0/13; take another range`,
+			`spec.network.serviceCIDR: 100.64.0.0/16 overlaps the pods' 100.64.0.0/13; choose another range`,
 		},
 		{
 			"existing subnets in a new VPC", newVPC, `spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}`,
-			`spec.network.subnets: existing subnets are named without their VPC; name the VPC in spec.network.vpc, or leave the subnets out`,
+			`spec.network.subnets: existing subnets require their VPC; name the VPC in spec.network.vpc, or leave the subnets out`,
 		},
 		{
 			"gateways that are not used", newVPC, `spec: {network: {natGateways: {eu-central-1a: nat-01234567}}}`,
-			`spec.network.natGateways: gateways are named, and nat is Single; set spec.network.nat to Existing, or leave the gateways out`,
+			`spec.network.natGateways: there are gateways although nat is Single; set spec.network.nat to Existing, or leave the gateways out`,
 		},
 		{
 			"a zone without a gateway", newVPC, `spec: {network: {zones: [eu-central-1a], nat: Existing}}`,
-			`spec.network.natGateways: nat is Existing, and zone eu-central-1a has no gateway; name one for every zone`,
+			`spec.network.natGateways: nat is Existing, but zone eu-central-1a has no gateway; name one for every zone`,
 		},
 		{
 			"an existing VPC with a range", existingVPC, `spec: {network: {cidr: 10.0.0.0/16}}`,
@@ -109,19 +109,19 @@ func TestProblemsOfClusters(t *testing.T) {
 		},
 		{
 			"no subnet for nodes", existingVPC, `spec: {network: {topology: Public, subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}, api: {access: Internal}}`,
-			`spec.network.subnets: topology is Public, and there is no public subnet; name at least one with role Public, or change spec.network.topology`,
+			`spec.network.subnets: topology is Public, but there is no public subnet; name at least one with role Public, or change spec.network.topology`,
 		},
 		{
 			"no subnet for a public API", existingVPC, `spec: {network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
-			`spec.network.subnets: the API is public, and there is no public subnet; name at least one with role Public, or set spec.api.access to Internal`,
+			`spec.network.subnets: the API is public, but there is no public subnet; name at least one with role Public, or set spec.api.access to Internal`,
 		},
 		{
 			"no subnet for a bastion", existingVPC, `spec: {bastion: {}, api: {access: Internal}, network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
-			`spec.network.subnets: there is a bastion, and no public subnet; name at least one with role Public, or leave out spec.bastion`,
+			`spec.network.subnets: there is a bastion, but no public subnet; name at least one with role Public, or leave out spec.bastion`,
 		},
 		{
 			"two slots", newVPC, `spec: {controlPlane: {replicas: 2}}`,
-			`spec.controlPlane.replicas: 2 slots cannot be; take 1 or 3`,
+			`spec.controlPlane.replicas: 2 is not a valid number of slots; set it to 1 or 3`,
 		},
 		{
 			"a slot's zone that the network does not have", newVPC, `spec: {controlPlane: {zones: [eu-central-1d]}}`,
@@ -129,19 +129,19 @@ func TestProblemsOfClusters(t *testing.T) {
 		},
 		{
 			"a label of a role", newVPC, `spec: {controlPlane: {labels: {node-role.kubernetes.io/etcd: ""}}}`,
-			`spec.controlPlane.labels: label "node-role.kubernetes.io/etcd" cannot be set by a kubelet, or is the operator's own; take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io`,
+			`spec.controlPlane.labels: label "node-role.kubernetes.io/etcd" cannot be set by a kubelet, or is reserved for the operator; choose a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io`,
 		},
 		{
 			"a label that no label can be", newVPC, `spec: {controlPlane: {labels: {a: "b c"}}}`,
-			`spec.controlPlane.labels: label "a" has the value "b c", which no label can have; use letters, digits, '-', '_' and '.', at most 63 in a name or value`,
+			`spec.controlPlane.labels: label "a" has the invalid value "b c"; use letters, digits, '-', '_' and '.', at most 63 in a name or value`,
 		},
 		{
 			"a tag of AWS's", newVPC, `spec: {tags: {"Aws:a": b}}`,
-			`spec.tags: tag "Aws:a" begins with aws:, which is AWS's own; take another key`,
+			`spec.tags: tag "Aws:a" begins with aws:, which AWS reserves; choose another key`,
 		},
 		{
 			"a tag of the operator's", newVPC, `spec: {tags: {cluster-operator.aws/slot: b}}`,
-			`spec.tags: tag "cluster-operator.aws/slot" is the operator's own; take another key`,
+			`spec.tags: tag "cluster-operator.aws/slot" is reserved for the operator; choose another key`,
 		},
 		{
 			"too many IOPS for the size", newVPC, `spec: {controlPlane: {etcdVolume: {iops: 20000}}}`,
@@ -161,11 +161,11 @@ func TestProblemsOfClusters(t *testing.T) {
 		},
 		{
 			"no size", newVPC, `spec: {controlPlane: {rootVolume: {sizeGiB: -1}}}`,
-			`spec.controlPlane.rootVolume.sizeGiB: a volume of -1 GiB cannot be; take 1 to 65536`,
+			`spec.controlPlane.rootVolume.sizeGiB: a volume cannot have -1 GiB; set it to 1 to 65536`,
 		},
 		{
 			"another volume type", newVPC, `spec: {controlPlane: {rootVolume: {type: gp2}}}`,
-			`spec.controlPlane.rootVolume.type: "gp2" is not a type of volume that nodes can have; take gp3 or io2`,
+			`spec.controlPlane.rootVolume.type: "gp2" is not a type of volume that nodes can have; set gp3 or io2`,
 		},
 		{
 			"an addon of nobody's", newVPC, `spec: {addons: [{name: mine}]}`,
@@ -201,12 +201,12 @@ func TestProblemsOfWhatAWSSays(t *testing.T) {
 	}{
 		{
 			"another VPC", func(in *model.Input) { in.Existing.ID = "vpc-89abcdef" },
-			`spec.network.vpc: what is known is of vpc-89abcdef, not of vpc-01234567; look up the VPC again`,
+			`spec.network.vpc: the known VPC is vpc-89abcdef, not vpc-01234567; look up the VPC again`,
 		},
 		{
 			"a subnet of another VPC", func(in *model.Input) { in.Existing.Subnets = in.Existing.Subnets[:2] },
 			`spec.network.subnets[2].id: subnet-0000000c is not a subnet of vpc-01234567; name a subnet of that VPC; ` +
-				`spec.network.subnets: the API is public, and there is no public subnet; name at least one with role Public, or set spec.api.access to Internal`,
+				`spec.network.subnets: the API is public, but there is no public subnet; name at least one with role Public, or set spec.api.access to Internal`,
 		},
 		{
 			"a subnet in another zone", func(in *model.Input) { in.Existing.Subnets[1].Zone = "eu-central-1c" },
@@ -214,11 +214,11 @@ func TestProblemsOfWhatAWSSays(t *testing.T) {
 		},
 		{
 			"pods in the VPC's second range", func(in *model.Input) { in.Existing.CIDRs = append(in.Existing.CIDRs, "100.64.0.0/16") },
-			`spec.network.podCIDR: 100.64.0.0/13 overlaps the network's 100.64.0.0/16; take another range`,
+			`spec.network.podCIDR: 100.64.0.0/13 overlaps the network's 100.64.0.0/16; choose another range`,
 		},
 		{
 			"a release of another name", func(in *model.Input) { in.Release.Name = "v1.36.4" },
-			`spec.release: release v1.36.4 was given for v1.36.3; give that release`,
+			`spec.release: release v1.36.4 was passed for v1.36.3; use that release`,
 		},
 		{
 			"a resource set of a newer operator", func(in *model.Input) { in.Release.Spec.ResourceSet = "2.0.0" },
@@ -252,19 +252,19 @@ func TestProblemsOfGroups(t *testing.T) {
 	}{
 		{
 			"a taint that kubelets do not start with", c, `spec: {taints: [{key: "no key", value: "${NODE_NAME}", effect: NoSchedule}]}`,
-			`spec.taints[0].key: no taint can be called "no key"; use letters, digits, '-', '_' and '.', at most 63 in a name or value; spec.taints[0].value: taint "no key" has the value "${NODE_NAME}", which no taint can have; use letters, digits, '-', '_' and '.', at most 63 in a name or value`,
+			`spec.taints[0].key: "no key" is not a valid taint; use letters, digits, '-', '_' and '.', at most 63 in a name or value; spec.taints[0].value: taint "no key" has the invalid value "${NODE_NAME}"; use letters, digits, '-', '_' and '.', at most 63 in a name or value`,
 		},
 		{
 			"named like a slot", c, `metadata: {name: control-plane-0}`,
-			`metadata.name: "control-plane-0" cannot name an instance group; take another name of lower-case letters, digits and hyphens`,
+			`metadata.name: "control-plane-0" is not a valid name of an instance group; choose a name of lower-case letters, digits and hyphens`,
 		},
 		{
 			"of another cluster", c, `spec: {cluster: other}`,
-			`spec.cluster: the group is of cluster default/other, not default/demo; name a Cluster of the same namespace`,
+			`spec.cluster: the group belongs to cluster default/other, not default/demo; name a Cluster of the same namespace`,
 		},
 		{
 			"more at least than at most", c, `spec: {minSize: 4}`,
-			`spec.minSize: a group of 4 to 3 nodes cannot be; take a minSize of at least 0 and at most maxSize, and a maxSize of at least 1`,
+			`spec.minSize: 4 to 3 nodes is not a valid size; set minSize to at least 0 and at most maxSize, and maxSize to at least 1`,
 		},
 		{
 			"no types", c, `spec: {instanceTypes: []}`,
@@ -276,11 +276,11 @@ func TestProblemsOfGroups(t *testing.T) {
 		},
 		{
 			"a type of another architecture", c, `spec: {instanceTypes: [m7g.large]}`,
-			`spec.instanceTypes[0]: m7g.large is arm64, and the group is amd64; make a group for each architecture and set spec.architecture`,
+			`spec.instanceTypes[0]: m7g.large is arm64, but the group is amd64; create a group for each architecture and set spec.architecture`,
 		},
 		{
 			"more than all on demand", c, `spec: {spot: {onDemandPercentage: 101}}`,
-			`spec.spot: a base of 0 and 101% on demand cannot be; take a base of at least 0 and a percentage of 0 to 100`,
+			`spec.spot: a base of 0 and 101% on demand is not valid; set a base of at least 0 and a percentage of 0 to 100`,
 		},
 		{
 			"a zone that the cluster does not have", c, `spec: {zones: [eu-central-1d]}`,
@@ -296,7 +296,7 @@ func TestProblemsOfGroups(t *testing.T) {
 		},
 		{
 			"a subnet outside of the zones", e, `spec: {subnets: [subnet-0000000a], zones: [eu-central-1b]}`,
-			`spec.subnets[0]: subnet-0000000a is in zone eu-central-1a, which spec.zones leaves out; add the zone to spec.zones, or leave the subnet out`,
+			`spec.subnets[0]: subnet-0000000a is in zone eu-central-1a, which is not in spec.zones; add the zone to spec.zones, or leave the subnet out`,
 		},
 		{
 			"a device twice", c, `spec: {volumes: [{device: /dev/sdf}, {device: /dev/sdf}]}`,
@@ -304,35 +304,35 @@ func TestProblemsOfGroups(t *testing.T) {
 		},
 		{
 			"a batch of nobody", c, `spec: {rollingUpdate: {batchSize: 0}}`,
-			`spec.rollingUpdate.batchSize: a batch of 0 cannot be; take a number of at least 1, or a percentage as 25%`,
+			`spec.rollingUpdate.batchSize: 0 is not a valid batch size; set a number of at least 1, or a percentage such as 25%`,
 		},
 		{
 			"a word for what stays", c, `spec: {rollingUpdate: {minInService: most}}`,
-			`spec.rollingUpdate.minInService: a least number in service of most cannot be; take a number of at least 0, or a percentage as 75%`,
+			`spec.rollingUpdate.minInService: most is not a valid minimum in service; set a number of at least 0, or a percentage such as 75%`,
 		},
 		{
 			"too long a pause", c, `spec: {rollingUpdate: {pause: 1h}}`,
-			`spec.rollingUpdate.pause: a pause of 1h0m0s cannot be; take 0s to 45m0s`,
+			`spec.rollingUpdate.pause: 1h0m0s is not a valid pause; set it to 0s to 45m0s`,
 		},
 		{
 			"no time to become ready", c, `spec: {rollingUpdate: {readyTimeout: 1s}}`,
-			`spec.rollingUpdate.readyTimeout: a time of 1s to become ready cannot be; take 10s to 1h0m0s`,
+			`spec.rollingUpdate.readyTimeout: 1s is not a valid timeout; set it to 10s to 1h0m0s`,
 		},
 		{
 			"no time to pause", c, `spec: {rollingUpdate: {readyTimeout: 50m, pause: 11m}}`,
-			`spec.rollingUpdate.pause: a pause of 11m0s cannot be; take 0s to 10m0s`,
+			`spec.rollingUpdate.pause: 11m0s is not a valid pause; set it to 0s to 10m0s`,
 		},
 		{
 			"less than no surge", c, `spec: {rollingUpdate: {engine: Operator, surge: -1}}`,
-			`spec.rollingUpdate.surge: a surge of -1 after a canary of 0 cannot be; take numbers of at least 0, or a percentage as 25%`,
+			`spec.rollingUpdate.surge: a surge of -1 after a canary of 0 is not valid; set numbers of at least 0, or a percentage such as 25%`,
 		},
 		{
 			"a surge without an engine for it", c, `spec: {rollingUpdate: {surge: 1}}`,
-			`spec.rollingUpdate.engine: CloudFormation knows neither surge nor canary; leave out surge and canary, or set engine to Operator`,
+			`spec.rollingUpdate.engine: CloudFormation supports neither surge nor canary; leave out surge and canary, or set engine to Operator`,
 		},
 		{
 			"a drain before it begins", c, `spec: {rollingUpdate: {drainTimeout: -1s}}`,
-			`spec.rollingUpdate.drainTimeout: a drain timeout of -1s cannot be; take 0s or more`,
+			`spec.rollingUpdate.drainTimeout: -1s is not a valid drain timeout; set it to 0s or more`,
 		},
 	}
 	for _, one := range cases {
@@ -368,7 +368,7 @@ func TestProblemsOfManyTags(t *testing.T) {
 	}
 	c := resolve(t, newVPC, tags("a"))
 	_, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, tags("b")))
-	want := "spec.tags: with the cluster's and the operator's there are 66 tags, and AWS takes 47; take 19 fewer, also of the cluster's"
+	want := "spec.tags: with the cluster's and the operator's tags there are 66, but AWS permits 47; remove at least 19, here or from the cluster's"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -390,7 +390,7 @@ func TestReleasesThatCannotBootAreProblems(t *testing.T) {
 		return model.Input{Cluster: parse[v1alpha1.Cluster](t, newVPC, with), Release: r, AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com"}
 	}
 	const why = `no arm64 instance can boot with release v1.36.3: spec.artifacts[3] (kubelet) has no sha256 for arm64: it was not at hand; ` +
-		`name another release, or make one with all hashes (aws-operator create release)`
+		`name another release, or create one with all hashes (aws-operator create release)`
 	if _, err := model.Resolve(in(`spec: {controlPlane: {instanceType: m7g.large}}`)); err == nil || err.Error() != "spec.release: "+why {
 		t.Errorf("a control plane of that architecture: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
-// Resolve decides everything about a cluster. The error is Problems.
+// Resolve resolves a cluster. The error is Problems.
 func Resolve(in Input) (*Cluster, error) {
 	var problems Problems
 	if in.Cluster == nil {
@@ -48,34 +48,34 @@ const maxClusterName = 40
 // checkName checks the cluster's name, from which those of stacks and buckets are made.
 func (c *Cluster) checkName(problems *Problems) {
 	if !isLabel(c.Name) || c.Name[0] < 'a' || len(c.Name) > maxClusterName {
-		problems.add("metadata.name", fmt.Sprintf("take at most %d lower-case letters, digits and hyphens, beginning with a letter", maxClusterName),
-			"%q cannot name a stack and a bucket", c.Name)
+		problems.add("metadata.name", fmt.Sprintf("choose at most %d lower-case letters, digits and hyphens, beginning with a letter", maxClusterName),
+			"%q is not valid as part of the names of stacks and buckets", c.Name)
 	}
 	if reason := nameTaken(c.Name); reason != "" {
-		problems.add("metadata.name", "take another name", "%s", reason)
+		problems.add("metadata.name", "choose another name", "%s", reason)
 	}
 	if c.Region == "" {
 		problems.add("spec.region", "name the AWS region, as eu-central-1", "there is no region")
 	}
 }
 
-// nameTaken says why AWS would refuse what is named after a cluster of that name, empty if it would
-// not. CloudFormation begins the names that it makes up with the stack's.
+// nameTaken returns why AWS would reject resource names derived from a cluster's name, empty if it
+// would not. CloudFormation prefixes generated names with the stack's.
 func nameTaken(cluster string) string {
 	begins := func(prefix string) bool { return strings.HasPrefix(cluster+"-", prefix) }
 	switch {
 	case begins("internal-"):
 		// https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html
-		return "the API's load balancer would be named " + cluster + "-…, and AWS refuses load balancers whose names begin with internal-"
+		return "the API's load balancer would be named " + cluster + "-…, but AWS rejects load balancer names that begin with internal-"
 	case begins("sg-"):
 		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSecurityGroup.html
-		return "security groups would be named " + cluster + "-…, and AWS refuses those whose names begin with sg-"
+		return "security groups would be named " + cluster + "-…, but AWS rejects security group names that begin with sg-"
 	case begins("xn--"), begins("sthree-"), begins("amzn-s3-demo-"):
 		// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
-		return "the bucket would be named " + cluster + "-…, and AWS refuses buckets whose names begin with xn--, sthree- or amzn-s3-demo-"
+		return "the bucket would be named " + cluster + "-…, but AWS rejects bucket names that begin with xn--, sthree- or amzn-s3-demo-"
 	case cluster == "ec2", cluster == "compute":
 		// https://docs.aws.amazon.com/vpc/latest/userguide/vpc-dns.html
-		return "the cluster's zone would be " + ZoneName(cluster) + ", which would hide AWS's own names of machines"
+		return "the cluster's zone would be " + ZoneName(cluster) + ", which would hide AWS's own host names"
 	}
 	return ""
 }
@@ -94,7 +94,7 @@ func (c *Cluster) resolveRelease(problems *Problems, r *v1alpha1.Release) {
 		problems.add("spec.release", "name one that kubectl get releases shows", "there is no release %q", c.Spec.Release)
 		return
 	case r.Name != c.Spec.Release:
-		problems.add("spec.release", "give that release", "release %s was given for %s", r.Name, c.Spec.Release)
+		problems.add("spec.release", "use that release", "release %s was passed for %s", r.Name, c.Spec.Release)
 	}
 	c.Release = r.DeepCopy()
 	c.ResourceSet = r.Spec.ResourceSet
@@ -131,8 +131,8 @@ func (c *Cluster) resolveNames(alone bool) {
 	c.Tags[TagOperator] = c.Operator
 }
 
-// remember takes over what the spec does not say: what has happened to etcd's volumes, and where the issuer's
-// documents have been since before they had a bucket of their own.
+// remember copies facts from the status that the spec lacks: what happened to etcd's volumes, and
+// where the issuer's documents have been since before they had a separate bucket.
 func (c *Cluster) remember(status *v1alpha1.ClusterStatus, issuerInBucket bool) {
 	for i := range c.Slots {
 		c.Slots[i].EtcdVolumeGeneration = EtcdVolumeGeneration(status.Etcd, c.Spec.ControlPlane.RestoreSnapshot, i)
@@ -143,9 +143,9 @@ func (c *Cluster) remember(status *v1alpha1.ClusterStatus, issuerInBucket bool) 
 	c.resolveIssuer(status.Outputs[OutputIssuer], issuerInBucket)
 }
 
-// resolveIssuer decides where the issuer's documents are. Provider is the ARN of the provider that stands, if one
-// does, and inBucket that they are in the cluster's bucket already: a cluster keeps the URL that its tokens have, since another URL
-// invalidates all of them.
+// resolveIssuer decides where the issuer's documents are. Provider is the ARN of the existing
+// provider, if any; inBucket reports that the documents are already in the cluster's bucket. A
+// cluster keeps the URL in its tokens, since another URL would invalidate all of them.
 func (c *Cluster) resolveIssuer(provider string, inBucket bool) {
 	issuer := c.Spec.ServiceAccountIssuer
 	if issuer == nil {
@@ -187,7 +187,7 @@ func (c *Cluster) resolveSlots(problems *Problems) {
 		}
 	}
 	if len(zones) == 0 {
-		return // said already, of the network
+		return // reported for the network
 	}
 	subnets := c.NodeSubnets()
 	for i := range int(min(c.Spec.ControlPlane.Replicas, defaultSlots)) {
@@ -220,7 +220,7 @@ func (c *Cluster) resolveImages(problems *Problems) {
 // checkBootable checks that instances of an architecture can become nodes with the release: nodeup refuses files without a hash.
 func (c *Cluster) checkBootable(problems *Problems, field string, architecture v1alpha1.Architecture) {
 	if reasons := release.Unbootable(c.Release, architecture); len(reasons) > 0 {
-		problems.add(field, "name another release, or make one with all hashes (aws-operator create release)",
+		problems.add(field, "name another release, or create one with all hashes (aws-operator create release)",
 			"no %s instance can boot with release %s: %s", architecture, c.Release.Name, strings.Join(reasons, ", "))
 	}
 }
@@ -249,7 +249,7 @@ func (c *Cluster) image(problems *Problems, field string, architecture v1alpha1.
 func (c *Cluster) checkControlPlane(problems *Problems) {
 	cp := &c.Spec.ControlPlane
 	if cp.Replicas != 1 && cp.Replicas != defaultSlots {
-		problems.add("spec.controlPlane.replicas", "take 1 or 3", "%d slots cannot be", cp.Replicas)
+		problems.add("spec.controlPlane.replicas", "set it to 1 or 3", "%d is not a valid number of slots", cp.Replicas)
 	}
 	checkVolume(problems, "spec.controlPlane.rootVolume", &cp.RootVolume)
 	checkVolume(problems, "spec.controlPlane.etcdVolume", &cp.EtcdVolume)

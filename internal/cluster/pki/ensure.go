@@ -21,27 +21,27 @@ import (
 
 // Suffixes of the names of a cluster's Secrets.
 const (
-	// SuffixCA is that of the cluster's CA.
+	// SuffixCA is the suffix of the cluster's CA.
 	SuffixCA = "-ca"
-	// SuffixEtcdCA is that of etcd's CA.
+	// SuffixEtcdCA is the suffix of etcd's CA.
 	SuffixEtcdCA = "-etcd-ca"
-	// SuffixFrontProxyCA is that of the front proxy's CA.
+	// SuffixFrontProxyCA is the suffix of the front proxy's CA.
 	SuffixFrontProxyCA = "-front-proxy-ca"
-	// SuffixServiceAccount is that of the service-account key pair.
+	// SuffixServiceAccount is the suffix of the service-account key pair.
 	SuffixServiceAccount = "-sa"
-	// SuffixKubeconfig is that of the kubeconfig.
+	// SuffixKubeconfig is the suffix of the kubeconfig.
 	SuffixKubeconfig = "-kubeconfig"
 )
 
 // KubeconfigKey is the key of the kubeconfig in its Secret.
 const KubeconfigKey = "value"
 
-// Ensure returns the authorities that the cluster's Secrets hold, and makes them if there are none.
-// It never overwrites a Secret. It errs as long as there are Secrets of a deleted Cluster of the same
-// name. It errs when only some of the Secrets are there and the cluster has
-// been made already, and when one is not what it must be; the error names the Secret.
-func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*Authorities, error) {
-	if cluster.Status.ObservedGeneration == 0 && cluster.Status.Endpoint == "" && len(cluster.Status.Outputs) == 0 { // Nobody has looked at it before.
+// Ensure returns the CAs in the cluster's Secrets, and creates them if there are none. It never
+// overwrites a Secret. It returns an error while Secrets of a deleted Cluster with the same name
+// exist, if only some of the Secrets exist although the cluster has already been created, and if a
+// Secret is invalid. The error names the Secret.
+func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*CAs, error) {
+	if cluster.Status.ObservedGeneration == 0 && cluster.Status.Endpoint == "" && len(cluster.Status.Outputs) == 0 { // It was never reconciled.
 		if made, err := makeAll(ctx, c, clock, cluster); made != nil || err != nil {
 			return made, err
 		}
@@ -61,9 +61,9 @@ func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, clus
 	return parseSecrets(clock, cluster, found)
 }
 
-// Read returns the authorities that Secrets of a cluster hold, wherever these are kept. It makes and changes nothing. It errs when one is
-// missing, and when one is not what it must be; the error is a [BrokenError] that names the Secret.
-func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret) (*Authorities, error) {
+// Read returns the CAs in a cluster's Secrets, wherever these are stored. It creates and changes
+// nothing. If one is missing or invalid, it returns a [BrokenError] that names the Secret.
+func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret) (*CAs, error) {
 	found := map[string]*corev1.Secret{}
 	for _, suffix := range suffixes {
 		for _, secret := range secrets {
@@ -78,8 +78,8 @@ func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1
 	return parseSecrets(clock, cluster, found)
 }
 
-// Secrets returns the Secrets that hold a cluster's authorities, owned by the Cluster.
-func (a *Authorities) Secrets(cluster *v1alpha1.Cluster) []*corev1.Secret {
+// Secrets returns the Secrets with the cluster's CAs, owned by the Cluster.
+func (a *CAs) Secrets(cluster *v1alpha1.Cluster) []*corev1.Secret {
 	var secrets []*corev1.Secret
 	for _, suffix := range suffixes {
 		secrets = append(secrets, newSecret(cluster, suffix, a.secretData(suffix)))
@@ -87,7 +87,7 @@ func (a *Authorities) Secrets(cluster *v1alpha1.Cluster) []*corev1.Secret {
 	return secrets
 }
 
-// suffixes are those of the Secrets that hold authorities.
+// suffixes are those of the Secrets with CAs.
 var suffixes = []string{SuffixCA, SuffixEtcdCA, SuffixFrontProxyCA, SuffixServiceAccount}
 
 func readSecrets(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) (map[string]*corev1.Secret, error) {
@@ -100,7 +100,7 @@ func readSecrets(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster
 		case err != nil:
 			return nil, fmt.Errorf("read the Secret %s: %w", key, err)
 		case ofAnother(secret, cluster):
-			return nil, fmt.Errorf("the Secret %s is of a Cluster of that name that was deleted, and is about to be removed with it; if it is to be kept, take its owner reference away", key)
+			return nil, fmt.Errorf("the Secret %s belongs to a deleted Cluster of the same name and is about to be deleted with it; to keep it, remove its owner reference", key)
 		default:
 			found[suffix] = secret
 		}
@@ -108,43 +108,44 @@ func readSecrets(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster
 	return found, nil
 }
 
-// ofAnother says whether a Secret is on its way out: it is being deleted, or it belongs to a Cluster that
-// had the same name, and Kubernetes removes it as that one is gone. A cluster made with it would lose it.
+// ofAnother reports whether a Secret will be deleted: it is being deleted, or it belongs to a
+// deleted Cluster with the same name, with which Kubernetes deletes it. A cluster that uses it
+// would lose it.
 func ofAnother(secret *corev1.Secret, cluster *v1alpha1.Cluster) bool {
 	owner := metav1.GetControllerOf(secret)
 	return secret.DeletionTimestamp != nil || owner != nil && owner.Kind == "Cluster" && owner.UID != cluster.UID
 }
 
-// mayComplete errs when Secrets are missing that machines may have booted from. The first run makes
-// four Secrets one after another and may end between two of them; as long as the cluster has no
-// endpoint no machine has read any.
+// mayComplete returns an error if Secrets are missing that instances may have booted with. The
+// first run creates four Secrets one after another and may be interrupted; until the cluster has an
+// endpoint, no instance has read any.
 func mayComplete(cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) error {
 	if cluster.Status.Endpoint == "" && len(cluster.Status.Outputs) == 0 {
 		return nil
 	}
 	for _, suffix := range suffixes {
 		if found[suffix] == nil {
-			return &BrokenError{Secret: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix}, Problem: "is missing, and the cluster runs with it; restore it from a backup: a new one would lock out every machine"}
+			return &BrokenError{Secret: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix}, Problem: "is missing although the cluster uses it; restore it from a backup, since a new one would lock out every instance"}
 		}
 	}
 	return nil
 }
 
-// BrokenError says that a Secret with an authority is missing or not what it must be. Trying again
-// does not help: a person has to restore it.
+// BrokenError reports that a Secret with a CA is missing or invalid. Retrying does not help: the
+// user must restore it.
 type BrokenError struct {
-	// Secret is which.
+	// Secret is the Secret's key.
 	Secret types.NamespacedName
-	// Problem is what is wrong with it, in words that follow its name.
+	// Problem describes the problem, in words that follow the Secret's name.
 	Problem string
 }
 
-// Error names the Secret and says what is wrong.
+// Error names the Secret and the problem.
 func (e *BrokenError) Error() string { return fmt.Sprintf("the Secret %s %s", e.Secret, e.Problem) }
 
-// makeAll makes the authorities of a new cluster without looking for them first. It returns none when one of the Secrets is there
-// already: then it depends on all that are there what is to be done.
-func makeAll(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*Authorities, error) {
+// makeAll creates the CAs of a new cluster without reading the Secrets first. It returns nil if one
+// of them already exists: the existing ones then determine what to do.
+func makeAll(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*CAs, error) {
 	made, err := New(clock)
 	if err != nil {
 		return nil, err
@@ -152,9 +153,9 @@ func makeAll(ctx context.Context, c client.Client, clock clock.PassiveClock, clu
 	for _, secret := range made.Secrets(cluster) {
 		switch err := c.Create(ctx, secret); {
 		case apierrors.IsAlreadyExists(err):
-			return nil, nil //nolint:nilnil // that there is one is an answer
+			return nil, nil //nolint:nilnil // nil means that a Secret exists
 		case err != nil:
-			return nil, fmt.Errorf("make the Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+			return nil, fmt.Errorf("create the Secret %s: %w", client.ObjectKeyFromObject(secret), err)
 		}
 	}
 	return made, nil
@@ -172,18 +173,18 @@ func makeMissing(ctx context.Context, c client.Client, clock clock.PassiveClock,
 		secret := newSecret(cluster, suffix, made.secretData(suffix))
 		err := c.Create(ctx, secret)
 		if apierrors.IsAlreadyExists(err) {
-			// A cache that is behind; what is there counts, and the next look finds it.
-			return fmt.Errorf("the Secret %s has been made meanwhile: %w", client.ObjectKeyFromObject(secret), err)
+			// The cache is behind. The existing Secret counts, and the next reconcile finds it.
+			return fmt.Errorf("the Secret %s was created in the meantime: %w", client.ObjectKeyFromObject(secret), err)
 		}
 		if err != nil {
-			return fmt.Errorf("make the Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+			return fmt.Errorf("create the Secret %s: %w", client.ObjectKeyFromObject(secret), err)
 		}
 		found[suffix] = secret
 	}
 	return nil
 }
 
-func (a *Authorities) secretData(suffix string) map[string][]byte {
+func (a *CAs) secretData(suffix string) map[string][]byte {
 	switch suffix {
 	case SuffixCA:
 		return a.cluster.secretData()
@@ -196,15 +197,15 @@ func (a *Authorities) secretData(suffix string) map[string][]byte {
 	}
 }
 
-func (a *authority) secretData() map[string][]byte {
+func (a *ca) secretData() map[string][]byte {
 	return map[string][]byte{corev1.TLSCertKey: a.certificatePEM, corev1.TLSPrivateKeyKey: a.keyPEM}
 }
 
-// newSecret returns a Secret of the cluster's. It is owned by the Cluster, so that it goes with it.
+// newSecret returns a Secret of the cluster, owned by the Cluster so that it is deleted with it.
 func newSecret(cluster *v1alpha1.Cluster, suffix string, data map[string][]byte) *corev1.Secret {
 	owner := metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))
-	// Whoever deletes the Cluster need not wait for its Secrets, and not everybody who may make a
-	// Cluster may set its finalizers.
+	// Deleting the Cluster need not wait for its Secrets, and users who may create a Cluster may
+	// lack the permission to set its finalizers.
 	owner.BlockOwnerDeletion = nil
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -217,10 +218,10 @@ func newSecret(cluster *v1alpha1.Cluster, suffix string, data map[string][]byte)
 	}
 }
 
-func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) (*Authorities, error) {
-	authorities := &Authorities{}
-	for suffix, into := range map[string]**authority{SuffixCA: &authorities.cluster, SuffixEtcdCA: &authorities.etcd, SuffixFrontProxyCA: &authorities.frontProxy} {
-		parsed, err := parseAuthority(clock, found[suffix].Data)
+func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) (*CAs, error) {
+	cas := &CAs{}
+	for suffix, into := range map[string]**ca{SuffixCA: &cas.cluster, SuffixEtcdCA: &cas.etcd, SuffixFrontProxyCA: &cas.frontProxy} {
+		parsed, err := parseCA(clock, found[suffix].Data)
 		if err != nil {
 			return nil, &BrokenError{Secret: client.ObjectKeyFromObject(found[suffix]), Problem: err.Error()}
 		}
@@ -230,12 +231,12 @@ func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map
 	if err != nil {
 		return nil, &BrokenError{Secret: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + SuffixServiceAccount}, Problem: err.Error()}
 	}
-	authorities.serviceAccount = pair
-	return authorities, nil
+	cas.serviceAccount = pair
+	return cas, nil
 }
 
-func parseAuthority(clock clock.PassiveClock, data map[string][]byte) (*authority, error) {
-	parsed := &authority{certificatePEM: data[corev1.TLSCertKey], keyPEM: data[corev1.TLSPrivateKeyKey]}
+func parseCA(clock clock.PassiveClock, data map[string][]byte) (*ca, error) {
+	parsed := &ca{certificatePEM: data[corev1.TLSCertKey], keyPEM: data[corev1.TLSPrivateKeyKey]}
 	block, _ := pem.Decode(parsed.certificatePEM)
 	if block == nil || block.Type != "CERTIFICATE" {
 		return nil, fmt.Errorf("has no certificate in %s", corev1.TLSCertKey)
@@ -248,13 +249,13 @@ func parseAuthority(clock clock.PassiveClock, data map[string][]byte) (*authorit
 		return nil, err
 	}
 	if !parsed.key.PublicKey.Equal(parsed.certificate.PublicKey) {
-		return nil, fmt.Errorf("has a key in %s that does not go with the certificate in %s", corev1.TLSPrivateKeyKey, corev1.TLSCertKey)
+		return nil, fmt.Errorf("has a key in %s that does not match the certificate in %s", corev1.TLSPrivateKeyKey, corev1.TLSCertKey)
 	}
 	if !parsed.certificate.IsCA {
-		return nil, errors.New("has a certificate that is no authority's")
+		return nil, errors.New("has a certificate that is not a CA's")
 	}
 	if now := clock.Now(); now.After(parsed.certificate.NotAfter) {
-		return nil, fmt.Errorf("has a certificate that ended on %s", parsed.certificate.NotAfter)
+		return nil, fmt.Errorf("has a certificate that expired on %s", parsed.certificate.NotAfter)
 	}
 	return parsed, nil
 }
@@ -271,7 +272,7 @@ func parseKeyPair(data map[string][]byte) (*keyPair, error) {
 	}
 	block, _ := pem.Decode(pair.publicPEM)
 	if block == nil || !bytes.Equal(block.Bytes, public) {
-		return nil, fmt.Errorf("has a public key in %s that does not go with the key in %s", corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
+		return nil, fmt.Errorf("has a public key in %s that does not match the key in %s", corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}
 	return pair, nil
 }
@@ -283,7 +284,7 @@ func parseKey(encoded []byte) (*ecdsa.PrivateKey, error) {
 	}
 	key, err := x509.ParseECPrivateKey(block.Bytes)
 	if err != nil {
-		// What x509 says might quote the key.
+		// Errors of x509 might quote the key.
 		return nil, fmt.Errorf("has a private key in %s that cannot be read", corev1.TLSPrivateKeyKey)
 	}
 	return key, nil

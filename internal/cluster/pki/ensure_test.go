@@ -87,7 +87,7 @@ func TestEnsureTakesNoSecretsOfAClusterThatIsGone(t *testing.T) {
 	}
 	cluster.UID = "another"
 	_, err = pki.Ensure(t.Context(), c, clock, cluster)
-	if _, broken := errors.AsType[*pki.BrokenError](err); err == nil || broken || !strings.Contains(err.Error(), "demo-ca is of a Cluster of that name that was deleted") {
+	if _, broken := errors.AsType[*pki.BrokenError](err); err == nil || broken || !strings.Contains(err.Error(), "demo-ca belongs to a deleted Cluster of the same name") {
 		t.Fatalf("it says %v", err)
 	}
 	for _, suffix := range []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount} {
@@ -124,14 +124,14 @@ func TestEnsureMendsNothingInSilence(t *testing.T) {
 			delete(s.Data, corev1.TLSPrivateKeyKey)
 			update(t, c, s)
 		}},
-		"another's key": {pki.SuffixCA, "does not go with the certificate", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+		"another's key": {pki.SuffixCA, "does not match the certificate", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
 			t.Helper()
-			s.Data[corev1.TLSPrivateKeyKey] = newAuthorities(t).Files()["pki/ca.key"]
+			s.Data[corev1.TLSPrivateKeyKey] = newCAs(t).Files()["pki/ca.key"]
 			update(t, c, s)
 		}},
-		"another's public key": {pki.SuffixServiceAccount, "does not go with the key", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+		"another's public key": {pki.SuffixServiceAccount, "does not match the key", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
 			t.Helper()
-			s.Data[corev1.TLSCertKey] = newAuthorities(t).Files()["pki/sa.pub"]
+			s.Data[corev1.TLSCertKey] = newCAs(t).Files()["pki/sa.pub"]
 			update(t, c, s)
 		}},
 		"no certificate": {pki.SuffixFrontProxyCA, "has no certificate", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
@@ -168,7 +168,7 @@ func TestEnsureRefusesAnAuthorityThatIsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := clocktesting.NewFakePassiveClock(start.Add(11 * 365 * 24 * time.Hour))
-	if _, err := pki.Ensure(t.Context(), c, later, cluster); err == nil || !strings.Contains(err.Error(), "ended on") {
+	if _, err := pki.Ensure(t.Context(), c, later, cluster); err == nil || !strings.Contains(err.Error(), "expired on") {
 		t.Errorf("it says %v", err)
 	}
 }

@@ -9,16 +9,18 @@ import (
 	"fmt"
 )
 
-// Where an issuer's documents are: in the cluster's bucket, and there, below its URL. The first is fixed by
-// https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfig, the second is what API servers use.
+// Paths of an issuer's documents, in the cluster's bucket and below the issuer's URL. The first is
+// defined by https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfig, the second
+// is the one that API servers use.
 const (
 	issuerPrefix  = "oidc/"
 	discoveryPath = ".well-known/openid-configuration"
 	keysPath      = "openid/v1/jwks"
 )
 
-// IssuerDocuments returns the documents by which AWS verifies the tokens of service accounts, by key in the bucket. They are public.
-func (a *Authorities) IssuerDocuments(issuer string) (map[string][]byte, error) {
+// IssuerDocuments returns the public documents with which AWS verifies service-account tokens, by
+// key in the bucket.
+func (a *CAs) IssuerDocuments(issuer string) (map[string][]byte, error) {
 	public := &a.serviceAccount.key.PublicKey
 	encoded, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
@@ -32,7 +34,7 @@ func (a *Authorities) IssuerDocuments(issuer string) (map[string][]byte, error) 
 	if len(point) != 1+2*coordinate {
 		return nil, errors.New("the service-account key is not on the curve P-256")
 	}
-	// API servers name their keys by the hash of the public key; tokens carry that name.
+	// API servers identify their keys by the hash of the public key, which tokens contain.
 	id := sha256.Sum256(encoded)
 	text := base64.RawURLEncoding.EncodeToString
 	keys, err := json.MarshalIndent(map[string]any{"keys": []any{map[string]any{
@@ -40,7 +42,7 @@ func (a *Authorities) IssuerDocuments(issuer string) (map[string][]byte, error) 
 		"x": text(point[1 : 1+coordinate]), "y": text(point[1+coordinate:]),
 	}}}, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("write the issuer's keys: %w", err)
+		return nil, fmt.Errorf("encode the issuer's keys: %w", err)
 	}
 	discovery, err := json.MarshalIndent(map[string]any{
 		"issuer": issuer, "jwks_uri": issuer + "/" + keysPath,
@@ -48,7 +50,7 @@ func (a *Authorities) IssuerDocuments(issuer string) (map[string][]byte, error) 
 		"id_token_signing_alg_values_supported": []string{"ES256"},
 	}, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("write the issuer's configuration: %w", err)
+		return nil, fmt.Errorf("encode the issuer's configuration: %w", err)
 	}
 	return map[string][]byte{
 		issuerPrefix + discoveryPath: discovery,

@@ -19,33 +19,34 @@ import (
 
 // Groups of the workload cluster.
 const (
-	// GroupMasters may do everything, whatever the cluster's roles say. The operator's own kubeconfig is
-	// of it, because the operator has to reach a cluster in which no role binding was made yet, and one
-	// in which somebody has removed them.
+	// GroupMasters has all permissions, independent of the cluster's roles. The operator's own
+	// kubeconfig uses it, because the operator must reach a cluster without role bindings, also if
+	// a user deleted them.
 	GroupMasters = "system:masters"
-	// GroupAdmins is the group that kubeadm binds to cluster-admin. It has no rights before a slot's
-	// kubeadm has made that binding, and loses them with it: the kubeconfig for people.
+	// GroupAdmins is the group that kubeadm binds to cluster-admin. It has no permissions without
+	// that binding. The users' kubeconfig uses it.
 	GroupAdmins = "kubeadm:cluster-admins"
 )
 
-// KubeconfigInput says what a kubeconfig is for.
+// KubeconfigInput describes a kubeconfig.
 type KubeconfigInput struct {
-	// Cluster is the name of the cluster, for the names in the kubeconfig.
+	// Cluster is the cluster's name, for the names in the kubeconfig.
 	Cluster string
 	// Server is the API's address, https://host:port.
 	Server string
-	// ServerName is the name that the API server's certificate is checked for, if it is not the host of Server.
+	// ServerName is the name that the API server's certificate is verified for, if it is not the
+	// host of Server.
 	ServerName string
 	// CommonName is the user.
 	CommonName string
 	// Organisations are the user's groups: GroupAdmins, GroupMasters.
 	Organisations []string
-	// Validity is how long the client certificate holds.
+	// Validity is the validity of the client certificate.
 	Validity time.Duration
 }
 
-// Kubeconfig makes a kubeconfig with a new key and a client certificate of the cluster's CA.
-func (a *Authorities) Kubeconfig(clock clock.PassiveClock, in KubeconfigInput) ([]byte, error) {
+// Kubeconfig creates a kubeconfig with a new key and a client certificate of the cluster's CA.
+func (a *CAs) Kubeconfig(clock clock.PassiveClock, in KubeconfigInput) ([]byte, error) {
 	if in.Server == "" || in.CommonName == "" || in.Validity <= 0 {
 		return nil, errors.New("a kubeconfig needs a server, a common name and a validity")
 	}
@@ -62,15 +63,15 @@ func (a *Authorities) Kubeconfig(clock clock.PassiveClock, in KubeconfigInput) (
 	config.CurrentContext = in.Cluster
 	written, err := clientcmd.Write(*config)
 	if err != nil {
-		return nil, fmt.Errorf("write the kubeconfig of %s: %w", in.Cluster, err)
+		return nil, fmt.Errorf("encode the kubeconfig of %s: %w", in.Cluster, err)
 	}
 	return written, nil
 }
 
-func (a *Authorities) clientCertificate(now time.Time, in KubeconfigInput) (certificatePEM, keyPEM []byte, err error) {
+func (a *CAs) clientCertificate(now time.Time, in KubeconfigInput) (certificatePEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make the key of %s: %w", in.CommonName, err)
+		return nil, nil, fmt.Errorf("create the key of %s: %w", in.CommonName, err)
 	}
 	serial, err := newSerial()
 	if err != nil {
@@ -90,7 +91,7 @@ func (a *Authorities) clientCertificate(now time.Time, in KubeconfigInput) (cert
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cluster.certificate, key.Public(), a.cluster.key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make the certificate of %s: %w", in.CommonName, err)
+		return nil, nil, fmt.Errorf("create the certificate of %s: %w", in.CommonName, err)
 	}
 	if keyPEM, err = encodeKey(key); err != nil {
 		return nil, nil, err
@@ -98,10 +99,10 @@ func (a *Authorities) clientCertificate(now time.Time, in KubeconfigInput) (cert
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM, nil
 }
 
-// KubeconfigDue says whether a kubeconfig is to be made anew, and why: it is not what in asks for,
-// it is of another CA, or less than a third of its certificate's life is left. An empty reason means
-// that it is good.
-func (a *Authorities) KubeconfigDue(clock clock.PassiveClock, in KubeconfigInput, kubeconfig []byte) (reason string) {
+// KubeconfigDue returns why a kubeconfig must be renewed: it does not match in, another CA issued
+// it, or less than a third of its certificate's validity is left. An empty reason means that it is
+// good.
+func (a *CAs) KubeconfigDue(clock clock.PassiveClock, in KubeconfigInput, kubeconfig []byte) (reason string) {
 	if len(kubeconfig) == 0 {
 		return "there is none"
 	}
@@ -121,21 +122,21 @@ func (a *Authorities) KubeconfigDue(clock clock.PassiveClock, in KubeconfigInput
 	}
 	pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
 	if err != nil {
-		return "its certificate and key do not go together"
+		return "its certificate and key do not match"
 	}
 	return a.certificateDue(clock.Now(), pair.Leaf, in)
 }
 
-func (a *Authorities) certificateDue(now time.Time, certificate *x509.Certificate, in KubeconfigInput) string {
+func (a *CAs) certificateDue(now time.Time, certificate *x509.Certificate, in KubeconfigInput) string {
 	if err := certificate.CheckSignatureFrom(a.cluster.certificate); err != nil {
-		return "its certificate is of another CA"
+		return "another CA issued its certificate"
 	}
 	if !sameSet(certificate.Subject.Organization, in.Organisations) {
 		return "its groups have changed"
 	}
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	if certificate.NotAfter.Sub(now) < life/3 {
-		return "its certificate ends on " + certificate.NotAfter.UTC().Format(time.DateOnly)
+		return "its certificate expires on " + certificate.NotAfter.UTC().Format(time.DateOnly)
 	}
 	return ""
 }

@@ -20,17 +20,17 @@ import (
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func newAuthorities(t *testing.T) *pki.Authorities {
+func newCAs(t *testing.T) *pki.CAs {
 	t.Helper()
-	authorities, err := pki.New(clocktesting.NewFakePassiveClock(start))
+	cas, err := pki.New(clocktesting.NewFakePassiveClock(start))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return authorities
+	return cas
 }
 
 func TestFilesAreWhatASlotFetches(t *testing.T) {
-	files := newAuthorities(t).Files()
+	files := newCAs(t).Files()
 	want := []string{
 		"pki/ca.crt", "pki/ca.key", "pki/etcd/ca.crt", "pki/etcd/ca.key",
 		"pki/front-proxy-ca.crt", "pki/front-proxy-ca.key", "pki/sa.key", "pki/sa.pub",
@@ -51,20 +51,20 @@ func TestFilesAreWhatASlotFetches(t *testing.T) {
 
 // What holds keys says so, and nothing of them, however it is printed.
 func TestNothingPrintsASecret(t *testing.T) {
-	authorities := newAuthorities(t)
+	cas := newCAs(t)
 	token, err := pki.NewToken()
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed := fmt.Sprintf("%v %+v %#v %s %v %+v %#v", authorities, authorities, authorities, authorities, token, token, token)
-	if _, err := json.Marshal(authorities); err == nil {
+	printed := fmt.Sprintf("%v %+v %#v %s %v %+v %#v", cas, cas, cas, cas, token, token, token)
+	if _, err := json.Marshal(cas); err == nil {
 		t.Error("authorities are written as JSON")
 	}
 	encoded, err := json.Marshal(map[string]any{"token": token})
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed += string(encoded) + fmt.Sprint(authorities.MarshalLog(), token.MarshalLog())
+	printed += string(encoded) + fmt.Sprint(cas.MarshalLog(), token.MarshalLog())
 	for _, secret := range []string{"PRIVATE KEY", token.Secret()} {
 		if strings.Contains(printed, secret) {
 			t.Errorf("printed: %s", printed)
@@ -92,8 +92,8 @@ var admin = pki.KubeconfigInput{
 }
 
 func TestKubeconfig(t *testing.T) {
-	authorities := newAuthorities(t)
-	written, err := authorities.Kubeconfig(clocktesting.NewFakePassiveClock(start), admin)
+	cas := newCAs(t)
+	written, err := cas.Kubeconfig(clocktesting.NewFakePassiveClock(start), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authorities.CACertificate())
+	roots.AppendCertsFromPEM(cas.CACertificate())
 	if _, err := certificate.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: start, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		t.Error(err)
 	}
@@ -120,8 +120,8 @@ func TestKubeconfig(t *testing.T) {
 }
 
 func TestKubeconfigIsRenewed(t *testing.T) {
-	authorities := newAuthorities(t)
-	written, err := authorities.Kubeconfig(clocktesting.NewFakePassiveClock(start), admin)
+	cas := newCAs(t)
+	written, err := cas.Kubeconfig(clocktesting.NewFakePassiveClock(start), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,21 +129,21 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 	moved.Server = "https://127.0.0.6:6443"
 	regrouped.Organisations = []string{pki.GroupMasters}
 	for reason, c := range map[string]struct {
-		by    *pki.Authorities
+		by    *pki.CAs
 		after time.Duration
 		in    pki.KubeconfigInput
 		is    []byte
 		due   string
 	}{
-		"new":                               {authorities, 0, admin, written, ""},
-		"with half of its life left":        {authorities, 45 * 24 * time.Hour, admin, written, ""},
-		"with less than a third left":       {authorities, 61 * 24 * time.Hour, admin, written, "its certificate ends on 2027-02-18"},
-		"over":                              {authorities, 365 * 24 * time.Hour, admin, written, "its certificate ends on 2027-02-18"},
-		"for an address that has moved":     {authorities, 0, moved, written, "the API's address has changed"},
-		"for other groups":                  {authorities, 0, regrouped, written, "its groups have changed"},
-		"not there":                         {authorities, 0, admin, nil, "there is none"},
-		"something else":                    {authorities, 0, admin, []byte("{"), "it cannot be read"},
-		"of a CA that is not the cluster's": {newAuthorities(t), 0, admin, written, "it trusts another CA"},
+		"new":                               {cas, 0, admin, written, ""},
+		"with half of its life left":        {cas, 45 * 24 * time.Hour, admin, written, ""},
+		"with less than a third left":       {cas, 61 * 24 * time.Hour, admin, written, "its certificate expires on 2027-02-18"},
+		"over":                              {cas, 365 * 24 * time.Hour, admin, written, "its certificate expires on 2027-02-18"},
+		"for an address that has moved":     {cas, 0, moved, written, "the API's address has changed"},
+		"for other groups":                  {cas, 0, regrouped, written, "its groups have changed"},
+		"not there":                         {cas, 0, admin, nil, "there is none"},
+		"something else":                    {cas, 0, admin, []byte("{"), "it cannot be read"},
+		"of a CA that is not the cluster's": {newCAs(t), 0, admin, written, "it trusts another CA"},
 	} {
 		clock := clocktesting.NewFakePassiveClock(start.Add(c.after))
 		if got := c.by.KubeconfigDue(clock, c.in, c.is); got != c.due {

@@ -7,19 +7,19 @@ import (
 	"k8s.io/cluster-bootstrap/token/util"
 )
 
-// Token is a bootstrap token. It prints itself as its public half only.
+// Token is a bootstrap token. It prints only its public half.
 type Token struct{ id, secret string }
 
-// NewToken makes a bootstrap token.
+// NewToken creates a bootstrap token.
 func NewToken() (Token, error) {
 	token, err := util.GenerateBootstrapToken()
 	if err != nil {
-		return Token{}, fmt.Errorf("make a bootstrap token: %w", err)
+		return Token{}, fmt.Errorf("create a bootstrap token: %w", err)
 	}
 	return ParseToken(token)
 }
 
-// ParseToken reads a token's value, id.secret. Its error does not say what it read.
+// ParseToken parses a token's value, id.secret. Its error does not quote the input.
 func ParseToken(value string) (Token, error) {
 	const idLength = 6
 	if !util.IsValidBootstrapToken(value) {
@@ -34,7 +34,7 @@ func (t Token) ID() string { return t.id }
 // Secret returns the secret half.
 func (t Token) Secret() string { return t.secret }
 
-// Value returns the token, id.secret: what the SSM parameter holds.
+// Value returns the token, id.secret, which the SSM parameter contains.
 func (t Token) Value() string { return t.id + "." + t.secret }
 
 // String returns the public half.

@@ -1,4 +1,5 @@
-// Package programs finds the programs that machines run and the operator brings along: nodeup, and what restores etcd.
+// Package programs finds the programs that instances run and that the operator ships: nodeup, and
+// the one that restores etcd.
 package programs
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// Folder is where the programs are. It is safe for use by many goroutines.
+// Folder is the folder of the programs. It is safe for concurrent use.
 type Folder struct {
 	dir string
 
@@ -32,26 +33,27 @@ type File struct {
 	Hash string
 }
 
-// MissingError says that the operator was installed without a program.
+// MissingError reports that the operator was installed without a program.
 type MissingError struct {
 	program      string
 	architecture v1alpha1.Architecture
 	dir          string
 }
 
-// Error says where nodeup was looked for.
+// Error names the folder that was searched.
 func (e MissingError) Error() string {
 	return fmt.Sprintf("there is no %s for %s in %s; put %s-linux-%s there, or name another folder with --nodeup-dir", e.program, e.architecture, e.dir, e.program, e.architecture)
 }
 
-// Beside returns the folder that is given, that of this program if none is: programs are installed together.
+// Beside returns the given folder, or that of this program if none is given, since programs are
+// installed together.
 func Beside(given string) string {
 	if given != "" {
 		return given
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return "" // What is not found in no folder is told by its name.
+		return "" // MissingError names the missing program.
 	}
 	return filepath.Dir(program)
 }
@@ -87,7 +89,8 @@ func (n *Folder) Find(architecture v1alpha1.Architecture) (File, error) {
 	return File{}, MissingError{program: "nodeup", architecture: architecture, dir: n.dir}
 }
 
-// FindRestore returns the program that makes members of etcd of a snapshot's data, which is where nodeup is.
+// FindRestore returns the program that restores etcd members from a snapshot's data. It is in the
+// same folder as nodeup.
 func (n *Folder) FindRestore(architecture v1alpha1.Architecture) (File, error) {
 	names := []string{"etcd-restore-linux-" + string(architecture)}
 	if string(architecture) == runtime.GOARCH {
@@ -99,7 +102,7 @@ func (n *Folder) FindRestore(architecture v1alpha1.Architecture) (File, error) {
 		case err == nil:
 			return file, nil
 		case !errors.Is(err, fs.ErrNotExist):
-			return file, fmt.Errorf("look for what restores etcd: %w", err)
+			return file, fmt.Errorf("find the program that restores etcd: %w", err)
 		}
 	}
 	return File{}, MissingError{program: "etcd-restore", architecture: architecture, dir: n.dir}

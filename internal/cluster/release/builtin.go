@@ -12,9 +12,8 @@ import (
 //go:embed data/*.yaml
 var data embed.FS
 
-// Builtin returns the Releases that come with the operator, by name. Each call
-// makes new ones. It errs when the embedded data are broken, which a test rules
-// out.
+// Builtin returns new copies of the operator's built-in Releases, sorted by name. It returns an
+// error if the embedded data is invalid, which a test rules out.
 func Builtin() ([]*v1alpha1.Release, error) {
 	entries, err := data.ReadDir("data")
 	if err != nil {

@@ -9,26 +9,26 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// NotFoundError says that there is no Release of a name.
+// NotFoundError reports that there is no Release with a name.
 type NotFoundError struct {
-	// Name is the name, Known are those that there are.
+	// Name is the name, Known are the existing ones.
 	Name  string
 	Known []string
 }
 
-// Error names those that there are.
+// Error lists the existing Releases.
 func (e *NotFoundError) Error() string {
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("there is no Release %q; there is none at all", e.Name)
+		return fmt.Sprintf("there is no Release %q; no Release exists", e.Name)
 	}
-	return fmt.Sprintf("there is no Release %q; there are %s", e.Name, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("there is no Release %q; known Releases: %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// builtin reads those that come with the operator once.
+// builtin parses the built-in Releases once.
 var builtin = sync.OnceValues(Builtin)
 
-// All returns all Releases by name: the given ones, of which the first of a name counts, and the built-in ones of other names. They
-// must not be changed. It errs as [Builtin] does.
+// All returns all Releases sorted by name: the given ones, where the first of a name wins, and the
+// built-in ones with other names. Callers must not change them. It returns the errors of [Builtin].
 func All(given ...*v1alpha1.Release) ([]*v1alpha1.Release, error) {
 	own, err := builtin()
 	if err != nil {
@@ -39,8 +39,8 @@ func All(given ...*v1alpha1.Release) ([]*v1alpha1.Release, error) {
 	return slices.CompactFunc(all, func(a, b *v1alpha1.Release) bool { return a.Name == b.Name }), nil
 }
 
-// Find returns the Release of a name, one of the given ones before a built-in one. It must not be changed. It errs with a
-// *[NotFoundError] where there is none.
+// Find returns the Release with a name, preferring given ones to built-in ones. Callers must not
+// change it. It returns a *[NotFoundError] if there is none.
 func Find(name string, given ...*v1alpha1.Release) (*v1alpha1.Release, error) {
 	if found := Named(given, name); found != nil {
 		return found, nil
@@ -55,7 +55,7 @@ func Find(name string, given ...*v1alpha1.Release) (*v1alpha1.Release, error) {
 	return nil, &NotFoundError{Name: name, Known: Names(all)}
 }
 
-// Named returns the first of a name, nil if there is none.
+// Named returns the first Release with a name, nil if there is none.
 func Named(all []*v1alpha1.Release, name string) *v1alpha1.Release {
 	i := slices.IndexFunc(all, func(r *v1alpha1.Release) bool { return r.Name == name })
 	if i < 0 {

@@ -27,7 +27,7 @@ func TestAReleaseOfOnesOwnStandsBeforeABuiltInOne(t *testing.T) {
 	}
 	_, err = release.Find("v9", given...)
 	missing, ok := errors.AsType[*release.NotFoundError](err)
-	if want := `there is no Release "v9"; there are acme, v1.34.11, v1.35.8, v1.36.3, v1.36.4`; !ok || missing.Name != "v9" || err.Error() != want {
+	if want := `there is no Release "v9"; known Releases: acme, v1.34.11, v1.35.8, v1.36.3, v1.36.4`; !ok || missing.Name != "v9" || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -10,29 +10,33 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// oldestKubelet is by how many minor versions a kubelet may be older than an API server:
+// oldestKubelet is how many minor versions a kubelet may be older than an API server:
 // https://kubernetes.io/releases/version-skew-policy/#kubelet
 const oldestKubelet = 3
 
-// Running is what of Kubernetes runs in a cluster, as far as it is known.
+// Running holds the Kubernetes versions that run in a cluster, as far as known.
 type Running struct {
-	// Release is the Release that the whole control plane runs, or ran before a move that has not come to its end.
+	// Release is the Release that the whole control plane runs, or ran before an upgrade in
+	// progress.
 	Release string
-	// ControlPlane are the versions that machines of the control plane run, or may run.
+	// ControlPlane are the versions that control-plane instances run or may run.
 	ControlPlane []*version.Version
-	// Etcd is etcd's version, nil if it is not known.
+	// Etcd is etcd's version, nil if unknown.
 	Etcd *version.Version
-	// Kubelets are the oldest versions by what they run on, as "instance group demo-workers".
+	// Kubelets are the oldest versions by where they run, for example "instance group
+	// demo-workers".
 	Kubelets map[string]*version.Version
 }
 
-// Refusal returns why the cluster cannot move to a Release and what to do instead, in sentences; "" if it can. Known are the names of the
-// Releases that there are.
+// Refusal returns why the cluster cannot change to a Release and what to do instead; "" if it can.
+// Known are the names of the existing Releases.
 //
-// Kubernetes' own rules are about minor versions: https://kubernetes.io/releases/version-skew-policy/. Patches of one minor version go
-// up and down: nothing that one of them stores is unknown to another. A control plane that has not wholly moved goes back to where it
-// came from, a minor version down, too: what the next version stores must be readable to the former,
-// https://kubernetes.io/docs/reference/using-api/deprecation-policy/ (rule 4b). Once it has moved, nothing promises that.
+// Kubernetes' rules concern minor versions: https://kubernetes.io/releases/version-skew-policy/.
+// Patches of a minor version can be upgraded and downgraded, since they store the same data. A
+// control plane whose upgrade is not complete can go back to its previous Release, even by a minor
+// version: the previous version must be able to read what the next one stores,
+// https://kubernetes.io/docs/reference/using-api/deprecation-policy/ (rule 4b). After the upgrade,
+// nothing guarantees that.
 func (r *Running) Refusal(to *v1alpha1.Release, known []string) string {
 	target, err := version.ParseGeneric(to.Spec.Kubernetes)
 	if err != nil || to.Name == r.Release || len(r.ControlPlane) == 0 {
@@ -41,12 +45,12 @@ func (r *Running) Refusal(to *v1alpha1.Release, known []string) string {
 	lowest, highest := slices.MinFunc(r.ControlPlane, byAge), slices.MaxFunc(r.ControlPlane, byAge)
 	switch {
 	case target.Major() != highest.Major():
-		return fmt.Sprintf("Release %s is of another major version of Kubernetes than v%s, which runs. %s", to.Name, highest, r.goBack())
+		return fmt.Sprintf("Release %s has another major version of Kubernetes than the running v%s. %s", to.Name, highest, r.goBack())
 	case target.Minor() < highest.Minor():
-		return fmt.Sprintf("Release %s is of Kubernetes v%s, and v%s runs: Kubernetes does not go back a minor version. %s", to.Name, target, highest, r.goBack())
+		return fmt.Sprintf("Release %s has Kubernetes v%s, but v%s is running: Kubernetes does not support downgrades of a minor version. %s", to.Name, target, highest, r.goBack())
 	case target.Minor() > lowest.Minor()+1:
 		next := fmt.Sprintf("v%d.%d.", lowest.Major(), lowest.Minor()+1)
-		return fmt.Sprintf("Release %s is of Kubernetes v%s, and v%s runs: Kubernetes moves one minor version at a time. Set spec.release to one of %s first%s.",
+		return fmt.Sprintf("Release %s has Kubernetes v%s, but v%s is running: Kubernetes upgrades one minor version at a time. Set spec.release to one of %s first%s.",
 			to.Name, target, lowest, strings.TrimSuffix(next, "."), named(known, next))
 	}
 	if problem := r.etcdRefusal(to); problem != "" {
@@ -55,20 +59,21 @@ func (r *Running) Refusal(to *v1alpha1.Release, known []string) string {
 	return r.kubeletRefusal(to, target)
 }
 
-// etcdRefusal looks at etcd, which moves one minor version at a time, too, and never down:
-// https://etcd.io/docs/v3.6/upgrades/upgrade_3_6/ and https://etcd.io/docs/v3.6/downgrades/.
+// etcdRefusal applies etcd's rules: it upgrades one minor version at a time, too, and does not
+// support downgrades: https://etcd.io/docs/v3.6/upgrades/upgrade_3_6/ and
+// https://etcd.io/docs/v3.6/downgrades/.
 func (r *Running) etcdRefusal(to *v1alpha1.Release) string {
 	target := etcdVersion(to)
 	if target == nil || r.Etcd == nil {
 		return ""
 	}
 	if target.Major() != r.Etcd.Major() || target.Minor() < r.Etcd.Minor() || target.Minor() > r.Etcd.Minor()+1 {
-		return fmt.Sprintf("Release %s has etcd %s, and %s runs: etcd moves up one minor version at a time, and not down. %s", to.Name, target, r.Etcd, r.goBack())
+		return fmt.Sprintf("Release %s has etcd %s, but %s is running: etcd upgrades one minor version at a time and cannot be downgraded. %s", to.Name, target, r.Etcd, r.goBack())
 	}
 	return ""
 }
 
-// kubeletRefusal looks at the nodes that would be left behind.
+// kubeletRefusal finds nodes that would become too old.
 func (r *Running) kubeletRefusal(to *v1alpha1.Release, target *version.Version) string {
 	var left []string
 	for of, kubelet := range r.Kubelets {
@@ -80,19 +85,19 @@ func (r *Running) kubeletRefusal(to *v1alpha1.Release, target *version.Version) 
 		return ""
 	}
 	slices.Sort(left)
-	return fmt.Sprintf("Release %s is of Kubernetes v%s, and kubelets may be at most %d minor versions older: bring these up to date first: %s. %s",
+	return fmt.Sprintf("Release %s has Kubernetes v%s, and kubelets may be at most %d minor versions older. Update these first: %s. %s",
 		to.Name, target, oldestKubelet, strings.Join(left, ", "), r.goBack())
 }
 
-// goBack says how to be rid of the refusal.
+// goBack explains how to resolve the refusal.
 func (r *Running) goBack() string {
 	if r.Release == "" {
-		return "Set spec.release back."
+		return "Restore the previous spec.release."
 	}
-	return "To stay as it is, set spec.release back to " + r.Release + "."
+	return "To keep the running version, set spec.release back to " + r.Release + "."
 }
 
-// named names the Releases that begin so.
+// named lists the Releases with a prefix.
 func named(known []string, prefix string) string {
 	var found []string
 	for _, name := range known {
@@ -117,7 +122,7 @@ func byAge(a, b *version.Version) int {
 	}
 }
 
-// etcdVersion returns the version of a Release's etcd, nil if it leaves that to kubeadm.
+// etcdVersion returns the version of a Release's etcd, nil if kubeadm chooses it.
 func etcdVersion(of *v1alpha1.Release) *version.Version {
 	tag, _, _ := strings.Cut(of.Spec.Components["etcd"], "-") // 3.6.8-0
 	parsed, err := version.ParseGeneric(tag)
@@ -127,7 +132,8 @@ func etcdVersion(of *v1alpha1.Release) *version.Version {
 	return parsed
 }
 
-// AddControlPlane adds a version that a machine of the control plane runs, or may run. What is no version is none.
+// AddControlPlane adds a version that a control-plane instance runs or may run. It ignores invalid
+// versions.
 func (r *Running) AddControlPlane(text string) {
 	if parsed, err := version.ParseGeneric(text); err == nil {
 		r.ControlPlane = append(r.ControlPlane, parsed)
@@ -137,7 +143,8 @@ func (r *Running) AddControlPlane(text string) {
 // groupPrefix begins what Kubelets call an instance group.
 const groupPrefix = "instance group "
 
-// AddNode adds the version of the kubelet of a node that is no machine of the control plane; group is empty if it is of no instance group.
+// AddNode adds the kubelet version of a node outside the control plane; group is empty if it is in
+// no instance group.
 func (r *Running) AddNode(name, group, version string) {
 	of := "node " + name
 	if group != "" {
@@ -146,17 +153,18 @@ func (r *Running) AddNode(name, group, version string) {
 	r.addKubelet(of, version)
 }
 
-// AddGroup adds the version that an instance group was made with, which counts if no node of it was added.
+// AddGroup adds the version that an instance group was created with, which counts if no node of it
+// was added.
 func (r *Running) AddGroup(name, version string) {
 	if r.Kubelets[groupPrefix+name] == nil {
 		r.addKubelet(groupPrefix+name, version)
 	}
 }
 
-// SetEtcd notes the etcd of the Release that runs.
+// SetEtcd records the etcd version of the running Release.
 func (r *Running) SetEtcd(from *v1alpha1.Release) { r.Etcd = etcdVersion(from) }
 
-// addKubelet adds the version of a kubelet, of which the oldest counts. What is no version is none.
+// addKubelet adds a kubelet's version; the oldest one counts. It ignores invalid versions.
 func (r *Running) addKubelet(of, text string) {
 	parsed, err := version.ParseGeneric(text)
 	if err != nil || r.Kubelets[of] != nil && !parsed.LessThan(r.Kubelets[of]) {

@@ -29,7 +29,7 @@ func TestUpgradesThatKubernetesDoesNotBear(t *testing.T) {
 		"a minor version down":                             {release: "v1.36.3", runs: "v1.36.3", to: "v1.35.2", want: "set spec.release back to v1.36.3"},
 		"another build of the same version":                {release: "v1.36.3", runs: "v1.36.3", to: "v1.36.3-acme.1"},
 		"back to where it came from, half way":             {release: "v1.35.2", runs: "v1.35.2 v1.36.3", to: "v1.35.2"},
-		"to another release of the former minor, half way": {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.35.9", want: "does not go back a minor version"},
+		"to another release of the former minor, half way": {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.35.9", want: "does not support downgrades of a minor version"},
 		"to another patch, half way":                       {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.36.4"},
 		"to the next minor version, half way":              {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.37.0", want: "one minor version at a time"},
 		"nodes three minor versions behind":                {release: "v1.35.2", runs: "v1.35.2", to: "v1.36.3", kubelets: map[string]string{"old": "v1.33.1"}},
@@ -37,7 +37,7 @@ func TestUpgradesThatKubernetesDoesNotBear(t *testing.T) {
 			release: "v1.35.2", runs: "v1.35.2", to: "v1.36.3",
 			kubelets: map[string]string{"old": "v1.32.1", "new": "v1.35.2"}, want: "first: instance group old (v1.32.1).",
 		},
-		"etcd a minor version down":  {release: "v1.36.3", runs: "v1.36.3", etcd: "3.6.8", to: "v1.36.4 3.5.21-0", want: "etcd moves up one minor version"},
+		"etcd a minor version down":  {release: "v1.36.3", runs: "v1.36.3", etcd: "3.6.8", to: "v1.36.4 3.5.21-0", want: "etcd upgrades one minor version"},
 		"etcd a minor version up":    {release: "v1.36.3", runs: "v1.36.3", etcd: "3.5.21", to: "v1.36.4 3.6.8-0"},
 		"etcd two minor versions up": {release: "v1.36.3", runs: "v1.36.3", etcd: "3.5.21", to: "v1.36.4 3.7.0-0", want: "etcd 3.7.0"},
 	} {

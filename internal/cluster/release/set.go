@@ -8,11 +8,11 @@ import (
 
 // The versions of the resource sets.
 const (
-	// Set100 is the first.
+	// Set100 is the first set.
 	Set100 = "1.0.0"
-	// Set110 sends the API's connections across zones.
+	// Set110 enables cross-zone load balancing of the API.
 	Set110 = "1.1.0"
-	// Set120 fixes what would not have worked on AWS, as far as the fix changes instances.
+	// Set120 fixes what would not have worked on AWS where the fix changes instances.
 	Set120 = "1.2.0"
 )
 
@@ -20,12 +20,11 @@ const (
 type ResourceSet struct {
 	// Version is its name, for example 1.1.0.
 	Version string
-	// Features are what its templates do that not every set's do.
+	// Features are its optional features.
 	Features Features
 }
 
-// Features are what the templates of some resource sets do and others' do not.
-// The zero value is the first set.
+// Features distinguish the templates of resource sets. The zero value is the first set.
 type Features struct {
 	// CrossZoneAPI lets each address of the API's load balancer send connections to the slots of
 	// every zone (the attribute load_balancing.cross_zone.enabled, which is off for network load
@@ -37,21 +36,24 @@ type Features struct {
 	// those tagged kubernetes.io/cluster/<name>, unless spec.iam.imageRepositories names them. Sets
 	// without it allow all repositories of the account, so that running clusters keep their images.
 	TaggedImages bool
-	// SignedBootRequest makes user data send x-amz-content-sha256, which S3 asks for and curl adds by itself only from 8.0 on, and end
-	// with a message where the image's curl cannot sign the header (https://github.com/curl/curl/issues/8810).
+	// SignedBootRequest makes user data send x-amz-content-sha256, which S3 requires and curl adds
+	// on its own only from 8.0 on, and exit with a message where the image's curl cannot sign the
+	// header (https://github.com/curl/curl/issues/8810).
 	SignedBootRequest bool
-	// ShortNodeShutdown gives pods 30 seconds when an instance shuts down. With more, the kubelet of an Ubuntu image gives them
-	// none: logind is limited to 30 seconds there (https://github.com/kubernetes/kubernetes/issues/102818).
+	// ShortNodeShutdown gives pods 30 seconds when an instance shuts down. With more, the kubelet
+	// of an Ubuntu image would give them none, since logind is limited to 30 seconds there
+	// (https://github.com/kubernetes/kubernetes/issues/102818).
 	ShortNodeShutdown bool
 	// FastSlotRestart limits the back-off of a slot's containers to a minute, from Kubernetes v1.35 on.
 	FastSlotRestart bool
-	// ConfiguredCrictl tells crictl where containerd listens.
+	// ConfiguredCrictl configures crictl with containerd's socket.
 	ConfiguredCrictl bool
-	// PartitionedRegistries asks for credentials for public.ecr.aws only in the partition that its tokens are issued in, and gives machines
-	// the right to them.
+	// PartitionedRegistries requests credentials for public.ecr.aws only in the partition that
+	// issues its tokens, and grants instances the permission.
 	PartitionedRegistries bool
-	// SlotsKeepToken has slots renew the token that workers join with, in the cluster's bucket, so that machines can join however long
-	// no operator runs. Without it the operator does, in an SSM parameter, unless Terraform makes the cluster.
+	// SlotsKeepToken makes slots renew the token that workers join with, in the cluster's bucket,
+	// so that instances can join even if no operator runs. Without it, the operator renews it in an
+	// SSM parameter, unless Terraform creates the cluster.
 	SlotsKeepToken bool
 	// RejoinEtcd lets a slot whose etcd volume is blank join the etcd cluster that the other slots
 	// run. Without it such a slot starts as a member of a new cluster, which the others refuse.
@@ -63,8 +65,9 @@ type Features struct {
 	// AddonRoles gives addons that call AWS IAM roles of their own in clusters with an issuer of service account tokens. Without them,
 	// these addons use the role of control-plane nodes. [AddonRoles] lists the addons.
 	AddonRoles bool
-	// ProvenJoin has workers prove to slots which instance they are, with a request of STS that only the instance can sign, before they
-	// get a certificate. Without it the token that all workers have is enough for a certificate of any Node.
+	// ProvenJoin makes workers prove to slots which instance they are, with an STS request that
+	// only the instance can sign, before they get a certificate. Without it, the token that all
+	// workers share is sufficient for a certificate of any Node.
 	ProvenJoin bool
 }
 
@@ -78,7 +81,7 @@ var sets = []ResourceSet{
 	}},
 }
 
-// Set returns the resource set of that version. It errs when there is none.
+// Set returns the resource set with a version, or an error if there is none.
 func Set(version string) (ResourceSet, error) {
 	i := slices.IndexFunc(sets, func(s ResourceSet) bool { return s.Version == version })
 	if i < 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// Facts are what the values of a release's addons can ask of a cluster.
+// Facts are the cluster's facts that the values of a release's addons can reference.
 type Facts struct {
 	// Cluster takes the place of $(CLUSTER): the cluster's name.
 	Cluster string
@@ -31,8 +31,8 @@ type Facts struct {
 // See templates/addons.yaml of package render.
 var AddonRoles = map[string]string{"aws-ebs-csi-driver": "EBSCSIRole"}
 
-// Addons returns a copy of the release's addons with the facts of a cluster, as
-// the API server has it, in their values. It errs on values that are no object.
+// Addons returns a copy of the release's addons with the facts of a cluster in their values. It
+// returns an error for values that are no object.
 func Addons(r *v1alpha1.Release, c *v1alpha1.Cluster) ([]v1alpha1.ReleaseAddon, error) {
 	addons := r.DeepCopy().Spec.Addons
 	n := &c.Spec.Network
@@ -46,8 +46,9 @@ func Addons(r *v1alpha1.Release, c *v1alpha1.Cluster) ([]v1alpha1.ReleaseAddon, 
 	return addons, nil
 }
 
-// FillAddons adds to each of the release's addons what it has in clusters with, or without, a role for it, and puts
-// the cluster's facts into its values, in place. It errs on values that are no object.
+// FillAddons adds to each of the release's addons the values for clusters with or without a role
+// for it, and replaces the references to facts in its values, in place. It returns an error for
+// values that are no object.
 func FillAddons(addons []v1alpha1.ReleaseAddon, facts Facts) error {
 	for i := range addons {
 		a := &addons[i]
@@ -71,7 +72,7 @@ func FillAddons(addons []v1alpha1.ReleaseAddon, facts Facts) error {
 	return nil
 }
 
-// fillValues merges more over the addon's values and puts the facts into them.
+// fillValues merges more over the addon's values and replaces the references to facts.
 func fillValues(a *v1alpha1.ReleaseAddon, more *runtime.RawExtension, replacer *strings.Replacer) error {
 	var values map[string]any
 	for _, layer := range []*runtime.RawExtension{a.Values, more} {
@@ -95,7 +96,7 @@ func fillValues(a *v1alpha1.ReleaseAddon, more *runtime.RawExtension, replacer *
 	return nil
 }
 
-// Overlay lays values over others as Helm does: maps are merged, everything else is replaced, null takes away.
+// Overlay merges values like Helm: maps are merged, everything else is replaced, and null removes.
 // https://helm.sh/docs/chart_template_guide/values_files/
 func Overlay(under, over map[string]any) map[string]any {
 	if len(over) == 0 {
@@ -114,7 +115,7 @@ func Overlay(under, over map[string]any) map[string]any {
 	return merged
 }
 
-// fill replaces in all strings, those of keys too.
+// fill replaces references in all strings, including keys.
 func fill(value any, replacer *strings.Replacer) any {
 	switch v := value.(type) {
 	case string:

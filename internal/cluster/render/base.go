@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// baseScope is what the templates of the base stack see.
+// baseScope is the data of the base stack's templates.
 type baseScope struct {
 	*model.Cluster
 	// Bastion is what the bastions are, nil for none.
@@ -45,7 +45,7 @@ func base(c *model.Cluster) (*Stack, error) {
 	}, nil
 }
 
-// files are those that the base stack is made of, one a concern.
+// files returns the template files of the base stack, one per concern.
 func (s *baseScope) files() []string {
 	names := []string{"existing.yaml"}
 	if s.NewVPC {

@@ -1,27 +1,23 @@
-// Package render writes a cluster's CloudFormation stacks: what is shared, one
-// stack for each slot of the control plane, and one for each instance group.
+// Package render renders a cluster's CloudFormation stacks: the base stack, one stack for each
+// control-plane slot, and one for each instance group.
 //
-// The stacks' templates are the YAML files of templates, one a concern, rendered
-// by text/template from the model, in which everything is decided. [Base],
-// [Slot] and [Group] put the files of a stack together and parse the whole.
-// Whether it keeps to CloudFormation's rules and the resource types' schemas is
-// for the stack engine to check, before it sends anything; the package's tests
-// hold every shape of cluster against the same. Rendering is deterministic: the
-// same model gives the same bytes.
+// The templates are the YAML files in the folder templates, one per concern, rendered by
+// text/template from the resolved model. [Base], [Slot] and [Group] assemble and parse the files of
+// a stack. The stack engine checks the result against CloudFormation's rules and the resource
+// types' schemas before it sends anything; this package's tests check every shape of cluster in the
+// same way. Rendering is pure and deterministic: the same model results in the same bytes.
 //
-// What the stacks hold, and why, is told in docs/reference/cluster-resources.md.
+// docs/reference/cluster-resources.md describes the resources.
 //
-// # How the stacks hang together
+// # Relations between stacks
 //
-// The base stack's outputs, whose names are package model's, become parameters
-// of the other stacks; nothing is exported, since an export cannot change as
-// long as someone imports it. Only what a stack needs of them is asked for, so
-// that an output added later changes no template.
+// The base stack's outputs, whose names are in package model, become parameters of the other
+// stacks. Nothing is exported, since an export cannot change while another stack imports it. A
+// stack has parameters only for the outputs that it needs, so that a new output changes no
+// template.
 //
-// # What differs between resource sets
+// # Resource sets
 //
-// A template asks the model's Features where sets differ. What a published set
-// renders stays as it is, byte for byte; golden files hold every set.
-//
-// The package is pure.
+// A template queries the model's Features where sets differ. A published set must never change what
+// it renders, byte for byte; golden files contain every set.
 package render

@@ -289,7 +289,7 @@ func TestStatementsAreExplained(t *testing.T) {
 }
 
 // The CAs are for the control plane and whoever made the cluster.
-func TestWhoReadsTheAuthorities(t *testing.T) {
+func TestReadersOfTheCAs(t *testing.T) {
 	denied := func(s *render.Stack) string {
 		for _, n := range s.Template.Resources["BucketPolicy"].Properties.Get("PolicyDocument").Get("Statement").Items {
 			if n.Get("Sid").Text == "KeysForControlPlane" {

@@ -59,18 +59,19 @@ func (h *handover) subnets(of []model.Subnet) ([]string, error) {
 	return ids, nil
 }
 
-// MissingOutputError says that the base stack lacks outputs: it is not made yet, or not yet as it is wanted.
+// MissingOutputError reports outputs that the base stack lacks: it is not created yet, or not
+// updated yet.
 type MissingOutputError struct {
 	// Outputs are their names, sorted.
 	Outputs []string
 }
 
-// Error names them.
+// Error lists them.
 func (e *MissingOutputError) Error() string {
 	return "the base stack has no output " + strings.Join(e.Outputs, ", ")
 }
 
-// err says what the base stack has not given.
+// err reports the missing outputs.
 func (h *handover) err() error {
 	if len(h.missing) == 0 {
 		return nil
@@ -97,7 +98,7 @@ func (h *handover) node(image model.Image, securityGroupOutput, profileOutput st
 		Profile:        "!Ref " + parameterInstanceProfile,
 		SecurityGroups: append([]string{"!Ref " + parameterSecurityGroup}, more...),
 		Subnets:        subnets,
-		// In a public subnet a machine without a public address reaches nothing outside the VPC.
+		// In a public subnet, an instance without a public address has no access outside the VPC.
 		PublicAddress: len(of) > 0 && of[0].Role == v1alpha1.SubnetPublic,
 	}, nil
 }
@@ -181,8 +182,8 @@ func rollOf(g *model.Group) roll {
 // seconds returns a time in seconds, rounded up.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// autoscalerTags tell the cluster autoscaler that a group is its to scale, and what a node of an empty group would be like. They
-// are on the Auto Scaling group alone, which is where it looks.
+// autoscalerTags returns the tags that make the cluster autoscaler discover a group, and describe a
+// node of an empty group to it. It reads them only from the Auto Scaling group.
 // https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#auto-discovery-setup
 func autoscalerTags(g *model.Group) []tag {
 	if len(g.AutoscalerTags) == 0 {

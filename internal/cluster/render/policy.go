@@ -1,8 +1,7 @@
 package render
 
-// stackPolicy keeps the base stack's updates from replacing or removing what
-// cannot be made again: what holds data or keys, and what every address of the
-// cluster hangs on.
+// stackPolicy prevents updates of the base stack from replacing or removing what cannot be
+// re-created: resources that hold data or keys, or that determine the cluster's addresses.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/protect-stack-resources.html
 const stackPolicy = `{"Statement":[` +
 	`{"Effect":"Allow","Principal":"*","Action":"Update:*","Resource":"*"},` +

@@ -10,14 +10,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// replacing are the properties of an Auto Scaling group whose change has CloudFormation replace its machines:
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
-// The type's schema calls them, and no others, conditionally create-only.
+// replacing are the properties of an Auto Scaling group whose changes make CloudFormation replace
+// its instances:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html.
+// The type's schema marks exactly these as conditionally create-only.
 var replacing = []string{"VPCZoneIdentifier", "LaunchTemplate", "MixedInstancesPolicy", "LaunchConfigurationName"}
 
-// Shape returns a digest of all in a stack of machines for which these are replaced, but for the tags of disks and network
-// interfaces: see [model.Group.DiskTags]. Two stacks of one shape whose disks have the same tags can follow each other and no
-// machine is replaced.
+// Shape returns a digest of everything in a stack of instances that replaces them when it changes,
+// except the tags of disks and network interfaces: see [model.Group.DiskTags]. An update between
+// two stacks with the same shape and disk tags replaces no instance.
 func (s *Stack) Shape() string {
 	sum := sha256.New() // Writing to a hash never fails.
 	for _, name := range slices.Sorted(maps.Keys(s.Parameters)) {

@@ -5,7 +5,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// Stack is a stack as the cluster asks for it.
+// Stack is a rendered stack.
 type Stack struct {
 	// Name is the stack's.
 	Name string
@@ -15,34 +15,34 @@ type Stack struct {
 	Parameters map[string]string
 	// Tags are put on the stack and, by CloudFormation, on what is in it.
 	Tags map[string]string
-	// OwnerTags are the names of the tags that tell whose stack it is.
+	// OwnerTags are the names of the tags that identify the stack's owner.
 	OwnerTags []string
-	// Capabilities that CloudFormation is told are understood.
+	// Capabilities are the IAM capabilities to acknowledge when creating the stack.
 	Capabilities []string
-	// TerminationProtection guards the stack against being deleted by others.
+	// TerminationProtection protects the stack against deletion by other clients.
 	TerminationProtection bool
 	// Policy is the stack policy as JSON, empty for none.
 	Policy string
 }
 
-// Base renders the stack of what a cluster's machines share and what outlives them.
+// Base renders the stack of the resources that a cluster's instances share or that outlive them.
 func Base(c *model.Cluster) (*Stack, error) {
 	return base(c)
 }
 
-// Slot renders the stack of one slot of the control plane. The base stack's
-// outputs are what it stands on; it errs when one that it needs is not there.
+// Slot renders the stack of a control-plane slot. It returns an error if the base stack's outputs
+// lack one that it needs.
 func Slot(c *model.Cluster, slot int, base map[string]string, userData string) (*Stack, error) {
 	return slotStack(c, slot, base, userData)
 }
 
-// Group renders the stack of an instance group. The base stack's outputs are
-// what it stands on; it errs when one that it needs is not there.
+// Group renders the stack of an instance group. It returns an error if the base stack's outputs
+// lack one that it needs.
 func Group(c *model.Cluster, g *model.Group, base map[string]string, userData string) (*Stack, error) {
 	return groupStack(c, g, base, userData)
 }
 
-// ownerTags tell whose stack one is.
+// ownerTags returns the names of the tags that identify a stack's owner.
 func ownerTags(more ...string) []string {
 	return append([]string{model.TagCluster, model.TagNamespace, model.TagOperator}, more...)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 )
 
-// do carries out one action.
+// do executes one action.
 func (e *Engine) do(ctx context.Context, group *Group, w *seen, a *Action) error {
 	api, name := e.options.AutoScaling(group.Target), group.AutoScalingGroup
 	switch a.Kind {
 	case Remember:
 		e.change(group, func(past *recent) { past.stopped = a.Memory.Stopped })
-		return named(putTag(ctx, api, name, TagMemory, a.Memory.encode(), false), "note how far the roll is on Auto Scaling group %s", name)
+		return named(putTag(ctx, api, name, TagMemory, a.Memory.encode(), false), "record the rollout on Auto Scaling group %s", name)
 	case Forget:
-		return named(dropTag(ctx, api, name, TagMemory), "note on Auto Scaling group %s that the roll is over", name)
+		return named(dropTag(ctx, api, name, TagMemory), "remove the record of the rollout from Auto Scaling group %s", name)
 	case KeepOff:
 		return keepOff(ctx, api, name, w)
 	case LetBack:
@@ -28,7 +28,7 @@ func (e *Engine) do(ctx context.Context, group *Group, w *seen, a *Action) error
 		_, err := api.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{
 			AutoScalingGroupName: &name, DesiredCapacity: aws.Int32(int32(a.Capacity)), //nolint:gosec // between the group's sizes, which are int32
 		})
-		return named(err, "make the capacity of Auto Scaling group %s %d", name, a.Capacity)
+		return named(err, "set the capacity of Auto Scaling group %s to %d", name, a.Capacity)
 	case Drain:
 		e.change(group, func(past *recent) { past.validation = Validation{}; delete(past.cancelled, a.Instance) })
 		e.options.Drains.Begin(drain.Order{
@@ -48,15 +48,17 @@ func (e *Engine) do(ctx context.Context, group *Group, w *seen, a *Action) error
 	case Validate:
 		return e.validate(ctx, group, w)
 	default:
-		return fmt.Errorf("nobody knows how to %s", a.Kind)
+		return fmt.Errorf("unknown action %s", a.Kind)
 	}
 }
 
-// HookDrain is the name of the lifecycle hook of groups by which machines that end are held until they are drained.
+// HookDrain is the name of the lifecycle hook that holds terminating instances until they are
+// drained.
 const HookDrain = "drain"
 
-// release has the lifecycle action that holds a machine be completed: at once if there is nothing to wait for, as when it was drained
-// before it was ended, else when it is empty. With the only slot of a control plane goes the API, and with that any knowledge of pods.
+// release completes the lifecycle action that holds an instance: at once if there is nothing to
+// wait for, for example if it was drained before its termination, else when its node is empty. The
+// only slot of a control plane takes the API with it, and with that any knowledge of pods.
 func (e *Engine) release(group *Group, w *seen, instance string) {
 	progress, known := e.options.Drains.Get(instance)
 	drained := known && (progress.State == drain.Empty || progress.State == drain.TimedOut)
@@ -75,7 +77,7 @@ func named(err error, what string, of ...any) error {
 	return fmt.Errorf(what+": %w", append(of, err)...)
 }
 
-// change changes what is remembered of a group.
+// change modifies the in-memory state of a group.
 func (e *Engine) change(group *Group, how func(*recent)) {
 	past := e.recent(group)
 	e.mu.Lock()
@@ -83,7 +85,7 @@ func (e *Engine) change(group *Group, how func(*recent)) {
 	how(past)
 }
 
-// workerGroup is the instance group of a worker, empty for others.
+// workerGroup returns the instance group of a worker, empty for others.
 func (g *Group) workerGroup() string {
 	if g.Role == RoleWorker {
 		return g.Name
@@ -95,7 +97,7 @@ func keepOff(ctx context.Context, api awsapi.AutoScaling, name string, w *seen) 
 	if err := HoldAutoscaler(ctx, api, name, w.tags); err != nil {
 		return err
 	}
-	if len(w.Memory.Suspended) == 0 { // None in the call would mean all.
+	if len(w.Memory.Suspended) == 0 { // An empty list would suspend all processes.
 		return nil
 	}
 	_, err := api.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: &name, ScalingProcesses: w.Memory.Suspended})
@@ -113,13 +115,13 @@ func letBack(ctx context.Context, api awsapi.AutoScaling, name string, w *seen) 
 	return named(err, "resume processes of Auto Scaling group %s", name)
 }
 
-// terminate ends a machine. One that ends already is none the worse.
+// terminate terminates an instance. An instance that is already terminating is no error.
 func (e *Engine) terminate(ctx context.Context, api awsapi.AutoScaling, group *Group, a *Action) error {
 	_, err := api.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
 		InstanceId: &a.Instance, ShouldDecrementDesiredCapacity: &a.Shrink,
 	})
 	if err != nil {
-		return fmt.Errorf("end machine %s of Auto Scaling group %s: %w", a.Instance, group.AutoScalingGroup, err)
+		return fmt.Errorf("terminate instance %s of Auto Scaling group %s: %w", a.Instance, group.AutoScalingGroup, err)
 	}
 	e.change(group, func(past *recent) {
 		past.validation = Validation{}

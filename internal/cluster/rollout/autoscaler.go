@@ -15,7 +15,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// TagAutoscalerHeld is on a group that the cluster autoscaler is kept off for a while. It holds the tag that was taken away.
+// TagAutoscalerHeld is on a group for which the cluster autoscaler is suspended. It holds the
+// removed tag.
 const TagAutoscalerHeld = v1alpha1.Group + "/autoscaler-held"
 
 // Tags are a group's tags by key.
@@ -30,22 +31,24 @@ func TagsOf(group *types.AutoScalingGroup) Tags {
 	return tags
 }
 
-// Autoscaled reports whether the cluster autoscaler finds a group of these tags: it looks for the key, whatever its value, so that
-// only taking the tag away keeps it off.
+// Autoscaled reports whether the cluster autoscaler discovers a group with these tags: it matches
+// the key, whatever the value, so only removing the tag suspends it.
 // https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#auto-discovery-setup
 func (t Tags) Autoscaled() bool {
 	_, ok := t[model.TagAutoscalerEnabled]
 	return ok
 }
 
-// AutoscalerHeld reports whether [HoldAutoscaler] keeps the autoscaler off a group of these tags.
+// AutoscalerHeld reports whether [HoldAutoscaler] suspended the autoscaler for a group with these
+// tags.
 func (t Tags) AutoscalerHeld() bool {
 	_, ok := t[TagAutoscalerHeld]
 	return ok
 }
 
-// HoldAutoscaler keeps the cluster autoscaler off a group, named by its Auto Scaling group's name. It notes the tag that it takes away
-// before it does, so that it may be interrupted anywhere and called again. A group that the autoscaler does not know stays as it is.
+// HoldAutoscaler suspends the cluster autoscaler for a group by its Auto Scaling group's name. It
+// records the tag before removing it, so it can be interrupted at any point and repeated. It does
+// not change a group that the autoscaler does not manage.
 func HoldAutoscaler(ctx context.Context, api awsapi.AutoScalingWriter, group string, tags Tags) error {
 	enabled, ok := tags[model.TagAutoscalerEnabled]
 	if !ok {
@@ -54,16 +57,16 @@ func HoldAutoscaler(ctx context.Context, api awsapi.AutoScalingWriter, group str
 	note := strconv.FormatBool(aws.ToBool(enabled.PropagateAtLaunch)) + ":" + aws.ToString(enabled.Value)
 	if aws.ToString(tags[TagAutoscalerHeld].Value) != note {
 		if err := putTag(ctx, api, group, TagAutoscalerHeld, note, false); err != nil {
-			return fmt.Errorf("keep the cluster autoscaler off group %s: %w", group, err)
+			return fmt.Errorf("suspend the cluster autoscaler for group %s: %w", group, err)
 		}
 	}
 	if err := dropTag(ctx, api, group, model.TagAutoscalerEnabled); err != nil {
-		return fmt.Errorf("keep the cluster autoscaler off group %s: %w", group, err)
+		return fmt.Errorf("suspend the cluster autoscaler for group %s: %w", group, err)
 	}
 	return nil
 }
 
-// ReleaseAutoscaler undoes [HoldAutoscaler]. It, too, may be interrupted anywhere and called again.
+// ReleaseAutoscaler undoes [HoldAutoscaler]. It can also be interrupted at any point and repeated.
 func ReleaseAutoscaler(ctx context.Context, api awsapi.AutoScalingWriter, group string, tags Tags) error {
 	held, ok := tags[TagAutoscalerHeld]
 	if !ok {
@@ -72,11 +75,11 @@ func ReleaseAutoscaler(ctx context.Context, api awsapi.AutoScalingWriter, group 
 	propagate, value, _ := strings.Cut(aws.ToString(held.Value), ":")
 	if !tags.Autoscaled() {
 		if err := putTag(ctx, api, group, model.TagAutoscalerEnabled, value, propagate == "true"); err != nil {
-			return fmt.Errorf("let the cluster autoscaler back to group %s: %w", group, err)
+			return fmt.Errorf("resume the cluster autoscaler for group %s: %w", group, err)
 		}
 	}
 	if err := dropTag(ctx, api, group, TagAutoscalerHeld); err != nil {
-		return fmt.Errorf("let the cluster autoscaler back to group %s: %w", group, err)
+		return fmt.Errorf("resume the cluster autoscaler for group %s: %w", group, err)
 	}
 	return nil
 }

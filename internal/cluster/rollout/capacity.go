@@ -7,8 +7,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 )
 
-// recount compares the group's capacity with what was noted of it. What the roll itself announced is carried out; any other change is
-// somebody's wish, and taken over into what the group is given back in the end.
+// recount compares the group's capacity with the record. It completes changes that the rollout
+// announced. Any other change is another party's, and becomes part of the capacity that the group
+// has in the end.
 func (p *planner) recount() *Decision {
 	m := p.Memory.clone()
 	ending := len(p.ending())
@@ -21,7 +22,7 @@ func (p *planner) recount() *Decision {
 		case p.Desired == m.From && target <= p.Max:
 			return act(fmt.Sprintf("The group's capacity becomes %d.", target), Action{Kind: SetCapacity, Capacity: target})
 		}
-		m.Surge = m.From - m.Desired // It never came to that.
+		m.Surge = m.From - m.Desired // The change was never made.
 	}
 	expected := m.Desired + m.Surge + ending
 	switch {
@@ -29,23 +30,24 @@ func (p *planner) recount() *Decision {
 		return nil
 	case p.Desired == expected && m.From == 0:
 		m.Ending = slices.DeleteFunc(m.Ending, func(id string) bool { return !p.isEnding(id) })
-		return act(capital(count(ended, "machine"))+" ended without replacement.", remember(m))
+		return act(capital(count(ended, "machine"))+" terminated without replacement.", remember(m))
 	case p.Steady < steadyAfter:
 		return wait(steadyAfter-p.Steady, "The group's capacity has just changed.")
-	case p.Desired > expected && p.Desired <= expected+ended: // They went before they were ended, and were replaced.
+	case p.Desired > expected && p.Desired <= expected+ended: // They terminated earlier and were replaced.
 		m.From, m.Ending, m.Surge = 0, nil, m.Surge+ending+p.Desired-expected
-		return act("Machines that were to end without replacement went before.", remember(m))
+		return act("Instances that were to terminate without replacement had terminated earlier.", remember(m))
 	}
-	// Those whose end was announced and not brought about are part of the surge again.
+	// Instances whose termination was announced but did not happen belong to the surge again.
 	m.From, m.Ending, m.Surge = 0, nil, m.Surge+ending
 	if p.Desired != p.Max || p.Desired < m.Desired || p.Desired > expected { // Else only the surge no longer fits.
 		m.Desired = min(max(m.Desired+p.Desired-expected, p.Min), p.Desired)
 	}
 	m.Surge = p.Desired - m.Desired
-	return act(fmt.Sprintf("Somebody changed the group's capacity to %d.", p.Desired), remember(m))
+	return act(fmt.Sprintf("The group's capacity was changed to %d outside the rollout.", p.Desired), remember(m))
 }
 
-// ending returns the machines whose end was announced, together with the group's capacity, and did not begin yet.
+// ending returns the instances whose termination was announced, together with the group's capacity,
+// and has not started yet.
 func (p *planner) ending() []*Instance {
 	var found []*Instance
 	for n := range p.Instances {
@@ -60,7 +62,7 @@ func (p *planner) isEnding(id string) bool {
 	return slices.ContainsFunc(p.ending(), func(i *Instance) bool { return i.ID == id })
 }
 
-// endAgain ends machines whose end was announced, unless they are needed by now.
+// endAgain terminates instances whose termination was announced, unless they are needed by now.
 func (p *planner) endAgain() *Decision {
 	ending, serving, spared := p.ending(), 0, false
 	if len(ending) == 0 {
@@ -69,24 +71,24 @@ func (p *planner) endAgain() *Decision {
 	for _, i := range ending {
 		if p.serves(i) {
 			serving++
-			spared = spared || p.settings.drainsFirst() // its drain was given up
+			spared = spared || p.settings.drainsFirst() // its drain was canceled
 		}
 		spared = spared || !p.outdated(i) && len(p.old) > 0 && p.Memory.Stopped == ""
 	}
 	if spared || serving > 0 && (p.available-serving < p.floor() || p.going+serving > p.settings.BatchSize) {
 		m := p.Memory.clone()
 		m.Ending, m.Surge = nil, m.Surge+len(ending)
-		return act(capital(namesOf(ending))+" must stay for now.", remember(m))
+		return act(capital(namesOf(ending))+" must stay in service for now.", remember(m))
 	}
-	d := act(capital(namesOf(ending)) + " must end.")
+	d := act(capital(namesOf(ending)) + " to be terminated.")
 	for _, i := range ending {
 		d.Actions = append(d.Actions, Action{Kind: Terminate, Instance: i.ID, Shrink: true})
 	}
 	return d
 }
 
-// stopped winds up a roll that has stopped: nodes that were being drained are opened, what the group grew by and serves nobody goes,
-// and others may change the group's size again.
+// stopped cleans up after a stopped rollout: it uncordons draining nodes, removes surge instances
+// that are not Ready, and permits other changes of the group's size again.
 func (p *planner) stopped() *Decision {
 	why := p.Memory.Stopped
 	if why == "" {
@@ -107,12 +109,12 @@ func (p *planner) stopped() *Decision {
 	return &Decision{State: Stopped, Why: why}
 }
 
-// reopen gives up draining.
+// reopen cancels the drains.
 func (p *planner) reopen() *Decision {
 	if !p.settings.drainsFirst() {
 		return nil
 	}
-	d := act("The nodes that were being drained are opened.")
+	d := act("Canceling the drains.")
 	for _, i := range p.old {
 		if i.Drain != "" {
 			d.Actions = append(d.Actions, Action{Kind: CancelDrain, Instance: i.ID})
@@ -124,7 +126,8 @@ func (p *planner) reopen() *Decision {
 	return d
 }
 
-// shed lowers the capacity again by what was not launched, and ends new machines that are not well.
+// shed lowers the capacity by what was not launched, and terminates new instances that are not
+// healthy.
 func (p *planner) shed() *Decision {
 	m := p.Memory.clone()
 	if m.Surge == 0 {
@@ -132,7 +135,7 @@ func (p *planner) shed() *Decision {
 	}
 	if p.missing > 0 {
 		m.From, m.Surge = p.Desired, m.Surge-min(m.Surge, p.missing)
-		return act("The group shrinks by what could not be launched.", remember(m), Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge})
+		return act("Lowering the group's capacity by the instances that could not be launched.", remember(m), Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge})
 	}
 	var actions []Action
 	m.Ending = nil
@@ -145,5 +148,5 @@ func (p *planner) shed() *Decision {
 	if len(actions) == 0 {
 		return nil
 	}
-	return act("New machines that are not Ready and beyond the group's capacity go.", append([]Action{remember(m)}, actions...)...)
+	return act("Terminating new instances that are not Ready and exceed the group's capacity.", append([]Action{remember(m)}, actions...)...)
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 )
 
-// State says how far a roll is.
+// State is the state of a rollout.
 type State string
 
 // States.
 const (
-	// Done has nothing to replace.
+	// Done groups have nothing to replace.
 	Done State = "Done"
-	// Rolling replaces machines, or waits for what it needs to go on.
+	// Rolling groups are replacing instances, or wait to continue.
 	Rolling State = "Rolling"
-	// Stopped needs a person: nothing more is taken until another attempt is asked for.
+	// Stopped groups need a user's action: nothing more is replaced until another attempt.
 	Stopped State = "Stopped"
 )
 
@@ -28,54 +28,56 @@ type ActionKind string
 
 // Kinds of actions.
 const (
-	// Remember writes Action.Memory on the group; Forget removes what was written.
+	// Remember records Action.Memory on the group; Forget removes the record.
 	Remember ActionKind = "Remember"
 	Forget   ActionKind = "Forget"
-	// KeepOff keeps everybody else from changing the group's size; LetBack ends that.
+	// KeepOff suspends other changes of the group's size; LetBack resumes them.
 	KeepOff ActionKind = "KeepOff"
 	LetBack ActionKind = "LetBack"
-	// SetCapacity makes Action.Capacity the group's desired capacity.
+	// SetCapacity sets the group's desired capacity to Action.Capacity.
 	SetCapacity ActionKind = "SetCapacity"
-	// Drain begins to drain a machine's node; CancelDrain ends that and opens the node.
+	// Drain starts to drain an instance's node; CancelDrain cancels that and uncordons the node.
 	Drain       ActionKind = "Drain"
 	CancelDrain ActionKind = "CancelDrain"
-	// Terminate ends a machine; with Action.Shrink the group's capacity is lowered with it.
+	// Terminate terminates an instance; with Action.Shrink, it also lowers the group's capacity.
 	Terminate ActionKind = "Terminate"
-	// Release has a machine go that a lifecycle hook holds: at once if it was drained, else when it is.
+	// Release releases an instance that a lifecycle hook holds: at once if it was drained, else
+	// when it is.
 	Release ActionKind = "Release"
-	// Validate looks whether all nodes and system pods are well.
+	// Validate checks the health of all nodes and system pods.
 	Validate ActionKind = "Validate"
 )
 
-// Action is one thing to do.
+// Action is one action.
 type Action struct {
 	Kind ActionKind
-	// Instance is the machine that it is about.
+	// Instance is the instance that the action concerns.
 	Instance string
 	Shrink   bool
 	Capacity int
 	Memory   *Memory
 }
 
-// Decision is what to do, in this order, and what is waited for.
+// Decision lists the next actions, in order, and what the rollout waits for.
 type Decision struct {
 	State   State
 	Actions []Action
-	// Why says in a sentence what is done, or why nothing can be done now.
+	// Why describes the actions, or why there are none.
 	Why string
-	// Again is when to look again if nothing is to be done before; zero if only a change can go on.
+	// Again is the delay until the next decision without a change; zero if only a change can
+	// continue the rollout.
 	Again time.Duration
 }
 
 const (
-	// lookAgain is how often to look at what tells nobody that it changed.
+	// lookAgain is the polling interval for state without events.
 	lookAgain = 5 * time.Second
-	// steadyAfter is how long a desired capacity that the roll did not make must be seen before it is taken for somebody's wish: what
-	// AWS answers may be from before the last change.
+	// steadyAfter is how long a desired capacity that the rollout did not set must be observed
+	// before it counts as another party's change: AWS's responses may predate the last change.
 	steadyAfter = 3 * time.Second
 )
 
-// Decide decides what to do next with a group. It does not change the world.
+// Decide decides the next actions for a group. It changes nothing.
 func Decide(suite *Suite, settings *Settings, now time.Time) Decision {
 	p := newPlanner(suite, settings, now)
 	if d := p.begin(); d != nil {
@@ -91,14 +93,15 @@ func Decide(suite *Suite, settings *Settings, now time.Time) Decision {
 	return p.goOn()
 }
 
-// planner is a look at a group.
+// planner is the state of one decision.
 type planner struct {
 	*Suite
 	settings Settings
 	now      time.Time
-	// old machines are active and to be replaced, coming ones are new and not yet settled, settled ones count.
+	// old instances are active and to be replaced, coming ones are new and not yet settled, settled
+	// ones count as replaced.
 	old, coming, settled []*Instance
-	// going machines are leaving or being drained; available ones serve.
+	// going counts instances that terminate or drain; available counts those that serve.
 	going, available int
 	missing          int
 }
@@ -131,20 +134,20 @@ func newPlanner(suite *Suite, settings *Settings, now time.Time) *planner {
 	return p
 }
 
-// outdated reports whether a machine is to be replaced.
+// outdated reports whether an instance is to be replaced.
 func (p *planner) outdated(i *Instance) bool {
 	return i.Outdated || i.Launched.Before(p.settings.Before)
 }
 
-// well reports whether a machine does what it is for.
+// well reports whether an instance is healthy.
 func (p *planner) well(i *Instance) bool {
 	return i.Lifecycle == InService && (i.Ready || p.settings.CloudOnly)
 }
 
-// serves reports whether a machine takes and runs pods.
+// serves reports whether an instance accepts and runs pods.
 func (p *planner) serves(i *Instance) bool { return p.well(i) && !i.Cordoned && i.Drain == "" }
 
-// settledAt returns when a machine has been well for the pause; zero if it is not well.
+// settledAt returns when an instance has been healthy for the pause; zero if it is not healthy.
 func (p *planner) settledAt(i *Instance) time.Time {
 	if !p.well(i) {
 		return time.Time{}
@@ -156,7 +159,7 @@ func (p *planner) settledAt(i *Instance) time.Time {
 	return since.Add(p.settings.Pause)
 }
 
-// act returns a decision to do something.
+// act returns a decision with actions.
 func act(why string, actions ...Action) *Decision {
 	return &Decision{State: Rolling, Actions: actions, Why: why}
 }
@@ -168,15 +171,15 @@ func wait(again time.Duration, why string) *Decision {
 
 func remember(m *Memory) Action { return Action{Kind: Remember, Memory: m} }
 
-// begin begins a roll, or another attempt at one. Without a memory all else is done.
+// begin starts a rollout, or another attempt. Without a record, nothing else is left to do.
 func (p *planner) begin() *Decision {
 	m := p.Memory
 	switch {
 	case m == nil && len(p.old) == 0:
-		return &Decision{State: Done, Why: "No machine needs to be replaced."}
+		return &Decision{State: Done, Why: "No instance needs to be replaced."}
 	case m == nil:
 		m = &Memory{Attempt: p.settings.Attempt, Started: p.now, Desired: p.Desired, Suspended: p.toSuspend()}
-		return act(fmt.Sprintf("%d of %s to be replaced.", len(p.old), count(len(p.Instances), "machine")), remember(m))
+		return act(fmt.Sprintf("%d of %s to be replaced.", len(p.old), count(len(p.Instances), "instance")), remember(m))
 	case m.Attempt == p.settings.Attempt:
 		return nil
 	}
@@ -185,15 +188,15 @@ func (p *planner) begin() *Decision {
 		m.Stopped, m.Started, m.Suspended = "", p.now, p.toSuspend()
 	}
 	m.Attempt, m.Short = p.settings.Attempt, time.Time{}
-	return act("It goes on by what was asked for last.", remember(m))
+	return act("The rollout continues with the latest settings.", remember(m))
 }
 
-// toSuspend returns the processes that are not suspended yet and should be.
+// toSuspend returns the processes that are yet to be suspended.
 func (p *planner) toSuspend() []string {
 	return slices.DeleteFunc(slices.Clone(heldProcesses), func(process string) bool { return slices.Contains(p.Suspended, process) })
 }
 
-// release lets machines go that hooks hold.
+// release releases instances that hooks hold.
 func (p *planner) release() *Decision {
 	var held []*Instance
 	d := act("")
@@ -206,24 +209,24 @@ func (p *planner) release() *Decision {
 	if len(held) == 0 {
 		return nil
 	}
-	d.Why = capital(namesOf(held)) + " may go: its lifecycle hook is answered."
+	d.Why = capital(namesOf(held)) + " is released from its lifecycle hook."
 	return d
 }
 
-// keepOff keeps others off the group.
+// keepOff suspends other changes of the group's size.
 func (p *planner) keepOff() *Decision {
 	if !p.Autoscaled && !slices.ContainsFunc(p.Memory.Suspended, func(process string) bool { return !slices.Contains(p.Suspended, process) }) {
 		return nil
 	}
-	return act("The cluster autoscaler and scaling policies are kept off the group.", Action{Kind: KeepOff})
+	return act("Suspending the cluster autoscaler and scaling policies for the group.", Action{Kind: KeepOff})
 }
 
-// letBack lets others back to the group, if they are off.
+// letBack resumes other changes of the group's size, if suspended.
 func (p *planner) letBack() *Decision {
 	if !p.Held && !slices.ContainsFunc(p.Memory.Suspended, func(process string) bool { return slices.Contains(p.Suspended, process) }) {
 		return nil
 	}
-	return act("The cluster autoscaler and scaling policies are let back to the group.", Action{Kind: LetBack})
+	return act("Resuming the cluster autoscaler and scaling policies for the group.", Action{Kind: LetBack})
 }
 
 // reachable waits for the cluster's API.
@@ -234,18 +237,18 @@ func (p *planner) reachable() *Decision {
 	return wait(lookAgain, p.Unreachable)
 }
 
-// stop ends a roll that does not go well.
+// stop stops a failing rollout.
 func (p *planner) stop(why string) *Decision {
 	m := p.Memory.clone()
 	m.Stopped = why
 	return act(why, remember(m))
 }
 
-// troubled stops the roll if it does not go well.
+// troubled stops the rollout if it fails.
 func (p *planner) troubled() *Decision {
 	for _, i := range p.old {
 		if i.Drain == drain.Kept {
-			return p.stop(fmt.Sprintf("%s could not be drained within %s%s; it stays in service.", capital(i.name()), p.settings.DrainTimeout, blockedBy(i)))
+			return p.stop(fmt.Sprintf("%s could not be drained within %s%s. It stays in service.", capital(i.name()), p.settings.DrainTimeout, blockedBy(i)))
 		}
 	}
 	for _, i := range p.coming {
@@ -260,7 +263,8 @@ func (p *planner) troubled() *Decision {
 	return p.shortage()
 }
 
-// shortage stops the roll if machines are not launched in time. The time runs once nobody is leaving: Auto Scaling may wait for that.
+// shortage stops the rollout if instances are not launched in time. The time starts when no
+// instance is terminating, since Auto Scaling may wait for that.
 func (p *planner) shortage() *Decision {
 	short := p.missing > 0 && !slices.ContainsFunc(p.Instances, func(i Instance) bool { return i.Lifecycle == Leaving })
 	m := p.Memory.clone()
@@ -268,7 +272,7 @@ func (p *planner) shortage() *Decision {
 	case short && m.Short.IsZero():
 		m.Short = p.now
 	case short && p.now.Sub(m.Short) > p.settings.ReadyTimeout:
-		return p.stop(fmt.Sprintf("Auto Scaling could not launch %s within %s: look at the group's activities.", count(p.missing, "machine"), p.settings.ReadyTimeout))
+		return p.stop(fmt.Sprintf("Auto Scaling could not launch %s within %s. Check the group's activities.", count(p.missing, "instance"), p.settings.ReadyTimeout))
 	case !short && !m.Short.IsZero():
 		m.Short = time.Time{}
 	default:
@@ -279,12 +283,12 @@ func (p *planner) shortage() *Decision {
 
 func (p *planner) launching() string {
 	if p.missing == 0 {
-		return "All machines are launched."
+		return "All instances are launched."
 	}
-	return capital(count(p.missing, "machine")) + " to be launched."
+	return capital(count(p.missing, "instance")) + " to be launched."
 }
 
-// finished ends the roll when all is new, well, and as many as it was.
+// finished ends the rollout when all instances are new and healthy, in the original number.
 func (p *planner) finished() *Decision {
 	if len(p.old)+len(p.coming)+p.missing+p.going+p.Memory.Surge > 0 {
 		return nil
@@ -292,10 +296,10 @@ func (p *planner) finished() *Decision {
 	if d := p.letBack(); d != nil {
 		return d
 	}
-	return &Decision{State: Done, Actions: []Action{{Kind: Forget}}, Why: count(len(p.settled), "machine") + " of the new shape, and none of another."}
+	return &Decision{State: Done, Actions: []Action{{Kind: Forget}}, Why: "All instances are up to date (" + count(len(p.settled), "instance") + ")."}
 }
 
-// settling waits until new machines are launched, and their nodes have been Ready for the pause.
+// settling waits until new instances are launched, and their nodes have been Ready for the pause.
 func (p *planner) settling() *Decision {
 	if p.missing > 0 {
 		return wait(lookAgain, p.launching())
@@ -316,28 +320,28 @@ func (p *planner) settling() *Decision {
 	}
 	slices.Sort(names)
 	if pausing {
-		return wait(again, fmt.Sprintf("New %s must have been Ready for %s.", strings.Join(names, ", "), p.settings.Pause))
+		return wait(again, fmt.Sprintf("Waiting until new %s has been Ready for %s.", strings.Join(names, ", "), p.settings.Pause))
 	}
-	return wait(again, fmt.Sprintf("New %s must become Ready.", strings.Join(names, ", ")))
+	return wait(again, fmt.Sprintf("Waiting for new %s to become Ready.", strings.Join(names, ", ")))
 }
 
-// validated looks whether the cluster is well before more is taken.
+// validated checks the cluster's health before more instances are replaced.
 func (p *planner) validated() *Decision {
 	v := p.Validation
 	switch {
 	case p.settings.CloudOnly || v.Passed >= max(1, p.settings.ValidateCount):
 		return nil
 	case !v.At.IsZero() && p.now.Sub(v.At) < lookAgain:
-		return wait(lookAgain-p.now.Sub(v.At), cmp.Or(v.Problem, "The cluster is well, and must be for a while."))
+		return wait(lookAgain-p.now.Sub(v.At), cmp.Or(v.Problem, "The cluster is healthy and must stay so for a while."))
 	default:
 		return &Decision{
 			State: Rolling, Actions: []Action{{Kind: Validate}}, Again: lookAgain,
-			Why: cmp.Or(v.Problem, "The cluster is looked over before more is taken."),
+			Why: cmp.Or(v.Problem, "Checking the cluster's health before replacing more instances."),
 		}
 	}
 }
 
-// count says how many there are of something.
+// count formats a number of things.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -12,7 +12,7 @@ import (
 )
 
 // until steps a play until a roll is in a state, for a day at most.
-func (p *play) until(t *testing.T, state rollout.State) rollout.Decision {
+func (p *simulation) until(t *testing.T, state rollout.State) rollout.Decision {
 	t.Helper()
 	for deadline := p.now.Add(24 * time.Hour); p.now.Before(deadline); {
 		d := p.step(100)
@@ -52,7 +52,7 @@ func TestRollsByTheNumbers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			one.settings.Attempt, one.settings.ReadyTimeout, one.settings.DrainTimeout = "1", 10*time.Minute, 10*time.Minute
-			p := newPlay(rand.New(rand.NewPCG(1, 1)), one.least, one.desired, one.most, &one.settings)
+			p := newSimulation(rand.New(rand.NewPCG(1, 1)), one.least, one.desired, one.most, &one.settings)
 			p.pass(0)
 			grown, fewest, mostGone := 0, p.serving(), 0
 			p.each = func() {
@@ -75,7 +75,7 @@ func TestRollsByTheNumbers(t *testing.T) {
 }
 
 func TestNothingIsDoneToAnEmptyGroup(t *testing.T) {
-	p := newPlay(rand.New(rand.NewPCG(1, 1)), 0, 0, 3, &rollout.Settings{Attempt: "1", BatchSize: 1, Before: start.AddDate(1, 0, 0)})
+	p := newSimulation(rand.New(rand.NewPCG(1, 1)), 0, 0, 3, &rollout.Settings{Attempt: "1", BatchSize: 1, Before: start.AddDate(1, 0, 0)})
 	if d := p.step(9); d.State != rollout.Done || len(d.Actions) > 0 {
 		t.Errorf("%+v", d)
 	}
@@ -93,7 +93,7 @@ func TestNewMachinesThatAreNeverReadyStopTheRoll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			one.settings.Attempt, one.settings.ReadyTimeout = "1", 10*time.Minute
-			p := newPlay(rand.New(rand.NewPCG(1, 1)), 1, 4, 6, &one.settings)
+			p := newSimulation(rand.New(rand.NewPCG(1, 1)), 1, 4, 6, &one.settings)
 			p.broken = 2
 			p.suite.Autoscaled = true
 			p.pass(0)
@@ -114,11 +114,11 @@ func TestNewMachinesThatAreNeverReadyStopTheRoll(t *testing.T) {
 }
 
 func TestMachinesThatCannotBeLaunchedStopTheRoll(t *testing.T) {
-	p := newPlay(rand.New(rand.NewPCG(1, 1)), 1, 3, 5, &rollout.Settings{Attempt: "1", BatchSize: 1, MinInService: 3, Surge: 2, ReadyTimeout: 10 * time.Minute})
+	p := newSimulation(rand.New(rand.NewPCG(1, 1)), 1, 3, 5, &rollout.Settings{Attempt: "1", BatchSize: 1, MinInService: 3, Surge: 2, ReadyTimeout: 10 * time.Minute})
 	p.scarce = true
 	p.pass(0)
 	d := p.until(t, rollout.Stopped)
-	if p.serving() != 3 || p.suite.Desired != 3 || !strings.Contains(d.Why, "could not launch 2 machines") {
+	if p.serving() != 3 || p.suite.Desired != 3 || !strings.Contains(d.Why, "could not launch 2 instances") {
 		t.Errorf("%d of %d serve: %s", p.serving(), p.suite.Desired, d.Why)
 	}
 }
@@ -132,7 +132,7 @@ func TestADrainThatTakesTooLong(t *testing.T) {
 		"stops with Abandon":    {drain.Abandon, rollout.Stopped},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlay(rand.New(rand.NewPCG(1, 1)), 1, 3, 3, &rollout.Settings{
+			p := newSimulation(rand.New(rand.NewPCG(1, 1)), 1, 3, 3, &rollout.Settings{
 				Attempt: "1", BatchSize: 2, MinInService: 1, ReadyTimeout: 10 * time.Minute, DrainTimeout: time.Hour, OnDrainTimeout: one.policy,
 			})
 			p.stuck = true

@@ -1,27 +1,36 @@
-// Package rollout replaces the machines of Auto Scaling groups by machines of another shape where CloudFormation does not: in instance
-// groups whose engine is Operator, in groups that Terraform owns, and for the command rolling-update.
+// Package rollout replaces the instances of Auto Scaling groups by instances of another
+// configuration where CloudFormation does not: in instance groups whose engine is Operator, in
+// groups that Terraform owns, and for the command rolling-update.
 //
-// What to do next is decided by pure functions of what was observed, the settings and the time: [Decide] for one group, [DecideSlots]
-// for which slot of a control plane may go, [Order] for a whole cluster. [Engine] observes, carries out what they decide, and keeps
-// what must not be forgotten as a tag on the group ([Memory]): a run that was killed goes on with the next, on any machine.
+// Pure functions of the observed state, the settings and the time decide the next step: [Decide]
+// for one group, [DecideSlots] for the slots of a control plane, [Order] for a whole cluster.
+// [Engine] observes, executes the decisions, and stores the persistent state in a tag on the group
+// ([Memory]): after an interruption, another run continues, on any computer. It must never take
+// more Ready nodes out of service than the settings allow.
 //
-// # How a group rolls
+// # The steps of a rollout
 //
-//  1. The cluster autoscaler and what else changes a group's size is kept off it.
-//  2. The group grows by its surge, if it has one, or by one if it could not keep its least number in service otherwise.
-//  3. Machines of the old shape go, the canary first and alone, then as many at once as the batch allows, never so many that fewer
-//     Ready nodes are in service than must be. Those that do not serve anyway go first.
-//  4. Before each further machine the new ones must have been Ready for the pause, and the cluster be as well as it was before.
-//  5. The last ones go without replacement, as many as the group had grown by: its capacity is what it was.
+//  1. The cluster autoscaler and other changes of the group's size are suspended.
+//  2. The group grows by its surge, if it has one, or by one if it could not keep its minimum in service
+//     otherwise.
+//  3. Outdated instances are terminated, the canary first and alone, then as many at once as the batch
+//     allows, while the required number of Ready nodes stays in service. Unhealthy ones are first.
+//  4. Before each further instance, the new ones must have been Ready for the pause, and the cluster as
+//     healthy as it was before.
+//  5. The last instances are terminated without replacement, as many as the group had grown by, so that
+//     its capacity is as before.
 //
-// A machine ends by name, never by making the group smaller, so that Auto Scaling has no choice which one: it ends after its node was
-// drained, or, where a lifecycle hook holds it while somebody drains it, by ending it. Where nobody answers hooks, the roll does
+// Instances are terminated by name, never by reducing the group, so that Auto Scaling cannot choose
+// which: after their nodes were drained, or before that where a lifecycle hook holds them during
+// the drain. Where no other party completes lifecycle hooks, the rollout does
 // ([Settings.AnswerHooks]).
 //
-// # When it does not go well
+// # Failures
 //
-// New machines that are not Ready in time, or that cannot be launched, stop the roll: nothing more is taken. What grew beyond the
-// group's capacity and serves nobody is removed; otherwise the new machines stay, so that people can look at them. Nothing goes
-// back by itself, since the engine does not own the launch template: the next attempt begins when the group's shape or settings are
+// New instances that are not Ready in time, or that cannot be launched, stop the rollout. Surge
+// instances that are not Ready are terminated; otherwise new instances stay, so that users can
+// inspect them. There is no automatic rollback, since the engine does not own the launch template:
+// the next attempt starts when the group's configuration or settings are edited. A canary with a
+// surge makes a failure harmless: all old instances still serve.
 // edited. So take a canary with a surge where that must cost nothing: if it fails, all old machines still serve.
 package rollout

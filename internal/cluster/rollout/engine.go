@@ -17,47 +17,47 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// Group is one Auto Scaling group to roll.
+// Group is an Auto Scaling group to roll.
 type Group struct {
-	// Name is its name for people; AutoScalingGroup that in AWS.
+	// Name is its name in messages; AutoScalingGroup its name in AWS.
 	Name, AutoScalingGroup string
 	Role                   Role
 	// Slot is the slot of a control plane, NoSlot for other groups.
 	Slot int
-	// Owner are the tags that prove the Auto Scaling group to be the one that is meant, where its name comes from a status; nil asks for
-	// none.
+	// Owner are the tags that prove that the Auto Scaling group is the intended one, where its name
+	// comes from a status; nil skips the check.
 	Owner map[string]string
-	// Cluster is the cluster's object, or what else its connection is known by.
+	// Cluster is the Cluster's key, or another key of its connection.
 	Cluster types.NamespacedName
-	// Target is where it is.
+	// Target is its account and region.
 	Target awsapi.Target
-	// Bundle is the hash of the bundle that its new nodes are to boot from; empty if any will do.
+	// Bundle is the hash of the bundle that new nodes must boot with; empty accepts any.
 	Bundle string
 	Settings
 }
 
-// Workload is the cluster whose nodes the machines are; *workload.Cluster is one.
+// Workload is the cluster of the nodes. *workload.Cluster implements it.
 type Workload interface {
 	Nodes() []workload.Node
 	Reachable() (reachable bool, why string)
 	Core() corev1client.CoreV1Interface
 }
 
-// Drains empty nodes; *drain.Drains do.
+// Drains drains nodes. *drain.Drains implements it.
 type Drains interface {
 	Begin(order drain.Order)
 	Cancel(instance string)
 	Get(instance string) (drain.Progress, bool)
 }
 
-// EC2 are the calls of EC2 that the engine makes.
+// EC2 are the EC2 calls of the engine.
 type EC2 interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
 }
 
-// Options are what an engine works with. All but Clock are required; Workload is not asked of groups that are CloudOnly, Drains neither unless
-// they are to answer hooks.
+// Options configure an engine. All but Clock are required, except Workload if all groups are
+// CloudOnly, and Drains if they do not answer hooks either.
 type Options struct {
 	AutoScaling func(awsapi.Target) awsapi.AutoScaling
 	EC2         func(awsapi.Target) EC2
@@ -68,8 +68,9 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Engine replaces machines. It is safe for use by many goroutines, but one group must not be worked at by two at once. What it remembers
-// between steps only saves work or waits for AWS to catch up: all that matters is on the group itself, see [Memory].
+// Engine replaces instances. It is safe for concurrent use, but each group must have only one
+// caller at a time. Its in-memory state only saves calls or compensates for AWS's delays: all
+// essential state is on the group itself, see [Memory].
 type Engine struct {
 	options Options
 
@@ -77,18 +78,18 @@ type Engine struct {
 	groups map[string]*recent
 }
 
-// recent is what is remembered of a group between steps.
+// recent is the in-memory state of a group between steps.
 type recent struct {
-	// desired is the capacity that was seen last, since when it has been so.
+	// desired is the last observed capacity, since when it was first observed.
 	desired int
 	since   time.Time
-	// launched is when machines were launched, ended when they were ended, cancelled whose drains were given up.
+	// launched, ended and cancelled hold the times of launches, terminations and canceled drains.
 	launched, ended map[string]time.Time
 	cancelled       map[string]bool
-	// released machines are let go already.
+	// released instances are already released.
 	released   map[string]bool
 	validation Validation
-	// stopped says why it stopped, whole: on the group is only as much as fits there.
+	// stopped is the full reason of the stop; the group's tag may hold a shortened one.
 	stopped string
 }
 
@@ -100,24 +101,24 @@ func New(options Options) *Engine {
 	return &Engine{options: options, groups: map[string]*recent{}}
 }
 
-// Result is where a step left a group.
+// Result is the state of a group after a step.
 type Result struct {
 	State State
-	// Why says in a sentence what is done or waited for, or why it stopped.
+	// Why describes what was done, what the rollout waits for, or why it stopped.
 	Why string
-	// Again is when to look again; zero if nothing is under way.
+	// Again is the delay until the next step; zero if no rollout is in progress.
 	Again time.Duration
-	// Started is when the roll began, zero if none is under way.
+	// Started is when the rollout started, zero if none is in progress.
 	Started time.Time
-	// Updated and Total count the machines of the new shape whose nodes are Ready, and all that are to be.
+	// Updated counts the up-to-date instances whose nodes are Ready, Total all desired ones.
 	Updated, Total int
-	// Draining are the drains under way.
+	// Draining lists the drains in progress.
 	Draining []drain.Progress
-	// Did are the sentences of what this step did, for people.
+	// Did describes this step's actions, for users.
 	Did []string
 }
 
-// recent returns what is remembered of a group.
+// recent returns the in-memory state of a group.
 func (e *Engine) recent(group *Group) *recent {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,20 +129,21 @@ func (e *Engine) recent(group *Group) *recent {
 	return e.groups[key]
 }
 
-// Forget drops what is remembered of a group that is looked at no more.
+// Forget drops the in-memory state of a group.
 func (e *Engine) Forget(group *Group) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.groups, fmt.Sprint(group.Target, group.AutoScalingGroup))
 }
 
-// mostRounds bounds how much one step does: what is left is done by the next.
+// mostRounds bounds the work of one step; the next step continues.
 const mostRounds = 16
 
-// Step takes a group as far as it goes without waiting. It errs when AWS does; calling it again goes on.
+// Step advances a group as far as possible without waiting. It returns the errors of AWS; calling
+// it again continues.
 func (e *Engine) Step(ctx context.Context, group *Group) (Result, error) {
 	if len(group.Attempt) > longestAttempt || group.Attempt == "" {
-		return Result{}, fmt.Errorf("an attempt is named by 1 to %d characters, not by %q", longestAttempt, group.Attempt)
+		return Result{}, fmt.Errorf("the name of an attempt must have 1 to %d characters: %q", longestAttempt, group.Attempt)
 	}
 	var did []string
 	for range mostRounds {
@@ -175,7 +177,7 @@ func (e *Engine) Step(ctx context.Context, group *Group) (Result, error) {
 	return Result{State: Rolling, Why: did[len(did)-1], Again: lookAgain, Did: did}, nil
 }
 
-// resultOf says where a group is.
+// resultOf returns the state of a group.
 func resultOf(w *seen, group *Group, d *Decision) Result {
 	p := newPlanner(&w.Suite, &group.Settings, time.Time{})
 	r := Result{State: d.State, Why: d.Why, Again: d.Again, Total: w.Desired, Draining: w.drain}

@@ -12,14 +12,16 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// TagBefore is on every group of a cluster whose machines are all being replaced, also those that need it not, until all groups are
-// done. It holds the time, in seconds since 1970, before which machines were launched that are to go.
+// TagBefore is on every group of a cluster while all instances are replaced, including up-to-date
+// ones, until all groups are done. Its value is a time in seconds since 1970: instances launched
+// before it are replaced.
 const TagBefore = v1alpha1.Group + "/rollout-before"
 
-// Forced returns before which time machines of groups were launched that go when all are to be replaced ([Settings.Before]). Begun says
-// that a run has noted it before ([Engine.BeginForced]) and has not come to an end: what was launched since is done, and is not replaced
-// once more. Else it is just after the launch of the youngest machine that there is; it is told by EC2, whose clock need not be that of
-// this machine. It errs when AWS does, or if a tag is not what was written.
+// Forced returns the launch time before which instances must be replaced when all are to be
+// replaced ([Settings.Before]). Begun reports that an earlier run recorded it
+// ([Engine.BeginForced]) and has not completed: instances launched since are not replaced again.
+// Otherwise, it is just after the launch of the newest instance, by EC2's clock, which may differ
+// from the local one. It returns the errors of AWS, and an error if a tag's value is invalid.
 func (e *Engine) Forced(ctx context.Context, groups []Group) (before time.Time, begun bool, err error) {
 	var youngest time.Time
 	for n := range groups {
@@ -31,7 +33,7 @@ func (e *Engine) Forced(ctx context.Context, groups []Group) (before time.Time, 
 		if tag, ok := TagsOf(found)[TagBefore]; ok {
 			seconds, err := strconv.ParseInt(aws.ToString(tag.Value), 10, 64)
 			if err != nil {
-				return time.Time{}, false, fmt.Errorf("the tag %s of Auto Scaling group %s is not what rolling-update wrote: %q; remove it to begin anew",
+				return time.Time{}, false, fmt.Errorf("the tag %s of Auto Scaling group %s has an invalid value: %q; remove it to start again",
 					TagBefore, group.AutoScalingGroup, aws.ToString(tag.Value))
 			}
 			if at := time.Unix(seconds, 0).UTC(); at.After(before) {
@@ -54,24 +56,24 @@ func (e *Engine) Forced(ctx context.Context, groups []Group) (before time.Time, 
 	return youngest.Truncate(time.Second).Add(time.Second).UTC(), false, nil
 }
 
-// BeginForced notes on groups before which time machines were launched that are to go, before any of them does.
+// BeginForced records that time on the groups before any instance is replaced.
 func (e *Engine) BeginForced(ctx context.Context, groups []Group, before time.Time) error {
 	for n := range groups {
 		api, name := e.options.AutoScaling(groups[n].Target), groups[n].AutoScalingGroup
 		if err := putTag(ctx, api, name, TagBefore, strconv.FormatInt(before.Unix(), 10), false); err != nil {
-			return fmt.Errorf("note on Auto Scaling group %s that all machines go: %w", name, err)
+			return fmt.Errorf("record on Auto Scaling group %s that all instances are to be replaced: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// EndForced takes back what [Engine.BeginForced] noted, when all groups are done.
+// EndForced removes what [Engine.BeginForced] recorded, when all groups are done.
 func (e *Engine) EndForced(ctx context.Context, groups []Group) error {
 	var problems []error
 	for n := range groups {
 		api, name := e.options.AutoScaling(groups[n].Target), groups[n].AutoScalingGroup
 		if err := dropTag(ctx, api, name, TagBefore); err != nil {
-			problems = append(problems, fmt.Errorf("note on Auto Scaling group %s that all machines are replaced: %w", name, err))
+			problems = append(problems, fmt.Errorf("record on Auto Scaling group %s that all instances are replaced: %w", name, err))
 		}
 	}
 	return errors.Join(problems...)

@@ -13,57 +13,58 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// TagMemory is the tag on an Auto Scaling group that holds its [Memory] while it rolls.
+// TagMemory is the tag on an Auto Scaling group that holds its [Memory] during a rollout.
 const TagMemory = v1alpha1.Group + "/rollout"
 
-// Memory is all that a roll must not forget. It is written before what it announces is done, so that a run that was killed in between
-// knows what it was at.
+// Memory is the persistent state of a rollout. It is written before the changes that it announces,
+// so that another run can continue after an interruption.
 type Memory struct {
-	// Attempt is the [Settings.Attempt] that is carried out, Started when it began.
+	// Attempt is the [Settings.Attempt] in progress, Started its start.
 	Attempt string
 	Started time.Time
-	// Desired is the group's capacity without the surge, Surge by how much it is above that.
+	// Desired is the group's capacity without the surge, Surge the additional capacity.
 	Desired, Surge int
-	// From, if not zero, is the capacity that is being changed into Desired + Surge.
+	// From, if not zero, is the previous capacity while it changes to Desired + Surge.
 	From int
-	// Ending are machines that are ended and not replaced: they are in Surge no longer.
+	// Ending are instances that are terminated without replacement: Surge no longer includes them.
 	Ending []string
-	// Short is since when there are fewer machines than the capacity asks for.
+	// Short is since when the group has fewer instances than its capacity.
 	Short time.Time
-	// Suspended are the processes of the group that were suspended for the roll.
+	// Suspended are the group's processes that were suspended for the rollout.
 	Suspended []string
-	// Stopped says why nothing more is taken; empty while it goes on.
+	// Stopped is why the rollout stopped; empty while it continues.
 	Stopped string
 }
 
-// clone returns a copy to change.
+// clone returns a copy to modify.
 func (m *Memory) clone() *Memory {
 	c := *m
 	c.Ending, c.Suspended = slices.Clone(m.Ending), slices.Clone(m.Suspended)
 	return &c
 }
 
-// heldProcesses are what would change which machines a group has while it rolls. Machines that fail are still replaced.
-// AWS advises the same for its own rolls: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
+// heldProcesses are the processes that would change a group's instances during a rollout. Failed
+// instances are still replaced. AWS recommends the same for rolling updates:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
 var heldProcesses = []string{"AZRebalance", "AlarmNotification", "ScheduledActions"}
 
 const (
-	// longestTag is the longest value of a tag of Auto Scaling:
+	// longestTag is the maximum length of a tag's value in Auto Scaling:
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
 	longestTag = 256
-	// longestAttempt and endingAtOnce bound what is in a memory so that it fits into a tag.
+	// longestAttempt and endingAtOnce bound a memory's content so that it fits into a tag.
 	longestAttempt = 40
 	endingAtOnce   = 4
 )
 
-// The characters that a tag may have in every service are letters, digits, spaces and + - = . _ : / @. Query encoding needs & and %,
-// which stand for themselves as : and @ here.
+// Every service accepts letters, digits, spaces and + - = . _ : / @ in tags. Query encoding needs &
+// and %, which : and @ replace here.
 var (
 	toTag   = strings.NewReplacer("&", ":", "%", "@")
 	fromTag = strings.NewReplacer(":", "&", "@", "%")
 )
 
-// encode writes a memory as a tag's value. What the reason to stop is too long for is cut.
+// encode encodes a memory as a tag's value. It shortens the reason of a stop if it does not fit.
 func (m *Memory) encode() string {
 	v := url.Values{"a": {m.Attempt}, "t": {strconv.FormatInt(m.Started.Unix(), 10)}, "d": {strconv.Itoa(m.Desired)}}
 	if m.Surge != 0 {
@@ -91,7 +92,7 @@ func (m *Memory) encode() string {
 	return toTag.Replace(v.Encode())
 }
 
-// cutMark ends what was cut.
+// cutMark marks a shortened text.
 const cutMark = "…"
 
 // cut shortens a text to a number of bytes.
@@ -102,11 +103,11 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len(cutMark)], "") + cutMark
 }
 
-// decode reads a tag's value. It errs for what encode did not write.
+// decode parses a tag's value. It returns an error for values that encode does not create.
 func decode(tag string) (*Memory, error) {
 	v, err := url.ParseQuery(fromTag.Replace(tag))
 	if err != nil {
-		return nil, fmt.Errorf("the tag %s is not what the operator wrote: %q", TagMemory, tag)
+		return nil, fmt.Errorf("the tag %s has an invalid value: %q", TagMemory, tag)
 	}
 	var problems []error
 	number := func(key string) int {
@@ -135,7 +136,7 @@ func decode(tag string) (*Memory, error) {
 	reason, err := base64.RawURLEncoding.DecodeString(v.Get("x"))
 	m.Stopped = string(reason)
 	if err := errors.Join(append(problems, err)...); err != nil || !v.Has("d") {
-		return nil, fmt.Errorf("the tag %s is not what the operator wrote: %q", TagMemory, tag)
+		return nil, fmt.Errorf("the tag %s has an invalid value: %q", TagMemory, tag)
 	}
 	return m, nil
 }

@@ -19,18 +19,18 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// endsWithin is for how long a machine that was ended is taken for leaving although AWS does not say so yet: what it answers may be from
-// before.
+// endsWithin is how long an instance counts as terminating after its termination although AWS does
+// not report that yet.
 const endsWithin = 30 * time.Second
 
-// seen is what was observed of a group.
+// seen is the observed state of a group.
 type seen struct {
 	Suite
 	tags  Tags
 	drain []drain.Progress
 }
 
-// observe looks at a group and its nodes.
+// observe reads a group and its nodes.
 func (e *Engine) observe(ctx context.Context, group *Group) (*seen, error) {
 	found, err := e.describe(ctx, group)
 	if err != nil {
@@ -45,7 +45,7 @@ func (e *Engine) observe(ctx context.Context, group *Group) (*seen, error) {
 	}
 	if tag, ok := w.tags[TagMemory]; ok {
 		if w.Memory, err = decode(aws.ToString(tag.Value)); err != nil {
-			return nil, fmt.Errorf("%w: remove the tag from Auto Scaling group %s to begin anew", err, group.AutoScalingGroup)
+			return nil, fmt.Errorf("%w; remove the tag from Auto Scaling group %s to start again", err, group.AutoScalingGroup)
 		}
 	}
 	if past.since.IsZero() || past.desired != w.Desired {
@@ -61,13 +61,13 @@ func (e *Engine) observe(ctx context.Context, group *Group) (*seen, error) {
 	return w, nil
 }
 
-// describe returns the group. It errs if there is none.
+// describe returns the group, or an error if it does not exist.
 func (e *Engine) describe(ctx context.Context, group *Group) (*types.AutoScalingGroup, error) {
 	out, err := e.options.AutoScaling(group.Target).DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
 		AutoScalingGroupNames: []string{group.AutoScalingGroup},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look at Auto Scaling group %s: %w", group.AutoScalingGroup, err)
+		return nil, fmt.Errorf("describe Auto Scaling group %s: %w", group.AutoScalingGroup, err)
 	}
 	if len(out.AutoScalingGroups) == 0 {
 		return nil, fmt.Errorf("there is no Auto Scaling group %s", group.AutoScalingGroup)
@@ -75,14 +75,14 @@ func (e *Engine) describe(ctx context.Context, group *Group) (*types.AutoScaling
 	carried := TagsOf(&out.AutoScalingGroups[0])
 	for key, value := range group.Owner {
 		if tag := carried[key]; aws.ToString(tag.Value) != value {
-			return nil, fmt.Errorf("the Auto Scaling group %s is not that of %s, as its tag %s says; nothing is done to it: remove what the status says of it",
+			return nil, fmt.Errorf("the Auto Scaling group %s does not belong to %s according to its tag %s and is not touched; remove it from the status",
 				group.AutoScalingGroup, group.Name, key)
 		}
 	}
 	return &out.AutoScalingGroups[0], nil
 }
 
-// observeInstances adds the group's machines.
+// observeInstances adds the group's instances.
 func (e *Engine) observeInstances(ctx context.Context, group *Group, found *types.AutoScalingGroup, past *recent, w *seen) error {
 	outdated, err := Outdated(ctx, e.options.EC2(group.Target), found)
 	if err != nil {
@@ -112,7 +112,7 @@ func (e *Engine) observeInstances(ctx context.Context, group *Group, found *type
 	return nil
 }
 
-// lifecycleOf sorts Auto Scaling's states:
+// lifecycleOf groups Auto Scaling's states:
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
 func lifecycleOf(state types.LifecycleState) Lifecycle {
 	switch {
@@ -127,7 +127,8 @@ func lifecycleOf(state types.LifecycleState) Lifecycle {
 	}
 }
 
-// shapeOf names what a machine was launched from. The name of a template and its ID go together: Auto Scaling tells both.
+// shapeOf returns what an instance was launched from. Auto Scaling reports both the ID and the name
+// of a template.
 func shapeOf(template *types.LaunchTemplateSpecification, configuration *string) string {
 	if template == nil {
 		return "configuration " + aws.ToString(configuration)
@@ -135,8 +136,8 @@ func shapeOf(template *types.LaunchTemplateSpecification, configuration *string)
 	return aws.ToString(template.LaunchTemplateId) + " " + aws.ToString(template.Version)
 }
 
-// Outdated returns the IDs of a group's machines that were not launched from what the group launches from now: another version of its
-// launch template, for the bundle that a machine boots from is part of that. It errs when AWS does.
+// Outdated returns the IDs of a group's instances that were not launched from the group's current
+// launch template version, which includes the bundle. It returns the errors of AWS.
 func Outdated(ctx context.Context, api EC2, group *types.AutoScalingGroup) ([]string, error) {
 	current, err := shapes(ctx, api, group)
 	if err != nil {
@@ -152,8 +153,8 @@ func Outdated(ctx context.Context, api EC2, group *types.AutoScalingGroup) ([]st
 	return outdated, nil
 }
 
-// shapes returns what the group launches from now, of which a group of several instance types may have several. The versions $Latest and
-// $Default, which is also meant by none, are looked up.
+// shapes returns what the group launches from; a group with several instance types may have several
+// templates. The versions $Latest and $Default, which is the default, are looked up.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_LaunchTemplateSpecification.html
 func shapes(ctx context.Context, api EC2, found *types.AutoScalingGroup) ([]string, error) {
 	specs := []*types.LaunchTemplateSpecification{found.LaunchTemplate}
@@ -182,11 +183,11 @@ func shapes(ctx context.Context, api EC2, found *types.AutoScalingGroup) ([]stri
 	return shapes, nil
 }
 
-// templateVersion looks up which version of a launch template is meant.
+// templateVersion resolves the version of a launch template.
 func templateVersion(ctx context.Context, api EC2, group *types.AutoScalingGroup, spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
 	out, err := api.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{aws.ToString(spec.LaunchTemplateId)}})
 	if err != nil {
-		return nil, fmt.Errorf("look at launch template %s: %w", aws.ToString(spec.LaunchTemplateId), err)
+		return nil, fmt.Errorf("describe launch template %s: %w", aws.ToString(spec.LaunchTemplateId), err)
 	}
 	if len(out.LaunchTemplates) == 0 {
 		return nil, fmt.Errorf("there is no launch template %s, from which Auto Scaling group %s launches", aws.ToString(spec.LaunchTemplateId), aws.ToString(group.AutoScalingGroupName))
@@ -198,7 +199,7 @@ func templateVersion(ctx context.Context, api EC2, group *types.AutoScalingGroup
 	return &types.LaunchTemplateSpecification{LaunchTemplateId: spec.LaunchTemplateId, Version: aws.String(fmt.Sprint(aws.ToInt64(number)))}, nil
 }
 
-// learnLaunches finds out when machines were launched, which Auto Scaling does not tell.
+// learnLaunches determines the launch times of instances, which Auto Scaling does not report.
 func (e *Engine) learnLaunches(ctx context.Context, group *Group, found *types.AutoScalingGroup, past *recent) error {
 	there := map[string]time.Time{}
 	var unknown []string
@@ -216,13 +217,14 @@ func (e *Engine) learnLaunches(ctx context.Context, group *Group, found *types.A
 	}
 	for some := range slices.Chunk(unknown, mostFiltered) {
 		if err := e.learnLaunch(ctx, group, some, there); err != nil {
-			return fmt.Errorf("look at the instances of Auto Scaling group %s: %w", group.AutoScalingGroup, err)
+			return fmt.Errorf("describe the instances of Auto Scaling group %s: %w", group.AutoScalingGroup, err)
 		}
 	}
 	return nil
 }
 
-// learnLaunch adds when some machines were launched. It asks by a filter, since an ID that EC2 does not know yet would be an error.
+// learnLaunch adds the launch times of some instances. It uses a filter, since EC2 returns an error
+// for an ID that it does not know yet.
 func (e *Engine) learnLaunch(ctx context.Context, group *Group, some []string, there map[string]time.Time) error {
 	in := &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-id"), Values: some}}}
 	for {
@@ -242,19 +244,19 @@ func (e *Engine) learnLaunch(ctx context.Context, group *Group, some []string, t
 	}
 }
 
-// mostFiltered is how many values a filter of EC2 may have:
+// mostFiltered is the maximum number of values of an EC2 filter:
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Filtering.html
 const mostFiltered = 200
 
-// observeNodes adds what the machines' nodes are.
+// observeNodes adds the state of the nodes.
 func (e *Engine) observeNodes(group *Group, past *recent, w *seen) {
 	to := e.options.Workload(group.Cluster)
 	if to == nil {
-		w.Unreachable = "The cluster is not connected to."
+		w.Unreachable = "The operator is not connected to the cluster."
 		return
 	}
 	if reachable, why := to.Reachable(); !reachable {
-		w.Unreachable = fmt.Sprintf("The cluster's API does not answer: %s.", strings.TrimSuffix(why, "."))
+		w.Unreachable = fmt.Sprintf("The cluster's API does not respond: %s.", strings.TrimSuffix(why, "."))
 	}
 	of := map[string]*workload.Node{}
 	nodes := to.Nodes()
@@ -272,7 +274,7 @@ func (e *Engine) observeNodes(group *Group, past *recent, w *seen) {
 	}
 }
 
-// observeDrain adds how far a machine's drain is.
+// observeDrain adds the progress of an instance's drain.
 func (e *Engine) observeDrain(i *Instance, past *recent, w *seen) {
 	if e.options.Drains == nil || past.cancelled[i.ID] {
 		return

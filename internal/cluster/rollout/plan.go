@@ -10,21 +10,21 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// Row is what is known of one group, for a table.
+// Row is the state of a group, for a table.
 type Row struct {
 	Name string
 	Role Role
 	// Status is Ready, NeedsUpdate, Rolling or Stopped.
 	Status string
-	// NeedUpdate and Ready count machines; Nodes are those that have a node.
+	// NeedUpdate and Ready count instances; Nodes those with a node.
 	NeedUpdate, Ready, Nodes int
 	// Min, Target and Max are the group's sizes.
 	Min, Target, Max int
-	// Why says what the roll that is under way was stopped by; empty otherwise.
+	// Why is why the rollout in progress stopped; empty otherwise.
 	Why string
 }
 
-// Plan looks at groups and changes nothing. It errs when AWS does.
+// Plan reads groups and changes nothing. It returns the errors of AWS.
 func (e *Engine) Plan(ctx context.Context, groups []Group) ([]Row, error) {
 	rows := make([]Row, len(groups))
 	for n := range groups {
@@ -58,34 +58,35 @@ func rowOf(w *seen, group *Group) Row {
 	return r
 }
 
-// RunOptions say what is rolled and in which order.
+// RunOptions select the groups and their order.
 type RunOptions struct {
 	Groups []Group
-	// AtOnce is how many groups of workers roll at once, 1 when zero.
+	// AtOnce is the number of worker groups that roll concurrently, 1 if zero.
 	AtOnce int
-	// BastionsLast has bastions replaced after all else, not before.
+	// BastionsLast replaces bastions last instead of first.
 	BastionsLast bool
-	// Slots tells what is wrong with a control plane's slots, by their numbers; those that are missing are well. It is asked before each
-	// slot and must not be nil if there are any. An error counts as all being unwell.
+	// Slots returns the problems of unhealthy slots by number. It is called before each slot and
+	// must not be nil if there are slots. An error means that all are unhealthy.
 	Slots func(context.Context) (map[int]string, error)
-	// Wake, if not nil, has it look again at once, as when a node changed.
+	// Wake, if not nil, triggers an iteration at once, for example when a node changed.
 	Wake <-chan struct{}
-	// Poll is how often to look at least while something goes on; as seldom as is decided when zero.
+	// Poll is the maximum interval between iterations; if zero, the decisions determine it.
 	Poll time.Duration
-	// Patience is how long nothing may change while it waits, before it is given up; for ever when zero. What was begun can be gone on
-	// with by another run.
+	// Patience is how long a run waits without any change before it gives up; forever if zero.
+	// Another run can continue.
 	Patience time.Duration
 }
 
-// Progress is news of a run.
+// Progress is the progress of a run.
 type Progress struct {
 	// Group is the group's name.
 	Group string
 	Result
 }
 
-// Run rolls groups, one stage of [Order] after the other, until all are done, one of them stops, or the context ends. Report is called
-// whenever something was done, or something else is waited for. It errs when a group stops; then later stages have not begun.
+// Run rolls groups, one stage of [Order] after the other, until all are done, one of them stops, or
+// the context ends. It calls report after actions and when the reason to wait changes. It returns
+// an error when a group stops; later stages do not start then.
 func (e *Engine) Run(ctx context.Context, options *RunOptions, report func(Progress)) error {
 	for _, stage := range Order(options.Groups, options.AtOnce, options.BastionsLast) {
 		r := &run{engine: e, options: options, report: report, last: map[int]Result{}, changed: e.options.Clock.Now()}
@@ -100,7 +101,7 @@ func (e *Engine) Run(ctx context.Context, options *RunOptions, report func(Progr
 	return nil
 }
 
-// run is one stage of a run.
+// run executes one stage of a run.
 type run struct {
 	engine  *Engine
 	options *RunOptions
@@ -109,7 +110,7 @@ type run struct {
 	changed time.Time
 }
 
-// loop goes round until a stage is done.
+// loop iterates until a stage is done.
 func (r *run) loop(ctx context.Context, stage []int, round func(context.Context, []int) (State, time.Duration, error)) error {
 	clk := r.engine.options.Clock
 	for {
@@ -122,7 +123,7 @@ func (r *run) loop(ctx context.Context, stage []int, round func(context.Context,
 		case state == Stopped:
 			return fmt.Errorf("the rolling update stopped: %s", r.stopped(stage))
 		case r.options.Patience > 0 && clk.Since(r.changed) > r.options.Patience:
-			return fmt.Errorf("the rolling update waited for %s: %s Run it again to go on", r.options.Patience, r.waiting(stage))
+			return fmt.Errorf("the rolling update waited for %s: %s Run it again to continue", r.options.Patience, r.waiting(stage))
 		}
 		again = max(again, time.Second)
 		if poll := r.options.Poll; poll > 0 {
@@ -134,7 +135,7 @@ func (r *run) loop(ctx context.Context, stage []int, round func(context.Context,
 			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("the rolling update was interrupted; run it again to go on: %w", context.Cause(ctx))
+			return fmt.Errorf("the rolling update was interrupted; run it again to continue: %w", context.Cause(ctx))
 		case <-timer.C():
 		}
 	}
@@ -143,7 +144,7 @@ func (r *run) loop(ctx context.Context, stage []int, round func(context.Context,
 func (r *run) stopped(stage []int) string { return r.first(stage, Stopped) }
 func (r *run) waiting(stage []int) string { return r.first(stage, Rolling) }
 
-// first says what the first group in a state waits for.
+// first returns what the first group in a state waits for.
 func (r *run) first(stage []int, state State) string {
 	for _, n := range stage {
 		if result := r.last[n]; result.State == state {
@@ -153,7 +154,7 @@ func (r *run) first(stage []int, state State) string {
 	return ""
 }
 
-// step takes one group on and reports what is new of it.
+// step advances one group and reports its progress.
 func (r *run) step(ctx context.Context, n int) (Result, error) {
 	result, err := r.engine.Step(ctx, &r.options.Groups[n])
 	if err != nil {
@@ -165,7 +166,7 @@ func (r *run) step(ctx context.Context, n int) (Result, error) {
 	return result, nil
 }
 
-// troubled says what is done about an error: what may pass is waited for.
+// troubled handles an error: transient ones are retried.
 func (r *run) troubled(n int, did []string, err error) (Result, error) {
 	err = awsapi.Known(err)
 	if failure, ok := errors.AsType[*awsapi.Failure](err); ok && failure.Transient() {
@@ -183,7 +184,7 @@ func (r *run) note(n int, result Result) {
 	}
 }
 
-// groups takes all groups of a stage on. One that stopped does not hold up the others.
+// groups advances all groups of a stage. One that stopped does not block the others.
 func (r *run) groups(ctx context.Context, stage []int) (State, time.Duration, error) {
 	again := time.Duration(0)
 	states := map[State]bool{}
@@ -211,7 +212,7 @@ func (r *run) groups(ctx context.Context, stage []int) (State, time.Duration, er
 	}
 }
 
-// slots takes the slot on whose turn it is.
+// slots advances the slot whose turn it is.
 func (r *run) slots(ctx context.Context, stage []int) (State, time.Duration, error) {
 	problems, err := r.options.Slots(ctx)
 	slots := make([]Slot, len(stage))
@@ -229,7 +230,7 @@ func (r *run) slots(ctx context.Context, stage []int) (State, time.Duration, err
 		if err != nil {
 			slots[at].Problem = err.Error()
 		}
-		if last, ok := r.last[n]; rows[0].Status == "Rolling" && !ok { // of a run that was killed
+		if last, ok := r.last[n]; rows[0].Status == "Rolling" && !ok { // of an interrupted run
 			slots[at].State, slots[at].Why = Rolling, last.Why
 		}
 	}

@@ -36,12 +36,12 @@ func TestRollsInAllWeathers(t *testing.T) {
 }
 
 // weather plays one seed to its end.
-func weather(seed uint64) *play {
+func weather(seed uint64) *simulation {
 	r := rand.New(rand.NewPCG(seed, 1))
 	least := r.IntN(6)
 	most := max(1, least+r.IntN(6))
 	desired := least + r.IntN(most-least+1)
-	p := newPlay(r, least, desired, most, someSettings(r, most))
+	p := newSimulation(r, least, desired, most, someSettings(r, most))
 	p.suite.Autoscaled = r.IntN(2) == 0
 	autoscaled := p.suite.Autoscaled
 	wish := desired
@@ -89,7 +89,7 @@ func someSettings(r *rand.Rand, most int) *rollout.Settings {
 }
 
 // disturb has something happen to the group, now and then. It returns the capacity that people want.
-func (p *play) disturb(wish int) int {
+func (p *simulation) disturb(wish int) int {
 	switch p.rand.IntN(60) {
 	case 0: // a spot instance is taken back
 		if i := p.anyActive(); i != nil {
@@ -119,7 +119,7 @@ func (p *play) disturb(wish int) int {
 	return wish
 }
 
-func (p *play) anyActive() *rollout.Instance {
+func (p *simulation) anyActive() *rollout.Instance {
 	var of []*rollout.Instance
 	for n := range p.suite.Instances {
 		if i := &p.suite.Instances[n]; i.Lifecycle == rollout.InService {
@@ -133,7 +133,7 @@ func (p *play) anyActive() *rollout.Instance {
 }
 
 // check complains if the end is not as it should be.
-func (p *play) check(wish int, autoscaled bool) {
+func (p *simulation) check(wish int, autoscaled bool) {
 	p.pass(10 * time.Minute)
 	if p.unsure {
 		wish = min(max(p.suite.Desired, p.suite.Min), p.suite.Max)

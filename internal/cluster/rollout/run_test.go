@@ -46,15 +46,15 @@ func TestARunRollsAndReports(t *testing.T) {
 	}
 	stop := w.alive()
 	defer stop()
-	var told []string
+	var reported []string
 	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
-	err := w.engine.Run(ctx, &rollout.RunOptions{Groups: []rollout.Group{*group}}, func(p rollout.Progress) { told = append(told, p.Did...) })
+	err := w.engine.Run(ctx, &rollout.RunOptions{Groups: []rollout.Group{*group}}, func(p rollout.Progress) { reported = append(reported, p.Did...) })
 	must(t, err)
 	stop()
 	w.restored(2, version)
-	if !slices.Contains(told, "The group grows by 1 machine while it rolls.") {
-		t.Errorf("it told %v", told)
+	if !slices.Contains(reported, "Growing the group by 1 instance during the rollout.") {
+		t.Errorf("it told %v", reported)
 	}
 	if row := w.row(group); row.Status != "Ready" || row.NeedUpdate != 0 {
 		t.Errorf("after: %+v", row)
@@ -95,7 +95,7 @@ func TestASlotIsReplacedAndTheOthersAreAskedBetween(t *testing.T) {
 	asked := 0
 	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
-	var told []string
+	var reported []string
 	err := w.engine.Run(ctx, &rollout.RunOptions{
 		Groups: []rollout.Group{*group},
 		Slots: func(context.Context) (map[int]string, error) {
@@ -104,10 +104,10 @@ func TestASlotIsReplacedAndTheOthersAreAskedBetween(t *testing.T) {
 			}
 			return nil, nil //nolint:nilnil // nothing is wrong
 		},
-	}, func(p rollout.Progress) { told = append(told, p.Why) })
+	}, func(p rollout.Progress) { reported = append(reported, p.Why) })
 	must(t, err)
 	w.restored(1, version)
 	if asked < 2 {
-		t.Errorf("they were asked %d times: %v", asked, told)
+		t.Errorf("they were asked %d times: %v", asked, reported)
 	}
 }

@@ -7,39 +7,40 @@ import (
 	"strings"
 )
 
-// Slot is what was observed of one slot of a control plane, which is an Auto Scaling group of one.
+// Slot is the observed state of a control-plane slot, which is an Auto Scaling group of one.
 type Slot struct {
 	Number int
-	// Outdated says that its machine is to be replaced.
+	// Outdated reports that its instance is to be replaced.
 	Outdated bool
-	// State is how far its own roll is; empty or Done while nothing is done to it.
+	// State is the state of its own rollout; empty or Done if none is in progress.
 	State State
-	// Problem says in a sentence what is wrong with its API server or its member of etcd; empty if both are well.
+	// Problem describes what is wrong with its API server or etcd member; empty if both are
+	// healthy.
 	Problem string
-	// Why says what its roll waits for, or why it stopped.
+	// Why describes what its rollout waits for, or why it stopped.
 	Why string
 }
 
-// NoSlot is no slot.
+// NoSlot stands for no slot.
 const NoSlot = -1
 
-// SlotDecision says which slot may be worked at.
+// SlotDecision selects the slot to replace.
 type SlotDecision struct {
 	State State
-	// Next is the slot whose roll is to be taken on, or begun; NoSlot if none may.
+	// Next is the slot whose rollout to start or continue; NoSlot if none.
 	Next int
-	// Why says in a sentence what is waited for.
+	// Why describes what the rollout waits for.
 	Why string
 }
 
-// DecideSlots decides which slot of a control plane goes next: one at a time, and only while all the others are well, so that etcd keeps
-// its quorum and the API answers. The first slot that does not come back stops the roll: the others stay as they are. A slot that is
-// not well itself goes before the others.
+// DecideSlots selects the next slot of a control plane: one at a time, and only while all others
+// are healthy, so that etcd keeps its quorum and the API responds. The first slot that does not
+// become healthy stops the rollout; the others stay unchanged. An unhealthy slot has precedence.
 func DecideSlots(slots []Slot) SlotDecision {
 	sorted := slices.SortedFunc(slices.Values(slots), func(a, b Slot) int { return cmp.Compare(a.Number, b.Number) })
 	for _, s := range sorted {
 		if s.State == Stopped {
-			return SlotDecision{State: Stopped, Next: NoSlot, Why: fmt.Sprintf("Slot %d: %s The others stay as they are.", s.Number, s.Why)}
+			return SlotDecision{State: Stopped, Next: NoSlot, Why: fmt.Sprintf("Slot %d: %s The other slots are unchanged.", s.Number, s.Why)}
 		}
 	}
 	for _, s := range sorted {
@@ -62,16 +63,16 @@ func DecideSlots(slots []Slot) SlotDecision {
 	switch {
 	case next == NoSlot:
 		return SlotDecision{State: Done, Next: NoSlot, Why: "No slot needs to be replaced."}
-	case len(unwell) == 1 && unwell[0].Outdated: // What is to be replaced may be what is broken.
-		return SlotDecision{State: Rolling, Next: unwell[0].Number, Why: fmt.Sprintf("Slot %d is replaced first, since it is not well.", unwell[0].Number)}
+	case len(unwell) == 1 && unwell[0].Outdated: // The outdated instance may be the cause.
+		return SlotDecision{State: Rolling, Next: unwell[0].Number, Why: fmt.Sprintf("Replacing slot %d first because it is unhealthy.", unwell[0].Number)}
 	case len(unwell) > 0:
-		return SlotDecision{State: Rolling, Next: NoSlot, Why: "All slots must be well before another goes. " + strings.Join(problems, " ")}
+		return SlotDecision{State: Rolling, Next: NoSlot, Why: "All slots must be healthy before another one is replaced. " + strings.Join(problems, " ")}
 	default:
-		return SlotDecision{State: Rolling, Next: next, Why: fmt.Sprintf("Slot %d is replaced.", next)}
+		return SlotDecision{State: Rolling, Next: next, Why: fmt.Sprintf("Replacing slot %d.", next)}
 	}
 }
 
-// Role is what the machines of a group are to the cluster.
+// Role is the role of a group's instances in the cluster.
 type Role string
 
 // Roles.
@@ -81,9 +82,10 @@ const (
 	RoleBastion      Role = "bastion"
 )
 
-// Order returns the groups in the stages in which they roll, given as their indexes: each stage begins when the one before is done.
-// Bastions go first, as kops has it, or last: no workload notices. The slots go before the workers, since no node may be newer than the
-// control plane; of the workers up to atOnce groups (1 when zero) are one stage.
+// Order returns the indexes of the groups in stages: each stage starts when the one before is done.
+// Bastions are first, like in kops, or last; they do not affect workloads. The slots precede the
+// workers, since no node may be newer than the control plane. Up to atOnce worker groups (1 if
+// zero) form a stage.
 func Order(groups []Group, atOnce int, bastionsLast bool) [][]int {
 	of := map[Role][]int{}
 	for n := range groups {

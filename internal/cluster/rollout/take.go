@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 )
 
-// goOn grows the group or takes the next machines, or says why it cannot.
+// goOn grows the group or selects the next instances, or explains why it cannot.
 func (p *planner) goOn() Decision {
 	grow := p.growth()
 	taken, why := p.next()
@@ -28,14 +28,15 @@ func (p *planner) goOn() Decision {
 	return *p.terminate(taken)
 }
 
-// floor returns how many machines must stay in service: what was asked for, as far as the group can have one more than that, and has so
-// many at all.
+// floor returns how many instances must stay in service: the setting, limited so that the group can
+// have one more, and to its size.
 func (p *planner) floor() int {
 	return min(p.settings.MinInService, p.Max-1, p.Memory.Desired)
 }
 
-// growth returns by how many machines the group is to grow now: by the surge, or by one if it could not keep its floor otherwise, but
-// never by more than there are machines to replace. Of canaries only so many as are asked for.
+// growth returns by how many instances the group must grow now: by the surge, or by one if it could
+// not keep its floor otherwise, but never by more than the number of instances to replace. During
+// the canary phase it covers only the canaries.
 func (p *planner) growth() int {
 	surge := p.settings.Surge
 	if p.floor() == p.Memory.Desired {
@@ -52,13 +53,13 @@ func (p *planner) growth() int {
 func (p *planner) grow(by int) *Decision {
 	m := p.Memory.clone()
 	m.From, m.Surge = p.Desired, m.Surge+by
-	return act(fmt.Sprintf("The group grows by %s while it rolls.", count(by, "machine")), remember(m), Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge})
+	return act(fmt.Sprintf("Growing the group by %s during the rollout.", count(by, "instance")), remember(m), Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge})
 }
 
-// next returns the machines to take now, or why none can be taken.
+// next returns the instances to replace now, or why there are none.
 func (p *planner) next() (taken []*Instance, why string) {
 	candidates := p.old
-	if len(p.old) == 0 { // Those that it grew by are left over.
+	if len(p.old) == 0 { // Only the surge is left to remove.
 		candidates = p.settled
 	}
 	candidates = slices.DeleteFunc(slices.Clone(candidates), func(i *Instance) bool { return i.Lifecycle != InService || i.Drain != "" })
@@ -73,17 +74,18 @@ func (p *planner) next() (taken []*Instance, why string) {
 		case len(taken) >= limit:
 			return taken, why
 		case p.serves(i) && spare <= 0:
-			return taken, fmt.Sprintf("%s are in service, and at least %d must be.", capital(count(p.available, "Ready node")), p.floor())
+			return taken, fmt.Sprintf("%s in service, at least %d required.", capital(count(p.available, "Ready node")), p.floor())
 		case p.serves(i):
 			spare--
 		}
 		taken = append(taken, i)
 	}
-	return taken, cmp.Or(why, "Machines that are to be replaced must start before they can end.")
+	return taken, cmp.Or(why, "Waiting for outdated instances that are still starting.")
 }
 
-// order puts first what serves nobody. Then it takes from the zone that has the most machines left, so that Auto Scaling has little to
-// balance when the roll is over and a batch is not all of one zone; of those of a zone, the oldest.
+// order puts instances that do not serve first. Then it alternates between zones, from the one with
+// the most instances left, so that Auto Scaling has little to rebalance afterwards and a batch
+// spans zones; within a zone, the oldest is first.
 func (p *planner) order(candidates []*Instance) []*Instance {
 	slices.SortFunc(candidates, func(a, b *Instance) int {
 		return cmp.Or(a.Launched.Compare(b.Launched), strings.Compare(a.ID, b.ID))
@@ -102,7 +104,7 @@ func (p *planner) order(candidates []*Instance) []*Instance {
 	}
 	ordered := make([]*Instance, 0, len(candidates))
 	for len(candidates) > 0 {
-		next := slices.MaxFunc(candidates, func(a, b *Instance) int { return rank(a) - rank(b) }) // the first of those that are equal
+		next := slices.MaxFunc(candidates, func(a, b *Instance) int { return rank(a) - rank(b) }) // the first of equal ones
 		left[next.Zone]--
 		ordered = append(ordered, next)
 		candidates = slices.DeleteFunc(candidates, func(i *Instance) bool { return i == next })
@@ -110,12 +112,12 @@ func (p *planner) order(candidates []*Instance) []*Instance {
 	return ordered
 }
 
-// limit returns how many more machines may go, and what the others wait for.
+// limit returns how many more instances may be replaced, and what the others wait for.
 func (p *planner) limit() (limit int, why string) {
 	limit = max(1, p.settings.BatchSize) - p.going
 	why = p.leaving()
 	if p.settings.Canary > 0 && len(p.settled) <= p.settings.Canary && p.going > 0 {
-		return 0, "The canary goes alone: " + why
+		return 0, "The canary is replaced alone: " + why
 	}
 	if ahead := p.settings.Canary - len(p.settled); ahead > 0 {
 		limit = min(limit, ahead)
@@ -123,7 +125,7 @@ func (p *planner) limit() (limit int, why string) {
 	return max(0, limit), why
 }
 
-// leaving says in a sentence what is on its way out.
+// leaving describes the terminating and draining instances.
 func (p *planner) leaving() string {
 	var names []string
 	for n := range p.Instances {
@@ -135,22 +137,22 @@ func (p *planner) leaving() string {
 		return ""
 	}
 	slices.Sort(names)
-	return capital(strings.Join(names, ", ")) + " must go first."
+	return capital(strings.Join(names, ", ")) + " must be terminated first."
 }
 
-// drain begins to drain machines' nodes. What has no node ends at once.
+// drain starts to drain nodes. Instances without a node are terminated at once.
 func (p *planner) drain(taken []*Instance) *Decision {
 	if bare := slices.DeleteFunc(slices.Clone(taken), func(i *Instance) bool { return i.Node != "" }); len(bare) > 0 {
 		return p.terminate(bare)
 	}
-	d := act(capital(namesOf(taken)) + " must be drained.")
+	d := act(capital(namesOf(taken)) + " to be drained.")
 	for _, i := range taken {
 		d.Actions = append(d.Actions, Action{Kind: Drain, Instance: i.ID})
 	}
 	return d
 }
 
-// drained ends machines whose nodes are empty, or were drained for as long as they may.
+// drained terminates instances whose nodes are empty, or whose drain timed out.
 func (p *planner) drained() *Decision {
 	var ready []*Instance
 	for _, i := range p.old {
@@ -158,7 +160,7 @@ func (p *planner) drained() *Decision {
 			ready = append(ready, i)
 		}
 	}
-	open := act("Nodes that need not go after all are opened.")
+	open := act("Canceling the drains of nodes that need not be replaced.")
 	for n, i := range p.reprieved() {
 		switch {
 		case len(p.old) > 0 || n >= p.Memory.Surge:
@@ -177,13 +179,13 @@ func (p *planner) drained() *Decision {
 	}
 }
 
-// reprieved returns machines that are drained for the roll and need not be replaced: the shape was changed back meanwhile, or the group
-// is to be rid of what it grew by.
+// reprieved returns draining instances that need not be replaced: the configuration was reverted,
+// or they belong to the surge.
 func (p *planner) reprieved() []*Instance {
 	return slices.DeleteFunc(append(slices.Clone(p.settled), p.coming...), func(i *Instance) bool { return i.Drain == "" || !i.Ours })
 }
 
-// terminate ends machines. The last ones that are to be replaced are not, as many as the group grew by.
+// terminate terminates instances. As many as the surge are not replaced, the last ones.
 func (p *planner) terminate(taken []*Instance) *Decision {
 	m, left := p.Memory.clone(), len(p.old)
 	var replaced, shrinking []Action
@@ -199,7 +201,7 @@ func (p *planner) terminate(taken []*Instance) *Decision {
 			shrinking = append(shrinking, Action{Kind: Terminate, Instance: i.ID, Shrink: true})
 		}
 	}
-	d := act(capital(namesOf(taken))+" must end.", replaced...)
+	d := act(capital(namesOf(taken))+" to be terminated.", replaced...)
 	if len(shrinking) > 0 {
 		d.Actions = append(append(d.Actions, remember(m)), shrinking...)
 	}

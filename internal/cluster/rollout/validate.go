@@ -13,21 +13,22 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// callTimeout bounds a call of the workload cluster.
+// callTimeout bounds a call to the workload cluster.
 const callTimeout = 20 * time.Second
 
-// validate looks whether the cluster is as well as it was when the roll began, and remembers how often it was in a row.
+// validate checks whether the cluster is as healthy as at the rollout's start, and counts
+// consecutive successes.
 func (e *Engine) validate(ctx context.Context, group *Group, w *seen) error {
 	to := e.options.Workload(group.Cluster)
 	if to == nil {
-		return nil // It is told as unreachable.
+		return nil // Reported as unreachable.
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	pods, err := to.Core().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	var problem string
 	if err != nil {
-		problem = "The system pods cannot be looked at, since the cluster's API does not answer."
+		problem = "The system pods cannot be checked because the cluster's API does not respond."
 	} else {
 		problem = unwell(to.Nodes(), pods.Items, w)
 	}
@@ -41,8 +42,9 @@ func (e *Engine) validate(ctx context.Context, group *Group, w *seen) error {
 	return nil
 }
 
-// unwell says what is not well in a cluster that was, or is new, since the roll began. Machines of the group itself are left out: which
-// of them must be Ready is decided elsewhere, and those to be replaced need not be. What was not well before need not become so.
+// unwell describes nodes and pods that became unhealthy or appeared unhealthy since the rollout
+// began. It ignores the group's own instances, which other checks cover, and what was already
+// unhealthy before.
 func unwell(nodes []workload.Node, pods []corev1.Pod, w *seen) string {
 	own, since := map[string]bool{}, w.Memory.Started
 	for i := range w.Instances {
@@ -73,5 +75,5 @@ func unwell(nodes []workload.Node, pods []corev1.Pod, w *seen) string {
 	if more := len(problems) - most; more > 0 {
 		problems = append(problems[:most], fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("More is taken when these are Ready again: %s.", strings.Join(problems, ", "))
+	return fmt.Sprintf("Waiting for these to become Ready again: %s.", strings.Join(problems, ", "))
 }

@@ -6,122 +6,129 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 )
 
-// Settings say how a group's machines are replaced.
+// Settings configure how a group's instances are replaced.
 type Settings struct {
-	// Attempt names what was asked for, for example the object's generation. A roll that stopped is tried again by another attempt.
+	// Attempt identifies the desired state, for example by the object's generation. Another attempt
+	// retries a stopped rollout.
 	Attempt string
-	// BatchSize is how many machines are replaced at once, at least 1.
+	// BatchSize is how many instances are replaced at once, at least 1.
 	BatchSize int
-	// MinInService is how many Ready nodes stay in service, as far as the group has so many and can have one more.
+	// MinInService is how many Ready nodes stay in service, limited by the group's size and so that
+	// it can have one more.
 	MinInService int
-	// Surge is how many machines there may be above the group's capacity, within its greatest size.
+	// Surge is how many instances there may be above the group's capacity, up to its maximum size.
 	Surge int
-	// Canary is how many machines are replaced first, alone.
+	// Canary is how many instances are replaced first, alone.
 	Canary int
 	// Pause is how long a new node must have been Ready before it counts.
 	Pause time.Duration
-	// ReadyTimeout is how long a new machine may take to be launched, and then again to become Ready.
+	// ReadyTimeout is how long an instance may take to be launched, and then again to become Ready.
 	ReadyTimeout time.Duration
-	// DrainTimeout is how long draining a node may take, OnDrainTimeout what happens then: Continue ends the machine, Abandon stops the
-	// roll and leaves it in service.
+	// DrainTimeout is how long a drain may take, OnDrainTimeout what happens then: Continue
+	// terminates the instance, Abandon stops the rollout and keeps it in service.
 	DrainTimeout   time.Duration
 	OnDrainTimeout drain.Policy
-	// HookDrains says that a lifecycle hook of the group holds machines that end and that somebody drains them meanwhile. They are
-	// ended at once then, so that their replacements boot while they are drained; unless OnDrainTimeout is Abandon, since what ends
-	// cannot be kept in service.
+	// HookDrains reports that a lifecycle hook holds terminating instances while another party
+	// drains them. They are then terminated at once, so that their replacements boot during the
+	// drain; unless OnDrainTimeout is Abandon, since a terminating instance cannot be kept in
+	// service.
 	HookDrains bool
-	// AnswerHooks has the roll let machines go that the group's lifecycle hook holds, once they are drained: nobody else does, as where no
-	// operator listens to Auto Scaling.
+	// AnswerHooks makes the rollout release drained instances from the group's lifecycle hook,
+	// where no operator does.
 	AnswerHooks bool
-	// CloudOnly goes by Auto Scaling alone: no node is looked at or drained. For machines that are no nodes, and for clusters that do
-	// not answer.
+	// CloudOnly uses only Auto Scaling's state and does not drain nodes. It is for instances
+	// without nodes, and for clusters whose API does not respond.
 	CloudOnly bool
-	// Before, if not zero, has machines replaced that were launched before it, also those that need it not: see [Engine.Forced].
+	// Before, if not zero, also replaces up-to-date instances that were launched before it: see
+	// [Engine.Forced].
 	Before time.Time
-	// ValidateCount is how many times in a row the cluster must be found well before more is taken; once when zero.
+	// ValidateCount is how many consecutive checks of the cluster's health must succeed before more
+	// instances are replaced; one if zero.
 	ValidateCount int
 }
 
-// drainsFirst reports whether nodes are drained before their machines are ended.
+// drainsFirst reports whether nodes are drained before their instances are terminated.
 func (s *Settings) drainsFirst() bool {
 	return !s.CloudOnly && (!s.HookDrains || s.OnDrainTimeout == drain.Abandon)
 }
 
-// Lifecycle is what a machine is to its Auto Scaling group.
+// Lifecycle is the state of an instance in its Auto Scaling group.
 type Lifecycle int
 
-// Lifecycles, each several of Auto Scaling's states:
+// Lifecycles, each for several of Auto Scaling's states:
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
 const (
-	// Starting machines are pending.
+	// Starting instances are pending.
 	Starting Lifecycle = iota
-	// InService machines count, and may serve.
+	// InService instances count, and may serve.
 	InService
-	// Leaving machines end, are detached, or go to standby.
+	// Leaving instances are terminating, detaching, or entering standby.
 	Leaving
-	// Aside machines are on standby: somebody keeps them out of it. They are not touched.
+	// Aside instances are on standby, which a user set. The rollout ignores them.
 	Aside
 )
 
-// Instance is one machine of a group.
+// Instance is an instance of a group.
 type Instance struct {
 	ID        string
 	Lifecycle Lifecycle
-	// Held machines are leaving, wait in a lifecycle hook, and nobody but the roll lets them go.
+	// Held instances are leaving and wait in a lifecycle hook that only the rollout completes.
 	Held bool
-	// Outdated machines were not launched from what the group launches from now.
+	// Outdated instances were not launched from the group's current configuration.
 	Outdated bool
-	// Launched is when EC2 launched it, Zone where it runs.
+	// Launched is the launch time in EC2, Zone the availability zone.
 	Launched time.Time
 	Zone     string
-	// Node is its node's name, empty if it has none.
+	// Node is the node's name, empty if the instance has none.
 	Node string
-	// Ready says whether its node is, with the bundle that its shape is to have; Since is since when it is, or is not. Without a node
-	// it is not.
+	// Ready reports whether the node is Ready with the expected bundle, false without a node; Since
+	// is since when.
 	Ready bool
 	Since time.Time
-	// Cordoned nodes take no pods.
+	// Cordoned nodes accept no pods.
 	Cordoned bool
-	// Drain is how far its drain is, empty if there is none; Ours says that a roll wanted it. Blocked names what keeps its pods.
+	// Drain is the state of its drain, empty if there is none; Ours reports that a rollout
+	// requested it. Blocked names what blocks its evictions.
 	Drain   drain.State
 	Ours    bool
 	Blocked string
 }
 
-// name is how people know it.
+// name returns the instance's name in messages.
 func (i *Instance) name() string {
 	if i.Node == "" {
-		return "machine " + i.ID
+		return "instance " + i.ID
 	}
 	return "node " + i.Node + " (" + i.ID + ")"
 }
 
-// active machines count towards the group's capacity.
+// active instances count toward the group's capacity.
 func (i *Instance) active() bool { return i.Lifecycle == Starting || i.Lifecycle == InService }
 
-// Validation is what is known of the cluster as a whole since the last machine was taken.
+// Validation is the health of the cluster since the last instance was replaced.
 type Validation struct {
-	// Passed is how many times in a row all was well.
+	// Passed is the number of consecutive successful checks.
 	Passed int
-	// Problem says in a sentence what was not; empty if all was, or nobody looked yet.
+	// Problem describes a failed check; empty if it succeeded or there was none yet.
 	Problem string
-	// At is when somebody looked last.
+	// At is the time of the last check.
 	At time.Time
 }
 
-// Suite is what was observed of a group and its cluster.
+// Suite is the observed state of a group and its cluster.
 type Suite struct {
 	// Min, Max and Desired are the group's sizes.
 	Min, Max, Desired int
-	// Steady is how long the desired capacity has been seen as it is.
+	// Steady is since how long the desired capacity is unchanged.
 	Steady    time.Duration
 	Instances []Instance
-	// Memory is what was noted on the group; nil if no roll is under way.
+	// Memory is the state recorded on the group; nil if no rollout is in progress.
 	Memory *Memory
-	// Autoscaled says that the cluster autoscaler finds the group, Held that it was kept off it. Suspended are its suspended processes.
+	// Autoscaled reports that the cluster autoscaler discovers the group, Held that it is suspended
+	// for it. Suspended are the group's suspended processes.
 	Autoscaled, Held bool
 	Suspended        []string
-	// Unreachable says in a sentence why the nodes cannot be known; empty if they are.
+	// Unreachable describes why the nodes are unknown; empty if they are known.
 	Unreachable string
 	Validation  Validation
 }

@@ -1,14 +1,13 @@
-// Package stacks says which stacks a cluster consists of, as they should be: it
-// puts together what the model, the templates and the bundles say with what is
-// remembered of the machines that stand already, so that nothing replaces them
-// but what must.
+// Package stacks computes the desired stacks of a cluster's instances: it combines the model, the
+// templates and the bundles with the record of the existing instances, so that only necessary
+// changes replace them.
 //
-// [Slot] and [Group] make the stack of machines: their bundle, the nodeup that
-// they boot with, and the template. Two things stay as they are while machines
-// stand: the nodeup of a bundle, since a new operator brings a new one, and the
-// tags of disks, since they are in the launch template. The base stack is
-// [render.Base]'s. [Recall] reads what an object's status remembers of a stack.
+// [Slot] and [Group] return the stack of instances: their bundle, the nodeup that they boot with,
+// and the template. Two things stay unchanged while instances exist: the nodeup of a bundle, since
+// a new operator ships a new one, and the tags of disks, since they are in the launch template.
+// [render.Base] renders the base stack. [Recall] decodes the record of a stack in an object's
+// status.
 //
-// The controllers apply these stacks, and package plan compares them with what is
-// deployed. The package is pure.
+// The controllers apply these stacks, and package plan compares them with the deployed ones. The
+// package is pure: it must never make calls.
 package stacks

@@ -14,32 +14,34 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// Machines is what the machines of a stack are made from. It is part of what the status remembers.
+// Machines is what the instances of a stack are made from. It is part of the record in the status.
 type Machines struct {
-	// Stack is the digest of the stack that makes them.
+	// Stack is the digest of their stack.
 	Stack string `json:"stack,omitempty"`
 	// Bundle and Nodeup are the hashes of what they boot with.
 	Bundle string `json:"bundle,omitempty"`
 	Nodeup string `json:"nodeup,omitempty"`
-	// Shape is the digest of all for which they are replaced, but for DiskTags, the tags of their disks: a change of those alone
-	// waits until the machines are replaced for another reason.
+	// Shape is the digest of everything that replaces them when it changes, except DiskTags, the
+	// tags of their disks: a change of only those waits until the instances are replaced for
+	// another reason.
 	Shape    string            `json:"shape,omitempty"`
 	DiskTags map[string]string `json:"diskTags,omitempty"`
 	// Release is the name of the Release that they are made with, Version its Kubernetes version.
 	Release string `json:"release,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Roll is the text by a change of which they were replaced on request.
+	// Roll is the text whose change replaced them on request.
 	Roll string `json:"roll,omitempty"`
-	// Pause and Ready are how long a node must have been ready to be signalled, and how long it may take to become so.
+	// Pause and Ready are how long a node must have been Ready to be signaled, and how long it may
+	// take to become so.
 	Pause metav1.Duration `json:"pause,omitzero"`
 	Ready metav1.Duration `json:"ready,omitzero"`
-	// Engine is who replaces them by the ones that follow.
+	// Engine is the engine that replaces them.
 	Engine v1alpha1.RollingEngine `json:"engine,omitempty"`
-	// Autoscaled is whether the cluster autoscaler is to scale them.
+	// Autoscaled reports whether the cluster autoscaler manages them.
 	Autoscaled bool `json:"autoscaled,omitempty"`
 }
 
-// Differs reports whether machines must be replaced to be as others.
+// Differs reports whether instances must be replaced to match others.
 func (m *Machines) Differs(other *Machines) bool {
 	return m.Shape != other.Shape || !maps.Equal(m.DiskTags, other.DiskTags)
 }
@@ -53,18 +55,19 @@ func machinesOf(shape *model.Group, release *v1alpha1.Release) Machines {
 	}
 }
 
-// Past is what the machines of a stack are made from.
+// Past is the history of a stack's instances.
 type Past struct {
-	// Now is of those that stand, Next of those that a change under way makes; nil if there are none.
+	// Now is the shape of the existing ones, Next that of a change in progress; nil if there are
+	// none.
 	Now  *Machines `json:"now,omitempty"`
 	Next *Machines `json:"next,omitempty"`
-	// Stored and Nodeup are the hashes of the bundle and the nodeup that were put into the bucket last.
+	// Stored and Nodeup are the hashes of the last bundle and nodeup stored in the bucket.
 	Stored string `json:"-"`
 	Nodeup string `json:"-"`
 }
 
-// roll returns the text by which machines were asked to be replaced: what is asked for now, or, when nothing is, what was before, so
-// that nothing is replaced because somebody tidies up.
+// roll returns the text of the last request to replace instances: the current one or, if there is
+// none, the previous one, so that removing the text replaces nothing.
 func (p *Past) roll(asked string) string {
 	for _, one := range []*Machines{p.Next, p.Now} {
 		if asked == "" && one != nil {
@@ -74,7 +77,8 @@ func (p *Past) roll(asked string) string {
 	return asked
 }
 
-// diskTags returns the tags that disks of machines of a shape have, or will have soon; nil if there are none of that shape.
+// diskTags returns the current or future tags of disks of instances with a shape; nil if there are
+// no such instances.
 func (p *Past) diskTags(shape string) map[string]string {
 	for _, one := range []*Machines{p.Next, p.Now} {
 		if one != nil && one.Shape == shape {
@@ -84,8 +88,8 @@ func (p *Past) diskTags(shape string) map[string]string {
 	return nil
 }
 
-// nodeup returns the hash of the nodeup that machines boot with. It stays as long as their bundle does: a new operator brings a new
-// nodeup, and must not replace every machine by that.
+// nodeup returns the hash of the nodeup that instances boot with. It stays the same as long as
+// their bundle does: a new operator ships a new nodeup, which must not replace all instances.
 func (p *Past) nodeup(bundle string, architecture v1alpha1.Architecture, find Nodeup) (string, error) {
 	for _, one := range []*Machines{p.Next, p.Now} {
 		if one != nil && one.Bundle == bundle && isHash(one.Nodeup) {
@@ -98,21 +102,22 @@ func (p *Past) nodeup(bundle string, architecture v1alpha1.Architecture, find No
 	return find(architecture)
 }
 
-// isHash reports whether a text is a SHA-256 in hexadecimal digits. What a status remembers becomes part of a script that machines run.
+// isHash reports whether a text is a SHA-256 in hexadecimal digits. Values from a status become
+// part of a script that instances run.
 func isHash(text string) bool {
 	decoded, err := hex.DecodeString(text)
 	return err == nil && len(decoded) == sha256.Size
 }
 
-// Known is what a status remembers of a stack, as far as it matters to how it is rendered.
+// Known is the part of a stack's record that affects how it is rendered.
 type Known struct {
 	stack.Record
 
-	// Machines are the stack's; none with the base stack.
+	// Machines is the history of the stack's instances; empty for the base stack.
 	Machines Past
 }
 
-// Recall reads what a status remembers of a stack; nil remembers nothing.
+// Recall decodes a stack's record; a nil status has none.
 func Recall(status *v1alpha1.StackStatus) (Known, error) {
 	var known Known
 	if status == nil {
@@ -126,7 +131,7 @@ func Recall(status *v1alpha1.StackStatus) (Known, error) {
 			Machines *Past  `json:"machines"`
 		}{Record: &known.Record, Machines: &known.Machines}
 		if err := json.Unmarshal(status.Record.Raw, &read); err != nil {
-			return known, fmt.Errorf("read what is known of stack %s: %w", status.Name, err)
+			return known, fmt.Errorf("decode the record of stack %s: %w", status.Name, err)
 		}
 		known.Machines.Nodeup = read.Nodeup
 	}

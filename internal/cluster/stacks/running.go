@@ -8,8 +8,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
-// Begun reports whether a slot of a cluster was changed to a Release already, so that the move was judged. Of a change that is being
-// rolled back that does not hold.
+// Begun reports whether a slot of a cluster was already changed to a Release, so that the upgrade
+// was permitted. It returns false for a change that is being rolled back.
 func Begun(cluster *v1alpha1.Cluster, name string) bool {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		known, err := Recall(StatusOf(cluster, model.SlotStackName(cluster.Name, slot)))
@@ -27,8 +27,8 @@ func Begun(cluster *v1alpha1.Cluster, name string) bool {
 	return false
 }
 
-// Recollect adds to what is known to run in a cluster what its status remembers of the control plane. From is the Release that it
-// runs, nil if that is gone. It errs where the status cannot be read.
+// Recollect adds the control-plane versions in a cluster's status to the running ones. From is the
+// running Release, nil if it was deleted. It returns an error if the status cannot be decoded.
 func Recollect(running *release.Running, cluster *v1alpha1.Cluster, from *v1alpha1.Release) error {
 	running.Release = cluster.Status.Release
 	running.AddControlPlane(cluster.Status.Version)
@@ -49,9 +49,10 @@ func Recollect(running *release.Running, cluster *v1alpha1.Cluster, from *v1alph
 	return nil
 }
 
-// Refusal returns why a cluster cannot move to a Release, by what the status of the cluster and of its instance groups remembers, and
-// what to do instead; "" if it can, or has begun to. All are the Releases that there are. The operator, which hears the nodes as well,
-// judges by the same rule ([release.Running.Refusal]). It errs where the status cannot be read.
+// Refusal returns why a cluster cannot change to a Release, according to the statuses of the
+// cluster and its instance groups, and what to do instead; "" if it can, or has started to. All are
+// the existing Releases. The operator, which also observes the nodes, applies the same rules
+// ([release.Running.Refusal]). It returns an error if a status cannot be decoded.
 func Refusal(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup, to *v1alpha1.Release, all []*v1alpha1.Release) (string, error) {
 	if cluster.Status.Version == "" || cluster.Status.Release == to.Name || Begun(cluster, to.Name) {
 		return "", nil
@@ -66,7 +67,7 @@ func Refusal(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup, to *v1
 	return running.Refusal(to, release.Names(all)), nil
 }
 
-// StatusOf returns what a Cluster's status says of a stack, nil if it says nothing.
+// StatusOf returns a stack's entry in a Cluster's status, nil if it has none.
 func StatusOf(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
 	for i := range cluster.Status.Stacks {
 		if cluster.Status.Stacks[i].Name == name {

@@ -12,40 +12,42 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
 
-// Made is a stack of machines as it should be.
+// Made is a desired stack of instances.
 type Made struct {
-	// Stack is what to send.
+	// Stack is the rendered stack.
 	Stack *render.Stack
-	// Bundle is what the machines boot from, which must be in the bucket before.
+	// Bundle is what the instances boot with. It must be in the bucket first.
 	Bundle *bootstrap.Bundle
-	// Machines is what is to be remembered of the machines.
+	// Machines is the record of the instances.
 	Machines Machines
 }
 
-// Nodeup returns the hash of the nodeup that there is for an architecture. It errs where there is none.
+// Nodeup returns the hash of the available nodeup for an architecture, or an error if there is
+// none.
 type Nodeup func(v1alpha1.Architecture) (string, error)
 
-// BundleError says that a bundle cannot be made.
+// BundleError reports that a bundle cannot be created.
 type BundleError struct{ Err error }
 
-// Error says why.
-func (e *BundleError) Error() string { return "the bundle cannot be made: " + e.Err.Error() }
+// Error returns the message.
+func (e *BundleError) Error() string { return "the bundle cannot be created: " + e.Err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *BundleError) Unwrap() error { return e.Err }
 
-// TemplateError says that a stack cannot be rendered.
+// TemplateError reports that a stack cannot be rendered.
 type TemplateError struct{ Err error }
 
-// Error says why.
+// Error returns the message.
 func (e *TemplateError) Error() string { return "the stack cannot be rendered: " + e.Err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *TemplateError) Unwrap() error { return e.Err }
 
-// Slot makes the stack of a slot. Outputs are the base stack's. It errs with [BundleError], [TemplateError], or as find does.
+// Slot returns the stack of a slot. Outputs are the base stack's. It returns a [BundleError], a
+// [TemplateError], or the error of find.
 func Slot(c *model.Cluster, slot int, outputs map[string]string, past Past, find Nodeup) (*Made, error) {
-	as := *c // Others read it, too.
+	as := *c // Other goroutines read it.
 	as.Spec.ControlPlane.Roll = past.roll(c.Spec.ControlPlane.Roll)
 	boots, err := bootstrap.ControlPlane(&as, slot, outputs)
 	if err != nil {
@@ -61,8 +63,8 @@ func Slot(c *model.Cluster, slot int, outputs map[string]string, past Past, find
 	})
 }
 
-// Group makes the stack of an instance group. Outputs are the base stack's, caCertificate is that of the cluster's CA, PEM. It errs
-// with [BundleError], [TemplateError], or as find does.
+// Group returns the stack of an instance group. Outputs are the base stack's; caCertificate is the
+// cluster CA's in PEM. It returns a [BundleError], a [TemplateError], or the error of find.
 func Group(c *model.Cluster, g *model.Group, outputs map[string]string, caCertificate []byte, past Past, find Nodeup) (*Made, error) {
 	as := *g
 	as.Spec.Roll = past.roll(g.Spec.Roll)
@@ -78,8 +80,8 @@ func Group(c *model.Cluster, g *model.Group, outputs map[string]string, caCertif
 	})
 }
 
-// finish decides on nodeup and renders the stack. Where only the tags of disks would change, they stay as they are: a change of them
-// alone would replace every machine.
+// finish chooses nodeup and renders the stack. If only the tags of disks would change, they stay
+// the same, since a change of only those would replace every instance.
 func (m *Made) finish(
 	c *model.Cluster, architecture v1alpha1.Architecture, past Past, find Nodeup, rendered func(userData string) (*render.Stack, error),
 ) error {
@@ -93,7 +95,7 @@ func (m *Made) finish(
 		Signed: c.Features.SignedBootRequest,
 	})
 	if err != nil {
-		return &TemplateError{fmt.Errorf("make user data: %w", err)}
+		return &TemplateError{fmt.Errorf("create user data: %w", err)}
 	}
 	if m.Stack, err = rendered(userData); err != nil {
 		return &TemplateError{err}
@@ -110,7 +112,8 @@ func (m *Made) finish(
 	return nil
 }
 
-// Desired is what was rendered, in the stack engine's words, but for what is the object's: salt, consent, approval.
+// Desired converts a rendered stack for the stack engine, without the object's own options: salt,
+// consent, approval.
 func Desired(rendered *render.Stack) stack.Desired {
 	return stack.Desired{
 		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags, OwnerTags: rendered.OwnerTags,

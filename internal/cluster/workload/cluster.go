@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// protobuf is what nodes are read in: a third of the work of JSON.
+	// protobuf is the encoding for nodes, which costs a third of JSON's.
 	protobuf = "application/vnd.kubernetes.protobuf"
 	// handshake bounds connecting.
 	handshake = 10 * time.Second
@@ -42,25 +42,26 @@ type Cluster struct {
 	problem   string
 	nodes     map[string]Node
 	sorted    []Node // of nodes, nil after a change
-	// instances are those that EC2 was asked for, unidentified those that it is to be asked for; asking says that it is being asked.
+	// instances are the identified ones, unidentified those yet to look up in EC2; asking reports
+	// that a lookup is in progress.
 	instances    map[string]identified
 	unidentified map[string]struct{}
 	asking       bool
 	// running ends with the connection.
-	running context.Context //nolint:containedctx // what it bounds is begun by news of nodes
+	running context.Context //nolint:containedctx // node events start the work that it bounds
 	asks    sync.WaitGroup
 }
 
-// connect makes a connection that is not started. It dials nothing.
+// connect creates a connection without starting it. It dials nothing.
 func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*Cluster, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificates of cluster %s: %w", key, err)
 	}
-	// The transport is the cluster's own: those that client-go shares are never closed.
+	// The cluster has its own transport, since client-go never closes shared ones.
 	transport := utilnet.SetTransportDefaults(&http.Transport{
 		TLSClientConfig: tlsConfig, TLSHandshakeTimeout: handshake, MaxIdleConnsPerHost: 1,
-		DialContext: config.Dial, // Nil but in tests.
+		DialContext: config.Dial, // Nil except in tests.
 	})
 	wrapped, err := rest.HTTPWrappersForConfig(config, transport)
 	if err != nil {
@@ -71,12 +72,12 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 	client := &http.Client{Transport: effects{next: wrapped, cluster: key, logger: owner.options.Logger}}
 	core, err := corev1client.NewForConfigAndClient(bare, client)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of cluster %s: %w", key, err)
+		return nil, fmt.Errorf("create a client of cluster %s: %w", key, err)
 	}
 	return &Cluster{
 		key: key, config: config, core: core, transport: transport, owner: owner,
 		all:  sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
-		done: make(chan struct{}), nodes: map[string]Node{}, instances: map[string]identified{}, unidentified: map[string]struct{}{}, problem: "it has not answered yet",
+		done: make(chan struct{}), nodes: map[string]Node{}, instances: map[string]identified{}, unidentified: map[string]struct{}{}, problem: "it has not responded yet",
 	}, nil
 }
 
@@ -100,34 +101,28 @@ func (c *Cluster) close() {
 // Key names the cluster's object in the management cluster.
 func (c *Cluster) Key() types.NamespacedName { return c.key }
 
-// Config returns how the cluster is reached, for clients of one's own.
-func (c *Cluster) Config() *rest.Config {
-	config := rest.CopyConfig(c.config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return effects{next: next, cluster: c.key, logger: c.owner.options.Logger}
-	})
-	return config
-}
+// Config returns the client configuration of the cluster.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Core returns the client of the core API. Its calls bring their own deadlines.
+// Core returns the client of the core API. Callers set deadlines.
 func (c *Cluster) Core() corev1client.CoreV1Interface { return c.core }
 
-// Kubernetes returns the clients of all of the API, over the same connection. They are made when they are first asked for, since most
-// clusters never need them. Their calls bring their own deadlines.
+// Kubernetes returns the clientset over the same connection. It is created on first use, since most
+// clusters never need it. Callers set deadlines.
 func (c *Cluster) Kubernetes() (kubernetes.Interface, error) { return c.all() }
 
 // NodeOf returns the node that runs on an EC2 instance, false if there is none.
 func (c *Cluster) NodeOf(instanceID string) (Node, bool) { return c.nodeOf(instanceID) }
 
-// Reachable reports whether the API answers, as far as the watch of nodes can tell, and if not, why.
+// Reachable reports whether the API responds, according to the watch of nodes, and if not, why.
 func (c *Cluster) Reachable() (bool, string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.reachable, c.problem
 }
 
-// Nodes returns the nodes, by name, which the caller must not change. While the API does not answer they are as they were
-// last seen.
+// Nodes returns the nodes sorted by name, which callers must not change. While the API does not
+// respond, they are as last observed.
 func (c *Cluster) Nodes() []Node {
 	c.mu.RLock()
 	sorted := c.sorted
@@ -156,7 +151,7 @@ func (c *Cluster) nodeOf(instanceID string) (Node, bool) {
 	return Node{}, false
 }
 
-// setReachable notes whether the API answers.
+// setReachable records whether the API responds.
 func (c *Cluster) setReachable(reachable bool, problem string) {
 	c.mu.Lock()
 	changed := c.reachable != reachable
@@ -167,8 +162,8 @@ func (c *Cluster) setReachable(reachable bool, problem string) {
 	}
 }
 
-// replace takes over a whole list of nodes. Their instances are looked up first, if that is possible at once: a cluster that was just
-// connected to would look as if it had no nodes.
+// replace sets the list of nodes. It looks up their instances first if that succeeds at once:
+// otherwise a newly connected cluster would appear to have no nodes.
 func (c *Cluster) replace(ctx context.Context, nodes map[string]Node) {
 	c.mu.Lock()
 	before := c.nodes
@@ -177,7 +172,7 @@ func (c *Cluster) replace(ctx context.Context, nodes map[string]Node) {
 	asks := len(c.unidentified) > 0 && !c.asking
 	c.mu.Unlock()
 	if asks {
-		_ = c.identifyOnce(ctx) // It is tried again beside.
+		_ = c.identifyOnce(ctx) // It is retried in the background.
 	}
 	c.mu.RLock()
 	judged := maps.Clone(c.nodes)
@@ -192,10 +187,10 @@ func (c *Cluster) replace(ctx context.Context, nodes map[string]Node) {
 			c.tell(&was)
 		}
 	}
-	c.startIdentifying() //nolint:contextcheck // the questions end with the connection, not with what calls for them
+	c.startIdentifying() //nolint:contextcheck // lookups end with the connection, not with their cause
 }
 
-// put takes over one node.
+// put adds or updates a node.
 func (c *Cluster) put(node *Node) {
 	c.mu.Lock()
 	was := c.nodes[node.Name]
@@ -205,7 +200,7 @@ func (c *Cluster) put(node *Node) {
 		others = append(others, c.judge(was.Claimed)...)
 	}
 	now, asks := c.nodes[node.Name], len(c.unidentified) > 0
-	news := !was.same(&now) && !c.isPending(&now) // One that is pending is published when EC2 has answered.
+	news := !was.same(&now) && !c.isPending(&now) // A pending node is published after EC2 has responded.
 	c.mu.Unlock()
 	if news {
 		c.tell(&now)
@@ -216,7 +211,7 @@ func (c *Cluster) put(node *Node) {
 	}
 }
 
-// remove forgets a node.
+// remove removes a node.
 func (c *Cluster) remove(node *Node) {
 	c.mu.Lock()
 	if was, ok := c.nodes[node.Name]; ok {
@@ -231,7 +226,7 @@ func (c *Cluster) remove(node *Node) {
 	c.tellOthers(node.Name, others)
 }
 
-// tellOthers publishes the nodes of which news of another changed what they are.
+// tellOthers publishes the nodes whose identity another node's change affected.
 func (c *Cluster) tellOthers(but string, others []Node) {
 	for i := range others {
 		if others[i].Name != but {

@@ -13,31 +13,32 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options configure Clusters; the zero value is good.
+// Options configure Clusters. The zero value is valid.
 type Options struct {
-	// Clock is by default the real one.
+	// Clock is the real clock by default.
 	Clock clock.Clock
-	// Logger is by default silent.
+	// Logger discards messages by default.
 	Logger logr.Logger
-	// UserAgent is what the clusters' audit logs show; by default aws-operator.
+	// UserAgent appears in the clusters' audit logs; it is aws-operator by default.
 	UserAgent string
-	// Config turns a kubeconfig into what is dialed; by default its current context as it is.
+	// Config converts a kubeconfig to a client configuration. By default, it uses the current
+	// context.
 	Config func(key types.NamespacedName, kubeconfig []byte) (*rest.Config, error)
 }
 
-// Change is news of a workload cluster: that it became reachable or unreachable, or that a node came,
-// changed or went.
+// Change is a change in a workload cluster: it became reachable or unreachable, or a node was
+// added, changed or deleted.
 type Change struct {
-	// Cluster is the cluster's object in the management cluster.
+	// Cluster is the key of the Cluster in the management cluster.
 	Cluster types.NamespacedName
-	// Group is the instance group of the node that changed; empty for control-plane nodes and when it is
-	// the cluster itself, and with it every group, that there is news of.
+	// Group is the instance group of the changed node; empty for control-plane nodes and for
+	// changes of the whole cluster.
 	Group string
-	// Whole is true when the news is of the cluster itself.
+	// Whole is true for changes of the cluster itself, which concern all groups.
 	Whole bool
 }
 
-// Clusters holds the connections to all workload clusters. It is safe for use by many goroutines.
+// Clusters holds the connections to all workload clusters. It is safe for concurrent use.
 type Clusters struct {
 	options  Options
 	identify Identify
@@ -66,7 +67,8 @@ func New(options Options) *Clusters {
 	return &Clusters{options: options, clusters: map[types.NamespacedName]*Cluster{}}
 }
 
-// Start keeps the connections until the context ends, then closes them. It is a manager's Runnable.
+// Start keeps the connections until the context ends, then closes them. It implements the manager's
+// Runnable.
 func (c *Clusters) Start(ctx context.Context) error {
 	<-ctx.Done()
 	c.mu.Lock()
@@ -79,20 +81,19 @@ func (c *Clusters) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection says that only the leader is in touch with workload clusters.
+// NeedLeaderElection reports that only the leader connects to workload clusters.
 func (c *Clusters) NeedLeaderElection() bool { return true }
 
-// Subscribe has every change passed to fn, which must return quickly and may be called by several
-// goroutines at once.
+// Subscribe passes every change to fn, which must return quickly and may be called concurrently.
 func (c *Clusters) Subscribe(fn func(Change)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.subscribers = append(c.subscribers, fn)
 }
 
-// Connect returns the cluster's connection, which it makes if there is none by this kubeconfig yet.
-// It does not wait until the API answers: see [Cluster.Reachable]. It errs when the kubeconfig cannot
-// be used.
+// Connect returns the cluster's connection, and creates it if there is none with this kubeconfig
+// yet. It does not wait until the API responds: see [Cluster.Reachable]. It returns an error if the
+// kubeconfig is invalid.
 func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluster, error) {
 	digest := sha256.Sum256(kubeconfig)
 	c.mu.Lock()
@@ -113,7 +114,7 @@ func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluste
 	made.digest = digest
 	c.clusters[key] = made
 	if ok {
-		go known.close() // it waits for its watch, which may be telling of a change and so wait for the lock
+		go known.close() // close waits for the watch, which may be publishing a change and wait for the lock
 	}
 	made.start()
 	return made, nil
@@ -137,7 +138,7 @@ func (c *Clusters) Close(key types.NamespacedName) {
 	}
 }
 
-// NodeOf returns which cluster has the node that runs on an EC2 instance.
+// NodeOf returns the cluster and the node of an EC2 instance.
 func (c *Clusters) NodeOf(instanceID string) (*Cluster, Node, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -149,7 +150,7 @@ func (c *Clusters) NodeOf(instanceID string) (*Cluster, Node, bool) {
 	return nil, Node{}, false
 }
 
-// publish tells the subscribers.
+// publish notifies the subscribers.
 func (c *Clusters) publish(change Change) {
 	c.mu.RLock()
 	subscribers := c.subscribers

@@ -1,10 +1,11 @@
-// Package workload keeps the operator in touch with the clusters it runs.
+// Package workload connects the operator to the workload clusters.
 //
-// [Clusters] holds one [Cluster] for each workload cluster: one connection to its API, dialed at the
-// load balancer's address and verified by the cluster's own CA, and one watch of its nodes. From the
-// watch follows everything that the operator wants to know without asking: whether the API answers,
-// which nodes there are, whether they are ready and which bundle they booted from.
+// [Clusters] holds one [Cluster] per workload cluster: one connection to its API, dialed at the
+// load balancer's address and verified with the cluster's own CA, and one watch of its nodes. The
+// watch provides everything that the operator needs without further calls: whether the API
+// responds, which nodes exist, whether they are Ready and which bundle they booted with.
 //
-// A cluster costs one goroutine, one connection and a few hundred bytes a node: of a Node only what
-// [Node] has is kept. A kubelet's heartbeats change none of that, so nobody is woken by them.
+// A cluster costs one goroutine, one connection and a few hundred bytes per node: only the fields
+// of [Node] are kept. A kubelet's heartbeats change none of them and enqueue nothing. The package
+// must never trust a Node's own claims about its identity: see [Identify].
 package workload

@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// firstRetry and the longest bound the growing delay between tries to reach an API. A cluster that
-	// was just made is tried more often: somebody waits for it.
+	// firstRetry and the longest bound the growing delay between attempts to reach an API. A new
+	// cluster is retried more often, since its creation waits for it.
 	firstRetry       = 250 * time.Millisecond
 	longestRetrySoon = 2 * time.Second
 	longestRetry     = 15 * time.Second
 	soon             = 3 * time.Minute
-	// unreachableAfter is how many tries in a row must fail: a load balancer that loses one of its targets
-	// cuts connections, and the next try goes to another.
+	// unreachableAfter is the number of consecutive failures after which the API counts as
+	// unreachable: a load balancer that loses a target cuts connections, and the next attempt
+	// reaches another.
 	unreachableAfter = 3
-	// listTimeout bounds the list, watchTimeout is when a watch is begun anew.
+	// listTimeout bounds the list; watchTimeout is when a watch is restarted.
 	listTimeout  = 20 * time.Second
 	watchTimeout = 8 * time.Minute
 	pageSize     = 500
 )
 
-// errStale says that the list is too old to be watched from.
+// errStale reports that the list is too old to watch from.
 var errStale = errors.New("the watch is behind")
 
 // follow lists and watches the nodes until the context ends.
@@ -45,7 +46,7 @@ func (c *Cluster) follow(ctx context.Context) {
 			return
 		}
 		if !errors.Is(err, errStale) {
-			c.owner.options.Logger.V(1).Info("A cluster's API does not answer", "cluster", c.key.String(), "error", err.Error())
+			c.owner.options.Logger.V(1).Info("A cluster's API does not respond", "cluster", c.key.String(), "error", err.Error())
 			if failures++; failures >= unreachableAfter {
 				c.setReachable(false, problem(err))
 			}
@@ -61,13 +62,14 @@ func (c *Cluster) follow(ctx context.Context) {
 	}
 }
 
-// followOnce lists the nodes, calls listed and watches until the API does not answer or is behind. A panic is an error of this
-// connection: what one workload cluster answers must not end the operator.
+// followOnce lists the nodes, calls listed and watches until the API does not respond or the watch
+// is stale. A panic becomes an error of this connection: a workload cluster's response must not
+// crash the operator.
 func (c *Cluster) followOnce(ctx context.Context, listed func()) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("panic: %v", cause)
-			c.owner.options.Logger.Error(err, "Following a cluster panicked", "cluster", c.key.String(), "stack", string(debug.Stack()))
+			c.owner.options.Logger.Error(err, "The watch of a cluster panicked", "cluster", c.key.String(), "stack", string(debug.Stack()))
 		}
 	}()
 	version, err := c.list(ctx)
@@ -78,7 +80,7 @@ func (c *Cluster) followOnce(ctx context.Context, listed func()) (err error) {
 	return c.watch(ctx, version)
 }
 
-// pause returns false when the context ended first.
+// pause waits. It returns false if the context ended first.
 func (c *Cluster) pause(ctx context.Context, duration time.Duration) bool {
 	timer := c.owner.options.Clock.NewTimer(duration)
 	defer timer.Stop()
@@ -112,7 +114,7 @@ func (c *Cluster) list(ctx context.Context) (string, error) {
 	}
 }
 
-// watch follows changes, one watch after the other, until the API does not answer or is behind.
+// watch watches, one request after the other, until the API does not respond or the watch is stale.
 func (c *Cluster) watch(ctx context.Context, version string) error {
 	for {
 		watcher, err := c.core.Nodes().Watch(ctx, metav1.ListOptions{
@@ -124,12 +126,12 @@ func (c *Cluster) watch(ctx context.Context, version string) error {
 		if err != nil {
 			return fmt.Errorf("watch nodes: %w", err)
 		}
-		last, err := c.take(watcher, version) //nolint:contextcheck // as above: what it may ask ends with the connection
+		last, err := c.take(watcher, version) //nolint:contextcheck // as above: lookups end with the connection
 		watcher.Stop()
 		if err != nil {
 			return err
 		}
-		if last == version && !c.pause(ctx, firstRetry) { // a watch that ends at once is not begun at once
+		if last == version && !c.pause(ctx, firstRetry) { // do not restart a watch at once that ended at once
 			return context.Cause(ctx)
 		}
 		version = last
@@ -156,7 +158,7 @@ func (c *Cluster) take(watcher watch.Interface, version string) (string, error) 
 	return version, nil
 }
 
-// problem says in a few words why an API does not answer.
+// problem describes why an API does not respond.
 func problem(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -11,24 +11,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// healthTimeout bounds one question for health. An API server's check of etcd takes two seconds at most (DefaultReadinessTimeout in
+// healthTimeout bounds a health request. An API server's check of etcd takes two seconds at most
+// (DefaultReadinessTimeout in
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/staging/src/k8s.io/apiserver/pkg/storage/storagebackend/config.go).
 const healthTimeout = 4 * time.Second
 
-// SlotHealth says how the API server and the etcd member of a control-plane node are.
+// SlotHealth is the health of the API server and the etcd member of a control-plane node.
 type SlotHealth struct {
-	// Slot and Node say whose health it is; Instance is the EC2 instance.
+	// Slot and Node identify the node; Instance is its EC2 instance.
 	Slot           int
 	Node, Instance string
-	// Problem says in a few words what is wrong, as "etcd failed"; empty when all is well.
+	// Problem describes what is wrong, for example "etcd failed"; empty if healthy.
 	Problem string
 }
 
-// OK reports whether all is well.
+// OK reports whether the slot is healthy.
 func (h *SlotHealth) OK() bool { return h.Problem == "" }
 
-// SlotsHealth asks the API server of every control-plane node whether it is ready, all at once, and answers after some seconds at
-// most, by slot and name of the node. It asks through the proxy to pods of whichever API server answers, so that the operator need not
+// SlotsHealth queries the readiness of the API server of every control-plane node concurrently,
+// within a few seconds, by slot and node name. It uses the pod proxy of whichever API server
+// responds, so that the operator need not reach the instances.
 // reach the machines.
 //
 // An API server that is ready has read from etcd with quorum within the last seconds: its checks etcd and etcd-readiness get a key
@@ -38,7 +40,7 @@ func (h *SlotHealth) OK() bool { return h.Problem == "" }
 // (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/ha-topology/), so when all are ready, every member is part of
 // the quorum.
 //
-// The question reaches the API server as anonymous, which may ask for readiness:
+// The request reaches the API server as anonymous, which may read its readiness:
 // https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles.
 func (c *Cluster) SlotsHealth(ctx context.Context) []SlotHealth {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
@@ -58,7 +60,7 @@ func (c *Cluster) SlotsHealth(ctx context.Context) []SlotHealth {
 	return found
 }
 
-// readiness returns what is wrong with a node's API server, "" if nothing is.
+// readiness returns the problem of a node's API server, "" if it is ready.
 func (c *Cluster) readiness(ctx context.Context, node string) string {
 	path := "/api/v1/namespaces/kube-system/pods/https:kube-apiserver-" + node + ":6443/proxy/readyz"
 	body, err := c.core.RESTClient().Get().AbsPath(path).MaxRetries(0).DoRaw(ctx)
@@ -68,17 +70,18 @@ func (c *Cluster) readiness(ctx context.Context, node string) string {
 	case failed != "":
 		return failed + " failed"
 	case apierrors.IsNotFound(err):
-		return "the node shows no API server"
+		return "the node has no API server pod"
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
-		return "its API server lets nobody ask for its readiness: anonymous requests must be able to read /readyz"
+		return "its API server denies readiness requests: anonymous users must be able to read /readyz"
 	case ctx.Err() != nil:
-		return "it does not answer"
+		return "it does not respond"
 	default:
-		return fmt.Sprintf("it does not answer: %s", problem(err))
+		return fmt.Sprintf("it does not respond: %s", problem(err))
 	}
 }
 
-// failedChecks returns the names of the checks that an answer of readyz says to have failed: lines as "[-]etcd failed: reason withheld".
+// failedChecks returns the names of failed checks in a response of readyz, in lines like "[-]etcd
+// failed: reason withheld".
 func failedChecks(answer string) string {
 	var names []string
 	for line := range strings.Lines(answer) {

@@ -12,44 +12,51 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Whoever holds the credentials of a kubelet writes the labels and, once, the provider ID of its Node:
-// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
-// So EC2 decides which instance a Node is of, and the instance's Auto Scaling group which group or slot that instance is of.
+// A client with the credentials of a kubelet can write the labels and, once, the provider ID of its
+// Node:
+// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction.
+// So EC2 determines a Node's instance, and the instance's Auto Scaling group determines its
+// instance group or slot.
 
-// Identity is what EC2 says of an instance that a Node claims to run on.
+// Identity is what EC2 reports about an instance that a Node claims to run on.
 type Identity struct {
-	// PrivateDNSName is the name that EC2 gives the instance, which is the name of its Node; Address is its primary private address.
+	// PrivateDNSName is EC2's name of the instance, which is the name of its Node; Address is its
+	// primary private address.
 	PrivateDNSName, Address string
-	// Group is the instance group that its Auto Scaling group is of, empty for slots; Slot is NoSlot for the others.
+	// Group is the instance group of its Auto Scaling group, empty for slots; Slot is NoSlot for
+	// the others.
 	Group string
 	Slot  int
-	// Problem is why the instance is not one of the cluster's, as the end of a sentence; empty if it is one.
+	// Problem is why the instance does not belong to the cluster, as the end of a sentence; empty
+	// if it does.
 	Problem string
 }
 
-// Identify asks EC2 for instances of a cluster. An instance that EC2 does not know is missing in the answer. It returns an error if EC2
-// cannot be asked.
+// Identify looks up instances of a cluster in EC2. The result lacks unknown instances. It returns
+// an error if the lookup failed.
 type Identify func(ctx context.Context, key types.NamespacedName, instanceIDs []string) (map[string]Identity, error)
 
 const (
-	// identifyTimeout bounds one question for instances.
+	// identifyTimeout bounds a lookup of instances.
 	identifyTimeout = 20 * time.Second
-	// identifyAgain is after what time EC2 is asked again for an instance that was not one of the cluster's.
+	// identifyAgain is the delay before EC2 is asked again about an instance that did not belong to
+	// the cluster.
 	identifyAgain = 5 * time.Minute
 )
 
-// identified is an answer of EC2.
+// identified is a result of a lookup.
 type identified struct {
 	Identity
 
 	at time.Time
 }
 
-// IdentifyWith has every Node checked against the instance that it claims to run on. Without it Nodes are taken at their word, which is
-// good enough only for those that show them. Call it before the first cluster is connected.
+// IdentifyWith enables the check of every Node against the instance that it claims to run on.
+// Without it, Nodes are trusted, which is only acceptable for display. Call it before the first
+// cluster is connected.
 func (c *Clusters) IdentifyWith(identify Identify) { c.identify = identify }
 
-// unconfirmed returns what a Node says of itself that EC2 does not confirm.
+// unconfirmed returns the Node's claim that EC2 does not confirm.
 func (n *Node) unconfirmed(identity *Identity) string {
 	switch {
 	case n.labels().group != "" && n.labels().group != identity.Group:
@@ -68,10 +75,10 @@ func (i *Identity) of() string {
 	return "instance group " + i.Group
 }
 
-// refusal returns why a Node cannot be the one of the instance that it claims, "" if it can.
+// refusal returns why a Node cannot belong to the instance that it claims, "" if it can.
 //
-// The name's first label is that of the address, or the instance's ID; what follows may be the domain of the VPC's DHCP options, of which
-// EC2's API does not say anything.
+// The name's first label is that of the address, or the instance's ID; the rest may be the domain
+// of the VPC's DHCP options, which EC2's API does not include.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-naming.html
 func (n *Node) refusal(identity *Identity) string {
 	first := func(name string) string {
@@ -90,8 +97,8 @@ func (n *Node) refusal(identity *Identity) string {
 	}
 }
 
-// judge decides which of the Nodes that claim an instance is its Node, and returns those of which the decision changed. An instance that
-// is not known is put among those to ask for. The lock is held.
+// judge decides which of the Nodes that claim an instance is its Node, and returns the affected
+// Nodes. It queues an unknown instance for a lookup. The caller holds the lock.
 func (c *Cluster) judge(instance string) []Node {
 	if c.owner.identify == nil || instance == "" {
 		return nil
@@ -105,7 +112,7 @@ func (c *Cluster) judge(instance string) []Node {
 	return c.judgeClaimants(instance, claimants)
 }
 
-// judgeAll judges the claimants of every instance. The lock is held.
+// judgeAll judges the claimants of every instance. The caller holds the lock.
 func (c *Cluster) judgeAll() {
 	c.forgetInstances()
 	if c.owner.identify == nil {
@@ -161,13 +168,14 @@ func (c *Cluster) judgeClaimants(instance string, claimants []Node) []Node {
 	return changed
 }
 
-// isPending reports whether EC2 has not said yet what a Node's instance is. The lock is held.
+// isPending reports whether the lookup of a Node's instance is outstanding. The caller holds the
+// lock.
 func (c *Cluster) isPending(node *Node) bool {
 	_, known := c.instances[node.Claimed]
 	return c.owner.identify != nil && node.Claimed != "" && !known
 }
 
-// startIdentifying asks for the instances that are not known, unless that is under way.
+// startIdentifying looks up the unknown instances, unless a lookup is in progress.
 func (c *Cluster) startIdentifying() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +187,7 @@ func (c *Cluster) startIdentifying() {
 	c.asks.Go(func() { c.identifyAll(ctx) })
 }
 
-// identifyAll asks until every instance is known or the context ends.
+// identifyAll retries until every instance is known or the context ends.
 func (c *Cluster) identifyAll(ctx context.Context) {
 	delay := firstRetry
 	for {
@@ -194,13 +202,13 @@ func (c *Cluster) identifyAll(ctx context.Context) {
 			delay = firstRetry
 			continue
 		}
-		c.owner.options.Logger.Info("The instances of a cluster's nodes cannot be looked up; trying again", "cluster", c.key.String(), "error", err.Error())
+		c.owner.options.Logger.Info("The instances of a cluster's nodes cannot be looked up; retrying", "cluster", c.key.String(), "error", err.Error())
 		c.pause(ctx, delay)
 		delay = min(2*delay, longestRetry)
 	}
 }
 
-// identifyOnce asks for the instances that are not known.
+// identifyOnce looks up the unknown instances.
 func (c *Cluster) identifyOnce(ctx context.Context) error {
 	c.mu.RLock()
 	ids := slices.Sorted(maps.Keys(c.unidentified))
@@ -220,7 +228,7 @@ func (c *Cluster) identifyOnce(ctx context.Context) error {
 	for _, id := range ids {
 		identity, ok := found[id]
 		if !ok {
-			identity = Identity{Slot: NoSlot, Problem: "EC2 does not have"}
+			identity = Identity{Slot: NoSlot, Problem: "EC2 does not know"}
 		}
 		c.instances[id] = identified{identity, now}
 		delete(c.unidentified, id)
@@ -233,7 +241,7 @@ func (c *Cluster) identifyOnce(ctx context.Context) error {
 	return nil
 }
 
-// forgetInstances drops what is known of instances that no Node claims. The lock is held.
+// forgetInstances drops instances that no Node claims. The caller holds the lock.
 func (c *Cluster) forgetInstances() {
 	claimed := map[string]bool{}
 	for _, node := range c.nodes {

@@ -48,7 +48,7 @@ func TestEC2DecidesWhichInstanceGroupAndSlotANodeIsOf(t *testing.T) {
 		"another name than the instance's":     {nodes: []*corev1.Node{claiming("made-up", "i-1", "", group, 0)}, problem: "claims instance i-1, whose name is " + worker},
 		"another address than the instance's":  {nodes: []*corev1.Node{claiming(worker, "i-1", "10.0.0.7", group, 0)}, problem: "whose address is 10.0.0.1"},
 		"an instance of somebody else":         {nodes: []*corev1.Node{claiming(worker, "i-else", "", group, 0)}, problem: "in no Auto Scaling group"},
-		"an instance that EC2 does not have":   {nodes: []*corev1.Node{claiming(worker, "i-none", "", slot, 0)}, problem: "claims instance i-none, which EC2 does not have"},
+		"an instance that EC2 does not have":   {nodes: []*corev1.Node{claiming(worker, "i-none", "", slot, 0)}, problem: "claims instance i-none, which EC2 does not know"},
 		"two that claim one, of which one has the name": {
 			nodes:  []*corev1.Node{claiming(worker, "i-1", "", group, 0), claiming("ip-10-0-0-1.evil", "i-1", "", group, time.Hour)},
 			holder: worker, group: "g", problem: "which is that of Node " + worker,

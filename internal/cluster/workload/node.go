@@ -9,40 +9,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Labels by which a node says where it belongs; kubelets put them on their own Node, so that they decide nothing: see [Identify].
+// Labels with a node's group and slot. Kubelets set them on their own Node, so they decide nothing:
+// see [Identify].
 const (
 	groupLabel  = "cluster-operator.aws/instance-group"
 	slotLabel   = "cluster-operator.aws/slot"
 	bundleLabel = "cluster-operator.aws/bundle"
 )
 
-// NoSlot is the slot of a node that is no control-plane node.
+// NoSlot is the slot of a node outside the control plane.
 const NoSlot = -1
 
-// Node is what is kept of a cluster's node.
+// Node is the kept state of a node.
 type Node struct {
-	// Name is the node's name, UID tells it from an earlier one of that name.
+	// Name is the node's name; UID distinguishes it from an earlier node with that name.
 	Name, UID string
-	// InstanceID is the EC2 instance that it runs on, empty while the node has no provider ID, and while EC2 has not confirmed that it
-	// is the instance's Node.
+	// InstanceID is its EC2 instance, empty until the node has a provider ID and EC2 has confirmed
+	// it.
 	InstanceID string
-	// Claimed is the instance that its provider ID names. It is the Node's word.
+	// Claimed is the instance in its provider ID, which is unverified.
 	Claimed string
-	// Group is its instance group, empty for control-plane nodes; Slot is NoSlot for the others. They are those of its instance.
+	// Group is its instance group, empty for control-plane nodes; Slot is NoSlot for the others.
+	// They are those of its instance.
 	Group string
 	Slot  int
-	// Problem is what it says of itself that EC2 does not confirm, after its name and a colon; empty if there is nothing.
+	// Problem is the claim that EC2 does not confirm, empty if there is none.
 	Problem string
-	// Bundle is the beginning of the hash of the bundle that it booted from.
+	// Bundle is the beginning of the hash of the bundle that it booted with.
 	Bundle string
-	// Version is its kubelet's.
+	// Version is its kubelet's version.
 	Version string
-	// Ready says whether its kubelet reports it ready; ReadyChanged when that changed last.
+	// Ready reports whether the node is Ready; ReadyChanged is when that last changed.
 	Ready        bool
 	ReadyChanged time.Time
-	// Created is when the Node was made, to the second, by the workload cluster's clock.
+	// Created is the Node's creation time, in seconds, by the workload cluster's clock.
 	Created time.Time
-	// Unschedulable says whether it is cordoned.
+	// Unschedulable reports whether it is cordoned.
 	Unschedulable bool
 	// Labels are its labels.
 	Labels map[string]string
@@ -50,7 +52,7 @@ type Node struct {
 	addresses []string
 }
 
-// nodeFrom keeps what is wanted of a Node.
+// nodeFrom extracts the kept state from a Node.
 func nodeFrom(from *corev1.Node) Node {
 	n := Node{
 		Name: from.Name, UID: string(from.UID), InstanceID: instanceID(from.Spec.ProviderID), Bundle: from.Labels[bundleLabel],
@@ -70,7 +72,7 @@ func nodeFrom(from *corev1.Node) Node {
 	return n
 }
 
-// labelled is where a Node's labels say that it belongs.
+// labelled is the group and slot in a Node's labels.
 type labelled struct {
 	group string
 	slot  int
@@ -93,7 +95,7 @@ func instanceID(providerID string) string {
 	return rest[strings.LastIndexByte(rest, '/')+1:]
 }
 
-// same reports whether nothing that anybody looks at differs.
+// same reports whether no relevant field differs.
 func (n *Node) same(other *Node) bool {
 	return n.UID == other.UID && n.InstanceID == other.InstanceID && n.Claimed == other.Claimed && n.Problem == other.Problem && n.Version == other.Version &&
 		n.Ready == other.Ready && n.Unschedulable == other.Unschedulable && maps.Equal(n.Labels, other.Labels)

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// IsSystemPod reports whether a pod is one without which a cluster is not well: by its priority, or since the kubelet itself runs it.
-// One that ends, or has done its work, is none.
+// IsSystemPod reports whether a cluster's health depends on a pod: by its priority class, or
+// because it is a static pod. It returns false for terminating and completed pods.
 // https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/
 func IsSystemPod(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// SlotProblems returns why each slot of a control plane does not serve, without those that do: its node is ready and open for pods, its
-// API server answers, and its etcd member is part of the quorum (see [Cluster.SlotsHealth]). It asks every API server.
+// SlotProblems returns the problems of unhealthy control-plane slots. A slot is healthy if its node
+// is Ready and schedulable, its API server responds, and its etcd member is part of the quorum (see
+// [Cluster.SlotsHealth]). It queries every API server.
 func (c *Cluster) SlotProblems(ctx context.Context, slots int) map[int]string {
 	problems, serving := map[int]string{}, map[int]bool{}
 	reachable, problem := c.Reachable()
 	silent := ""
 	if !reachable {
-		silent = "the cluster's API does not answer: " + strings.TrimSuffix(problem, ".")
+		silent = "the cluster's API does not respond: " + strings.TrimSuffix(problem, ".")
 	}
 	for slot := range slots {
 		problems[slot] = cmp.Or(silent, "it has no node")
@@ -31,14 +32,14 @@ func (c *Cluster) SlotProblems(ctx context.Context, slots int) map[int]string {
 		serving[health.Slot] = serving[health.Slot] || problems[health.Slot] == ""
 	}
 	for slot := range serving {
-		if serving[slot] { // Another node of the slot is that of a machine that is gone.
+		if serving[slot] { // Another node of the slot belongs to a terminated instance.
 			delete(problems, slot)
 		}
 	}
 	return problems
 }
 
-// slotProblem returns why a node of the control plane does not serve, "" if it does.
+// slotProblem returns the problem of a control-plane node, "" if it is healthy.
 func slotProblem(node Node, health *SlotHealth) string {
 	switch {
 	case !node.Ready:

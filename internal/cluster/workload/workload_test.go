@@ -96,7 +96,7 @@ func TestUnreachable(t *testing.T) {
 		if reachable {
 			t.Fatal("nothing listens there")
 		}
-		if problem != "" && problem != "it has not answered yet" {
+		if problem != "" && problem != "it has not responded yet" {
 			return
 		}
 		select {

@@ -8,11 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine gives up what rendering does not need: opening files and connections, and memory and processor time beyond the
-// bounds. When memory is short, the kernel ends the child and not its parent.
+// confine gives up the ability to open files and connections, and limits memory and processor time.
+// When memory is short, the kernel kills the child before its parent.
+// https://docs.kernel.org/userspace-api/landlock.html,
+// https://man7.org/linux/man-pages/man2/setrlimit.2.html
 // https://docs.kernel.org/userspace-api/landlock.html, https://man7.org/linux/man-pages/man2/setrlimit.2.html
 func confine() error {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600) // It is a favor to the parent: without it the bounds still hold.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600) // Best effort: the limits apply without it.
 	for resource, limit := range map[int]uint64{
 		unix.RLIMIT_DATA: memory, // Not RLIMIT_AS: Go reserves far more addresses than it uses.
 		unix.RLIMIT_CPU:  cpuSeconds, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0,
@@ -22,7 +24,7 @@ func confine() error {
 		}
 	}
 	if err := landlock.V11.BestEffort().Restrict(); err != nil {
-		return fmt.Errorf("give up files and connections: %w", err)
+		return fmt.Errorf("drop access to files and connections: %w", err)
 	}
 	return nil
 }

@@ -2,5 +2,6 @@
 
 package chartrender
 
-// confine does nothing: the environment, the time and the answer are bounded by the parent, memory by Go's own limit.
+// confine does nothing: the parent limits the environment, the time and the response, and Go limits
+// the memory.
 func confine() error { return nil }

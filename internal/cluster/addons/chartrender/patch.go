@@ -12,14 +12,14 @@ import (
 
 // Patch changes one object.
 type Patch struct {
-	// Kind and Name say which.
+	// Kind and Name identify the object.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// Patch is a strategic merge patch for Kubernetes' own kinds, and a JSON merge patch for others.
 	Patch json.RawMessage `json:"patch"`
 }
 
-// head is what tells an object.
+// head identifies an object.
 type head struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -28,17 +28,17 @@ type head struct {
 	} `json:"metadata"`
 }
 
-// patcher applies patches and notes which of them have found their object.
+// patcher applies patches and records which of them found their object.
 type patcher struct {
 	patches []Patch
 	used    []bool
 }
 
-// apply returns an object, in JSON, with the patches that are for it.
+// apply applies the matching patches to an object in JSON.
 func (p *patcher) apply(object []byte) ([]byte, error) {
 	var of head
 	if err := json.Unmarshal(object, &of); err != nil {
-		return nil, fmt.Errorf("read an object: %w", err)
+		return nil, fmt.Errorf("parse an object: %w", err)
 	}
 	for i := range p.patches {
 		patch := &p.patches[i]
@@ -56,7 +56,7 @@ func (p *patcher) apply(object []byte) ([]byte, error) {
 
 func merge(object, patch []byte, kind schema.GroupVersionKind) ([]byte, error) {
 	typed, err := scheme.Scheme.New(kind)
-	if err != nil { // Not one of Kubernetes' own.
+	if err != nil { // Not a built-in kind.
 		return jsonpatch.MergePatch(object, patch) //nolint:wrapcheck // The caller names the object.
 	}
 	return strategicpatch.StrategicMergePatch(object, patch, typed) //nolint:wrapcheck // The caller names the object.
@@ -66,7 +66,7 @@ func merge(object, patch []byte, kind schema.GroupVersionKind) ([]byte, error) {
 func (p *patcher) unused() error {
 	for i, used := range p.used {
 		if !used {
-			return fmt.Errorf("the chart renders no %s %s, for which there is a patch: correct the patch's kind and name, or leave it out", p.patches[i].Kind, p.patches[i].Name)
+			return fmt.Errorf("the chart renders no %s %s, which a patch names; correct the patch's kind and name, or remove it", p.patches[i].Kind, p.patches[i].Name)
 		}
 	}
 	return nil

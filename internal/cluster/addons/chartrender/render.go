@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// answer does what is asked, in the child.
+// answer executes a request in the child.
 func answer(asked *Request) *Response {
 	switch {
 	case asked.Chart != nil:
@@ -42,14 +42,14 @@ func answer(asked *Request) *Response {
 		}
 		return &Response{Found: found}
 	}
-	return &Response{Refused: "nothing was asked"}
+	return &Response{Refused: "the request is empty"}
 }
 
-// find looks a chart up in a repository's index.
+// find finds a chart in a repository's index.
 func find(asked *Find) (*Found, error) {
 	index := repo.NewIndexFile()
 	if err := yaml.Unmarshal(asked.Index, index); err != nil {
-		return nil, fmt.Errorf("read the repository's index: %w", err)
+		return nil, fmt.Errorf("parse the repository's index: %w", err)
 	}
 	index.Entries = map[string]repo.ChartVersions{asked.Chart: slices.DeleteFunc(index.Entries[asked.Chart], func(v *repo.ChartVersion) bool {
 		return v == nil || v.Metadata == nil
@@ -60,12 +60,12 @@ func find(asked *Find) (*Found, error) {
 		return nil, fmt.Errorf("the repository has no chart %s %s", asked.Chart, asked.Version)
 	}
 	if len(version.URLs) == 0 {
-		return nil, fmt.Errorf("the repository's index does not say where chart %s %s is", asked.Chart, asked.Version)
+		return nil, fmt.Errorf("the repository's index has no URL for chart %s %s", asked.Chart, asked.Version)
 	}
 	return &Found{URL: version.URLs[0], Digest: strings.TrimPrefix(version.Digest, "sha256:")}, nil
 }
 
-// render renders a chart in the way of Helm's own install and upgrade.
+// render renders a chart like Helm's install and upgrade.
 func render(asked *Chart) (*Rendered, error) {
 	archive.MaxDecompressedChartSize, archive.MaxDecompressedFileSize = maxUnpacked, maxFile
 	loaded, err := loader.LoadArchive(bytes.NewReader(asked.Archive))
@@ -80,7 +80,7 @@ func render(asked *Chart) (*Rendered, error) {
 		return nil, err
 	}
 	if err := chartutil.ProcessDependencies(loaded, asked.Values); err != nil {
-		return nil, fmt.Errorf("prepare the charts that it depends on: %w", err)
+		return nil, fmt.Errorf("prepare its dependencies: %w", err)
 	}
 	rendered := &Rendered{
 		Name: loaded.Metadata.Name, Version: loaded.Metadata.Version, AppVersion: loaded.Metadata.AppVersion, Description: loaded.Metadata.Description,
@@ -104,7 +104,7 @@ func render(asked *Chart) (*Rendered, error) {
 func capabilitiesOf(asked *Chart) (*common.Capabilities, error) {
 	version, err := common.ParseKubeVersion(asked.KubeVersion)
 	if err != nil {
-		return nil, fmt.Errorf("read the cluster's version %q: %w", asked.KubeVersion, err)
+		return nil, fmt.Errorf("parse the cluster's version %q: %w", asked.KubeVersion, err)
 	}
 	return &common.Capabilities{KubeVersion: *version, APIVersions: asked.APIVersions, HelmVersion: common.DefaultCapabilities.HelmVersion}, nil
 }
@@ -113,9 +113,9 @@ func capabilitiesOf(asked *Chart) (*common.Capabilities, error) {
 func usable(loaded *chart.Chart, capabilities *common.Capabilities) error {
 	switch constraint := loaded.Metadata.KubeVersion; {
 	case loaded.Metadata.Type == "library":
-		return errors.New("it is a library of other charts and installs nothing")
+		return errors.New("it is a library chart and installs nothing")
 	case constraint != "" && !chartutil.IsCompatibleRange(constraint, capabilities.KubeVersion.String()):
-		return fmt.Errorf("it is for Kubernetes %s, and the cluster has %s", constraint, capabilities.KubeVersion.Version)
+		return fmt.Errorf("it requires Kubernetes %s, but the cluster runs %s", constraint, capabilities.KubeVersion.Version)
 	}
 	needed := make([]ci.Dependency, 0, len(loaded.Metadata.Dependencies))
 	for _, one := range loaded.Metadata.Dependencies {
@@ -127,7 +127,7 @@ func usable(loaded *chart.Chart, capabilities *common.Capabilities) error {
 	return nil
 }
 
-// addCRDs adds the chart's CustomResourceDefinitions, whose kinds its templates may ask for.
+// addCRDs adds the chart's CustomResourceDefinitions and makes their kinds known to its templates.
 func (r *Rendered) addCRDs(loaded *chart.Chart, asked *Chart, capabilities *common.Capabilities) error {
 	for _, crd := range loaded.CRDObjects() {
 		objects, err := objectsIn(string(crd.File.Data))
@@ -141,7 +141,7 @@ func (r *Rendered) addCRDs(loaded *chart.Chart, asked *Chart, capabilities *comm
 		r.CRDs = append(r.CRDs, File{Name: "crds/" + strings.ReplaceAll(crd.Filename, "/", "_"), Content: content})
 		for _, object := range objects {
 			var definition apiextensionsv1.CustomResourceDefinition
-			if asked.Upgrade || json.Unmarshal(object, &definition) != nil { // An upgrade installs none.
+			if asked.Upgrade || json.Unmarshal(object, &definition) != nil { // An upgrade installs no CRDs.
 				continue
 			}
 			for i := range definition.Spec.Versions {
@@ -153,7 +153,8 @@ func (r *Rendered) addCRDs(loaded *chart.Chart, asked *Chart, capabilities *comm
 	return nil
 }
 
-// addManifests adds the rendered templates with their patches. A chart's notes, which Helm prints after an installation, are left out.
+// addManifests adds the rendered and patched templates, without the notes that Helm prints after an
+// installation.
 func (r *Rendered) addManifests(files map[string]string, patches []Patch) error {
 	size := 0
 	patcher := &patcher{patches: patches, used: make([]bool, len(patches))}
@@ -184,7 +185,7 @@ func (r *Rendered) addManifests(files map[string]string, patches []Patch) error 
 	return patcher.unused()
 }
 
-// objectsIn returns the objects of YAML documents, in JSON. Empty documents are none.
+// objectsIn returns the objects of YAML documents as JSON, without empty documents.
 func objectsIn(text string) ([][]byte, error) {
 	split := releaseutil.SplitManifests(text)
 	keys := slices.Collect(maps.Keys(split))
@@ -193,33 +194,33 @@ func objectsIn(text string) ([][]byte, error) {
 	for _, key := range keys {
 		object, err := yaml.YAMLToJSON([]byte(split[key]))
 		if err != nil {
-			return nil, fmt.Errorf("what was rendered is no YAML: %w", err)
+			return nil, fmt.Errorf("the rendered manifest is not valid YAML: %w", err)
 		}
 		if string(object) == "null" {
 			continue
 		}
 		var of head
 		if err := json.Unmarshal(object, &of); err != nil || of.Kind == "" || of.APIVersion == "" {
-			return nil, errors.New("what was rendered is no object of Kubernetes: it has no apiVersion or kind")
+			return nil, errors.New("the rendered manifest is not a Kubernetes object: it has no apiVersion or kind")
 		}
 		objects = append(objects, object)
 	}
 	return objects, nil
 }
 
-// documents writes objects as YAML documents.
+// documents encodes objects as YAML documents.
 func documents(objects [][]byte) (string, error) {
 	var out strings.Builder
 	for i, object := range objects {
 		document, err := yaml.JSONToYAML(object)
 		if err != nil {
-			return "", fmt.Errorf("write an object: %w", err)
+			return "", fmt.Errorf("encode an object: %w", err)
 		}
 		if i > 0 {
 			out.WriteString("---\n")
 		}
 		out.Write(document)
-		if out.Len() > maxRendered { // Anchors may have made it longer.
+		if out.Len() > maxRendered { // Anchors may have expanded.
 			return "", fmt.Errorf("it renders more than %d megabytes", maxRendered>>20)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// RefusedError says why a chart cannot be used. The same chart with the same values is refused again.
+// RefusedError is why a chart cannot be used. The same chart with the same values fails again.
 type RefusedError struct {
 	// Why is a clause about the chart.
 	Why string
@@ -24,16 +24,16 @@ type RefusedError struct {
 // Error returns why the chart is refused.
 func (e *RefusedError) Error() string { return e.Why }
 
-// Options configure a Renderer; the zero value is good.
+// Options configure a Renderer. The zero value is valid.
 type Options struct {
-	// Program is started with the argument [Command]; by default the running one.
+	// Program is started with the argument [Command]. It is the running program by default.
 	Program string
-	// Timeout is how long a chart may take; by default 30 seconds.
+	// Timeout bounds the rendering of a chart, by default 30 seconds.
 	Timeout time.Duration
 }
 
-// Renderer renders charts in children of the process, one at a time, so that their memory is bounded together. It is safe for
-// use by many goroutines.
+// Renderer renders charts in child processes, one at a time, to bound their total memory. It is
+// safe for concurrent use.
 type Renderer struct {
 	options Options
 	turn    chan struct{}
@@ -45,7 +45,7 @@ func New(o Options) *Renderer {
 	return &Renderer{options: o, turn: make(chan struct{}, 1)}
 }
 
-// self is the running program, also after its file has been replaced.
+// self returns the path of the running program, which works after its file was replaced.
 func self() string {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe"
@@ -57,26 +57,27 @@ func self() string {
 	return path
 }
 
-// Render renders a chart. It errs with a [RefusedError] if that is the chart's fault.
+// Render renders a chart. It returns a [RefusedError] if the chart is at fault.
 func (r *Renderer) Render(ctx context.Context, chart *Chart) (*Rendered, error) {
 	response, err := r.ask(ctx, &Request{Chart: chart})
 	if err != nil {
 		return nil, err
 	}
 	if response.Rendered == nil {
-		return nil, errors.New("the process that renders charts gave no answer")
+		return nil, errors.New("the process that renders charts returned no manifests")
 	}
 	return response.Rendered, nil
 }
 
-// Find looks a chart up in a repository's index. It errs with a [RefusedError] if it is not there, or the index cannot be read.
+// Find finds a chart in a repository's index. It returns a [RefusedError] if the chart is missing
+// or the index is invalid.
 func (r *Renderer) Find(ctx context.Context, asked *Find) (*Found, error) {
 	response, err := r.ask(ctx, &Request{Find: asked})
 	if err != nil {
 		return nil, err
 	}
 	if response.Found == nil {
-		return nil, errors.New("the process that renders charts gave no answer")
+		return nil, errors.New("the process that renders charts returned no chart")
 	}
 	return response.Found, nil
 }
@@ -90,7 +91,7 @@ func (r *Renderer) ask(ctx context.Context, asked *Request) (*Response, error) {
 	}
 	question, err := json.Marshal(asked)
 	if err != nil {
-		return nil, fmt.Errorf("write what to render: %w", err)
+		return nil, fmt.Errorf("encode the request: %w", err)
 	}
 	within, stop := context.WithTimeout(ctx, r.options.Timeout)
 	defer stop()
@@ -112,7 +113,7 @@ func (r *Renderer) ask(ctx context.Context, asked *Request) (*Response, error) {
 	}
 	var response Response
 	if err := json.Unmarshal(out.Bytes(), &response); err != nil {
-		return nil, fmt.Errorf("read what was rendered: %w", err)
+		return nil, fmt.Errorf("parse the response: %w", err)
 	}
 	if response.Refused != "" {
 		return nil, &RefusedError{Why: shorten(response.Refused)}
@@ -120,7 +121,7 @@ func (r *Renderer) ask(ctx context.Context, asked *Request) (*Response, error) {
 	return &response, nil
 }
 
-// ended says why a child ended without an answer. What Go says of a lack of memory depends on what it was wanted for.
+// ended returns why a child exited without a response. Go's messages about a lack of memory vary.
 func ended(err error, said string) error {
 	for _, word := range []string{"out of memory", "cannot allocate memory", "out-of-memory", "failed to create new OS thread"} {
 		if strings.Contains(said, word) {
@@ -128,12 +129,13 @@ func ended(err error, said string) error {
 		}
 	}
 	if strings.Contains(said, "stack overflow") || strings.Contains(said, "stack exceeds") {
-		return &RefusedError{Why: "its templates call each other without end"}
+		return &RefusedError{Why: "its templates recurse without end"}
 	}
 	return fmt.Errorf("the process that renders charts ended: %w: %s", err, shorten(strings.TrimSpace(said)))
 }
 
-// shorten leaves out the middle of what is too long for a condition: templates complain with the whole chain of their callers.
+// shorten removes the middle of a message that is too long for a condition: template errors contain
+// the whole call chain.
 func shorten(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= maxMessage {
@@ -143,7 +145,8 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:half], "") + " … " + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
-// bounded keeps what is written to it up to a limit. More is an error, unless the rest may be lost.
+// bounded stores what is written to it up to a limit. More is an error, unless the rest may be
+// discarded.
 type bounded struct {
 	bytes.Buffer
 
@@ -152,7 +155,7 @@ type bounded struct {
 	full  bool
 }
 
-// Write keeps what fits.
+// Write stores what fits.
 func (b *bounded) Write(p []byte) (int, error) {
 	if room := b.limit - b.Len(); len(p) > room {
 		b.full = true
@@ -165,7 +168,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p) //nolint:wrapcheck // A buffer does not fail.
 }
 
-// ReadFrom is hidden: copying would go around Write.
+// ReadFrom hides Buffer.ReadFrom, which would bypass Write.
 func (b *bounded) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{b}, r) //nolint:wrapcheck // It is the reader's own.
 }

@@ -83,10 +83,10 @@ func TestHostileChartsAreRefusedWithTheReason(t *testing.T) {
 		"a file above the archive":  {files: map[string]string{"c/../../../etc/cron.d/x": "x"}, want: "references parent directory"},
 		"an absolute path":          {files: map[string]string{"c//etc/cron.d/x": "x"}, want: "absolute paths"},
 		"anchors that multiply":     {files: template(anchors), want: "excessive aliasing"},
-		"no YAML":                   {files: template("{"), want: "no YAML"},
-		"no object":                 {files: template("just: data"), want: "no object of Kubernetes"},
+		"no YAML":                   {files: template("{"), want: "not valid YAML"},
+		"no object":                 {files: template("just: data"), want: "not a Kubernetes object"},
 		"a library":                 {files: map[string]string{"c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\ntype: library\n"}, want: "library"},
-		"another Kubernetes":        {files: map[string]string{"c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\nkubeVersion: <1.20\n"}, want: "for Kubernetes <1.20, and the cluster has v1.36.3"},
+		"another Kubernetes":        {files: map[string]string{"c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\nkubeVersion: <1.20\n"}, want: "requires Kubernetes <1.20, but the cluster runs v1.36.3"},
 		"no archive":                {raw: []byte("hello"), want: "read the archive"},
 		"a long complaint":          {files: template(`{{ fail (repeat 5000 "long ") }}`), want: " …"},
 	} {
@@ -220,8 +220,8 @@ func TestFindAsksTheIndex(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ index, want string }{
 		"no such version": {strings.Replace(index, "1.0.0", "2.0.0", 1), "has no chart c 1.0.0"},
-		"no address":      {strings.Replace(index, "urls: [c.tgz]", "urls: []", 1), "does not say where"},
-		"no index":        {"<html>", "read the repository's index"},
+		"no address":      {strings.Replace(index, "urls: [c.tgz]", "urls: []", 1), "has no URL"},
+		"no index":        {"<html>", "parse the repository's index"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := renderer.Find(t.Context(), &chartrender.Find{Index: []byte(c.index), Chart: "c", Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -56,7 +56,7 @@ type Bundle struct {
 	Join *Join `json:"join,omitempty"`
 	// API is where a worker finds the cluster that it joins.
 	API *API `json:"api,omitempty"`
-	// Kubeadm is what kubeadm is told.
+	// Kubeadm is kubeadm's input.
 	Kubeadm Kubeadm `json:"kubeadm"`
 	// Kubelet is the kubelet's command line.
 	Kubelet Kubelet `json:"kubelet"`
@@ -168,7 +168,7 @@ type API struct {
 	CACertificate string `json:"caCertificate"`
 }
 
-// PKIFile is a file of the cluster's authorities.
+// PKIFile is a file of the cluster's CAs.
 type PKIFile struct {
 	// Key is where it is in the bucket.
 	Key string `json:"key"`
@@ -178,7 +178,7 @@ type PKIFile struct {
 	Mode string `json:"mode"`
 }
 
-// Kubeadm is what kubeadm is told.
+// Kubeadm is kubeadm's input.
 type Kubeadm struct {
 	// Config is kubeadm's configuration, YAML documents with placeholders.
 	Config string `json:"config"`

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// JSON returns the document. The same bundle gives the same bytes: fields stand in their order,
+// JSON returns the document. The same bundle results in the same bytes: fields are in order, and
 // maps are sorted by key.
 func (b *Bundle) JSON() []byte {
 	var out bytes.Buffer
@@ -42,22 +42,22 @@ func NodeupKey(hash, architecture string) string {
 	return "nodeup/" + hash + "/nodeup-linux-" + architecture
 }
 
-// RestoreKey returns the key under which the program that makes members of etcd of a snapshot's data is stored in the
-// cluster's bucket. It is the snapshot's and not the program's hash's, since another operator's program is no reason to
-// replace machines.
+// RestoreKey returns the key in the cluster's bucket of the program that restores etcd members from
+// a snapshot's data. It depends on the snapshot and not on the program's hash, since another
+// operator's program is no reason to replace instances.
 func RestoreKey(snapshot, architecture string) string {
 	return "nodeup/restore-" + snapshot + "/etcd-restore-linux-" + architecture
 }
 
-// LabelValue returns what of a bundle's hash nodes carry in their label: a whole hash is longer
-// than a label's value may be.
+// LabelValue returns the part of a bundle's hash in the nodes' label: a whole hash exceeds the
+// length of a label's value.
 func LabelValue(hash string) string {
 	const length = 16
 	return hash[:min(length, len(hash))]
 }
 
-// Parse reads a document. It errs on another version's form, and on what it does not know: a
-// bundle is carried out wholly or not at all.
+// Parse parses a document. It returns an error for another version and for unknown fields: a bundle
+// must be applied completely or not at all.
 func Parse(document []byte) (*Bundle, error) {
 	var form struct {
 		Version int `json:"version"`
@@ -66,7 +66,7 @@ func Parse(document []byte) (*Bundle, error) {
 		return nil, fmt.Errorf("read the bundle: %w", err)
 	}
 	if form.Version != Version {
-		return nil, fmt.Errorf("the bundle is of version %d, and this reads version %d: they are published together, look for a nodeup of another time in the user data", form.Version, Version)
+		return nil, fmt.Errorf("the bundle has version %d, but this nodeup reads version %d; they are published together, so the user data names a nodeup of another release", form.Version, Version)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.DisallowUnknownFields()
@@ -75,7 +75,7 @@ func Parse(document []byte) (*Bundle, error) {
 		return nil, fmt.Errorf("read the bundle: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("read the bundle: something follows the document")
+		return nil, errors.New("read the bundle: data follows the document")
 	}
 	return b, nil
 }

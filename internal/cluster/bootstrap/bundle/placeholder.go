@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Placeholders, written ${NAME}, stand for what only the machine knows.
+// Placeholders, written ${NAME}, stand for what only the instance knows.
 const (
 	// NodeName is the node's name: the instance's private DNS name.
 	NodeName = "NODE_NAME"
@@ -36,7 +36,7 @@ func Placeholder(name string) string { return "${" + name + "}" }
 
 var placeholder = regexp.MustCompile(`\$\{([A-Z_]+)\}`)
 
-// Expand returns text with its placeholders filled in. It errs on one that has no value.
+// Expand replaces the placeholders in a text. It returns an error for one without a value.
 func Expand(text string, values map[string]string) (string, error) {
 	var missing string
 	expanded := placeholder.ReplaceAllStringFunc(text, func(found string) string {
@@ -53,8 +53,8 @@ func Expand(text string, values map[string]string) (string, error) {
 	return expanded, nil
 }
 
-// Holding returns the first of the values, by name, in which a placeholder stands, empty if there is
-// none: what a person writes may not look like one.
+// Holding returns the first of the values, by name, that contains a placeholder, empty if none
+// does: users' values must not look like one.
 func Holding(values map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if placeholder.MatchString(values[name]) {

@@ -9,8 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// State puts the cluster's definition and keys into a folder, and the account into the environment of this process, as a person at a
-// terminal has them. It returns the folder.
+// State writes the cluster's definition and keys to a folder, and the account's credentials to this
+// process's environment, like those of a user at a terminal. It returns the folder.
 func (w *Suite) State() string {
 	w.t.Helper()
 	names, err := w.simulator.ServeNames(w.t.Context())

@@ -1,5 +1,6 @@
-// Package livetest makes whole clusters on the simulator, with played machines, for tests of what looks at clusters and rolls them:
-// made by CloudFormation, or as Terraform makes them, whose groups no stack owns.
+// Package livetest creates whole clusters on the simulator, with simulated instances, for tests of
+// code that observes clusters and rolls them: created by CloudFormation, or like those of Terraform,
+// whose groups no stack owns.
 package livetest
 
 import (
@@ -44,25 +45,25 @@ import (
 )
 
 const (
-	// Region is where clusters are.
+	// Region is the region of the clusters.
 	Region = "eu-central-1"
-	// Account is whose they are.
+	// Account is their account.
 	Account = "123456789012"
 	// Secret is the secret key of its credentials, whose access key is the account.
 	Secret = "secret"
 )
 
-// Options say what cluster to make.
+// Options describe the cluster.
 type Options struct {
-	// Slots is how many slots it has; 3 unless set.
+	// Slots is the number of slots, 3 by default.
 	Slots int32
-	// Groups are its instance groups; their cluster is filled in.
+	// Groups are its instance groups; New sets their cluster.
 	Groups []*v1alpha1.InstanceGroup
-	// Bastion has it have one.
+	// Bastion adds a bastion.
 	Bastion bool
-	// Terraform has no stack own the groups of slots and workers.
+	// Terraform makes no stack own the groups of slots and workers.
 	Terraform bool
-	// Machines say how machines are played.
+	// Machines configure the simulated instances.
 	Machines fake.Options
 }
 
@@ -76,9 +77,9 @@ type Suite struct {
 	// Clients reach the account, Endpoint is where it is.
 	Clients  *awsapi.Clients
 	Endpoint string
-	// Host plays the machines.
+	// Host runs the simulated instances.
 	Host *fake.Host
-	// Scaling and EC2 are clients that can do all.
+	// Scaling and EC2 are unrestricted clients.
 	Scaling *autoscaling.Client
 	EC2     *ec2.Client
 
@@ -89,10 +90,10 @@ type Suite struct {
 	resolved *model.Cluster
 	outputs  map[string]string
 	nodeup   string
-	keys     *pki.Authorities
+	keys     *pki.CAs
 }
 
-// New makes a cluster and waits until its nodes are Ready and workers can join.
+// New creates a cluster and waits until its nodes are Ready and workers can join.
 func New(t *testing.T, options Options) *Suite {
 	t.Helper()
 	if options.Slots == 0 {
@@ -131,7 +132,7 @@ func (w *Suite) Eventually(what string, holds func() error) {
 	patience.Until(w.t, what, holds)
 }
 
-// define makes the cluster's definition and its keys.
+// define creates the cluster's definition and its keys.
 func (w *Suite) define() {
 	w.t.Helper()
 	builtin, err := release.Builtin()
@@ -166,7 +167,7 @@ func (w *Suite) define() {
 	w.must(err)
 }
 
-// base makes what machines share, and puts into the bucket what they fetch.
+// base creates the base stack, and stores the instances' files in the bucket.
 func (w *Suite) base() {
 	w.t.Helper()
 	stack, err := render.Base(w.resolved)
@@ -189,7 +190,7 @@ func (w *Suite) put(key string, contents []byte) {
 	w.must(err)
 }
 
-// stack makes a stack, or updates the one of that name, and returns its outputs.
+// stack creates or updates a stack, and returns its outputs.
 func (w *Suite) stack(s *render.Stack, edit func(string) string) map[string]string {
 	w.t.Helper()
 	api := cloudformation.NewFromConfig(w.config)
@@ -215,7 +216,7 @@ func (w *Suite) stack(s *render.Stack, edit func(string) string) map[string]stri
 	}
 	w.must(err)
 	outputs := map[string]string{}
-	w.Eventually("stack "+s.Name+" is made", func() error {
+	w.Eventually("stack "+s.Name+" is created", func() error {
 		out, err := api.DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: &s.Name})
 		w.must(err)
 		status := string(out.Stacks[0].StackStatus)
@@ -233,7 +234,7 @@ func (w *Suite) stack(s *render.Stack, edit func(string) string) map[string]stri
 	return outputs
 }
 
-// machines makes the slots and the instance groups, and waits for their nodes.
+// machines creates the slots and the instance groups, and waits for their nodes.
 func (w *Suite) machines() {
 	w.t.Helper()
 	find := func(v1alpha1.Architecture) (string, error) { return w.nodeup, nil }
@@ -253,7 +254,8 @@ func (w *Suite) machines() {
 	w.WaitValid()
 }
 
-// make makes the machines of a stack, whose group is the stack's own or, as Terraform makes it, nobody's.
+// make creates the instances of a stack. Their group belongs to the stack or, with Terraform, to
+// none.
 func (w *Suite) make(s *render.Stack, boots *bootstrap.Bundle, least, most int32) {
 	w.t.Helper()
 	w.put(model.BundleKey(boots.Hash()), boots.JSON())
@@ -265,7 +267,7 @@ func (w *Suite) make(s *render.Stack, boots *bootstrap.Bundle, least, most int32
 	name := w.stack(s, none.Replace)["AutoScalingGroup"]
 	from := w.Describe(name)
 	if aws.ToInt32(from.MaxSize) != 0 {
-		w.t.Fatalf("the template of %s says its sizes in other words", s.Name)
+		w.t.Fatalf("the template of %s has its sizes in another form", s.Name)
 	}
 	_, err := w.Scaling.DeleteAutoScalingGroup(w.t.Context(), &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: &name})
 	w.must(err)
@@ -289,7 +291,7 @@ func (w *Suite) make(s *render.Stack, boots *bootstrap.Bundle, least, most int32
 	w.must(err)
 }
 
-// join lets workers join.
+// join creates a token so that workers can join.
 func (w *Suite) join() {
 	w.t.Helper()
 	token, err := pki.NewToken()
@@ -322,19 +324,19 @@ func (w *Suite) join() {
 	w.must(err)
 }
 
-// Session begins to look at the cluster; the test ends it, or its end does.
+// Session starts a session for the cluster, which ends with the test.
 func (w *Suite) Session() *live.Session {
 	s := live.Open(live.Options{Clients: w.Clients, Cluster: w.Cluster, Groups: w.Groups, Secrets: w.Secrets, Patience: 3 * time.Second})
 	w.t.Cleanup(s.Close)
 	return s
 }
 
-// WaitValid waits until nothing is wrong with the cluster.
+// WaitValid waits until the cluster has no problems.
 func (w *Suite) WaitValid() {
 	w.t.Helper()
 	s := w.Session()
 	defer s.Close()
-	w.Eventually("the cluster is well", func() error {
+	w.Eventually("the cluster is healthy", func() error {
 		look, err := s.Look(w.t.Context())
 		w.must(err)
 		if problems := live.Check(look); len(problems) > 0 {
@@ -355,7 +357,7 @@ func (w *Suite) Describe(group string) *astypes.AutoScalingGroup {
 	return &out.AutoScalingGroups[0]
 }
 
-// Group returns what is known of a group, by its name for people.
+// Group returns the observed state of a group by its name.
 func (w *Suite) Group(name string) *live.Group {
 	w.t.Helper()
 	found, err := live.Find(w.t.Context(), w.Clients, w.Cluster)
@@ -367,7 +369,7 @@ func (w *Suite) Group(name string) *live.Group {
 	return group
 }
 
-// Older errs while there is a machine that was launched within some time.
+// Older returns an error while an instance was launched within a duration.
 func (w *Suite) Older(than time.Duration) error {
 	w.t.Helper()
 	out, err := w.EC2.DescribeInstances(w.t.Context(), &ec2.DescribeInstancesInput{})
@@ -383,7 +385,7 @@ func (w *Suite) Older(than time.Duration) error {
 	return nil
 }
 
-// MoveOn has groups launch from a new version of their launch template, as Terraform does it.
+// MoveOn makes groups launch from a new version of their launch template, like Terraform.
 func (w *Suite) MoveOn(names ...string) {
 	w.t.Helper()
 	for _, name := range names {

@@ -15,23 +15,23 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// authorityValidity is how long an authority lives: as long as kubeadm's own.
-const authorityValidity = 10 * 365 * 24 * time.Hour
+// caValidity is the validity of a CA, the same as kubeadm's.
+const caValidity = 10 * 365 * 24 * time.Hour
 
-// backdated is how far back certificates begin, for machines whose clocks are behind.
+// backdated is how far back certificates become valid, for computers whose clocks are behind.
 const backdated = 5 * time.Minute
 
-// Authorities are a cluster's three CAs and its service-account key pair.
-type Authorities struct {
-	cluster, etcd, frontProxy *authority
+// CAs are a cluster's three certificate authorities and its service-account key pair.
+type CAs struct {
+	cluster, etcd, frontProxy *ca
 	serviceAccount            *keyPair
 }
 
-// authority is a CA.
-type authority struct {
+// ca is a certificate authority.
+type ca struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
-	// certificatePEM and keyPEM are what is kept, byte for byte.
+	// certificatePEM and keyPEM are stored byte for byte.
 	certificatePEM, keyPEM []byte
 }
 
@@ -41,17 +41,17 @@ type keyPair struct {
 	publicPEM, privatePEM []byte
 }
 
-// New makes a cluster's authorities.
-func New(clock clock.PassiveClock) (*Authorities, error) {
-	cluster, err := newAuthority(clock.Now(), "kubernetes")
+// New creates a cluster's CAs.
+func New(clock clock.PassiveClock) (*CAs, error) {
+	cluster, err := newCA(clock.Now(), "kubernetes")
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := newAuthority(clock.Now(), "etcd-ca")
+	etcd, err := newCA(clock.Now(), "etcd-ca")
 	if err != nil {
 		return nil, err
 	}
-	frontProxy, err := newAuthority(clock.Now(), "front-proxy-ca")
+	frontProxy, err := newCA(clock.Now(), "front-proxy-ca")
 	if err != nil {
 		return nil, err
 	}
@@ -59,29 +59,29 @@ func New(clock clock.PassiveClock) (*Authorities, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Authorities{cluster: cluster, etcd: etcd, frontProxy: frontProxy, serviceAccount: serviceAccount}, nil
+	return &CAs{cluster: cluster, etcd: etcd, frontProxy: frontProxy, serviceAccount: serviceAccount}, nil
 }
 
-// String says what this is, and none of it.
-func (a *Authorities) String() string { return "a cluster's authorities (not shown)" }
+// String describes the value without its content.
+func (a *CAs) String() string { return "a cluster's CAs (not shown)" }
 
-// GoString says what this is, and none of it.
-func (a *Authorities) GoString() string { return a.String() }
+// GoString describes the value without its content.
+func (a *CAs) GoString() string { return a.String() }
 
-// MarshalLog says what this is, and none of it.
-func (a *Authorities) MarshalLog() any { return a.String() }
+// MarshalLog describes the value without its content.
+func (a *CAs) MarshalLog() any { return a.String() }
 
-// MarshalJSON refuses: authorities are written by [Authorities.Files] and [Ensure] only.
-func (a *Authorities) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("a cluster's authorities are not to be written as JSON")
+// MarshalJSON returns an error: only [CAs.Files] and [Ensure] write CAs.
+func (a *CAs) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("a cluster's CAs must not be encoded as JSON")
 }
 
 // CACertificate returns the cluster CA's certificate, PEM.
-func (a *Authorities) CACertificate() []byte { return a.cluster.certificatePEM }
+func (a *CAs) CACertificate() []byte { return a.cluster.certificatePEM }
 
-// Files returns what the slots fetch, by key in the cluster's bucket: all below pki/, which only the
-// slots' role may read.
-func (a *Authorities) Files() map[string][]byte {
+// Files returns what the slots download, by key in the cluster's bucket. All keys are below pki/,
+// which only the slots' role may read.
+func (a *CAs) Files() map[string][]byte {
 	return map[string][]byte{
 		"pki/ca.crt":             a.cluster.certificatePEM,
 		"pki/ca.key":             a.cluster.keyPEM,
@@ -94,10 +94,10 @@ func (a *Authorities) Files() map[string][]byte {
 	}
 }
 
-func newAuthority(now time.Time, commonName string) (*authority, error) {
+func newCA(now time.Time, commonName string) (*ca, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of %s: %w", commonName, err)
+		return nil, fmt.Errorf("create the key of %s: %w", commonName, err)
 	}
 	serial, err := newSerial()
 	if err != nil {
@@ -106,26 +106,26 @@ func newAuthority(now time.Time, commonName string) (*authority, error) {
 	template := &x509.Certificate{
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: commonName},
-		DNSNames:              []string{commonName}, // As kubeadm's: some clients look for a name here.
+		DNSNames:              []string{commonName}, // Like kubeadm's: some clients expect a name here.
 		NotBefore:             now.Add(-backdated).UTC(),
-		NotAfter:              now.Add(authorityValidity).UTC(),
+		NotAfter:              now.Add(caValidity).UTC(),
 		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate of %s: %w", commonName, err)
+		return nil, fmt.Errorf("create the certificate of %s: %w", commonName, err)
 	}
 	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate of %s: %w", commonName, err)
+		return nil, fmt.Errorf("parse the certificate of %s: %w", commonName, err)
 	}
 	keyPEM, err := encodeKey(key)
 	if err != nil {
 		return nil, err
 	}
-	return &authority{
+	return &ca{
 		certificate: certificate, key: key,
 		certificatePEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM: keyPEM,
 	}, nil
@@ -134,7 +134,7 @@ func newAuthority(now time.Time, commonName string) (*authority, error) {
 func newKeyPair() (*keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the service-account key: %w", err)
+		return nil, fmt.Errorf("create the service-account key: %w", err)
 	}
 	private, err := encodeKey(key)
 	if err != nil {
@@ -162,7 +162,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 func newSerial() (*big.Int, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, fmt.Errorf("make a serial number: %w", err)
+		return nil, fmt.Errorf("create a serial number: %w", err)
 	}
 	return serial.Add(serial, big.NewInt(1)), nil
 }

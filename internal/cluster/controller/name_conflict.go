@@ -13,12 +13,14 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// namesakeAgain is when to look again whether a group that is being deleted has freed its stack's name.
-const namesakeAgain = awaitAgain / 12
+// nameConflictPoll is the delay between checks whether a group that is being deleted has freed its
+// stack's name.
+const nameConflictPoll = eventPoll / 12
 
-// namesake returns the Cluster's other InstanceGroup whose stack has the same name, nil if there is
-// none: groups workers and demo-workers of a Cluster demo would both be the stack demo-workers.
-func (o *operator) namesake(ctx context.Context, group *v1alpha1.InstanceGroup) (*v1alpha1.InstanceGroup, error) {
+// nameConflict returns the Cluster's other InstanceGroup with the same stack name, nil if there is
+// none. For example, groups workers and demo-workers of a Cluster demo would both have the stack
+// demo-workers.
+func (o *operator) nameConflict(ctx context.Context, group *v1alpha1.InstanceGroup) (*v1alpha1.InstanceGroup, error) {
 	prefix := group.Spec.Cluster + "-"
 	name, cut := strings.CutPrefix(group.Name, prefix)
 	if !cut {
@@ -27,7 +29,7 @@ func (o *operator) namesake(ctx context.Context, group *v1alpha1.InstanceGroup) 
 	other := &v1alpha1.InstanceGroup{}
 	err := o.client.Get(ctx, types.NamespacedName{Namespace: group.Namespace, Name: name}, other)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil //nolint:nilnil // nil means that there is none
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read instance group %s: %w", name, err)
@@ -38,9 +40,9 @@ func (o *operator) namesake(ctx context.Context, group *v1alpha1.InstanceGroup) 
 	return other, nil
 }
 
-// nameIsFree refuses a group whose stack's name is that of an older one's.
+// nameIsFree rejects a group whose stack name an older group has.
 func (s groupStackStep) nameIsFree(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	other, err := s.namesake(ctx, group)
+	other, err := s.nameConflict(ctx, group)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -49,14 +51,14 @@ func (s groupStackStep) nameIsFree(ctx context.Context, group *v1alpha1.Instance
 	}
 	name := model.GroupStackName(group.Spec.Cluster, group.Name)
 	if !other.DeletionTimestamp.IsZero() {
-		return operatorkit.Wait(namesakeAgain, "StackNameTaken", fmt.Sprintf(
-			"The stack %s is still that of instance group %s, which is being deleted.", name, other.Name))
+		return operatorkit.Wait(nameConflictPoll, "StackNameTaken", fmt.Sprintf(
+			"The stack %s still belongs to instance group %s, which is being deleted.", name, other.Name))
 	}
 	return operatorkit.Stall("StackNameTaken", fmt.Sprintf(
-		"The stack of this instance group would be named %s, as that of instance group %s is. Make a group of another name, and delete this one.", name, other.Name))
+		"The stack of this instance group would be named %s, like that of instance group %s. Create a group with another name, and delete this one.", name, other.Name))
 }
 
-// goesFirst reports whether the stack's name is a's rather than b's.
+// goesFirst reports whether a takes precedence over b for the stack's name.
 func goesFirst(a, b *v1alpha1.InstanceGroup) bool {
 	if hasStack(a) != hasStack(b) {
 		return hasStack(a)
@@ -72,9 +74,9 @@ func hasStack(group *v1alpha1.InstanceGroup) bool {
 	return err == nil && known.StackID != ""
 }
 
-// wakeNamesake has a group looked at that waits for this one's name.
-func (o *operator) wakeNamesake(ctx context.Context, group *v1alpha1.InstanceGroup) {
-	if other, err := o.namesake(ctx, group); err == nil && other != nil {
+// enqueueNameConflict enqueues the group that waits for this one's name.
+func (o *operator) enqueueNameConflict(ctx context.Context, group *v1alpha1.InstanceGroup) {
+	if other, err := o.nameConflict(ctx, group); err == nil && other != nil {
 		o.groups.Enqueue(keyOf(other))
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestGroupsOfOneStackName refuses the newer of two groups whose stacks would have one name, and makes it when
-// the older is gone.
-func TestGroupsOfOneStackName(t *testing.T) {
+// The newer of two groups with the same stack name is rejected, and created when the older is
+// deleted.
+func TestGroupsWithTheSameStackName(t *testing.T) {
 	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
@@ -20,14 +20,14 @@ func TestGroupsOfOneStackName(t *testing.T) {
 	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers")
 	w.create(newer, other)
 	stalled := w.condition(newer, "Stalled", metav1.ConditionTrue, "StackNameTaken")
-	if !strings.Contains(stalled.Message, "demo-workers, as that of instance group demo-workers is") {
-		t.Errorf("the group says %q", stalled.Message)
+	if !strings.Contains(stalled.Message, "demo-workers, like that of instance group demo-workers") {
+		t.Errorf("the group reports %q", stalled.Message)
 	}
 	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers", "demo-gone")
 	if err := w.client.Delete(t.Context(), older); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(older)
+	w.waitDeleted(older)
 	w.eventually("the newer group has the stack", func() error {
 		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(newer), newer); err != nil {
 			return err
@@ -38,13 +38,13 @@ func TestGroupsOfOneStackName(t *testing.T) {
 		return nil
 	})
 
-	// A refused group is deleted without the other's stack.
+	// Deleting a rejected group does not delete the other's stack.
 	again := w.aGroup("demo-workers", "demo")
 	w.create(again)
 	w.condition(again, "Stalled", metav1.ConditionTrue, "StackNameTaken")
 	if err := w.client.Delete(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(again)
+	w.waitDeleted(again)
 	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers", "demo-gone")
 }

@@ -13,13 +13,13 @@ import (
 
 // play is a group in virtual time: Auto Scaling, machines that boot, nodes that are drained, and people and autoscalers who change
 // things meanwhile, all by chance.
-type play struct {
+type simulation struct {
 	rand     *rand.Rand
 	now      time.Time
 	suite    rollout.Suite
 	settings rollout.Settings
 	changed  time.Time // the desired capacity
-	machines map[string]*played
+	machines map[string]*simulatedMachine
 	number   int
 	template int // that the group launches from
 	// slowest is the longest that a machine takes to boot, broken the template whose machines never become Ready.
@@ -35,8 +35,8 @@ type play struct {
 	each func()
 }
 
-// played is what is known of a machine beside what is observed.
-type played struct {
+// simulatedMachine is the simulated state of an instance beyond what is observed.
+type simulatedMachine struct {
 	template       int
 	ready, drained time.Time
 	gone           time.Time
@@ -44,8 +44,8 @@ type played struct {
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func newPlay(r *rand.Rand, least, desired, most int, settings *rollout.Settings) *play {
-	p := &play{rand: r, now: start, settings: *settings, machines: map[string]*played{}, template: 1, slowest: 3 * time.Minute, broken: -1, changed: start.Add(-time.Hour)}
+func newSimulation(r *rand.Rand, least, desired, most int, settings *rollout.Settings) *simulation {
+	p := &simulation{rand: r, now: start, settings: *settings, machines: map[string]*simulatedMachine{}, template: 1, slowest: 3 * time.Minute, broken: -1, changed: start.Add(-time.Hour)}
 	p.suite.Min, p.suite.Desired, p.suite.Max = least, desired, most
 	for range desired {
 		p.launch()
@@ -55,20 +55,20 @@ func newPlay(r *rand.Rand, least, desired, most int, settings *rollout.Settings)
 	return p
 }
 
-func (p *play) say(format string, args ...any) {
+func (p *simulation) say(format string, args ...any) {
 	p.log = append(p.log, p.now.Sub(start).String()+" "+fmt.Sprintf(format, args...))
 }
 
-func (p *play) problem(format string, args ...any) {
+func (p *simulation) problem(format string, args ...any) {
 	p.say("PROBLEM "+format, args...)
 	p.problems = append(p.problems, fmt.Sprintf(format, args...))
 }
 
-func (p *play) launch() {
+func (p *simulation) launch() {
 	p.number++
 	id := fmt.Sprintf("i-%017x", p.number)
 	boot := time.Duration(p.rand.Int64N(int64(p.slowest)))
-	m := &played{template: p.template, ready: p.now.Add(boot)}
+	m := &simulatedMachine{template: p.template, ready: p.now.Add(boot)}
 	if p.template == p.broken {
 		m.ready = time.Time{}
 	}
@@ -77,7 +77,7 @@ func (p *play) launch() {
 	p.say("launched %s from %d", id, p.template)
 }
 
-func (p *play) find(id string) *rollout.Instance {
+func (p *simulation) find(id string) *rollout.Instance {
 	at := slices.IndexFunc(p.suite.Instances, func(i rollout.Instance) bool { return i.ID == id })
 	if at < 0 {
 		return nil
@@ -85,7 +85,7 @@ func (p *play) find(id string) *rollout.Instance {
 	return &p.suite.Instances[at]
 }
 
-func (p *play) active() (n int) {
+func (p *simulation) active() (n int) {
 	for _, i := range p.suite.Instances {
 		if i.Lifecycle == rollout.Starting || i.Lifecycle == rollout.InService {
 			n++
@@ -94,7 +94,7 @@ func (p *play) active() (n int) {
 	return n
 }
 
-func (p *play) serving() (count int) {
+func (p *simulation) serving() (count int) {
 	for n := range p.suite.Instances {
 		if p.serves(&p.suite.Instances[n]) {
 			count++
@@ -103,12 +103,12 @@ func (p *play) serving() (count int) {
 	return count
 }
 
-func (p *play) serves(i *rollout.Instance) bool {
+func (p *simulation) serves(i *rollout.Instance) bool {
 	return i.Lifecycle == rollout.InService && (i.Ready || p.settings.CloudOnly) && !i.Cordoned && i.Drain == ""
 }
 
 // pass lets time pass, and what happens in it.
-func (p *play) pass(d time.Duration) {
+func (p *simulation) pass(d time.Duration) {
 	p.now = p.now.Add(d)
 	p.suite.Instances = slices.DeleteFunc(p.suite.Instances, func(i rollout.Instance) bool {
 		gone := p.machines[i.ID].gone
@@ -132,7 +132,7 @@ func (p *play) pass(d time.Duration) {
 	}
 }
 
-func (p *play) age(i *rollout.Instance) {
+func (p *simulation) age(i *rollout.Instance) {
 	m := p.machines[i.ID]
 	if i.Lifecycle == rollout.Starting && p.now.Sub(i.Launched) > 20*time.Second {
 		i.Lifecycle = rollout.InService
@@ -154,7 +154,7 @@ func (p *play) age(i *rollout.Instance) {
 }
 
 // end begins the end of a machine.
-func (p *play) end(i *rollout.Instance, by string) {
+func (p *simulation) end(i *rollout.Instance, by string) {
 	p.say("%s ends %s", by, i.ID)
 	i.Lifecycle, i.Ready = rollout.Leaving, false
 	if i.Held = p.settings.AnswerHooks; i.Held {
@@ -163,18 +163,18 @@ func (p *play) end(i *rollout.Instance, by string) {
 	p.machines[i.ID].gone = p.now.Add(time.Duration(1+p.rand.IntN(120)) * time.Second)
 }
 
-func (p *play) resize(to int, by string) {
+func (p *simulation) resize(to int, by string) {
 	p.say("%s makes the capacity %d", by, to)
 	p.suite.Desired, p.changed, p.suite.Steady = to, p.now, 0
 }
 
 // floor is how many must stay in service, by what the settings say.
-func (p *play) floor() int {
+func (p *simulation) floor() int {
 	return min(p.settings.MinInService, p.suite.Max-1, p.suite.Memory.Desired)
 }
 
 // step decides and carries out what was decided, up to a number of actions: then it is killed.
-func (p *play) step(actions int) rollout.Decision {
+func (p *simulation) step(actions int) rollout.Decision {
 	d := rollout.Decide(&p.suite, &p.settings, p.now)
 	for _, a := range d.Actions {
 		if actions == 0 {
@@ -193,7 +193,7 @@ func (p *play) step(actions int) rollout.Decision {
 	return d
 }
 
-func (p *play) do(a *rollout.Action) {
+func (p *simulation) do(a *rollout.Action) {
 	switch a.Kind {
 	case rollout.Remember:
 		tag := rollout.Encode(a.Memory)
@@ -238,7 +238,7 @@ func (p *play) do(a *rollout.Action) {
 }
 
 // take drains or ends a machine, and complains if that must not be.
-func (p *play) take(a *rollout.Action) {
+func (p *simulation) take(a *rollout.Action) {
 	i := p.find(a.Instance)
 	served := p.serves(i)
 	p.suite.Validation = rollout.Validation{}
@@ -267,7 +267,7 @@ func (p *play) take(a *rollout.Action) {
 	}
 }
 
-func (p *play) drain(i *rollout.Instance) {
+func (p *simulation) drain(i *rollout.Instance) {
 	i.Drain, i.Ours, i.Cordoned = drain.Draining, true, true
 	p.machines[i.ID].drained = p.now.Add(time.Duration(p.rand.Int64N(int64(5 * time.Minute))))
 	if p.stuck {
@@ -275,7 +275,7 @@ func (p *play) drain(i *rollout.Instance) {
 	}
 }
 
-func (p *play) terminate(i *rollout.Instance, shrink bool) {
+func (p *simulation) terminate(i *rollout.Instance, shrink bool) {
 	if p.settings.OnDrainTimeout == drain.Abandon && i.Ready && i.Drain != drain.Empty && !p.settings.CloudOnly {
 		p.problem("%s ends undrained", i.ID)
 	}

@@ -16,15 +16,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// stackTag is on whatever a stack made.
+// stackTag is on all resources of a stack.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-resource-tags.html
 const stackTag = "aws:cloudformation:stack-id"
 
-// hunt is one look for what a cluster left.
-type hunt struct {
+// collector collects and deletes a cluster's leftovers once.
+type collector struct {
 	name, namespace, operator string
-	// vpc is the cluster's: the load balancers of all others need not be asked for their tags. It is empty if the
-	// base stack was never seen to be made. Zone is its private zone.
+	// vpc is the cluster's VPC, which makes reading the tags of other VPCs' load balancers
+	// unnecessary. It is empty if the base stack was never created. zone is the private zone.
 	vpc, zone                    string
 	deleteVolumes, keepSnapshots bool
 
@@ -33,17 +33,18 @@ type hunt struct {
 	classic   awsapi.ClassicLoadBalancers
 	records   awsapi.Records
 
-	// removed, waits and refused tell what was removed, what cannot be removed yet, and what AWS does not remove and why.
+	// removed, waits and refused list the deleted resources, those that cannot be deleted yet, and
+	// those that AWS refuses to delete, with the reason.
 	removed, waits, refused []string
 }
 
-// controllerTag is the tag that the AWS Load Balancer Controller puts on load balancers, target groups and security
-// groups that it makes, beside or in place of the cluster's:
+// controllerTag is the tag that the AWS Load Balancer Controller sets on its load balancers, target
+// groups and security groups, in addition to or instead of the cluster's:
 // https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/pkg/deploy/tracking/provider.go
 const controllerTag = "elbv2.k8s.aws/cluster"
 
-// inVPC are the searches for what is the cluster's in its VPC.
-func (h *hunt) inVPC() [][]types.Filter {
+// inVPC returns the filters for the cluster's resources in its VPC.
+func (h *collector) inVPC() [][]types.Filter {
 	here := filter("vpc-id", h.vpc)
 	return [][]types.Filter{{here, h.owned()}, {here, filter("tag:"+controllerTag, h.name)}}
 }
@@ -52,13 +53,13 @@ func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: aws.String(name), Values: values}
 }
 
-// owned is the filter for what belongs to the cluster.
-func (h *hunt) owned() types.Filter {
+// owned returns the filter for the cluster's resources.
+func (h *collector) owned() types.Filter {
 	return filter("tag:"+model.TagOwnedPrefix+h.name, model.TagOwned)
 }
 
-// mine says of tags whether they are on something that the cluster made itself.
-func (h *hunt) mine(tags map[string]string) bool {
+// mine reports whether a resource with these tags was created by the cluster's controllers.
+func (h *collector) mine(tags map[string]string) bool {
 	_, stacks := tags[stackTag]
 	return !stacks && (tags[model.TagOwnedPrefix+h.name] == model.TagOwned || tags[controllerTag] == h.name)
 }
@@ -71,9 +72,9 @@ func tagsOf(tags []types.Tag) map[string]string {
 	return all
 }
 
-// took notes how the removal of a thing went: one that is held by another is looked at again, and one that AWS refuses
-// to remove keeps none of the others. It returns what may pass.
-func (h *hunt) took(what string, err error) error {
+// took records the result of a deletion: a resource in use is retried, and one that AWS refuses to
+// delete does not block the others. It returns transient errors.
+func (h *collector) took(what string, err error) error {
 	switch code := awsapi.Code(err); {
 	case err == nil:
 		h.removed = append(h.removed, what)
@@ -91,8 +92,8 @@ func (h *hunt) took(what string, err error) error {
 	return err
 }
 
-// interfaces removes network interfaces that nothing is attached to any more.
-func (h *hunt) interfaces(ctx context.Context) error {
+// interfaces deletes detached network interfaces.
+func (h *collector) interfaces(ctx context.Context) error {
 	pages := ec2.NewDescribeNetworkInterfacesPaginator(h.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", h.vpc), h.owned()}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -117,14 +118,14 @@ func (h *hunt) interfaces(ctx context.Context) error {
 	return nil
 }
 
-// goesWithInstance says that EC2 removes an interface with the instance it is attached to, as it does a
-// bastion's with the base stack, which is still there.
+// goesWithInstance reports whether EC2 deletes an interface with its instance, like that of a bastion
+// in the base stack, which still exists.
 func goesWithInstance(found *types.NetworkInterface) bool {
 	return found.Attachment != nil && aws.ToBool(found.Attachment.DeleteOnTermination)
 }
 
-// groups removes security groups, and first the rules of others that name them.
-func (h *hunt) groups(ctx context.Context) error {
+// groups deletes security groups, after the rules of other groups that reference them.
+func (h *collector) groups(ctx context.Context) error {
 	for _, filters := range h.inVPC() {
 		pages := ec2.NewDescribeSecurityGroupsPaginator(h.ec2, &ec2.DescribeSecurityGroupsInput{Filters: filters})
 		for pages.HasMorePages() {
@@ -142,7 +143,7 @@ func (h *hunt) groups(ctx context.Context) error {
 	return nil
 }
 
-func (h *hunt) group(ctx context.Context, found *types.SecurityGroup) error {
+func (h *collector) group(ctx context.Context, found *types.SecurityGroup) error {
 	id := aws.ToString(found.GroupId)
 	if !h.mine(tagsOf(found.Tags)) || slices.Contains(h.waits, id) {
 		return nil
@@ -154,9 +155,10 @@ func (h *hunt) group(ctx context.Context, found *types.SecurityGroup) error {
 	return h.took(id, err)
 }
 
-// unname revokes the rules by which the cluster's other groups let this one in, as its nodes' do. In groups that are
-// not the cluster's it changes nothing: they hold this one until their owner does.
-func (h *hunt) unname(ctx context.Context, id string) error {
+// unname revokes the rules in the cluster's other groups that admit this one, like those of its
+// nodes. It does not change groups of other owners, which keep this one in use until their owner
+// deletes the rule.
+func (h *collector) unname(ctx context.Context, id string) error {
 	naming, err := h.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{
 		filter("ip-permission.group-id", id), filter("tag-key", model.TagOwnedPrefix+h.name, controllerTag),
 	}})
@@ -183,8 +185,8 @@ func (h *hunt) unname(ctx context.Context, id string) error {
 	return nil
 }
 
-// volumes removes the volumes of claims, if the cluster's policy is to.
-func (h *hunt) volumes(ctx context.Context) error {
+// volumes deletes the volumes of claims if the cluster's policy is Delete.
+func (h *collector) volumes(ctx context.Context) error {
 	if !h.deleteVolumes {
 		return nil
 	}
@@ -212,9 +214,9 @@ func (h *hunt) volumes(ctx context.Context) error {
 	return nil
 }
 
-// etcdSnapshots are the searches for the snapshots that CloudFormation makes of etcd's volumes when it deletes them: by
-// their tags, and by their volumes where those are known.
-func (h *hunt) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
+// etcdSnapshots returns the filters for the snapshots that CloudFormation takes of etcd's volumes:
+// by their tags, and by known volumes.
+func (h *collector) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
 	searches := [][]types.Filter{{
 		h.owned(), filter("tag:"+model.TagNamespace, h.namespace), filter("tag:"+model.TagOperator, h.operator), filter("tag-key", model.TagEtcdSlot),
 	}}
@@ -230,8 +232,8 @@ func (h *hunt) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
 	return searches
 }
 
-// snapshots removes those of etcd's volumes.
-func (h *hunt) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
+// snapshots deletes those of etcd's volumes.
+func (h *collector) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	for _, filters := range h.etcdSnapshots(cluster) {
 		if err := h.deleteSnapshots(ctx, filters); err != nil {
 			return err
@@ -240,7 +242,7 @@ func (h *hunt) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	return nil
 }
 
-func (h *hunt) deleteSnapshots(ctx context.Context, filters []types.Filter) error {
+func (h *collector) deleteSnapshots(ctx context.Context, filters []types.Filter) error {
 	pages := ec2.NewDescribeSnapshotsPaginator(h.ec2, &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, Filters: filters})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -258,9 +260,10 @@ func (h *hunt) deleteSnapshots(ctx context.Context, filters []types.Filter) erro
 	return nil
 }
 
-// names removes what machines published in the private zone: a zone with records is not deleted.
+// names deletes the records that instances created in the private zone, since a zone with records
+// cannot be deleted.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_DeleteHostedZone.html
-func (h *hunt) names(ctx context.Context) error {
+func (h *collector) names(ctx context.Context) error {
 	zone := h.zone
 	if zone == "" {
 		return nil
@@ -291,13 +294,14 @@ func (h *hunt) names(ctx context.Context) error {
 	return h.took("the names in the private zone "+zone, err)
 }
 
-// sweptTypes are what EC2 forgets soon after it is deleted; instances and NAT gateways are shown for an hour.
+// sweptTypes are the types that EC2 stops listing soon after their deletion; it lists instances and
+// NAT gateways for an hour.
 var sweptTypes = []string{
 	"volume", "snapshot", "network-interface", "security-group", "elastic-ip", "subnet", "vpc", "launch-template", "route-table", "internet-gateway",
 }
 
-// leftOver lists what carries the cluster's tag.
-func (h *hunt) leftOver(ctx context.Context) ([]string, error) {
+// leftOver lists the resources with the cluster's tag.
+func (h *collector) leftOver(ctx context.Context) ([]string, error) {
 	expected, err := h.expected(ctx)
 	if err != nil {
 		return nil, err
@@ -306,7 +310,7 @@ func (h *hunt) leftOver(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.vpc == "" { // Nothing was made but by a stack, and what is of the stack says whose.
+	if h.vpc == "" { // Only stacks created resources, and the stacks' tags identify their owner.
 		for key, value := range map[string]string{model.TagNamespace: h.namespace, model.TagOperator: h.operator} {
 			own, err := h.tagged(ctx, key, value)
 			if err != nil {
@@ -321,8 +325,8 @@ func (h *hunt) leftOver(ctx context.Context) ([]string, error) {
 	return append(found, balancers...), err
 }
 
-// tagged lists what has a tag.
-func (h *hunt) tagged(ctx context.Context, key, value string) ([]string, error) {
+// tagged lists the resources with a tag.
+func (h *collector) tagged(ctx context.Context, key, value string) ([]string, error) {
 	var found []string
 	pages := ec2.NewDescribeTagsPaginator(h.ec2, &ec2.DescribeTagsInput{Filters: []types.Filter{
 		filter("key", key), filter("value", value), filter("resource-type", sweptTypes...),
@@ -339,8 +343,9 @@ func (h *hunt) tagged(ctx context.Context, key, value string) ([]string, error) 
 	return found, nil
 }
 
-// expected are the volumes of claims that stay by the cluster's policy, and etcd's snapshots where they are kept.
-func (h *hunt) expected(ctx context.Context) (map[string]bool, error) {
+// expected returns the volumes that the cluster's policy keeps, and etcd's snapshots if they are
+// kept.
+func (h *collector) expected(ctx context.Context) (map[string]bool, error) {
 	kept := map[string]bool{}
 	if !h.deleteVolumes {
 		pages := ec2.NewDescribeVolumesPaginator(h.ec2, &ec2.DescribeVolumesInput{Filters: []types.Filter{h.owned()}})

@@ -11,9 +11,9 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// together aggregates the outcomes of stacks that do not depend on each other. The first failure is returned
-// as it is, since it is retried, and a stall is requeued only when the object changes.
-func together(outcomes []operatorkit.Outcome) operatorkit.Outcome {
+// aggregate aggregates the outcomes of stacks that do not depend on each other. It returns the first
+// failure unchanged, since it is retried. A stall is requeued only when the object changes.
+func aggregate(outcomes []operatorkit.Outcome) operatorkit.Outcome {
 	if i := slices.IndexFunc(outcomes, func(o operatorkit.Outcome) bool { return o.Kind() == operatorkit.KindFail }); i >= 0 {
 		return outcomes[i]
 	}
@@ -24,7 +24,7 @@ func together(outcomes []operatorkit.Outcome) operatorkit.Outcome {
 	return whole
 }
 
-// capital begins a sentence.
+// capital upper-cases the first letter.
 func capital(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]

@@ -26,14 +26,14 @@ const (
 	releaseIndex = "spec.release" // of Clusters
 )
 
-// observe turns an event of AWS into a look at the object that it is about.
+// observe handles an AWS event and enqueues the objects of its stack.
 func (o *operator) observe(e awsevents.Event) {
 	if e.Stack == nil {
 		o.observeInstance(e)
 		return
 	}
-	for _, found := range o.directory.of(place{e.Account, e.Region, e.Stack.StackName}) {
-		o.settled.drop(stackKey{found.uid, e.Stack.StackName})
+	for _, found := range o.directory.of(stackTarget{e.Account, e.Region, e.Stack.StackName}) {
+		o.settledInputs.drop(stackKey{found.uid, e.Stack.StackName})
 		if found.group {
 			o.groups.Enqueue(found.key)
 		} else {
@@ -42,7 +42,7 @@ func (o *operator) observe(e awsevents.Event) {
 	}
 }
 
-// observeWorkload turns news of a workload cluster into a look at the objects that it is about.
+// observeWorkload enqueues the objects that a change in a workload cluster concerns.
 func (o *operator) observeWorkload(change workload.Change) {
 	o.clusters.Enqueue(change.Cluster)
 	if change.Group != "" {
@@ -52,7 +52,7 @@ func (o *operator) observeWorkload(change workload.Change) {
 	if !change.Whole {
 		return
 	}
-	groups, err := o.groupsOf(context.Background(), change.Cluster) // It is read from memory.
+	groups, err := o.groupsOf(context.Background(), change.Cluster) // Reads from the informer cache.
 	if err != nil {
 		return
 	}
@@ -61,7 +61,8 @@ func (o *operator) observeWorkload(change workload.Change) {
 	}
 }
 
-// secretChanged looks at a Cluster again when one of its Secrets was changed or deleted.
+// secretChanged drops the caches of a Cluster's Secrets and enqueues it when one of them changes or
+// is deleted.
 func (o *operator) secretChanged(obj any) {
 	if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
@@ -74,15 +75,15 @@ func (o *operator) secretChanged(obj any) {
 	if controller == nil || controller.Kind != "Cluster" || controller.APIVersion != v1alpha1.GroupVersion.String() {
 		return
 	}
-	o.secured.drop(controller.UID)
-	o.authorities.drop(controller.UID)
+	o.knownCAs.drop(controller.UID)
+	o.cas.drop(controller.UID)
 	o.stored.drop(controller.UID)
-	o.opened.drop(controller.UID)
+	o.kubeconfigs.drop(controller.UID)
 	o.clusters.Enqueue(types.NamespacedName{Namespace: secret.GetNamespace(), Name: controller.Name})
 }
 
-// clusterNews lets through the changes of a Cluster that concern its InstanceGroups.
-func clusterNews() predicate.TypedPredicate[*v1alpha1.Cluster] {
+// clusterChangedPredicate selects the updates of a Cluster that its InstanceGroups need.
+func clusterChangedPredicate() predicate.TypedPredicate[*v1alpha1.Cluster] {
 	return predicate.TypedFuncs[*v1alpha1.Cluster]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.Cluster]) bool {
 			was, is := e.ObjectOld, e.ObjectNew
@@ -93,8 +94,8 @@ func clusterNews() predicate.TypedPredicate[*v1alpha1.Cluster] {
 	}
 }
 
-// groupNews lets through the changes of an InstanceGroup that concern its Cluster.
-func groupNews() predicate.TypedPredicate[*v1alpha1.InstanceGroup] {
+// groupChangedPredicate selects the updates of an InstanceGroup that its Cluster needs.
+func groupChangedPredicate() predicate.TypedPredicate[*v1alpha1.InstanceGroup] {
 	return predicate.TypedFuncs[*v1alpha1.InstanceGroup]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.InstanceGroup]) bool {
 			return e.ObjectOld.Generation != e.ObjectNew.Generation || !reflect.DeepEqual(e.ObjectOld.Status.Nodes, e.ObjectNew.Status.Nodes)
@@ -102,7 +103,7 @@ func groupNews() predicate.TypedPredicate[*v1alpha1.InstanceGroup] {
 	}
 }
 
-// groupsOfCluster asks for a look at the InstanceGroups of a Cluster.
+// groupsOfCluster enqueues the InstanceGroups of a Cluster.
 func (o *operator) groupsOfCluster() handler.TypedEventHandler[*v1alpha1.Cluster, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, cluster *v1alpha1.Cluster) []reconcile.Request {
 		groups, err := o.groupsOf(ctx, keyOf(cluster))
@@ -117,14 +118,14 @@ func (o *operator) groupsOfCluster() handler.TypedEventHandler[*v1alpha1.Cluster
 	})
 }
 
-// clusterOfGroup asks for a look at the Cluster of an InstanceGroup.
+// clusterOfGroup enqueues the Cluster of an InstanceGroup.
 func (o *operator) clusterOfGroup() handler.TypedEventHandler[*v1alpha1.InstanceGroup, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, group *v1alpha1.InstanceGroup) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}}}
 	})
 }
 
-// clustersOfRelease asks for a look at the Clusters that name a Release.
+// clustersOfRelease enqueues the Clusters that name a Release.
 func (o *operator) clustersOfRelease() handler.TypedEventHandler[*v1alpha1.Release, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, release *v1alpha1.Release) []reconcile.Request {
 		list := &v1alpha1.ClusterList{}
