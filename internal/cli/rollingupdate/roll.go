@@ -60,7 +60,7 @@ func (u *update) roll(ctx context.Context) error {
 	case len(groups) > 0:
 		lines.say("All instances of %s are up to date.", namesOf(groups))
 	case len(asked) == 0:
-		lines.say("rolling-update does not need to replace any instances.")
+		lines.say("No instance needs to be replaced by rolling-update.")
 	}
 	return u.request(ctx, asked, lines)
 }

@@ -107,9 +107,9 @@ func (v *validation) print(look *live.Look, problems []live.Problem) error {
 func (v *validation) tell(look *live.Look, problems []live.Problem) error {
 	var b strings.Builder
 	if len(problems) == 0 {
-		fmt.Fprintf(&b, "\nCluster %s is valid. Its API serves at %s.\n", v.name, look.AWS.Server())
+		fmt.Fprintf(&b, "\nCluster %s is healthy. Its API serves at %s.\n", v.name, look.AWS.Server())
 	} else {
-		fmt.Fprintf(&b, "\nCluster %s is not valid:\n", v.name)
+		fmt.Fprintf(&b, "\nCluster %s is not healthy:\n", v.name)
 		for _, p := range problems {
 			fmt.Fprintf(&b, "- %s %s (%s): %s\n", p.Kind, p.Name, p.Reason, p.Message)
 		}

@@ -61,7 +61,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	state := w.State()
 	out, errOut, code := run(t.Context(), "demo", "--state", state)
 	if code != exit.Done || !strings.Contains(out, "workers           worker          2          2       0            2     2        3\n") ||
-		!strings.Contains(out, "\nCluster demo is valid. Its API serves at https://demo-api") {
+		!strings.Contains(out, "\nCluster demo is healthy. Its API serves at https://demo-api") {
 		t.Errorf("%d %s\n%s", code, errOut, out)
 	}
 
@@ -71,7 +71,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	}
 	out, errOut, code = run(t.Context(), "demo", "--state", state)
 	for _, want := range []string{
-		"\nCluster demo is not well:\n", "(NodeNotReady): It has not been Ready since ", "at the kubelet on machine " + sick,
+		"\nCluster demo is not healthy:\n", "(NodeNotReady): It has not been Ready since ", "at the kubelet on machine " + sick,
 		"- Slot control-plane-2 (SlotNotServing): It is unhealthy: the API server of its node ",
 	} {
 		if code != exit.NotValid || !strings.Contains(out, want) {
