@@ -30,8 +30,8 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// The rights in operator.yaml are enough: an operator that acts as its service account, and so is held to them, makes a
-// table and a cluster and takes them down again.
+// The rights in operator.yaml are enough: an operator that acts as its service account, and so is
+// held to them, makes a table and a cluster and takes them down again.
 func TestTheOperatorsRightsAreEnough(t *testing.T) {
 	admin := controlplanetest.SharedWithControllers(t).RESTConfig()
 	c, err := client.New(admin, client.Options{})
@@ -122,16 +122,23 @@ func apply(t *testing.T, c client.Client, file string, without ...string) []*uns
 		if len(object.Object) == 0 || len(without) > 0 && object.GetKind() == without[0] {
 			continue
 		}
-		if mapping, err := c.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind()); err != nil || mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		if mapping, err := c.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind()); err != nil ||
+			mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 			if object.GetNamespace() == "" {
 				object.SetNamespace(metav1.NamespaceDefault)
 			}
 		}
 		var last error
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience.Left(t), true, func(ctx context.Context) (bool, error) {
-			last = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"))
-			return last == nil, nil
-		})
+		err := wait.PollUntilContextTimeout(
+			t.Context(),
+			100*time.Millisecond,
+			patience.Left(t),
+			true,
+			func(ctx context.Context) (bool, error) {
+				last = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"))
+				return last == nil, nil
+			},
+		)
 		if err != nil {
 			t.Fatalf("apply %s %s: %v", object.GetKind(), object.GetName(), last)
 		}
@@ -139,7 +146,13 @@ func apply(t *testing.T, c client.Client, file string, without ...string) []*uns
 	}
 }
 
-func await(t *testing.T, c client.Client, object *unstructured.Unstructured, what string, done func(*unstructured.Unstructured, error) bool) {
+func await(
+	t *testing.T,
+	c client.Client,
+	object *unstructured.Unstructured,
+	what string,
+	done func(*unstructured.Unstructured, error) bool,
+) {
 	t.Helper()
 	now := &unstructured.Unstructured{}
 	now.SetGroupVersionKind(object.GroupVersionKind())

@@ -37,7 +37,8 @@ var (
 	all    = append(slices.Clone(reads), writes...)
 )
 
-// subjects of the table. Each is a user who is bound, in the team's namespace only, to one ClusterRole.
+// subjects of the table. Each is a user who is bound, in the team's namespace only, to one
+// ClusterRole.
 const (
 	unbound           = "nobody"            // bound to nothing
 	editor            = "editor"            // Kubernetes' edit, as shipped
@@ -76,7 +77,15 @@ type right struct {
 
 func rights() []right {
 	rows := []right{
-		{"an object of a service is read", reads, serviceGroup, "sqsqueues", "", team, []string{servicesEditor, servicesViewer, templatesEditor}},
+		{
+			"an object of a service is read",
+			reads,
+			serviceGroup,
+			"sqsqueues",
+			"",
+			team,
+			[]string{servicesEditor, servicesViewer, templatesEditor},
+		},
 		{"an object of a service is written", writes, serviceGroup, "sqsqueues", "", team, []string{servicesEditor, templatesEditor}},
 		{"an object of a service in another namespace", all, serviceGroup, "sqsqueues", "", other, nil},
 		{"a status of a service: it names the stack that the operator changes", all, serviceGroup, "sqsqueues", "status", team, nil},
@@ -99,8 +108,17 @@ func rights() []right {
 		{"the status of an instance group", all, clusterGroup, "instancegroups", "status", team, nil},
 		{"a release: it names what every cluster runs as root", all, clusterGroup, "releases", "", everywhere, []string{operatorAdmin}},
 
-		// Kubernetes' own edit reads and writes Secrets: a kubeconfig and the CAs are in the namespace of their Cluster.
-		{"a Secret, as those of kubeconfigs and CAs", all, "", "secrets", "", team, []string{editor, servicesEditor, templatesEditor, clustersEditor}},
+		// Kubernetes' own edit reads and writes Secrets: a kubeconfig and the CAs are in the
+		// namespace of their Cluster.
+		{
+			"a Secret, as those of kubeconfigs and CAs",
+			all,
+			"",
+			"secrets",
+			"",
+			team,
+			[]string{editor, servicesEditor, templatesEditor, clustersEditor},
+		},
 		{"a Secret in another namespace", all, "", "secrets", "", other, nil},
 		{"the operator's own Secrets", all, "", "secrets", "", "aws-operator", nil},
 		{"the operator itself", []string{"update", "patch", "delete"}, "apps", "deployments", "", "aws-operator", nil},
@@ -153,7 +171,8 @@ func TestWhatEachSubjectMayDo(t *testing.T) {
 	}
 }
 
-// What the table says is what happens: an editor's attempt to write a status is refused by the API server.
+// What the table says is what happens: an editor's attempt to write a status is refused by the API
+// server.
 func TestAnEditorCannotWriteAStatus(t *testing.T) {
 	_, c := withRoles(t)
 	models, err := catalog.Models(schema.Default())
@@ -176,7 +195,9 @@ func TestAnEditorCannotWriteAStatus(t *testing.T) {
 		t.Errorf("the editor cannot change the object itself: %v", err)
 	}
 	stolen := []byte(`{"status":{"stackID":"arn:aws:cloudformation:eu-central-2:123456789012:stack/theirs/1"}}`)
-	if err := theirs.Status().Patch(t.Context(), queue, client.RawPatch("application/merge-patch+json", stolen)); !apierrors.IsForbidden(err) {
+	if err := theirs.Status().Patch(t.Context(), queue, client.RawPatch("application/merge-patch+json", stolen)); !apierrors.IsForbidden(
+		err,
+	) {
 		t.Errorf("writing the status gives %v, want it forbidden", err)
 	}
 	if err := c.Delete(t.Context(), queue); err != nil {
@@ -187,7 +208,8 @@ func TestAnEditorCannotWriteAStatus(t *testing.T) {
 	})
 }
 
-// The roles name every built-in kind, and no wildcard: what a ModelDefinition adds is granted by name.
+// The roles name every built-in kind, and no wildcard: what a ModelDefinition adds is granted by
+// name.
 func TestRolesNameTheBuiltInKindsOneByOne(t *testing.T) {
 	_, c := withRoles(t)
 	for _, role := range apply(t, c, aggregateManifest) {
@@ -202,7 +224,9 @@ func TestRolesNameTheBuiltInKindsOneByOne(t *testing.T) {
 		kinds = append(kinds, definition.Spec.Plural)
 	}
 	slices.Sort(kinds)
-	for _, name := range []string{"aws-operator-edit", "aws-operator-view", "aws-operator-aggregate-to-edit", "aws-operator-aggregate-to-view"} {
+	for _, name := range []string{
+		"aws-operator-edit", "aws-operator-view", "aws-operator-aggregate-to-edit", "aws-operator-aggregate-to-view",
+	} {
 		role := &rbacv1.ClusterRole{}
 		if err := c.Get(t.Context(), client.ObjectKey{Name: name}, role); err != nil {
 			t.Fatal(err)
@@ -220,7 +244,8 @@ func TestRolesNameTheBuiltInKindsOneByOne(t *testing.T) {
 			continue
 		}
 		for _, rule := range role.Rules {
-			if slices.ContainsFunc(rule.Resources, func(name string) bool { return strings.ContainsAny(name, "*/") }) || slices.Contains(rule.Verbs, "*") {
+			if slices.ContainsFunc(rule.Resources, func(name string) bool { return strings.ContainsAny(name, "*/") }) ||
+				slices.Contains(rule.Verbs, "*") {
 				t.Errorf("%s has the rule %v: name resources and verbs one by one", role.Name, rule)
 			}
 		}

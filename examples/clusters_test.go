@@ -125,7 +125,8 @@ func (m manifests) resolve(t *testing.T, releases []*v1alpha1.Release) {
 			t.Fatalf("cluster %s names no built-in release: %s", cluster.Name, cluster.Spec.Release)
 		}
 		resolved, err := model.Resolve(model.Input{
-			Cluster: cluster, Release: releases[i], Operator: "aws-operator", AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com",
+			Cluster: cluster, Release: releases[i], Operator: "aws-operator", AccountID: "123456789012", Partition: "aws",
+			DNSSuffix: "amazonaws.com",
 		})
 		if err != nil {
 			t.Fatal(err)

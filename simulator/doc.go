@@ -1,6 +1,7 @@
-// Package simulator starts AWS in the process of a Go test: queues, topics, tables, buckets, keys, networks, instances, load balancers
-// and CloudFormation stacks, behind one loopback address that speaks AWS's own protocols. Clients are the AWS SDK's, or any other
-// program that takes an endpoint URL.
+// Package simulator starts AWS in the process of a Go test: queues, topics, tables, buckets, keys,
+// networks, instances, load balancers and CloudFormation stacks, behind one loopback address that
+// speaks AWS's own protocols. Clients are the AWS SDK's, or any other program that takes an
+// endpoint URL.
 //
 //	func TestOrders(t *testing.T) {
 //		cloud := simulator.Start(t)
@@ -8,10 +9,12 @@
 //		…
 //	}
 //
-// Each simulated AWS is empty at the start and forgets everything at the end. Its accounts are separate: the access key ID of a caller
-// names the account (12 digits). It holds everything in memory and reaches nothing outside the process.
+// Each simulated AWS is empty at the start and forgets everything at the end. Its accounts are
+// separate: the access key ID of a caller names the account (12 digits). It holds everything in
+// memory and reaches nothing outside the process.
 //
-// README.md lists the operations and CloudFormation types. Other operations fail with the error code InvalidAction or the service's
-// equivalent; other resource types fail the stack that has them. What it answers has been compared to AWS's documentation, the AWS
-// SDKs, and Terraform's AWS provider, never to AWS itself.
+// README.md lists the operations and CloudFormation types. Other operations fail with the error
+// code InvalidAction or the service's equivalent; other resource types fail the stack that has
+// them. What it answers has been compared to AWS's documentation, the AWS SDKs, and Terraform's AWS
+// provider, never to AWS itself.
 package simulator

@@ -22,7 +22,8 @@ const (
 
 // AWS is a simulated AWS that serves on loopback. It is safe for use by many goroutines.
 type AWS struct {
-	// Endpoint is its URL, for example http://127.0.0.1:41234. Set it as AWS_ENDPOINT_URL for other programs.
+	// Endpoint is its URL, for example http://127.0.0.1:41234. Set it as AWS_ENDPOINT_URL for other
+	// programs.
 	Endpoint string
 
 	account, region string
@@ -39,13 +40,15 @@ func WithAccount(id string) Option { return func(o *simulator.Options) { o.Accou
 // WithRegion sets the region of [AWS.Config].
 func WithRegion(name string) Option { return func(o *simulator.Options) { o.Region = name } }
 
-// WithClock sets the clock that AWS runs on, for example a fake one of k8s.io/utils/clock/testing; the real clock is the default.
+// WithClock sets the clock that AWS runs on, for example a fake one of k8s.io/utils/clock/testing;
+// the real clock is the default.
 func WithClock(c clock.WithTickerAndDelayedExecution) Option {
 	return func(o *simulator.Options) { o.Clock = c }
 }
 
-// WithLatency sets how long CloudFormation takes for an operation (Create, Update or Delete) on a resource of a type, for example
-// AWS::SQS::Queue; the default is no time at all. For the latency of API calls inject a [Fault] with a Delay.
+// WithLatency sets how long CloudFormation takes for an operation (Create, Update or Delete) on a
+// resource of a type, for example AWS::SQS::Queue; the default is no time at all. For the latency
+// of API calls inject a [Fault] with a Delay.
 func WithLatency(of func(resourceType, operation string) time.Duration) Option {
 	return func(o *simulator.Options) { o.Latency = of }
 }
@@ -65,7 +68,8 @@ func WithFaults(faults ...Fault) Option {
 // Fault makes calls, or CloudFormation's work on resources, fail or take time.
 type Fault = fault.Rule
 
-// Throttle returns a fault that throttles an operation so many times, as AWS does when too many calls arrive.
+// Throttle returns a fault that throttles an operation so many times, as AWS does when too many
+// calls arrive.
 func Throttle(service, operation string, times int) Fault {
 	return fault.Throttle(service, operation, times)
 }
@@ -93,7 +97,8 @@ func New(options ...Option) *AWS {
 // Config returns the configuration of the AWS SDK for Go for the account and region of this AWS.
 func (a *AWS) Config() aws.Config { return a.ConfigFor(a.account, a.region) }
 
-// ConfigFor returns the configuration of the AWS SDK for Go for an account, 12 digits, and a region.
+// ConfigFor returns the configuration of the AWS SDK for Go for an account, 12 digits, and a
+// region.
 func (a *AWS) ConfigFor(account, region string) aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(a.Endpoint), HTTPClient: a.server.Client(),
@@ -104,7 +109,8 @@ func (a *AWS) ConfigFor(account, region string) aws.Config {
 // Inject adds a fault, and returns what removes it.
 func (a *AWS) Inject(f Fault) (remove func()) { return a.simulator.Faults().Add(f) }
 
-// Calls returns how many API calls there were, by "service/Operation", for example "sqs/SendMessage".
+// Calls returns how many API calls there were, by "service/Operation", for example
+// "sqs/SendMessage".
 func (a *AWS) Calls() map[string]int { return a.simulator.Calls() }
 
 // Close ends requests that wait, and stops serving.
@@ -113,7 +119,8 @@ func (a *AWS) Close() {
 	a.server.Close()
 }
 
-// Supported returns the operations that AWS answers, in alphabetical order, by service (its signing name).
+// Supported returns the operations that AWS answers, in alphabetical order, by service (its signing
+// name).
 func (a *AWS) Supported() map[string][]string { return a.simulator.Operations() }
 
 // ResourceTypes returns the CloudFormation types that stacks can have, in alphabetical order.

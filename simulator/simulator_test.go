@@ -28,7 +28,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := queues.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: made.QueueUrl, MessageBody: aws.String("two apples")}); err != nil {
+	if _, err := queues.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: made.QueueUrl, MessageBody: aws.String("two apples"),
+	}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -74,7 +76,8 @@ func TestAnInjectedFaultIsReturnedUntilItIsRemoved(t *testing.T) {
 	cloud := simulator.Start(t, simulator.WithFaults(simulator.Throttle("sqs", "ListQueues", 1)))
 	queues := sqs.NewFromConfig(cloud.Config(), func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} })
 	_, err := queues.ListQueues(t.Context(), &sqs.ListQueuesInput{})
-	if apiError, ok := errors.AsType[smithy.APIError](err); !ok || !retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err).Bool() {
+	if apiError, ok := errors.AsType[smithy.APIError](err); !ok ||
+		!retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err).Bool() {
 		t.Errorf("the first call ends with %v (%v)", err, apiError)
 	}
 	if _, err := queues.ListQueues(t.Context(), &sqs.ListQueuesInput{}); err != nil {

@@ -1,5 +1,5 @@
-// Command etcd-restore makes a member of a new etcd cluster from the data that a snapshot holds. nodeup runs it on a slot
-// whose volume was made from a snapshot; see package internal/etcdrestore.
+// Command etcd-restore makes a member of a new etcd cluster from the data that a snapshot holds.
+// nodeup runs it on a slot whose volume was made from a snapshot; see package internal/etcdrestore.
 package main
 
 import (

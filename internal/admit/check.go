@@ -68,7 +68,8 @@ type Definition struct {
 	singular string
 }
 
-// Define reads the rules of a kind, which takes a while. It returns an error if there are none that can be read.
+// Define reads the rules of a kind, which takes a while. It returns an error if there are none that
+// can be read.
 func Define(definition *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	rules, err := newRules(definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
 	if err != nil {
@@ -77,8 +78,8 @@ func Define(definition *apiextensionsv1.CustomResourceDefinition) (*Definition, 
 	return &Definition{rules, definition.Spec.Names.Singular}, nil
 }
 
-// Check returns a *RefusedError if the API server would refuse to make an object of the kind, or would warn of fields that the kind does
-// not have, which it drops.
+// Check returns a *RefusedError if the API server would refuse to make an object of the kind, or
+// would warn of fields that the kind does not have, which it drops.
 func (d *Definition) Check(ctx context.Context, object client.Object) error {
 	content, err := d.content(object)
 	if err != nil {
@@ -106,8 +107,8 @@ func refusal(object client.Object, problems field.ErrorList) error {
 	return refused
 }
 
-// sentence says a problem with the path of its field. The rules' own messages are sentences already; what the schema
-// says names the value as well.
+// sentence says a problem with the path of its field. The rules' own messages are sentences
+// already; what the schema says names the value as well.
 func sentence(problem *field.Error) string {
 	text := problem.ErrorBody()
 	if problem.Type == field.ErrorTypeInvalid && problem.Origin == "" && strings.HasSuffix(text, problem.Detail) && isRule(problem.Detail) {
@@ -131,7 +132,8 @@ type rules struct {
 	cel        *schemacel.Validator
 }
 
-// byKind makes the rules of a kind when the first object of it is checked: to compile them takes a while.
+// byKind makes the rules of a kind when the first object of it is checked: to compile them takes a
+// while.
 var byKind = map[string]func() (*rules, error){
 	"Cluster":       sync.OnceValues(func() (*rules, error) { return rulesOf("Cluster") }),
 	"InstanceGroup": sync.OnceValues(func() (*rules, error) { return rulesOf("InstanceGroup") }),
@@ -167,7 +169,8 @@ func newRules(from *apiextensionsv1.JSONSchemaProps) (*rules, error) {
 	return &rules{structural: structural, validator: validator, cel: schemacel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// content returns what the API server would keep of an object: without its status, and with defaults.
+// content returns what the API server would keep of an object: without its status, and with
+// defaults.
 func (r *rules) content(object client.Object) (map[string]any, error) {
 	content, err := manifest.Definition(object)
 	if err != nil {

@@ -61,7 +61,8 @@ func TestWhatCannotChangeIsRefused(t *testing.T) {
 		t.Errorf("another release is refused: %v", err)
 	}
 	moved := strings.ReplaceAll(cluster, "eu-central-1", "eu-west-1")
-	if err := admit.Check(t.Context(), read(t, moved), before); err == nil || !strings.Contains(err.Error(), "region cannot change: make a new cluster") {
+	if err := admit.Check(t.Context(), read(t, moved), before); err == nil ||
+		!strings.Contains(err.Error(), "region cannot change: make a new cluster") {
 		t.Errorf("another region: got %v", err)
 	}
 }

@@ -100,9 +100,24 @@ func TestParseBudgets(t *testing.T) {
 		wrong      bool
 	}{
 		{name: "one word for all services", text: "unlimited", service: "cloudformation", want: Unlimited},
-		{name: "a rate and a burst", text: "cloudformation=5/20,sqs=unlimited", service: "cloudformation", want: Budget{PerSecond: 5, Burst: 20}},
-		{name: "the burst defaults to the rate", text: "cloudformation=2.5", service: "cloudformation", want: Budget{PerSecond: 2.5, Burst: 2}},
-		{name: "a service without an entry keeps its default", text: "sqs=1/1", service: "cloudformation", want: DefaultBudgets()["cloudformation"]},
+		{
+			name:    "a rate and a burst",
+			text:    "cloudformation=5/20,sqs=unlimited",
+			service: "cloudformation",
+			want:    Budget{PerSecond: 5, Burst: 20},
+		},
+		{
+			name:    "the burst defaults to the rate",
+			text:    "cloudformation=2.5",
+			service: "cloudformation",
+			want:    Budget{PerSecond: 2.5, Burst: 2},
+		},
+		{
+			name:    "a service without an entry keeps its default",
+			text:    "sqs=1/1",
+			service: "cloudformation",
+			want:    DefaultBudgets()["cloudformation"],
+		},
 		{name: "an unknown service has the default of all services", text: "", service: "route53", want: DefaultBudgets()[AnyService]},
 		{name: "a rate of 0 would never allow a call", text: "cloudformation=0", wrong: true},
 		{name: "a burst of 0 would never allow a call", text: "cloudformation=5/0", wrong: true},

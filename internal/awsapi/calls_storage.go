@@ -33,11 +33,19 @@ func newS3Calls(cfg aws.Config) *s3Calls {
 	}
 }
 
-func (c *s3Calls) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, options ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
+func (c *s3Calls) DeleteObject(
+	ctx context.Context,
+	in *s3.DeleteObjectInput,
+	options ...func(*s3.Options),
+) (*s3.DeleteObjectOutput, error) {
 	return c.deleteObject(ctx, in, options...)
 }
 
-func (c *s3Calls) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, options ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
+func (c *s3Calls) DeleteObjects(
+	ctx context.Context,
+	in *s3.DeleteObjectsInput,
+	options ...func(*s3.Options),
+) (*s3.DeleteObjectsOutput, error) {
 	return c.deleteObjects(ctx, in, options...)
 }
 
@@ -49,11 +57,19 @@ func (c *s3Calls) HeadObject(ctx context.Context, in *s3.HeadObjectInput, option
 	return c.headObject(ctx, in, options...)
 }
 
-func (c *s3Calls) ListObjectVersions(ctx context.Context, in *s3.ListObjectVersionsInput, options ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error) {
+func (c *s3Calls) ListObjectVersions(
+	ctx context.Context,
+	in *s3.ListObjectVersionsInput,
+	options ...func(*s3.Options),
+) (*s3.ListObjectVersionsOutput, error) {
 	return c.listObjectVersions(ctx, in, options...)
 }
 
-func (c *s3Calls) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, options ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+func (c *s3Calls) ListObjectsV2(
+	ctx context.Context,
+	in *s3.ListObjectsV2Input,
+	options ...func(*s3.Options),
+) (*s3.ListObjectsV2Output, error) {
 	return c.listObjectsV2(ctx, in, options...)
 }
 
@@ -75,11 +91,19 @@ func newSqsCalls(cfg aws.Config) *sqsCalls {
 	}
 }
 
-func (c *sqsCalls) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, options ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
+func (c *sqsCalls) DeleteMessageBatch(
+	ctx context.Context,
+	in *sqs.DeleteMessageBatchInput,
+	options ...func(*sqs.Options),
+) (*sqs.DeleteMessageBatchOutput, error) {
 	return c.deleteMessageBatch(ctx, in, options...)
 }
 
-func (c *sqsCalls) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, options ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+func (c *sqsCalls) ReceiveMessage(
+	ctx context.Context,
+	in *sqs.ReceiveMessageInput,
+	options ...func(*sqs.Options),
+) (*sqs.ReceiveMessageOutput, error) {
 	return c.receiveMessage(ctx, in, options...)
 }
 
@@ -97,10 +121,18 @@ func newSsmCalls(cfg aws.Config) *ssmCalls {
 	}
 }
 
-func (c *ssmCalls) DeleteParameter(ctx context.Context, in *ssm.DeleteParameterInput, options ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error) {
+func (c *ssmCalls) DeleteParameter(
+	ctx context.Context,
+	in *ssm.DeleteParameterInput,
+	options ...func(*ssm.Options),
+) (*ssm.DeleteParameterOutput, error) {
 	return c.deleteParameter(ctx, in, options...)
 }
 
-func (c *ssmCalls) PutParameter(ctx context.Context, in *ssm.PutParameterInput, options ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
+func (c *ssmCalls) PutParameter(
+	ctx context.Context,
+	in *ssm.PutParameterInput,
+	options ...func(*ssm.Options),
+) (*ssm.PutParameterOutput, error) {
 	return c.putParameter(ctx, in, options...)
 }

@@ -12,7 +12,8 @@ import (
 func TestClientsDoNotExposeSDKClients(t *testing.T) {
 	for name, calls := range map[string]any{
 		"Auto Scaling": newAutoscalingCalls(aws.Config{}), "CloudFormation": newCloudformationCalls(aws.Config{}),
-		"EC2": newEc2Calls(aws.Config{}), "S3": newS3Calls(aws.Config{}), "SQS": newSqsCalls(aws.Config{}), "SSM": newSsmCalls(aws.Config{}),
+		"EC2": newEc2Calls(aws.Config{}), "S3": newS3Calls(aws.Config{}), "SQS": newSqsCalls(aws.Config{}),
+		"SSM":                       newSsmCalls(aws.Config{}),
 		"Elastic Load Balancing v2": newElbv2Calls(aws.Config{}), "classic Elastic Load Balancing": newElbCalls(aws.Config{}),
 		"Route 53": newRoute53Calls(aws.Config{}),
 	} {

@@ -58,7 +58,8 @@ type Options struct {
 	MaxAttempts int
 	// UserAgent is appended to the SDK's, for example "aws-operator/v1.0.0".
 	UserAgent string
-	// Logger receives a line for each call that changes something, unless the call's context has a logger; the zero value is silent.
+	// Logger receives a line for each call that changes something, unless the call's context has a
+	// logger; the zero value is silent.
 	Logger logr.Logger
 }
 

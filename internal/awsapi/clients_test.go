@@ -32,11 +32,19 @@ func respond(t *testing.T, answers ...answer) (*Clients, *prometheus.Registry, *
 		one := answers[min(int(calls.Add(1)), len(answers))-1]
 		w.Header().Set("Content-Type", "text/xml")
 		if one.code == "" {
-			_, _ = io.WriteString(w, `<DescribeStacksResponse><DescribeStacksResult><Stacks/></DescribeStacksResult></DescribeStacksResponse>`)
+			_, _ = io.WriteString(
+				w,
+				`<DescribeStacksResponse><DescribeStacksResult><Stacks/></DescribeStacksResult></DescribeStacksResponse>`,
+			)
 			return
 		}
 		w.WriteHeader(one.status)
-		_, _ = fmt.Fprintf(w, `<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>1</RequestId></ErrorResponse>`, one.code, one.message)
+		_, _ = fmt.Fprintf(
+			w,
+			`<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>1</RequestId></ErrorResponse>`,
+			one.code,
+			one.message,
+		)
 	}))
 	t.Cleanup(server.Close)
 	registry := prometheus.NewRegistry()
@@ -84,14 +92,22 @@ func TestExplain(t *testing.T) {
 	}{
 		{
 			"a missing permission is named",
-			answer{403, "AccessDenied", "User: arn:aws:iam::123456789012:user/op is not authorized to perform: cloudformation:DescribeStacks on resource: arn:aws:cloudformation:eu-central-1:123456789012:stack/jobs/* because no identity-based policy allows the cloudformation:DescribeStacks action"},
+			answer{
+				403,
+				"AccessDenied",
+				"User: arn:aws:iam::123456789012:user/op is not authorized to perform: cloudformation:DescribeStacks on resource: arn:aws:cloudformation:eu-central-1:123456789012:stack/jobs/* because no identity-based policy allows the cloudformation:DescribeStacks action",
+			},
 			Denied,
 			"AWS denies access: arn:aws:iam::123456789012:user/op lacks the permission cloudformation:DescribeStacks on arn:aws:cloudformation:eu-central-1:123456789012:stack/jobs/*; allow this action in its IAM policy.",
 			"cloudformation:DescribeStacks",
 		},
 		{
 			"an explicit deny needs another fix",
-			answer{403, "AccessDenied", "User: arn:aws:iam::123456789012:user/op is not authorized to perform: cloudformation:DescribeStacks with an explicit deny in a service control policy"},
+			answer{
+				403,
+				"AccessDenied",
+				"User: arn:aws:iam::123456789012:user/op is not authorized to perform: cloudformation:DescribeStacks with an explicit deny in a service control policy",
+			},
 			Denied,
 			"AWS denies access: arn:aws:iam::123456789012:user/op lacks the permission cloudformation:DescribeStacks; a policy denies it explicitly, so that policy must change.",
 			"cloudformation:DescribeStacks",
@@ -99,7 +115,8 @@ func TestExplain(t *testing.T) {
 		{
 			"a denial without a message is described by its call",
 			answer{403, "AccessDenied", "Access Denied"},
-			Denied, "AWS denies access: the identity of these credentials lacks the permission cloudformation:DescribeStacks; allow this action in its IAM policy.", "cloudformation:DescribeStacks",
+			Denied,
+			"AWS denies access: the identity of these credentials lacks the permission cloudformation:DescribeStacks; allow this action in its IAM policy.", "cloudformation:DescribeStacks",
 		},
 		{
 			"throttling passes",
@@ -114,7 +131,8 @@ func TestExplain(t *testing.T) {
 		{
 			"unknown credentials must be corrected",
 			answer{403, "InvalidClientTokenId", "The security token included in the request is invalid."},
-			BadCredentials, "AWS rejects the credentials (InvalidClientTokenId); check the access key, its secret and the session token.", "",
+			BadCredentials, "AWS rejects the credentials (InvalidClientTokenId); check the access key, its secret and the session token.",
+			"",
 		},
 		{
 			"a refusal keeps AWS's message",
@@ -124,12 +142,14 @@ func TestExplain(t *testing.T) {
 		{
 			"an internal error of AWS is temporary",
 			answer{500, "InternalFailure", "oops"},
-			Unavailable, "AWS returned an internal error for cloudformation:DescribeStacks (InternalFailure); such errors are usually temporary.", "",
+			Unavailable,
+			"AWS returned an internal error for cloudformation:DescribeStacks (InternalFailure); such errors are usually temporary.", "",
 		},
 		{
 			"an exhausted quota needs a user",
 			answer{400, "LimitExceeded", "Limit for stack has been exceeded"},
-			LimitReached, "A quota of the AWS account is exhausted: Limit for stack has been exceeded. Request a higher quota or delete unused resources.", "",
+			LimitReached,
+			"A quota of the AWS account is exhausted: Limit for stack has been exceeded. Request a higher quota or delete unused resources.", "",
 		},
 	}
 	for _, c := range cases {
@@ -165,7 +185,9 @@ func TestExplainSilence(t *testing.T) {
 }
 
 func TestExplainMissingCredentials(t *testing.T) {
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+	} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -21,7 +21,8 @@ var (
 		"AssumeRole", "ChangeMessageVisibility", "DeleteMessage", "DeleteMessageBatch", "DetectStackDrift", "DetectStackResourceDrift",
 		"RecordLifecycleActionHeartbeat",
 	}
-	// subjectFields are the inputs that name what a call changes. Only these are logged: other inputs can be secret.
+	// subjectFields are the inputs that name what a call changes. Only these are logged: other
+	// inputs can be secret.
 	subjectFields = []string{
 		"StackName", "ChangeSetName", "AutoScalingGroupName", "LogicalResourceId", "UniqueId", "InstanceId", "InstanceIds",
 		"LifecycleHookName", "VolumeId", "SnapshotId", "GroupId", "NetworkInterfaceId", "LoadBalancerArn", "LoadBalancerName",
@@ -29,7 +30,8 @@ var (
 	}
 )
 
-// WithReason returns a context whose effects on AWS and on workload clusters are logged with the reason for them.
+// WithReason returns a context whose effects on AWS and on workload clusters are logged with the
+// reason for them.
 func WithReason(ctx context.Context, reason string) context.Context {
 	logger, err := logr.FromContext(ctx)
 	if err != nil {
@@ -38,10 +40,12 @@ func WithReason(ctx context.Context, reason string) context.Context {
 	return logr.NewContext(ctx, logger.WithValues("reason", reason))
 }
 
-// effects returns the client option that logs each call that changes something in AWS: one line per call, whatever the number of
-// attempts, with the request ID that CloudTrail has. The context's logger says for which object and in which reconcile.
+// effects returns the client option that logs each call that changes something in AWS: one line per
+// call, whatever the number of attempts, with the request ID that CloudTrail has. The context's
+// logger says for which object and in which reconcile.
 func (c *Clients) effects(service string, target Target) func(*middleware.Stack) error {
-	effect := middleware.InitializeMiddlewareFunc("aws-operator:effect",
+	effect := middleware.InitializeMiddlewareFunc(
+		"aws-operator:effect",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 			out, metadata, err := next.HandleInitialize(ctx, in)
 			operation := awsmiddleware.GetOperationName(ctx)
@@ -56,7 +60,8 @@ func (c *Clients) effects(service string, target Target) func(*middleware.Stack)
 				logger = logger.V(1)
 			}
 			if logger.Enabled() {
-				logger = logger.WithValues("service", service, "operation", operation, "requestID", requestID(metadata, err)).WithValues(subject(in.Parameters)...)
+				logger = logger.WithValues("service", service, "operation", operation, "requestID", requestID(metadata, err)).
+					WithValues(subject(in.Parameters)...)
 				if target != (Target{}) {
 					logger = logger.WithValues("target", target.String())
 				}
@@ -67,7 +72,8 @@ func (c *Clients) effects(service string, target Target) func(*middleware.Stack)
 				}
 			}
 			return out, metadata, err
-		})
+		},
+	)
 	return func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(effect, middleware.After) // after the SDK has put the operation's name into the context
 	}
@@ -77,7 +83,8 @@ func isRead(operation string) bool {
 	return slices.ContainsFunc(readPrefixes, func(prefix string) bool { return strings.HasPrefix(operation, prefix) })
 }
 
-// requestID returns the ID that AWS gave a call, from its answer or its error; empty if it gave none.
+// requestID returns the ID that AWS gave a call, from its answer or its error; empty if it gave
+// none.
 func requestID(metadata middleware.Metadata, err error) string {
 	if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); ok {
 		return id

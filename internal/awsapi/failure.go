@@ -139,7 +139,8 @@ var codeKinds = map[string]Kind{
 
 	"InvalidClientTokenId": BadCredentials, "UnrecognizedClientException": BadCredentials, "SignatureDoesNotMatch": BadCredentials,
 	"InvalidAccessKeyId": BadCredentials, "AuthFailure": BadCredentials, "IncompleteSignature": BadCredentials,
-	"MissingAuthenticationToken": BadCredentials, "MissingAuthenticationTokenException": BadCredentials, "InvalidSignatureException": BadCredentials,
+	"MissingAuthenticationToken": BadCredentials, "MissingAuthenticationTokenException": BadCredentials,
+	"InvalidSignatureException": BadCredentials,
 
 	"LimitExceeded": LimitReached, "LimitExceededException": LimitReached, "ServiceQuotaExceededException": LimitReached,
 
@@ -177,7 +178,10 @@ func answerSentence(f *Failure, err error, api smithy.APIError) string {
 	case BadCredentials:
 		return fmt.Sprintf("AWS rejects the credentials (%s); check the access key, its secret and the session token.", f.Code)
 	case LimitReached:
-		return fmt.Sprintf("A quota of the AWS account is exhausted: %s Request a higher quota or delete unused resources.", Sentence(api.ErrorMessage()))
+		return fmt.Sprintf(
+			"A quota of the AWS account is exhausted: %s Request a higher quota or delete unused resources.",
+			Sentence(api.ErrorMessage()),
+		)
 	case Unavailable:
 		return fmt.Sprintf("AWS returned an internal error for %s (%s); such errors are usually temporary.", calledAction(err), f.Code)
 	case Rejected, Unreachable, Interrupted:
@@ -237,13 +241,32 @@ func explainSilence(err error) *Failure {
 	var request *url.Error
 	switch text := err.Error(); {
 	case strings.Contains(text, "get credentials") || strings.Contains(text, "failed to refresh cached credentials"):
-		return &Failure{Kind: BadCredentials, Message: "There are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; an operator in a cluster needs a role (IRSA, pod identity or instance profile)."}
+		return &Failure{
+			Kind:    BadCredentials,
+			Message: "There are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; an operator in a cluster needs a role (IRSA, pod identity or instance profile).",
+		}
 	case errors.As(err, &dns):
-		return &Failure{Kind: Unreachable, Message: fmt.Sprintf("AWS cannot be reached: the name %s does not resolve; check the network, DNS and the region's name.", dns.Name)}
+		return &Failure{
+			Kind: Unreachable,
+			Message: fmt.Sprintf(
+				"AWS cannot be reached: the name %s does not resolve; check the network, DNS and the region's name.",
+				dns.Name,
+			),
+		}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Failure{Kind: Unreachable, Message: fmt.Sprintf("AWS did not answer %s in time; it may be busy, or the network slow.", calledAction(err))}
+		return &Failure{
+			Kind:    Unreachable,
+			Message: fmt.Sprintf("AWS did not answer %s in time; it may be busy, or the network slow.", calledAction(err)),
+		}
 	case errors.As(err, &request):
-		return &Failure{Kind: Unreachable, Message: fmt.Sprintf("AWS cannot be reached at %s: %s; check the network and the endpoint.", hostOf(request.URL), networkReason(request.Err))}
+		return &Failure{
+			Kind: Unreachable,
+			Message: fmt.Sprintf(
+				"AWS cannot be reached at %s: %s; check the network and the endpoint.",
+				hostOf(request.URL),
+				networkReason(request.Err),
+			),
+		}
 	case errors.As(err, &network):
 		return &Failure{Kind: Unreachable, Message: "AWS cannot be reached; check the network."}
 	default:

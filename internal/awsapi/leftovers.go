@@ -19,15 +19,31 @@ type Leftovers interface {
 
 // LeftoverGroups finds and deletes security groups, and the rules that refer to them.
 type LeftoverGroups interface {
-	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
-	RevokeSecurityGroupIngress(context.Context, *ec2.RevokeSecurityGroupIngressInput, ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupIngressOutput, error)
+	DescribeSecurityGroups(
+		context.Context,
+		*ec2.DescribeSecurityGroupsInput,
+		...func(*ec2.Options),
+	) (*ec2.DescribeSecurityGroupsOutput, error)
+	RevokeSecurityGroupIngress(
+		context.Context,
+		*ec2.RevokeSecurityGroupIngressInput,
+		...func(*ec2.Options),
+	) (*ec2.RevokeSecurityGroupIngressOutput, error)
 	DeleteSecurityGroup(context.Context, *ec2.DeleteSecurityGroupInput, ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error)
 }
 
 // LeftoverInterfaces finds and deletes network interfaces.
 type LeftoverInterfaces interface {
-	DescribeNetworkInterfaces(context.Context, *ec2.DescribeNetworkInterfacesInput, ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error)
-	DeleteNetworkInterface(context.Context, *ec2.DeleteNetworkInterfaceInput, ...func(*ec2.Options)) (*ec2.DeleteNetworkInterfaceOutput, error)
+	DescribeNetworkInterfaces(
+		context.Context,
+		*ec2.DescribeNetworkInterfacesInput,
+		...func(*ec2.Options),
+	) (*ec2.DescribeNetworkInterfacesOutput, error)
+	DeleteNetworkInterface(
+		context.Context,
+		*ec2.DeleteNetworkInterfaceInput,
+		...func(*ec2.Options),
+	) (*ec2.DeleteNetworkInterfaceOutput, error)
 }
 
 // LeftoverVolumes finds and deletes volumes and snapshots.
@@ -40,18 +56,38 @@ type LeftoverVolumes interface {
 
 // LoadBalancers finds and deletes network and application load balancers.
 type LoadBalancers interface {
-	DescribeLoadBalancers(context.Context, *elbv2.DescribeLoadBalancersInput, ...func(*elbv2.Options)) (*elbv2.DescribeLoadBalancersOutput, error)
+	DescribeLoadBalancers(
+		context.Context,
+		*elbv2.DescribeLoadBalancersInput,
+		...func(*elbv2.Options),
+	) (*elbv2.DescribeLoadBalancersOutput, error)
 	DeleteLoadBalancer(context.Context, *elbv2.DeleteLoadBalancerInput, ...func(*elbv2.Options)) (*elbv2.DeleteLoadBalancerOutput, error)
-	DescribeTargetGroups(context.Context, *elbv2.DescribeTargetGroupsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTargetGroupsOutput, error)
+	DescribeTargetGroups(
+		context.Context,
+		*elbv2.DescribeTargetGroupsInput,
+		...func(*elbv2.Options),
+	) (*elbv2.DescribeTargetGroupsOutput, error)
 	DeleteTargetGroup(context.Context, *elbv2.DeleteTargetGroupInput, ...func(*elbv2.Options)) (*elbv2.DeleteTargetGroupOutput, error)
 	DescribeTags(context.Context, *elbv2.DescribeTagsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTagsOutput, error)
 }
 
 // LoadBalancerReader reads network and application load balancers, and the health of their targets.
 type LoadBalancerReader interface {
-	DescribeLoadBalancers(context.Context, *elbv2.DescribeLoadBalancersInput, ...func(*elbv2.Options)) (*elbv2.DescribeLoadBalancersOutput, error)
-	DescribeTargetGroups(context.Context, *elbv2.DescribeTargetGroupsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTargetGroupsOutput, error)
-	DescribeTargetHealth(context.Context, *elbv2.DescribeTargetHealthInput, ...func(*elbv2.Options)) (*elbv2.DescribeTargetHealthOutput, error)
+	DescribeLoadBalancers(
+		context.Context,
+		*elbv2.DescribeLoadBalancersInput,
+		...func(*elbv2.Options),
+	) (*elbv2.DescribeLoadBalancersOutput, error)
+	DescribeTargetGroups(
+		context.Context,
+		*elbv2.DescribeTargetGroupsInput,
+		...func(*elbv2.Options),
+	) (*elbv2.DescribeTargetGroupsOutput, error)
+	DescribeTargetHealth(
+		context.Context,
+		*elbv2.DescribeTargetHealthInput,
+		...func(*elbv2.Options),
+	) (*elbv2.DescribeTargetHealthOutput, error)
 	DescribeTags(context.Context, *elbv2.DescribeTagsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTagsOutput, error)
 }
 
@@ -65,8 +101,16 @@ type ClassicLoadBalancers interface {
 
 // Records reads and changes the records of a hosted zone.
 type Records interface {
-	ListResourceRecordSets(context.Context, *route53.ListResourceRecordSetsInput, ...func(*route53.Options)) (*route53.ListResourceRecordSetsOutput, error)
-	ChangeResourceRecordSets(context.Context, *route53.ChangeResourceRecordSetsInput, ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error)
+	ListResourceRecordSets(
+		context.Context,
+		*route53.ListResourceRecordSetsInput,
+		...func(*route53.Options),
+	) (*route53.ListResourceRecordSetsOutput, error)
+	ChangeResourceRecordSets(
+		context.Context,
+		*route53.ChangeResourceRecordSetsInput,
+		...func(*route53.Options),
+	) (*route53.ChangeResourceRecordSetsOutput, error)
 }
 
 // Leftovers returns the EC2 client for resources that clusters created.

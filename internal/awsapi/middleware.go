@@ -12,7 +12,8 @@ import (
 // counts it. It runs inside the SDK's retries, so that a retry costs a token like any other
 // attempt.
 func (c *Clients) attempts(service string, b *bucket) func(*middleware.Stack) error {
-	attempt := middleware.FinalizeMiddlewareFunc("aws-operator:attempt",
+	attempt := middleware.FinalizeMiddlewareFunc(
+		"aws-operator:attempt",
 		func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 			operation := awsmiddleware.GetOperationName(ctx)
 			arrived := c.options.Clock.Now()
@@ -24,7 +25,8 @@ func (c *Clients) attempts(service string, b *bucket) func(*middleware.Stack) er
 			out, metadata, err := next.HandleFinalize(ctx, in)
 			c.metrics.observe(service, operation, c.options.Clock.Since(started), err)
 			return out, metadata, err
-		})
+		},
+	)
 	return func(stack *middleware.Stack) error {
 		return stack.Finalize.Insert(attempt, "Retry", middleware.After)
 	}

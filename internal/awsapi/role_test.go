@@ -19,7 +19,8 @@ func TestRolesCallFromTheirAccount(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Cleanup(simulated.Close)
 	clients, err := awsapi.New(t.Context(), awsapi.Options{
-		Region: "eu-central-1", EndpointURL: server.URL, Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
+		Region: "eu-central-1", EndpointURL: server.URL,
+		Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,8 @@ func parseEvent(target awsapi.Target, body string) (Event, error) {
 	return event, nil
 }
 
-// stackName returns the name in a stack's ARN: arn:aws:cloudformation:region:account:stack/NAME/unique.
+// stackName returns the name in a stack's ARN:
+// arn:aws:cloudformation:region:account:stack/NAME/unique.
 func stackName(id string) string {
 	if parts := strings.Split(id, "/"); len(parts) == 3 {
 		return parts[1]

@@ -9,7 +9,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// The examples follow https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/event-detail-stack-status-change.html and
+// The examples follow
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/event-detail-stack-status-change.html
+// and
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/event-detail-resource-status-change.html
 const (
 	stackID    = "arn:aws:cloudformation:us-west-1:111122223333:stack/teststack/1"
@@ -29,12 +31,28 @@ func TestParseEvent(t *testing.T) {
 	}{
 		{name: "a stack's own event", body: stackEvent, stack: true},
 		{name: "a resource's event is not the stack's", body: resourceEvent},
-		{name: "another service's event has no stack", body: `{"source":"aws.ec2","detail-type":"EC2 Instance State-change Notification","detail":{"instance-id":"i-1"}}`},
+		{
+			name: "another service's event has no stack",
+			body: `{"source":"aws.ec2","detail-type":"EC2 Instance State-change Notification","detail":{"instance-id":"i-1"}}`,
+		},
 		{name: "another service cannot send CloudFormation's events", body: strings.Replace(stackEvent, "aws.cloudformation", "my.app", 1)},
 		{name: "not JSON", body: "hello", wrong: "parse an event"},
 		{name: "JSON that is not an event", body: `{"Records":[]}`, wrong: "no source"},
-		{name: "a stack's event without its stack", body: strings.ReplaceAll(stackEvent, `"stack-id":"`+stackID+`"`, `"stack-id":""`), wrong: "no stack-id"},
-		{name: "a detail of another shape", body: strings.Replace(stackEvent, `"status-details":{"status":"CREATE_COMPLETE","status-reason":""}`, `"status-details":"CREATE_COMPLETE"`, 1), wrong: "parse the detail"},
+		{
+			name:  "a stack's event without its stack",
+			body:  strings.ReplaceAll(stackEvent, `"stack-id":"`+stackID+`"`, `"stack-id":""`),
+			wrong: "no stack-id",
+		},
+		{
+			name: "a detail of another shape",
+			body: strings.Replace(
+				stackEvent,
+				`"status-details":{"status":"CREATE_COMPLETE","status-reason":""}`,
+				`"status-details":"CREATE_COMPLETE"`,
+				1,
+			),
+			wrong: "parse the detail",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,7 +69,9 @@ func TestParseEvent(t *testing.T) {
 			if (event.Stack != nil) != c.stack {
 				t.Fatalf("stack %+v, want one: %t", event.Stack, c.stack)
 			}
-			if c.stack && (event.Stack.StackID != stackID || event.Stack.StackName != "teststack" || event.Stack.Status != "CREATE_COMPLETE" || event.Stack.Token != "t1") {
+			if c.stack &&
+				(event.Stack.StackID != stackID || event.Stack.StackName != "teststack" || event.Stack.Status != "CREATE_COMPLETE" ||
+					event.Stack.Token != "t1") {
 				t.Errorf("stack %+v", event.Stack)
 			}
 		})

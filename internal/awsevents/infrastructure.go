@@ -80,21 +80,50 @@ func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (strin
 		record = result.Record
 		switch {
 		case err != nil:
-			l.log.Info("Reading the stack of the events failed; retrying", "target", target.String(), "stack", desired.Name, "reason", result.Reason, "message", result.Message)
+			l.log.Info(
+				"Reading the stack of the events failed; retrying",
+				"target",
+				target.String(),
+				"stack",
+				desired.Name,
+				"reason",
+				result.Reason,
+				"message",
+				result.Message,
+			)
 		case result.State == stack.Ready:
 			if result.Outputs[queueOutput] != "" {
 				return result.Outputs[queueOutput], nil
 			}
 		case result.State == stack.Stalled:
-			l.log.Error(errors.New(result.Reason), "The stack of the events needs a user's action; until then stacks are only polled", "target", target.String(), "stack", desired.Name, "message", result.Message)
+			l.log.Error(
+				errors.New(result.Reason),
+				"The stack of the events needs a user's action; until then stacks are only polled",
+				"target",
+				target.String(),
+				"stack",
+				desired.Name,
+				"message",
+				result.Message,
+			)
 		case result.State == stack.Waiting: // AWS denies something: retrying every few seconds is pointless
 			if result.Message != reported {
-				l.log.Error(errors.New(result.Reason), "The stack of the events cannot be created yet; until then stacks are only polled", "target", target.String(), "stack", desired.Name, "message", result.Message)
+				l.log.Error(
+					errors.New(result.Reason),
+					"The stack of the events cannot be created yet; until then stacks are only polled",
+					"target",
+					target.String(),
+					"stack",
+					desired.Name,
+					"message",
+					result.Message,
+				)
 			}
 			reported = result.Message
 			delay = max(delay, min(result.RequeueAfter, brokenPoll))
 		default:
-			l.log.V(1).Info("Waiting for the stack of the events", "target", target.String(), "stack", desired.Name, "state", result.State, "message", result.Message)
+			l.log.V(1).
+				Info("Waiting for the stack of the events", "target", target.String(), "stack", desired.Name, "state", result.State, "message", result.Message)
 		}
 		if result.State == stack.Stalled {
 			delay = brokenPoll

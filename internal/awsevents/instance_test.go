@@ -33,19 +33,32 @@ func TestInstanceEvents(t *testing.T) {
 		wrong string
 	}{
 		"an instance waits until it is drained": {body: lifecycleEvent, want: &InstanceEvent{
-			Kind: InstanceTerminating, ID: "i-1234567890abcdef0", Group: "my-asg", Hook: "drain", Token: "87654321-4321-4321-4321-210987654321",
+			Kind: InstanceTerminating, ID: "i-1234567890abcdef0", Group: "my-asg", Hook: "drain",
+			Token:      "87654321-4321-4321-4321-210987654321",
 			Transition: "autoscaling:EC2_INSTANCE_TERMINATING", Time: when,
 		}},
-		"a spot instance is interrupted":                   {body: spotEvent, want: bare(InstanceInterrupted)},
-		"a spot instance should be rebalanced":             {body: rebalanceEvent, want: bare(InstanceRebalance)},
-		"an instance is terminated":                        {body: stateEvent, want: bare(InstanceTerminated)},
-		"an instance is shutting down":                     {body: strings.Replace(stateEvent, "terminated", "shutting-down", 1), want: bare(InstanceShuttingDown)},
+		"a spot instance is interrupted":       {body: spotEvent, want: bare(InstanceInterrupted)},
+		"a spot instance should be rebalanced": {body: rebalanceEvent, want: bare(InstanceRebalance)},
+		"an instance is terminated":            {body: stateEvent, want: bare(InstanceTerminated)},
+		"an instance is shutting down": {
+			body: strings.Replace(stateEvent, "terminated", "shutting-down", 1),
+			want: bare(InstanceShuttingDown),
+		},
 		"a booting instance is irrelevant":                 {body: strings.Replace(stateEvent, "terminated", "pending", 1)},
 		"another source cannot send Auto Scaling's events": {body: strings.Replace(lifecycleEvent, "aws.autoscaling", "my.app", 1)},
 		"another source cannot send EC2's events":          {body: strings.Replace(spotEvent, "aws.ec2", "my.app", 1)},
-		"a lifecycle action without an instance":           {body: strings.Replace(lifecycleEvent, `"i-1234567890abcdef0"`, `""`, 1), wrong: "no instance, group or hook"},
-		"a lifecycle action of another shape":              {body: strings.Replace(lifecycleEvent, `"my-asg"`, `7`, 1), wrong: "parse the detail"},
-		"a warning without an instance":                    {body: strings.Replace(spotEvent, `"instance-id":"i-1234567890abcdef0"`, `"instance-id":""`, 1), wrong: "no instance-id"},
+		"a lifecycle action without an instance": {
+			body:  strings.Replace(lifecycleEvent, `"i-1234567890abcdef0"`, `""`, 1),
+			wrong: "no instance, group or hook",
+		},
+		"a lifecycle action of another shape": {
+			body:  strings.Replace(lifecycleEvent, `"my-asg"`, `7`, 1),
+			wrong: "parse the detail",
+		},
+		"a warning without an instance": {
+			body:  strings.Replace(spotEvent, `"instance-id":"i-1234567890abcdef0"`, `"instance-id":""`, 1),
+			wrong: "no instance-id",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -118,7 +118,8 @@ func (l *Listener) foundInstance(target awsapi.Target, found *types.AutoScalingI
 	l.publish(Event{
 		Source: autoScalingSource, DetailType: terminateLifecycleAction, Time: l.options.Clock.Now(), Target: target,
 		Instance: &InstanceEvent{
-			Kind: kind, ID: aws.ToString(found.InstanceId), Group: aws.ToString(found.AutoScalingGroupName), Transition: terminatingTransition,
+			Kind: kind, ID: aws.ToString(found.InstanceId), Group: aws.ToString(found.AutoScalingGroupName),
+			Transition: terminatingTransition,
 		},
 	})
 }

@@ -107,7 +107,9 @@ func newStation(t *testing.T, sweeps ...stack.Event) *station {
 func (s *station) send(bodies ...string) {
 	s.t.Helper()
 	for _, body := range bodies {
-		if _, err := s.client.SendMessage(s.t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(s.url()), MessageBody: aws.String(body)}); err != nil {
+		if _, err := s.client.SendMessage(s.t.Context(), &sqs.SendMessageInput{
+			QueueUrl: aws.String(s.url()), MessageBody: aws.String(body),
+		}); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -143,7 +145,11 @@ func TestListenerPassesEventsOn(t *testing.T) {
 	if stacks != 1 {
 		t.Errorf("%d events of stacks, want one: the other is a resource's", stacks)
 	}
-	eventually(t, "the duplicate and the malformed message are counted", func() bool { return s.count("duplicate") == 1 && s.count("malformed") == 1 })
+	eventually(
+		t,
+		"the duplicate and the malformed message are counted",
+		func() bool { return s.count("duplicate") == 1 && s.count("malformed") == 1 },
+	)
 	s.mu.Lock()
 	if len(s.observed) != 1 || s.observed[0].StackID != stackID {
 		t.Errorf("the engine observed %+v, want the stack's own event only", s.observed)
@@ -151,10 +157,14 @@ func TestListenerPassesEventsOn(t *testing.T) {
 	s.mu.Unlock()
 	eventually(t, "all messages are deleted from the queue", func() bool {
 		out, err := s.client.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
-			QueueUrl:       aws.String(s.url()),
-			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible},
+			QueueUrl: aws.String(s.url()),
+			AttributeNames: []types.QueueAttributeName{
+				types.QueueAttributeNameApproximateNumberOfMessages,
+				types.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
+			},
 		})
-		return err == nil && out.Attributes["ApproximateNumberOfMessages"] == "0" && out.Attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
+		return err == nil && out.Attributes["ApproximateNumberOfMessages"] == "0" &&
+			out.Attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
 	})
 }
 

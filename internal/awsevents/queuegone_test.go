@@ -26,19 +26,32 @@ func (r *removedByHand) AutoScaling(awsapi.Target) awsapi.AutoScaling { return n
 
 func (r *removedByHand) SQS(awsapi.Target) awsapi.SQS { return r }
 
-func (r *removedByHand) ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+func (r *removedByHand) ReceiveMessage(
+	context.Context,
+	*sqs.ReceiveMessageInput,
+	...func(*sqs.Options),
+) (*sqs.ReceiveMessageOutput, error) {
 	r.asks.Add(1)
 	return nil, &smithy.GenericAPIError{Code: "QueueDoesNotExist", Message: "The specified queue does not exist."}
 }
 
-func (r *removedByHand) DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
+func (r *removedByHand) DeleteMessageBatch(
+	context.Context,
+	*sqs.DeleteMessageBatchInput,
+	...func(*sqs.Options),
+) (*sqs.DeleteMessageBatchOutput, error) {
 	return &sqs.DeleteMessageBatchOutput{}, nil
 }
 
 func (r *removedByHand) Ensure(context.Context, awsapi.Target, stack.Desired, stack.Record) (stack.Result, error) {
 	r.made.Add(1)
 	if r.denied {
-		return stack.Result{State: stack.Waiting, Reason: "AccessDenied", Message: "AWS denies access.", RequeueAfter: 10 * time.Minute}, nil
+		return stack.Result{
+			State:        stack.Waiting,
+			Reason:       "AccessDenied",
+			Message:      "AWS denies access.",
+			RequeueAfter: 10 * time.Minute,
+		}, nil
 	}
 	return stack.Result{State: stack.Ready, Outputs: map[string]string{queueOutput: "https://sqs/queue"}}, nil
 }

@@ -58,8 +58,16 @@ func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, lis
 			continue
 		}
 		if tries > 2 { // a new queue may not be visible everywhere yet
-			l.log.Error(errQueueGone, "Delete the stack of the events, so that the operator re-creates it; until then stacks are only polled",
-				"target", target.String(), "stack", StackName(l.options.ClusterName), "queue", url)
+			l.log.Error(
+				errQueueGone,
+				"Delete the stack of the events, so that the operator re-creates it; until then stacks are only polled",
+				"target",
+				target.String(),
+				"stack",
+				StackName(l.options.ClusterName),
+				"queue",
+				url,
+			)
 		}
 		wait = min(max(lastPoll, 2*wait), brokenPoll)
 	}
@@ -161,8 +169,17 @@ func (l *Listener) removeBatch(ctx context.Context, target awsapi.Target, url st
 	for i, handle := range handles {
 		entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(handle)}
 	}
-	if _, err := l.options.Clients.SQS(target).DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(url), Entries: entries}); err != nil && ctx.Err() == nil {
-		l.log.Info("Events remain in the queue and will be delivered again", "target", target.String(), "message", awsapi.Explain(err).Message)
+	if _, err := l.options.Clients.SQS(target).DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{
+		QueueUrl: aws.String(url), Entries: entries,
+	}); err != nil &&
+		ctx.Err() == nil {
+		l.log.Info(
+			"Events remain in the queue and will be delivered again",
+			"target",
+			target.String(),
+			"message",
+			awsapi.Explain(err).Message,
+		)
 	}
 }
 

@@ -139,55 +139,205 @@ func refusals() map[string]refusal {
 	replace, load := []string{"replace", "-f", "demo.yml"}, []string{"export", "kubeconfig", "demo", "--server=https://x:6443", "--out=-"}
 	look := []string{"get", "clusters"}
 	all := map[string]refusal{
-		"a field that there is not":   {make: manifest("release:", "relaese:"), args: replace, want: "demo.yml, document 1, line 6: spec.relaese: there is no such field; did you mean release?"},
-		"a version that there is not": {make: manifest("v1alpha1", "v1"), args: replace, want: "demo.yml, document 1, line 1: apiVersion: this version is not known; did you mean cluster-operator.aws/v1alpha1?"},
-		"a value that is missing":     {make: manifest("  region: eu-central-1\n", ""), args: replace, want: "demo.yml, document 1, line 1: Cluster demo: spec.region: Required value", lines: 2},
-		"a value that cannot be":      {make: manifest("minSize: 1", "minSize: 5"), args: replace, want: "demo.yml, document 2, line 10: InstanceGroup workers: spec: minSize is greater than maxSize", lines: 2},
-		"a change that cannot be":     {make: manifest("10.0.0.0/16", "10.1.0.0/16"), args: replace, want: "cidr cannot change: make a new cluster", lines: 2},
-		"a release that there is not": {make: manifest("v1.36.3", "v1.29.0"), args: replace, want: `there is no Release "v1.29.0"; known Releases: v1.`, lines: 2},
-		"a group of no cluster":       {make: manifest("cluster: demo", "cluster: demi"), args: replace, want: "there is no cluster demi in the state; give its manifest as well", lines: 2},
+		"a field that there is not": {
+			make: manifest("release:", "relaese:"),
+			args: replace,
+			want: "demo.yml, document 1, line 6: spec.relaese: there is no such field; did you mean release?",
+		},
+		"a version that there is not": {
+			make: manifest("v1alpha1", "v1"),
+			args: replace,
+			want: "demo.yml, document 1, line 1: apiVersion: this version is not known; did you mean cluster-operator.aws/v1alpha1?",
+		},
+		"a value that is missing": {
+			make:  manifest("  region: eu-central-1\n", ""),
+			args:  replace,
+			want:  "demo.yml, document 1, line 1: Cluster demo: spec.region: Required value",
+			lines: 2,
+		},
+		"a value that cannot be": {
+			make:  manifest("minSize: 1", "minSize: 5"),
+			args:  replace,
+			want:  "demo.yml, document 2, line 10: InstanceGroup workers: spec: minSize is greater than maxSize",
+			lines: 2,
+		},
+		"a change that cannot be": {
+			make:  manifest("10.0.0.0/16", "10.1.0.0/16"),
+			args:  replace,
+			want:  "cidr cannot change: make a new cluster",
+			lines: 2,
+		},
+		"a release that there is not": {
+			make:  manifest("v1.36.3", "v1.29.0"),
+			args:  replace,
+			want:  `there is no Release "v1.29.0"; known Releases: v1.`,
+			lines: 2,
+		},
+		"a group of no cluster": {
+			make:  manifest("cluster: demo", "cluster: demi"),
+			args:  replace,
+			want:  "there is no cluster demi in the state; give its manifest as well",
+			lines: 2,
+		},
 		"a kind that is not kept": {make: func(t *testing.T) {
 			t.Helper()
 			put(t, "demo.yml", "apiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: a}\n")
 		}, args: replace, want: "SQSQueue a: the state holds Clusters, InstanceGroups and Releases", lines: 2},
-		"a file without a manifest":          {make: func(t *testing.T) { t.Helper(); put(t, "demo.yml", "# nothing yet\n") }, args: replace, want: "the files have no manifests"},
-		"a file that is not there":           {args: []string{"replace", "-f", "nowhere.yml"}, want: "nowhere.yml"},
-		"a file that is no YAML":             {make: manifest("spec:", "spec: ["), args: replace, want: "demo.yml, document 1, line"},
-		"no file":                            {args: []string{"replace"}, want: `required flag(s) "filename" not set`},
-		"a cluster that there is not":        {args: []string{"get", "cluster", "dem"}, want: "there is no cluster dem in the state ./state; there is demo"},
-		"a name that is none":                {args: []string{"export", "kubeconfig", "../demo"}, want: "there is no cluster ../demo"},
-		"a cluster that there is already":    {args: []string{"create", "cluster", "demo", "--zones=eu-central-1a"}, want: "cluster demo already exists in the state ./state"},
-		"a cluster without zones":            {args: []string{"create", "cluster", "new"}, want: `required flag(s) "zones" not set`},
-		"zones of two regions":               {args: []string{"create", "cluster", "new", "--zones=eu-central-1a,eu-west-1a"}, want: "zone that is not of the region"},
-		"a topology that there is not":       {args: []string{"create", "cluster", "new", "--zones=eu-central-1a", "--topology=secret"}, want: "--topology secret is unknown; use private or public"},
-		"a format that there is not":         {args: []string{"get", "clusters", "-o", "xml"}, want: "--output xml is unknown; use one of table, wide, json, yaml, name"},
-		"a flag that there is not":           {args: []string{"get", "clusters", "--sate=x"}, want: "unknown flag: --sate (see aws-operator get clusters --help)"},
-		"a state of no known kind":           {args: []string{"get", "clusters", "--state=ftp://x"}, want: "the state ftp://x is of no known kind"},
-		"a lifetime that cannot be":          {args: []string{"export", "kubeconfig", "demo", "--admin-lifetime=-1h"}, want: "use a duration of more than 0s"},
-		"a cluster without an address":       {make: awsRefuses("AccessDenied", "User: arn:aws:iam::123456789012:user/ada is not authorized to perform: autoscaling:DescribeAutoScalingGroups", http.StatusForbidden), args: []string{"export", "kubeconfig", "demo"}, want: "user/ada lacks the permission autoscaling:DescribeAutoScalingGroups"},
-		"a state that is a file":             {args: []string{"replace", "-f", "demo.yml", "--state=demo.yml"}, want: "demo.yml"},
-		"a definition half written":          {make: half("cluster.yaml"), args: look, want: "state/demo/cluster.yaml, line 1: spec.release: this is missing"},
-		"a definition of nothing":            {make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", "") }, args: look, want: "state/demo/cluster.yaml: the file is empty, and a Cluster is wanted"},
-		"a definition of another kind":       {make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", demoWorkers) }, args: look, want: "one Cluster is wanted, and there is InstanceGroup workers"},
-		"a definition with an unknown field": {make: kept("cluster.yaml", "release:", "relaese:"), args: look, want: "state/demo/cluster.yaml, document 1, line 11: spec.relaese: there is no such field; did you mean release?"},
-		"a definition of another version":    {make: kept("instancegroups/workers.yaml", "v1alpha1", "v2"), args: look, want: "state/demo/instancegroups/workers.yaml, document 1, line 1: apiVersion: this version is not known"},
-		"a definition of another name":       {make: kept("cluster.yaml", "name: demo", "name: other"), args: look, want: "the cluster is called other, and its folder demo"},
-		"a definition that is missing":       {make: missing("cluster.yaml"), args: load, want: "cluster demo is not complete: state/demo/cluster.yaml is missing"},
-		"an edit by hand that cannot be":     {make: kept("cluster.yaml", "10.0.0.0/16", "10.1.0.0/16"), args: load, want: "Cluster demo: spec.network: cidr cannot change: make a new cluster"},
-		"a status half written":              {make: half("status/cluster.yaml"), args: load, want: "state/demo/status/cluster.yaml, line 6: the file ends too soon, it was left half written"},
-		"a status with an unknown field":     {make: kept("status/cluster.yaml", "region:", "regoin:"), args: load, want: "spec.regoin: there is no such field"},
-		"a key half written":                 {make: half("secrets/demo-ca.yaml"), args: load, want: "state/demo/secrets/demo-ca.yaml"},
-		"a key that is broken":               {make: kept("secrets/demo-ca.yaml", "tls.key: LS0t", "tls.key: AAAA"), args: load, want: "the Secret default/demo-ca has no EC private key in tls.key"},
-		"a key that is missing":              {make: missing("secrets/demo-sa.yaml"), args: load, want: "cluster demo is not complete: state/demo/secrets has no demo-sa.yaml; bring them back from a backup"},
-		"a key that is missing, to replace":  {make: missing("secrets/demo-sa.yaml"), args: replace, want: "with other keys nobody could reach its machines any more", lines: 2},
+		"a file without a manifest": {
+			make: func(t *testing.T) { t.Helper(); put(t, "demo.yml", "# nothing yet\n") },
+			args: replace,
+			want: "the files have no manifests",
+		},
+		"a file that is not there": {args: []string{"replace", "-f", "nowhere.yml"}, want: "nowhere.yml"},
+		"a file that is no YAML":   {make: manifest("spec:", "spec: ["), args: replace, want: "demo.yml, document 1, line"},
+		"no file":                  {args: []string{"replace"}, want: `required flag(s) "filename" not set`},
+		"a cluster that there is not": {
+			args: []string{"get", "cluster", "dem"},
+			want: "there is no cluster dem in the state ./state; there is demo",
+		},
+		"a name that is none": {args: []string{"export", "kubeconfig", "../demo"}, want: "there is no cluster ../demo"},
+		"a cluster that there is already": {
+			args: []string{"create", "cluster", "demo", "--zones=eu-central-1a"},
+			want: "cluster demo already exists in the state ./state",
+		},
+		"a cluster without zones": {args: []string{"create", "cluster", "new"}, want: `required flag(s) "zones" not set`},
+		"zones of two regions": {
+			args: []string{"create", "cluster", "new", "--zones=eu-central-1a,eu-west-1a"},
+			want: "zone that is not of the region",
+		},
+		"a topology that there is not": {
+			args: []string{"create", "cluster", "new", "--zones=eu-central-1a", "--topology=secret"},
+			want: "--topology secret is unknown; use private or public",
+		},
+		"a format that there is not": {
+			args: []string{"get", "clusters", "-o", "xml"},
+			want: "--output xml is unknown; use one of table, wide, json, yaml, name",
+		},
+		"a flag that there is not": {
+			args: []string{"get", "clusters", "--sate=x"},
+			want: "unknown flag: --sate (see aws-operator get clusters --help)",
+		},
+		"a state of no known kind": {
+			args: []string{"get", "clusters", "--state=ftp://x"},
+			want: "the state ftp://x is of no known kind",
+		},
+		"a lifetime that cannot be": {
+			args: []string{"export", "kubeconfig", "demo", "--admin-lifetime=-1h"},
+			want: "use a duration of more than 0s",
+		},
+		"a cluster without an address": {
+			make: awsRefuses(
+				"AccessDenied",
+				"User: arn:aws:iam::123456789012:user/ada is not authorized to perform: autoscaling:DescribeAutoScalingGroups",
+				http.StatusForbidden,
+			),
+			args: []string{"export", "kubeconfig", "demo"},
+			want: "user/ada lacks the permission autoscaling:DescribeAutoScalingGroups",
+		},
+		"a state that is a file": {args: []string{"replace", "-f", "demo.yml", "--state=demo.yml"}, want: "demo.yml"},
+		"a definition half written": {
+			make: half("cluster.yaml"),
+			args: look,
+			want: "state/demo/cluster.yaml, line 1: spec.release: this is missing",
+		},
+		"a definition of nothing": {
+			make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", "") },
+			args: look,
+			want: "state/demo/cluster.yaml: the file is empty, and a Cluster is wanted",
+		},
+		"a definition of another kind": {
+			make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", demoWorkers) },
+			args: look,
+			want: "one Cluster is wanted, and there is InstanceGroup workers",
+		},
+		"a definition with an unknown field": {
+			make: kept("cluster.yaml", "release:", "relaese:"),
+			args: look,
+			want: "state/demo/cluster.yaml, document 1, line 11: spec.relaese: there is no such field; did you mean release?",
+		},
+		"a definition of another version": {
+			make: kept("instancegroups/workers.yaml", "v1alpha1", "v2"),
+			args: look,
+			want: "state/demo/instancegroups/workers.yaml, document 1, line 1: apiVersion: this version is not known",
+		},
+		"a definition of another name": {
+			make: kept("cluster.yaml", "name: demo", "name: other"),
+			args: look,
+			want: "the cluster is called other, and its folder demo",
+		},
+		"a definition that is missing": {
+			make: missing("cluster.yaml"),
+			args: load,
+			want: "cluster demo is not complete: state/demo/cluster.yaml is missing",
+		},
+		"an edit by hand that cannot be": {
+			make: kept("cluster.yaml", "10.0.0.0/16", "10.1.0.0/16"),
+			args: load,
+			want: "Cluster demo: spec.network: cidr cannot change: make a new cluster",
+		},
+		"a status half written": {
+			make: half("status/cluster.yaml"),
+			args: load,
+			want: "state/demo/status/cluster.yaml, line 6: the file ends too soon, it was left half written",
+		},
+		"a status with an unknown field": {
+			make: kept("status/cluster.yaml", "region:", "regoin:"),
+			args: load,
+			want: "spec.regoin: there is no such field",
+		},
+		"a key half written": {make: half("secrets/demo-ca.yaml"), args: load, want: "state/demo/secrets/demo-ca.yaml"},
+		"a key that is broken": {
+			make: kept("secrets/demo-ca.yaml", "tls.key: LS0t", "tls.key: AAAA"),
+			args: load,
+			want: "the Secret default/demo-ca has no EC private key in tls.key",
+		},
+		"a key that is missing": {
+			make: missing("secrets/demo-sa.yaml"),
+			args: load,
+			want: "cluster demo is not complete: state/demo/secrets has no demo-sa.yaml; bring them back from a backup",
+		},
+		"a key that is missing, to replace": {
+			make:  missing("secrets/demo-sa.yaml"),
+			args:  replace,
+			want:  "with other keys nobody could reach its machines any more",
+			lines: 2,
+		},
 	}
 	maps.Copy(all, map[string]refusal{
-		"a bucket, and credentials that have expired": {make: awsRefuses("ExpiredToken", "The provided token has expired.", http.StatusBadRequest), args: []string{"replace", "-f", "demo.yml", "--state=s3://acme/x"}, want: "The AWS credentials have expired; renew them"},
-		"a bucket, and no permission":                 {make: awsRefuses("AccessDenied", "User: arn:aws:iam::123456789012:user/ada is not authorized to perform: s3:PutObject on resource: x", http.StatusForbidden), args: []string{"replace", "-f", "demo.yml", "--state=s3://acme/x"}, want: "user/ada lacks the permission s3:PutObject"},
-		"a bucket, and no credentials":                {make: withoutCredentials, args: []string{"get", "clusters", "--state=s3://acme/x"}, want: "There are no AWS credentials"},
-		"a bucket, and no region":                     {make: withoutRegion, args: []string{"get", "clusters", "--state=s3://acme/x"}, want: "region"},
-		"a management cluster that is not known":      {make: func(t *testing.T) { t.Helper(); t.Setenv("KUBECONFIG", "none"); t.Setenv("HOME", t.TempDir()) }, args: []string{"get", "clusters", "--state=k8s"}, want: "no management cluster is known: set KUBECONFIG"},
-		"a management cluster that is not there":      {make: unreachable, args: []string{"get", "clusters", "--state=k8s"}, want: "cannot list clusters in the management cluster"},
+		"a bucket, and credentials that have expired": {
+			make: awsRefuses("ExpiredToken", "The provided token has expired.", http.StatusBadRequest),
+			args: []string{"replace", "-f", "demo.yml", "--state=s3://acme/x"},
+			want: "The AWS credentials have expired; renew them",
+		},
+		"a bucket, and no permission": {
+			make: awsRefuses(
+				"AccessDenied",
+				"User: arn:aws:iam::123456789012:user/ada is not authorized to perform: s3:PutObject on resource: x",
+				http.StatusForbidden,
+			),
+			args: []string{"replace", "-f", "demo.yml", "--state=s3://acme/x"},
+			want: "user/ada lacks the permission s3:PutObject",
+		},
+		"a bucket, and no credentials": {
+			make: withoutCredentials,
+			args: []string{"get", "clusters", "--state=s3://acme/x"},
+			want: "There are no AWS credentials",
+		},
+		"a bucket, and no region": {
+			make: withoutRegion,
+			args: []string{"get", "clusters", "--state=s3://acme/x"},
+			want: "region",
+		},
+		"a management cluster that is not known": {
+			make: func(t *testing.T) { t.Helper(); t.Setenv("KUBECONFIG", "none"); t.Setenv("HOME", t.TempDir()) },
+			args: []string{"get", "clusters", "--state=k8s"},
+			want: "no management cluster is known: set KUBECONFIG",
+		},
+		"a management cluster that is not there": {
+			make: unreachable,
+			args: []string{"get", "clusters", "--state=k8s"},
+			want: "cannot list clusters in the management cluster",
+		},
 	})
 	return all
 }
@@ -213,8 +363,10 @@ func awsRefuses(code, message string, status int) func(*testing.T) {
 func awsAt(t *testing.T, endpoint string) {
 	t.Helper()
 	for key, value := range map[string]string{
-		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_SESSION_TOKEN": "",
-		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b",
+		"AWS_SESSION_TOKEN": "",
+		"AWS_CONFIG_FILE":   "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "",
+		"AWS_EC2_METADATA_DISABLED": "true",
 	} {
 		t.Setenv(key, value)
 	}
@@ -236,7 +388,11 @@ func withoutRegion(t *testing.T) {
 
 func unreachable(t *testing.T) {
 	t.Helper()
-	put(t, "kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\ncontexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n")
+	put(
+		t,
+		"kubeconfig",
+		"apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\ncontexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n",
+	)
 	t.Setenv("KUBECONFIG", "kubeconfig")
 }
 
@@ -253,7 +409,9 @@ func TestBadInputGetsOneClearMessageAndChangesNothing(t *testing.T) {
 			if code != exit.Failed {
 				t.Errorf("exit code %d", code)
 			}
-			if lines := strings.Count(errOut, "\n"); !strings.HasPrefix(errOut, "Error: ") || !strings.Contains(errOut, test.want) || lines != max(test.lines, 1) || out != "" {
+			if lines := strings.Count(errOut, "\n"); !strings.HasPrefix(errOut, "Error: ") || !strings.Contains(errOut, test.want) ||
+				lines != max(test.lines, 1) ||
+				out != "" {
 				t.Errorf("said, in %d lines: %s%s\nwant: %s", lines, out, errOut, test.want)
 			}
 			if after := everything(t, dir); !maps.Equal(before, after) {
@@ -276,8 +434,10 @@ func TestALockThatAnotherHoldsIsRespected(t *testing.T) {
 	manifest("maxSize: 3", "maxSize: 5")(t)
 	before := everything(t, dir)
 	code, out, errOut := run("replace", "-f", "demo.yml")
-	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "cluster demo is being changed by") ||
-		!strings.Contains(errOut, fmt.Sprintf("(process %d)", os.Getpid())) || !strings.Contains(errOut, "for apply; wait until it is done") {
+	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 ||
+		!strings.Contains(errOut, "cluster demo is being changed by") ||
+		!strings.Contains(errOut, fmt.Sprintf("(process %d)", os.Getpid())) ||
+		!strings.Contains(errOut, "for apply; wait until it is done") {
 		t.Errorf("%d, %s%s", code, out, errOut)
 	}
 	if !maps.Equal(before, everything(t, dir)) {
@@ -289,7 +449,8 @@ func TestALockThatAnotherHoldsIsRespected(t *testing.T) {
 	if err := unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errOut := run("replace", "-f", "demo.yml"); code != exit.Done || !strings.Contains(out, "InstanceGroup workers: changed") {
+	if code, out, errOut := run("replace", "-f", "demo.yml"); code != exit.Done ||
+		!strings.Contains(out, "InstanceGroup workers: changed") {
 		t.Errorf("%d, %s%s", code, out, errOut)
 	}
 }
@@ -298,7 +459,8 @@ func TestALockWhoseOwnerIsDeadIsNone(t *testing.T) {
 	workspace(t)
 	put(t, "state/demo/lock", "user: ada\nhost: here\nprocess: 1\nsince: \"2026-01-02T03:04:05Z\"\npurpose: apply\n")
 	manifest("maxSize: 3", "maxSize: 5")(t)
-	if code, out, errOut := run("replace", "-f", "demo.yml"); code != exit.Done || !strings.Contains(out, "InstanceGroup workers: changed") {
+	if code, out, errOut := run("replace", "-f", "demo.yml"); code != exit.Done ||
+		!strings.Contains(out, "InstanceGroup workers: changed") {
 		t.Errorf("%d, %s%s", code, out, errOut)
 	}
 	if _, err := os.Stat("state/demo/lock"); !os.IsNotExist(err) {

@@ -11,7 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 )
 
-// asNobody lets this thread reach files as a user without any rights until the test ends, also where it is root's.
+// asNobody lets this thread reach files as a user without any rights until the test ends, also
+// where it is root's.
 func asUnprivileged(t *testing.T) (back func()) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -50,7 +51,8 @@ func TestMissingWritePermissionIsReported(t *testing.T) {
 	back := asUnprivileged(t)
 	code, out, errOut := run("replace", "-f", "demo.yml")
 	back()
-	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "you may not lock state/demo/lock: ask its owner") {
+	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 ||
+		!strings.Contains(errOut, "you may not lock state/demo/lock: ask its owner") {
 		t.Errorf("%d, %s%s", code, out, errOut)
 	}
 	if !maps.Equal(before, everything(t, dir)) {

@@ -23,8 +23,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/operator"
 )
 
-// manager makes the controllers of clusters, as the operator has them: without leader election, ports, webhooks, and
-// without a queue in AWS.
+// manager makes the controllers of clusters, as the operator has them: without leader election,
+// ports, webhooks, and without a queue in AWS.
 func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	ctrl.SetLogger(r.Logger)
 	aws := r.AWS
@@ -69,7 +69,9 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	}
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Clock: r.Clock, Clients: clients,
-		Workload:  workload.New(workload.Options{Logger: r.Logger.WithName("workload"), Clock: r.Clock, UserAgent: r.AWS.UserAgent, Config: r.Workload}),
+		Workload: workload.New(
+			workload.Options{Logger: r.Logger.WithName("workload"), Clock: r.Clock, UserAgent: r.AWS.UserAgent, Config: r.Workload},
+		),
 		AccountID: account, ClusterName: operator.DefaultClusterName, NodeupDir: r.NodeupDir, Releases: releases,
 		Roles:   []grant.Grant{{Namespace: "*", Pattern: "*"}}, // The person's own credentials decide.
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: r.Clock, Logger: r.Logger.WithName("addons")}),

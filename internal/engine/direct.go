@@ -7,10 +7,12 @@ import (
 	"sync"
 )
 
-// direct carries requests to a handler of this process: no port, no certificates, nothing that others could reach.
+// direct carries requests to a handler of this process: no port, no certificates, nothing that
+// others could reach.
 type direct struct{ handler http.Handler }
 
-// RoundTrip returns as soon as the handler has begun to answer, since watches answer for as long as they are wanted.
+// RoundTrip returns as soon as the handler has begun to answer, since watches answer for as long as
+// they are wanted.
 func (d direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	request := req.Clone(ctx)

@@ -35,11 +35,13 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// State is where a cluster's definition is, and where what is made for it is written; *state.State is one.
+// State is where a cluster's definition is, and where what is made for it is written; *state.State
+// is one.
 type State interface {
 	// Load returns a cluster and what belongs to it.
 	Load(ctx context.Context, cluster string) (*state.Objects, error)
-	// Lock keeps others from changing the cluster until unlock is called. It returns an error when another does already.
+	// Lock keeps others from changing the cluster until unlock is called. It returns an error when
+	// another does already.
 	Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error)
 	// Save writes an object as it is now, with its metadata and status.
 	Save(ctx context.Context, cluster string, object client.Object) error
@@ -52,7 +54,8 @@ type Goal string
 
 // Goals.
 const (
-	// Ready is reached when the Cluster and all of its InstanceGroups are ready, as their specs are now.
+	// Ready is reached when the Cluster and all of its InstanceGroups are ready, as their specs are
+	// now.
 	Ready Goal = "Ready"
 	// Gone is reached when none of them is there any more. [Run] deletes the Cluster.
 	Gone Goal = "Gone"
@@ -68,11 +71,11 @@ type Options struct {
 	// "apply".
 	Purpose string
 
-	// AWS says how AWS is reached: as the SDK's environment and shared files say where it says nothing. The region is the
-	// cluster's.
+	// AWS says how AWS is reached: as the SDK's environment and shared files say where it says
+	// nothing. The region is the cluster's.
 	AWS awsapi.Options
-	// NodeupDir is where nodeup-linux-amd64 and nodeup-linux-arm64 are, which machines boot with; the folder of this program
-	// unless set.
+	// NodeupDir is where nodeup-linux-amd64 and nodeup-linux-arm64 are, which machines boot with;
+	// the folder of this program unless set.
 	NodeupDir string
 
 	// Observe receives every change of the progress. It is optional.
@@ -85,13 +88,14 @@ type Options struct {
 	Poll time.Duration
 	// Settle is how long the goal must hold; a second unless set.
 	Settle time.Duration
-	// Workload turns a workload cluster's kubeconfig into what is dialed; its current context as it is unless set.
+	// Workload turns a workload cluster's kubeconfig into what is dialed; its current context as it
+	// is unless set.
 	Workload func(key types.NamespacedName, kubeconfig []byte) (*rest.Config, error)
 }
 
-// Run brings a cluster to the goal. The state is locked meanwhile. It returns an error when the state cannot be read or written, when AWS
-// refuses the credentials, with a [StalledError] when a person must act, and when ctx ends first; the same run then goes on
-// later.
+// Run brings a cluster to the goal. The state is locked meanwhile. It returns an error when the
+// state cannot be read or written, when AWS refuses the credentials, with a [StalledError] when a
+// person must act, and when ctx ends first; the same run then goes on later.
 func Run(ctx context.Context, o Options) (err error) {
 	o.setDefaults()
 	unlock, err := o.State.Lock(ctx, o.Cluster, o.Purpose)
@@ -152,7 +156,8 @@ type run struct {
 	api    *kubeapi.Server
 	config *rest.Config
 	client client.WithWatch
-	// key is the Cluster's, target where it is in AWS, seen from its own account unless it has a role.
+	// key is the Cluster's, target where it is in AWS, seen from its own account unless it has a
+	// role.
 	key    types.NamespacedName
 	region string
 	target awsapi.Target
@@ -229,7 +234,8 @@ func unseen(object client.Object, conditioned operatorkit.Conditioned) {
 	}
 	if operatorkit.FindCondition(object, operatorkit.ConditionReady) != nil {
 		operatorkit.SetCondition(object, metav1.Condition{
-			Type: operatorkit.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonUnseen, Message: "It is about to be reconciled.",
+			Type: operatorkit.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonUnseen,
+			Message: "It is about to be reconciled.",
 		})
 	}
 }
@@ -291,9 +297,10 @@ func (r *run) follow(ctx context.Context, end context.CancelCauseFunc, mgr ctrl.
 	return err
 }
 
-// awaitLeaving waits until no instance of the cluster is on its way out. CloudFormation ends a rolling update before the last instance is
-// drained, and an earlier run may have been killed before it learned of one. Without a run that drains it, an instance stays until its
-// lifecycle hook times out.
+// awaitLeaving waits until no instance of the cluster is on its way out. CloudFormation ends a
+// rolling update before the last instance is drained, and an earlier run may have been killed
+// before it learned of one. Without a run that drains it, an instance stays until its lifecycle
+// hook times out.
 func (r *run) awaitLeaving(ctx context.Context) error {
 	cluster := &v1alpha1.Cluster{}
 	if err := r.client.Get(ctx, r.key, cluster); err != nil {
@@ -320,7 +327,8 @@ func (r *run) awaitLeaving(ctx context.Context) error {
 // isLeaving reports whether Auto Scaling is terminating an instance; those that it retains stay.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
 func isLeaving(i live.Instance) bool {
-	return strings.HasPrefix(i.State, string(autoscalingtypes.LifecycleStateTerminating)) && i.State != string(autoscalingtypes.LifecycleStateTerminatingRetained)
+	return strings.HasPrefix(i.State, string(autoscalingtypes.LifecycleStateTerminating)) &&
+		i.State != string(autoscalingtypes.LifecycleStateTerminatingRetained)
 }
 
 // errEnded is why the controllers stop when the run is over.

@@ -17,7 +17,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// A cluster is made, and a second run finds nothing to do; an edit is carried out; deleted, nothing is left of it in AWS or the state.
+// A cluster is made, and a second run finds nothing to do; an edit is carried out; deleted, nothing
+// is left of it in AWS or the state.
 func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
@@ -149,7 +150,8 @@ func TestARunEndsWhenAPersonMustAct(t *testing.T) {
 	}
 }
 
-// An earlier run may have ended before it learned that an instance waits to be drained, and no other program drains it.
+// An earlier run may have ended before it learned that an instance waits to be drained, and no
+// other program drains it.
 func TestARunDrainsTheInstanceThatAnEarlierOneLeft(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)

@@ -112,7 +112,8 @@ type follower struct {
 	changed  chan struct{}
 	watching sync.WaitGroup
 	began    time.Time
-	// holds is since when the goal is reached, zero when it is not; seen are the versions of what was shown last.
+	// holds is since when the goal is reached, zero when it is not; seen are the versions of what
+	// was shown last.
 	holds time.Time
 	seen  string
 
@@ -181,7 +182,8 @@ func (f *follower) note(object runtime.Object) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.news = append(f.news, News{
-		Time: at, Kind: kind, Name: event.Regarding.Name, Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason, Message: event.Note,
+		Time: at, Kind: kind, Name: event.Regarding.Name, Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason,
+		Message: event.Note,
 	})
 }
 

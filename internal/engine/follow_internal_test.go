@@ -32,7 +32,10 @@ func (g given) Load(context.Context, string) (*state.Objects, error) { return g.
 func served(t *testing.T) client.WithWatch {
 	t.Helper()
 	objects := &state.Objects{
-		Cluster: &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "demo"}, Spec: v1alpha1.ClusterSpec{Release: "v1"}},
+		Cluster: &v1alpha1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "demo"},
+			Spec:       v1alpha1.ClusterSpec{Release: "v1"},
+		},
 		Groups: []*v1alpha1.InstanceGroup{
 			{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "workers"}, Spec: v1alpha1.InstanceGroupSpec{Cluster: "demo"}},
 		},
@@ -77,7 +80,8 @@ func group() *v1alpha1.InstanceGroup {
 	return &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "workers"}}
 }
 
-// A cluster is followed until it is what was asked for, or a person must act: what was said of it before it was changed does not count.
+// A cluster is followed until it is what was asked for, or a person must act: what was said of it
+// before it was changed does not count.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	ready := metav1.Condition{Type: operatorkit.ConditionReady, Status: metav1.ConditionTrue}

@@ -12,7 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// unmendable are reasons for which nothing goes on until a person acts, although the operator tries again.
+// unmendable are reasons for which nothing goes on until a person acts, although the operator tries
+// again.
 var unmendable = []string{
 	string(awsapi.Denied), string(awsapi.Expired), string(awsapi.BadCredentials), "RoleNotAssumable",
 	stack.ReasonApprovalNeeded, stack.ReasonApprovalStale,
@@ -37,7 +38,8 @@ func judge(p *Progress, goal Goal) (reached bool, err error) {
 	return goal == Ready && isReady(p), nil
 }
 
-// isReady reports whether cluster and groups are as their specs are now, the groups of the release that the control plane runs.
+// isReady reports whether cluster and groups are as their specs are now, the groups of the release
+// that the control plane runs.
 func isReady(p *Progress) bool {
 	cluster := p.Cluster
 	if cluster.DeletionTimestamp != nil || !holds(cluster, operatorkit.ConditionReady) || cluster.Status.Release != cluster.Spec.Release {

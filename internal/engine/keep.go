@@ -28,7 +28,8 @@ type keeper struct {
 	state   State
 	cluster string
 
-	// mu guards what changed and what is in the state; it is held by the API's changes and never for long.
+	// mu guards what changed and what is in the state; it is held by the API's changes and never
+	// for long.
 	mu      sync.Mutex
 	changed map[string]kubeapi.Event
 	order   []string
@@ -134,7 +135,8 @@ func (k *keeper) remove(ctx context.Context, name string, from *unstructured.Uns
 	return nil
 }
 
-// removeAll removes what the state still holds of a cluster that no longer exists, the Cluster at last.
+// removeAll removes what the state still holds of a cluster that no longer exists, the Cluster at
+// last.
 func (k *keeper) removeAll(ctx context.Context) error {
 	if err := k.flush(ctx); err != nil {
 		return err
@@ -161,7 +163,8 @@ func typed(kind string, from *unstructured.Unstructured) (client.Object, error) 
 	return object, nil
 }
 
-// through answers requests that change something only when the change is written. What cannot be written ends the run.
+// through answers requests that change something only when the change is written. What cannot be
+// written ends the run.
 func (k *keeper) through(next http.Handler, end func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodGet {

@@ -96,7 +96,8 @@ func aGroup() *v1alpha1.InstanceGroup {
 	return &v1alpha1.InstanceGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: "workers", Namespace: "default", UID: "workers-uid", Generation: 1},
 		Spec: v1alpha1.InstanceGroupSpec{
-			Cluster: "demo", MinSize: 2, MaxSize: 4, InstanceTypes: []string{"m6i.large"}, Architecture: v1alpha1.AMD64, UpdatePolicy: v1alpha1.UpdateAutomatic,
+			Cluster: "demo", MinSize: 2, MaxSize: 4, InstanceTypes: []string{"m6i.large"}, Architecture: v1alpha1.AMD64,
+			UpdatePolicy: v1alpha1.UpdateAutomatic,
 		},
 	}
 }

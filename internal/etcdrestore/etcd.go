@@ -24,9 +24,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// revisionBump is how far a restored etcd's revision is ahead of its data's, so that it is ahead of all that clients of
-// the etcd before have seen: etcd's own example, enough for 1500 writes a second over a week.
-// https://etcd.io/docs/v3.6/op-guide/recovery/#restoring-with-revision-bump
+// revisionBump is how far a restored etcd's revision is ahead of its data's, so that it is ahead of
+// all that clients of the etcd before have seen: etcd's own example, enough for 1500 writes a
+// second over a week. https://etcd.io/docs/v3.6/op-guide/recovery/#restoring-with-revision-bump
 const revisionBump = 1_000_000_000
 
 // replayTimeout bounds how long etcd may take to bring its database up to its log.
@@ -66,7 +66,8 @@ func commitLog(dataDir string, log *zap.Logger) error {
 	return nil
 }
 
-// readLog reads a log whose end may be torn, as it is when the power goes: etcd repairs that likewise.
+// readLog reads a log whose end may be torn, as it is when the power goes: etcd repairs that
+// likewise.
 func readLog(folder string, start walpb.Snapshot, log *zap.Logger) (*wal.WAL, raftpb.HardState, []raftpb.Entry, error) {
 	for repaired := false; ; repaired = true {
 		written, err := wal.Open(log, folder, start)
@@ -84,13 +85,16 @@ func readLog(folder string, start walpb.Snapshot, log *zap.Logger) (*wal.WAL, ra
 	}
 }
 
-// replay brings the database in an etcd data directory up to its log. A backup is a copy of the directory as the disk had
-// it at one moment, and what etcd had promised by then may be in the log only: "taking the snapshot from the
-// member/snap/db file might lose data that has not been written yet, but is included in the wal"
-// (https://etcd.io/docs/v3.6/op-guide/recovery/#snapshotting-the-keyspace). etcd itself knows how to read it: it is started
-// as a cluster of one, as --force-new-cluster does (https://etcd.io/docs/v3.6/op-guide/configuration/), listens nowhere, and
-// stops when it has announced itself, which comes after all of the log. Leases begin again with the start and are longer
-// than it takes, so nothing expires meanwhile, and every member gets the same. It may be done again.
+// replay brings the database in an etcd data directory up to its log. A backup is a copy of the
+// directory as the disk had it at one moment, and what etcd had promised by then may be in the log
+// only: "taking the snapshot from the member/snap/db file might lose data that has not been written
+// yet, but is included in the wal"
+// (https://etcd.io/docs/v3.6/op-guide/recovery/#snapshotting-the-keyspace). etcd itself knows how
+// to read it: it is started as a cluster of one, as --force-new-cluster does
+// (https://etcd.io/docs/v3.6/op-guide/configuration/), listens nowhere, and stops when it has
+// announced itself, which comes after all of the log. Leases begin again with the start and are
+// longer than it takes, so nothing expires meanwhile, and every member gets the same. It may be
+// done again.
 func replay(ctx context.Context, dataDir, name string, log *zap.Logger) error {
 	if err := commitLog(dataDir, log); err != nil {
 		return err
@@ -126,8 +130,8 @@ func replay(ctx context.Context, dataDir, name string, log *zap.Logger) error {
 	}
 }
 
-// isMember reports whether the member in an etcd data directory, if there is one, is of the cluster that a restore makes.
-// Its log begins with who it is.
+// isMember reports whether the member in an etcd data directory, if there is one, is of the cluster
+// that a restore makes. Its log begins with who it is.
 func (o *Options) isMember() (bool, error) {
 	files, err := filepath.Glob(filepath.Join(o.DataDir, memberFolder, "wal", "*.wal"))
 	if err != nil || len(files) == 0 {

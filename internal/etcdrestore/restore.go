@@ -25,8 +25,9 @@ type Options struct {
 	DataDir string
 	// Snapshot names the snapshot, for example snap-0123456789abcdef0.
 	Snapshot string
-	// Name is the member's name, one of those in InitialCluster, which is the list of members and their peer URLs as etcd's
-	// --initial-cluster has it. Token is its --initial-cluster-token; it has to be another for each snapshot.
+	// Name is the member's name, one of those in InitialCluster, which is the list of members and
+	// their peer URLs as etcd's --initial-cluster has it. Token is its --initial-cluster-token; it
+	// has to be another for each snapshot.
 	Name, InitialCluster, Token string
 	// Log receives the log of etcd's own code. Its fatal messages end the process.
 	Log *zap.Logger

@@ -34,7 +34,8 @@ type member struct {
 	cmd    *exec.Cmd
 }
 
-// plan are the members of a cluster that is to start: their peers' URLs by name, as etcd's flag has it.
+// plan are the members of a cluster that is to start: their peers' URLs by name, as etcd's flag has
+// it.
 type plan struct {
 	names []string
 	peers map[string]string
@@ -78,9 +79,21 @@ func (p plan) start(t *testing.T, name, dir, token string) *member {
 		t.Fatal(err)
 	}
 	m := &member{t: t, name: name, dir: dir, client: "http://" + free(t)}
-	m.cmd = exec.CommandContext(t.Context(), kube, "etcd", "--name="+name, "--data-dir="+dir, "--initial-cluster="+p.initialCluster(),
-		"--initial-cluster-state=new", "--initial-cluster-token="+token, "--listen-peer-urls="+p.peers[name],
-		"--initial-advertise-peer-urls="+p.peers[name], "--listen-client-urls="+m.client, "--advertise-client-urls="+m.client, "--log-level=error")
+	m.cmd = exec.CommandContext(
+		t.Context(),
+		kube,
+		"etcd",
+		"--name="+name,
+		"--data-dir="+dir,
+		"--initial-cluster="+p.initialCluster(),
+		"--initial-cluster-state=new",
+		"--initial-cluster-token="+token,
+		"--listen-peer-urls="+p.peers[name],
+		"--initial-advertise-peer-urls="+p.peers[name],
+		"--listen-client-urls="+m.client,
+		"--advertise-client-urls="+m.client,
+		"--log-level=error",
+	)
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -266,7 +279,8 @@ func TestOneMembersDataMakesACluster(t *testing.T) {
 	restored[0].put("new", "written by two of three")
 }
 
-// TestNothingPromisedIsLost kills the only member right after it promised to keep a key, which its log alone has by then.
+// TestNothingPromisedIsLost kills the only member right after it promised to keep a key, which its
+// log alone has by then.
 func TestNothingPromisedIsLost(t *testing.T) {
 	before := newPlan(t, 1)
 	only := before.start(t, "etcd-0", filepath.Join(t.TempDir(), "data"), "demo")
@@ -285,8 +299,8 @@ func TestNothingPromisedIsLost(t *testing.T) {
 	}
 }
 
-// TestRestoreIsResumed makes a member after being killed at each of its stages, leaves alone what is made, and makes
-// another of the next snapshot.
+// TestRestoreIsResumed makes a member after being killed at each of its stages, leaves alone what
+// is made, and makes another of the next snapshot.
 func TestRestoreIsResumed(t *testing.T) {
 	before := newPlan(t, 1)
 	only := before.start(t, "etcd-0", filepath.Join(t.TempDir(), "data"), "demo")
@@ -345,7 +359,10 @@ func TestRestoreIsResumed(t *testing.T) {
 			}
 		})
 	}
-	if _, err := etcdrestore.Run(t.Context(), newPlan(t, 1).options("etcd-0", t.TempDir(), "snap-1")); !errors.Is(err, etcdrestore.ErrNoData) {
+	if _, err := etcdrestore.Run(t.Context(), newPlan(t, 1).options("etcd-0", t.TempDir(), "snap-1")); !errors.Is(
+		err,
+		etcdrestore.ErrNoData,
+	) {
 		t.Errorf("of a snapshot without data it says %v", err)
 	}
 }

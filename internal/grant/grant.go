@@ -1,5 +1,5 @@
-// Package grant says which AWS resources the objects of a namespace may name: what an administrator allows by the
-// operator's flags. It is pure.
+// Package grant says which AWS resources the objects of a namespace may name: what an administrator
+// allows by the operator's flags. It is pure.
 package grant
 
 import (
@@ -23,8 +23,8 @@ func Allows(grants []Grant, namespace, arn string) bool {
 	})
 }
 
-// Parse reads grants as flags write them, NAMESPACE=ARN. It returns an error for a pattern that is no ARN and for one
-// that has a * elsewhere than at its end.
+// Parse reads grants as flags write them, NAMESPACE=ARN. It returns an error for a pattern that is
+// no ARN and for one that has a * elsewhere than at its end.
 func Parse(texts []string) ([]Grant, error) {
 	var grants []Grant
 	for _, text := range texts {

@@ -60,8 +60,8 @@ type Edge struct {
 // key tells nodes apart.
 func (n Node) key() string { return n.Stack + "/" + n.LogicalID }
 
-// Of returns the graph of rendered stacks, the base stack first, whose parameters say which output of the base stack they are by
-// [plan.OutputMark].
+// Of returns the graph of rendered stacks, the base stack first, whose parameters say which output
+// of the base stack they are by [plan.OutputMark].
 func Of(name string, stacks []*render.Stack) *Graph {
 	g := &Graph{Name: name}
 	edges := map[[2]string]Edge{}

@@ -77,7 +77,16 @@ func events() []graph.Event {
 		if id == "" {
 			id, resourceType = stack, "AWS::CloudFormation::Stack"
 		}
-		all = append(all, graph.Event{Stack: stack, LogicalID: id, Type: resourceType, Status: status, At: noon.Add(time.Duration(seconds) * time.Second)})
+		all = append(
+			all,
+			graph.Event{
+				Stack:     stack,
+				LogicalID: id,
+				Type:      resourceType,
+				Status:    status,
+				At:        noon.Add(time.Duration(seconds) * time.Second),
+			},
+		)
 	}
 	add("demo", "", "", "CREATE_IN_PROGRESS", -90000)
 	add("demo", "", "", "CREATE_COMPLETE", -89000)

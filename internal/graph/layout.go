@@ -22,8 +22,8 @@ type layout struct {
 	w, h   int
 }
 
-// layoutOf places the base stack left and the others right of it, one below the other; within a stack what is needed stands left of
-// what needs it.
+// layoutOf places the base stack left and the others right of it, one below the other; within a
+// stack what is needed stands left of what needs it.
 func layoutOf(g *Graph) *layout {
 	l := &layout{nodes: map[string]box{}}
 	x, y := padding, padding
@@ -59,8 +59,8 @@ func (l *layout) place(g *Graph, s Stack, x, y int) box {
 	return frame
 }
 
-// columnsOf puts each node one column right of the rightmost that it needs, and then orders each column so that lines cross little: each
-// node is drawn to the middle of its neighbours.
+// columnsOf puts each node one column right of the rightmost that it needs, and then orders each
+// column so that lines cross little: each node is drawn to the middle of its neighbours.
 func columnsOf(g *Graph, s Stack) [][]Node {
 	needs, neighbours := map[string][]string{}, map[string][]string{}
 	for _, e := range g.Edges {

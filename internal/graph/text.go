@@ -8,7 +8,8 @@ import (
 // short is a type without its vendor, as EC2::Subnet.
 func short(resourceType string) string { return strings.TrimPrefix(resourceType, "AWS::") }
 
-// Mermaid writes the graph for Mermaid (https://mermaid.js.org/syntax/flowchart.html): an arrow goes from what needs to what is needed.
+// Mermaid writes the graph for Mermaid (https://mermaid.js.org/syntax/flowchart.html): an arrow
+// goes from what needs to what is needed.
 func (g *Graph) Mermaid() string {
 	var w strings.Builder
 	w.WriteString("flowchart LR\n")
@@ -28,7 +29,8 @@ func (g *Graph) Mermaid() string {
 	return w.String()
 }
 
-// DOT writes the graph for Graphviz (https://graphviz.org/doc/info/lang.html): an arrow goes from what needs to what is needed.
+// DOT writes the graph for Graphviz (https://graphviz.org/doc/info/lang.html): an arrow goes from
+// what needs to what is needed.
 func (g *Graph) DOT() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "digraph %q {\n  rankdir=RL;\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n", g.Name)

@@ -11,7 +11,8 @@ import (
 
 // Event is a change of the status of a resource, or of the stack itself.
 type Event struct {
-	// Stack is the stack's name, LogicalID and Type the resource's; those of the stack's own events are its name and its type.
+	// Stack is the stack's name, LogicalID and Type the resource's; those of the stack's own events
+	// are its name and its type.
 	Stack, LogicalID, Type string
 	// Status is CloudFormation's word, Reason why.
 	Status, Reason string
@@ -45,11 +46,13 @@ type Timeline struct {
 	Bars []Bar
 }
 
-// pauseWithin is how long nothing may happen within one operation on a cluster: the operator goes on with the next stack sooner.
+// pauseWithin is how long nothing may happen within one operation on a cluster: the operator goes
+// on with the next stack sooner.
 const pauseWithin = 2 * time.Minute
 
-// LastOperation returns the last operation from the events of a cluster's stacks, those of one stack in their order: the last one of the newest stack, and of each other
-// stack if it was no more than two minutes apart.
+// LastOperation returns the last operation from the events of a cluster's stacks, those of one
+// stack in their order: the last one of the newest stack, and of each other stack if it was no more
+// than two minutes apart.
 func LastOperation(name string, events []Event) *Timeline {
 	byStack := map[string][]Event{}
 	for _, e := range events {
@@ -94,7 +97,8 @@ func LastOperation(name string, events []Event) *Timeline {
 func beginOf(events []Event) int {
 	for i := range slices.Backward(events) {
 		e := &events[i]
-		if e.ofStack() && slices.Contains([]string{"CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS", "IMPORT_IN_PROGRESS"}, e.Status) {
+		if e.ofStack() &&
+			slices.Contains([]string{"CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS", "IMPORT_IN_PROGRESS"}, e.Status) {
 			return i
 		}
 	}
@@ -115,11 +119,15 @@ func operationOf(events []Event) *Timeline {
 		switch {
 		case !known && (state == "IN_PROGRESS" || e.ofStack()):
 			open[e.LogicalID] = len(made.Bars)
-			made.Bars = append(made.Bars, Bar{Stack: e.Stack, LogicalID: e.LogicalID, Type: e.Type, Action: action, Start: e.At, End: e.At, Open: true})
+			made.Bars = append(
+				made.Bars,
+				Bar{Stack: e.Stack, LogicalID: e.LogicalID, Type: e.Type, Action: action, Start: e.At, End: e.At, Open: true},
+			)
 		case known:
 			b := &made.Bars[i]
 			b.End = e.At
-			if ended := strings.HasSuffix(e.Status, "_COMPLETE") || strings.HasSuffix(e.Status, "_FAILED"); ended && (!e.ofStack() || !strings.Contains(e.Status, "CLEANUP")) {
+			if ended := strings.HasSuffix(e.Status, "_COMPLETE") || strings.HasSuffix(e.Status, "_FAILED"); ended &&
+				(!e.ofStack() || !strings.Contains(e.Status, "CLEANUP")) {
 				b.Open, b.Failed = false, b.Failed || strings.HasSuffix(e.Status, "_FAILED") || strings.Contains(e.Status, "ROLLBACK")
 				if !e.ofStack() {
 					delete(open, e.LogicalID)
@@ -167,7 +175,14 @@ func (t *Timeline) Text(width int) string {
 	const besides, least = 22, 20
 	length := max(width-longest-besides, least)
 	var w strings.Builder
-	fmt.Fprintf(&w, "Cluster %s: %s, from %s, %s\n", t.Name, strings.ToLower(t.Bars[0].Action), t.Start.UTC().Format(time.DateTime), t.End.Sub(t.Start).Round(time.Second))
+	fmt.Fprintf(
+		&w,
+		"Cluster %s: %s, from %s, %s\n",
+		t.Name,
+		strings.ToLower(t.Bars[0].Action),
+		t.Start.UTC().Format(time.DateTime),
+		t.End.Sub(t.Start).Round(time.Second),
+	)
 	for i := range t.Bars {
 		b := &t.Bars[i]
 		from, to := t.place(b, length)
@@ -204,8 +219,17 @@ func (t *Timeline) SVG() string {
 	for i := range ticks + 1 {
 		x := left + length*i/ticks
 		at := (t.End.Sub(t.Start) * time.Duration(i) / ticks).Round(100 * time.Millisecond)
-		fmt.Fprintf(&w, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#e3e3e3"/><text x="%d" y="%d" fill="#777777" text-anchor="middle">%s</text>`+"\n",
-			x, top-8, x, height-padding, x, top-14, at)
+		fmt.Fprintf(
+			&w,
+			`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#e3e3e3"/><text x="%d" y="%d" fill="#777777" text-anchor="middle">%s</text>`+"\n",
+			x,
+			top-8,
+			x,
+			height-padding,
+			x,
+			top-14,
+			at,
+		)
 	}
 	fills := map[string]string{"CREATE": "#57a773", "UPDATE": "#e0a43a", "DELETE": "#c25b56"}
 	for i := range t.Bars {
@@ -222,8 +246,25 @@ func (t *Timeline) SVG() string {
 		if !strings.HasPrefix(b.label(), " ") {
 			weight = "bold"
 		}
-		fmt.Fprintf(&w, `<text x="%d" y="%d" fill="#222222" font-weight="%s">%s</text>`+"\n", padding+10*(len(b.label())-len(strings.TrimSpace(b.label())))/2, y+13, weight, html.EscapeString(strings.TrimSpace(b.label())))
-		fmt.Fprintf(&w, `<rect x="%d" y="%d" width="%d" height="%d" rx="2" fill="%s"><title>%s %s</title></rect>`+"\n", left+from, y+3, max(to-from, 2), row-6, fill, b.Action, html.EscapeString(b.LogicalID))
+		fmt.Fprintf(
+			&w,
+			`<text x="%d" y="%d" fill="#222222" font-weight="%s">%s</text>`+"\n",
+			padding+10*(len(b.label())-len(strings.TrimSpace(b.label())))/2,
+			y+13,
+			weight,
+			html.EscapeString(strings.TrimSpace(b.label())),
+		)
+		fmt.Fprintf(
+			&w,
+			`<rect x="%d" y="%d" width="%d" height="%d" rx="2" fill="%s"><title>%s %s</title></rect>`+"\n",
+			left+from,
+			y+3,
+			max(to-from, 2),
+			row-6,
+			fill,
+			b.Action,
+			html.EscapeString(b.LogicalID),
+		)
 		fmt.Fprintf(&w, `<text x="%d" y="%d" fill="#555555">%s</text>`+"\n", left+max(to, from+2)+5, y+13, html.EscapeString(b.took()))
 	}
 	w.WriteString("</svg>\n")

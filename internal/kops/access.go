@@ -74,7 +74,11 @@ func (c *cluster) cidrs(field string) []string {
 		case err == nil:
 			c.spec.note(field, Warning, text+" is dropped: nodes have IPv4 addresses only")
 		case strings.HasPrefix(text, "pl-"):
-			c.spec.note(field, Warning, text+" is dropped: prefix lists have no counterpart, so list their ranges or attach a security group of your own")
+			c.spec.note(
+				field,
+				Warning,
+				text+" is dropped: prefix lists have no counterpart, so list their ranges or attach a security group of your own",
+			)
 		default:
 			c.spec.refuse(field, fmt.Sprintf("%q is not a range: write for example 192.0.2.0/24", text))
 		}
@@ -102,7 +106,11 @@ func (c *cluster) access() {
 		key.finish()
 	}
 	if len(s.SSH.AuthorizedKeys) == 0 && len(cidrs) > 0 && c.spec.value.Field("sshKeyName") == nil {
-		c.spec.note("sshAccess", Warning, "kops keeps SSH keys in its state: set the public keys in spec.ssh.authorizedKeys, or no one can log in")
+		c.spec.note(
+			"sshAccess",
+			Warning,
+			"kops keeps SSH keys in its state: set the public keys in spec.ssh.authorizedKeys, or no one can log in",
+		)
 	}
 }
 
@@ -126,10 +134,14 @@ func (c *cluster) dns() {
 		return
 	case kind == "Public":
 		c.spec.note("dnsZone", Warning, fmt.Sprintf(
-			"the API's record, %s, is not created: set the ID of the hosted zone, for example Z0123456789ABCDEFGHIJ, or create it yourself as an alias of the load balancer", name))
+			"the API's record, %s, is not created: set the ID of the hosted zone, for example Z0123456789ABCDEFGHIJ, or create it yourself as an alias of the load balancer",
+			name,
+		))
 	default:
 		c.spec.note("dnsZone", Warning, fmt.Sprintf(
-			"the API's record, %s, is not created, since the zone is not public: create it yourself as an alias of the load balancer", name))
+			"the API's record, %s, is not created, since the zone is not public: create it yourself as an alias of the load balancer",
+			name,
+		))
 	}
 	if !gossip || public != "" {
 		s.API.ExtraNames = appendNew(s.API.ExtraNames, name)
@@ -159,6 +171,9 @@ func (c *cluster) check() {
 		c.spec.refuse("subnets", "a public API and bastions need a subnet of type Utility or Public: add one")
 	}
 	if !has(v1alpha1.SubnetRole(s.Network.Topology)) {
-		c.spec.refuse("subnets", fmt.Sprintf("topology is %s, and no subnet is of that type: add one", strings.ToLower(string(s.Network.Topology))))
+		c.spec.refuse(
+			"subnets",
+			fmt.Sprintf("topology is %s, and no subnet is of that type: add one", strings.ToLower(string(s.Network.Topology))),
+		)
 	}
 }

@@ -110,7 +110,11 @@ func (c *cluster) iam(to *v1alpha1.NodeIAM) {
 		case roleNode:
 			to.WorkerPolicies = arns
 		default:
-			c.spec.note("externalPolicies", Warning, "policies for "+entry.Key+" are dropped: bastions have no role, and the cluster has no other instances")
+			c.spec.note(
+				"externalPolicies",
+				Warning,
+				"policies for "+entry.Key+" are dropped: bastions have no role, and the cluster has no other instances",
+			)
 		}
 	}
 	for _, entry := range c.entries("additionalPolicies") {

@@ -16,11 +16,18 @@ const (
 	encrypted = `{"encryption":{"enabled":true,"type":"wireguard"}}`
 )
 
-// networks are the networks of pods that kops knows, with what is lost when Cilium takes their place.
+// networks are the networks of pods that kops knows, with what is lost when Cilium takes their
+// place.
 var networks = fields{
-	"amazonvpc":  warning("Cilium replaces it: pods have addresses of the pods' range, not of the VPC, so other hosts see the address of the node, and security groups of pods have no effect"),
-	"calico":     warning("Cilium replaces it: Kubernetes network policies continue to work, Calico's own kinds (projectcalico.org) do not"),
-	"canal":      warning("Cilium replaces it: Kubernetes network policies continue to work, Calico's own kinds (projectcalico.org) do not"),
+	"amazonvpc": warning(
+		"Cilium replaces it: pods have addresses of the pods' range, not of the VPC, so other hosts see the address of the node, and security groups of pods have no effect",
+	),
+	"calico": warning(
+		"Cilium replaces it: Kubernetes network policies continue to work, Calico's own kinds (projectcalico.org) do not",
+	),
+	"canal": warning(
+		"Cilium replaces it: Kubernetes network policies continue to work, Calico's own kinds (projectcalico.org) do not",
+	),
 	"cilium":     taken,
 	"classic":    warning("Cilium replaces it"),
 	"cni":        taken,
@@ -99,7 +106,10 @@ func (c *cluster) encryption(name string, section *part) {
 		kind := section.text("encryptionType")
 		on = section.truth("enableEncryption", false) || on
 		if on && kind != "wireguard" {
-			section.refuse("enableEncryption", "traffic between nodes would not be encrypted: IPsec has no counterpart, so set encryptionType: wireguard")
+			section.refuse(
+				"enableEncryption",
+				"traffic between nodes would not be encrypted: IPsec has no counterpart, so set encryptionType: wireguard",
+			)
 			return
 		}
 	}

@@ -28,7 +28,8 @@ func (p *part) flags(table map[string]string) map[string]string {
 	return args
 }
 
-// argument writes a value as the argument of a flag: lists and maps with commas, as all components take them.
+// argument writes a value as the argument of a flag: lists and maps with commas, as all components
+// take them.
 func argument(v *tree.Value) string {
 	var items []string
 	switch v.Kind {
@@ -67,15 +68,16 @@ func componentTable(name string, flags map[string]string) fields {
 	return table
 }
 
-// plugins are the admission plugins of Kubernetes 1.34 and later: with another name API servers do not start.
-// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
+// plugins are the admission plugins of Kubernetes 1.34 and later: with another name API servers do
+// not start. https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
 var plugins = []string{
 	"AlwaysAdmit", "AlwaysDeny", "AlwaysPullImages", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
 	"ClusterTrustBundleAttest", "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "DenyServiceExternalIPs",
 	"EventRateLimit", "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitPodHardAntiAffinityTopology", "LimitRanger",
 	"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "NamespaceAutoProvision", "NamespaceExists", "NamespaceLifecycle",
 	"NodeRestriction", "OwnerReferencesPermissionEnforcement", "PersistentVolumeClaimResize", "PodNodeSelector", "PodSecurity",
-	"PodTolerationRestriction", "PodTopologyLabels", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount", "StorageObjectInUseProtection",
+	"PodTolerationRestriction", "PodTopologyLabels", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount",
+	"StorageObjectInUseProtection",
 	"TaintNodesByCondition", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
 }
 

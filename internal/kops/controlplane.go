@@ -68,7 +68,14 @@ func (c *cluster) controlPlane(cp *v1alpha1.ControlPlane) {
 	}
 	cp.Zones = inTurn(zones)
 	if len(cp.Zones) > 0 && !slices.EqualFunc(turns(cp.Zones, len(zones)), slices.Sorted(slices.Values(zones)), strings.EqualFold) {
-		c.t.problem(c.spec.document, c.spec.document.Value.Line, "spec", "", "masters in zones %s are not supported: slots are distributed over the zones in turn", strings.Join(zones, ", "))
+		c.t.problem(
+			c.spec.document,
+			c.spec.document.Value.Line,
+			"spec",
+			"",
+			"masters in zones %s are not supported: slots are distributed over the zones in turn",
+			strings.Join(zones, ", "),
+		)
 	}
 	for i, g := range masters {
 		own := g.slots()
@@ -119,7 +126,8 @@ func turns(zones []string, n int) []string {
 	return all
 }
 
-// slotZones returns the zone of each slot: of each member of etcd the zone of its group, or else those of the groups.
+// slotZones returns the zone of each slot: of each member of etcd the zone of its group, or else
+// those of the groups.
 func (c *cluster) slotZones(masters []*group, members []string) []string {
 	var zones, machines []string
 	taken := map[string]int{}
@@ -148,7 +156,10 @@ func (c *cluster) slotZones(masters []*group, members []string) []string {
 		taken[member]++
 	}
 	if len(zones) != len(machines) {
-		c.spec.refuse("etcdClusters", fmt.Sprintf("etcd has %d members, but the cluster has %d masters: each slot has one member", len(zones), len(machines)))
+		c.spec.refuse(
+			"etcdClusters",
+			fmt.Sprintf("etcd has %d members, but the cluster has %d masters: each slot has one member", len(zones), len(machines)),
+		)
 	}
 	return zones
 }
@@ -172,7 +183,8 @@ func (g *group) slots() v1alpha1.ControlPlane {
 
 var etcdVolume = volumeNames{kind: "volumeType", size: "volumeSize", iops: "volumeIops", throughput: "volumeThroughput"}
 
-// etcd translates etcd's volumes and returns the groups of the members of the main cluster, by the members' names.
+// etcd translates etcd's volumes and returns the groups of the members of the main cluster, by the
+// members' names.
 func (c *cluster) etcd(cp *v1alpha1.ControlPlane) []string {
 	members := map[string]string{}
 	for i, p := range c.spec.sections("etcdClusters", etcdFields) {
@@ -247,7 +259,8 @@ func (c *cluster) bastion() *v1alpha1.Bastion {
 		}
 		b.Replicas += size
 		for field, why := range map[string]string{
-			"image": "bastions use the release's image", "additionalSecurityGroups": "bastions have only the security group of the operator",
+			"image":                    "bastions use the release's image",
+			"additionalSecurityGroups": "bastions have only the security group of the operator",
 		} {
 			if v := g.spec.field(field); v != nil && !empty(v) {
 				g.spec.note(field, Info, why)
@@ -261,7 +274,8 @@ func (c *cluster) bastion() *v1alpha1.Bastion {
 	return b
 }
 
-// zones returns the zones of the group's subnets, which are named; a subnet of the name of its zone needs no more.
+// zones returns the zones of the group's subnets, which are named; a subnet of the name of its zone
+// needs no more.
 func (g *group) zones() []string {
 	var zones []string
 	for _, s := range g.subnets() {

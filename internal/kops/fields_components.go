@@ -1,7 +1,8 @@
 package kops
 
 // Flags of components that carry over: each is the flag's name in Kubernetes 1.34 and later
-// (https://kubernetes.io/docs/reference/command-line-tools-reference/), by the field's name in kops.
+// (https://kubernetes.io/docs/reference/command-line-tools-reference/), by the field's name in
+// kops.
 var (
 	kubeletFlags = map[string]string{
 		"allowedUnsafeSysctls":               "allowed-unsafe-sysctls",
@@ -143,8 +144,8 @@ const (
 	ofRelease    = "the release has it"
 )
 
-// noFlag are the fields of components that no flag represents, by section. A field that is neither here nor among the flags
-// above is reported with a Warning.
+// noFlag are the fields of components that no flag represents, by section. A field that is neither
+// here nor among the flags above is reported with a Warning.
 var noFlag = map[string]fields{
 	"kubelet": {
 		"allowPrivileged":                       info(removed),

@@ -197,7 +197,11 @@ func (g *group) image() string {
 	name := g.spec.text("image")
 	switch {
 	case strings.HasPrefix(name, "ami-"):
-		g.spec.note("image", Warning, "the image is used unchanged: like the release's images, it must have systemd and cgroups v2; leave it out to use the release's")
+		g.spec.note(
+			"image",
+			Warning,
+			"the image is used unchanged: like the release's images, it must have systemd and cgroups v2; leave it out to use the release's",
+		)
 		return name
 	case name != "":
 		g.spec.note("image", Info, "instances use the release's image; set an ID, ami-…, to use another one")
@@ -218,7 +222,11 @@ func (g *group) labels() map[string]string {
 		case key == "kops.k8s.io/instancegroup":
 			g.spec.note("nodeLabels", Info, "the label "+key+" is dropped: nodes have "+model.LabelInstanceGroup)
 		default:
-			g.spec.note("nodeLabels", Warning, "the label "+key+" is dropped: kubelets may not set it; add it to the nodes yourself, or use another key")
+			g.spec.note(
+				"nodeLabels",
+				Warning,
+				"the label "+key+" is dropped: kubelets may not set it; add it to the nodes yourself, or use another key",
+			)
 		}
 		delete(labels, key)
 	}
@@ -240,11 +248,13 @@ func (g *group) taints() []corev1.Taint {
 	return all
 }
 
-// autoscale translates whether the cluster autoscaler finds the group: kops' own says so by a field, a person's by tags.
+// autoscale translates whether the cluster autoscaler finds the group: kops' own says so by a
+// field, a person's by tags.
 func (g *group) autoscale(s *v1alpha1.InstanceGroupSpec) {
 	s.Autoscale = g.spec.truth("autoscale", true) && g.cluster.autoscaler
 	for _, key := range sorted(s.Tags) {
-		if key == model.TagAutoscalerEnabled || strings.HasPrefix(key, model.TagAutoscalerClusterPrefix) && !strings.Contains(key, "node-template") {
+		if key == model.TagAutoscalerEnabled ||
+			strings.HasPrefix(key, model.TagAutoscalerClusterPrefix) && !strings.Contains(key, "node-template") {
 			s.Autoscale = true
 			delete(s.Tags, key)
 		}
@@ -295,7 +305,8 @@ func (g *group) userData() string {
 // shell matches the first line of a script for the shell.
 var shell = lazyregexp.New(`^#! ?(/usr)?/bin/(env )?(ba)?sh[^\n]*\n`)
 
-// rolling translates how nodes are replaced: with a surge by the operator, since CloudFormation has none.
+// rolling translates how nodes are replaced: with a surge by the operator, since CloudFormation has
+// none.
 func (g *group) rolling(r *v1alpha1.RollingUpdate) {
 	own := g.spec.section("rollingUpdate", rollingFields)
 	read := func(field string) *intstr.IntOrString {

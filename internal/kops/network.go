@@ -107,7 +107,10 @@ func (c *cluster) network(n *v1alpha1.Network) {
 	case existing > 0:
 		c.existingSubnets(n)
 	case n.VPC != "":
-		c.spec.refuse("networkID", "the operator cannot create subnets in an existing VPC: create them, for example with Terraform, and set the id of each")
+		c.spec.refuse(
+			"networkID",
+			"the operator cannot create subnets in an existing VPC: create them, for example with Terraform, and set the id of each",
+		)
 	default:
 		c.newSubnets(n)
 	}
@@ -119,7 +122,11 @@ func (c *cluster) network(n *v1alpha1.Network) {
 func (c *cluster) existingSubnets(n *v1alpha1.Network) {
 	for _, s := range c.subnets {
 		if via := s.part.text("egress"); via != "" {
-			s.part.note("egress", Info, "the operator, like kops, does not change the routes of existing subnets: make sure that the route of this one leads there")
+			s.part.note(
+				"egress",
+				Info,
+				"the operator, like kops, does not change the routes of existing subnets: make sure that the route of this one leads there",
+			)
 		}
 		if s.part.text("publicIP") != "" {
 			s.part.note("publicIP", Info, "no NAT gateway is created for existing subnets")
@@ -129,7 +136,15 @@ func (c *cluster) existingSubnets(n *v1alpha1.Network) {
 		}
 		s.part.finish()
 		if s.spare {
-			s.part.note("", Info, fmt.Sprintf("zone %s has another %s subnet, which the cluster uses; groups that name this one use it", s.zone, strings.ToLower(string(s.role))))
+			s.part.note(
+				"",
+				Info,
+				fmt.Sprintf(
+					"zone %s has another %s subnet, which the cluster uses; groups that name this one use it",
+					s.zone,
+					strings.ToLower(string(s.role)),
+				),
+			)
 			continue
 		}
 		n.Subnets = append(n.Subnets, v1alpha1.Subnet{ID: s.id, Zone: s.zone, Role: s.role})
@@ -149,7 +164,10 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 	}
 	for _, s := range c.subnets {
 		if s.part.text("publicIP") != "" {
-			s.part.refuse("publicIP", "traffic would leave from another address, which other networks may not allow: leave it out if they do")
+			s.part.refuse(
+				"publicIP",
+				"traffic would leave from another address, which other networks may not allow: leave it out if they do",
+			)
 		}
 		if s.part.field("additionalRoutes") != nil {
 			s.part.refuse("additionalRoutes", "traffic would take another route: use existing subnets with routes of your own")
@@ -162,7 +180,10 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 		case via == "":
 			gateways++
 		default:
-			s.part.refuse("egress", "traffic would take another route: use existing subnets with routes of your own, or leave it out to get a NAT gateway in each zone")
+			s.part.refuse(
+				"egress",
+				"traffic would take another route: use existing subnets with routes of your own, or leave it out to get a NAT gateway in each zone",
+			)
 		}
 		s.part.finish()
 		if s.role == role && !s.spare {
@@ -186,14 +207,16 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 	}
 }
 
-// How kops divides the nonMasqueradeCIDR: the upper half is the pods', the first eighth the services'.
+// How kops divides the nonMasqueradeCIDR: the upper half is the pods', the first eighth the
+// services'.
 const (
 	defaultRange = "100.64.0.0/10"
 	podBits      = 1
 	serviceBits  = 3
 )
 
-// ranges translates the ranges of pods and services, with kops' defaults, so that what knows them goes on to.
+// ranges translates the ranges of pods and services, with kops' defaults, so that what knows them
+// goes on to.
 func (c *cluster) ranges(n *v1alpha1.Network) {
 	whole := c.spec.text("nonMasqueradeCIDR")
 	vpcAddresses := c.spec.value.Field("networking").Field("amazonvpc") != nil
@@ -254,11 +277,17 @@ func (c *cluster) checkRanges(n *v1alpha1.Network) {
 		}
 		for _, cidr := range vpc {
 			if overlaps(p, cidr) {
-				c.spec.refuse(c.rangeField(one.field), fmt.Sprintf("the range of %s, %s, overlaps the network's %s: take another", one.of, one.cidr, cidr))
+				c.spec.refuse(
+					c.rangeField(one.field),
+					fmt.Sprintf("the range of %s, %s, overlaps the network's %s: take another", one.of, one.cidr, cidr),
+				)
 			}
 		}
 		if i > 0 && overlaps(p, n.ServiceCIDR) {
-			c.spec.refuse(c.rangeField(one.field), fmt.Sprintf("the range of pods, %s, overlaps that of services, %s: take another", one.cidr, n.ServiceCIDR))
+			c.spec.refuse(
+				c.rangeField(one.field),
+				fmt.Sprintf("the range of pods, %s, overlaps that of services, %s: take another", one.cidr, n.ServiceCIDR),
+			)
 		}
 	}
 }

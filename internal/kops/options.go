@@ -10,18 +10,18 @@ import (
 type Options struct {
 	// Strict makes every note an error.
 	Strict bool
-	// Release names the Release that translated clusters run; the one nearest to the manifest's kubernetesVersion when
-	// empty.
+	// Release names the Release that translated clusters run; the one nearest to the manifest's
+	// kubernetesVersion when empty.
 	Release string
 	// Releases are those to choose from; the built-in ones when empty.
 	Releases []*v1alpha1.Release
-	// Name is what the translated cluster is called; the first label of its name in kops when empty. It can be given
-	// for one cluster only.
+	// Name is what the translated cluster is called; the first label of its name in kops when
+	// empty. It can be given for one cluster only.
 	Name string
 }
 
-// AnnotationName holds the name that a translated Cluster has in kops, so that another cluster of kops does not take
-// its place unseen.
+// AnnotationName holds the name that a translated Cluster has in kops, so that another cluster of
+// kops does not take its place unseen.
 const AnnotationName = v1alpha1.Group + "/kops-name"
 
 // Groups are the API groups of kops, as they were and as they are.

@@ -9,8 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/manifest/tree"
 )
 
-// part is a map in a manifest of kops: a spec or a section of one. It keeps account of the fields that were translated,
-// so that finish can speak of all others.
+// part is a map in a manifest of kops: a spec or a section of one. It keeps account of the fields
+// that were translated, so that finish can speak of all others.
 type part struct {
 	t        *translation
 	document tree.Document
@@ -225,7 +225,8 @@ func empty(v *tree.Value) bool {
 	return false
 }
 
-// finish speaks of every field that was not translated: as the table says, or as one that kops does not have.
+// finish speaks of every field that was not translated: as the table says, or as one that kops does
+// not have.
 func (p *part) finish() {
 	if p == nil {
 		return

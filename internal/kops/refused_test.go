@@ -92,7 +92,8 @@ func TestTheMinimalClusterIsTranslated(t *testing.T) {
 	}
 }
 
-// TestWhatIsDangerousIsRefused holds what must not be dropped: each is an error that names the field and its line.
+// TestWhatIsDangerousIsRefused holds what must not be dropped: each is an error that names the
+// field and its line.
 func TestWhatIsDangerousIsRefused(t *testing.T) {
 	for name, test := range map[string]struct{ cluster, master, nodes, path, want string }{
 		"Secrets that were encrypted":            {cluster: "{spec: {encryptionConfig: true}}", path: "spec.encryptionConfig", want: "without encryption"},
@@ -142,7 +143,13 @@ func TestWhatIsDangerousIsRefused(t *testing.T) {
 				}
 				return patch
 			}
-			_, _, err := translate(t, kops.Options{}, with(t, minimal, or(test.cluster)), with(t, master, or(test.master)), with(t, nodes, or(test.nodes)))
+			_, _, err := translate(
+				t,
+				kops.Options{},
+				with(t, minimal, or(test.cluster)),
+				with(t, master, or(test.master)),
+				with(t, nodes, or(test.nodes)),
+			)
 			refused(t, err, test.path, test.want)
 		})
 	}
@@ -197,7 +204,8 @@ func TestStrictMakesErrorsOfNotes(t *testing.T) {
 
 func TestTheReleaseIsTheNearest(t *testing.T) {
 	for version, want := range map[string]string{
-		"1.15.12": "v1.34.11", "v1.34.2": "v1.34.11", "1.35.0": "v1.35.8", "1.36.3": "v1.36.3", "1.36.1": "v1.36.4", "1.99.0": "v1.36.4", "stable": "v1.36.4",
+		"1.15.12": "v1.34.11", "v1.34.2": "v1.34.11", "1.35.0": "v1.35.8", "1.36.3": "v1.36.3", "1.36.1": "v1.36.4", "1.99.0": "v1.36.4",
+		"stable": "v1.36.4",
 	} {
 		made, _, err := translate(t, kops.Options{}, with(t, minimal, `{spec: {kubernetesVersion: "`+version+`"}}`), master)
 		if err != nil {
@@ -211,7 +219,8 @@ func TestTheReleaseIsTheNearest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := made[0].Object.(*v1alpha1.Cluster); c.Spec.Release != "v1.36.3-acme.1" || c.Name != "other" { //nolint:forcetypeassert // the cluster comes first
+	if c := made[0].Object.(*v1alpha1.Cluster); c.Spec.Release != "v1.36.3-acme.1" ||
+		c.Name != "other" { //nolint:forcetypeassert // the cluster comes first
 		t.Errorf("the options make %s with release %s", c.Name, c.Spec.Release)
 	}
 }

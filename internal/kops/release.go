@@ -11,9 +11,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
-// release returns the Release that the cluster runs: the one that the options name, or the nearest to its version of
-// Kubernetes that instances can boot with: of the same version, else the newest patch of the same minor version, else of the
-// oldest newer one, else of the newest.
+// release returns the Release that the cluster runs: the one that the options name, or the nearest
+// to its version of Kubernetes that instances can boot with: of the same version, else the newest
+// patch of the same minor version, else of the oldest newer one, else of the newest.
 func (c *cluster) release() string {
 	version := strings.TrimPrefix(c.spec.text("kubernetesVersion"), "v")
 	known := c.byVersion()
@@ -45,7 +45,8 @@ func (c *cluster) release() string {
 	return chosen.Name
 }
 
-// newestPatch returns the newest of the releases, oldest first, that are of the first one's minor version.
+// newestPatch returns the newest of the releases, oldest first, that are of the first one's minor
+// version.
 func newestPatch(known []*v1alpha1.Release) *v1alpha1.Release {
 	of := versionOf(known[0])
 	newest := known[0]

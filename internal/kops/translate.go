@@ -21,8 +21,9 @@ type Translated struct {
 	From tree.Document
 }
 
-// Translate makes Clusters and InstanceGroups of documents of kops, which must be together: groups name the subnets of
-// their cluster, and masters and bastions become parts of it. The error is tree.Problems.
+// Translate makes Clusters and InstanceGroups of documents of kops, which must be together: groups
+// name the subnets of their cluster, and masters and bastions become parts of it. The error is
+// tree.Problems.
 func Translate(documents []tree.Document, options Options) ([]Translated, []Note, error) {
 	if len(options.Releases) == 0 {
 		releases, err := release.Builtin()
@@ -117,7 +118,14 @@ func (t *translation) sort(documents []tree.Document) {
 			t.keys = append(t.keys, p)
 		default:
 			kinds := []string{"Cluster", "InstanceGroup", "SSHCredential"}
-			t.problem(d, kind.Line, "kind", template.Closest(kind.Text, kinds), "a %s of kops cannot be translated: leave the document out", kind.Text)
+			t.problem(
+				d,
+				kind.Line,
+				"kind",
+				template.Closest(kind.Text, kinds),
+				"a %s of kops cannot be translated: leave the document out",
+				kind.Text,
+			)
 		}
 	}
 }
@@ -130,8 +138,15 @@ func (t *translation) assign() {
 			i = 0
 		}
 		if i < 0 {
-			t.problem(g.spec.document, g.spec.document.Value.Line, "metadata.labels[kops.k8s.io/cluster]", "",
-				"the cluster %q of group %s is not in the manifests: pass both together, since the cluster defines the subnets of the group", g.of, g.name)
+			t.problem(
+				g.spec.document,
+				g.spec.document.Value.Line,
+				"metadata.labels[kops.k8s.io/cluster]",
+				"",
+				"the cluster %q of group %s is not in the manifests: pass both together, since the cluster defines the subnets of the group",
+				g.of,
+				g.name,
+			)
 			continue
 		}
 		t.clusters[i].groups = append(t.clusters[i].groups, g)

@@ -44,7 +44,8 @@ const exampleHeader = `# The result of translating ../kops/cluster.yaml with --k
 # from kops unchanged. Replace the IDs of the VPC, subnets and security groups.
 `
 
-// TestTheExampleIsWhatAManifestOfKopsBecomes has the translation among the examples, which all tests of clusters read.
+// TestTheExampleIsWhatAManifestOfKopsBecomes has the translation among the examples, which all
+// tests of clusters read.
 func TestTheExampleIsWhatAManifestOfKopsBecomes(t *testing.T) {
 	data, err := os.ReadFile("../../examples/kops/cluster.yaml")
 	if err != nil {

@@ -12,7 +12,8 @@ const (
 	minIOPS       = 100
 )
 
-// volume translates a volume. Types that we do not make become the nearest that is at least as fast.
+// volume translates a volume. Types that we do not make become the nearest that is at least as
+// fast.
 func (p *part) volume(names volumeNames) v1alpha1.Volume {
 	v := v1alpha1.Volume{SizeGiB: p.number(names.size, 0)}
 	kind := p.text(names.kind)

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// agenda does things when their time has come, one after another. It runs one goroutine while there is something left
-// to do.
+// agenda does things when their time has come, one after another. It runs one goroutine while there
+// is something left to do.
 type agenda struct {
 	clock clock.Clock
 

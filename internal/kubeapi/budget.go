@@ -16,9 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// budget is a PodDisruptionBudget and the pods that it counts. Its status is as the disruption controller computes it:
-// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/controller/disruption/disruption.go
-// but it is never behind the pods, so that nothing is kept of evictions under way.
+// budget is a PodDisruptionBudget and the pods that it counts. Its status is as the disruption
+// controller computes it:
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/controller/disruption/disruption.go but
+// it is never behind the pods, so that nothing is kept of evictions under way.
 type budget struct {
 	*policyv1.PodDisruptionBudget
 
@@ -179,7 +180,8 @@ func (p *player) scale(b *budget) (int32, error) {
 	return int32(sum), nil
 }
 
-// scaled is the controller that says how many pods there are to be: a Deployment rather than its ReplicaSet.
+// scaled is the controller that says how many pods there are to be: a Deployment rather than its
+// ReplicaSet.
 func (p *player) scaled(namespace string, owner *metav1.OwnerReference) *controller {
 	for _, k := range []*kind{replicaSetKind, statefulSetKind, deploymentKind} {
 		if k.Kind != owner.Kind {

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// kinds are what one API serves: the built-in kinds, and those that its CustomResourceDefinitions define.
+// kinds are what one API serves: the built-in kinds, and those that its CustomResourceDefinitions
+// define.
 type kinds struct {
 	mu      sync.RWMutex
 	defined []*kind
@@ -55,8 +56,8 @@ func (k *kinds) drop(one *kind) {
 	})
 }
 
-// define serves the kind of a definition, or ends to. What there is of a kind that is not served any more stays unseen. It is
-// called under the store's lock.
+// define serves the kind of a definition, or ends to. What there is of a kind that is not served
+// any more stays unseen. It is called under the store's lock.
 func (s *Server) define(c change) {
 	if c.kind != definitionKind {
 		return
@@ -85,7 +86,11 @@ func definedBy(definition *unstructured.Unstructured) []*kind {
 		}
 		name, _ := version["name"].(string)
 		return []*kind{{group: text("spec", "group"), version: name, APIResource: metav1.APIResource{
-			Name: text("spec", "names", "plural"), SingularName: strings.ToLower(text("spec", "names", "kind")), Kind: text("spec", "names", "kind"),
+			Name: text(
+				"spec",
+				"names",
+				"plural",
+			), SingularName: strings.ToLower(text("spec", "names", "kind")), Kind: text("spec", "names", "kind"),
 			Namespaced: text("spec", "scope") == "Namespaced", Verbs: allVerbs, ShortNames: short,
 		}}}
 	}
@@ -101,7 +106,12 @@ func establish(definition *unstructured.Unstructured, now time.Time) {
 			"lastTransitionTime": now.UTC().Format(time.RFC3339),
 		})
 	}
-	_ = unstructured.SetNestedSlice(definition.Object, conditions, "status", "conditions") // A status that is no object is not served either.
+	_ = unstructured.SetNestedSlice(
+		definition.Object,
+		conditions,
+		"status",
+		"conditions",
+	) // A status that is no object is not served either.
 }
 
 // wantsMetadata says whether a client asks for metadata only.

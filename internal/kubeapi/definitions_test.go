@@ -15,7 +15,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// A definition has its kind served at once, in this API only; metadata can be had alone; what is loaded stays what it was.
+// A definition has its kind served at once, in this API only; metadata can be had alone; what is
+// loaded stays what it was.
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	api := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
@@ -58,7 +59,8 @@ func TestDefinitions(t *testing.T) {
 	other := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
 	t.Cleanup(other.Close)
 	answer := httptest.NewRecorder()
-	other.Trusted().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/apis/"+v1alpha1.GroupVersion.String()+"/clusters", http.NoBody))
+	other.Trusted().
+		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/apis/"+v1alpha1.GroupVersion.String()+"/clusters", http.NoBody))
 	if answer.Code != http.StatusNotFound {
 		t.Errorf("another API serves the kind as well: %d", answer.Code)
 	}

@@ -1,5 +1,5 @@
-// Package kubeapi is a Kubernetes API in memory: for clusters of simulated machines, and for the command line, which
-// runs the operator on it.
+// Package kubeapi is a Kubernetes API in memory: for clusters of simulated machines, and for the
+// command line, which runs the operator on it.
 //
 // A real API server and etcd cost half a gigabyte; a thousand clusters of
 // simulated machines have no room for that. What the operator, kubectl and client

@@ -115,18 +115,45 @@ func (b *budget) check() error {
 	failed := condition != nil && condition.Status == metav1.ConditionFalse && condition.Message != ""
 	switch {
 	case failed && condition.Reason == policyv1.SyncFailedReason:
-		return refusal(0, fmt.Sprintf("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, condition.Message))
+		return refusal(
+			0,
+			fmt.Sprintf(
+				"The disruption budget %s does not allow evicting pods currently because it failed sync: %s",
+				b.Name,
+				condition.Message,
+			),
+		)
 	case b.Status.CurrentHealthy <= b.Status.DesiredHealthy:
-		return refusal(0, fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy))
+		return refusal(
+			0,
+			fmt.Sprintf(
+				"The disruption budget %s needs %d healthy pods and has %d currently",
+				b.Name,
+				b.Status.DesiredHealthy,
+				b.Status.CurrentHealthy,
+			),
+		)
 	case failed:
-		return refusal(0, fmt.Sprintf("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, condition.Reason, condition.Message))
+		return refusal(
+			0,
+			fmt.Sprintf(
+				"The disruption budget %s does not allow evicting pods currently (%s): %s",
+				b.Name,
+				condition.Reason,
+				condition.Message,
+			),
+		)
 	}
 	return refusal(0, fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", b.Name))
 }
 
-// refusal is what an eviction is answered that a budget forbids, with the seconds after which to ask again.
+// refusal is what an eviction is answered that a budget forbids, with the seconds after which to
+// ask again.
 func refusal(after int, why string) error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", after)
-	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: why})
+	err.ErrStatus.Details.Causes = append(
+		err.ErrStatus.Details.Causes,
+		metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: why},
+	)
 	return err
 }

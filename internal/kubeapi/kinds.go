@@ -112,7 +112,8 @@ var (
 var subresources = map[*kind][]metav1.APIResource{
 	podKind: {
 		{Name: "pods/binding", Namespaced: true, Kind: "Binding", Verbs: metav1.Verbs{"create"}},
-		// kubectl drain looks for this one: https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
+		// kubectl drain looks for this one:
+		// https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
 		{Name: "pods/eviction", Namespaced: true, Kind: "Eviction", Group: "policy", Version: "v1", Verbs: metav1.Verbs{"create"}},
 		{Name: "pods/proxy", Namespaced: true, Kind: "PodProxyOptions", Verbs: metav1.Verbs{"get"}},
 	},

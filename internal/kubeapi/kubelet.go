@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// ReadyAfter is an annotation of pods: how long this one takes until it is Ready, as "5s", or "never".
+	// ReadyAfter is an annotation of pods: how long this one takes until it is Ready, as "5s", or
+	// "never".
 	ReadyAfter = "played.aws-operator/ready-after"
-	// StopsAfter is an annotation of pods: how long this one takes to end, as "20s", or "never". At the end of its grace
-	// period it is ended.
+	// StopsAfter is an annotation of pods: how long this one takes to end, as "20s", or "never". At
+	// the end of its grace period it is ended.
 	StopsAfter = "played.aws-operator/stops-after"
 	never      = "never"
 )
@@ -30,8 +31,8 @@ const (
 	nodeNotReady = "NodeNotReady"
 )
 
-// SetNodeReady writes a Node's condition Ready, as its kubelet does, or the controller that misses it. It returns an error when
-// there is no such Node.
+// SetNodeReady writes a Node's condition Ready, as its kubelet does, or the controller that misses
+// it. It returns an error when there is no such Node.
 func (s *Server) SetNodeReady(name string, status corev1.ConditionStatus, reason, message string) error {
 	now := metav1.NewTime(s.store.clock.Now())
 	_, err := s.store.update(nodeKind, types.NamespacedName{Name: name}, func(object *unstructured.Unstructured) error {
@@ -197,7 +198,8 @@ func delay(pod *corev1.Pod, annotation string, usual time.Duration) (time.Durati
 	return length, true
 }
 
-// visit does what the readiness of a node means for its pods, as the node lifecycle controller does.
+// visit does what the readiness of a node means for its pods, as the node lifecycle controller
+// does.
 func (p *player) visit(name string) {
 	node := p.nodes[name]
 	if node == nil {

@@ -24,10 +24,14 @@ func (s *Server) Put(object Object) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.store.update(k, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, func(old *unstructured.Unstructured) error {
-		old.Object = content.Object
-		return nil
-	})
+	_, err = s.store.update(
+		k,
+		types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+		func(old *unstructured.Unstructured) error {
+			old.Object = content.Object
+			return nil
+		},
+	)
 	if apierrors.IsNotFound(err) {
 		_, err = s.store.create(k, object.GetNamespace(), content)
 	}
@@ -68,7 +72,11 @@ func (s *Server) Delete(object Object) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.store.delete(k, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	_, err = s.store.delete(
+		k,
+		types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+		metav1.DeleteOptions{GracePeriodSeconds: new(int64)},
+	)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

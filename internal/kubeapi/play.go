@@ -33,7 +33,8 @@ type player struct {
 	budgets map[string]map[string]*budget // by namespace and name
 	guards  map[types.NamespacedName][]*budget
 
-	// starting and ending are pods whose change is on the agenda; ending has the seconds they were given.
+	// starting and ending are pods whose change is on the agenda; ending has the seconds they were
+	// given.
 	starting map[types.UID]bool
 	ending   map[types.UID]int64
 	// lost has since when a node is not ready.

@@ -14,7 +14,8 @@ import (
 )
 
 // proxy passes a request on to a port of a pod, named as POD, POD:PORT or SCHEME:POD:PORT.
-// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/strategy.go (ResourceLocation)
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/strategy.go
+// (ResourceLocation)
 func (s *Server) proxy(w http.ResponseWriter, req *http.Request, t target, path string) error {
 	_, name, port, ok := utilnet.SplitSchemeNamePort(t.name)
 	if !ok {
@@ -33,7 +34,9 @@ func (s *Server) proxy(w http.ResponseWriter, req *http.Request, t target, path 
 		handler, err = s.options.Proxy(pod, port)
 	}
 	if err != nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: dial tcp %s:%s: %v", pod.Status.PodIP, port, err))
+		return apierrors.NewServiceUnavailable(
+			fmt.Sprintf("error trying to reach service: dial tcp %s:%s: %v", pod.Status.PodIP, port, err),
+		)
 	}
 	within := req.Clone(req.Context())
 	within.URL = &url.URL{Path: "/" + path, RawQuery: req.URL.RawQuery}
@@ -41,7 +44,8 @@ func (s *Server) proxy(w http.ResponseWriter, req *http.Request, t target, path 
 	return nil
 }
 
-// podsOn returns the pods of a node, in a namespace unless that is empty, and the version they are of.
+// podsOn returns the pods of a node, in a namespace unless that is empty, and the version they are
+// of.
 func (p *player) podsOn(node, namespace string) ([]*unstructured.Unstructured, uint64) {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()

@@ -19,8 +19,8 @@ const mostPods = 110
 
 func sameLabels(a, b map[string]string) bool { return maps.Equal(a, b) }
 
-// schedule finds a node for a pod: of those that may have it the one with the fewest pods of its controller, and then
-// with the fewest at all.
+// schedule finds a node for a pod: of those that may have it the one with the fewest pods of its
+// controller, and then with the fewest at all.
 func (p *player) schedule(name types.NamespacedName) {
 	pod := p.pods[name]
 	if pod == nil || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
@@ -88,7 +88,10 @@ func tolerated(taints []corev1.Taint, tolerations []corev1.Toleration) bool {
 		if taints[i].Effect == corev1.TaintEffectPreferNoSchedule {
 			continue
 		}
-		if !slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), &taints[i], false) }) {
+		if !slices.ContainsFunc(
+			tolerations,
+			func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), &taints[i], false) },
+		) {
 			return false
 		}
 	}
@@ -102,7 +105,8 @@ func wants(pod *corev1.PodSpec, node *corev1.Node) bool {
 			return false
 		}
 	}
-	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil ||
+		pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return true
 	}
 	return slices.ContainsFunc(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms,

@@ -178,7 +178,8 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wante
 	}
 }
 
-// event is how a change looks to a watcher who sees only some objects: one that stops to match is deleted to it.
+// event is how a change looks to a watcher who sees only some objects: one that stops to match is
+// deleted to it.
 func (s selection) event(c change, namespace string, shown map[types.UID]bool) (watch.EventType, bool) {
 	if namespace != "" && c.object.GetNamespace() != namespace {
 		return "", false
@@ -265,7 +266,8 @@ func (s *Server) replace(w http.ResponseWriter, req *http.Request, t target) err
 	})
 }
 
-// settle keeps what a write may not change: the status by an ordinary write, all but the status by one of the status.
+// settle keeps what a write may not change: the status by an ordinary write, all but the status by
+// one of the status.
 func settle(written, old *unstructured.Unstructured, status bool) {
 	if status {
 		version := written.GetResourceVersion()
@@ -369,7 +371,8 @@ func notPatchable(form types.PatchType) error {
 	}}
 }
 
-// subresource does what is asked of a pod: it binds it to a node, evicts it, or passes a request on.
+// subresource does what is asked of a pod: it binds it to a node, evicts it, or passes a request
+// on.
 func (s *Server) subresource(w http.ResponseWriter, req *http.Request, t target) error {
 	part, path, _ := strings.Cut(t.subresource, "/")
 	switch {

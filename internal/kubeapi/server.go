@@ -29,11 +29,12 @@ type Options struct {
 	Kubernetes string
 	// Clock tells the time; the real one unless set.
 	Clock clock.Clock
-	// PodStart is how long a pod takes on its node until it is Ready, PodStop how long one takes to end, though no longer
-	// than its grace period: no time unless set. The annotations [ReadyAfter] and [StopsAfter] say it for one pod.
+	// PodStart is how long a pod takes on its node until it is Ready, PodStop how long one takes to
+	// end, though no longer than its grace period: no time unless set. The annotations [ReadyAfter]
+	// and [StopsAfter] say it for one pod.
 	PodStart, PodStop time.Duration
-	// Proxy finds what answers on a port of a pod, for requests that the API server passes on to it; an error says why
-	// nothing does. Nothing does unless set.
+	// Proxy finds what answers on a port of a pod, for requests that the API server passes on to
+	// it; an error says why nothing does. Nothing does unless set.
 	Proxy func(pod *corev1.Pod, port string) (http.Handler, error)
 	// Observe receives every change, in order. It is optional. The API waits for its return, and it
 	// must not call the API.
@@ -50,7 +51,8 @@ type Event struct {
 	Object *unstructured.Unstructured
 }
 
-// Server is one cluster's API. It serves HTTP; TLS, with client certificates requested, is the caller's.
+// Server is one cluster's API. It serves HTTP; TLS, with client certificates requested, is the
+// caller's.
 type Server struct {
 	kinds   *kinds
 	store   *store
@@ -88,7 +90,8 @@ func (s *Server) Close() {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	// kube-apiserver sets it on every response: https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/
+	// kube-apiserver sets it on every response:
+	// https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/
 	w.Header().Set("Audit-Id", uuid.NewString())
 	if answer := s.open(req); answer != nil {
 		answer(w)
@@ -181,7 +184,10 @@ func (s *Server) KnowsToken(token string) bool {
 	if !ok {
 		return false
 	}
-	object, err := s.store.get(findKind("", "v1", "secrets"), types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id})
+	object, err := s.store.get(
+		findKind("", "v1", "secrets"),
+		types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id},
+	)
 	if err != nil {
 		return false
 	}
@@ -273,7 +279,12 @@ func reply(w http.ResponseWriter, code int, body any) {
 }
 
 func refuse(w http.ResponseWriter, err error) {
-	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
+	status := metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Reason:  metav1.StatusReasonInternalError,
+		Message: err.Error(),
+	}
 	if known, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		status = known.Status()
 	}

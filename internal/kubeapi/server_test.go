@@ -54,7 +54,13 @@ func TestTypedClientsCreateListWatchAndPatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, seen, "add b")
-	patched, err := nodes.Patch(t.Context(), "b", types.StrategicMergePatchType, []byte(`{"metadata":{"labels":{"zone":"1"}}}`), metav1.PatchOptions{})
+	patched, err := nodes.Patch(
+		t.Context(),
+		"b",
+		types.StrategicMergePatchType,
+		[]byte(`{"metadata":{"labels":{"zone":"1"}}}`),
+		metav1.PatchOptions{},
+	)
 	if err != nil || patched.Labels["zone"] != "1" {
 		t.Fatalf("patched node: %v, %v", patched, err)
 	}
@@ -106,7 +112,9 @@ func TestTheClientOfControllersWritesAndApplies(t *testing.T) {
 	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "kube-system", Name: "none"}, read); !apierrors.IsNotFound(err) {
 		t.Errorf("reading what is not there ended with %v", err)
 	}
-	if err := c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere", Name: "s"}}); !apierrors.IsNotFound(err) {
+	if err := c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere", Name: "s"}}); !apierrors.IsNotFound(
+		err,
+	) {
 		t.Errorf("creating in a namespace that is not there ended with %v", err)
 	}
 }
@@ -114,7 +122,9 @@ func TestTheClientOfControllersWritesAndApplies(t *testing.T) {
 func TestStrangersAreRefusedAndTokensOnlyRead(t *testing.T) {
 	server, admin := serve(t)
 	stranger := rest.AnonymousClientConfig(admin)
-	if _, err := kubernetes.NewForConfigOrDie(stranger).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+	if _, err := kubernetes.NewForConfigOrDie(stranger).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(
+		err,
+	) {
 		t.Errorf("a stranger's list ended with %v", err)
 	}
 	if err := server.Put(&corev1.Secret{

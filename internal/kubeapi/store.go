@@ -85,7 +85,8 @@ func (s *store) find(k *kind, name types.NamespacedName) (*unstructured.Unstruct
 	return nil, apierrors.NewNotFound(k.groupResource(), name.Name)
 }
 
-// list returns the objects of a kind, in a namespace unless that is empty, by name, and the version they are of.
+// list returns the objects of a kind, in a namespace unless that is empty, by name, and the version
+// they are of.
 func (s *store) list(k *kind, namespace string) ([]*unstructured.Unstructured, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +153,13 @@ func (s *store) load(k *kind, object *unstructured.Unstructured) error {
 	return nil
 }
 
-// update replaces an object by what edit makes of a copy of it. An edited object that is the same is not written.
-func (s *store) update(k *kind, name types.NamespacedName, edit func(*unstructured.Unstructured) error) (*unstructured.Unstructured, error) {
+// update replaces an object by what edit makes of a copy of it. An edited object that is the same
+// is not written.
+func (s *store) update(
+	k *kind,
+	name types.NamespacedName,
+	edit func(*unstructured.Unstructured) error,
+) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	defer s.release()
 	return s.edit(k, name, edit)

@@ -31,7 +31,8 @@ func (s *store) watch(k *kind, since uint64) (*watcher, error) {
 	return w, nil
 }
 
-// since returns the events of a kind after a version; 0 begins with what there is. The caller holds the lock.
+// since returns the events of a kind after a version; 0 begins with what there is. The caller holds
+// the lock.
 func (s *store) since(k *kind, version uint64) ([]change, error) {
 	var missed []change
 	if version == 0 {

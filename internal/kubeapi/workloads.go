@@ -120,8 +120,8 @@ func (p *player) forgetSet(of key, old *controller) {
 // hashLabel tells the pods of a Deployment's ReplicaSets apart.
 const hashLabel = "pod-template-hash"
 
-// deploy keeps one ReplicaSet for a Deployment. Another template is for the pods that are made from then on: nothing is
-// rolled.
+// deploy keeps one ReplicaSet for a Deployment. Another template is for the pods that are made from
+// then on: nothing is rolled.
 func (p *player) deploy(of key) {
 	d := p.sets[of]
 	if d == nil || d.Metadata.DeletionTimestamp != nil {
@@ -144,7 +144,8 @@ func (p *player) deploy(of key) {
 		})
 		all, ready := p.tally(set)
 		p.report(of, map[string]any{
-			"observedGeneration": d.Metadata.Generation, "replicas": all, "updatedReplicas": all, "readyReplicas": ready, "availableReplicas": ready,
+			"observedGeneration": d.Metadata.Generation, "replicas": all, "updatedReplicas": all, "readyReplicas": ready,
+			"availableReplicas":   ready,
 			"unavailableReplicas": max(0, int64(d.replicas())-ready),
 			"conditions":          availability(ready >= int64(d.replicas())),
 		})
@@ -191,7 +192,8 @@ func (p *player) addReplicaSet(d *controller) {
 	_, _ = p.store.add(replicaSetKind, d.Metadata.Namespace, &unstructured.Unstructured{Object: encoded(set)}) // It has none yet.
 }
 
-// tally counts the pods of a controller that are not on their way out, and of them those that are ready.
+// tally counts the pods of a controller that are not on their way out, and of them those that are
+// ready.
 func (p *player) tally(c *controller) (all, ready int64) {
 	for name := range p.of[c.Metadata.UID] {
 		if pod := p.pods[name]; active(pod) {
@@ -267,7 +269,8 @@ func rank(pod *corev1.Pod) int {
 	return 0
 }
 
-// number brings a StatefulSet's pods to the ordinals it wants; one that ends is replaced when it no longer exists.
+// number brings a StatefulSet's pods to the ordinals it wants; one that ends is replaced when it no
+// longer exists.
 func (p *player) number(set *controller) {
 	wanted := map[string]bool{}
 	for ordinal := range set.replicas() {
@@ -329,8 +332,9 @@ func (p *player) count(of key) {
 	}
 	all, ready := p.tally(set)
 	p.report(of, map[string]any{
-		"observedGeneration": set.Metadata.Generation, "desiredNumberScheduled": all, "currentNumberScheduled": all, "updatedNumberScheduled": all,
-		"numberReady": ready, "numberAvailable": ready, "numberUnavailable": all - ready, "numberMisscheduled": int64(0),
+		"observedGeneration": set.Metadata.Generation, "desiredNumberScheduled": all, "currentNumberScheduled": all,
+		"updatedNumberScheduled": all,
+		"numberReady":            ready, "numberAvailable": ready, "numberUnavailable": all - ready, "numberMisscheduled": int64(0),
 	})
 }
 

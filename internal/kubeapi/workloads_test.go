@@ -94,7 +94,9 @@ func (w *suite) pods(ready bool) []corev1.Pod {
 }
 
 func (w *suite) evict(pod string) error {
-	return w.CoreV1().Pods("default").EvictV1(w.t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: pod}})
+	return w.CoreV1().
+		Pods("default").
+		EvictV1(w.t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: pod}})
 }
 
 // eventually waits until check is content, a second of the cluster's clock after another.
@@ -309,7 +311,9 @@ func TestDaemonSetsHaveAPodOnEachNodeAndItGoesWithTheNode(t *testing.T) {
 	_, err := w.AppsV1().DaemonSets("default").Create(t.Context(), &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
 		Spec: appsv1.DaemonSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
+			Selector: &metav1.LabelSelector{
+				MatchLabels: labels,
+			}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {

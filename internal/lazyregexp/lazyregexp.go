@@ -1,6 +1,6 @@
-// Package lazyregexp has regular expressions that are compiled when they are first used. The program is many programs in one, and
-// most of its commands use few of its expressions: one that counts, as [a-z]{1,256} does, takes as long to compile as a whole
-// package takes to be set up.
+// Package lazyregexp has regular expressions that are compiled when they are first used. The
+// program is many programs in one, and most of its commands use few of its expressions: one that
+// counts, as [a-z]{1,256} does, takes as long to compile as a whole package takes to be set up.
 package lazyregexp
 
 import (

@@ -10,7 +10,8 @@ import (
 	"slices"
 )
 
-// Open returns the sources that paths name: files, the YAML and JSON files in folders and below, and in for "-".
+// Open returns the sources that paths name: files, the YAML and JSON files in folders and below,
+// and in for "-".
 func Open(paths []string, in io.Reader) ([]Source, error) {
 	var sources []Source
 	for _, path := range paths {

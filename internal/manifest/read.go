@@ -31,14 +31,16 @@ type Source struct {
 type Options struct {
 	// Kops says how manifests of kops are translated.
 	Kops kops.Options
-	// Others keeps objects of other API groups, as *unstructured.Unstructured; otherwise they are refused.
+	// Others keeps objects of other API groups, as *unstructured.Unstructured; otherwise they are
+	// refused.
 	Others bool
 }
 
 // Manifest is an object that was read.
 type Manifest struct {
-	// Object is the object: *v1alpha1.Cluster, *v1alpha1.InstanceGroup, *v1alpha1.Release, *v1alpha1.ModelDefinition,
-	// *v1alpha1.CloudFormationTemplate, *v1alpha1.Object for any other kind of services, or *unstructured.Unstructured.
+	// Object is the object: *v1alpha1.Cluster, *v1alpha1.InstanceGroup, *v1alpha1.Release,
+	// *v1alpha1.ModelDefinition, *v1alpha1.CloudFormationTemplate, *v1alpha1.Object for any other
+	// kind of services, or *unstructured.Unstructured.
 	Object client.Object
 	// File is the name of its source.
 	File string
@@ -108,7 +110,14 @@ func (r *reader) fail(err error) {
 }
 
 func (r *reader) problem(d tree.Document, v *tree.Value, path, suggestion, format string, args ...any) {
-	p := tree.Problem{File: d.File, Document: d.Number, Line: d.Value.Line, Path: path, Message: fmt.Sprintf(format, args...), Suggestion: suggestion}
+	p := tree.Problem{
+		File:       d.File,
+		Document:   d.Number,
+		Line:       d.Value.Line,
+		Path:       path,
+		Message:    fmt.Sprintf(format, args...),
+		Suggestion: suggestion,
+	}
 	if v != nil {
 		p.Line = v.Line
 	}
@@ -124,7 +133,14 @@ func (r *reader) read(d tree.Document) {
 	version, kind := d.Value.Field("apiVersion"), d.Value.Field("kind")
 	for i, field := range []*tree.Value{version, kind} {
 		if field == nil || field.Kind != tree.String || field.Text == "" {
-			r.problem(d, field, [...]string{"apiVersion", "kind"}[i], "", "a manifest needs one: write for example apiVersion: %s and kind: Cluster", clusterv1alpha1.GroupVersion)
+			r.problem(
+				d,
+				field,
+				[...]string{"apiVersion", "kind"}[i],
+				"",
+				"a manifest needs one: write for example apiVersion: %s and kind: Cluster",
+				clusterv1alpha1.GroupVersion,
+			)
 			return
 		}
 	}
@@ -136,7 +152,15 @@ func (r *reader) read(d tree.Document) {
 	}
 	gv, err := schema.ParseGroupVersion(version.Text)
 	if err != nil {
-		r.problem(d, version, "apiVersion", "", "%q is not a group and a version: write for example %s", version.Text, clusterv1alpha1.GroupVersion)
+		r.problem(
+			d,
+			version,
+			"apiVersion",
+			"",
+			"%q is not a group and a version: write for example %s",
+			version.Text,
+			clusterv1alpha1.GroupVersion,
+		)
 		return
 	}
 	switch {
@@ -158,7 +182,16 @@ func (r *reader) own(d tree.Document, group string, kind *tree.Value) {
 	object := newObject(group, kind.Text)
 	if object == nil {
 		kinds := []string{"Cluster", "InstanceGroup", "Release"}
-		r.problem(d, kind, "kind", template.Closest(kind.Text, kinds), "there is no kind %s in %s: it has %s", kind.Text, group, strings.Join(kinds, ", "))
+		r.problem(
+			d,
+			kind,
+			"kind",
+			template.Closest(kind.Text, kinds),
+			"there is no kind %s in %s: it has %s",
+			kind.Text,
+			group,
+			strings.Join(kinds, ", "),
+		)
 		return
 	}
 	if err := tree.Decode(d, object); err != nil {
@@ -210,7 +243,13 @@ func (r *reader) add(d tree.Document, object client.Object) {
 		r.problem(d, d.Value.Field("metadata"), "metadata.name", "", "every object needs a name: set one")
 		return
 	}
-	key := fmt.Sprintf("%s/%s/%s/%s", reflect.TypeOf(object), object.GetObjectKind().GroupVersionKind(), object.GetNamespace(), object.GetName())
+	key := fmt.Sprintf(
+		"%s/%s/%s/%s",
+		reflect.TypeOf(object),
+		object.GetObjectKind().GroupVersionKind(),
+		object.GetNamespace(),
+		object.GetName(),
+	)
 	if first, ok := r.seen[key]; ok {
 		r.problem(d, nil, "", "", "%s %s is there twice, first in %s, document %d: leave one out",
 			object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), first.File, first.Document)

@@ -145,7 +145,8 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 }
 
 func TestStrictRefusesWhatIsLost(t *testing.T) {
-	if _, err := read(manifest.Options{Kops: kops.Options{Strict: true}}, ofKops); err == nil || !strings.Contains(err.Error(), "spec.channel: stable") {
+	if _, err := read(manifest.Options{Kops: kops.Options{Strict: true}}, ofKops); err == nil ||
+		!strings.Contains(err.Error(), "spec.channel: stable") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -181,7 +182,10 @@ func TestOpenFindsFilesInFolders(t *testing.T) {
 		t.Error("a file that is not there is opened")
 	}
 	broken := errors.New("broken")
-	if _, err := manifest.Read([]manifest.Source{{Name: "x", Reader: iotest.ErrReader(broken)}}, manifest.Options{}); !errors.Is(err, broken) {
+	if _, err := manifest.Read([]manifest.Source{{Name: "x", Reader: iotest.ErrReader(broken)}}, manifest.Options{}); !errors.Is(
+		err,
+		broken,
+	) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// Content returns an object as a person would write it, as a map: parts that hold nothing are left out, and so is what
-// only an API server gives it (managedFields, an empty creationTimestamp). Objects of cluster-operator.aws need not say
-// their kind.
+// Content returns an object as a person would write it, as a map: parts that hold nothing are left
+// out, and so is what only an API server gives it (managedFields, an empty creationTimestamp).
+// Objects of cluster-operator.aws need not say their kind.
 func Content(object client.Object) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -34,8 +34,8 @@ func Content(object client.Object) (map[string]any, error) {
 	return content, nil
 }
 
-// Definition is Content without what is not part of a definition: of the metadata it keeps the name, the namespace,
-// labels and annotations, and it has no status.
+// Definition is Content without what is not part of a definition: of the metadata it keeps the
+// name, the namespace, labels and annotations, and it has no status.
 func Definition(object client.Object) (map[string]any, error) {
 	content, err := Content(object)
 	if err != nil {
@@ -69,7 +69,8 @@ func Write(contents ...map[string]any) ([]byte, error) {
 	return text, nil
 }
 
-// Kind returns the kind of an object of cluster-operator.aws, whether it says so or not; of others what they say.
+// Kind returns the kind of an object of cluster-operator.aws, whether it says so or not; of others
+// what they say.
 func Kind(object client.Object) string {
 	switch object.(type) {
 	case *clusterv1alpha1.Cluster:

@@ -25,9 +25,10 @@ const slotLabel = "cluster-operator.aws/slot"
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
 const roleLabel = "node-role.kubernetes.io/control-plane"
 
-// installAddons installs those of kubeadm's addons that are not charts. They are of the version of the slot's own API server, and
-// kube-proxy must not be newer than any (https://kubernetes.io/releases/version-skew-policy/#kube-proxy): while another slot is older,
-// as in an upgrade, it is left to the slot that comes up last.
+// installAddons installs those of kubeadm's addons that are not charts. They are of the version of
+// the slot's own API server, and kube-proxy must not be newer than any
+// (https://kubernetes.io/releases/version-skew-policy/#kube-proxy): while another slot is older, as
+// in an upgrade, it is left to the slot that comes up last.
 func (b *boot) installAddons(ctx context.Context) (string, error) {
 	if b.done() || len(b.bundle.Kubeadm.Addons) == 0 {
 		return "nothing, it was done before", nil
@@ -174,8 +175,9 @@ func (b *boot) adminClient() (string, *http.Client, error) {
 	}}, nil
 }
 
-// readKubeconfig returns the values of a kubeconfig of one cluster and one user that kubeadm wrote, which is a line each; those of data
-// are decoded. A whole reader of YAML would be more than the rest of nodeup.
+// readKubeconfig returns the values of a kubeconfig of one cluster and one user that kubeadm wrote,
+// which is a line each; those of data are decoded. A whole reader of YAML would be more than the
+// rest of nodeup.
 func readKubeconfig(text string) (map[string][]byte, error) {
 	values := map[string][]byte{}
 	for line := range strings.Lines(text) {

@@ -8,8 +8,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/nodeup"
 )
 
-// TestKubeProxyIsNeverNewerThanAnAPIServer boots slot 1, of v1.36.3, beside others: kubeadm's addons are left to the slot that comes up
-// last.
+// TestKubeProxyIsNeverNewerThanAnAPIServer boots slot 1, of v1.36.3, beside others: kubeadm's
+// addons are left to the slot that comes up last.
 func TestKubeProxyIsNeverNewerThanAnAPIServer(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		nodes []string
@@ -40,5 +40,10 @@ func TestKubeProxyIsNeverNewerThanAnAPIServer(t *testing.T) {
 
 // node is a Node of a slot in JSON, made in some minute.
 func node(slot, version string, minute int) string {
-	return fmt.Sprintf(`{"metadata":{"labels":{"cluster-operator.aws/slot":%q},"creationTimestamp":"2026-01-01T00:%02d:00Z"},"status":{"nodeInfo":{"kubeletVersion":%q}}}`, slot, minute, version)
+	return fmt.Sprintf(
+		`{"metadata":{"labels":{"cluster-operator.aws/slot":%q},"creationTimestamp":"2026-01-01T00:%02d:00Z"},"status":{"nodeInfo":{"kubeletVersion":%q}}}`,
+		slot,
+		minute,
+		version,
+	)
 }

@@ -19,7 +19,11 @@ func (b *boot) installArtifacts(ctx context.Context) (string, error) {
 	var installed []string
 	for _, artifact := range b.bundle.Artifacts {
 		if artifact.SHA256 == "" {
-			return "", permanent("the artifact %s has no SHA-256, and nodeup installs nothing that it cannot verify%s", artifact.Name, because(artifact.Unverified))
+			return "", permanent(
+				"the artifact %s has no SHA-256, and nodeup installs nothing that it cannot verify%s",
+				artifact.Name,
+				because(artifact.Unverified),
+			)
 		}
 		if b.present(artifact) {
 			continue
@@ -42,8 +46,8 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// present says whether an artifact is installed: an executable by its own hash, an archive by the note
-// that it was unpacked.
+// present says whether an artifact is installed: an executable by its own hash, an archive by the
+// note that it was unpacked.
 func (b *boot) present(artifact bundle.Artifact) bool {
 	if artifact.Format == bundle.TarGz {
 		return b.files.exists(filepath.Join(unpackedInto, artifact.SHA256))

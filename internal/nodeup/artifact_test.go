@@ -22,7 +22,13 @@ func TestArtifactsAreInstalledByHash(t *testing.T) {
 	b.Artifacts = []bundle.Artifact{
 		{Name: "containerd", URL: url + "containerd.tar.gz", SHA256: bundle.HashOf(tarball), Format: bundle.TarGz, Path: "/usr/local"},
 		{Name: "kubelet", URL: url + "kubelet", SHA256: bundle.HashOf(content["kubelet"]), Format: bundle.Binary, Path: "/usr/bin/kubelet"},
-		{Name: "runc", URL: url + "runc, which is not there", SHA256: bundle.HashOf([]byte("runc of the image")), Format: bundle.Binary, Path: "/usr/bin/runc"},
+		{
+			Name:   "runc",
+			URL:    url + "runc, which is not there",
+			SHA256: bundle.HashOf([]byte("runc of the image")),
+			Format: bundle.Binary,
+			Path:   "/usr/bin/runc",
+		},
 	}
 	m := newMachine(t, b)
 	baked := filepath.Join(m.root, "/usr/bin/runc")
@@ -51,10 +57,19 @@ func TestArtifactsAreInstalledByHash(t *testing.T) {
 
 func TestArtifactWithoutHashIsRefused(t *testing.T) {
 	b := worker()
-	b.Artifacts = []bundle.Artifact{{Name: "kubelet", URL: "https://example.com/kubelet", Unverified: "nobody publishes it", Format: bundle.Binary, Path: "/usr/bin/kubelet"}}
+	b.Artifacts = []bundle.Artifact{
+		{
+			Name:       "kubelet",
+			URL:        "https://example.com/kubelet",
+			Unverified: "nobody publishes it",
+			Format:     bundle.Binary,
+			Path:       "/usr/bin/kubelet",
+		},
+	}
 	m := newMachine(t, b)
 	err := nodeup.Run(t.Context(), m.options)
-	if _, ok := errors.AsType[*nodeup.PermanentError](err); !ok || !strings.Contains(err.Error(), "kubelet has no SHA-256") || !strings.Contains(err.Error(), "nobody publishes it") {
+	if _, ok := errors.AsType[*nodeup.PermanentError](err); !ok || !strings.Contains(err.Error(), "kubelet has no SHA-256") ||
+		!strings.Contains(err.Error(), "nobody publishes it") {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -62,7 +77,15 @@ func TestArtifactWithoutHashIsRefused(t *testing.T) {
 func TestArtifactOfAnotherHashIsNotInstalled(t *testing.T) {
 	b := worker()
 	url := serve(t, map[string][]byte{"kubelet": []byte("#!other")})
-	b.Artifacts = []bundle.Artifact{{Name: "kubelet", URL: url + "kubelet", SHA256: bundle.HashOf([]byte("#!kubelet")), Format: bundle.Binary, Path: "/usr/bin/kubelet"}}
+	b.Artifacts = []bundle.Artifact{
+		{
+			Name:   "kubelet",
+			URL:    url + "kubelet",
+			SHA256: bundle.HashOf([]byte("#!kubelet")),
+			Format: bundle.Binary,
+			Path:   "/usr/bin/kubelet",
+		},
+	}
 	m := newMachine(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -83,7 +106,9 @@ func TestArchiveStaysInItsFolder(t *testing.T) {
 	tarball := archive(t, map[string]string{"../../../etc/passwd": "me"})
 	b := worker()
 	url := serve(t, map[string][]byte{"a.tar.gz": tarball})
-	b.Artifacts = []bundle.Artifact{{Name: "a", URL: url + "a.tar.gz", SHA256: bundle.HashOf(tarball), Format: bundle.TarGz, Path: "/usr/local"}}
+	b.Artifacts = []bundle.Artifact{
+		{Name: "a", URL: url + "a.tar.gz", SHA256: bundle.HashOf(tarball), Format: bundle.TarGz, Path: "/usr/local"},
+	}
 	m := newMachine(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -35,7 +35,8 @@ type AWS struct {
 	Zones Zones
 	// Instances are the account's, by which slots know workers.
 	Instances approver.Instances
-	// Credentials are those of the instance's role, with which a worker proves which instance it is.
+	// Credentials are those of the instance's role, with which a worker proves which instance it
+	// is.
 	Credentials aws.CredentialsProvider
 	// Endpoint, if it is not empty, is the address of all of AWS's services.
 	Endpoint string
@@ -46,7 +47,8 @@ type Metadata interface {
 	GetMetadata(context.Context, *imds.GetMetadataInput, ...func(*imds.Options)) (*imds.GetMetadataOutput, error)
 }
 
-// Objects reads a bucket, and writes what slots keep there: that etcd has formed, and the bootstrap token.
+// Objects reads a bucket, and writes what slots keep there: that etcd has formed, and the bootstrap
+// token.
 type Objects interface {
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
@@ -66,14 +68,18 @@ type Volumes interface {
 
 // Zones publishes names.
 type Zones interface {
-	ChangeResourceRecordSets(context.Context, *route53.ChangeResourceRecordSetsInput, ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error)
+	ChangeResourceRecordSets(
+		context.Context,
+		*route53.ChangeResourceRecordSetsInput,
+		...func(*route53.Options),
+	) (*route53.ChangeResourceRecordSetsOutput, error)
 	GetChange(context.Context, *route53.GetChangeInput, ...func(*route53.Options)) (*route53.GetChangeOutput, error)
 }
 
-// Connect returns clients for a region, with the credentials of the instance's role. The environment
-// is heeded as the SDK does (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and its kin,
-// AWS_EC2_METADATA_SERVICE_ENDPOINT). The SDK's own loader of configuration would bring along clients
-// for single sign-on, which a machine has no use for.
+// Connect returns clients for a region, with the credentials of the instance's role. The
+// environment is heeded as the SDK does (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and its kin,
+// AWS_EC2_METADATA_SERVICE_ENDPOINT). The SDK's own loader of configuration would bring along
+// clients for single sign-on, which a machine has no use for.
 func Connect(region string) AWS {
 	metadata := imds.New(imds.Options{Endpoint: os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")})
 	config := aws.Config{

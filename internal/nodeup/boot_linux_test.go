@@ -68,10 +68,10 @@ type suite struct {
 	outputs   map[string]string
 }
 
-// TestMachinesBootForReal makes a cluster's stacks on the simulator. The instances boot from the user
-// data that EC2 hands them: nodeup, kubeadm, etcd and the API server are the real ones, the kubelet is
-// simulated. It shows that three slots that start at once and a worker become nodes of their bundles, and
-// that a slot whose instance is terminated comes back on its etcd volume.
+// TestMachinesBootForReal makes a cluster's stacks on the simulator. The instances boot from the
+// user data that EC2 hands them: nodeup, kubeadm, etcd and the API server are the real ones, the
+// kubelet is simulated. It shows that three slots that start at once and a worker become nodes of
+// their bundles, and that a slot whose instance is terminated comes back on its etcd volume.
 func TestMachinesBootForReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
@@ -133,8 +133,9 @@ func TestMachinesBootForReal(t *testing.T) {
 	})
 }
 
-// TestAWorkersTokenIsNotEnoughForAnotherNode boots a slot and a worker that proves which instance it is, and then does with the worker's
-// token, and with all that it shows to others, what an attacker on it could do.
+// TestAWorkersTokenIsNotEnoughForAnotherNode boots a slot and a worker that proves which instance
+// it is, and then does with the worker's token, and with all that it shows to others, what an
+// attacker on it could do.
 func TestAWorkersTokenIsNotEnoughForAnotherNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
@@ -340,7 +341,9 @@ func newSuite(t *testing.T, resourceSet string, slots int32) *suite {
 		t.Skip("bin/kube is not built: make build")
 	}
 	l := &suite{t: t}
-	l.host, err = process.New(process.Options{Dir: filepath.Join(t.TempDir(), "machines"), Machine: build(t, "machine"), Kube: kube, Log: logr.Discard()})
+	l.host, err = process.New(
+		process.Options{Dir: filepath.Join(t.TempDir(), "machines"), Machine: build(t, "machine"), Kube: kube, Log: logr.Discard()},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +362,12 @@ func newSuite(t *testing.T, resourceSet string, slots int32) *suite {
 		t.Fatal(err)
 	}
 	l.engine = stack.New(stack.Options{Clients: clients, PollInterval: 20 * time.Millisecond})
-	own, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(region), config.WithCredentialsProvider(keys), config.WithBaseEndpoint(server.URL))
+	own, err := config.LoadDefaultConfig(
+		t.Context(),
+		config.WithRegion(region),
+		config.WithCredentialsProvider(keys),
+		config.WithBaseEndpoint(server.URL),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +395,11 @@ func (l *suite) makeBase(resourceSet string, slots int32) {
 			ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "team"},
 			Spec: v1alpha1.ClusterSpec{
 				Release: "v1.36.3", Region: "eu-central-1",
-				Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"}, Topology: v1alpha1.TopologyPublic},
+				Network: v1alpha1.Network{
+					CIDR:     "10.0.0.0/16",
+					Zones:    []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"},
+					Topology: v1alpha1.TopologyPublic,
+				},
 				ControlPlane: v1alpha1.ControlPlane{Replicas: slots, InstanceType: "m6i.large"},
 			},
 		},
@@ -425,7 +437,9 @@ func (l *suite) make(s *render.Stack, err error) map[string]string {
 func (l *suite) put(key string, content []byte) {
 	l.t.Helper()
 	bucket := l.outputs[model.OutputBucket]
-	if _, err := l.objects.PutObject(l.t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
+	if _, err := l.objects.PutObject(l.t.Context(), &s3.PutObjectInput{
+		Bucket: &bucket, Key: &key, Body: bytes.NewReader(content),
+	}); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -121,7 +121,11 @@ func (a *account) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ .
 	return &ssm.GetParameterOutput{Parameter: &ssmtypes.Parameter{Value: aws.String(value)}}, nil
 }
 
-func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInput, _ ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
+func (a *account) DescribeVolumes(
+	_ context.Context,
+	in *ec2.DescribeVolumesInput,
+	_ ...func(*ec2.Options),
+) (*ec2.DescribeVolumesOutput, error) {
 	found := &ec2.DescribeVolumesOutput{}
 	for _, v := range a.volumes {
 		matches := true
@@ -131,7 +135,8 @@ func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInpu
 				matches = matches && slices.Contains(filter.Values, *v.AvailabilityZone)
 				continue
 			}
-			matches = matches && slices.ContainsFunc(v.Tags, func(t ec2types.Tag) bool { return *t.Key == key && *t.Value == filter.Values[0] })
+			matches = matches &&
+				slices.ContainsFunc(v.Tags, func(t ec2types.Tag) bool { return *t.Key == key && *t.Value == filter.Values[0] })
 		}
 		if matches {
 			found.Volumes = append(found.Volumes, v)
@@ -158,7 +163,11 @@ func (a *account) AttachVolume(_ context.Context, in *ec2.AttachVolumeInput, _ .
 	return &ec2.AttachVolumeOutput{}, os.WriteFile(path, make([]byte, 4096), 0o600)
 }
 
-func (a *account) ChangeResourceRecordSets(_ context.Context, in *route53.ChangeResourceRecordSetsInput, _ ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error) {
+func (a *account) ChangeResourceRecordSets(
+	_ context.Context,
+	in *route53.ChangeResourceRecordSetsInput,
+	_ ...func(*route53.Options),
+) (*route53.ChangeResourceRecordSetsOutput, error) {
 	for _, change := range in.ChangeBatch.Changes {
 		if _, there := a.names[*change.ResourceRecordSet.Name]; there && change.Action == route53types.ChangeActionCreate {
 			return nil, &route53types.InvalidChangeBatch{Message: aws.String("it already exists")}
@@ -168,7 +177,9 @@ func (a *account) ChangeResourceRecordSets(_ context.Context, in *route53.Change
 		a.names[*change.ResourceRecordSet.Name] = *change.ResourceRecordSet.ResourceRecords[0].Value
 	}
 	a.spreading = 2
-	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: &route53types.ChangeInfo{Id: aws.String("C1"), Status: route53types.ChangeStatusPending}}, nil
+	return &route53.ChangeResourceRecordSetsOutput{
+		ChangeInfo: &route53types.ChangeInfo{Id: aws.String("C1"), Status: route53types.ChangeStatusPending},
+	}, nil
 }
 
 func (a *account) GetChange(context.Context, *route53.GetChangeInput, ...func(*route53.Options)) (*route53.GetChangeOutput, error) {
@@ -337,8 +348,8 @@ func archive(t *testing.T, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// newAPI returns a cluster's API that lets machines join once it has been asked for that some times, and
-// knows the token.
+// newAPI returns a cluster's API that lets machines join once it has been asked for that some
+// times, and knows the token.
 func newAPI(refusals int) *httptest.Server {
 	left := atomic.Int64{}
 	left.Store(int64(refusals))
@@ -363,7 +374,8 @@ func found(server *httptest.Server) *bundle.API {
 // ready is an API that is there; it ends with the tests.
 var ready = sync.OnceValue(func() *httptest.Server { return newAPI(0) })
 
-// slotNodes are the nodes of the control plane that an API lists which is there for slots; it ends with the tests.
+// slotNodes are the nodes of the control plane that an API lists which is there for slots; it ends
+// with the tests.
 var (
 	slotNodes atomic.Value
 	slotsAPI  = sync.OnceValue(func() *httptest.Server {
@@ -372,7 +384,9 @@ var (
 				answerOwnNode(w, r)
 				return
 			}
-			if r.URL.Path != "/api/v1/nodes" || r.URL.Query().Get("labelSelector") != "cluster-operator.aws/slot,node-role.kubernetes.io/control-plane" || len(r.TLS.PeerCertificates) > 1 {
+			if r.URL.Path != "/api/v1/nodes" ||
+				r.URL.Query().Get("labelSelector") != "cluster-operator.aws/slot,node-role.kubernetes.io/control-plane" ||
+				len(r.TLS.PeerCertificates) > 1 {
 				w.WriteHeader(http.StatusForbidden)
 				return
 			}
@@ -385,7 +399,8 @@ var (
 // ownName is the name of the machine's Node.
 const ownName = "ip-10-0-1-2.eu-central-1.compute.internal"
 
-// former are the UIDs of Nodes that machines before this one left under its name; the kubelet makes its own when there is none.
+// former are the UIDs of Nodes that machines before this one left under its name; the kubelet makes
+// its own when there is none.
 var former atomic.Value
 
 // answerOwnNode shows, and deletes, what Node there is of the machine's name.
@@ -411,7 +426,13 @@ func answerOwnNode(w http.ResponseWriter, r *http.Request) {
 	if len(left) > 0 {
 		uid, of = left[0], "i-gone"
 	}
-	_, _ = fmt.Fprintf(w, `{"kind":"NodeList","items":[{"metadata":{"name":%q,"uid":%q},"spec":{"providerID":"aws:///eu-central-1a/%s"}}]}`, ownName, uid, of)
+	_, _ = fmt.Fprintf(
+		w,
+		`{"kind":"NodeList","items":[{"metadata":{"name":%q,"uid":%q},"spec":{"providerID":"aws:///eu-central-1a/%s"}}]}`,
+		ownName,
+		uid,
+		of,
+	)
 }
 
 // adminConf is what kubeadm writes for people, in form: it opens an API.
@@ -467,7 +488,8 @@ func slot() *bundle.Bundle {
 	}
 	b.Etcd = &bundle.Etcd{
 		Slot: 1, VolumeTags: map[string]string{"slot": "1"}, Device: "/dev/sdf", MountPoint: "/var/lib/etcd",
-		HostedZoneID: "Z1", DNSName: "etcd-1.demo.internal", Members: map[string]string{"etcd-0": "etcd-0.demo.internal", "etcd-1": "etcd-1.demo.internal"},
+		HostedZoneID: "Z1", DNSName: "etcd-1.demo.internal",
+		Members: map[string]string{"etcd-0": "etcd-0.demo.internal", "etcd-1": "etcd-1.demo.internal"},
 	}
 	return b
 }

@@ -39,8 +39,9 @@ func (b *boot) awaitAPI(ctx context.Context) (string, error) {
 	return b.bundle.API.Server + " lets machines join", b.ask(ctx, clusterInfo, "")
 }
 
-// join makes a worker a node. The token is read at each try, since it is renewed. kubeadm is called only when the API knows the token,
-// and has given a certificate for it where workers prove which instance they are.
+// join makes a worker a node. The token is read at each try, since it is renewed. kubeadm is called
+// only when the API knows the token, and has given a certificate for it where workers prove which
+// instance they are.
 func (b *boot) join(ctx context.Context) (string, error) {
 	if b.files.exists(kubeletKubeconfig) {
 		return "nothing, the kubelet has its certificate", b.files.remove(bootstrapKubeconfig, bundle.JoinKubeconfig, kubeadmFile)

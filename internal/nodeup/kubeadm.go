@@ -25,7 +25,8 @@ var leafs = []string{
 // kubeconfigs are the kubeconfigs that kubeadm makes on a slot.
 var kubeconfigs = []string{"admin.conf", "super-admin.conf", "kubelet.conf", "controller-manager.conf", "scheduler.conf"}
 
-// controlPlanePhases are kubeadm's phases on a slot. Every slot runs all of them: none is the first.
+// controlPlanePhases are kubeadm's phases on a slot. Every slot runs all of them: none is the
+// first.
 //
 // Those from upload-config on need the API, which may take as long as it takes the other slots to
 // come up, for one member alone is no quorum. They begin with the binding that gives admin.conf its

@@ -51,8 +51,8 @@ func (b *boot) readMetadata(ctx context.Context) (string, error) {
 	return fmt.Sprintf("this is %s, a %s at %s in %s", m.InstanceID, m.InstanceType, m.PrivateIP, m.Zone), nil
 }
 
-// metadata returns the first word of an entry: a VPC whose DHCP options have several domains gives the
-// name with all of them.
+// metadata returns the first word of an entry: a VPC whose DHCP options have several domains gives
+// the name with all of them.
 func (b *boot) metadata(ctx context.Context, path string) (string, error) {
 	found, err := b.AWS.Metadata.GetMetadata(ctx, &imds.GetMetadataInput{Path: path})
 	if err != nil {
@@ -89,5 +89,12 @@ func (b *boot) readBundle(ctx context.Context) (string, error) {
 	if _, err := b.files.write(bundleFile, document, 0o600); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s %s: %s of the cluster %s, Kubernetes %s", did, b.BundleSHA256, b.bundle.Role, b.bundle.Cluster, b.bundle.Kubernetes), nil
+	return fmt.Sprintf(
+		"%s %s: %s of the cluster %s, Kubernetes %s",
+		did,
+		b.BundleSHA256,
+		b.bundle.Role,
+		b.bundle.Cluster,
+		b.bundle.Kubernetes,
+	), nil
 }

@@ -27,8 +27,8 @@ import (
 const (
 	// stateNew makes a new cluster together with the other members of the list.
 	stateNew = "new"
-	// stateExisting joins the cluster that the other members of the list run. etcd ignores the argument
-	// when it finds its own data.
+	// stateExisting joins the cluster that the other members of the list run. etcd ignores the
+	// argument when it finds its own data.
 	stateExisting = "existing"
 )
 
@@ -53,8 +53,8 @@ type etcdMember struct {
 	ClientURLs []string `json:"clientURLs"` //nolint:tagliatelle // as above
 }
 
-// decideMember decides whether the slot's member of etcd makes a new cluster or joins one, and has the
-// other members expect it. It fails, and is tried again, as long as neither is safe:
+// decideMember decides whether the slot's member of etcd makes a new cluster or joins one, and has
+// the other members expect it. It fails, and is tried again, as long as neither is safe:
 //
 //   - A volume with data holds a member. etcd goes on with it, unless a quorum of the others says that the
 //     slot has no member any more: then etcd would refuse to start, and the slot joins like a blank one.
@@ -96,19 +96,23 @@ func (b *boot) memberState(ctx context.Context) (state, did string, err error) {
 	case formedErr != nil:
 		return "", "", formedErr
 	case formed:
-		return "", "", fmt.Errorf("the etcd volume of slot %d is blank, and the cluster has run before: %w; the slot joins when a majority of "+
-			"the other slots runs; if their data is lost, too, restore a snapshot by spec.controlPlane.restoreSnapshot", b.bundle.Etcd.Slot, err)
+		return "", "", fmt.Errorf(
+			"the etcd volume of slot %d is blank, and the cluster has run before: %w; the slot joins when a majority of "+
+				"the other slots runs; if their data is lost, too, restore a snapshot by spec.controlPlane.restoreSnapshot",
+			b.bundle.Etcd.Slot,
+			err,
+		)
 	default:
 		return stateNew, "the cluster is new", nil
 	}
 }
 
-// hasMember reports whether the volume holds a member's write-ahead log, by which etcd itself decides
-// whether it starts with what is there.
+// hasMember reports whether the volume holds a member's write-ahead log, by which etcd itself
+// decides whether it starts with what is there.
 func (b *boot) hasMember() bool { return b.files.exists(b.bundle.Etcd.MountPoint + "/member/wal") }
 
-// isRemoved reports whether a quorum of the other members knows no member of the slot. What cannot be asked
-// is no reason to give up data.
+// isRemoved reports whether a quorum of the other members knows no member of the slot. What cannot
+// be asked is no reason to give up data.
 func (b *boot) isRemoved(ctx context.Context) bool {
 	client, err := b.etcdClient()
 	if err != nil {
@@ -162,8 +166,8 @@ func (b *boot) noteFormed(ctx context.Context) (string, error) {
 	return key, nil
 }
 
-// joinMembers makes the slot's member one that the others expect. It returns errNoQuorum if there are
-// no others to join.
+// joinMembers makes the slot's member one that the others expect. It returns errNoQuorum if there
+// are no others to join.
 func (b *boot) joinMembers(ctx context.Context) (did string, err error) {
 	client, err := b.etcdClient()
 	if err != nil {
@@ -183,7 +187,11 @@ func (b *boot) joinMembers(ctx context.Context) (did string, err error) {
 	// https://etcd.io/docs/v3.6/op-guide/runtime-configuration/#strict-reconfiguration-check-mode---strict-reconfig-check
 	for _, other := range others {
 		if err := b.askHealth(ctx, client, other); err != nil {
-			return "", fmt.Errorf("the etcd volume of slot %d is blank; its member is replaced when all others are healthy: %w", b.bundle.Etcd.Slot, err)
+			return "", fmt.Errorf(
+				"the etcd volume of slot %d is blank; its member is replaced when all others are healthy: %w",
+				b.bundle.Etcd.Slot,
+				err,
+			)
 		}
 	}
 	did = "added the member"
@@ -193,7 +201,8 @@ func (b *boot) joinMembers(ctx context.Context) (did string, err error) {
 			return "", fmt.Errorf("remove the member of slot %d: %w", b.bundle.Etcd.Slot, err)
 		}
 	}
-	// Not as a learner: until the new member serves, the cluster bears the loss of no other one either way.
+	// Not as a learner: until the new member serves, the cluster bears the loss of no other one
+	// either way.
 	if err := b.askEtcd(ctx, client, through, "/v3/cluster/member/add", map[string]any{"peerURLs": []string{b.peerURL()}}, nil); err != nil {
 		return "", fmt.Errorf("add a member for slot %d: %w", b.bundle.Etcd.Slot, err)
 	}
@@ -218,8 +227,8 @@ func (b *boot) otherMembers() []string {
 	return others
 }
 
-// listMembers returns the members as a quorum knows them, and through which of the others. It returns
-// errNoQuorum if none of the others is in a quorum.
+// listMembers returns the members as a quorum knows them, and through which of the others. It
+// returns errNoQuorum if none of the others is in a quorum.
 func (b *boot) listMembers(ctx context.Context, client *http.Client, others []string) (through string, members []etcdMember, err error) {
 	problems := []error{errNoQuorum}
 	for _, other := range others {
@@ -295,8 +304,8 @@ func (b *boot) askEtcd(ctx context.Context, client *http.Client, member, path st
 	return nil
 }
 
-// etcdClient returns a client with the certificate that kubeadm makes for health checks, which etcd's CA
-// signs for any client.
+// etcdClient returns a client with the certificate that kubeadm makes for health checks, which
+// etcd's CA signs for any client.
 func (b *boot) etcdClient() (*http.Client, error) {
 	read := map[string][]byte{"ca.crt": nil, "healthcheck-client.crt": nil, "healthcheck-client.key": nil}
 	for name := range read {
@@ -320,8 +329,8 @@ func (b *boot) etcdClient() (*http.Client, error) {
 	}}, nil
 }
 
-// clusterState returns what stands for the placeholder in kubeadm's configuration. Until it is decided,
-// it is the value with which etcd makes no cluster.
+// clusterState returns what stands for the placeholder in kubeadm's configuration. Until it is
+// decided, it is the value with which etcd makes no cluster.
 func (b *boot) clusterState() string {
 	if state, err := b.files.read(memberStateFile); err == nil {
 		return string(state)

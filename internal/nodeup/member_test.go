@@ -39,7 +39,12 @@ type member struct {
 // running is a member that has started.
 func running(slot string) member {
 	name := "etcd-" + slot
-	return member{ID: "1" + slot, Name: name, PeerURLs: []string{"https://" + name + ".demo.internal:2380"}, ClientURLs: []string{"https://10.0.1." + slot + ":2379"}}
+	return member{
+		ID:         "1" + slot,
+		Name:       name,
+		PeerURLs:   []string{"https://" + name + ".demo.internal:2380"},
+		ClientURLs: []string{"https://10.0.1." + slot + ":2379"},
+	}
 }
 
 // expected is a member that was added, or listed from the beginning, and has not started.
@@ -88,7 +93,8 @@ func (e *etcd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// amongMembers returns a machine of slot 1 of three, and connects it to etcd; nil is that of slots that do not run.
+// amongMembers returns a machine of slot 1 of three, and connects it to etcd; nil is that of slots
+// that do not run.
 func amongMembers(t *testing.T, others *etcd) *machine {
 	t.Helper()
 	b := slot()
@@ -142,7 +148,9 @@ func certificate(t *testing.T, ca *x509.Certificate, caKey *ecdsa.PrivateKey) (*
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "etcd"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(
+			1,
+		), Subject: pkix.Name{CommonName: "etcd"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		DNSNames:    []string{"etcd-0.demo.internal", "etcd-2.demo.internal"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
@@ -177,7 +185,8 @@ func (m *machine) holdData(t *testing.T) {
 
 const addOwn = "add https://etcd-1.demo.internal:2380"
 
-// TestSlotDecidesWhetherItsMemberJoins covers what a slot finds on its volume and at the other slots.
+// TestSlotDecidesWhetherItsMemberJoins covers what a slot finds on its volume and at the other
+// slots.
 func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 	for reason, c := range map[string]struct {
 		others *etcd
@@ -208,7 +217,8 @@ func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 			others: &etcd{members: []member{running("0"), running("2"), expected("1")}}, formed: true, state: "existing",
 		},
 		"data of a member that was removed": {
-			others: &etcd{members: []member{running("0"), running("2")}}, formed: true, data: true, state: "existing", calls: []string{addOwn},
+			others: &etcd{members: []member{running("0"), running("2")}}, formed: true, data: true, state: "existing",
+			calls: []string{addOwn},
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -242,8 +252,8 @@ func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 	}
 }
 
-// TestSlotWaitsWhileJoiningIsNotSafe keeps a slot with a blank volume from making a second cluster, and from
-// removing a member while another is unhealthy.
+// TestSlotWaitsWhileJoiningIsNotSafe keeps a slot with a blank volume from making a second cluster,
+// and from removing a member while another is unhealthy.
 func TestSlotWaitsWhileJoiningIsNotSafe(t *testing.T) {
 	all := []member{running("0"), running("1"), running("2")}
 	for reason, c := range map[string]struct {
@@ -283,8 +293,8 @@ func TestSlotWaitsWhileJoiningIsNotSafe(t *testing.T) {
 	}
 }
 
-// TestReplacedVolumeIsNotRestored joins a slot whose volume was lost after its cluster was restored from a
-// snapshot: the snapshot's data is older than what the other members have.
+// TestReplacedVolumeIsNotRestored joins a slot whose volume was lost after its cluster was restored
+// from a snapshot: the snapshot's data is older than what the other members have.
 func TestReplacedVolumeIsNotRestored(t *testing.T) {
 	for _, formed := range []bool{false, true} {
 		m := amongMembers(t, &etcd{members: []member{running("0"), running("1"), running("2")}})
@@ -317,7 +327,11 @@ func TestRestoreProgramOfAnotherHashIsRefused(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			b := slot()
-			b.Etcd.Restore = &bundle.EtcdRestore{Snapshot: "snap-0123456789abcdef0", Program: "nodeup/restore", ProgramSHA256: bundle.HashOf(program)}
+			b.Etcd.Restore = &bundle.EtcdRestore{
+				Snapshot:      "snap-0123456789abcdef0",
+				Program:       "nodeup/restore",
+				ProgramSHA256: bundle.HashOf(program),
+			}
 			m := newMachine(t, b)
 			m.account.objects["nodeup/restore"] = c.inBucket
 			err := nodeup.Run(t.Context(), m.options)

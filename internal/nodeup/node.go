@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// nodeAfter is how long a kubelet has to make its Node before it is started again. One that runs well makes it within seconds of the
-// API's first answer.
+// nodeAfter is how long a kubelet has to make its Node before it is started again. One that runs
+// well makes it within seconds of the API's first answer.
 const nodeAfter = 15 * time.Second
 
 // ownNode makes sure that the Node of the machine's name belongs to this machine.
@@ -41,7 +41,11 @@ func (b *boot) ownNode(ctx context.Context) (string, error) {
 		if err := b.deleteNode(ctx, node); err != nil {
 			return "", err
 		}
-		err = fmt.Errorf("the Node %s was that of %s; it is deleted, and the kubelet makes another", b.machine.NodeName, node.Spec.ProviderID)
+		err = fmt.Errorf(
+			"the Node %s was that of %s; it is deleted, and the kubelet makes another",
+			b.machine.NodeName,
+			node.Spec.ProviderID,
+		)
 	case b.Clock.Since(b.nodeAwaited) < nodeAfter:
 		return "", errors.New("the kubelet has not made the Node yet")
 	default:

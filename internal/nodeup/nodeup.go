@@ -40,7 +40,8 @@ type Options struct {
 	Done func(task string)
 }
 
-// PermanentError says that trying again does not help: the machine cannot become what its bundle says.
+// PermanentError says that trying again does not help: the machine cannot become what its bundle
+// says.
 type PermanentError struct{ err error }
 
 // Error says what is wrong.
@@ -98,7 +99,8 @@ func Run(ctx context.Context, options Options) error {
 	return nil
 }
 
-// tasksOf returns what a machine of a role does, in order; docs/design/boot.md says why in this one.
+// tasksOf returns what a machine of a role does, in order; docs/design/boot.md says why in this
+// one.
 func tasksOf(role bundle.Role) []task {
 	tasks := []task{
 		{"start at each boot", (*boot).installSelf, lastRetry},
@@ -139,8 +141,8 @@ func tasksOf(role bundle.Role) []task {
 const (
 	firstRetry = 250 * time.Millisecond
 	lastRetry  = 15 * time.Second
-	// Workers wait for the control plane more often than for anything else, so they look often. Of SSM,
-	// which has a budget for the whole account, they ask when the API is there.
+	// Workers wait for the control plane more often than for anything else, so they look often. Of
+	// SSM, which has a budget for the whole account, they ask when the API is there.
 	apiRetry  = time.Second
 	nameRetry = 5 * time.Second
 	joinRetry = 2 * time.Second

@@ -90,7 +90,8 @@ func TestWorkerJoins(t *testing.T) {
 	}
 }
 
-// kubeadm waits five seconds for what it does not find; it is not called before it finds everything.
+// kubeadm waits five seconds for what it does not find; it is not called before it finds
+// everything.
 func TestWorkerWaitsForTheClusterAndItsToken(t *testing.T) {
 	for reason, c := range map[string]struct {
 		refusals int
@@ -245,7 +246,8 @@ func TestNamesOfOthersStay(t *testing.T) {
 	if err := nodeup.Run(t.Context(), m.options); err != nil {
 		t.Fatal(err)
 	}
-	if other, own := m.account.names["etcd-0.demo.internal"], m.account.names["etcd-1.demo.internal"]; other != "10.0.0.9" || own != address {
+	if other, own := m.account.names["etcd-0.demo.internal"], m.account.names["etcd-1.demo.internal"]; other != "10.0.0.9" ||
+		own != address {
 		t.Errorf("etcd-0 is %s, etcd-1 is %s", other, own)
 	}
 }
@@ -264,7 +266,8 @@ func TestVolumeThatIsHeldIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A volume that has failed for good is replaced by another one with the same tags, and may be there for long.
+// A volume that has failed for good is replaced by another one with the same tags, and may be there
+// for long.
 func TestVolumesThatAreLostAreNotTaken(t *testing.T) {
 	m := newMachine(t, slot())
 	for _, state := range []ec2types.VolumeState{ec2types.VolumeStateError, ec2types.VolumeStateDeleting} {

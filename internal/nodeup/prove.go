@@ -25,7 +25,8 @@ const (
 	certificateRequests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 	// certificateEvery is how often a worker looks whether it has its certificate.
 	certificateEvery = time.Second
-	// deniedRetry is how long a worker whose request is denied waits before it makes another. Denied ones stay for an hour:
+	// deniedRetry is how long a worker whose request is denied waits before it makes another.
+	// Denied ones stay for an hour:
 	// https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/#request-signing-process
 	deniedRetry = 15 * time.Second
 )
@@ -44,9 +45,10 @@ type certificateRequest struct {
 	} `json:"status"`
 }
 
-// proveInstance gets the certificate that the machine joins with and writes the kubeconfig that kubeadm takes it from. The bootstrap
-// token, which all workers have, only lets it ask: a slot approves the request after STS has confirmed which instance signed the proof in
-// it (package approver). With that certificate the kubelet asks for its own, as it would with a token.
+// proveInstance gets the certificate that the machine joins with and writes the kubeconfig that
+// kubeadm takes it from. The bootstrap token, which all workers have, only lets it ask: a slot
+// approves the request after STS has confirmed which instance signed the proof in it (package
+// approver). With that certificate the kubelet asks for its own, as it would with a token.
 func (b *boot) proveInstance(ctx context.Context, token string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -67,7 +69,8 @@ func (b *boot) proveInstance(ctx context.Context, token string) error {
 	return b.writeJoinKubeconfig(certificate, key)
 }
 
-// certificateRequest returns a CertificateSigningRequest for the machine's Node with a proof of which instance asks.
+// certificateRequest returns a CertificateSigningRequest for the machine's Node with a proof of
+// which instance asks.
 func (b *boot) certificateRequest(ctx context.Context, key *ecdsa.PrivateKey) ([]byte, error) {
 	credentials, err := b.AWS.Credentials.Retrieve(ctx)
 	if err != nil {
@@ -100,7 +103,8 @@ func (b *boot) certificateRequest(ctx context.Context, key *ecdsa.PrivateKey) ([
 	return text, nil
 }
 
-// awaitCertificate waits for the certificate of a request that was made, as long as its proof is good.
+// awaitCertificate waits for the certificate of a request that was made, as long as its proof is
+// good.
 func (b *boot) awaitCertificate(ctx context.Context, token string, made []byte) ([]byte, error) {
 	started := b.Clock.Now()
 	for {

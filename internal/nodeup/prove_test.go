@@ -30,8 +30,8 @@ type askedCertificate struct {
 	}
 }
 
-// certificateAPI is a cluster's API that decides about certificates: it denies the first, and approves the others when they are asked for
-// the second time.
+// certificateAPI is a cluster's API that decides about certificates: it denies the first, and
+// approves the others when they are asked for the second time.
 type certificateAPI struct {
 	mu      sync.Mutex
 	denials int
@@ -59,7 +59,9 @@ func (a *certificateAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path != requests+"/nodeup-x":
 		w.WriteHeader(http.StatusForbidden)
 	case len(a.asked) <= a.denials:
-		_, _ = w.Write([]byte(`{"metadata":{"name":"nodeup-x"},"status":{"conditions":[{"type":"Denied","message":"EC2 has no such instance."}]}}`))
+		_, _ = w.Write(
+			[]byte(`{"metadata":{"name":"nodeup-x"},"status":{"conditions":[{"type":"Denied","message":"EC2 has no such instance."}]}}`),
+		)
 	case a.looks == 0:
 		a.looks++
 		_, _ = w.Write([]byte(`{"metadata":{"name":"nodeup-x"},"status":{"conditions":[{"type":"Approved"}]}}`))
@@ -125,12 +127,15 @@ func TestADeniedWorkerSaysWhyAndAsksAgain(t *testing.T) {
 	}
 }
 
-// A token of kubeadm's group is enough for a certificate of any Node, so slots to which workers prove who they are do not keep it.
+// A token of kubeadm's group is enough for a certificate of any Node, so slots to which workers
+// prove who they are do not keep it.
 func TestSlotsThatWorkersProveThemselvesToKeepATokenThatMayOnlyAsk(t *testing.T) {
 	k := newKeeperOf(t, &bundle.Join{STSHost: "sts.eu-central-1.amazonaws.com", WorkerRole: "arn:aws:iam::123456789012:role/worker"})
 	k.api.secrets = []map[string][]byte{{
 		"token-id": []byte("former"), "expiration": []byte("2030-01-01T00:00:00Z"),
-		"description": []byte("Lets the machines of instance groups join; made by nodeup."), "auth-extra-groups": []byte("system:bootstrappers:kubeadm:default-node-token"),
+		"description": []byte(
+			"Lets the machines of instance groups join; made by nodeup.",
+		), "auth-extra-groups": []byte("system:bootstrappers:kubeadm:default-node-token"),
 	}}
 	k.start(t)
 	if len(k.api.secrets) != 2 {

@@ -31,28 +31,41 @@ func (b *boot) restoreMember(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if hash := bundle.HashOf(program); as.ProgramSHA256 != "" && hash != as.ProgramSHA256 {
-			return "", permanent("the program %s in the bucket has the SHA-256 %s; the bundle asks for %s", as.Program, hash, as.ProgramSHA256)
+			return "", permanent(
+				"the program %s in the bucket has the SHA-256 %s; the bundle asks for %s",
+				as.Program,
+				hash,
+				as.ProgramSHA256,
+			)
 		}
 		if _, err := b.files.write(restoreProgram, program, 0o700); err != nil {
 			return "", err
 		}
 	}
-	said, err := b.command(ctx, b.files.path(restoreProgram), "--data-dir="+b.files.path(b.bundle.Etcd.MountPoint), "--snapshot="+as.Snapshot,
-		"--name="+as.Name, "--initial-cluster="+as.InitialCluster, "--initial-cluster-token="+as.Token)
+	said, err := b.command(
+		ctx,
+		b.files.path(restoreProgram),
+		"--data-dir="+b.files.path(b.bundle.Etcd.MountPoint),
+		"--snapshot="+as.Snapshot,
+		"--name="+as.Name,
+		"--initial-cluster="+as.InitialCluster,
+		"--initial-cluster-token="+as.Token,
+	)
 	if code, failed := exitCode(err); failed && code == noData {
 		return "", permanent("the etcd volume: %w", err)
 	}
 	return strings.TrimSpace(said), err
 }
 
-// hasRestoreProgram reports whether the program is on the machine, and is the one that the bundle asks for.
+// hasRestoreProgram reports whether the program is on the machine, and is the one that the bundle
+// asks for.
 func (b *boot) hasRestoreProgram(as *bundle.EtcdRestore) bool {
 	program, err := b.files.read(restoreProgram)
 	return err == nil && (as.ProgramSHA256 == "" || bundle.HashOf(program) == as.ProgramSHA256)
 }
 
-// isReplaced reports whether the volume is a blank one in the place of one that was made from the snapshot:
-// the etcd that the snapshot was restored to runs already.
+// isReplaced reports whether the volume is a blank one in the place of one that was made from the
+// snapshot: the etcd that the snapshot was restored to runs already.
 func (b *boot) isReplaced(ctx context.Context) (bool, error) {
 	if b.bundle.Etcd.FormedKey == "" || b.files.exists(b.bundle.Etcd.MountPoint+"/member") {
 		return false, nil

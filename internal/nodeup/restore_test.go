@@ -11,21 +11,24 @@ import (
 	"github.com/aws-operator/aws-operator/internal/nodeup"
 )
 
-// restored is a slot whose volume was made from a snapshot, and the program that the bucket has for that.
+// restored is a slot whose volume was made from a snapshot, and the program that the bucket has for
+// that.
 func restored(t *testing.T, program string) *machine {
 	t.Helper()
 	b := slot()
 	b.Etcd.Restore = &bundle.EtcdRestore{
 		Snapshot: "snap-0123456789abcdef0", Program: bundle.RestoreKey("snap-0123456789abcdef0", "amd64"), Name: "etcd-1",
-		InitialCluster: "etcd-0=https://etcd-0.demo.internal:2380,etcd-1=https://etcd-1.demo.internal:2380", Token: "demo-snap-0123456789abcdef0",
+		InitialCluster: "etcd-0=https://etcd-0.demo.internal:2380,etcd-1=https://etcd-1.demo.internal:2380",
+		Token:          "demo-snap-0123456789abcdef0",
 	}
 	m := newMachine(t, b)
 	m.account.objects[b.Etcd.Restore.Program] = []byte("#!/bin/sh\necho \"etcd-restore $*\" | sed \"s#$ROOT##g\" >> \"$CALLS\"\n" + program)
 	return m
 }
 
-// TestMemberIsMadeOfASnapshotBeforeEtcdRuns runs the program that makes it on the mounted volume, before kubeadm has etcd
-// started. What the program does is tried with package etcdrestore, and for real where clusters are restored.
+// TestMemberIsMadeOfASnapshotBeforeEtcdRuns runs the program that makes it on the mounted volume,
+// before kubeadm has etcd started. What the program does is tried with package etcdrestore, and for
+// real where clusters are restored.
 func TestMemberIsMadeOfASnapshotBeforeEtcdRuns(t *testing.T) {
 	m := restored(t, "")
 	if err := nodeup.Run(t.Context(), m.options); err != nil {

@@ -20,10 +20,12 @@ const nameTTL = 10
 // anybody's (https://www.rfc-editor.org/rfc/rfc5737).
 const unpublished = "192.0.2.1"
 
-// publishName gives the slot's name the machine's address, and waits until it can be seen. A name that is
-// asked for before it is there is held for missing for a quarter of an hour, here and by the VPC's resolver
-// (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/SOA-NSrecords.html). So nothing is asked for
-// before Route 53 says that all its servers have it, and the other members' names are made as well.
+// publishName gives the slot's name the machine's address, and waits until it can be seen. A name
+// that is asked for before it is there is held for missing for a quarter of an hour, here and by
+// the VPC's resolver
+// (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/SOA-NSrecords.html). So nothing is
+// asked for before Route 53 says that all its servers have it, and the other members' names are
+// made as well.
 func (b *boot) publishName(ctx context.Context) (string, error) {
 	name := b.bundle.Etcd.DNSName
 	if b.done() && b.seen(ctx) == nil {
@@ -62,8 +64,8 @@ func (b *boot) seen(ctx context.Context) error {
 	return nil
 }
 
-// changeNames publishes the machine's address and, at a cluster's first start, makes the other names. The
-// first slot makes all, so when one is there, none is missing.
+// changeNames publishes the machine's address and, at a cluster's first start, makes the other
+// names. The first slot makes all, so when one is there, none is missing.
 func (b *boot) changeNames(ctx context.Context) (id string, err error) {
 	etcd := b.bundle.Etcd
 	own := record(types.ChangeActionUpsert, etcd.DNSName, b.machine.PrivateIP)

@@ -21,20 +21,22 @@ import (
 const (
 	// tokenUnit runs [KeepToken].
 	tokenUnit = "nodeup-token.service" //nolint:gosec // a unit
-	// tokenLife is how long a bootstrap token lets machines join. It is replaced when half of it is over, as the operator does
-	// where there is one, so that a machine that has just read it has as long to use it.
+	// tokenLife is how long a bootstrap token lets machines join. It is replaced when half of it is
+	// over, as the operator does where there is one, so that a machine that has just read it has as
+	// long to use it.
 	tokenLife = 24 * time.Hour
 	// tokenAgain is how often a slot looks whether the token is to be renewed.
 	tokenAgain = 15 * time.Minute
-	// tokenSecrets are where bootstrap tokens are, and tokenType is the type by which they are known:
-	// https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/
+	// tokenSecrets are where bootstrap tokens are, and tokenType is the type by which they are
+	// known: https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/
 	tokenSecrets = "/api/v1/namespaces/kube-system/secrets" //nolint:gosec // a path
 	tokenType    = "bootstrap.kubernetes.io/token"          //nolint:gosec // a type
 	// kubeadmGroup is the group that kubeadm lets join as nodes, of whatever name.
 	kubeadmGroup = "system:bootstrappers:kubeadm:default-node-token"
 )
 
-// startTokenUnit has the slot keep the token that workers join with, from now on and after each start, where the operator does not.
+// startTokenUnit has the slot keep the token that workers join with, from now on and after each
+// start, where the operator does not.
 func (b *boot) startTokenUnit(ctx context.Context) (string, error) {
 	if b.bundle.TokenKey == "" {
 		return "nothing, the operator keeps it", nil
@@ -66,9 +68,10 @@ WantedBy=multi-user.target
 	return tokenUnit, err
 }
 
-// KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends. All slots do this; when half of the
-// token's life is over, the first slot to notice makes the next one. Where workers prove which instance they are, it also decides about
-// their requests for certificates.
+// KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends.
+// All slots do this; when half of the token's life is over, the first slot to notice makes the next
+// one. Where workers prove which instance they are, it also decides about their requests for
+// certificates.
 func KeepToken(ctx context.Context, options Options) error {
 	b := &boot{Options: options, files: files{root: options.Root}}
 	if err := b.runOne(ctx, task{"bundle", (*boot).readBundle, lastRetry}); err != nil {
@@ -96,9 +99,10 @@ func KeepToken(ctx context.Context, options Options) error {
 	}
 }
 
-// renewToken makes a token in the cluster unless there is one that half of its life is left of, and puts the cluster's token into the
-// bucket. A token reaches the bucket only after the API knows it: machines read no token that the API refuses, whichever slots make
-// tokens at the same time and wherever one is cut short.
+// renewToken makes a token in the cluster unless there is one that half of its life is left of, and
+// puts the cluster's token into the bucket. A token reaches the bucket only after the API knows it:
+// machines read no token that the API refuses, whichever slots make tokens at the same time and
+// wherever one is cut short.
 func (b *boot) renewToken(ctx context.Context) (string, error) {
 	token, until, err := b.lastToken(ctx)
 	if err != nil {
@@ -113,7 +117,10 @@ func (b *boot) renewToken(ctx context.Context) (string, error) {
 		did = "made one, good until "
 	}
 	if token != b.publishedToken {
-		_, err := b.AWS.Objects.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Bucket, Key: &b.bundle.TokenKey, Body: strings.NewReader(token)})
+		_, err := b.AWS.Objects.PutObject(
+			ctx,
+			&s3.PutObjectInput{Bucket: &b.Bucket, Key: &b.bundle.TokenKey, Body: strings.NewReader(token)},
+		)
 		if err != nil {
 			return "", fmt.Errorf("put the bootstrap token into the bucket %s: %w", b.Bucket, err)
 		}
@@ -127,7 +134,8 @@ type tokenSecret struct {
 	Data map[string][]byte `json:"data"`
 }
 
-// tokenGroup is the group of the token: one that may only ask for certificates where workers prove which instance they are.
+// tokenGroup is the group of the token: one that may only ask for certificates where workers prove
+// which instance they are.
 func (b *boot) tokenGroup() string {
 	if b.bundle.Join != nil {
 		return approver.Group
@@ -135,7 +143,8 @@ func (b *boot) tokenGroup() string {
 	return kubeadmGroup
 }
 
-// lastToken returns the token, id.secret, that ends last of those that slots made, and when it ends; the zero time if there is none.
+// lastToken returns the token, id.secret, that ends last of those that slots made, and when it
+// ends; the zero time if there is none.
 func (b *boot) lastToken(ctx context.Context) (token string, until time.Time, err error) {
 	body, err := b.askAsAdmin(ctx, http.MethodGet, tokenSecrets+"?fieldSelector="+url.QueryEscape("type="+tokenType), nil)
 	if err != nil {
@@ -158,10 +167,12 @@ func (b *boot) lastToken(ctx context.Context) (token string, until time.Time, er
 	return token, until, nil
 }
 
-// tokenForm is the form of a token: https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/#token-format
+// tokenForm is the form of a token:
+// https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/#token-format
 var tokenForm = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
-// tokenDescription marks the tokens that slots made. A token that a person made is never put into the bucket.
+// tokenDescription marks the tokens that slots made. A token that a person made is never put into
+// the bucket.
 const tokenDescription = "Lets the machines of instance groups join; made by nodeup."
 
 // createToken makes a token in the cluster and returns it, id.secret.

@@ -116,7 +116,8 @@ func (k *keeper) writeAdminConf(t *testing.T, server *httptest.Server) {
 	}
 }
 
-// start keeps tokens until the test ends. Each length of time is let go by as soon as the slot waits for it to be over.
+// start keeps tokens until the test ends. Each length of time is let go by as soon as the slot
+// waits for it to be over.
 func (k *keeper) start(t *testing.T, passing ...time.Duration) {
 	t.Helper()
 	k.clock = testclock.NewFakeClock(k.clock.Now()) // the former one still has the waiter of the former start
@@ -171,7 +172,11 @@ func TestATokenIsRenewedWhenHalfOfItsLifeIsOver(t *testing.T) {
 	first := k.published()
 	k.start(t, time.Hour)
 	if known := k.api.known(); len(known) != 2 || known[1] != k.published() || known[0] != first {
-		t.Errorf("after twelve hours there are %d tokens, and the bucket holds the last: %v", len(known), known[len(known)-1] == k.published())
+		t.Errorf(
+			"after twelve hours there are %d tokens, and the bucket holds the last: %v",
+			len(known),
+			known[len(known)-1] == k.published(),
+		)
 	}
 }
 
@@ -186,7 +191,8 @@ func TestSlotsDoNotMakeATokenEach(t *testing.T) {
 	}
 }
 
-// What the API does not know when a slot is cut short, or the API does not answer, nobody can join with: another is made.
+// What the API does not know when a slot is cut short, or the API does not answer, nobody can join
+// with: another is made.
 func TestATokenThatTheAPIDidNotTakeIsFollowedByAnother(t *testing.T) {
 	k := newKeeper(t)
 	k.api.refuses = 1
@@ -196,7 +202,8 @@ func TestATokenThatTheAPIDidNotTakeIsFollowedByAnother(t *testing.T) {
 	}
 }
 
-// A slot of an earlier release that was cut short left a token that the API does not know, and another slot's token is good.
+// A slot of an earlier release that was cut short left a token that the API does not know, and
+// another slot's token is good.
 func TestATokenInTheBucketThatTheAPIDoesNotKnowIsReplaced(t *testing.T) {
 	k := newKeeper(t)
 	k.start(t)
@@ -207,7 +214,8 @@ func TestATokenInTheBucketThatTheAPIDoesNotKnowIsReplaced(t *testing.T) {
 	}
 }
 
-// Machines join with what they read, so a token that the API did not take must not be in the bucket, not even for a moment.
+// Machines join with what they read, so a token that the API did not take must not be in the
+// bucket, not even for a moment.
 func TestATokenThatTheAPIRefusesIsNotPutIntoTheBucket(t *testing.T) {
 	k := newKeeper(t)
 	k.api.refuses = 1

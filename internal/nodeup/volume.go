@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// attachVolume attaches the slot's volume, which is as old as the cluster: after a replacement it may
-// still be held by the instance before, which is on its way out.
+// attachVolume attaches the slot's volume, which is as old as the cluster: after a replacement it
+// may still be held by the instance before, which is on its way out.
 func (b *boot) attachVolume(ctx context.Context) (string, error) {
 	volume, err := b.findVolume(ctx)
 	if err != nil {
@@ -46,8 +46,8 @@ func (b *boot) attachVolume(ctx context.Context) (string, error) {
 }
 
 // deviceNames are those under which a volume may show up: by its ID where volumes are NVMe devices
-// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/nvme-ebs-volumes.html), and on older instance types
-// by the name that it was attached as, which the kernel may write otherwise
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/nvme-ebs-volumes.html), and on older
+// instance types by the name that it was attached as, which the kernel may write otherwise
 // (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/device_naming.html).
 func deviceNames(id, attachedAs string) []string {
 	return []string{
@@ -73,13 +73,21 @@ func (b *boot) findVolume(ctx context.Context) (types.Volume, error) {
 		ids = append(ids, aws.ToString(volume.VolumeId))
 	}
 	if len(ids) != 1 {
-		return types.Volume{}, fmt.Errorf("there are %d volumes tagged %v in %s %v; there must be one, the etcd data of slot %d", len(ids), tags, b.machine.Zone, ids, b.bundle.Etcd.Slot)
+		return types.Volume{}, fmt.Errorf(
+			"there are %d volumes tagged %v in %s %v; there must be one, the etcd data of slot %d",
+			len(ids),
+			tags,
+			b.machine.Zone,
+			ids,
+			b.bundle.Etcd.Slot,
+		)
 	}
 	return usable[0], nil
 }
 
-// isLost reports whether a volume is of no use any more. A slot whose volume has failed is given another one with the same tags, and
-// CloudFormation may not manage to delete the failed one, of which no snapshot can be made.
+// isLost reports whether a volume is of no use any more. A slot whose volume has failed is given
+// another one with the same tags, and CloudFormation may not manage to delete the failed one, of
+// which no snapshot can be made.
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-describing-volumes.html#volume-state
 func isLost(volume types.Volume) bool {
 	return slices.Contains([]types.VolumeState{types.VolumeStateError, types.VolumeStateDeleting, types.VolumeStateDeleted}, volume.State)
@@ -95,8 +103,8 @@ func holderOf(volume types.Volume) string {
 	return ""
 }
 
-// mountVolume mounts the volume. It makes a file system only on one that is empty from its first byte:
-// what is on it otherwise is the cluster's memory.
+// mountVolume mounts the volume. It makes a file system only on one that is empty from its first
+// byte: what is on it otherwise is the cluster's memory.
 func (b *boot) mountVolume(ctx context.Context) (string, error) {
 	target := b.bundle.Etcd.MountPoint
 	if err := b.writeMountUnit(target); err != nil {
@@ -158,8 +166,9 @@ func (b *boot) format(ctx context.Context, device string) (bool, error) {
 	return true, nil
 }
 
-// mustBeBlank returns an error if there is anything on the first megabyte of a device. A new volume reads as
-// zeros; one on which blkid sees nothing and that has data is damaged, and a person has to look.
+// mustBeBlank returns an error if there is anything on the first megabyte of a device. A new volume
+// reads as zeros; one on which blkid sees nothing and that has data is damaged, and a person has to
+// look.
 func mustBeBlank(device string) error {
 	const length = 1 << 20
 	file, err := os.Open(device) //nolint:gosec // The slot's own volume.
@@ -177,8 +186,8 @@ func mustBeBlank(device string) error {
 	return nil
 }
 
-// writeMountUnit has systemd mount the volume at each start, before the kubelet, whose unit asks for
-// it: etcd must never start on the empty folder below.
+// writeMountUnit has systemd mount the volume at each start, before the kubelet, whose unit asks
+// for it: etcd must never start on the empty folder below.
 func (b *boot) writeMountUnit(target string) error {
 	unit := fmt.Sprintf("[Unit]\nDescription=etcd's data\n\n[Mount]\nWhat=%s\nWhere=%s\nType=ext4\n", b.etcdDevice, target)
 	name := strings.ReplaceAll(strings.Trim(target, "/"), "/", "-") + ".mount"

@@ -69,7 +69,8 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 	})
 }
 
-// ChartsFolder is where fetched charts are kept between starts, if there is such a place; a new one else. It returns an error when none can be made.
+// ChartsFolder is where fetched charts are kept between starts, if there is such a place; a new one
+// else. It returns an error when none can be made.
 func ChartsFolder() (string, error) {
 	if cached, err := os.UserCacheDir(); err == nil {
 		folder := filepath.Join(cached, "aws-operator", "charts")

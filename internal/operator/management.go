@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// namespacesAfter is how long an API server that has just started may take to create its namespaces, and namespacesAgain is the
-	// polling interval.
+	// namespacesAfter is how long an API server that has just started may take to create its
+	// namespaces, and namespacesAgain is the polling interval.
 	namespacesAfter = time.Minute
 	namespacesAgain = 250 * time.Millisecond
 )
 
-// managementCluster identifies the cluster in which the objects are: by the UID of its namespace kube-system, which every cluster has,
-// which users cannot choose, and which copies of manifests do not contain.
-// https://github.com/kubernetes/kubernetes/issues/77487
+// managementCluster identifies the cluster in which the objects are: by the UID of its namespace
+// kube-system, which every cluster has, which users cannot choose, and which copies of manifests do
+// not contain. https://github.com/kubernetes/kubernetes/issues/77487
 func managementCluster(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
@@ -40,7 +40,11 @@ func managementCluster(ctx context.Context, config *rest.Config) (string, error)
 		return true, nil
 	})
 	if apierrors.IsForbidden(err) {
-		return "", fmt.Errorf("identify this management cluster: %w; let the operator get the namespace %s, as config/operator.yaml does", err, metav1.NamespaceSystem)
+		return "", fmt.Errorf(
+			"identify this management cluster: %w; let the operator get the namespace %s, as config/operator.yaml does",
+			err,
+			metav1.NamespaceSystem,
+		)
 	}
 	if err != nil {
 		return "", fmt.Errorf("identify this management cluster by its namespace %s: %w", metav1.NamespaceSystem, err)

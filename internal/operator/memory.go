@@ -16,7 +16,8 @@ import (
 const (
 	// thriftInterval is how often to check the memory.
 	trimInterval = 20 * time.Second
-	// worthReturning is how many unused bytes are worth the work of returning them: of ten thousand idle objects, a tenth.
+	// worthReturning is how many unused bytes are worth the work of returning them: of ten thousand
+	// idle objects, a tenth.
 	worthReturning = 6 << 20
 )
 

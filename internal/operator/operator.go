@@ -49,8 +49,8 @@ type Options struct {
 	// UserAgent is what AWS's logs show besides the SDK.
 	UserAgent string
 
-	// Limits bound what objects of services may have the operator do with its permissions in AWS. The zero value refuses
-	// templates of users and resources that their namespace did not make.
+	// Limits bound what objects of services may have the operator do with its permissions in AWS.
+	// The zero value refuses templates of users and resources that their namespace did not make.
 	Limits render.Limits
 	// Roles are the roles that Clusters of a namespace may name in spec.role; empty refuses all.
 	Roles []grant.Grant
@@ -133,7 +133,14 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of steps: %w", err)
 	}
-	p := parts{opts: opts, clients: clients, engine: engine, listener: listener, metrics: steps, limiter: operatorkit.NewBackgroundLimiter(opts.Clock, 0)}
+	p := parts{
+		opts:     opts,
+		clients:  clients,
+		engine:   engine,
+		listener: listener,
+		metrics:  steps,
+		limiter:  operatorkit.NewBackgroundLimiter(opts.Clock, 0),
+	}
 	if err := setUpControllers(ctx, mgr, p); err != nil {
 		return nil, err
 	}
@@ -181,9 +188,12 @@ func newManager(opts Options) (manager.Manager, error) {
 		return nil, err
 	}
 	mgr, err := ctrl.NewManager(opts.RESTConfig, ctrl.Options{
-		Scheme:                        scheme,
-		Logger:                        opts.Logger,
-		Cache:                         cache.Options{DefaultNamespaces: namespaces(opts.WatchNamespaces), DefaultTransform: cache.TransformStripManagedFields()},
+		Scheme: scheme,
+		Logger: opts.Logger,
+		Cache: cache.Options{
+			DefaultNamespaces: namespaces(opts.WatchNamespaces),
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
 		Metrics:                       metricsserver.Options{BindAddress: address(opts.MetricsAddress)},
 		HealthProbeBindAddress:        address(opts.ProbeAddress),
 		PprofBindAddress:              address(opts.ProfilingAddress),

@@ -1,4 +1,5 @@
-// Package partition tells the partitions of AWS apart: groups of regions with ARNs and names of their own.
+// Package partition tells the partitions of AWS apart: groups of regions with ARNs and names of
+// their own.
 package partition
 
 import "strings"

@@ -1,6 +1,6 @@
-// Package patience provides waits for tests. A wait polls a condition until the deadline of the test
-// run (go test -timeout), never for a fixed time: how long something takes depends on the load of
-// the machine. While you debug a test that hangs, pass a short -timeout.
+// Package patience provides waits for tests. A wait polls a condition until the deadline of the
+// test run (go test -timeout), never for a fixed time: how long something takes depends on the load
+// of the machine. While you debug a test that hangs, pass a short -timeout.
 //
 // A failed wait reports the condition's last error. Tests in a testing/synctest bubble have their
 // own clock and do not need this package.

@@ -25,7 +25,8 @@ type statement struct {
 	why       string
 }
 
-// actionsOf are the IAM actions of calls that are not named like their action, or need more than one.
+// actionsOf are the IAM actions of calls that are not named like their action, or need more than
+// one.
 // https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
 var actionsOf = map[string][]string{
 	// Stacks and change sets are tagged in the call that creates them.
@@ -82,10 +83,13 @@ var statements = []statement{
 		sid: "ReadInstances", users: clusters, resources: all,
 		calls: []string{
 			"autoscaling.DescribeAutoScalingGroups", "autoscaling.DescribeAutoScalingInstances",
-			"ec2.DescribeDhcpOptions", "ec2.DescribeInstances", "ec2.DescribeLaunchTemplates", "ec2.DescribeNetworkInterfaces", "ec2.DescribeRouteTables",
+			"ec2.DescribeDhcpOptions", "ec2.DescribeInstances", "ec2.DescribeLaunchTemplates", "ec2.DescribeNetworkInterfaces",
+			"ec2.DescribeRouteTables",
 			"ec2.DescribeSecurityGroups", "ec2.DescribeSnapshots", "ec2.DescribeSubnets", "ec2.DescribeTags", "ec2.DescribeVolumes",
-			"ec2.DescribeVpcAttribute", "ec2.DescribeVpcs", "elasticloadbalancing.DescribeLoadBalancers", "elasticloadbalancing.DescribeTags",
-			"elasticloadbalancingv2.DescribeLoadBalancers", "elasticloadbalancingv2.DescribeTargetGroups", "elasticloadbalancingv2.DescribeTags",
+			"ec2.DescribeVpcAttribute", "ec2.DescribeVpcs", "elasticloadbalancing.DescribeLoadBalancers",
+			"elasticloadbalancing.DescribeTags",
+			"elasticloadbalancingv2.DescribeLoadBalancers", "elasticloadbalancingv2.DescribeTargetGroups",
+			"elasticloadbalancingv2.DescribeTags",
 		},
 		why: "What exists, for rolls, repairs, existing VPCs and deletion. AWS knows no resources for these.",
 	},
@@ -112,7 +116,8 @@ var statements = []statement{
 		sid: "Leftovers", users: clusters, resources: all,
 		calls: []string{
 			"ec2.DeleteNetworkInterface", "ec2.DeleteSecurityGroup", "ec2.DeleteVolume", "ec2.RevokeSecurityGroupIngress",
-			"elasticloadbalancing.DeleteLoadBalancer", "elasticloadbalancingv2.DeleteLoadBalancer", "elasticloadbalancingv2.DeleteTargetGroup",
+			"elasticloadbalancing.DeleteLoadBalancer", "elasticloadbalancingv2.DeleteLoadBalancer",
+			"elasticloadbalancingv2.DeleteTargetGroup",
 			"route53.ChangeResourceRecordSets", "route53.ListResourceRecordSets",
 		},
 		why: "What Kubernetes created in AWS is removed when its cluster is deleted.",
@@ -144,7 +149,8 @@ var statements = []statement{
 	},
 }
 
-// all is the resource of actions for which AWS knows no narrower one, or whose resources have no names that are known before.
+// all is the resource of actions for which AWS knows no narrower one, or whose resources have no
+// names that are known before.
 var all = []string{"*"}
 
 // stackCalls are those that the stack engine makes for every stack.

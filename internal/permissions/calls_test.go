@@ -16,7 +16,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 )
 
-// Package awsapi is the one place that calls AWS for the operator and the commands, by the interfaces that it declares.
+// Package awsapi is the one place that calls AWS for the operator and the commands, by the
+// interfaces that it declares.
 func TestPoliciesAreForTheCallsThatTheCodeMakes(t *testing.T) {
 	made := interfaceCalls(t, "../awsapi")
 	made = append(made, "sts.AssumeRole") // by the SDK, for the roles that objects name
@@ -118,7 +119,8 @@ func TestPoliciesHaveTheActionsThatTheSimulatorAsksFor(t *testing.T) {
 	for _, one := range resourceTypes {
 		for _, operation := range []string{"Create", "Update", "Delete"} {
 			asked := simulated.Action(one.name, operation)
-			if !slices.ContainsFunc(one.actions, func(action string) bool { return strings.EqualFold(action, asked) }) && !immutable[one.name+"/"+operation] {
+			if !slices.ContainsFunc(one.actions, func(action string) bool { return strings.EqualFold(action, asked) }) &&
+				!immutable[one.name+"/"+operation] {
 				t.Errorf("%s of a %s asks for %s", operation, one.name, asked)
 			}
 		}
@@ -142,7 +144,10 @@ func TestDocumentsFitIntoManagedPolicies(t *testing.T) {
 func TestWhatCloudFormationCallsIsAllowedToCloudFormationOnly(t *testing.T) {
 	for _, d := range Documents() {
 		for _, s := range d.Statements {
-			if via := s.Condition["ForAnyValue:StringEquals"]["aws:CalledVia"]; strings.HasPrefix(d.Name, "cloudformation-") != (len(via) == 1) {
+			if via := s.Condition["ForAnyValue:StringEquals"]["aws:CalledVia"]; strings.HasPrefix(
+				d.Name,
+				"cloudformation-",
+			) != (len(via) == 1) {
 				t.Errorf("%s of %s: %v", s.Sid, d.Name, s.Condition)
 			}
 		}

@@ -31,7 +31,8 @@ type Statement struct {
 	Why string `json:"-"`
 }
 
-// Documents returns all policies: for each user, what it calls itself, and what CloudFormation calls in its name.
+// Documents returns all policies: for each user, what it calls itself, and what CloudFormation
+// calls in its name.
 func Documents() []Document {
 	documents := []Document{
 		{Name: "operator-services", Title: "What the operator calls for modelled kinds.", Statements: direct(services)},
@@ -103,8 +104,12 @@ func viaCloudFormation(name, what string, of users) []Document {
 			}
 		}
 		documents = append(documents, Document{
-			Name:  fmt.Sprintf("%s-%d", name, len(documents)+1),
-			Title: fmt.Sprintf("What CloudFormation calls for the stacks of %s, part %d.", what, len(documents)+1), Statements: []Statement{s},
+			Name: fmt.Sprintf("%s-%d", name, len(documents)+1),
+			Title: fmt.Sprintf(
+				"What CloudFormation calls for the stacks of %s, part %d.",
+				what,
+				len(documents)+1,
+			), Statements: []Statement{s},
 		})
 	}
 	return documents

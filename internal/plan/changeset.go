@@ -20,8 +20,8 @@ import (
 
 const (
 	changeSetName = "aws-operator-plan"
-	// changeSetLook is when to look first whether CloudFormation is done, and then ever later up to changeSetLongest; changeSetPatience
-	// is how long to wait.
+	// changeSetLook is when to look first whether CloudFormation is done, and then ever later up to
+	// changeSetLongest; changeSetPatience is how long to wait.
 	changeSetLook     = 50 * time.Millisecond
 	changeSetLongest  = 2 * time.Second
 	changeSetPatience = 2 * time.Minute
@@ -30,8 +30,9 @@ const (
 	maxTemplateBody = 51_200
 )
 
-// ask has CloudFormation work out what it would do to the stacks that are changed, and notes where it says otherwise. Of stacks that
-// are created or deleted it is not asked: a change set that creates one leaves an empty stack behind.
+// ask has CloudFormation work out what it would do to the stacks that are changed, and notes where
+// it says otherwise. Of stacks that are created or deleted it is not asked: a change set that
+// creates one leaves an empty stack behind.
 func (d *draft) ask(ctx context.Context, p *Plan) error {
 	errs := make([]error, len(p.Stacks))
 	var all sync.WaitGroup
@@ -64,7 +65,11 @@ func (d *draft) ask(ctx context.Context, p *Plan) error {
 func changeSet(ctx context.Context, client awsapi.StackReviewer, wanted *render.Stack) (changes []types.Change, err error) {
 	body := wanted.Template.CanonicalJSON()
 	if len(body) > maxTemplateBody {
-		return nil, fmt.Errorf("its template has %d bytes, and CloudFormation takes %d at most for a change set without a bucket", len(body), maxTemplateBody)
+		return nil, fmt.Errorf(
+			"its template has %d bytes, and CloudFormation takes %d at most for a change set without a bucket",
+			len(body),
+			maxTemplateBody,
+		)
 	}
 	in := &cloudformation.CreateChangeSetInput{
 		StackName: &wanted.Name, ChangeSetName: aws.String(changeSetName), ChangeSetType: types.ChangeSetTypeUpdate,
@@ -141,7 +146,8 @@ func (s *Stack) differences(changes []types.Change) []string {
 	var found []string
 	asked, stay := map[string]bool{}, map[string]bool{}
 	for i := range changes {
-		if change := changes[i].ResourceChange; change != nil && change.Action == types.ChangeActionModify && change.Replacement != types.ReplacementTrue {
+		if change := changes[i].ResourceChange; change != nil && change.Action == types.ChangeActionModify &&
+			change.Replacement != types.ReplacementTrue {
 			stay[aws.ToString(change.LogicalResourceId)] = true
 		}
 	}
@@ -156,20 +162,41 @@ func (s *Stack) differences(changes []types.Change) []string {
 		switch theirs := actionOf(change); {
 		case planned == nil && (theirs == Update || theirs == MayReplace) && follows(change, len(s.Tags) > 0, stay):
 		case planned == nil:
-			found = append(found, fmt.Sprintf("%s (%s) it would %s, and the plan leaves it as it is.", id, aws.ToString(change.ResourceType), styles[theirs].verb))
+			found = append(
+				found,
+				fmt.Sprintf(
+					"%s (%s) it would %s, and the plan leaves it as it is.",
+					id,
+					aws.ToString(change.ResourceType),
+					styles[theirs].verb,
+				),
+			)
 		case !agree(planned, theirs):
-			found = append(found, fmt.Sprintf("%s (%s) it would %s, and the plan would %s it.", id, aws.ToString(change.ResourceType), styles[theirs].verb, styles[planned.Action].verb))
+			found = append(
+				found,
+				fmt.Sprintf(
+					"%s (%s) it would %s, and the plan would %s it.",
+					id,
+					aws.ToString(change.ResourceType),
+					styles[theirs].verb,
+					styles[planned.Action].verb,
+				),
+			)
 		}
 	}
 	for i := range s.Resources {
 		if r := &s.Resources[i]; !asked[r.LogicalID] {
-			found = append(found, fmt.Sprintf("%s (%s) it would leave as it is, and the plan would %s it.", r.LogicalID, r.Type, styles[r.Action].verb))
+			found = append(
+				found,
+				fmt.Sprintf("%s (%s) it would leave as it is, and the plan would %s it.", r.LogicalID, r.Type, styles[r.Action].verb),
+			)
 		}
 	}
 	return found
 }
 
-// actionOf is what CloudFormation would do: https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ResourceChange.html
+// actionOf is what CloudFormation would do:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ResourceChange.html
 func actionOf(change *types.ResourceChange) Action {
 	switch change.Action { //nolint:exhaustive // all others change it in one way or the other
 	case types.ChangeActionAdd, types.ChangeActionImport:
@@ -193,13 +220,15 @@ func agree(r *Resource, theirs Action) bool {
 	return r.Action == theirs || uncertain && theirs != Create && theirs != Delete && r.Action != Create && r.Action != Delete
 }
 
-// follows is true for a resource that changes only by the stack's tags, which the plan says in one line, or perhaps because it refers
-// to an attribute of others, all of which stay: CloudFormation cannot tell then whether the attribute changes.
+// follows is true for a resource that changes only by the stack's tags, which the plan says in one
+// line, or perhaps because it refers to an attribute of others, all of which stay: CloudFormation
+// cannot tell then whether the attribute changes.
 func follows(change *types.ResourceChange, tags bool, stay map[string]bool) bool {
 	for i := range change.Details {
 		detail := &change.Details[i]
 		cause, _, _ := strings.Cut(aws.ToString(detail.CausingEntity), ".")
-		byTags := tags && detail.Target != nil && (detail.Target.Attribute == types.ResourceAttributeTags || aws.ToString(detail.Target.Name) == "Tags")
+		byTags := tags && detail.Target != nil &&
+			(detail.Target.Attribute == types.ResourceAttributeTags || aws.ToString(detail.Target.Name) == "Tags")
 		if !byTags && (detail.Evaluation != types.EvaluationTypeDynamic || !stay[cause]) {
 			return false
 		}

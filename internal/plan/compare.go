@@ -27,7 +27,8 @@ type Subject struct {
 	Deployed *diff.Side
 	// Same is true when Deployed, which need not be given then, is known to be Wanted.
 	Same bool
-	// Machines is how many machines the stack has, Rolling how they are replaced if it is an instance group.
+	// Machines is how many machines the stack has, Rolling how they are replaced if it is an
+	// instance group.
 	Machines int
 	Rolling  *model.Rolling
 	// After is true when its machines are replaced after those of the control plane.
@@ -110,13 +111,14 @@ func resourceOf(c *diff.Change) Resource {
 const (
 	typeGroup          = "AWS::AutoScaling::AutoScalingGroup"
 	typeLaunchTemplate = "AWS::EC2::LaunchTemplate"
-	// latestVersion is an attribute of a launch template that changes with what machines are made from:
+	// latestVersion is an attribute of a launch template that changes with what machines are made
+	// from:
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-launchtemplate.html
 	latestVersion = "LatestVersionNumber"
 )
 
-// newVersions adds to whatever names the newest version of a launch template that there is a new one. Comparing templates does not
-// show it, since they say the same before and after.
+// newVersions adds to whatever names the newest version of a launch template that there is a new
+// one. Comparing templates does not show it, since they say the same before and after.
 func (s *Stack) newVersions(t *template.Template) {
 	changed := map[string]bool{}
 	for i := range s.Resources {
@@ -134,19 +136,21 @@ func (s *Stack) newVersions(t *template.Template) {
 				s.Resources = append(s.Resources, Resource{LogicalID: id, Type: t.Resources[id].Type, Action: Update})
 				r = &s.Resources[len(s.Resources)-1]
 			}
-			if r.Action != Create && !slices.ContainsFunc(r.Properties, func(p Property) bool { return strings.HasPrefix(use.Path, p.Path) }) {
+			if r.Action != Create &&
+				!slices.ContainsFunc(r.Properties, func(p Property) bool { return strings.HasPrefix(use.Path, p.Path) }) {
 				r.Properties = append(r.Properties, Property{Path: use.Path, Cause: use.Target, MayForce: true})
 			}
 		}
 	}
 }
 
-// choices matches the properties of an Auto Scaling group that say among what its machines are chosen: one that fits still is not
-// obsolete. Where a group begins or ends to mix, it has the one launch template within the other property.
+// choices matches the properties of an Auto Scaling group that say among what its machines are
+// chosen: one that fits still is not obsolete. Where a group begins or ends to mix, it has the one
+// launch template within the other property.
 var choices = regexp.MustCompile(`^(MixedInstancesPolicy|VPCZoneIdentifier|LaunchTemplate$)`)
 
-// settle decides what a change of an Auto Scaling group does. What may replace one by its schema has, with our update policies, its
-// machines replaced and not the group:
+// settle decides what a change of an Auto Scaling group does. What may replace one by its schema
+// has, with our update policies, its machines replaced and not the group:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
 func (r *Resource) settle(t *template.Template, rolling *model.Rolling) {
 	of := t.Resources[r.LogicalID]
@@ -238,6 +242,7 @@ func (p *Plan) count() {
 	}
 }
 
-// BootAtLeast is how long a machine takes at least from its launch until its node is ready, as plans assume: an image of Ubuntu boots,
-// some 200 MB of artifacts and images are fetched, and the kubelet joins.
+// BootAtLeast is how long a machine takes at least from its launch until its node is ready, as
+// plans assume: an image of Ubuntu boots, some 200 MB of artifacts and images are fetched, and the
+// kubelet joins.
 const BootAtLeast = time.Minute

@@ -32,7 +32,8 @@ func sideOf(rendered *render.Stack) *diff.Side {
 // atOnce is how many stacks are asked about at once.
 const atOnce = 8
 
-// fetch asks CloudFormation what is deployed of the stacks of which it is not known, in two calls each.
+// fetch asks CloudFormation what is deployed of the stacks of which it is not known, in two calls
+// each.
 func (d *draft) fetch(ctx context.Context) error {
 	if len(d.pending) == 0 {
 		return nil
@@ -65,8 +66,8 @@ func (d *draft) fetch(ctx context.Context) error {
 	return nil
 }
 
-// keepManagement has the stack that is wanted carry the management cluster's tag of the one that is deployed: the operator keeps it, and
-// it is no change.
+// keepManagement has the stack that is wanted carry the management cluster's tag of the one that is
+// deployed: the operator keeps it, and it is no change.
 func (s *Subject) keepManagement() {
 	if s.Deployed == nil || s.Wanted == nil || s.Deployed.Tags[cfnstack.ManagementTag] == "" {
 		return

@@ -42,8 +42,16 @@ var edits = []edit{
 	{"autoscaling", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Autoscale = true }, nil},
 	{"a tag of the group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Tags = map[string]string{"team": "a"} }, nil},
 	{"a tag of the cluster", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.Tags = map[string]string{"cost": "1"} }, nil},
-	{"the instance type", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.InstanceTypes = []string{"m6a.large"} }, []string{groupStack}},
-	{"a label", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Labels = map[string]string{"tier": "web"} }, []string{groupStack}},
+	{
+		"the instance type",
+		func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.InstanceTypes = []string{"m6a.large"} },
+		[]string{groupStack},
+	},
+	{
+		"a label",
+		func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Labels = map[string]string{"tier": "web"} },
+		[]string{groupStack},
+	},
 	{"a taint", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.Taints = []corev1.Taint{{Key: "only", Value: "web", Effect: corev1.TaintEffectPreferNoSchedule}}
 	}, []string{groupStack}},
@@ -52,7 +60,11 @@ var edits = []edit{
 	}, []string{groupStack}},
 	{"the root volume", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.RootVolume.SizeGiB = 50 }, []string{groupStack}},
 	{"another text in roll", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Roll = "1" }, []string{groupStack}},
-	{"another text in the control plane's", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.ControlPlane.Roll = "1" }, []string{slotStack}},
+	{
+		"another text in the control plane's",
+		func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.ControlPlane.Roll = "1" },
+		[]string{slotStack},
+	},
 	{"a second type", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.InstanceTypes = []string{"m6a.large", "m6i.large"}
 	}, nil}, // The machines that there are still fit.
@@ -69,15 +81,21 @@ var edits = []edit{
 		c.Spec.Network.Zones = append(c.Spec.Network.Zones, "eu-central-1b")
 	}, nil}, // The machines that there are still fit.
 	{"a NAT gateway in each zone", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.Network.NAT = v1alpha1.NATPerZone }, nil},
-	{"the control plane's type", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.ControlPlane.InstanceType = "m6a.large" }, []string{slotStack}},
+	{
+		"the control plane's type",
+		func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.ControlPlane.InstanceType = "m6a.large" },
+		[]string{slotStack},
+	},
 	{"keys of people", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
-		c.Spec.SSH.AuthorizedKeys = []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA someone@example.com"}
+		c.Spec.SSH.AuthorizedKeys = []string{
+			"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA someone@example.com",
+		}
 	}, []string{slotStack, groupStack}},
 	{"no bastion", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.Bastion = nil }, nil},
 }
 
-// For each edit the plan says what then happens in CloudFormation, when the operator's controllers carry it out; and then nothing
-// is left to do.
+// For each edit the plan says what then happens in CloudFormation, when the operator's controllers
+// carry it out; and then nothing is left to do.
 func TestThePlanSaysWhatHappens(t *testing.T) {
 	w := newSuite(t)
 	cluster := &v1alpha1.Cluster{
@@ -157,8 +175,8 @@ func (w *suite) try(e *edit, seen map[string]bool) {
 	goldenText(w.test(), "edit-"+strings.ReplaceAll(strings.ReplaceAll(e.name, " ", "-"), "'", "")+".txt", text(w.t, made))
 }
 
-// said returns what a plan says of a stack, as events would. Where tags of the stack change, CloudFormation puts them on what can be
-// tagged, which the plan says in one line.
+// said returns what a plan says of a stack, as events would. Where tags of the stack change,
+// CloudFormation puts them on what can be tagged, which the plan says in one line.
 func said(s *plan.Stack, happened happening) map[string]plan.Action {
 	all := map[string]plan.Action{}
 	for _, r := range s.Resources {

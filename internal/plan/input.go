@@ -25,9 +25,10 @@ func From(o *state.Objects) Input {
 	return in
 }
 
-// Overlay puts what manifests say in the place of what is written: the specs, labels and annotations of the cluster, if one is given,
-// and of its instance groups, which are added if they are new; and Releases. The status stays. What the manifests do not name stays as
-// it is. The input's own objects are not changed.
+// Overlay puts what manifests say in the place of what is written: the specs, labels and
+// annotations of the cluster, if one is given, and of its instance groups, which are added if they
+// are new; and Releases. The status stays. What the manifests do not name stays as it is. The
+// input's own objects are not changed.
 func (in *Input) Overlay(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup, releases []*v1alpha1.Release) {
 	in.Releases = slices.Concat(releases, in.Releases)
 	switch {

@@ -29,7 +29,11 @@ func TestMovesThatTheOperatorRefusesAreNotPlanned(t *testing.T) {
 			t.Parallel()
 			cluster := clustersOf(example(t, "minimal-public.yaml"))[0]
 			cluster.Spec.Release, cluster.Status.Release, cluster.Status.Version = c.wanted, c.runs, c.runs
-			_, err := plan.Of(t.Context(), plan.Input{Cluster: cluster}, plan.Options{Operator: operator.DefaultClusterName, AccountID: account, NodeupDir: nodeupFolder(t)})
+			_, err := plan.Of(
+				t.Context(),
+				plan.Input{Cluster: cluster},
+				plan.Options{Operator: operator.DefaultClusterName, AccountID: account, NodeupDir: nodeupFolder(t)},
+			)
 			if got := message(err); got != c.want {
 				t.Errorf("it says %q, want %q", got, c.want)
 			}

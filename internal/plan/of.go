@@ -26,7 +26,8 @@ import (
 
 // Input is a cluster as it is written now, with the status that is known of it. It is not changed.
 type Input struct {
-	// Cluster and Groups are what is wanted; their status says what is deployed. One with a deletion timestamp is deleted.
+	// Cluster and Groups are what is wanted; their status says what is deployed. One with a
+	// deletion timestamp is deleted.
 	Cluster *v1alpha1.Cluster
 	Groups  []*v1alpha1.InstanceGroup
 	// Releases are those that there are, besides the built-in ones.
@@ -37,7 +38,8 @@ type Input struct {
 
 // Options are what a plan is made with.
 type Options struct {
-	// Clients ask AWS; nil asks nothing: a plan that needs an answer errs, or rests on placeholders.
+	// Clients ask AWS; nil asks nothing: a plan that needs an answer errs, or rests on
+	// placeholders.
 	Clients *awsapi.Clients
 	// Operator is the operator's --cluster-name, by which stacks are tagged.
 	Operator string
@@ -76,7 +78,8 @@ type pending struct {
 	guessed bool
 }
 
-// Of plans one cluster. It returns an error when the specs are wrong (model.Problems), and when AWS had to be asked and did not answer.
+// Of plans one cluster. It returns an error when the specs are wrong (model.Problems), and when AWS
+// had to be asked and did not answer.
 func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir)}
 	if o.Clients != nil {
@@ -108,12 +111,13 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// OutputMark begins what stands for an output of the base stack in the parameters of stacks that were only rendered ([Render]); the
-// output's name follows.
+// OutputMark begins what stands for an output of the base stack in the parameters of stacks that
+// were only rendered ([Render]); the output's name follows.
 const OutputMark = "output:"
 
-// Render renders the stacks of a cluster and compares them with nothing: the base stack, slots and groups in their order. Parameters
-// that are outputs of the base stack say which ([OutputMark]). It errs as [Of] does.
+// Render renders the stacks of a cluster and compares them with nothing: the base stack, slots and
+// groups in their order. Parameters that are outputs of the base stack say which ([OutputMark]). It
+// errs as [Of] does.
 func Render(ctx context.Context, in Input, o Options) ([]Subject, error) {
 	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir), alone: true}
 	if len(d.in.CACertificate) == 0 {
@@ -179,8 +183,8 @@ func (d *draft) resolve(ctx context.Context) error {
 	return nil
 }
 
-// release returns the Release that the cluster is to be made of. It returns an error where there is none, and where Kubernetes does not bear that the
-// cluster moves to it, as the operator does.
+// release returns the Release that the cluster is to be made of. It returns an error where there is
+// none, and where Kubernetes does not bear that the cluster moves to it, as the operator does.
 func (d *draft) release() (*v1alpha1.Release, error) {
 	c := d.in.Cluster
 	to, err := release.Find(c.Spec.Release, d.in.Releases...)
@@ -244,7 +248,10 @@ func (d *draft) accountOf(ctx context.Context) (string, error) {
 func (d *draft) find(architecture v1alpha1.Architecture) (string, error) {
 	file, err := d.nodeup.Find(architecture)
 	if err != nil {
-		d.note("There is no nodeup for %s beside this program; a placeholder stands for its hash in what machines boot with. Name its folder with --nodeup-dir.", architecture)
+		d.note(
+			"There is no nodeup for %s beside this program; a placeholder stands for its hash in what machines boot with. Name its folder with --nodeup-dir.",
+			architecture,
+		)
 		return strings.Repeat("0", 64), nil //nolint:nilerr // a plan can do without
 	}
 	return file.Hash, nil
@@ -280,7 +287,8 @@ func (d *draft) base(ctx context.Context) error {
 	return nil
 }
 
-// slots plans the stacks of slots, in the order in which they are changed: what failed before goes first.
+// slots plans the stacks of slots, in the order in which they are changed: what failed before goes
+// first.
 func (d *draft) slots() error {
 	var failed, others []Subject
 	for i, slot := range d.model.Slots {
@@ -309,7 +317,10 @@ func (d *draft) slots() error {
 
 // groups plans the stacks of instance groups, by name.
 func (d *draft) groups() error {
-	groups := slices.SortedFunc(slices.Values(d.in.Groups), func(a, b *v1alpha1.InstanceGroup) int { return strings.Compare(a.Name, b.Name) })
+	groups := slices.SortedFunc(
+		slices.Values(d.in.Groups),
+		func(a, b *v1alpha1.InstanceGroup) int { return strings.Compare(a.Name, b.Name) },
+	)
 	for _, group := range groups {
 		if err := d.group(group); err != nil {
 			return fmt.Errorf("instance group %s: %w", group.Name, err)
@@ -330,7 +341,10 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 	ca := d.in.CACertificate
 	if len(ca) == 0 {
 		if known.StackID != "" {
-			return fmt.Errorf("the certificate of the cluster's CA is not known, which is part of what its machines boot from; it is in the Secret %s-ca", d.in.Cluster.Name)
+			return fmt.Errorf(
+				"the certificate of the cluster's CA is not known, which is part of what its machines boot from; it is in the Secret %s-ca",
+				d.in.Cluster.Name,
+			)
 		}
 		d.note("The cluster's CA is not made yet; a placeholder stands for it in what machines of instance groups boot from.")
 		ca = placeholderCA
@@ -363,7 +377,11 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 		d.note("Stack %s is being changed at the moment (%s); the plan compares with what its template is now.", s.Name, known.Status)
 	}
 	if there && known.FailedDigest == digest {
-		d.note("Stack %s could not be changed to this before (%s); the operator does not try the same again until something is edited.", s.Name, known.StatusReason)
+		d.note(
+			"Stack %s could not be changed to this before (%s); the operator does not try the same again until something is edited.",
+			s.Name,
+			known.StatusReason,
+		)
 	}
 	goes := !owner.GetDeletionTimestamp().IsZero() || !d.in.Cluster.DeletionTimestamp.IsZero()
 	switch {
@@ -395,22 +413,31 @@ func (d *draft) circumstances(p *Plan) {
 		d.note("The cluster's updatePolicy is Manual: each change waits until it is approved.")
 	}
 	if d.isDeployed() && c.Spec.ControlPlane.RestoreSnapshot != "" && p.Stacks[0].Action != None {
-		d.note("etcd's volumes are made of snapshot %s: the machines of all slots are deleted before and made anew, and the API does not answer meanwhile.", c.Spec.ControlPlane.RestoreSnapshot)
+		d.note(
+			"etcd's volumes are made of snapshot %s: the machines of all slots are deleted before and made anew, and the API does not answer meanwhile.",
+			c.Spec.ControlPlane.RestoreSnapshot,
+		)
 	}
 	if len(d.model.Slots) == 1 && slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.What == RollControlPlane }) {
 		d.note("The control plane has one slot: the API does not answer while its machine is replaced.")
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.stays())) {
-		d.note("%s of stack %s gets a new launch template, by which only machines are made that come later: nobody replaces those that there are.", id, p.Stacks[0].Name)
+		d.note(
+			"%s of stack %s gets a new launch template, by which only machines are made that come later: nobody replaces those that there are.",
+			id,
+			p.Stacks[0].Name,
+		)
 	}
 }
 
-// stays are the Auto Scaling groups of the base stack whose machines stay as they are, though what machines are made from changes.
+// stays are the Auto Scaling groups of the base stack whose machines stay as they are, though what
+// machines are made from changes.
 func (p *Plan) stays() map[string]bool {
 	found := map[string]bool{}
 	for i := range p.Stacks[0].Resources {
 		r := &p.Stacks[0].Resources[i]
-		if r.Type == typeGroup && r.Action == Update && !r.Rolls && slices.ContainsFunc(r.Properties, func(p Property) bool { return p.Cause != "" }) {
+		if r.Type == typeGroup && r.Action == Update && !r.Rolls &&
+			slices.ContainsFunc(r.Properties, func(p Property) bool { return p.Cause != "" }) {
 			found[r.LogicalID] = true
 		}
 	}

@@ -45,13 +45,16 @@ const (
 type Plan struct {
 	// Name is that of the cluster, empty for services.
 	Name string `json:"cluster,omitempty"`
-	// Digest names exactly this plan: what is deployed and what is wanted of the stacks that change. It tells nothing of what they hold.
+	// Digest names exactly this plan: what is deployed and what is wanted of the stacks that
+	// change. It tells nothing of what they hold.
 	Digest string `json:"digest"`
-	// Stacks are all stacks, those without a change too: the base stack, slots and groups in their order.
+	// Stacks are all stacks, those without a change too: the base stack, slots and groups in their
+	// order.
 	Stacks []Stack `json:"stacks"`
 	// Rolls are the machines that are replaced, in the order in which it begins.
 	Rolls []Roll `json:"rolls,omitempty"`
-	// Takes is how long it takes at least until all machines are replaced, in seconds in JSON; 0 if none are.
+	// Takes is how long it takes at least until all machines are replaced, in seconds in JSON; 0 if
+	// none are.
 	Takes Duration `json:"takesAtLeastSeconds,omitempty"`
 	// Notes are sentences on what the plan rests on: placeholders, operations under way.
 	Notes []string `json:"notes,omitempty"`
@@ -84,15 +87,18 @@ type Stack struct {
 	Action Action `json:"action"`
 	// Resources are those to which something happens, by logical ID.
 	Resources []Resource `json:"resources,omitempty"`
-	// Tags are those of the stack that change, and with them those of every resource in it that can be tagged.
+	// Tags are those of the stack that change, and with them those of every resource in it that can
+	// be tagged.
 	Tags []Value `json:"tags,omitempty"`
 	// Parameters, Outputs and Sections name what else of the stack changes.
 	Parameters []string `json:"parameters,omitempty"`
 	Outputs    []string `json:"outputs,omitempty"`
 	Sections   []string `json:"sections,omitempty"`
-	// Refused are sentences on what the operator does not do without consent; nothing of the stack is changed then.
+	// Refused are sentences on what the operator does not do without consent; nothing of the stack
+	// is changed then.
 	Refused []string `json:"refused,omitempty"`
-	// Differences are sentences on where CloudFormation's change set says otherwise; Asked is true when it was asked.
+	// Differences are sentences on where CloudFormation's change set says otherwise; Asked is true
+	// when it was asked.
 	Differences []string `json:"differences,omitempty"`
 	Asked       bool     `json:"changeSet,omitempty"`
 }
@@ -119,7 +125,8 @@ type Resource struct {
 	OldResource string `json:"oldResource,omitempty"`
 	// Rolls is true for an Auto Scaling group whose machines are replaced.
 	Rolls bool `json:"rolls,omitempty"`
-	// FitStay is true if only the types or the subnets change among which they are chosen, so that those stay which still fit.
+	// FitStay is true if only the types or the subnets change among which they are chosen, so that
+	// those stay which still fit.
 	FitStay bool `json:"fitStay,omitempty"`
 }
 
@@ -133,20 +140,24 @@ type Property struct {
 	// Forces says that the change replaces the resource, MayForce that it may.
 	Forces   bool `json:"forcesReplacement,omitempty"`
 	MayForce bool `json:"mayForceReplacement,omitempty"`
-	// Cause is the logical ID of the resource for whose sake alone the property changes, if it is so.
+	// Cause is the logical ID of the resource for whose sake alone the property changes, if it is
+	// so.
 	Cause string `json:"cause,omitempty"`
 }
 
-// Roll is the replacement of the machines of the control plane, of an instance group or of the bastions.
+// Roll is the replacement of the machines of the control plane, of an instance group or of the
+// bastions.
 type Roll struct {
 	// What is the kind: ControlPlane, InstanceGroup or Bastion. Name is the name of the instance
 	// group.
 	What string `json:"what"`
 	Name string `json:"name,omitempty"`
-	// Machines is how many are replaced; with UpTo at most so many: those stay that are of a type and in a subnet that are still wanted.
+	// Machines is how many are replaced; with UpTo at most so many: those stay that are of a type
+	// and in a subnet that are still wanted.
 	Machines int  `json:"machines"`
 	UpTo     bool `json:"upTo,omitempty"`
-	// Order are the stacks' names in the order in which their machines are replaced, for the control plane.
+	// Order are the stacks' names in the order in which their machines are replaced, for the
+	// control plane.
 	Order []string `json:"order,omitempty"`
 	// BatchSize is how many are replaced at once, Batches how often that is done.
 	BatchSize int `json:"batchSize"`

@@ -19,7 +19,8 @@ var styles = map[Action]style{
 	Delete:     {"-", "delete", red},
 }
 
-// Escape sequences of terminals: https://www.ecma-international.org/publications-and-standards/standards/ecma-48/ (SGR).
+// Escape sequences of terminals:
+// https://www.ecma-international.org/publications-and-standards/standards/ecma-48/ (SGR).
 const (
 	bold    = "1"
 	dim     = "2"
@@ -96,7 +97,10 @@ func (s *Stack) title() string {
 
 func (o *printer) stack(s *Stack) {
 	as := styles[s.Action]
-	o.line("\n%s", o.paint(as.colour, fmt.Sprintf("%s stack %s (%s): %s", as.mark, s.Name, s.title(), strings.TrimSuffix(as.verb, " in place"))))
+	o.line(
+		"\n%s",
+		o.paint(as.colour, fmt.Sprintf("%s stack %s (%s): %s", as.mark, s.Name, s.title(), strings.TrimSuffix(as.verb, " in place"))),
+	)
 	for i := range s.Resources {
 		o.resource(&s.Resources[i])
 	}
@@ -185,7 +189,14 @@ func (r *Roll) Sentence() string {
 		if r.UpTo {
 			upTo = "up to "
 		}
-		text = fmt.Sprintf("Instance group %s: %s%s, %d at a time, by %s", r.Name, upTo, number(r.Machines, "node", "nodes"), r.BatchSize, r.By)
+		text = fmt.Sprintf(
+			"Instance group %s: %s%s, %d at a time, by %s",
+			r.Name,
+			upTo,
+			number(r.Machines, "node", "nodes"),
+			r.BatchSize,
+			r.By,
+		)
 	}
 	if r.After {
 		text += ", after the control plane's"
@@ -211,7 +222,13 @@ func (p *Plan) Sentence() string {
 	for _, one := range []struct {
 		count int
 		verb  string
-	}{{s.Create, "create"}, {s.Update, "update in place"}, {s.MayReplace, "update or replace"}, {s.Replace, "replace"}, {s.Delete, "delete"}} {
+	}{
+		{s.Create, "create"},
+		{s.Update, "update in place"},
+		{s.MayReplace, "update or replace"},
+		{s.Replace, "replace"},
+		{s.Delete, "delete"},
+	} {
 		if one.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d to %s", one.count, one.verb))
 		}

@@ -42,7 +42,8 @@ func (o *printer) property(p *Property) {
 	o.line("      %s: %s → %s%s", p.Path, shown(p.Old), shown(p.New), why)
 }
 
-// elements returns what is only in the one list and only in the other; false for what are no two lists that differ so.
+// elements returns what is only in the one list and only in the other; false for what are no two
+// lists that differ so.
 func elements(old, now *template.Node) (removed, added []*template.Node, ok bool) {
 	if old == nil || now == nil || old.Kind != template.List || now.Kind != template.List {
 		return nil, nil, false

@@ -15,13 +15,15 @@ const (
 	byOperator       = "the operator"
 )
 
-// What a slot's update waits for at most: the signal, by the pause time in its template, and before that the drain hook.
+// What a slot's update waits for at most: the signal, by the pause time in its template, and before
+// that the drain hook.
 const (
 	slotPauseTime = 20 * time.Minute
 	slotDrainTime = 10 * time.Minute
 )
 
-// roll says which machines are replaced: those of Auto Scaling groups that stay and whose machines do not.
+// roll says which machines are replaced: those of Auto Scaling groups that stay and whose machines
+// do not.
 func (p *Plan) roll(subjects []Subject) {
 	var slots []string
 	var groups []Roll
@@ -77,7 +79,15 @@ func slotsRoll(slots []string) Roll {
 // groupRoll is how the machines of an instance group are replaced.
 func groupRoll(s *Subject, upTo bool) Roll {
 	r := s.Rolling
-	one := Roll{What: RollGroup, Name: s.Of, Machines: s.Machines, UpTo: upTo, BatchSize: max(1, int(r.BatchSize)), By: byCloudFormation, After: s.After}
+	one := Roll{
+		What:      RollGroup,
+		Name:      s.Of,
+		Machines:  s.Machines,
+		UpTo:      upTo,
+		BatchSize: max(1, int(r.BatchSize)),
+		By:        byCloudFormation,
+		After:     s.After,
+	}
 	left := one.Machines
 	if r.Engine == v1alpha1.RollOperator {
 		one.By = byOperator

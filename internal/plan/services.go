@@ -22,11 +22,14 @@ import (
 	servicerender "github.com/aws-operator/aws-operator/internal/service/render"
 )
 
-// Services are objects of services as they are written now, with the status that is known of them. They are not changed.
+// Services are objects of services as they are written now, with the status that is known of them.
+// They are not changed.
 type Services struct {
-	// Objects are what is wanted; their status, if they have one, says what is deployed. One with a deletion timestamp is deleted.
+	// Objects are what is wanted; their status, if they have one, says what is deployed. One with a
+	// deletion timestamp is deleted.
 	Objects []*servicev1alpha1.Object
-	// Others are objects that there are as well. What they are made of is not planned; the wanted ones may name them.
+	// Others are objects that there are as well. What they are made of is not planned; the wanted
+	// ones may name them.
 	Others []*servicev1alpha1.Object
 	// Kinds are what they are made by.
 	Kinds *kinds.Set
@@ -106,13 +109,23 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 			return err
 		}
 		s.Wanted = &render.Stack{
-			Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags, Capabilities: rendered.Capabilities,
+			Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags,
+			Capabilities: rendered.Capabilities,
 		}
-		want := stack.Desired{Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags, Capabilities: rendered.Capabilities}
+		want := stack.Desired{
+			Template:     rendered.Template,
+			Parameters:   rendered.Parameters,
+			Tags:         rendered.Tags,
+			Capabilities: rendered.Capabilities,
+		}
 		digest := want.Digest()
 		s.Same = known.Digest == digest && known.PendingDigest == ""
 		if known.FailedDigest == digest {
-			d.note("Stack %s could not be changed to this before (%s); the operator does not try the same again until something is edited.", s.Name, object.Status.ResourceStatusReason)
+			d.note(
+				"Stack %s could not be changed to this before (%s); the operator does not try the same again until something is edited.",
+				s.Name,
+				object.Status.ResourceStatusReason,
+			)
 		}
 	} else if object.Annotations[servicev1alpha1.DeletionPolicyAnnotation] == servicev1alpha1.DeletionPolicyRetain {
 		s.Same = true
@@ -145,7 +158,11 @@ func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *
 }
 
 // resolve returns the outputs of the objects that an object names.
-func (d *serviceDraft) resolve(ctx context.Context, object *servicev1alpha1.Object, references []servicerender.Reference) (map[string]map[string]any, error) {
+func (d *serviceDraft) resolve(
+	ctx context.Context,
+	object *servicev1alpha1.Object,
+	references []servicerender.Reference,
+) (map[string]map[string]any, error) {
 	found := map[string]map[string]any{}
 	for _, r := range references {
 		var err error
@@ -157,10 +174,16 @@ func (d *serviceDraft) resolve(ctx context.Context, object *servicev1alpha1.Obje
 }
 
 // siblings returns the references of all objects of a kind that name the same object, by name.
-func (d *serviceDraft) siblings(ctx context.Context, kind *model.Model, object *servicev1alpha1.Object, r servicerender.Reference) ([]any, error) {
+func (d *serviceDraft) siblings(
+	ctx context.Context,
+	kind *model.Model,
+	object *servicev1alpha1.Object,
+	r servicerender.Reference,
+) ([]any, error) {
 	byName := map[string]any{}
 	for _, other := range slices.Concat(d.of.Others, d.of.Objects) {
-		if other.Kind != object.Kind || other.Namespace != object.Namespace || !other.DeletionTimestamp.IsZero() && other.Name != object.Name {
+		if other.Kind != object.Kind || other.Namespace != object.Namespace ||
+			!other.DeletionTimestamp.IsZero() && other.Name != object.Name {
 			continue
 		}
 		theirs, err := servicerender.References(kind, other)
@@ -184,8 +207,8 @@ func (d *serviceDraft) siblings(ctx context.Context, kind *model.Model, object *
 	return all, nil
 }
 
-// outputsOf returns the outputs of an object that another one names: those that its status has, else those of its stack, else what
-// stands for them.
+// outputsOf returns the outputs of an object that another one names: those that its status has,
+// else those of its stack, else what stands for them.
 func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servicerender.Reference) (map[string]any, error) {
 	name := servicerender.StackName(d.facts.ClusterName, r.Kind, namespace, r.ObjectName)
 	if known := d.outputs[name]; known != nil {
@@ -220,7 +243,8 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 	return d.outputs[name], nil
 }
 
-// strangers returns an error if a stack that is deployed is not of the object that it is compared with.
+// strangers returns an error if a stack that is deployed is not of the object that it is compared
+// with.
 func (d *serviceDraft) strangers(objects []*servicev1alpha1.Object) error {
 	for i, object := range objects {
 		s := &d.subjects[i]
@@ -229,7 +253,11 @@ func (d *serviceDraft) strangers(objects []*servicev1alpha1.Object) error {
 		}
 		for name, value := range servicerender.Tags(object.Kind, object, d.facts.ClusterName) {
 			if s.Deployed.Tags[name] != value {
-				return fmt.Errorf("%s: a stack named %s exists and is not this object's, as its tags say; delete that stack or rename the object", s.Of, s.Name)
+				return fmt.Errorf(
+					"%s: a stack named %s exists and is not this object's, as its tags say; delete that stack or rename the object",
+					s.Of,
+					s.Name,
+				)
 			}
 		}
 	}

@@ -18,8 +18,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// ReadServices returns the services of the manifests, each with the status that it has in the management cluster, if the state is one; and
-// where there are no manifests all of the management cluster. Other states hold no services. It returns an error when a kind is defined wrongly, and
+// ReadServices returns the services of the manifests, each with the status that it has in the
+// management cluster, if the state is one; and where there are no manifests all of the management
+// cluster. Other states hold no services. It returns an error when a kind is defined wrongly, and
 // when the management cluster does not answer.
 func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Services, error) {
 	all := len(set.Manifests) == 0
@@ -136,8 +137,9 @@ func (m management) objects(ctx context.Context, known *kinds.Set) ([]*servicev1
 	return all, nil
 }
 
-// list returns the objects of a kind; none where there is no management cluster, or where it does not know the kind. The kinds have no
-// Go type that a client could know them by, so they are read as what they are on the wire.
+// list returns the objects of a kind; none where there is no management cluster, or where it does
+// not know the kind. The kinds have no Go type that a client could know them by, so they are read
+// as what they are on the wire.
 func list[T any](ctx context.Context, m management, kind string) ([]*T, error) {
 	if m.api == nil {
 		return nil, nil

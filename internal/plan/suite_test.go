@@ -47,7 +47,9 @@ type suite struct {
 func newSuite(tb testing.TB) *suite {
 	tb.Helper()
 	w := &suite{t: tb, nodeup: nodeupFolder(tb)}
-	w.sim = simulator.New(simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond})
+	w.sim = simulator.New(
+		simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond},
+	)
 	server := httptest.NewServer(w.sim.Handler())
 	w.endpoint = server.URL
 	tb.Cleanup(func() {
@@ -152,7 +154,8 @@ func (w *suite) put(objects ...client.Object) {
 	w.must(err)
 }
 
-// simulated returns a built-in release without what simulated machines do not have: addons and what is fetched for them.
+// simulated returns a built-in release without what simulated machines do not have: addons and what
+// is fetched for them.
 func (w *suite) played(name string) *v1alpha1.Release {
 	w.t.Helper()
 	found, err := release.Find(name)
@@ -191,7 +194,8 @@ func clustersOf(objects []client.Object) []*v1alpha1.Cluster {
 	return found
 }
 
-// network makes the VPC that a cluster is to stand in, with all that the cluster and its groups name of it.
+// network makes the VPC that a cluster is to stand in, with all that the cluster and its groups
+// name of it.
 func (w *suite) network(c *v1alpha1.Cluster, objects []client.Object) {
 	w.t.Helper()
 	n := &c.Spec.Network
@@ -221,10 +225,19 @@ func (w *suite) network(c *v1alpha1.Cluster, objects []client.Object) {
 		"  Out: {Type: AWS::EC2::Route, DependsOn: Attachment, Properties: {RouteTableId: !Ref Public, DestinationCidrBlock: 0.0.0.0/0, GatewayId: !Ref Gateway}}\n"
 	ids := "Outputs:\n  VPC: {Value: !Ref VPC}\n"
 	for i, s := range n.Subnets {
-		body += fmt.Sprintf("  Subnet%d: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %s, CidrBlock: 10.9.%d.0/24}}\n", i, s.Zone, i)
+		body += fmt.Sprintf(
+			"  Subnet%d: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %s, CidrBlock: 10.9.%d.0/24}}\n",
+			i,
+			s.Zone,
+			i,
+		)
 		ids += fmt.Sprintf("  Subnet%d: {Value: !Ref Subnet%d}\n", i, i)
 		if s.Role == v1alpha1.SubnetPublic {
-			body += fmt.Sprintf("  Routes%d: {Type: AWS::EC2::SubnetRouteTableAssociation, Properties: {SubnetId: !Ref Subnet%d, RouteTableId: !Ref Public}}\n", i, i)
+			body += fmt.Sprintf(
+				"  Routes%d: {Type: AWS::EC2::SubnetRouteTableAssociation, Properties: {SubnetId: !Ref Subnet%d, RouteTableId: !Ref Public}}\n",
+				i,
+				i,
+			)
 		}
 	}
 	for i, of := range security {
@@ -260,7 +273,8 @@ func (w *suite) stack(called, body string) map[string]string {
 	return outputs
 }
 
-// cloudformation is asked by the operator's own client: a plain one of the SDK loses answers where the processors are busy.
+// cloudformation is asked by the operator's own client: a plain one of the SDK loses answers where
+// the processors are busy.
 func (w *suite) cloudformation() awsapi.CloudFormation {
 	w.t.Helper()
 	clients, err := awsapi.New(w.t.Context(), w.aws())

@@ -8,7 +8,8 @@ import (
 
 // Use is a place at which a value refers to a resource or a parameter.
 type Use struct {
-	// Path is slash separated, as LaunchTemplate/Version; a use within an expression has the expression's.
+	// Path is slash separated, as LaunchTemplate/Version; a use within an expression has the
+	// expression's.
 	Path string
 	// Target is what is referred to, Attribute what Fn::GetAtt asks of it, empty for a Ref.
 	Target, Attribute string

@@ -19,7 +19,8 @@ func Return() {
 	}
 }
 
-// constant returns the parts of the program that are never written. They do not move, so it reads them once.
+// constant returns the parts of the program that are never written. They do not move, so it reads
+// them once.
 var constant = sync.OnceValue(func() (found []part) {
 	self, err := os.Executable()
 	if err != nil {
@@ -31,8 +32,8 @@ var constant = sync.OnceValue(func() (found []part) {
 	}
 	defer func() { _ = maps.Close() }()
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
-		// A line "00400000-04e7c000 r-xp 00000000 fe:00 123 /path" for each mapping, and then lines "Anonymous:   4 kB" on it; see
-		// proc_pid_smaps(5).
+		// A line "00400000-04e7c000 r-xp 00000000 fe:00 123 /path" for each mapping, and then lines
+		// "Anonymous: 4 kB" on it; see proc_pid_smaps(5).
 		line := lines.Text()
 		name, rest, _ := strings.Cut(line, ":")
 		switch {
@@ -48,11 +49,13 @@ var constant = sync.OnceValue(func() (found []part) {
 	return slices.DeleteFunc(found, func(p part) bool { return p.written || p.end <= p.start })
 })
 
-// part is a part of the program as it is mapped, of no length if it is none of the file's constant ones.
+// part is a part of the program as it is mapped, of no length if it is none of the file's constant
+// ones.
 type part struct {
 	start, end uint64
-	// written says that some of it differs from the file. What is read-only now need not always have been: the dynamic linker
-	// fills in addresses and takes the right to write away afterwards (RELRO), and what it filled in would be lost.
+	// written says that some of it differs from the file. What is read-only now need not always
+	// have been: the dynamic linker fills in addresses and takes the right to write away afterwards
+	// (RELRO), and what it filled in would be lost.
 	written bool
 }
 

@@ -24,7 +24,9 @@ func TestPrincipalsMayDoWhatTheirPoliciesAllow(t *testing.T) {
 		"AKIALIMITED": {`{"Version": "2012-10-17", "Statement": [
 			{"Effect": "Allow", "Action": ["sqs:CreateQueue", "cloudformation:*"], "Resource": ["arn:aws:sqs:*:*:mine-*", "arn:aws:cloudformation:*:*:stack/mine/*"]},
 			{"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": "` + role + `"}]}`},
-		role: {`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::one/open/*"}]}`},
+		role: {
+			`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::one/open/*"}]}`,
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,11 @@ func TestPrincipalsMayDoWhatTheirPoliciesAllow(t *testing.T) {
 	defer sim.Close()
 	server := httptest.NewServer(sim.Handler())
 	defer server.Close()
-	config := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("AKIALIMITED", "secret", "")}
+	config := aws.Config{
+		Region:       "eu-central-1",
+		BaseEndpoint: &server.URL,
+		Credentials:  credentials.NewStaticCredentialsProvider("AKIALIMITED", "secret", ""),
+	}
 	denied := func(what, want string, err error) {
 		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -46,7 +52,11 @@ func TestPrincipalsMayDoWhatTheirPoliciesAllow(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("other")})
-	denied("another queue", "User: arn:aws:iam::123456789012:user/demo is not authorized to perform: sqs:CreateQueue on resource: arn:aws:sqs:eu-central-1:123456789012:other", err)
+	denied(
+		"another queue",
+		"User: arn:aws:iam::123456789012:user/demo is not authorized to perform: sqs:CreateQueue on resource: arn:aws:sqs:eu-central-1:123456789012:other",
+		err,
+	)
 
 	stacks := cloudformation.NewFromConfig(config)
 	_, err = stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
@@ -55,7 +65,8 @@ func TestPrincipalsMayDoWhatTheirPoliciesAllow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = cloudformation.NewStackCreateCompleteWaiter(stacks).Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("mine")}, 60e9)
+	err = cloudformation.NewStackCreateCompleteWaiter(stacks).
+		Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("mine")}, 60e9)
 	if err == nil {
 		t.Error("CloudFormation made a topic for a caller who may not")
 	}
@@ -78,6 +89,9 @@ func TestPrincipalsMayDoWhatTheirPoliciesAllow(t *testing.T) {
 	denied("an object that there is not", "NoSuchBucket", err)
 	_, err = objects.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("one"), Key: aws.String("closed")})
 	denied("an object that the role may not read", "not authorized to perform: s3:GetObject", err)
-	_, err = sts.NewFromConfig(config).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::210987654321:role/other"), RoleSessionName: aws.String("one")})
+	_, err = sts.NewFromConfig(config).
+		AssumeRole(t.Context(), &sts.AssumeRoleInput{
+			RoleArn: aws.String("arn:aws:iam::210987654321:role/other"), RoleSessionName: aws.String("one"),
+		})
 	denied("another role", "not authorized to perform: sts:AssumeRole", err)
 }

@@ -41,7 +41,9 @@ Outputs:
 		t.Run(c.reason, func(t *testing.T) {
 			config := start(t)
 			client := cloudformation.NewFromConfig(config)
-			if _, err := client.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: render(c.name, "id", "S")}); err != nil {
+			if _, err := client.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+				StackName: aws.String("s"), TemplateBody: render(c.name, "id", "S"),
+			}); err != nil {
 				t.Fatal(err)
 			}
 			before := settled(t, client, cfntypes.StackStatusCreateComplete)

@@ -125,7 +125,10 @@ func New(o Options) *Simulator {
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: publish,
 	})
 	s.instances, s.network = instances, network
-	balancers := elbv2.New(env, elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Listen: o.Listen})
+	balancers := elbv2.New(
+		env,
+		elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Listen: o.Listen},
+	)
 	groups := autoscaling.New(env, autoscaling.Options{
 		Compute: instances, Balancers: balancers, Publish: publish,
 		Zone: func(account, region, subnetID string) (string, bool) {
@@ -268,7 +271,8 @@ func (s *Simulator) Read(ctx context.Context, kind string, r resource.Request) (
 // Calls returns the number of API calls so far, by "service/Operation".
 func (s *Simulator) Calls() map[string]int { return s.faults.Calls() }
 
-// Operations returns the operations that services answer, in alphabetical order, by the services' signing names.
+// Operations returns the operations that services answer, in alphabetical order, by the services'
+// signing names.
 func (s *Simulator) Operations() map[string][]string {
 	all := make(map[string][]string, len(s.services))
 	for _, service := range s.services {

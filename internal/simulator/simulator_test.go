@@ -106,10 +106,13 @@ func TestStackOfQueuesAndTopicsWorksAndEmitsEvents(t *testing.T) {
 	}
 
 	outputs := outputs(t, stacks)
-	if want := *config.BaseEndpoint + "/123456789012/orders"; outputs["URL"] != want || outputs["ARN"] != "arn:aws:sqs:eu-central-1:123456789012:orders" {
+	if want := *config.BaseEndpoint + "/123456789012/orders"; outputs["URL"] != want ||
+		outputs["ARN"] != "arn:aws:sqs:eu-central-1:123456789012:orders" {
 		t.Errorf("outputs %v, want URL %s", outputs, want)
 	}
-	if _, err := sns.NewFromConfig(config).Publish(ctx, &sns.PublishInput{TopicArn: aws.String(outputs["Topic"]), Message: aws.String("hello")}); err != nil {
+	if _, err := sns.NewFromConfig(config).Publish(ctx, &sns.PublishInput{
+		TopicArn: aws.String(outputs["Topic"]), Message: aws.String("hello"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(outputs["URL"])})

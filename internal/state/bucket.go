@@ -53,7 +53,13 @@ func openBucket(ctx context.Context, ref string, options Options) (*bucket, erro
 	if err != nil {
 		return nil, fmt.Errorf("load the AWS configuration: %w", err)
 	}
-	return &bucket{objects: clients.Objects(awsapi.Target{}), name: name, prefix: prefix, kmsKey: options.KMSKey, etags: map[string]string{}}, nil
+	return &bucket{
+		objects: clients.Objects(awsapi.Target{}),
+		name:    name,
+		prefix:  prefix,
+		kmsKey:  options.KMSKey,
+		etags:   map[string]string{},
+	}, nil
 }
 
 func (b *bucket) where(name string) string { return "s3://" + b.name + "/" + b.prefix + name }
@@ -152,11 +158,16 @@ func (b *bucket) put(ctx context.Context, name string, data []byte, etag string)
 	out, err := b.objects.PutObject(ctx, in)
 	if err != nil {
 		if isConflict(err) {
-			// The answer to a first attempt may have been lost, and the next one have met what it wrote.
+			// The answer to a first attempt may have been lost, and the next one have met what it
+			// wrote.
 			if there, _, readErr := b.get(ctx, name); readErr == nil && bytes.Equal(there, data) {
 				return nil
 			}
-			return fmt.Errorf("%s has been changed by somebody else meanwhile: look at it, and run the command again: %w", b.where(name), errConflict)
+			return fmt.Errorf(
+				"%s has been changed by somebody else meanwhile: look at it, and run the command again: %w",
+				b.where(name),
+				errConflict,
+			)
 		}
 		return b.explain(err)
 	}
@@ -188,8 +199,8 @@ func (b *bucket) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// lock makes an object that is to be there only once. One whose owner was a process of this machine that has ended is
-// taken over; whether that of another machine has, only people know.
+// lock makes an object that is to be there only once. One whose owner was a process of this machine
+// that has ended is taken over; whether that of another machine has, only people know.
 func (b *bucket) lock(ctx context.Context, cluster string, h Holder) (func() error, error) {
 	name := cluster + "/" + fileLock
 	text, err := yaml.Marshal(h)
@@ -202,7 +213,10 @@ func (b *bucket) lock(ctx context.Context, cluster string, h Holder) (func() err
 		if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
 			return nil, readErr
 		}
-		locked := &LockedError{Cluster: cluster, Remedy: "wait until it is done; if that process is not there any more, remove its lock with aws s3 rm " + b.where(name)}
+		locked := &LockedError{
+			Cluster: cluster,
+			Remedy:  "wait until it is done; if that process is not there any more, remove its lock with aws s3 rm " + b.where(name),
+		}
 		_ = yaml.Unmarshal(data, &locked.Holder) // an unreadable lock names no holder
 		if etag == "" || !locked.Holder.gone() {
 			return nil, locked
@@ -218,7 +232,8 @@ func (b *bucket) lock(ctx context.Context, cluster string, h Holder) (func() err
 	return func() error { return b.unlock(context.WithoutCancel(ctx), name, etag) }, nil
 }
 
-// unlock removes a lock, if it is still ours: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-deletes.html.
+// unlock removes a lock, if it is still ours:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-deletes.html.
 func (b *bucket) unlock(ctx context.Context, name, etag string) error {
 	_, err := b.objects.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: b.key(name), IfMatch: &etag})
 	b.mu.Lock()

@@ -34,16 +34,19 @@ func newS3(t *testing.T) *s3Suite {
 	server := httptest.NewServer(wire.NewRouter([]*wire.Service{buckets.Service()}, w.faults, clock.RealClock{}))
 	t.Cleanup(server.Close)
 	for key, value := range map[string]string{
-		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "123456789012", "AWS_SECRET_ACCESS_KEY": "secret",
-		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "123456789012",
+		"AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_CONFIG_FILE":       "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {
 		t.Setenv(key, value)
 	}
 	w.client = s3.New(s3.Options{
-		BaseEndpoint: &server.URL, Region: "eu-central-1", UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
+		BaseEndpoint: &server.URL, Region: "eu-central-1", UsePathStyle: true,
+		Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
 	})
 	if _, err := w.client.CreateBucket(t.Context(), &s3.CreateBucketInput{
-		Bucket: aws.String("acme-clusters"), CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: "eu-central-1"},
+		Bucket:                    aws.String("acme-clusters"),
+		CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: "eu-central-1"},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +116,8 @@ func TestConcurrentWritesConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine.Cluster.Status.Version = "v1.35.7"
-	if err := one.Save(t.Context(), "demo", mine.Cluster); err == nil || !strings.Contains(err.Error(), "status/cluster.yaml has been changed by somebody else meanwhile") {
+	if err := one.Save(t.Context(), "demo", mine.Cluster); err == nil ||
+		!strings.Contains(err.Error(), "status/cluster.yaml has been changed by somebody else meanwhile") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -145,7 +149,8 @@ func TestTheLockOfABucketNamesItsHolder(t *testing.T) {
 	}
 	_, err = other.Replace(t.Context(), objects(t, demo))
 	locked, ok := errors.AsType[*state.LockedError](err)
-	if !ok || locked.Holder.Purpose != "apply" || locked.Holder.Process == 0 || !strings.Contains(err.Error(), "aws s3 rm s3://acme-clusters/production/demo/lock") {
+	if !ok || locked.Holder.Purpose != "apply" || locked.Holder.Process == 0 ||
+		!strings.Contains(err.Error(), "aws s3 rm s3://acme-clusters/production/demo/lock") {
 		t.Errorf("got %v", err)
 	}
 	if got := w.keys(t); got != "production/demo/lock" {
@@ -198,7 +203,8 @@ func TestObjectsAreEncryptedWithTheKeyThatIsNamed(t *testing.T) {
 	actions(t, s, demo)
 	for object := range strings.FieldsSeq(w.keys(t)) {
 		head, err := w.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String("acme-clusters"), Key: &object})
-		if err != nil || head.ServerSideEncryption != types.ServerSideEncryptionAwsKms || !strings.Contains(aws.ToString(head.SSEKMSKeyId), "alias/clusters") {
+		if err != nil || head.ServerSideEncryption != types.ServerSideEncryptionAwsKms ||
+			!strings.Contains(aws.ToString(head.SSEKMSKeyId), "alias/clusters") {
 			t.Errorf("%s: %+v, %v", object, head, err)
 		}
 	}
@@ -230,7 +236,8 @@ func TestWhatS3RefusesIsSaidInOneSentence(t *testing.T) {
 			if err == nil {
 				_, err = s.Replace(t.Context(), objects(t, demo))
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "https response error") || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "https response error") ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -72,7 +72,8 @@ func (d *directory) read(_ context.Context, name string) ([]byte, error) {
 	return data, nil
 }
 
-// write replaces a file as a whole: its new content is on the disk, beside it, before it takes the name.
+// write replaces a file as a whole: its new content is on the disk, beside it, before it takes the
+// name.
 func (d *directory) write(_ context.Context, name string, data []byte) error {
 	path := d.where(name)
 	mode, dirMode := fs.FileMode(fileMode), fs.FileMode(folderMode)
@@ -155,7 +156,8 @@ func (d *directory) tidy(cluster string) error {
 	return nil
 }
 
-// lock is a lock on the file, which ends with the process however that ends: what a dead owner wrote there means nothing.
+// lock is a lock on the file, which ends with the process however that ends: what a dead owner
+// wrote there means nothing.
 func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() error, error) {
 	name := cluster + "/" + fileLock
 	path := d.where(name)
@@ -164,7 +166,10 @@ func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() er
 	}
 	held, err := filelock.Try(path)
 	if errors.Is(err, filelock.ErrHeld) {
-		locked := &LockedError{Cluster: cluster, Remedy: "wait until it is done, or end that process: its lock ends with it, and the next command goes on where it was"}
+		locked := &LockedError{
+			Cluster: cluster,
+			Remedy:  "wait until it is done, or end that process: its lock ends with it, and the next command goes on where it was",
+		}
 		data, _ := os.ReadFile(path) //nolint:gosec // The state's own file; one that cannot be read names nobody.
 		_ = yaml.Unmarshal(data, &locked.Holder)
 		return nil, locked

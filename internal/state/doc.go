@@ -1,5 +1,6 @@
-// Package state is where clusters are kept: in a folder, in an S3 bucket, or in the management cluster of the
-// current kubeconfig. Commands open it by a reference (Open) and do not care which of them it is.
+// Package state is where clusters are kept: in a folder, in an S3 bucket, or in the management
+// cluster of the current kubeconfig. Commands open it by a reference (Open) and do not care which
+// of them it is.
 //
 // In a folder and in a bucket a cluster is plain YAML that people keep in Git:
 //
@@ -10,7 +11,7 @@
 //	demo/lock                          who is changing the cluster
 //	releases/v1.36.3-acme.1.yaml       Releases of one's own
 //
-// A definition is changed by Replace, or by a person with an editor; status and Secrets are changed by the engine
-// (Save, Remove), under a Lock. Every file is written as a whole or not at all. Whatever cannot be read, or was left
-// half written, is an error that names file, line and remedy.
+// A definition is changed by Replace, or by a person with an editor; status and Secrets are changed
+// by the engine (Save, Remove), under a Lock. Every file is written as a whole or not at all.
+// Whatever cannot be read, or was left half written, is an error that names file, line and remedy.
 package state

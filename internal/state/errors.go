@@ -20,7 +20,12 @@ type NotFoundError struct {
 // Error names what there is.
 func (e *NotFoundError) Error() string {
 	if len(e.Others) == 0 {
-		return fmt.Sprintf("there is no %s %s in the state %s, nor any other; put it there with aws-operator replace -f FILE, or name another state with --state", e.Kind, e.Name, e.State)
+		return fmt.Sprintf(
+			"there is no %s %s in the state %s, nor any other; put it there with aws-operator replace -f FILE, or name another state with --state",
+			e.Kind,
+			e.Name,
+			e.State,
+		)
 	}
 	return fmt.Sprintf("there is no %s %s in the state %s; there is %s", e.Kind, e.Name, e.State, strings.Join(e.Others, ", "))
 }

@@ -29,8 +29,8 @@ const (
 	extension      = ".yaml"
 )
 
-// store keeps files by names with slashes. Each is written as a whole or not at all. The error for a file that is not
-// there is fs.ErrNotExist.
+// store keeps files by names with slashes. Each is written as a whole or not at all. The error for
+// a file that is not there is fs.ErrNotExist.
 type store interface {
 	reader
 	writer
@@ -50,7 +50,8 @@ type writer interface {
 	write(ctx context.Context, name string, data []byte) error
 	// remove removes a file; one that is not there is removed already.
 	remove(ctx context.Context, name string) error
-	// lock keeps others from changing a cluster. The error is a *LockedError if another client does.
+	// lock keeps others from changing a cluster. The error is a *LockedError if another client
+	// does.
 	lock(ctx context.Context, cluster string, h Holder) (unlock func() error, err error)
 }
 

@@ -47,7 +47,10 @@ spec:
 
 func objects(t *testing.T, texts ...string) []client.Object {
 	t.Helper()
-	set, err := manifest.Read([]manifest.Source{{Name: "x.yaml", Reader: strings.NewReader(strings.Join(texts, "---\n"))}}, manifest.Options{})
+	set, err := manifest.Read(
+		[]manifest.Source{{Name: "x.yaml", Reader: strings.NewReader(strings.Join(texts, "---\n"))}},
+		manifest.Options{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +188,9 @@ func TestStatusIsKeptApartFromTheDefinition(t *testing.T) {
 	c := loaded.Cluster
 	c.Finalizers = []string{"aws-operator/cluster"}
 	c.Status.Endpoint = "https://api.example.com:6443"
-	c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Done", LastTransitionTime: metav1.NewTime(time.Unix(1e9, 0))}}
+	c.Status.Conditions = []metav1.Condition{
+		{Type: "Ready", Status: "True", Reason: "Done", LastTransitionTime: metav1.NewTime(time.Unix(1e9, 0))},
+	}
 	if err := s.Save(t.Context(), "demo", c); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +198,8 @@ func TestStatusIsKeptApartFromTheDefinition(t *testing.T) {
 		t.Errorf("the definition has changed:\n%s", diff)
 	}
 	again, err := s.Load(t.Context(), "demo")
-	if err != nil || again.Cluster.Status.Endpoint != c.Status.Endpoint || again.Cluster.Generation != 1 || len(again.Cluster.Finalizers) != 1 {
+	if err != nil || again.Cluster.Status.Endpoint != c.Status.Endpoint || again.Cluster.Generation != 1 ||
+		len(again.Cluster.Finalizers) != 1 {
 		t.Errorf("%+v, %v", again, err)
 	}
 	edit(t, dir, "demo/cluster.yaml", "v1.36.3", "v1.36.4")
@@ -283,14 +289,16 @@ func TestAnInterruptedReplaceIsFinishedByTheNext(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Load(t.Context(), "demo"); err == nil || !strings.Contains(err.Error(), "cluster.yaml is missing") || !strings.Contains(err.Error(), "replace -f") {
+	if _, err := s.Load(t.Context(), "demo"); err == nil || !strings.Contains(err.Error(), "cluster.yaml is missing") ||
+		!strings.Contains(err.Error(), "replace -f") {
 		t.Errorf("half of it: %v", err)
 	}
 	if got := actions(t, s, demo, workers); got != "Cluster demo created, InstanceGroup workers unchanged" {
 		t.Errorf("again: %s", got)
 	}
 	after, err := s.Load(t.Context(), "demo")
-	if err != nil || after.Cluster.UID != before.Cluster.UID || string(after.Secret("demo-ca").Data["tls.key"]) != string(before.Secret("demo-ca").Data["tls.key"]) {
+	if err != nil || after.Cluster.UID != before.Cluster.UID ||
+		string(after.Secret("demo-ca").Data["tls.key"]) != string(before.Secret("demo-ca").Data["tls.key"]) {
 		t.Errorf("%+v, %v", after, err)
 	}
 }
@@ -304,7 +312,8 @@ func TestACloneOfWhatIsInGitGetsNoOtherKeys(t *testing.T) {
 	}
 	left := tree(t, dir)
 	_, err := s.Replace(t.Context(), objects(t, demo))
-	if err == nil || !strings.Contains(err.Error(), "neither its status nor its keys") || !strings.Contains(err.Error(), "demo/cluster.yaml") {
+	if err == nil || !strings.Contains(err.Error(), "neither its status nor its keys") ||
+		!strings.Contains(err.Error(), "demo/cluster.yaml") {
 		t.Errorf("it says: %v", err)
 	}
 	if diff := cmp.Diff(left, tree(t, dir)); diff != "" {
@@ -314,7 +323,10 @@ func TestACloneOfWhatIsInGitGetsNoOtherKeys(t *testing.T) {
 
 func TestTheStateKeepsSecretsOfTheEngine(t *testing.T) {
 	s, _ := made(t)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "demo-kubeconfig", Namespace: "default"}, Data: map[string][]byte{"value": []byte("a\x00b")}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo-kubeconfig", Namespace: "default"},
+		Data:       map[string][]byte{"value": []byte("a\x00b")},
+	}
 	if err := s.Save(t.Context(), "demo", secret); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,13 @@ type Holder struct {
 
 // holder returns this process as a holder.
 func holder(clock clock.PassiveClock, purpose string) Holder {
-	h := Holder{Process: os.Getpid(), Since: clock.Now().UTC().Truncate(time.Second), Purpose: purpose, User: os.Getenv("USER"), ID: string(newUID())}
+	h := Holder{
+		Process: os.Getpid(),
+		Since:   clock.Now().UTC().Truncate(time.Second),
+		Purpose: purpose,
+		User:    os.Getenv("USER"),
+		ID:      string(newUID()),
+	}
 	if u, err := user.Current(); err == nil {
 		h.User = u.Username
 	}
@@ -41,8 +47,17 @@ func (h Holder) String() string {
 	if h.Since.IsZero() {
 		return "somebody who has not said who it is"
 	}
-	return fmt.Sprintf("%s on %s (process %d) since %s, for %s",
-		cmp.Or(h.User, "somebody"), cmp.Or(h.Host, "an unnamed machine"), h.Process, h.Since.UTC().Format(time.RFC3339), cmp.Or(h.Purpose, "an unnamed purpose"))
+	return fmt.Sprintf(
+		"%s on %s (process %d) since %s, for %s",
+		cmp.Or(
+			h.User,
+			"somebody",
+		),
+		cmp.Or(h.Host, "an unnamed machine"),
+		h.Process,
+		h.Since.UTC().Format(time.RFC3339),
+		cmp.Or(h.Purpose, "an unnamed purpose"),
+	)
 }
 
 // gone reports whether the holder was a process of this machine that has exited. For other machines

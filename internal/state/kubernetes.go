@@ -197,8 +197,8 @@ func (m *management) put(ctx context.Context, given client.Object, dry bool) (Ch
 // operator keeps writing its status.
 const mostConflicts = 10
 
-// update gives an object the spec, the labels and the annotations of another. What others write meanwhile is no hindrance as long as it
-// is not the spec.
+// update gives an object the spec, the labels and the annotations of another. What others write
+// meanwhile is no hindrance as long as it is not the spec.
 func (m *management) update(ctx context.Context, old, given client.Object, dry bool) (Change, error) {
 	var options []client.UpdateOption
 	if dry {
@@ -212,7 +212,8 @@ func (m *management) update(ctx context.Context, old, given client.Object, dry b
 		now.SetAnnotations(overlaid(old.GetAnnotations(), given.GetAnnotations()))
 		err := m.api.Update(ctx, now, options...)
 		switch {
-		case err == nil && sameSpec(old, now) && maps.Equal(old.GetLabels(), now.GetLabels()) && maps.Equal(old.GetAnnotations(), now.GetAnnotations()):
+		case err == nil && sameSpec(old, now) && maps.Equal(old.GetLabels(), now.GetLabels()) &&
+			maps.Equal(old.GetAnnotations(), now.GetAnnotations()):
 			return Change{now, Unchanged}, nil
 		case err == nil:
 			return Change{now, Changed}, nil
@@ -250,8 +251,8 @@ func setSpec(object, from client.Object) {
 	}
 }
 
-// overlaid returns labels or annotations as given; of those that are there already only what is not of the operator's own
-// domains stays, since other tools may have put it there.
+// overlaid returns labels or annotations as given; of those that are there already only what is not
+// of the operator's own domains stays, since other tools may have put it there.
 func overlaid(old, given map[string]string) map[string]string {
 	all := map[string]string{}
 	for key, value := range old {
@@ -284,7 +285,10 @@ func (m *management) lock(ctx context.Context, cluster, purpose string) (func() 
 			return nil, m.explain("read the lock of cluster "+cluster, err)
 		}
 		locked := &LockedError{Cluster: cluster, Remedy: fmt.Sprintf(
-			"wait until it is done; if that process is not there any more, remove its lock with kubectl delete lease %s --namespace %s", lease.Name, lease.Namespace)}
+			"wait until it is done; if that process is not there any more, remove its lock with kubectl delete lease %s --namespace %s",
+			lease.Name,
+			lease.Namespace,
+		)}
 		_ = yaml.Unmarshal([]byte(there.Annotations[holderAnnotation]), &locked.Holder) // an unreadable annotation names no holder
 		if !locked.Holder.gone() {
 			return nil, locked
@@ -322,10 +326,16 @@ func (m *management) remove(ctx context.Context, _ string, object client.Object)
 // explain explains an error of the API server. Errors about invalid objects are returned unchanged.
 func (m *management) explain(what string, err error) error {
 	switch {
-	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource"):
-		return errors.New("the management cluster does not know these kinds: start the operator in it (aws-operator operator), or name another state with --state")
+	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err) &&
+		strings.Contains(err.Error(), "the server could not find the requested resource"):
+		return errors.New(
+			"the management cluster does not know these kinds: start the operator in it (aws-operator operator), or name another state with --state",
+		)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("cannot %s: the management cluster does not accept the kubeconfig's credentials; they may have expired: renew them", what)
+		return fmt.Errorf(
+			"cannot %s: the management cluster does not accept the kubeconfig's credentials; they may have expired: renew them",
+			what,
+		)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("cannot %s: you lack the permission in the management cluster: %s", what, reasonOf(err))
 	case apierrors.IsConflict(err):

@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// newManagement is a namespace of a real API server with the kinds of clusters, as the current context of the kubeconfig.
+// newManagement is a namespace of a real API server with the kinds of clusters, as the current
+// context of the kubeconfig.
 func newManagement(t *testing.T) *state.State {
 	t.Helper()
 	server := controlplanetest.Shared(t)
@@ -43,9 +44,14 @@ func newManagement(t *testing.T) *state.State {
 func use(t *testing.T, config *rest.Config, namespace string) {
 	t.Helper()
 	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
+	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{
+		Server:                   config.Host,
+		CertificateAuthorityData: config.CAData,
+		CertificateAuthority:     config.CAFile,
+	}
 	kubeconfig.AuthInfos["u"] = &clientcmdapi.AuthInfo{
-		Token: config.BearerToken, Impersonate: config.Impersonate.UserName, ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, ClientCertificate: config.CertFile, ClientKey: config.KeyFile,
+		Token: config.BearerToken, Impersonate: config.Impersonate.UserName, ClientCertificateData: config.CertData,
+		ClientKeyData: config.KeyData, ClientCertificate: config.CertFile, ClientKey: config.KeyFile,
 	}
 	kubeconfig.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: namespace}
 	kubeconfig.CurrentContext = "x"
@@ -65,10 +71,14 @@ func TestAManagementClusterKeepsClustersAsAFolderDoes(t *testing.T) {
 		t.Error(got)
 	}
 	loaded, err := s.Load(t.Context(), "demo")
-	if err != nil || len(loaded.Groups) != 1 || loaded.Groups[0].Spec.MaxSize != 4 || loaded.Groups[0].Generation != 2 || len(loaded.Secrets) != 0 {
+	if err != nil || len(loaded.Groups) != 1 || loaded.Groups[0].Spec.MaxSize != 4 || loaded.Groups[0].Generation != 2 ||
+		len(loaded.Secrets) != 0 {
 		t.Fatalf("%+v, %v", loaded, err)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: loaded.Cluster.Namespace, Name: "demo-kubeconfig"}, Data: map[string][]byte{"value": []byte("x")}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: loaded.Cluster.Namespace, Name: "demo-kubeconfig"},
+		Data:       map[string][]byte{"value": []byte("x")},
+	}
 	if err := s.Kubernetes().Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +106,8 @@ func TestLabelsOfOthersStayAndTheOperatorsOwnFollowTheManifest(t *testing.T) {
 	if got := actions(t, s, demo); got != "Cluster demo changed" {
 		t.Error(got)
 	}
-	if loaded, err = s.Load(t.Context(), "demo"); err != nil || len(loaded.Cluster.Annotations) != 1 || loaded.Cluster.Annotations["argocd.argoproj.io/tracking-id"] != "x" {
+	if loaded, err = s.Load(t.Context(), "demo"); err != nil || len(loaded.Cluster.Annotations) != 1 ||
+		loaded.Cluster.Annotations["argocd.argoproj.io/tracking-id"] != "x" {
 		t.Errorf("%v, %v", loaded.Cluster.Annotations, err)
 	}
 }
@@ -104,7 +115,9 @@ func TestLabelsOfOthersStayAndTheOperatorsOwnFollowTheManifest(t *testing.T) {
 func TestWhatTheAPIServerRefusesChangesNothing(t *testing.T) {
 	s := newManagement(t)
 	_, err := s.Replace(t.Context(), objects(t, demo, strings.Replace(workers, "maxSize: 3", "maxSize: 0", 1)))
-	if invalid, ok := errors.AsType[*state.InvalidError](err); !ok || len(invalid.Problems) != 1 || !strings.Contains(err.Error(), "minSize is greater than maxSize") || strings.Contains(err.Error(), "admission") {
+	if invalid, ok := errors.AsType[*state.InvalidError](err); !ok || len(invalid.Problems) != 1 ||
+		!strings.Contains(err.Error(), "minSize is greater than maxSize") ||
+		strings.Contains(err.Error(), "admission") {
 		t.Errorf("got %v", err)
 	}
 	if names, err := s.Clusters(t.Context()); err != nil || len(names) != 0 {
@@ -119,7 +132,9 @@ func TestTheLockOfAManagementClusterNamesItsHolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Lock(t.Context(), "demo", "rolling-update"); err == nil || !strings.Contains(err.Error(), "kubectl delete lease demo-lock") || !strings.Contains(err.Error(), "for rolling-update") {
+	if _, err := other.Lock(t.Context(), "demo", "rolling-update"); err == nil ||
+		!strings.Contains(err.Error(), "kubectl delete lease demo-lock") ||
+		!strings.Contains(err.Error(), "for rolling-update") {
 		t.Errorf("got %v", err)
 	}
 	if err := unlock(); err != nil {
@@ -158,7 +173,8 @@ func TestWhatAManagementClusterRefusesIsSaidInOneSentence(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", os.TempDir())
-	if _, err := state.Open(t.Context(), state.Kubernetes, state.Options{}); err == nil || !strings.Contains(err.Error(), "set KUBECONFIG") {
+	if _, err := state.Open(t.Context(), state.Kubernetes, state.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "set KUBECONFIG") {
 		t.Errorf("without a kubeconfig: %v", err)
 	}
 }

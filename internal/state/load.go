@@ -69,7 +69,8 @@ func (f *files) load(ctx context.Context, cluster string, strict bool) (*Objects
 	return objects, nil
 }
 
-// checkEdits returns an error if a person has edited a definition in a way that Replace would refuse.
+// checkEdits returns an error if a person has edited a definition in a way that Replace would
+// refuse.
 func checkEdits(ctx context.Context, all *found) error {
 	invalid := &InvalidError{}
 	check := func(object, seen client.Object) {
@@ -104,7 +105,11 @@ func (f *files) find(ctx context.Context, cluster string, secrets bool) (*found,
 	if err != nil {
 		return nil, err
 	}
-	all := &found{groups: map[string]*v1alpha1.InstanceGroup{}, groupsSeen: map[string]*v1alpha1.InstanceGroup{}, secrets: map[string]*corev1.Secret{}}
+	all := &found{
+		groups:     map[string]*v1alpha1.InstanceGroup{},
+		groupsSeen: map[string]*v1alpha1.InstanceGroup{},
+		secrets:    map[string]*corev1.Secret{},
+	}
 	for _, name := range names {
 		if !strings.HasSuffix(name, extension) {
 			continue
@@ -136,16 +141,32 @@ func (f *files) find(ctx context.Context, cluster string, secrets bool) (*found,
 func (f *files) misplaced(all *found, cluster, name, base string) error {
 	where := f.store.where(name)
 	if name == path.Join(cluster, fileCluster) && all.cluster.Name != cluster {
-		return tree.Problem{File: where, Path: "metadata.name", Message: fmt.Sprintf("the cluster is called %s, and its folder %s: give both the same name", all.cluster.Name, cluster)}
+		return tree.Problem{
+			File:    where,
+			Path:    "metadata.name",
+			Message: fmt.Sprintf("the cluster is called %s, and its folder %s: give both the same name", all.cluster.Name, cluster),
+		}
 	}
 	if path.Dir(name) != path.Join(cluster, folderGroups) {
 		return nil
 	}
 	switch group := all.groups[base]; {
 	case group.Name != base:
-		return tree.Problem{File: where, Path: "metadata.name", Message: fmt.Sprintf("the instance group is called %s: call the file %s%s", group.Name, group.Name, extension)}
+		return tree.Problem{
+			File:    where,
+			Path:    "metadata.name",
+			Message: fmt.Sprintf("the instance group is called %s: call the file %s%s", group.Name, group.Name, extension),
+		}
 	case group.Spec.Cluster != cluster:
-		return tree.Problem{File: where, Path: "spec.cluster", Message: fmt.Sprintf("the instance group is of cluster %q, and the folder of cluster %s: give both the same name", group.Spec.Cluster, cluster)}
+		return tree.Problem{
+			File: where,
+			Path: "spec.cluster",
+			Message: fmt.Sprintf(
+				"the instance group is of cluster %q, and the folder of cluster %s: give both the same name",
+				group.Spec.Cluster,
+				cluster,
+			),
+		}
 	}
 	return nil
 }
@@ -204,7 +225,8 @@ func (f *files) namespaceOf(given string) string {
 	return cmp.Or(given, f.options.Namespace, DefaultNamespace)
 }
 
-// know gives a definition what was known of it when it was last worked on. Its generation is a new one if its spec is.
+// know gives a definition what was known of it when it was last worked on. Its generation is a new
+// one if its spec is.
 func (f *files) know(object, seen client.Object) {
 	object.SetUID(seen.GetUID())
 	object.SetGeneration(seen.GetGeneration())
@@ -224,7 +246,8 @@ func sameSpec(a, b client.Object) bool {
 	return err == nil && otherErr == nil && reflect.DeepEqual(one["spec"], other["spec"])
 }
 
-// complete returns an error if keys of a cluster are missing: new ones would lock out all that runs already.
+// complete returns an error if keys of a cluster are missing: new ones would lock out all that runs
+// already.
 func (f *files) complete(o *Objects, madeHere bool) error {
 	var missing []string
 	for _, suffix := range authoritySuffixes {
@@ -237,10 +260,18 @@ func (f *files) complete(o *Objects, madeHere bool) error {
 	}
 	remedy := "bring them back from a backup or from where they were made: with other keys nobody could reach its machines any more"
 	if !madeHere {
-		remedy = fmt.Sprintf("if the cluster is a new one, make them with aws-operator replace -f %s; else %s", f.store.where(o.Cluster.Name+"/"+fileCluster), remedy)
+		remedy = fmt.Sprintf(
+			"if the cluster is a new one, make them with aws-operator replace -f %s; else %s",
+			f.store.where(o.Cluster.Name+"/"+fileCluster),
+			remedy,
+		)
 	}
 	folder := f.store.where(path.Join(o.Cluster.Name, folderSecrets))
-	return &IncompleteError{Cluster: o.Cluster.Name, Missing: fmt.Sprintf("%s has no %s", folder, strings.Join(missing, ", ")), Remedy: remedy}
+	return &IncompleteError{
+		Cluster: o.Cluster.Name,
+		Missing: fmt.Sprintf("%s has no %s", folder, strings.Join(missing, ", ")),
+		Remedy:  remedy,
+	}
 }
 
 // readObject reads a file that holds one object of a type.
@@ -264,13 +295,19 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 	objects := manifest.Objects[T](set)
 	switch {
 	case len(set.Manifests) == 0:
-		return object, tree.Problem{File: where, Message: fmt.Sprintf("the file is empty, and a %s is wanted: restore it from Git or a backup", kind)}
+		return object, tree.Problem{
+			File:    where,
+			Message: fmt.Sprintf("the file is empty, and a %s is wanted: restore it from Git or a backup", kind),
+		}
 	case len(set.Manifests) > 1 || len(objects) != 1:
 		got := make([]string, len(set.Manifests))
 		for i, m := range set.Manifests {
 			got[i] = m.Object.GetObjectKind().GroupVersionKind().Kind + " " + m.Object.GetName()
 		}
-		return object, tree.Problem{File: where, Message: fmt.Sprintf("one %s is wanted, and there is %s: keep each object in a file of its own", kind, strings.Join(got, ", "))}
+		return object, tree.Problem{
+			File:    where,
+			Message: fmt.Sprintf("one %s is wanted, and there is %s: keep each object in a file of its own", kind, strings.Join(got, ", ")),
+		}
 	}
 	if field := unsaid(objects[0]); field != "" {
 		return object, tree.Problem{

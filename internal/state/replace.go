@@ -60,7 +60,8 @@ func (f *files) replace(ctx context.Context, given []client.Object) (changes []C
 	return f.carryOut(ctx, writings, there)
 }
 
-// setNamespace puts the namespace that was asked for into a definition that has none, so that it holds from now on.
+// setNamespace puts the namespace that was asked for into a definition that has none, so that it
+// holds from now on.
 func (f *files) setNamespace(object client.Object) {
 	if _, ok := object.(*v1alpha1.Release); !ok && object.GetNamespace() == "" {
 		object.SetNamespace(f.options.Namespace)
@@ -103,7 +104,10 @@ func clustersOf(ctx context.Context, objects []client.Object) ([]string, error) 
 				invalid.Problems = append(invalid.Problems, Problem{object, err})
 				continue
 			}
-			invalid.Problems = append(invalid.Problems, Problem{object, fmt.Errorf("%q cannot be the name of a cluster: take lower-case letters, digits and hyphens", name)})
+			invalid.Problems = append(
+				invalid.Problems,
+				Problem{object, fmt.Errorf("%q cannot be the name of a cluster: take lower-case letters, digits and hyphens", name)},
+			)
 			continue
 		}
 		names[name] = true
@@ -181,7 +185,8 @@ func (t *there) old(object client.Object) (old client.Object, there bool) {
 	return nil, false
 }
 
-// goesTogether returns an error if what an object refers to is neither there nor among the objects, or if it cannot be changed now.
+// goesTogether returns an error if what an object refers to is neither there nor among the objects,
+// or if it cannot be changed now.
 func (f *files) goesTogether(object client.Object, objects []client.Object, t *there) error {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
@@ -233,12 +238,16 @@ func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object
 	}
 	// This package writes the status and keys of a new cluster before its definition. A definition
 	// alone was copied from elsewhere, and with other keys the cluster would be unreachable.
-	return fmt.Errorf("the state has its definition, but neither its status nor its keys: bring the folders status and secrets from where it was made, "+
-		"or, if it was never made, remove %s/%s", c.Name, fileCluster)
+	return fmt.Errorf(
+		"the state has its definition, but neither its status nor its keys: bring the folders status and secrets from where it was made, "+
+			"or, if it was never made, remove %s/%s",
+		c.Name,
+		fileCluster,
+	)
 }
 
-// groupBoots returns an error if the group's instances cannot boot with the Release of its cluster. What the Cluster names wrongly is said
-// of the Cluster.
+// groupBoots returns an error if the group's instances cannot boot with the Release of its cluster.
+// What the Cluster names wrongly is said of the Cluster.
 func groupBoots(g *v1alpha1.InstanceGroup, of *v1alpha1.Cluster, releases []*v1alpha1.Release) error {
 	runs, err := release.Find(of.Spec.Release, releases...)
 	if err != nil {
@@ -257,8 +266,13 @@ func bootable(field string, r *v1alpha1.Release, architecture v1alpha1.Architect
 	if len(reasons) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: no %s instance can boot with release %s: %s; name another release, or make one with all hashes (aws-operator create release)",
-		field, architecture, r.Name, strings.Join(reasons, ", "))
+	return fmt.Errorf(
+		"%s: no %s instance can boot with release %s: %s; name another release, or make one with all hashes (aws-operator create release)",
+		field,
+		architecture,
+		r.Name,
+		strings.Join(reasons, ", "),
+	)
 }
 
 // releasesWith returns the Releases of the state and those among the objects.
@@ -272,8 +286,9 @@ func (t *there) releasesWith(objects []client.Object) []*v1alpha1.Release {
 	return all
 }
 
-// carryOut writes what was prepared. The file of a cluster that is new comes last, and its keys before: one that can be
-// seen has all it needs, and one whose writing was interrupted is written again by the same command.
+// carryOut writes what was prepared. The file of a cluster that is new comes last, and its keys
+// before: one that can be seen has all it needs, and one whose writing was interrupted is written
+// again by the same command.
 func (f *files) carryOut(ctx context.Context, writings []writing, t *there) ([]Change, error) {
 	changes := make([]Change, len(writings))
 	for _, clusters := range []bool{false, true} {
@@ -357,7 +372,8 @@ func (f *files) accept(ctx context.Context, object client.Object, t *there) erro
 	return nil
 }
 
-// establish gives a cluster that is new its identity and its keys. What an interrupted run has left of them is kept.
+// establish gives a cluster that is new its identity and its keys. What an interrupted run has left
+// of them is kept.
 func (f *files) establish(ctx context.Context, cluster *v1alpha1.Cluster, all *found) error {
 	c := cluster.DeepCopy()
 	c.Namespace = f.namespaceOf(c.Namespace)

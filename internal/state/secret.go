@@ -32,7 +32,8 @@ func newSecretFile(s *corev1.Secret) *secretFile {
 	file := &secretFile{
 		APIVersion: "v1", Kind: "Secret", Type: string(s.Type), Data: map[string]string{},
 		Metadata: secretMetadata{
-			Name: s.Name, Namespace: s.Namespace, UID: string(s.UID), Labels: s.Labels, Annotations: s.Annotations, OwnerReferences: s.OwnerReferences,
+			Name: s.Name, Namespace: s.Namespace, UID: string(s.UID), Labels: s.Labels, Annotations: s.Annotations,
+			OwnerReferences: s.OwnerReferences,
 		},
 	}
 	for key, value := range s.Data {
@@ -56,7 +57,10 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 		return nil, err
 	}
 	if len(documents) != 1 {
-		return nil, tree.Problem{File: where, Message: fmt.Sprintf("one Secret is wanted, and there are %d documents: restore the file from a backup", len(documents))}
+		return nil, tree.Problem{
+			File:    where,
+			Message: fmt.Sprintf("one Secret is wanted, and there are %d documents: restore the file from a backup", len(documents)),
+		}
 	}
 	file := &secretFile{}
 	if err := tree.Decode(documents[0], file); err != nil {
@@ -71,7 +75,8 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Type: corev1.SecretType(file.Type), Data: map[string][]byte{},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: file.Metadata.Name, Namespace: file.Metadata.Namespace, Labels: file.Metadata.Labels, Annotations: file.Metadata.Annotations,
+			Name: file.Metadata.Name, Namespace: file.Metadata.Namespace, Labels: file.Metadata.Labels,
+			Annotations:     file.Metadata.Annotations,
 			OwnerReferences: file.Metadata.OwnerReferences,
 		},
 	}
@@ -79,7 +84,12 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 	for key, encoded := range file.Data {
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
-			return nil, tree.Problem{File: where, Line: documents[0].Value.Field("data").Line, Path: "data[" + key + "]", Message: "this is not base 64: restore the file from a backup"}
+			return nil, tree.Problem{
+				File:    where,
+				Line:    documents[0].Value.Field("data").Line,
+				Path:    "data[" + key + "]",
+				Message: "this is not base 64: restore the file from a backup",
+			}
 		}
 		secret.Data[key] = value
 	}
@@ -89,7 +99,8 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 // authoritySuffixes are those of the Secrets without which a cluster has no keys.
 var authoritySuffixes = []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount}
 
-// Authorities returns the cluster's authorities, as its Secrets hold them. It errs if one is missing or broken.
+// Authorities returns the cluster's authorities, as its Secrets hold them. It errs if one is
+// missing or broken.
 func (o *Objects) Authorities(clock clock.PassiveClock) (*pki.CAs, error) {
 	return pki.Read(clock, o.Cluster, o.Secrets)
 }
@@ -103,7 +114,8 @@ func (o *Objects) Secret(name string) *corev1.Secret {
 	return o.Secrets[i]
 }
 
-// vault serves the Secrets of a cluster as an API server would, to those who only read and make Secrets.
+// vault serves the Secrets of a cluster as an API server would, to those who only read and make
+// Secrets.
 type vault struct {
 	client.Client
 	objects *Objects
@@ -124,7 +136,8 @@ func (v *vault) Get(_ context.Context, key client.ObjectKey, into client.Object,
 	return nil
 }
 
-// Create adds a Secret to those of the cluster, if there is none of its name: those that are there are never replaced.
+// Create adds a Secret to those of the cluster, if there is none of its name: those that are there
+// are never replaced.
 func (v *vault) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
 	secret, ok := object.(*corev1.Secret)
 	if !ok {

@@ -21,10 +21,11 @@ const DefaultNamespace = "default"
 
 // Options say what is not in the reference of a state.
 type Options struct {
-	// Namespace is that of the objects; DefaultNamespace when empty, and in the management cluster that of the
-	// kubeconfig's context.
+	// Namespace is that of the objects; DefaultNamespace when empty, and in the management cluster
+	// that of the kubeconfig's context.
 	Namespace string
-	// KMSKey is the key that objects in a bucket are encrypted with; the bucket's own default when empty.
+	// KMSKey is the key that objects in a bucket are encrypted with; the bucket's own default when
+	// empty.
 	KMSKey string
 	// UserAgent is appended to that of calls of AWS.
 	UserAgent string
@@ -49,7 +50,8 @@ type shower interface {
 	namespaceOf(given string) string
 	clusters(ctx context.Context) ([]string, error)
 	releases(ctx context.Context) ([]*v1alpha1.Release, error)
-	// load returns what there is; with strict, what is incomplete is an error, and Secrets are among it.
+	// load returns what there is; with strict, what is incomplete is an error, and Secrets are
+	// among it.
 	load(ctx context.Context, cluster string, strict bool) (*Objects, error)
 }
 
@@ -66,8 +68,8 @@ type Objects struct {
 	Cluster *v1alpha1.Cluster
 	// Groups are its instance groups by name, with their status.
 	Groups []*v1alpha1.InstanceGroup
-	// Releases are all that the state holds, by name; built-in ones are not among them unless they are in a
-	// management cluster.
+	// Releases are all that the state holds, by name; built-in ones are not among them unless they
+	// are in a management cluster.
 	Releases []*v1alpha1.Release
 	// Secrets are the cluster's: its authorities, and its kubeconfig if there is one.
 	Secrets []*corev1.Secret
@@ -110,8 +112,8 @@ type Change struct {
 	Action Action
 }
 
-// Open opens the state of a reference: a folder, s3://bucket/prefix, or k8s. It reads nothing yet, and makes
-// nothing: a folder that is not there holds no clusters.
+// Open opens the state of a reference: a folder, s3://bucket/prefix, or k8s. It reads nothing yet,
+// and makes nothing: a folder that is not there holds no clusters.
 func Open(ctx context.Context, ref string, options Options) (*State, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -143,7 +145,8 @@ func Open(ctx context.Context, ref string, options Options) (*State, error) {
 // String returns the reference of the state.
 func (s *State) String() string { return s.ref }
 
-// Kubernetes returns the client of the management cluster, whose operator does the applying; nil of any other state.
+// Kubernetes returns the client of the management cluster, whose operator does the applying; nil of
+// any other state.
 func (s *State) Kubernetes() client.WithWatch { return s.client() }
 
 // Namespace returns that of objects that name none.
@@ -165,36 +168,37 @@ func (s *State) Load(ctx context.Context, cluster string) (*Objects, error) {
 	return s.load(ctx, cluster, true)
 }
 
-// Definition is Load without Secrets, for those who only look: it returns what there is of a cluster.
+// Definition is Load without Secrets, for those who only look: it returns what there is of a
+// cluster.
 func (s *State) Definition(ctx context.Context, cluster string) (*Objects, error) {
 	return s.load(ctx, cluster, false)
 }
 
-// Replace writes the specs of Clusters, InstanceGroups and Releases, and what their metadata says; never a status.
-// A cluster that is new gets its authorities, unless an operator makes them. All objects are checked as the API
-// server would before anything is written: the error is an *InvalidError then. It is a *LockedError if another client is
-// changing a cluster.
+// Replace writes the specs of Clusters, InstanceGroups and Releases, and what their metadata says;
+// never a status. A cluster that is new gets its authorities, unless an operator makes them. All
+// objects are checked as the API server would before anything is written: the error is an
+// *InvalidError then. It is a *LockedError if another client is changing a cluster.
 func (s *State) Replace(ctx context.Context, objects []client.Object) ([]Change, error) {
 	return s.replace(ctx, objects)
 }
 
-// Lock keeps others from changing a cluster until unlock is called, for a purpose in words such as "apply". The error
-// is a *LockedError if another client does. Taking it again while it is held by the same State succeeds, and leaves
-// unlocking to the first holder.
+// Lock keeps others from changing a cluster until unlock is called, for a purpose in words such as
+// "apply". The error is a *LockedError if another client does. Taking it again while it is held by
+// the same State succeeds, and leaves unlocking to the first holder.
 func (s *State) Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error) {
 	return s.lock(ctx, cluster, purpose)
 }
 
-// Save writes what the engine knows of a Cluster or InstanceGroup beside its definition (status, finalizers, when its
-// deletion was asked for), or a Secret. It belongs under a Lock. In a management cluster it does nothing: there the
-// operator writes.
+// Save writes what the engine knows of a Cluster or InstanceGroup beside its definition (status,
+// finalizers, when its deletion was asked for), or a Secret. It belongs under a Lock. In a
+// management cluster it does nothing: there the operator writes.
 func (s *State) Save(ctx context.Context, cluster string, object client.Object) error {
 	return s.save(ctx, cluster, object)
 }
 
-// Remove removes a Cluster, an InstanceGroup or a Secret, with its status; what is not there is removed already. With
-// the last object of a cluster its folder goes. It belongs under a Lock. In a management cluster it asks for the
-// object's deletion.
+// Remove removes a Cluster, an InstanceGroup or a Secret, with its status; what is not there is
+// removed already. With the last object of a cluster its folder goes. It belongs under a Lock. In a
+// management cluster it asks for the object's deletion.
 func (s *State) Remove(ctx context.Context, cluster string, object client.Object) error {
 	return s.remove(ctx, cluster, object)
 }

@@ -36,10 +36,12 @@ func (b *block) one(kind string) *block {
 	return b.add(kind)
 }
 
-// ranks are of the arguments and blocks that do not stand with the others: those that concern Terraform itself come last.
+// ranks are of the arguments and blocks that do not stand with the others: those that concern
+// Terraform itself come last.
 var ranks = map[string]int{"depends_on": 1, "lifecycle": 2} //nolint:mnd // an order
 
-// write writes a block: its arguments by name, then its blocks by kind. Layout within lines is left to the formatter.
+// write writes a block: its arguments by name, then its blocks by kind. Layout within lines is left
+// to the formatter.
 func (b *block) write(out *strings.Builder) {
 	for line := range strings.Lines(b.comment) {
 		out.WriteString("# " + line)

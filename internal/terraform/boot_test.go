@@ -20,8 +20,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// What Terraform would know after it has made the load balancer and the zone. The address is sorted as the mark is among the
-// names of the API server's certificate.
+// What Terraform would know after it has made the load balancer and the zone. The address is sorted
+// as the mark is among the names of the API server's certificate.
 const (
 	workerRole = "arn:aws:iam::123456789012:role/demo-worker"
 	apiAddress = "tf-LB-0123456789abcdef.elb.eu-central-1.amazonaws.com"
@@ -242,13 +242,15 @@ func TestWithoutKeysItIsSaidWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestTheAccountMayBeTheProvidersOwn evaluates what Terraform would with the account that it finds out: it is all the same.
+// TestTheAccountMayBeTheProvidersOwn evaluates what Terraform would with the account that it finds
+// out: it is all the same.
 func TestTheAccountMayBeTheProvidersOwn(t *testing.T) {
 	for name, f := range fixtures(t, "../../examples/clusters/*.yaml") {
 		t.Run(name, func(t *testing.T) {
 			in := f.input(t)
 			unknown, err := model.Resolve(model.Input{
-				Cluster: f.cluster, Release: releaseOf(t, f.cluster.Spec.Release), Operator: "aws-operator", AccountID: terraform.AccountOfProvider,
+				Cluster: f.cluster, Release: releaseOf(t, f.cluster.Spec.Release), Operator: "aws-operator",
+				AccountID: terraform.AccountOfProvider,
 				Partition: "aws", DNSSuffix: "amazonaws.com", Existing: f.existing(), Alone: true,
 			})
 			if err != nil {
@@ -290,7 +292,8 @@ func (p *parsed) contents(t *testing.T, c *terraform.Configuration) map[string]s
 	return all
 }
 
-// TestABucketWhoseNameIsShortenedNeedsTheAccount has a name that the account's number is no part of.
+// TestABucketWhoseNameIsShortenedNeedsTheAccount has a name that the account's number is no part
+// of.
 func TestABucketWhoseNameIsShortenedNeedsTheAccount(t *testing.T) {
 	f := fixtures(t, "../../examples/clusters/minimal-public.yaml")["minimal-public.minimal"]
 	in := f.input(t)

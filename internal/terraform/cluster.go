@@ -22,7 +22,8 @@ type Layout string
 const (
 	// LayoutCluster is one file for the whole cluster, kubernetes.tf.
 	LayoutCluster Layout = "cluster"
-	// LayoutStack is kubernetes.tf for what the stacks share, and kubernetes-STACK.tf for each stack.
+	// LayoutStack is kubernetes.tf for what the stacks share, and kubernetes-STACK.tf for each
+	// stack.
 	LayoutStack Layout = "stack"
 )
 
@@ -31,17 +32,20 @@ type Input struct {
 	// Cluster and Groups are the cluster and its instance groups, with everything decided.
 	Cluster *model.Cluster
 	Groups  []*model.Group
-	// CACertificate is the PEM of the cluster's CA, which workers trust. Without one there may be no instance groups.
+	// CACertificate is the PEM of the cluster's CA, which workers trust. Without one there may be
+	// no instance groups.
 	CACertificate []byte
 	// Keys are the files of the cluster's CAs by their keys in the bucket, including private keys.
 	// Without them, the slots wait until another client uploads them.
 	Keys map[string][]byte
-	// Public are the files by their keys in the bucket that all who may read the bucket may read: what an issuer publishes.
+	// Public are the files by their keys in the bucket that all who may read the bucket may read:
+	// what an issuer publishes.
 	Public map[string][]byte
-	// Nodeup are the SHA-256s of nodeup, in hex, by architecture: all that the cluster's machines are of.
+	// Nodeup are the SHA-256s of nodeup, in hex, by architecture: all that the cluster's machines
+	// are of.
 	Nodeup map[v1alpha1.Architecture]string
-	// EtcdRestore is the SHA-256, in hex, of what makes members of etcd of a snapshot's data, for the control plane's
-	// architecture. It is needed where the cluster is restored.
+	// EtcdRestore is the SHA-256, in hex, of what makes members of etcd of a snapshot's data, for
+	// the control plane's architecture. It is needed where the cluster is restored.
 	EtcdRestore string
 	// Layout is how the configuration is spread over files, [LayoutCluster] if empty.
 	Layout Layout
@@ -54,7 +58,8 @@ type Input struct {
 
 // Configuration is a cluster as Terraform configuration.
 type Configuration struct {
-	// Files are the files by their paths, which are relative and have slashes: *.tf, and below Folder what these read.
+	// Files are the files by their paths, which are relative and have slashes: *.tf, and below
+	// Folder what these read.
 	Files map[string][]byte
 	// Folder holds the data files, and nothing else: data/CLUSTER.
 	Folder string
@@ -64,10 +69,11 @@ type Configuration struct {
 	// [Configuration.SecretsFolder]. Terraform uploads them; neither its state nor a plan has their
 	// contents.
 	Secrets map[string][]byte
-	// Programs are the files that Terraform uploads besides; their contents are the caller's to put there.
+	// Programs are the files that Terraform uploads besides; their contents are the caller's to put
+	// there.
 	Programs []Program
-	// Elsewhere are the keys in the cluster's bucket that machines need and that are not in the configuration, since they were
-	// not given.
+	// Elsewhere are the keys in the cluster's bucket that machines need and that are not in the
+	// configuration, since they were not given.
 	Elsewhere []string
 }
 
@@ -101,12 +107,14 @@ const (
 	ProgramEtcdRestore = "etcd-restore"
 )
 
-// AccountOfProvider stands in a model for the account of the cluster where that is not known: the configuration asks for the
-// account that the provider acts in. It is as long as an account's number.
+// AccountOfProvider stands in a model for the account of the cluster where that is not known: the
+// configuration asks for the account that the provider acts in. It is as long as an account's
+// number.
 const AccountOfProvider = "tf-account-x"
 
-// Cluster returns the configuration of a cluster. It returns an error when the input lacks something, when the stacks cannot be rendered,
-// and when a template has something that the mapping has no counterpart for.
+// Cluster returns the configuration of a cluster. It returns an error when the input lacks
+// something, when the stacks cannot be rendered, and when a template has something that the mapping
+// has no counterpart for.
 func Cluster(in Input) (*Configuration, error) {
 	if in.Cluster == nil {
 		return nil, errors.New("there is no cluster")
@@ -116,10 +124,17 @@ func Cluster(in Input) (*Configuration, error) {
 	}
 	c := in.Cluster
 	if c.TokenKey == "" {
-		return nil, fmt.Errorf("the model of cluster %s takes it that an operator runs beside it, and where Terraform makes a cluster none does", c.Name)
+		return nil, fmt.Errorf(
+			"the model of cluster %s takes it that an operator runs beside it, and where Terraform makes a cluster none does",
+			c.Name,
+		)
 	}
-	if c.AccountID == AccountOfProvider && (!strings.Contains(c.Bucket, AccountOfProvider) || c.IssuerBucket != "" && !strings.Contains(c.IssuerBucket, AccountOfProvider)) {
-		return nil, fmt.Errorf("the name of the bucket of cluster %s is shortened, and so depends on the account; give it with --aws-account-id", c.Name)
+	if c.AccountID == AccountOfProvider &&
+		(!strings.Contains(c.Bucket, AccountOfProvider) || c.IssuerBucket != "" && !strings.Contains(c.IssuerBucket, AccountOfProvider)) {
+		return nil, fmt.Errorf(
+			"the name of the bucket of cluster %s is shortened, and so depends on the account; give it with --aws-account-id",
+			c.Name,
+		)
 	}
 	m := newModule(c.Name)
 	base, err := render.Base(c)
@@ -169,7 +184,8 @@ func Cluster(in Input) (*Configuration, error) {
 
 func newModule(cluster string) *module {
 	return &module{
-		folder: "data/" + cluster, data: map[string]*block{}, files: map[string][]byte{}, secrets: map[string][]byte{}, owners: map[string]string{}, marks: map[string]meaning{},
+		folder: "data/" + cluster, data: map[string]*block{}, files: map[string][]byte{}, secrets: map[string][]byte{},
+		owners: map[string]string{}, marks: map[string]meaning{},
 	}
 }
 
@@ -292,7 +308,8 @@ func programPath(folder, name, hash string, architecture v1alpha1.Architecture) 
 	return folder + "/" + name + "-" + bundle.LabelValue(hash) + "-linux-" + string(architecture)
 }
 
-// restoreProgram is what slots of a cluster that is restored make their members of etcd with; nil if there is none to upload.
+// restoreProgram is what slots of a cluster that is restored make their members of etcd with; nil
+// if there is none to upload.
 func restoreProgram(folder string, in *Input) *Program {
 	c := in.Cluster
 	if c.Spec.ControlPlane.RestoreSnapshot == "" || in.EtcdRestore == "" {
@@ -304,8 +321,8 @@ func restoreProgram(folder string, in *Input) *Program {
 	}
 }
 
-// given puts into the bucket what the caller has: the authorities' files, what the issuer publishes, what restores etcd. Slots
-// are made when it is there.
+// given puts into the bucket what the caller has: the authorities' files, what the issuer
+// publishes, what restores etcd. Slots are made when it is there.
 func (m *module) given(base *scope, in *Input) error {
 	before := len(base.objects)
 	for _, key := range slices.Sorted(maps.Keys(in.Keys)) {

@@ -10,7 +10,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// document makes a policy document a file of data: as it is if nothing in it is a reference, otherwise as a template.
+// document makes a policy document a file of data: as it is if nothing in it is a reference,
+// otherwise as a template.
 func document(name string) rule {
 	return func(t *target, n *template.Node) error {
 		d := &documentWriter{scope: t.scope}

@@ -7,7 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// expression is the value of an argument: a text, which may have references in it, or any other expression.
+// expression is the value of an argument: a text, which may have references in it, or any other
+// expression.
 type expression struct {
 	// pieces are those of a text. If there are none, source is the expression.
 	pieces []piece
@@ -33,7 +34,8 @@ func reference(source, variable string) expression {
 	return expression{pieces: []piece{{source: source, variable: variable}}}
 }
 
-// asPieces returns an expression as parts of a text. The variable is what it is called if it is no text.
+// asPieces returns an expression as parts of a text. The variable is what it is called if it is no
+// text.
 func (e expression) asPieces(variable string) []piece {
 	if len(e.pieces) > 0 {
 		return e.pieces

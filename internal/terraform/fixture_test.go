@@ -123,9 +123,15 @@ func (f fixture) input(tb testing.TB) terraform.Input {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	in := terraform.Input{Cluster: c, CACertificate: []byte(caCertificate), Keys: keys(), EtcdRestore: strings.Repeat("0c", 32), Nodeup: map[v1alpha1.Architecture]string{
-		v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32),
-	}}
+	in := terraform.Input{
+		Cluster:       c,
+		CACertificate: []byte(caCertificate),
+		Keys:          keys(),
+		EtcdRestore:   strings.Repeat("0c", 32),
+		Nodeup: map[v1alpha1.Architecture]string{
+			v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32),
+		},
+	}
 	if issuer := f.cluster.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
 		in.Public = map[string][]byte{"oidc/.well-known/openid-configuration": []byte(`{"issuer": "` + c.Issuer + `"}`)}
 	}
@@ -160,7 +166,15 @@ func (f fixture) existing() *model.ExistingVPC {
 	v := &model.ExistingVPC{ID: n.VPC, CIDRs: []string{"10.9.0.0/16"}}
 	add := func(id, zone string) {
 		if !slices.ContainsFunc(v.Subnets, func(s model.ExistingSubnet) bool { return s.ID == id }) {
-			v.Subnets = append(v.Subnets, model.ExistingSubnet{ID: id, Zone: zone, CIDR: fmt.Sprintf("10.9.%d.0/24", len(v.Subnets)), RouteTable: "rtb-0123456789abcdef0"})
+			v.Subnets = append(
+				v.Subnets,
+				model.ExistingSubnet{
+					ID:         id,
+					Zone:       zone,
+					CIDR:       fmt.Sprintf("10.9.%d.0/24", len(v.Subnets)),
+					RouteTable: "rtb-0123456789abcdef0",
+				},
+			)
 		}
 	}
 	for _, s := range n.Subnets {
@@ -188,7 +202,8 @@ func (f fixture) configuration(tb testing.TB, change func(*terraform.Input)) *te
 	return c
 }
 
-// every calls visit with each cluster of the patterns and its configuration, which is the same for all tests.
+// every calls visit with each cluster of the patterns and its configuration, which is the same for
+// all tests.
 func every(t *testing.T, visit func(*testing.T, fixture, *terraform.Configuration)) {
 	t.Helper()
 	all := fixtures(t, patterns...)

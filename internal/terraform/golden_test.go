@@ -14,7 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// TestGolden holds the configurations of the examples. Bundles of slots 1 and 2 are like that of slot 0 and have no file.
+// TestGolden holds the configurations of the examples. Bundles of slots 1 and 2 are like that of
+// slot 0 and have no file.
 func TestGolden(t *testing.T) {
 	for name, f := range fixtures(t, "../../examples/clusters/*.yaml") {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +59,8 @@ func TestAFileForEachStackSaysTheSameAsOneFile(t *testing.T) {
 		t.Helper()
 		spread := f.configuration(t, func(in *terraform.Input) { in.Layout = terraform.LayoutStack })
 		want, got := parse(t, whole), parse(t, spread)
-		if slots := int(max(1, f.cluster.Spec.ControlPlane.Replicas)); f.cluster.Spec.ControlPlane.Replicas > 0 && got.files != 2+slots+len(f.groups) {
+		if slots := int(max(1, f.cluster.Spec.ControlPlane.Replicas)); f.cluster.Spec.ControlPlane.Replicas > 0 &&
+			got.files != 2+slots+len(f.groups) {
 			t.Errorf("there are %d files for %d slots and %d instance groups", got.files, slots, len(f.groups))
 		}
 		if !slices.Equal(slices.Sorted(maps.Keys(want.resources)), slices.Sorted(maps.Keys(got.resources))) {

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// snake returns a name as Terraform's are: PrivateSubnetEuCentral1a becomes private_subnet_eu_central_1a, APILoadBalancer
-// api_load_balancer.
+// snake returns a name as Terraform's are: PrivateSubnetEuCentral1a becomes
+// private_subnet_eu_central_1a, APILoadBalancer api_load_balancer.
 func snake(name string) string {
 	var out strings.Builder
 	runes := []rune(name)
@@ -40,9 +40,10 @@ func begins(runes []rune, i int) bool {
 	return false
 }
 
-// nameOf returns the name of the resource that a CloudFormation resource becomes: the stack's, and the logical ID without
-// what the type says already, as aws_iam_role.demo_control_plane for ControlPlaneRole. In the base stack Auto Scaling groups
-// and launch templates keep the whole: bastions are not to be taken for an instance group named bastion.
+// nameOf returns the name of the resource that a CloudFormation resource becomes: the stack's, and
+// the logical ID without what the type says already, as aws_iam_role.demo_control_plane for
+// ControlPlaneRole. In the base stack Auto Scaling groups and launch templates keep the whole:
+// bastions are not to be taken for an instance group named bastion.
 func nameOf(stack string, isBase bool, logicalID, cfnType string) string {
 	noun := cfnType[strings.LastIndex(cfnType, ":")+1:]
 	if short := shortNouns[cfnType]; short != "" {
@@ -63,11 +64,12 @@ var shortNouns = map[string]string{
 	"AWS::Route53::RecordSet":               "Record",
 }
 
-// plain returns a stack's name as Terraform takes it. Letters and digits stay together: node-1 is not node1.
+// plain returns a stack's name as Terraform takes it. Letters and digits stay together: node-1 is
+// not node1.
 func plain(stack string) string { return strings.NewReplacer("-", "_", ".", "_").Replace(stack) }
 
-// Rename says how resources of a type were called by an earlier version of this package: where a name ends in Now, it ended
-// in Former. Type is Terraform's.
+// Rename says how resources of a type were called by an earlier version of this package: where a
+// name ends in Now, it ended in Former. Type is Terraform's.
 type Rename struct{ Type, Former, Now string }
 
 // renames are all renames, oldest first. A change that renames an existing resource adds a line, so

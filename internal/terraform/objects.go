@@ -15,7 +15,8 @@ type bundled struct {
 	document expression
 }
 
-// store makes a bundle a file of data and an object in the bucket. Its name and its hash are known to Terraform alone.
+// store makes a bundle a file of data and an object in the bucket. Its name and its hash are known
+// to Terraform alone.
 func (s *scope) store(b *bootstrap.Bundle) error {
 	name := plain(s.stack.Name) + "_bundle"
 	document := b.JSON()
@@ -65,7 +66,8 @@ func (s *scope) storeSecret(key string, contents []byte) error {
 	return nil
 }
 
-// publish makes a file an object that is not encrypted by the cluster's key, so that all may read it who may read the bucket.
+// publish makes a file an object that is not encrypted by the cluster's key, so that all may read
+// it who may read the bucket.
 func (s *scope) publish(key string, contents []byte) error {
 	file := s.module.folder + "/" + strings.ReplaceAll(strings.ReplaceAll(key, "/.", "/"), "/", ".") + ".json"
 	s.module.files[file] = contents
@@ -84,7 +86,8 @@ func (s *scope) publish(key string, contents []byte) error {
 	return nil
 }
 
-// object adds an object in the cluster's bucket. What its contents refer to is translated by contents, if that is not nil.
+// object adds an object in the cluster's bucket. What its contents refer to is translated by
+// contents, if that is not nil.
 func (s *scope) object(name string, contents func() error) (*block, error) {
 	return s.objectIn(model.OutputBucket, name, contents)
 }

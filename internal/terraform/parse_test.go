@@ -21,7 +21,8 @@ type parsed struct {
 	locals, outputs map[string]hclsyntax.Expression
 }
 
-// parse parses the *.tf files. It fails the test where one is not formatted, and where something is there twice.
+// parse parses the *.tf files. It fails the test where one is not formatted, and where something is
+// there twice.
 func parse(t *testing.T, c *terraform.Configuration) *parsed {
 	t.Helper()
 	p := &parsed{

@@ -19,7 +19,8 @@ const (
 	headerPrefix = "# Written by aws-operator for cluster "
 )
 
-// Header is the first line of every *.tf file of a cluster's configuration, by which one is known that may be overwritten.
+// Header is the first line of every *.tf file of a cluster's configuration, by which one is known
+// that may be overwritten.
 func Header(cluster string) string {
 	return headerPrefix + cluster + ". The next update of the cluster overwrites changes.\n"
 }
@@ -90,8 +91,9 @@ func write(cluster string, blocks []*block) []byte {
 	return out.Bytes()
 }
 
-// requirements say what the configuration works with. Version 5.81 of the provider is the first that takes an OpenID Connect
-// provider without a thumbprint: https://github.com/hashicorp/terraform-provider-aws/pull/37255
+// requirements say what the configuration works with. Version 5.81 of the provider is the first
+// that takes an OpenID Connect provider without a thumbprint:
+// https://github.com/hashicorp/terraform-provider-aws/pull/37255
 func requirements() *block {
 	b := &block{kind: "terraform"}
 	b.set("required_version", text(">= 1.5"))
@@ -170,7 +172,11 @@ func (m *module) outputs(in *Input) ([]*block, error) {
 	for _, g := range in.Groups {
 		groups = append(groups, member{g.Name, m.groupName(g.StackName)})
 	}
-	w.put("instance_group_autoscaling_group_names", "The names of the instance groups' Auto Scaling groups, by instance group.", object(groups))
+	w.put(
+		"instance_group_autoscaling_group_names",
+		"The names of the instance groups' Auto Scaling groups, by instance group.",
+		object(groups),
+	)
 	slices.SortFunc(w.blocks, func(a, b *block) int { return slices.Compare(a.labels, b.labels) })
 	return w.blocks, nil
 }
@@ -186,11 +192,19 @@ var baseOutputs = []struct{ name, from, description string }{
 	{"vpc_id", model.OutputVPC, "The ID of the VPC."},
 	{"api_address", model.OutputAPIAddress, "The DNS name of the Kubernetes API's load balancer."},
 	{"api_target_group_arn", model.OutputAPITargetGroup, "The ARN of the load balancer's target group."},
-	{"control_plane_security_group_id", model.OutputControlPlaneSecurityGroup, "The ID of the security group of the control plane's machines."},
+	{
+		"control_plane_security_group_id",
+		model.OutputControlPlaneSecurityGroup,
+		"The ID of the security group of the control plane's machines.",
+	},
 	{"worker_security_group_id", model.OutputWorkerSecurityGroup, "The ID of the security group of the workers."},
 	{"bastion_security_group_id", model.OutputBastionSecurityGroup, "The ID of the security group of the bastions."},
 	{"bastion_autoscaling_group_name", "BastionAutoScalingGroup", "The name of the bastions' Auto Scaling group."},
-	{"control_plane_instance_profile_name", model.OutputControlPlaneInstanceProfile, "The name of the instance profile of the control plane's machines."},
+	{
+		"control_plane_instance_profile_name",
+		model.OutputControlPlaneInstanceProfile,
+		"The name of the instance profile of the control plane's machines.",
+	},
 	{"worker_instance_profile_name", model.OutputWorkerInstanceProfile, "The name of the instance profile of the workers."},
 	{"hosted_zone_id", model.OutputHostedZone, "The ID of the private hosted zone."},
 	{"bucket_name", model.OutputBucket, "The name of the cluster's bucket."},

@@ -13,8 +13,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// provider is what of the provider's schema the table uses. It is that of hashicorp/aws 5.100.0, cut down from
-// terraform providers schema -json by
+// provider is what of the provider's schema the table uses. It is that of hashicorp/aws 5.100.0,
+// cut down from terraform providers schema -json by
 //
 //	jq 'def body: {
 //	      arguments: ((.attributes // {}) | map_values(if .required then "required" elif .optional then "optional" else "attribute" end)),
@@ -71,7 +71,8 @@ func (b providerBlock) check(t *testing.T, place string, body *hclsyntax.Body) {
 	}
 }
 
-// TestTheProviderKnowsAllThatIsWritten holds the configurations of all manifests against the provider's schema.
+// TestTheProviderKnowsAllThatIsWritten holds the configurations of all manifests against the
+// provider's schema.
 func TestTheProviderKnowsAllThatIsWritten(t *testing.T) {
 	known := readProvider(t)
 	every(t, func(t *testing.T, _ fixture, c *terraform.Configuration) {
@@ -90,7 +91,8 @@ func TestTheProviderKnowsAllThatIsWritten(t *testing.T) {
 	})
 }
 
-// TestReferencesResolve looks up each reference: the resource, and the attribute in the provider's schema.
+// TestReferencesResolve looks up each reference: the resource, and the attribute in the provider's
+// schema.
 func TestReferencesResolve(t *testing.T) {
 	known := readProvider(t)
 	every(t, func(t *testing.T, _ fixture, c *terraform.Configuration) {

@@ -64,8 +64,9 @@ func (s *scope) attributesOf(t *target, r *template.Resource) error {
 	case r.Metadata != nil:
 		return errors.New("metadata have no counterpart")
 	}
-	// UpdatePolicy is left out: where Terraform owns the machines, our own engine replaces them. So is UpdateReplacePolicy, as
-	// Terraform has one policy for what is destroyed; a replacement is in the plan that a person approves.
+	// UpdatePolicy is left out: where Terraform owns the machines, our own engine replaces them. So
+	// is UpdateReplacePolicy, as Terraform has one policy for what is destroyed; a replacement is
+	// in the plan that a person approves.
 	switch r.DeletionPolicy {
 	case "", "Delete":
 	case "Retain", "RetainExceptOnCreate":
@@ -89,8 +90,9 @@ func (s *scope) attributesOf(t *target, r *template.Resource) error {
 	return nil
 }
 
-// order gives a resource its depends_on: what DependsOn names, and of what it refers to the resources besides the main one
-// where these are awaited. What Terraform knows from references is left out.
+// order gives a resource its depends_on: what DependsOn names, and of what it refers to the
+// resources besides the main one where these are awaited. What Terraform knows from references is
+// left out.
 func (of *made) order() {
 	addresses := slices.Clone(of.after)
 	for _, on := range of.waits {

@@ -20,14 +20,15 @@ type row struct {
 	properties fields
 	// tagged is whether CloudFormation puts the stack's tags on it.
 	tagged bool
-	// named is the greatest length of name_prefix where CloudFormation makes a name up from the logical ID; 0 leaves it to the
-	// provider.
+	// named is the greatest length of name_prefix where CloudFormation makes a name up from the
+	// logical ID; 0 leaves it to the provider.
 	named int
 	// awaited is whether who refers to it waits for all resources that it becomes.
 	awaited bool
 	// finally puts to the resource what no property asks for.
 	finally func(*target) error
-	// snapshot is the argument that keeps a snapshot of what is deleted, empty if the type has none.
+	// snapshot is the argument that keeps a snapshot of what is deleted, empty if the type has
+	// none.
 	snapshot string
 }
 
@@ -49,7 +50,8 @@ func (t *target) main(attribute string) expression {
 	return raw(t.of.address + "." + attribute)
 }
 
-// part adds a further resource to what the resource becomes. The suffix, if any, tells several of one type apart.
+// part adds a further resource to what the resource becomes. The suffix, if any, tells several of
+// one type apart.
 func (t *target) part(resource, suffix string) (*target, error) {
 	_, name, _ := strings.Cut(t.of.address, ".")
 	if suffix != "" {
@@ -123,7 +125,8 @@ func argument(name string) rule {
 	}
 }
 
-// plainly makes a property an argument that is a number or a boolean, also where CloudFormation has it as a text.
+// plainly makes a property an argument that is a number or a boolean, also where CloudFormation has
+// it as a text.
 func plainly(name string) rule {
 	return func(t *target, n *template.Node) error {
 		value, err := t.value(n)
@@ -155,7 +158,8 @@ func oneOf(name string, values map[string]string) rule {
 	}
 }
 
-// inner makes a property a block, and a list of properties one block each. What Terraform asks for besides is put to each.
+// inner makes a property a block, and a list of properties one block each. What Terraform asks for
+// besides is put to each.
 func inner(name string, of fields, besides ...func(*block)) rule {
 	return func(t *target, n *template.Node) error {
 		return each(n, func(_ int, item *template.Node) error {

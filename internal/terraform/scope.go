@@ -104,14 +104,19 @@ func (s *scope) refer(target, attribute string) (expression, error) {
 		name = to.row.attributes[attribute]
 	}
 	if name == "" {
-		return expression{}, fmt.Errorf("%s of %s (%s) has no counterpart; give it one in package terraform's table",
-			map[bool]string{true: "Ref", false: "the attribute " + attribute}[attribute == ""], target, s.stack.Template.Resources[target].Type)
+		return expression{}, fmt.Errorf(
+			"%s of %s (%s) has no counterpart; give it one in package terraform's table",
+			map[bool]string{true: "Ref", false: "the attribute " + attribute}[attribute == ""],
+			target,
+			s.stack.Template.Resources[target].Type,
+		)
 	}
 	s.module.refersTo(to)
 	return reference(to.address+"."+name, snake(target)+"_"+name), nil
 }
 
-// refersTo notes a reference with the resource that is being translated, in whichever stack that is.
+// refersTo notes a reference with the resource that is being translated, in whichever stack that
+// is.
 func (m *module) refersTo(to *made) {
 	for _, s := range m.scopes {
 		if s.seen != nil {
@@ -120,7 +125,8 @@ func (m *module) refersTo(to *made) {
 	}
 }
 
-// parameter translates a parameter: its value, or what the parameter of Systems Manager holds that it names.
+// parameter translates a parameter: its value, or what the parameter of Systems Manager holds that
+// it names.
 func (s *scope) parameter(p *template.Parameter) (expression, error) {
 	value, given := s.stack.Parameters[p.Name]
 	if !given {
@@ -139,7 +145,8 @@ func (s *scope) parameter(p *template.Parameter) (expression, error) {
 		if !slices.ContainsFunc(s.data, func(b *block) bool { return b.labels[1] == name }) {
 			s.data = append(s.data, source)
 		}
-		// The other attribute, value, would hide the image's ID in plans: none of these parameters is secret.
+		// The other attribute, value, would hide the image's ID in plans: none of these parameters
+		// is secret.
 		held := reference("data.aws_ssm_parameter."+name+".insecure_value", snake(p.Name))
 		if p.IsList() {
 			return call("split", text(","), held), nil
@@ -178,7 +185,12 @@ func (s *scope) declare() error {
 		r := s.stack.Template.Resources[id]
 		row := table[r.Type]
 		if row == nil {
-			return fmt.Errorf("stack %s: %s is of type %s, which has no counterpart; give it one in package terraform's table", s.stack.Name, id, r.Type)
+			return fmt.Errorf(
+				"stack %s: %s is of type %s, which has no counterpart; give it one in package terraform's table",
+				s.stack.Name,
+				id,
+				r.Type,
+			)
 		}
 		name := nameOf(s.stack.Name, s.base, id, r.Type)
 		s.resources[id] = &made{logicalID: id, address: row.to + "." + name, row: row}

@@ -2,8 +2,9 @@ package terraform
 
 import "maps"
 
-// table has a row for each CloudFormation type that a cluster's stacks have. The arguments are those of hashicorp/aws 5.81 and
-// later: https://registry.terraform.io/providers/hashicorp/aws/5.100.0/docs
+// table has a row for each CloudFormation type that a cluster's stacks have. The arguments are
+// those of hashicorp/aws 5.81 and later:
+// https://registry.terraform.io/providers/hashicorp/aws/5.100.0/docs
 var table = func() map[string]*row {
 	all := map[string]*row{}
 	for _, rows := range []map[string]*row{networkRows, securityRows, balancingRows, iamRows, storageRows, machineRows} {
@@ -122,7 +123,8 @@ var securityRows = map[string]*row{
 	},
 }
 
-// wayOut adds the rule that lets all traffic out. AWS makes it with each group, and Terraform's provider takes it away again:
+// wayOut adds the rule that lets all traffic out. AWS makes it with each group, and Terraform's
+// provider takes it away again:
 // https://registry.terraform.io/providers/hashicorp/aws/5.100.0/docs/resources/security_group
 func wayOut(t *target) error {
 	part, err := t.part("aws_vpc_security_group_egress_rule", "")
@@ -140,7 +142,8 @@ var balancingRows = map[string]*row{
 	"AWS::ElasticLoadBalancingV2::LoadBalancer": {
 		to: "aws_lb", ref: "arn", tagged: true,
 		attributes: map[string]string{
-			"LoadBalancerArn": "arn", "DNSName": "dns_name", "CanonicalHostedZoneID": "zone_id", "LoadBalancerFullName": "arn_suffix", "LoadBalancerName": "name",
+			"LoadBalancerArn": "arn", "DNSName": "dns_name", "CanonicalHostedZoneID": "zone_id", "LoadBalancerFullName": "arn_suffix",
+			"LoadBalancerName": "name",
 		},
 		properties: fields{
 			"Type":           argument("load_balancer_type"),

@@ -16,9 +16,14 @@ func templateSpecification(id string) fields {
 // machineRows are of slots, instance groups and bastions.
 var machineRows = map[string]*row{
 	"AWS::EC2::LaunchTemplate": {
-		// CloudFormation's type has no property for tags of its own, so none of the stack's are on it.
+		// CloudFormation's type has no property for tags of its own, so none of the stack's are on
+		// it.
 		to: "aws_launch_template", ref: "id", named: 99,
-		attributes: map[string]string{"LaunchTemplateId": "id", "LatestVersionNumber": "latest_version", "DefaultVersionNumber": "default_version"},
+		attributes: map[string]string{
+			"LaunchTemplateId":     "id",
+			"LatestVersionNumber":  "latest_version",
+			"DefaultVersionNumber": "default_version",
+		},
 		properties: fields{"LaunchTemplateData": here(launchTemplateData)},
 	},
 	"AWS::AutoScaling::AutoScalingGroup": {
@@ -45,12 +50,18 @@ var machineRows = map[string]*row{
 					"Overrides":                   inner("override", fields{"InstanceType": argument("instance_type")}),
 				}),
 			}),
-			"LifecycleHookSpecificationList": split("aws_autoscaling_lifecycle_hook", "autoscaling_group_name", "name", "LifecycleHookName", fields{
-				"LifecycleHookName":   argument("name"),
-				"LifecycleTransition": argument("lifecycle_transition"),
-				"HeartbeatTimeout":    plainly("heartbeat_timeout"),
-				"DefaultResult":       argument("default_result"),
-			}),
+			"LifecycleHookSpecificationList": split(
+				"aws_autoscaling_lifecycle_hook",
+				"autoscaling_group_name",
+				"name",
+				"LifecycleHookName",
+				fields{
+					"LifecycleHookName":   argument("name"),
+					"LifecycleTransition": argument("lifecycle_transition"),
+					"HeartbeatTimeout":    plainly("heartbeat_timeout"),
+					"DefaultResult":       argument("default_result"),
+				},
+			),
 			"InstanceLifecyclePolicy": dropped("Version 5 of the provider has no argument for it. It keeps a machine whose hook was " +
 				"abandoned; our own engine, which replaces the machines here, does not end one that it could not drain."),
 			"Tags": inner("tag", fields{
@@ -92,7 +103,8 @@ var launchTemplateData = fields{
 	"UserData":          userData,
 }
 
-// userData makes the script that a machine boots with a file of data, in which the bundle's hash is replaced.
+// userData makes the script that a machine boots with a file of data, in which the bundle's hash is
+// replaced.
 func userData(t *target, n *template.Node) error {
 	if n.Func != "Fn::Base64" || n.Arg.Kind != template.String {
 		return errors.New("it must be Fn::Base64 of a text")
@@ -107,8 +119,8 @@ func userData(t *target, n *template.Node) error {
 	return nil
 }
 
-// ownRolling makes the group one whose machines our own engine replaces, and puts those of the stack's tags on it that the
-// group has not.
+// ownRolling makes the group one whose machines our own engine replaces, and puts those of the
+// stack's tags on it that the group has not.
 func ownRolling(t *target) error {
 	has := map[string]bool{}
 	for _, b := range t.block.blocks {

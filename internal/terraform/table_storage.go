@@ -11,7 +11,8 @@ import (
 var iamRows = map[string]*row{
 	"AWS::IAM::Role": {
 		// The provider puts 26 characters to a prefix, and a role's name has at most 64.
-		to: "aws_iam_role", ref: "name", attributes: map[string]string{"Arn": "arn", "RoleId": "unique_id"}, tagged: true, named: 38, awaited: true,
+		to: "aws_iam_role", ref: "name", attributes: map[string]string{"Arn": "arn", "RoleId": "unique_id"}, tagged: true, named: 38,
+		awaited: true,
 		properties: fields{
 			"AssumeRolePolicyDocument": document("assume_role_policy"),
 			"Description":              argument("description"),
@@ -82,7 +83,11 @@ var storageRows = map[string]*row{
 	},
 	"AWS::S3::Bucket": {
 		to: "aws_s3_bucket", ref: "id", tagged: true, awaited: true, finally: emptied,
-		attributes: map[string]string{"Arn": "arn", "DomainName": "bucket_domain_name", "RegionalDomainName": "bucket_regional_domain_name"},
+		attributes: map[string]string{
+			"Arn":                "arn",
+			"DomainName":         "bucket_domain_name",
+			"RegionalDomainName": "bucket_regional_domain_name",
+		},
 		properties: fields{
 			"BucketName": argument("bucket"),
 			"Tags":       stackTags,
@@ -109,11 +114,17 @@ var storageRows = map[string]*row{
 			}),
 			"LifecycleConfiguration": ofBucket("aws_s3_bucket_lifecycle_configuration", fields{
 				"Rules": inner("rule", fields{
-					"Id":                             argument("id"),
-					"Status":                         argument("status"),
-					"NoncurrentVersionExpiration":    inner("noncurrent_version_expiration", fields{"NoncurrentDays": plainly("noncurrent_days")}),
-					"ExpiredObjectDeleteMarker":      within("expiration", plainly("expired_object_delete_marker")),
-					"AbortIncompleteMultipartUpload": inner("abort_incomplete_multipart_upload", fields{"DaysAfterInitiation": plainly("days_after_initiation")}),
+					"Id":     argument("id"),
+					"Status": argument("status"),
+					"NoncurrentVersionExpiration": inner(
+						"noncurrent_version_expiration",
+						fields{"NoncurrentDays": plainly("noncurrent_days")},
+					),
+					"ExpiredObjectDeleteMarker": within("expiration", plainly("expired_object_delete_marker")),
+					"AbortIncompleteMultipartUpload": inner(
+						"abort_incomplete_multipart_upload",
+						fields{"DaysAfterInitiation": plainly("days_after_initiation")},
+					),
 				}, func(b *block) { b.add("filter") }), // for all objects
 			}),
 		},
@@ -138,8 +149,8 @@ var storageRows = map[string]*row{
 	},
 }
 
-// emptied lets a bucket or a zone be destroyed with what machines and the operator have put into it, as the operator does
-// before it deletes a stack. One that is retained is not destroyed at all.
+// emptied lets a bucket or a zone be destroyed with what machines and the operator have put into
+// it, as the operator does before it deletes a stack. One that is retained is not destroyed at all.
 func emptied(t *target) error {
 	t.block.set("force_destroy", raw("true"))
 	return nil

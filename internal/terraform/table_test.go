@@ -258,7 +258,8 @@ func TestTagsAreWhereCloudFormationPutsThem(t *testing.T) {
 func TestNames(t *testing.T) {
 	for from, want := range map[string]string{
 		"VPC": "vpc", "PrivateSubnetEuCentral1a": "private_subnet_eu_central_1a", "APILoadBalancer": "api_load_balancer", "S3": "s3",
-		"EtcdVolume0": "etcd_volume_0", "WorkerSSHFromBastion": "worker_ssh_from_bastion", "AmazonSSMManagedInstanceCore": "amazon_ssm_managed_instance_core",
+		"EtcdVolume0": "etcd_volume_0", "WorkerSSHFromBastion": "worker_ssh_from_bastion",
+		"AmazonSSMManagedInstanceCore": "amazon_ssm_managed_instance_core",
 	} {
 		if got := snake(from); got != want {
 			t.Errorf("%s is %s, want %s", from, got, want)
@@ -298,7 +299,8 @@ func TestARenamedResourceIsMoved(t *testing.T) {
 	}
 }
 
-// TestNoRenameNamesWhatItRenames keeps the list of renames usable: a name that is another's now cannot be a former one.
+// TestNoRenameNamesWhatItRenames keeps the list of renames usable: a name that is another's now
+// cannot be a former one.
 func TestNoRenameNamesWhatItRenames(t *testing.T) {
 	known := slices.Collect(maps.Values(table))
 	for _, r := range renames {

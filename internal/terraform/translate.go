@@ -8,7 +8,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// value translates a value of a template. It returns an error on what has no counterpart, and says where it stands.
+// value translates a value of a template. It returns an error on what has no counterpart, and says
+// where it stands.
 func (s *scope) value(n *template.Node) (expression, error) {
 	switch n.Kind {
 	case template.String:

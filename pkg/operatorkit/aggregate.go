@@ -112,7 +112,8 @@ func plural(noun string) string {
 	switch {
 	case noun == "":
 		return ""
-	case strings.HasSuffix(noun, "y") && !slices.ContainsFunc([]string{"ay", "ey", "oy", "uy"}, func(end string) bool { return strings.HasSuffix(noun, end) }):
+	case strings.HasSuffix(noun, "y") &&
+		!slices.ContainsFunc([]string{"ay", "ey", "oy", "uy"}, func(end string) bool { return strings.HasSuffix(noun, end) }):
 		return strings.TrimSuffix(noun, "y") + "ies"
 	case slices.ContainsFunc([]string{"s", "x", "ch", "sh"}, func(end string) bool { return strings.HasSuffix(noun, end) }):
 		return noun + "es"
@@ -129,7 +130,8 @@ func withSubject(subject, text string) string {
 	return subject + ": " + text
 }
 
-// soonest returns the shorter of two times after which to requeue an object, where zero means never.
+// soonest returns the shorter of two times after which to requeue an object, where zero means
+// never.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b

@@ -19,16 +19,29 @@ func TestAggregateCombinesOutcomes(t *testing.T) {
 	}{
 		"nothing is done": {want: operatorkit.Done()},
 		"the last explanation of done outcomes wins": {
-			outcomes: []operatorkit.Outcome{operatorkit.Done().Explain("A", "a"), operatorkit.Done().Explain("B", "b").RequeueAfter(time.Hour), operatorkit.Done()},
-			want:     operatorkit.Done().Explain("B", "b").RequeueAfter(time.Hour),
+			outcomes: []operatorkit.Outcome{
+				operatorkit.Done().Explain("A", "a"),
+				operatorkit.Done().Explain("B", "b").RequeueAfter(time.Hour),
+				operatorkit.Done(),
+			},
+			want: operatorkit.Done().Explain("B", "b").RequeueAfter(time.Hour),
 		},
 		"equal messages of several subjects become one": {
-			outcomes: []operatorkit.Outcome{wait("a", "It is created."), operatorkit.Done(), wait("b", "It is created."), wait("c", "It is deleted.")},
-			want:     operatorkit.Wait(time.Minute, "CreateInProgress", "Stacks a, b: It is created. Stack c: It is deleted."),
+			outcomes: []operatorkit.Outcome{
+				wait("a", "It is created."),
+				operatorkit.Done(),
+				wait("b", "It is created."),
+				wait("c", "It is deleted."),
+			},
+			want: operatorkit.Wait(time.Minute, "CreateInProgress", "Stacks a, b: It is created. Stack c: It is deleted."),
 		},
 		"messages without a subject are joined": {
-			outcomes: []operatorkit.Outcome{operatorkit.Wait(0, "A", "One."), operatorkit.Wait(time.Hour, "B", "Two."), operatorkit.Wait(0, "C", "One.")},
-			want:     operatorkit.Wait(time.Hour, "A", "One. Two."),
+			outcomes: []operatorkit.Outcome{
+				operatorkit.Wait(0, "A", "One."),
+				operatorkit.Wait(time.Hour, "B", "Two."),
+				operatorkit.Wait(0, "C", "One."),
+			},
+			want: operatorkit.Wait(time.Hour, "A", "One. Two."),
 		},
 		"a degraded wait determines the reason": {
 			outcomes: []operatorkit.Outcome{wait("a", "It is created."), operatorkit.Wait(time.Second, "QuotaExceeded", "No.").Degraded()},
@@ -39,11 +52,19 @@ func TestAggregateCombinesOutcomes(t *testing.T) {
 			want:     operatorkit.Wait(time.Minute, "CreateInProgress", "Stack a: It is created. No."),
 		},
 		"a stall keeps the requeue time": {
-			outcomes: []operatorkit.Outcome{operatorkit.Done().RequeueAfter(time.Hour), operatorkit.Stall("A", "One."), operatorkit.Stall("B", "Two.")},
-			want:     operatorkit.Stall("A", "One. Two.").RequeueAfter(time.Hour),
+			outcomes: []operatorkit.Outcome{
+				operatorkit.Done().RequeueAfter(time.Hour),
+				operatorkit.Stall("A", "One."),
+				operatorkit.Stall("B", "Two."),
+			},
+			want: operatorkit.Stall("A", "One. Two.").RequeueAfter(time.Hour),
 		},
 		"a failure comes first": {
-			outcomes: []operatorkit.Outcome{operatorkit.Stall("A", "One."), operatorkit.Fail(busy), operatorkit.Fail(errors.New("slow")).Explain("Slow", "Two.")},
+			outcomes: []operatorkit.Outcome{
+				operatorkit.Stall("A", "One."),
+				operatorkit.Fail(busy),
+				operatorkit.Fail(errors.New("slow")).Explain("Slow", "Two."),
+			},
 			want: operatorkit.Fail(errors.Join(busy, errors.New("slow"))).
 				Explain(operatorkit.ReasonFailed, "Reconciliation failed and will be retried: busy. Two. One."),
 		},

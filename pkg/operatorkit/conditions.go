@@ -91,7 +91,13 @@ type verdict struct {
 
 func verdictOf(o Outcome) verdict {
 	o = o.explained()
-	v := verdict{kind: o.kind, degraded: o.degraded, noEvent: o.kind == KindWait && o.noEvent && !o.degraded, reason: o.reason, message: o.Message()}
+	v := verdict{
+		kind:     o.kind,
+		degraded: o.degraded,
+		noEvent:  o.kind == KindWait && o.noEvent && !o.degraded,
+		reason:   o.reason,
+		message:  o.Message(),
+	}
 	if v.kind == KindDone && v.reason == "" {
 		v.reason, v.message = ReasonReady, "All resources of this object are up to date."
 	}

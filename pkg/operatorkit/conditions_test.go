@@ -28,7 +28,10 @@ func atGeneration(generation int64) *unstructured.Unstructured {
 func summary(u *unstructured.Unstructured) []string {
 	var lines []string
 	for _, c := range Conditions(u) {
-		lines = append(lines, fmt.Sprintf("%s %s %s %d day%d", c.Type, c.Status, c.Reason, c.ObservedGeneration, c.LastTransitionTime.UTC().Day()))
+		lines = append(
+			lines,
+			fmt.Sprintf("%s %s %s %d day%d", c.Type, c.Status, c.Reason, c.ObservedGeneration, c.LastTransitionTime.UTC().Day()),
+		)
 	}
 	return lines
 }
@@ -51,9 +54,13 @@ func TestOutcomesDetermineConditions(t *testing.T) {
 		"a wait is not ready, but synced": {first: done, then: wait, want: []string{
 			"Ready False InProgress 1 day2", "Synced True InProgress 1 day1", "Reconciling True InProgress 1 day2",
 		}},
-		"a degraded wait is not synced": {first: done, then: verdictOf(Wait(0, "CreateFailed", "It will be retried.").Degraded()), want: []string{
-			"Ready False CreateFailed 1 day2", "Synced False CreateFailed 1 day2", "Reconciling True CreateFailed 1 day2",
-		}},
+		"a degraded wait is not synced": {
+			first: done,
+			then:  verdictOf(Wait(0, "CreateFailed", "It will be retried.").Degraded()),
+			want: []string{
+				"Ready False CreateFailed 1 day2", "Synced False CreateFailed 1 day2", "Reconciling True CreateFailed 1 day2",
+			},
+		},
 		"a stall is not reconciling": {first: wait, then: stall, want: []string{
 			"Ready False Bad 1 day1", "Synced False Bad 1 day2", "Stalled True Bad 1 day2",
 		}},
@@ -125,7 +132,9 @@ func TestPauseDoesNotObserveAGeneration(t *testing.T) {
 func TestInvalidConditionsOfUnstructuredAreSkipped(t *testing.T) {
 	u := atGeneration(1)
 	u.Object["status"] = map[string]any{"conditions": []any{
-		"a string", map[string]any{"type": "Ready", "status": "True", "observedGeneration": "one"}, map[string]any{"type": "Good", "status": "True"},
+		"a string",
+		map[string]any{"type": "Ready", "status": "True", "observedGeneration": "one"},
+		map[string]any{"type": "Good", "status": "True"},
 	}}
 	if got := Conditions(u); len(got) != 1 || got[0].Type != "Good" {
 		t.Errorf("conditions %+v, want only Good", got)

@@ -63,9 +63,11 @@ func TestControllerOfADynamicKindCanBeRestarted(t *testing.T) {
 	run := func(result string) (stop func()) {
 		r, err := operatorkit.NewReconciler(operatorkit.Options[*unstructured.Unstructured]{
 			Client: w.mgr.GetClient(), Finalizer: finalizer, New: newGadget,
-			Pipelines: operatorkit.NewPipeline(operatorkit.NewStep("a", func(context.Context, *unstructured.Unstructured) operatorkit.Outcome {
-				return operatorkit.Done().Explain(result, "Made.")
-			}, nil)),
+			Pipelines: operatorkit.NewPipeline(
+				operatorkit.NewStep("a", func(context.Context, *unstructured.Unstructured) operatorkit.Outcome {
+					return operatorkit.Done().Explain(result, "Made.")
+				}, nil),
+			),
 		})
 		if err != nil {
 			t.Fatal(err)

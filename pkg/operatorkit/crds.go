@@ -79,7 +79,12 @@ func waitForDiscovery(ctx context.Context, cfg *rest.Config, crds []*apiextensio
 	return nil
 }
 
-func ensureCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, fieldOwner string, crd *apiextensionsv1.CustomResourceDefinition) error {
+func ensureCRD(
+	ctx context.Context,
+	c apiextensions.CustomResourceDefinitionInterface,
+	fieldOwner string,
+	crd *apiextensionsv1.CustomResourceDefinition,
+) error {
 	data, err := applyConfiguration(crd)
 	if err != nil {
 		return err
@@ -98,7 +103,11 @@ func ensureCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInte
 // errDeleted means that the definition was being deleted and must be applied again.
 var errDeleted = errors.New("it was deleted while it was being established")
 
-func waitForCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, applied *apiextensionsv1.CustomResourceDefinition) error {
+func waitForCRD(
+	ctx context.Context,
+	c apiextensions.CustomResourceDefinitionInterface,
+	applied *apiextensionsv1.CustomResourceDefinition,
+) error {
 	for {
 		ready, err := established(applied)
 		if ready || err != nil {
@@ -112,7 +121,11 @@ func waitForCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInt
 
 // nextCRD returns the definition after its next change, or its current state if
 // the watch ended.
-func nextCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+func nextCRD(
+	ctx context.Context,
+	c apiextensions.CustomResourceDefinitionInterface,
+	crd *apiextensionsv1.CustomResourceDefinition,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
 	watcher, err := c.Watch(ctx, metav1.ListOptions{
 		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, crd.Name).String(),
 		ResourceVersion: crd.ResourceVersion,

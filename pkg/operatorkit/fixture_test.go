@@ -320,7 +320,8 @@ func (w *suite) waitDeleted(name string) {
 	w.eventually(name+" is deleted", func() bool { return w.get(name) == nil }, func() any { return w.get(name) })
 }
 
-// eventually waits until the condition holds. If it does not, the test fails and reports what was seen.
+// eventually waits until the condition holds. If it does not, the test fails and reports what was
+// seen.
 func (w *suite) eventually(what string, holds func() bool, seen func() any) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)

@@ -23,14 +23,28 @@ func TestPipelineCombinesTheOutcomesOfItsSteps(t *testing.T) {
 		want  string
 		after time.Duration
 	}{
-		"no steps":                                         {want: "done: : "},
-		"the last explanation wins":                        {steps: []Step[object]{says(Done().Explain("A", "a")), says(Done().Explain("B", "b")), says(Done())}, want: "done: B: b"},
-		"the shortest requeue time wins":                   {steps: []Step[object]{says(Done().RequeueAfter(time.Hour)), says(Done().RequeueAfter(time.Minute)), says(Done())}, want: "done: : ", after: time.Minute},
-		"the step that is not done determines the outcome": {steps: []Step[object]{says(Done().Explain("A", "a").RequeueAfter(time.Second)), says(wait), says(Stall("No", "no"))}, want: wait.String(), after: time.Second},
-		"a failure contains the name of its step":          {steps: []Step[object]{says(Fail(errors.New("busy")))}, want: `fail: step "s": busy`},
-		"a wait without a reason":                          {steps: []Step[object]{says(Wait(0, "", "m"))}, want: "wait: Waiting: m"},
-		"a stall without a reason":                         {steps: []Step[object]{says(Stall("", "m"))}, want: "stall: Stalled: m"},
-		"a step without functions is done":                 {steps: []Step[object]{NewStep[object]("s", nil, nil)}, want: "done: : "},
+		"no steps": {want: "done: : "},
+		"the last explanation wins": {
+			steps: []Step[object]{says(Done().Explain("A", "a")), says(Done().Explain("B", "b")), says(Done())},
+			want:  "done: B: b",
+		},
+		"the shortest requeue time wins": {
+			steps: []Step[object]{says(Done().RequeueAfter(time.Hour)), says(Done().RequeueAfter(time.Minute)), says(Done())},
+			want:  "done: : ",
+			after: time.Minute,
+		},
+		"the step that is not done determines the outcome": {
+			steps: []Step[object]{says(Done().Explain("A", "a").RequeueAfter(time.Second)), says(wait), says(Stall("No", "no"))},
+			want:  wait.String(),
+			after: time.Second,
+		},
+		"a failure contains the name of its step": {
+			steps: []Step[object]{says(Fail(errors.New("busy")))},
+			want:  `fail: step "s": busy`,
+		},
+		"a wait without a reason":          {steps: []Step[object]{says(Wait(0, "", "m"))}, want: "wait: Waiting: m"},
+		"a stall without a reason":         {steps: []Step[object]{says(Stall("", "m"))}, want: "stall: Stalled: m"},
+		"a step without functions is done": {steps: []Step[object]{NewStep[object]("s", nil, nil)}, want: "done: : "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +88,12 @@ func TestAllRunsEveryStepAndSequenceStops(t *testing.T) {
 		returns("never", Done()),
 	)
 	var ran []string
-	got := steps.run(t.Context(), atGeneration(1), clk, func(step string, o Outcome, _ time.Duration) { ran = append(ran, step+" "+o.Kind().String()) })
+	got := steps.run(
+		t.Context(),
+		atGeneration(1),
+		clk,
+		func(step string, o Outcome, _ time.Duration) { ran = append(ran, step+" "+o.Kind().String()) },
+	)
 	if diff := cmp.Diff([]string{"a done", "b wait", "c fail", "d fail", "e stall"}, ran); diff != "" {
 		t.Errorf("observed steps (-want +got):\n%s", diff)
 	}

@@ -416,7 +416,10 @@ func (r *Reconciler[T]) pause(ctx context.Context, obj T) (string, reconcile.Res
 func (r *Reconciler[T]) pausedVerdict() verdict {
 	message := "The object is paused: the operator does not reconcile or delete it until it is resumed."
 	if r.options.PausedAnnotation != "" {
-		message = fmt.Sprintf("The object is paused: the operator does not reconcile or delete it until it is resumed (annotation %s).", r.options.PausedAnnotation)
+		message = fmt.Sprintf(
+			"The object is paused: the operator does not reconcile or delete it until it is resumed (annotation %s).",
+			r.options.PausedAnnotation,
+		)
 	}
 	return verdict{paused: true, reason: ReasonPaused, message: message}
 }

@@ -220,7 +220,11 @@ func TestDeferredStatusWritesAreCombined(t *testing.T) {
 		}, nil)),
 	})
 	w.create("one")
-	w.eventually("all parts are reported", func() bool { return w.get("one").Status.Made == parts }, func() any { return w.get("one").Status })
+	w.eventually(
+		"all parts are reported",
+		func() bool { return w.get("one").Status.Made == parts },
+		func() any { return w.get("one").Status },
+	)
 	if writes := writer.writes.Load(); writes >= parts {
 		t.Errorf("%d writes for %d parts, want fewer", writes, parts)
 	}
@@ -530,7 +534,10 @@ func TestStatusIsWrittenWhenTheProcessStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	widget := w.create("one")
-	if _, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(widget)}); !errors.Is(err, context.Canceled) {
+	if _, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(widget)}); !errors.Is(
+		err,
+		context.Canceled,
+	) {
 		t.Errorf("got %v, want the cancellation", err)
 	}
 	widget = w.get("one")

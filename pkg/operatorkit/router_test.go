@@ -27,12 +27,15 @@ func TestRouterPicksThePipelineByRelease(t *testing.T) {
 		"without -0 pre-releases of the end are included": {release: "2.0.0-rc.1", want: "current"},
 		"a pre-release in the middle of a range":          {release: "1.2.0-alpha", want: "old"},
 		"the last range":                                  {release: "2.0.0", want: "next"},
-		"before every range":                              {release: "0.9.0", err: `this operator does not support release "0.9.0"; supported releases are ">=1.0.0 <1.4.0-0", ">=1.4.0-0 <2.0.0", ">=1.9.0"`},
-		"a pre-release of the very first version":         {release: "1.0.0-rc.1", err: "does not support release"},
-		"two numbers are not a release":                   {release: "1.4", err: "is not a version like 1.2.3"},
-		"a word is not a release":                         {release: "latest", err: "is not a version like 1.2.3"},
-		"an empty release":                                {release: "", err: "specifies no release"},
-		"leading zeros are not semantic versioning":       {release: "1.04.0", err: "is not a version like 1.2.3"},
+		"before every range": {
+			release: "0.9.0",
+			err:     `this operator does not support release "0.9.0"; supported releases are ">=1.0.0 <1.4.0-0", ">=1.4.0-0 <2.0.0", ">=1.9.0"`,
+		},
+		"a pre-release of the very first version":   {release: "1.0.0-rc.1", err: "does not support release"},
+		"two numbers are not a release":             {release: "1.4", err: "is not a version like 1.2.3"},
+		"a word is not a release":                   {release: "latest", err: "is not a version like 1.2.3"},
+		"an empty release":                          {release: "", err: "specifies no release"},
+		"leading zeros are not semantic versioning": {release: "1.04.0", err: "is not a version like 1.2.3"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,11 @@ func TestFieldsWriterWritesResultsOutsideTheStatus(t *testing.T) {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	if widget.Status.ObservedGeneration != widget.Generation {
-		t.Errorf("observed generation %d of %d: writing the output must not count as an edit", widget.Status.ObservedGeneration, widget.Generation)
+		t.Errorf(
+			"observed generation %d of %d: writing the output must not count as an edit",
+			widget.Status.ObservedGeneration,
+			widget.Generation,
+		)
 	}
 	if widget.Spec.Release != "" {
 		t.Errorf("the spec was written: %q", widget.Spec.Release)
@@ -96,7 +100,8 @@ func TestWriterStoresTheServersResponse(t *testing.T) {
 	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(before), widget); err != nil {
 		t.Fatal(err)
 	}
-	if after.ResourceVersion != widget.ResourceVersion || after.Generation != 2 || after.Status.ObservedGeneration != 2 || after.Status.Made != 1 {
+	if after.ResourceVersion != widget.ResourceVersion || after.Generation != 2 || after.Status.ObservedGeneration != 2 ||
+		after.Status.Made != 1 {
 		t.Errorf("after the write: %+v, on the server: %+v", after, widget)
 	}
 }

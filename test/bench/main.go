@@ -33,7 +33,18 @@ func main() {
 	debug.SetGCPercent(300)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	b := &bench{binary: *binary, objects: *objects, many: *many, some: *some, fleet: *fleet, groups: *groups, nodes: *nodes, boot: *boot, only: *only, profiles: *dir}
+	b := &bench{
+		binary:   *binary,
+		objects:  *objects,
+		many:     *many,
+		some:     *some,
+		fleet:    *fleet,
+		groups:   *groups,
+		nodes:    *nodes,
+		boot:     *boot,
+		only:     *only,
+		profiles: *dir,
+	}
 	err := b.run(ctx)
 	if printErr := b.report.write(os.Stdout); err == nil {
 		err = printErr
@@ -172,7 +183,12 @@ func (b *bench) edit(ctx context.Context, w *suite) error {
 		return err
 	}
 	after, afterQueue := w.calls()
-	b.report.duration(fmt.Sprintf("edit to UpdateStack, %d idle objects, median", b.objects), percentile(quiet, 50), 25*time.Millisecond, "28 ms")
+	b.report.duration(
+		fmt.Sprintf("edit to UpdateStack, %d idle objects, median", b.objects),
+		percentile(quiet, 50),
+		25*time.Millisecond,
+		"28 ms",
+	)
 	b.report.duration("edit to UpdateStack, p99", percentile(quiet, 99), 100*time.Millisecond, "")
 	b.report.number("AWS calls per edit, without event polling", float64(after-before)/200, 2, "", "5")
 	b.report.note("polling of the event queue per edit, edits one by one", fmt.Sprintf("%.2f", float64(afterQueue-beforeQueue)/200))
@@ -186,7 +202,12 @@ func (b *bench) edit(ctx context.Context, w *suite) error {
 	if err := <-done; err != nil {
 		return err
 	}
-	b.report.duration(fmt.Sprintf("edit to UpdateStack while %d others are created, median", b.objects), percentile(busy, 50), 25*time.Millisecond, "")
+	b.report.duration(
+		fmt.Sprintf("edit to UpdateStack while %d others are created, median", b.objects),
+		percentile(busy, 50),
+		25*time.Millisecond,
+		"",
+	)
 	b.report.duration("the same, p99", percentile(busy, 99), 100*time.Millisecond, "16 s")
 	return w.awaitReady(ctx, 2*b.objects, 5*time.Minute)
 }

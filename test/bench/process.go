@@ -56,7 +56,13 @@ func (o *operator) start(ctx context.Context) error {
 		"--aws-api-budget=unlimited", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes,
 		"--pprof-bind-address="+o.profiles,
 		"--nodeup-dir="+o.dir, "--log-level=warn")
-	o.command.Env = append(os.Environ(), awsapi.ResolverVariable+"="+o.names, "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=bench", "AWS_EC2_METADATA_DISABLED=true")
+	o.command.Env = append(
+		os.Environ(),
+		awsapi.ResolverVariable+"="+o.names,
+		"AWS_ACCESS_KEY_ID="+account,
+		"AWS_SECRET_ACCESS_KEY=bench",
+		"AWS_EC2_METADATA_DISABLED=true",
+	)
 	o.command.Stdout, o.command.Stderr = log, log
 	if err := o.command.Start(); err != nil {
 		return fmt.Errorf("start the operator: %w", err)

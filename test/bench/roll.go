@@ -41,7 +41,13 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 	host := fake.New(fake.Options{BootTime: b.boot, PodStart: podStart, PodStop: podStop, Observe: t.observe})
 	w, err := newSuite(ctx, b.binary, simulator.Options{
 		Machines: host, Patience: time.Second, Events: t.hear,
-		Quotas: map[vpc.Quota]int{vpc.VPCs: 1, vpc.InternetGateways: 1, vpc.ElasticAddresses: 3, vpc.NATGateways: 1, elbv2.LoadBalancers: 1},
+		Quotas: map[vpc.Quota]int{
+			vpc.VPCs:             1,
+			vpc.InternetGateways: 1,
+			vpc.ElasticAddresses: 3,
+			vpc.NATGateways:      1,
+			elbv2.LoadBalancers:  1,
+		},
 	}, clusterKind, groupKind)
 	if err != nil {
 		return err

@@ -313,11 +313,19 @@ func (t *trace) report(r *report) {
 		{"node Ready to signal at CloudFormation", greeted},
 	} {
 		if len(part.spent) > 0 {
-			r.note("of it: "+part.name+", median and p99", fmt.Sprintf("%s, %s", round(percentile(part.spent, 50)), round(percentile(part.spent, 99))))
+			r.note(
+				"of it: "+part.name+", median and p99",
+				fmt.Sprintf("%s, %s", round(percentile(part.spent, 50)), round(percentile(part.spent, 99))),
+			)
 		}
 	}
 	if len(all) > 0 {
-		r.duration(fmt.Sprintf("the operator's part per node, %d nodes, median", len(all)), percentile(all, 50), time.Second, "30 s to 60 s")
+		r.duration(
+			fmt.Sprintf("the operator's part per node, %d nodes, median", len(all)),
+			percentile(all, 50),
+			time.Second,
+			"30 s to 60 s",
+		)
 		r.duration("the same, p99", percentile(all, 99), 0, "")
 	}
 	t.reportBroken(r)

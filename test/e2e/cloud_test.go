@@ -170,7 +170,8 @@ func (c *cloud) write(plane *controlplane.ControlPlane) {
 	c.t.Helper()
 	c.kubeconfig = filepath.Join(c.dir, "kubeconfig")
 	for name, data := range map[string][]byte{
-		"kubeconfig": plane.Kubeconfig(), "nodeup-linux-amd64": []byte("a fake nodeup"), "nodeup-linux-arm64": []byte("another fake nodeup"),
+		"kubeconfig": plane.Kubeconfig(), "nodeup-linux-amd64": []byte("a fake nodeup"),
+		"nodeup-linux-arm64": []byte("another fake nodeup"),
 	} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
 			c.t.Fatal(err)
@@ -274,7 +275,13 @@ func (c *cloud) apply(manifest string) []*unstructured.Unstructured {
 // await waits until done returns true, or fails the test with all available information.
 func (c *cloud) await(what func() string, done func() bool) {
 	c.t.Helper()
-	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, patience.Left(c.t), true, func(context.Context) (bool, error) { return done(), nil })
+	err := wait.PollUntilContextTimeout(
+		c.t.Context(),
+		50*time.Millisecond,
+		patience.Left(c.t),
+		true,
+		func(context.Context) (bool, error) { return done(), nil },
+	)
 	if err != nil {
 		c.t.Fatalf("timed out waiting for %s\n%s", what(), c.story())
 	}

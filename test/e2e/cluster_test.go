@@ -242,7 +242,8 @@ func inExistingVPC(t *testing.T, c *cloud, manifest string) string {
 	routes, err := api.CreateRouteTable(t.Context(), &ec2.CreateRouteTableInput{VpcId: vpc.Vpc.VpcId})
 	must(err)
 	_, err = api.CreateRoute(t.Context(), &ec2.CreateRouteInput{
-		RouteTableId: routes.RouteTable.RouteTableId, DestinationCidrBlock: aws.String("0.0.0.0/0"), GatewayId: gateway.InternetGateway.InternetGatewayId,
+		RouteTableId: routes.RouteTable.RouteTableId, DestinationCidrBlock: aws.String("0.0.0.0/0"),
+		GatewayId: gateway.InternetGateway.InternetGatewayId,
 	})
 	must(err)
 	for _, object := range decode(t, manifest) {
@@ -255,7 +256,8 @@ func inExistingVPC(t *testing.T, c *cloud, manifest string) string {
 		for n, entry := range subnets {
 			wanted, _ := entry.(map[string]any)
 			made, err := api.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{
-				VpcId: vpc.Vpc.VpcId, AvailabilityZone: aws.String(wanted["zone"].(string)), CidrBlock: aws.String("10.9." + string(rune('0'+n)) + ".0/24"),
+				VpcId: vpc.Vpc.VpcId, AvailabilityZone: aws.String(wanted["zone"].(string)),
+				CidrBlock: aws.String("10.9." + string(rune('0'+n)) + ".0/24"),
 			})
 			must(err)
 			if wanted["role"] == "Public" {
@@ -362,7 +364,9 @@ func (c *cloud) makeAsControllersDo(cluster *unstructured.Unstructured) (volume 
 	api := ec2.NewFromConfig(c.config(account))
 	tag := ec2types.Tag{Key: aws.String("kubernetes.io/cluster/" + cluster.GetName()), Value: aws.String("owned")}
 	group, err := api.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
-		GroupName: aws.String("k8s-elb-a1"), Description: aws.String("Security group for Kubernetes ELB"), VpcId: aws.String(outputs["VPC"]),
+		GroupName: aws.String(
+			"k8s-elb-a1",
+		), Description: aws.String("Security group for Kubernetes ELB"), VpcId: aws.String(outputs["VPC"]),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{tag}}},
 	})
 	must(err)
@@ -381,7 +385,10 @@ func (c *cloud) makeAsControllersDo(cluster *unstructured.Unstructured) (volume 
 	_, err = elb.NewFromConfig(c.config(account)).CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{
 		LoadBalancerName: aws.String("a1b2c3"), Subnets: []string{public}, SecurityGroups: []string{*group.GroupId},
 		Listeners: []elbtypes.Listener{{Protocol: aws.String("TCP"), LoadBalancerPort: 80, InstancePort: aws.Int32(30080)}},
-		Tags:      []elbtypes.Tag{{Key: tag.Key, Value: tag.Value}, {Key: aws.String("kubernetes.io/service-name"), Value: aws.String("default/web")}},
+		Tags: []elbtypes.Tag{
+			{Key: tag.Key, Value: tag.Value},
+			{Key: aws.String("kubernetes.io/service-name"), Value: aws.String("default/web")},
+		},
 	})
 	must(err)
 	made, err := api.CreateVolume(ctx, &ec2.CreateVolumeInput{

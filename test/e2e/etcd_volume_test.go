@@ -119,7 +119,8 @@ func (c *cloud) describeEtcdVolumes(slots ...string) []types.Volume {
 	if len(slots) > 0 {
 		filter = types.Filter{Name: aws.String("tag:cluster-operator.aws/etcd-slot"), Values: slots}
 	}
-	out, err := ec2.NewFromConfig(c.config(account)).DescribeVolumes(c.t.Context(), &ec2.DescribeVolumesInput{Filters: []types.Filter{filter}})
+	out, err := ec2.NewFromConfig(c.config(account)).
+		DescribeVolumes(c.t.Context(), &ec2.DescribeVolumesInput{Filters: []types.Filter{filter}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -143,7 +144,10 @@ func (c *cloud) loseVolumes(slots ...string) {
 			}
 			left = true
 			for _, held := range volume.Attachments { // each refusal is retried
-				_, _ = client.TerminateInstances(c.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(held.InstanceId)}})
+				_, _ = client.TerminateInstances(
+					c.t.Context(),
+					&ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(held.InstanceId)}},
+				)
 			}
 			_, _ = client.DeleteVolume(c.t.Context(), &ec2.DeleteVolumeInput{VolumeId: volume.VolumeId})
 		}
@@ -179,7 +183,11 @@ func (c *cloud) slotsServe(of map[string]string) bool {
 		return false
 	}
 	for i := range list.Items {
-		answer := workload.CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces/kube-system/pods/https:kube-apiserver-" + list.Items[i].Name + ":6443/proxy/readyz").Do(c.t.Context())
+		answer := workload.CoreV1().
+			RESTClient().
+			Get().
+			AbsPath("/api/v1/namespaces/kube-system/pods/https:kube-apiserver-" + list.Items[i].Name + ":6443/proxy/readyz").
+			Do(c.t.Context())
 		if answer.Error() != nil {
 			return false
 		}

@@ -447,7 +447,8 @@ func (l *life) updates(t *testing.T, client *cloudformation.Client, summary cfnt
 			t.Fatal(err)
 		}
 		for _, event := range page.StackEvents {
-			if event.ResourceStatus == cfntypes.ResourceStatusUpdateInProgress && aws.ToString(event.PhysicalResourceId) == *summary.StackId {
+			if event.ResourceStatus == cfntypes.ResourceStatusUpdateInProgress &&
+				aws.ToString(event.PhysicalResourceId) == *summary.StackId {
 				n++
 			}
 		}

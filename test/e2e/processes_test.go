@@ -272,7 +272,10 @@ func (c *cloud) watchAPI(workload kubernetes.Interface) *apiWatch {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	w := &apiWatch{t: c.t, cancel: cancel}
 	written := func(times int) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "written"}, Data: map[string]string{"written": "before", "times": strconv.Itoa(times)}}
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "written"},
+			Data:       map[string]string{"written": "before", "times": strconv.Itoa(times)},
+		}
 	}
 	w.done.Go(func() {
 		longestUnanswered(ctx, &w.longest, func(ctx context.Context, times int) error {

@@ -89,7 +89,11 @@ func TestAWSRefusals(t *testing.T) {
 	}
 	objects := c.apply(slotOf("crowded", "eu-west-1", "m6i.large") + slotOf("faceless", "us-west-2", "m6i.large") +
 		slotOf("unoffered", "eu-west-2", "m5.large") + slotOf("grouped", region, "m6i.large") +
-		groupOf("grouped", "many", "m6i.2xlarge") + groupOf("grouped", "scarce", "c5.large") + groupOf("grouped", "invented", "m6i.gigantic"))
+		groupOf(
+			"grouped",
+			"many",
+			"m6i.2xlarge",
+		) + groupOf("grouped", "scarce", "c5.large") + groupOf("grouped", "invented", "m6i.gigantic"))
 	for _, r := range refusals {
 		c.awaitRefusal(t, r)
 	}
@@ -141,7 +145,8 @@ func (c *cloud) awaitRefusal(t *testing.T, r refusal) {
 		found := c.get(object)
 		reported = said(found)
 		for _, kind := range []string{r.condition, "Ready"} {
-			if status, reason, message := conditionOf(found, kind); status != "False" || reason != r.reason || !strings.Contains(message, r.words) {
+			if status, reason, message := conditionOf(found, kind); status != "False" || reason != r.reason ||
+				!strings.Contains(message, r.words) {
 				return false
 			}
 		}
@@ -169,7 +174,9 @@ func (c *cloud) awaitRefusal(t *testing.T, r refusal) {
 // edit patches an object.
 func (c *cloud) edit(kind, name, patch string) {
 	c.t.Helper()
-	_, err := c.client.Resource(resources[kind]).Namespace(c.namespace).Patch(c.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := c.client.Resource(resources[kind]).
+		Namespace(c.namespace).
+		Patch(c.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}

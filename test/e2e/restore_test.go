@@ -44,7 +44,10 @@ func TestRestoreFromSnapshot(t *testing.T) {
 	t.Log("all slots and their volumes are destroyed")
 
 	start := time.Now()
-	c.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/allow":"remove"}},"spec":{"controlPlane":{"restoreSnapshot":"`+snapshot+`"}}}`)
+	c.patch(
+		cluster,
+		`{"metadata":{"annotations":{"cluster-operator.aws/allow":"remove"}},"spec":{"controlPlane":{"restoreSnapshot":"`+snapshot+`"}}}`,
+	)
 	generation := c.get(cluster).GetGeneration()
 	c.await(func() string { return "the cluster to be restored: " + c.story() }, func() bool {
 		object := c.get(cluster)
@@ -88,7 +91,10 @@ func (c *cloud) destroyEtcd() {
 		}
 		for _, volume := range out.Volumes {
 			for _, held := range volume.Attachments { // each refusal is retried
-				_, _ = client.TerminateInstances(c.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(held.InstanceId)}})
+				_, _ = client.TerminateInstances(
+					c.t.Context(),
+					&ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(held.InstanceId)}},
+				)
 			}
 			_, _ = client.DeleteVolume(c.t.Context(), &ec2.DeleteVolumeInput{VolumeId: volume.VolumeId})
 		}

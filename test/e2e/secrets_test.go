@@ -49,7 +49,8 @@ func TestSecretsDoNotLeak(t *testing.T) {
 	t.Logf("searched for %d secrets in %d texts", len(needles), len(hay))
 }
 
-// checkEffects checks that the operator's log has a line for each effect, which says what it was on, for which object, and why.
+// checkEffects checks that the operator's log has a line for each effect, which says what it was
+// on, for which object, and why.
 func (c *cloud) checkEffects() {
 	c.t.Helper()
 	calls := map[string]int{}
@@ -186,7 +187,10 @@ func (c *cloud) everythingWritten(name string) map[string]string {
 			c.t.Errorf("the user data of %s has %d bytes", *version.LaunchTemplateName, len(data))
 		}
 	}
-	instances, err := compute.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"running"}}}})
+	instances, err := compute.DescribeInstances(
+		ctx,
+		&ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"running"}}}},
+	)
 	must(err)
 	shown, err := json.Marshal(instances.Reservations)
 	must(err)

@@ -156,11 +156,17 @@ func (c *cloud) checkVersions(want string, workers int) {
 			c.t.Errorf("node %s is still cordoned", nodes[i].Name)
 		}
 	}
-	pods, err := c.workload("real").CoreV1().Pods("kube-system").List(c.t.Context(), metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
+	pods, err := c.workload("real").
+		CoreV1().
+		Pods("kube-system").
+		List(c.t.Context(), metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	servers := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !names[pod.Spec.NodeName] }) // the pod garbage collector deletes those of former nodes
+	servers := slices.DeleteFunc(
+		pods.Items,
+		func(pod corev1.Pod) bool { return !names[pod.Spec.NodeName] },
+	) // the pod garbage collector deletes those of former nodes
 	if len(servers) != 3 {
 		c.t.Errorf("there are %d API servers, want 3", len(servers))
 	}

@@ -104,14 +104,21 @@ func (i *inventorist) network(c *ec2.Client) { //nolint:gocognit // a list, one 
 	each(i, ec2.NewDescribeSecurityGroupsPaginator(c, &ec2.DescribeSecurityGroupsInput{}), func(o *ec2.DescribeSecurityGroupsOutput) {
 		for n := range o.SecurityGroups {
 			group := &o.SecurityGroups[n]
-			i.add(fmt.Sprintf("security group with %d and %d rules", len(group.IpPermissions), len(group.IpPermissionsEgress)), group.GroupId)
+			i.add(
+				fmt.Sprintf("security group with %d and %d rules", len(group.IpPermissions), len(group.IpPermissionsEgress)),
+				group.GroupId,
+			)
 		}
 	})
-	each(i, ec2.NewDescribeNetworkInterfacesPaginator(c, &ec2.DescribeNetworkInterfacesInput{}), func(o *ec2.DescribeNetworkInterfacesOutput) {
-		for n := range o.NetworkInterfaces {
-			i.add("network interface", o.NetworkInterfaces[n].NetworkInterfaceId)
-		}
-	})
+	each(
+		i,
+		ec2.NewDescribeNetworkInterfacesPaginator(c, &ec2.DescribeNetworkInterfacesInput{}),
+		func(o *ec2.DescribeNetworkInterfacesOutput) {
+			for n := range o.NetworkInterfaces {
+				i.add("network interface", o.NetworkInterfaces[n].NetworkInterfaceId)
+			}
+		},
+	)
 	each(i, ec2.NewDescribeVpcEndpointsPaginator(c, &ec2.DescribeVpcEndpointsInput{}), func(o *ec2.DescribeVpcEndpointsOutput) {
 		for n := range o.VpcEndpoints {
 			i.add("vpc endpoint", o.VpcEndpoints[n].VpcEndpointId)
@@ -147,11 +154,15 @@ func (i *inventorist) compute(c *ec2.Client) {
 			i.add("volume", o.Volumes[n].VolumeId)
 		}
 	})
-	each(i, ec2.NewDescribeSnapshotsPaginator(c, &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}}), func(o *ec2.DescribeSnapshotsOutput) {
-		for n := range o.Snapshots {
-			i.add("snapshot", o.Snapshots[n].SnapshotId)
-		}
-	})
+	each(
+		i,
+		ec2.NewDescribeSnapshotsPaginator(c, &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}}),
+		func(o *ec2.DescribeSnapshotsOutput) {
+			for n := range o.Snapshots {
+				i.add("snapshot", o.Snapshots[n].SnapshotId)
+			}
+		},
+	)
 	each(i, ec2.NewDescribeLaunchTemplatesPaginator(c, &ec2.DescribeLaunchTemplatesInput{}), func(o *ec2.DescribeLaunchTemplatesOutput) {
 		for n := range o.LaunchTemplates {
 			i.add("launch template", o.LaunchTemplates[n].LaunchTemplateId)
@@ -172,17 +183,24 @@ func (i *inventorist) balancers(config aws.Config) {
 			i.add("target group", o.TargetGroups[n].TargetGroupArn)
 		}
 	})
-	each(i, elb.NewDescribeLoadBalancersPaginator(elb.NewFromConfig(config), &elb.DescribeLoadBalancersInput{}), func(o *elb.DescribeLoadBalancersOutput) {
-		for n := range o.LoadBalancerDescriptions {
-			i.add("classic load balancer", o.LoadBalancerDescriptions[n].LoadBalancerName)
-		}
-	})
-	each(i, autoscaling.NewDescribeAutoScalingGroupsPaginator(autoscaling.NewFromConfig(config), &autoscaling.DescribeAutoScalingGroupsInput{}),
+	each(
+		i,
+		elb.NewDescribeLoadBalancersPaginator(elb.NewFromConfig(config), &elb.DescribeLoadBalancersInput{}),
+		func(o *elb.DescribeLoadBalancersOutput) {
+			for n := range o.LoadBalancerDescriptions {
+				i.add("classic load balancer", o.LoadBalancerDescriptions[n].LoadBalancerName)
+			}
+		},
+	)
+	each(
+		i,
+		autoscaling.NewDescribeAutoScalingGroupsPaginator(autoscaling.NewFromConfig(config), &autoscaling.DescribeAutoScalingGroupsInput{}),
 		func(o *autoscaling.DescribeAutoScalingGroupsOutput) {
 			for n := range o.AutoScalingGroups {
 				i.add("auto scaling group", o.AutoScalingGroups[n].AutoScalingGroupName)
 			}
-		})
+		},
+	)
 }
 
 func (i *inventorist) others(config aws.Config) { //nolint:gocognit // a list, one kind after another
@@ -195,11 +213,15 @@ func (i *inventorist) others(config aws.Config) { //nolint:gocognit // a list, o
 				}
 			}
 		})
-	each(i, route53.NewListHostedZonesPaginator(route53.NewFromConfig(config), &route53.ListHostedZonesInput{}), func(o *route53.ListHostedZonesOutput) {
-		for n := range o.HostedZones {
-			i.add(fmt.Sprintf("hosted zone with %d records", aws.ToInt64(o.HostedZones[n].ResourceRecordSetCount)), o.HostedZones[n].Id)
-		}
-	})
+	each(
+		i,
+		route53.NewListHostedZonesPaginator(route53.NewFromConfig(config), &route53.ListHostedZonesInput{}),
+		func(o *route53.ListHostedZonesOutput) {
+			for n := range o.HostedZones {
+				i.add(fmt.Sprintf("hosted zone with %d records", aws.ToInt64(o.HostedZones[n].ResourceRecordSetCount)), o.HostedZones[n].Id)
+			}
+		},
+	)
 	identity := iam.NewFromConfig(config)
 	each(i, iam.NewListRolesPaginator(identity, &iam.ListRolesInput{}), func(o *iam.ListRolesOutput) {
 		for n := range o.Roles {
@@ -216,7 +238,8 @@ func (i *inventorist) others(config aws.Config) { //nolint:gocognit // a list, o
 		for n := range o.Keys {
 			key, err := keys.DescribeKey(i.ctx, &kms.DescribeKeyInput{KeyId: o.Keys[n].KeyId})
 			i.check(err)
-			if key.KeyMetadata.KeyState != kmstypes.KeyStatePendingDeletion && key.KeyMetadata.KeyManager == kmstypes.KeyManagerTypeCustomer {
+			if key.KeyMetadata.KeyState != kmstypes.KeyStatePendingDeletion &&
+				key.KeyMetadata.KeyManager == kmstypes.KeyManagerTypeCustomer {
 				i.add("key", o.Keys[n].KeyId)
 			}
 		}
@@ -228,11 +251,15 @@ func (i *inventorist) others(config aws.Config) { //nolint:gocognit // a list, o
 			}
 		}
 	})
-	each(i, ssm.NewDescribeParametersPaginator(ssm.NewFromConfig(config), &ssm.DescribeParametersInput{}), func(o *ssm.DescribeParametersOutput) {
-		for n := range o.Parameters {
-			i.add("parameter", o.Parameters[n].Name)
-		}
-	})
+	each(
+		i,
+		ssm.NewDescribeParametersPaginator(ssm.NewFromConfig(config), &ssm.DescribeParametersInput{}),
+		func(o *ssm.DescribeParametersOutput) {
+			for n := range o.Parameters {
+				i.add("parameter", o.Parameters[n].Name)
+			}
+		},
+	)
 	buckets, err := s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = true }).ListBuckets(i.ctx, &s3.ListBucketsInput{})
 	i.check(err)
 	for n := range buckets.Buckets {

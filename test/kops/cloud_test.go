@@ -51,7 +51,9 @@ type cloud struct {
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond})
+	sim := simulator.New(
+		simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond},
+	)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {
 		sim.Close()
@@ -144,7 +146,9 @@ func (c *cloud) network() map[string]string {
 `)
 	for i, letter := range []string{"A", "B", "C"} {
 		zone := region + strings.ToLower(letter)
-		fmt.Fprintf(&body, `  Private%[1]s: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %[2]s, CidrBlock: 172.18.%[3]d.0/23}}
+		fmt.Fprintf(
+			&body,
+			`  Private%[1]s: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %[2]s, CidrBlock: 172.18.%[3]d.0/23}}
   Utility%[1]s: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %[2]s, CidrBlock: 172.18.%[4]d.0/23}}
   Address%[1]s: {Type: AWS::EC2::EIP, DependsOn: Attachment, Properties: {Domain: vpc}}
   NAT%[1]s: {Type: AWS::EC2::NatGateway, Properties: {SubnetId: !Ref Utility%[1]s, AllocationId: !GetAtt Address%[1]s.AllocationId}}
@@ -152,7 +156,12 @@ func (c *cloud) network() map[string]string {
   Default%[1]s: {Type: AWS::EC2::Route, Properties: {RouteTableId: !Ref Routes%[1]s, DestinationCidrBlock: 0.0.0.0/0, NatGatewayId: !Ref NAT%[1]s}}
   PrivateRoutes%[1]s: {Type: AWS::EC2::SubnetRouteTableAssociation, Properties: {SubnetId: !Ref Private%[1]s, RouteTableId: !Ref Routes%[1]s}}
   UtilityRoutes%[1]s: {Type: AWS::EC2::SubnetRouteTableAssociation, Properties: {SubnetId: !Ref Utility%[1]s, RouteTableId: !Ref Public}}
-`, letter, zone, 32+2*i, 40+2*i)
+`,
+			letter,
+			zone,
+			32+2*i,
+			40+2*i,
+		)
 	}
 	outputs.WriteString("Outputs:\n")
 	for name := range written {
@@ -163,7 +172,10 @@ func (c *cloud) network() map[string]string {
 		fmt.Fprintf(&outputs, "  %s: {Value: %s}\n", name, reference)
 	}
 	api, name := cloudformation.NewFromConfig(c.config()), aws.String("network")
-	_, err := api.CreateStack(c.t.Context(), &cloudformation.CreateStackInput{StackName: name, TemplateBody: aws.String(body.String() + outputs.String())})
+	_, err := api.CreateStack(
+		c.t.Context(),
+		&cloudformation.CreateStackInput{StackName: name, TemplateBody: aws.String(body.String() + outputs.String())},
+	)
 	c.must(err)
 	c.must(cloudformation.NewStackCreateCompleteWaiter(api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
@@ -192,7 +204,11 @@ func (c *cloud) describeNetwork() string {
 	c.must(err)
 	groups, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
 	c.must(err)
-	text, err := json.MarshalIndent([]any{vpcs.Vpcs, subnets.Subnets, routes.RouteTables, gateways.NatGateways, groups.SecurityGroups}, "", " ")
+	text, err := json.MarshalIndent(
+		[]any{vpcs.Vpcs, subnets.Subnets, routes.RouteTables, gateways.NatGateways, groups.SecurityGroups},
+		"",
+		" ",
+	)
 	c.must(err)
 	return string(text)
 }

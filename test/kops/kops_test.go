@@ -36,7 +36,8 @@ func TestKopsClusterBecomesReady(t *testing.T) {
 		t.Errorf("apply ends with\n%s", shown)
 	}
 	for _, note := range []string{
-		"warning: .*spec.kubernetesVersion: 1.15.12: the cluster runs release v1.36.3", "warning: .*spec.networking.calico: .*Cilium replaces it",
+		"warning: .*spec.kubernetesVersion: 1.15.12: the cluster runs release v1.36.3",
+		"warning: .*spec.networking.calico: .*Cilium replaces it",
 		`info: .*spec.subnets\[2\].egress: ` + network["NATC"] + ": the routes of existing subnets are left as they are",
 	} {
 		if !regexp.MustCompile(note).MatchString(notes) {
@@ -48,7 +49,10 @@ func TestKopsClusterBecomesReady(t *testing.T) {
 	c.checkAPI(network)
 	c.checkBastion()
 	c.command(validate.Command(), "cluster", "apps", "--wait", "1m", "--interval", "1s")
-	if shown, _ := c.command(apply.Command(), "-f", manifest, "--kops-release", "v1.36.3", "--poll", "100ms", "--yes"); !strings.Contains(shown, "o changes") {
+	if shown, _ := c.command(apply.Command(), "-f", manifest, "--kops-release", "v1.36.3", "--poll", "100ms", "--yes"); !strings.Contains(
+		shown,
+		"o changes",
+	) {
 		t.Errorf("the second apply has something to do:\n%s", shown)
 	}
 
@@ -192,7 +196,8 @@ func (c *cloud) checkMachines(network map[string]string) {
 func (c *cloud) checkAPI(network map[string]string) {
 	c.t.Helper()
 	balancer := c.balancer()
-	if balancer.Scheme != "internal" || !slices.Contains(balancer.SecurityGroups, network["SecurityAPI"]) || len(balancer.SecurityGroups) != 2 {
+	if balancer.Scheme != "internal" || !slices.Contains(balancer.SecurityGroups, network["SecurityAPI"]) ||
+		len(balancer.SecurityGroups) != 2 {
 		c.t.Errorf("the load balancer is %s, in the groups %v", balancer.Scheme, balancer.SecurityGroups)
 	}
 	var subnets []string

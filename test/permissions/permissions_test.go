@@ -58,7 +58,11 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 	w.patch(group, `{"spec": {"instanceTypes": ["t3a.medium"]}}`)
 	w.await(group, "denied a signal", func(now *unstructured.Unstructured) bool {
 		status, err := json.Marshal(now.Object["status"])
-		return err == nil && strings.Contains(string(status), "lacks the permission "+signal+" on arn:aws:cloudformation:eu-central-2:123456789012:stack/demo-workers/")
+		return err == nil &&
+			strings.Contains(
+				string(status),
+				"lacks the permission "+signal+" on arn:aws:cloudformation:eu-central-2:123456789012:stack/demo-workers/",
+			)
 	})
 	w.allow(strings.NewReplacer())
 	w.await(group, "rolled", rolled)

@@ -90,9 +90,23 @@ func duration(r *rand.Rand, from, to time.Duration) *metav1.Duration {
 func (s *scenario) String() string {
 	var text strings.Builder
 	rolling := s.group.RollingUpdate
-	fmt.Fprintf(&text, "seed %d: %d slots of %s, %d to %d workers (batch %v, pause %v, ready in %v, drained in %v, engine %q, spot %v), %d pods that take %s to end",
-		s.seed, s.slots, s.release, s.group.MinSize, s.group.MaxSize, rolling.BatchSize, rolling.Pause, rolling.ReadyTimeout, rolling.DrainTimeout,
-		rolling.Engine, s.group.Spot != nil, s.replicas, s.stops)
+	fmt.Fprintf(
+		&text,
+		"seed %d: %d slots of %s, %d to %d workers (batch %v, pause %v, ready in %v, drained in %v, engine %q, spot %v), %d pods that take %s to end",
+		s.seed,
+		s.slots,
+		s.release,
+		s.group.MinSize,
+		s.group.MaxSize,
+		rolling.BatchSize,
+		rolling.Pause,
+		rolling.ReadyTimeout,
+		rolling.DrainTimeout,
+		rolling.Engine,
+		s.group.Spot != nil,
+		s.replicas,
+		s.stops,
+	)
 	for _, t := range s.troubles {
 		fmt.Fprintf(&text, "\n  %8s %s", t.at, t.name)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// troubles are the troubles of a cluster, by name. Seeds draw from the sorted names, so another order
-// changes the scenarios of all seeds.
+// troubles are the troubles of a cluster, by name. Seeds draw from the sorted names, so another
+// order changes the scenarios of all seeds.
 var troubles = map[string]func(*run){
 	"workers get a label":                  (*run).labelWorkers,
 	"workers get a volume":                 (*run).growWorkers,
@@ -150,12 +150,24 @@ func (r *run) disturbEvents(rule fault.Rule) {
 }
 
 func (r *run) throttle(service string) {
-	r.forAWhile(r.faults.Add(fault.Rule{Service: service, Times: 5 + r.scenario.random.IntN(40), Code: "Throttling", Message: "Rate exceeded"}))
+	r.forAWhile(
+		r.faults.Add(fault.Rule{Service: service, Times: 5 + r.scenario.random.IntN(40), Code: "Throttling", Message: "Rate exceeded"}),
+	)
 }
 
 func (r *run) loseAnswers() {
 	r.forAWhile(r.faults.Add(fault.Rule{Service: "autoscaling", Times: 1 + r.scenario.random.IntN(5), HangUp: true, AfterEffect: true}))
-	r.forAWhile(r.faults.Add(fault.Rule{Service: "cloudformation", Operation: "UpdateStack", Times: 1 + r.scenario.random.IntN(2), HangUp: true, AfterEffect: true}))
+	r.forAWhile(
+		r.faults.Add(
+			fault.Rule{
+				Service:     "cloudformation",
+				Operation:   "UpdateStack",
+				Times:       1 + r.scenario.random.IntN(2),
+				HangUp:      true,
+				AfterEffect: true,
+			},
+		),
+	)
 }
 
 // forAWhile ends a trouble after some minutes.

@@ -116,7 +116,13 @@ func (w *watcher) drained(i *ec2.Instance, node *corev1.Node) {
 	}
 	left := w.podsOn(node.Name)
 	if len(left) > 0 {
-		w.r.t.Errorf("instance %s was terminated with %s on it, %s after it was cordoned (%v)", i.ID, strings.Join(left, ", "), time.Since(since), cordoned)
+		w.r.t.Errorf(
+			"instance %s was terminated with %s on it, %s after it was cordoned (%v)",
+			i.ID,
+			strings.Join(left, ", "),
+			time.Since(since),
+			cordoned,
+		)
 	}
 }
 
@@ -173,7 +179,8 @@ func (w *watcher) versions() {
 		}
 	}
 	for id, node := range w.nodes {
-		if i, ok := w.instances[id]; ok && !isSlot(&i) && oldest != nil && oldest.LessThan(version.MustParseSemantic(node.Status.NodeInfo.KubeletVersion)) {
+		if i, ok := w.instances[id]; ok && !isSlot(&i) && oldest != nil &&
+			oldest.LessThan(version.MustParseSemantic(node.Status.NodeInfo.KubeletVersion)) {
 			w.r.t.Errorf("node %s has version %s, and a slot %s", node.Name, node.Status.NodeInfo.KubeletVersion, oldest)
 		}
 	}
@@ -269,9 +276,15 @@ func (r *run) story() string {
 		text.WriteString(strings.Join(r.watcher.notes, "\n"))
 	}
 	cluster, workers := &v1alpha1.Cluster{}, &v1alpha1.InstanceGroup{}
-	_ = r.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "demo"}, cluster) // an unreadable object is omitted
+	_ = r.client.Get(
+		context.Background(),
+		types.NamespacedName{Namespace: namespace, Name: "demo"},
+		cluster,
+	) // an unreadable object is omitted
 	_ = r.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: group}, workers)
-	for name, conditions := range map[string][]metav1.Condition{"Cluster": cluster.Status.Conditions, "InstanceGroup": workers.Status.Conditions} {
+	for name, conditions := range map[string][]metav1.Condition{
+		"Cluster": cluster.Status.Conditions, "InstanceGroup": workers.Status.Conditions,
+	} {
 		for _, c := range conditions {
 			fmt.Fprintf(&text, "\n%s %s=%s %s: %s", name, c.Type, c.Status, c.Reason, c.Message)
 		}
@@ -287,7 +300,15 @@ func (r *run) story() string {
 	}
 	if r.watcher != nil {
 		for id, node := range r.watcher.nodes {
-			fmt.Fprintf(&text, "\nnode %s on %s: ready %v, cordoned %v, bundle %s", node.Name, id, isReady(&node), node.Spec.Unschedulable, node.Labels["cluster-operator.aws/bundle"])
+			fmt.Fprintf(
+				&text,
+				"\nnode %s on %s: ready %v, cordoned %v, bundle %s",
+				node.Name,
+				id,
+				isReady(&node),
+				node.Spec.Unschedulable,
+				node.Labels["cluster-operator.aws/bundle"],
+			)
 		}
 	}
 	return text.String()

@@ -97,7 +97,9 @@ func (p *person) lockOfAnother() {
 	if data, err = yaml.Marshal(holder); err != nil {
 		p.t.Fatal(err)
 	}
-	if _, err := p.s3().PutObject(p.t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: name, Body: strings.NewReader(string(data))}); err != nil {
+	if _, err := p.s3().PutObject(p.t.Context(), &s3.PutObjectInput{
+		Bucket: aws.String(bucket), Key: name, Body: strings.NewReader(string(data)),
+	}); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -122,13 +124,20 @@ func TestClusterLifecycleInABucket(t *testing.T) {
 	first := p.start(command("apply", "-f", "demo.yaml", "--yes")...)
 	first.await("UPDATE_IN_PROGRESS")
 	_, errOut = p.run(1, command("apply", "cluster", "demo", "--yes")...)
-	p.says(errOut, "Error: cluster demo is being changed by ", fmt.Sprintf("(process %d)", first.command.Process.Pid), ", for apply; wait until it is done")
+	p.says(
+		errOut,
+		"Error: cluster demo is being changed by ",
+		fmt.Sprintf("(process %d)", first.command.Process.Pid),
+		", for apply; wait until it is done",
+	)
 	first.kill()
 
 	p.lockOfAnother()
 	_, errOut = p.run(1, command("apply", "cluster", "demo", "--yes")...)
 	p.says(errOut, " on build-7 ", "if that process is not there any more, remove its lock with aws s3 rm s3://team/clusters/demo/lock\n")
-	if _, err := p.s3().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String(prefix + "demo/lock")}); err != nil {
+	if _, err := p.s3().DeleteObject(t.Context(), &s3.DeleteObjectInput{
+		Bucket: aws.String(bucket), Key: aws.String(prefix + "demo/lock"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	p.run(0, command("apply", "cluster", "demo", "--yes")...)

@@ -40,7 +40,8 @@ func (w *witness) observe(_ string, e kubeapi.Event) {
 	name := e.Object.GetName()
 	switch e.Kind {
 	case "Pod":
-		if node, _, _ := unstructured.NestedString(e.Object.Object, "spec", "nodeName"); e.Type != watch.Deleted && e.Object.GetNamespace() == metav1.NamespaceDefault {
+		if node, _, _ := unstructured.NestedString(e.Object.Object, "spec", "nodeName"); e.Type != watch.Deleted &&
+			e.Object.GetNamespace() == metav1.NamespaceDefault {
 			w.pods[name] = node
 		} else {
 			delete(w.pods, name)
@@ -195,7 +196,8 @@ func (p *person) moveOn(stack string) {
 	}
 	_, err = scaling.UpdateAutoScalingGroup(p.t.Context(), &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: group.AutoScalingGroupName, LaunchTemplate: &types.LaunchTemplateSpecification{
-			LaunchTemplateId: group.LaunchTemplate.LaunchTemplateId, Version: aws.String(fmt.Sprint(aws.ToInt64(made.LaunchTemplateVersion.VersionNumber))),
+			LaunchTemplateId: group.LaunchTemplate.LaunchTemplateId,
+			Version:          aws.String(fmt.Sprint(aws.ToInt64(made.LaunchTemplateVersion.VersionNumber))),
 		},
 	})
 	if err != nil {

@@ -76,8 +76,10 @@ func newPerson(t *testing.T, machines fake.Options) *person {
 	}
 	p.env = []string{
 		awsapi.ResolverVariable + "=" + names,
-		asProgram + "=yes", "AWS_ENDPOINT_URL=" + server.URL, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account, "AWS_SECRET_ACCESS_KEY=secret",
-		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "KUBECONFIG=/dev/null", "USER=ada",
+		asProgram + "=yes", "AWS_ENDPOINT_URL=" + server.URL, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account,
+		"AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "KUBECONFIG=/dev/null",
+		"USER=ada",
 	}
 	for _, architecture := range []string{"amd64", "arm64"} {
 		p.write("nodeup/nodeup-linux-"+architecture, []byte("nodeup for "+architecture))
@@ -104,7 +106,11 @@ func (p *person) write(name string, data []byte) {
 
 // aws returns a configuration for the account.
 func (p *person) aws() aws.Config {
-	return aws.Config{Region: region, BaseEndpoint: &p.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", "")}
+	return aws.Config{
+		Region:       region,
+		BaseEndpoint: &p.endpoint,
+		Credentials:  credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	}
 }
 
 // from and to are the releases of fake machines, without charts, one minor version of Kubernetes
@@ -188,7 +194,12 @@ func (s *text) String() string {
 func (p *person) start(args ...string) *process {
 	p.t.Helper()
 	//nolint:noctx // it lives until it is killed
-	c := &process{t: p.t, command: exec.Command(os.Args[0], args...), exited: make(chan struct{}), line: "aws-operator " + strings.Join(args, " ")}
+	c := &process{
+		t:       p.t,
+		command: exec.Command(os.Args[0], args...),
+		exited:  make(chan struct{}),
+		line:    "aws-operator " + strings.Join(args, " "),
+	}
 	c.command.Env, c.command.Dir = append(os.Environ(), p.env...), p.dir
 	c.command.Stdout, c.command.Stderr, c.command.SysProcAttr = &c.out, &c.err, withParent()
 	started := make(chan error)
@@ -304,7 +315,13 @@ func (p *person) launchedAs(instanceType, stack string, count int) (ids []string
 	for i := range out.AutoScalingGroups {
 		for _, one := range out.AutoScalingGroups[i].Instances {
 			if one.LifecycleState != types.LifecycleStateInService || aws.ToString(one.InstanceType) != instanceType {
-				p.t.Errorf("machine %s of %s is a %s, and %s", aws.ToString(one.InstanceId), stack, aws.ToString(one.InstanceType), one.LifecycleState)
+				p.t.Errorf(
+					"machine %s of %s is a %s, and %s",
+					aws.ToString(one.InstanceId),
+					stack,
+					aws.ToString(one.InstanceType),
+					one.LifecycleState,
+				)
 			}
 			ids = append(ids, aws.ToString(one.InstanceId))
 		}

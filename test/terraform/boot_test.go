@@ -64,7 +64,11 @@ func TestMachinesCreatedByTerraformBoot(t *testing.T) {
 	cluster.apply()
 	applied := time.Now()
 	c.command(validate.Command(), "cluster", "real", "--state", kept, "--wait", "4m", "--interval", "1s")
-	t.Logf("terraform apply took %s, and the machines %s more to be a cluster", applied.Sub(started).Round(time.Second), time.Since(applied).Round(time.Second))
+	t.Logf(
+		"terraform apply took %s, and the machines %s more to be a cluster",
+		applied.Sub(started).Round(time.Second),
+		time.Since(applied).Round(time.Second),
+	)
 
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	c.command(export.Command(), "kubeconfig", "real", "--state", kept, "--out", kubeconfig)
@@ -144,11 +148,21 @@ func checkBooted(t *testing.T, api kubernetes.Interface) {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 		})
 		_, slot := node.Labels["node-role.kubernetes.io/control-plane"]
-		got = append(got, fmt.Sprintf("slot %t, ready %t, %s, made by %q", slot, ready, node.Status.NodeInfo.KubeletVersion, node.Labels["example.com/made-by"]))
+		got = append(
+			got,
+			fmt.Sprintf(
+				"slot %t, ready %t, %s, made by %q",
+				slot,
+				ready,
+				node.Status.NodeInfo.KubeletVersion,
+				node.Labels["example.com/made-by"],
+			),
+		)
 	}
 	slices.Sort(got)
 	want := []string{
-		"slot false, ready true, " + kubebuild.KubernetesVersion + `, made by "terraform"`, "slot true, ready true, " + kubebuild.KubernetesVersion + `, made by ""`,
+		"slot false, ready true, " + kubebuild.KubernetesVersion + `, made by "terraform"`,
+		"slot true, ready true, " + kubebuild.KubernetesVersion + `, made by ""`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)

@@ -45,11 +45,23 @@ type difference struct {
 var allowed = []difference{
 	{"AWS::IAM::Role", `Policies\[boot\]\..*`, "Without an operator, the slots keep the workers' bootstrap token in the bucket."},
 	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.UserData`, "It contains the hash of the bundle, which says where the token is."},
-	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.NetworkInterfaces\[0\]\.NetworkCardIndex`, "The provider sets 0, which is AWS's default."},
-	{"AWS::EC2::LaunchTemplate", `TagSpecifications\[launch-template\]\..*`, "The simulator's CloudFormation sets the stack's tags on it; AWS's does not, as the schema of the type " +
-		"says (not taggable), and https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2227."},
+	{
+		"AWS::EC2::LaunchTemplate",
+		`LaunchTemplateData\.NetworkInterfaces\[0\]\.NetworkCardIndex`,
+		"The provider sets 0, which is AWS's default.",
+	},
+	{
+		"AWS::EC2::LaunchTemplate",
+		`TagSpecifications\[launch-template\]\..*`,
+		"The simulator's CloudFormation sets the stack's tags on it; AWS's does not, as the schema of the type " +
+			"says (not taggable), and https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2227.",
+	},
 	{"AWS::S3::Bucket", `LifecycleConfiguration\.TransitionDefaultMinimumObjectSize`, "The provider sets AWS's default."},
-	{"AWS::ElasticLoadBalancingV2::LoadBalancer", `(LoadBalancer(Full)?)?Name`, "Both generate the name: the provider's prefixes have six letters, too few for the cluster's name."},
+	{
+		"AWS::ElasticLoadBalancingV2::LoadBalancer",
+		`(LoadBalancer(Full)?)?Name`,
+		"Both generate the name: the provider's prefixes have six letters, too few for the cluster's name.",
+	},
 	{"AWS::ElasticLoadBalancingV2::TargetGroup", `(TargetGroup(Full)?)?Name`, "Both generate the name, as for the load balancer."},
 	{"AWS::EC2::LaunchTemplate", `LaunchTemplateName`, "Both generate the suffix."},
 	{"AWS::EC2::SecurityGroup", `GroupName`, "Both generate the suffix."},
@@ -80,7 +92,18 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 
 	c.use()
 	t.Setenv("AWS_ACCESS_KEY_ID", other)
-	c.command(apply.Command(), "-f", manifest, "--state", filepath.Join(t.TempDir(), "state"), "--nodeup-dir", programs(t), "--poll", "200ms", "--yes")
+	c.command(
+		apply.Command(),
+		"-f",
+		manifest,
+		"--state",
+		filepath.Join(t.TempDir(), "state"),
+		"--nodeup-dir",
+		programs(t),
+		"--poll",
+		"200ms",
+		"--yes",
+	)
 
 	resources := slices.DeleteFunc(resourcesOf(t, kept, name), func(r mapping.Resource) bool { return slices.Contains(unread, r.Type) })
 	byTerraform, byCloudFormation := c.byTerraform(applied, resources), c.byCloudFormation(other, resources)
@@ -97,7 +120,15 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 				used[at] = true
 				continue
 			}
-			t.Errorf("%s/%s (%s): %s\n  CloudFormation: %s\n  Terraform:      %s", r.Stack, r.LogicalID, r.Type, property, want[property], got[property])
+			t.Errorf(
+				"%s/%s (%s): %s\n  CloudFormation: %s\n  Terraform:      %s",
+				r.Stack,
+				r.LogicalID,
+				r.Type,
+				property,
+				want[property],
+				got[property],
+			)
 		}
 	}
 	for i, d := range allowed {
@@ -165,13 +196,15 @@ func configurationOf(t *testing.T, dir, name string, renames ...mapping.Rename) 
 	releases = append(objects.Releases, releases...)
 	at := slices.IndexFunc(releases, func(r *v1alpha1.Release) bool { return r.Name == objects.Cluster.Spec.Release })
 	cluster, err := model.Resolve(model.Input{
-		Cluster: objects.Cluster, Release: releases[at], Operator: "aws-operator", AccountID: account, Partition: of, DNSSuffix: suffix, Alone: true,
+		Cluster: objects.Cluster, Release: releases[at], Operator: "aws-operator", AccountID: account, Partition: of, DNSSuffix: suffix,
+		Alone: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := mapping.Input{
-		Cluster: cluster, Renames: renames, CACertificate: []byte("-"), Nodeup: map[v1alpha1.Architecture]string{v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32)},
+		Cluster: cluster, Renames: renames, CACertificate: []byte("-"),
+		Nodeup: map[v1alpha1.Architecture]string{v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32)},
 	}
 	for _, secret := range objects.Secrets {
 		if secret.Name == name+pki.SuffixCA {

@@ -27,7 +27,9 @@ func (c *cloud) scaledByOthers(p *terraform, group string, size int32) {
 	c.t.Helper()
 	ctx, api := c.t.Context(), autoscaling.NewFromConfig(c.config())
 	name := aws.String(c.groupOf(group))
-	if _, err := api.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: name, DesiredCapacity: &size}); err != nil {
+	if _, err := api.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{
+		AutoScalingGroupName: name, DesiredCapacity: &size,
+	}); err != nil {
 		c.t.Fatal(err)
 	}
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience.Left(c.t), true, func(context.Context) (bool, error) {
@@ -94,17 +96,21 @@ func (c *cloud) readByTheNextLayer(p *terraform) {
 	if err := json.Unmarshal([]byte(layer.run("output", "-json", "read")), &read); err != nil {
 		c.t.Fatal(err)
 	}
-	if read.Cluster != "demo" || read.Region != region || len(read.Private) != 3 || len(read.Slots) != 3 || !strings.HasPrefix(read.WorkerRole, "arn:aws:iam::"+account+":role/") {
+	if read.Cluster != "demo" || read.Region != region || len(read.Private) != 3 || len(read.Slots) != 3 ||
+		!strings.HasPrefix(read.WorkerRole, "arn:aws:iam::"+account+":role/") {
 		c.t.Errorf("the next layer reads %+v", read)
 	}
-	if diff := cmp.Diff(map[string]string{"demo-nodes": c.groupOf("demo-nodes"), "demo-spot": c.groupOf("demo-spot")}, read.Groups); diff != "" {
+	if diff := cmp.Diff(map[string]string{
+		"demo-nodes": c.groupOf("demo-nodes"), "demo-spot": c.groupOf("demo-spot"),
+	}, read.Groups); diff != "" {
 		c.t.Errorf("Auto Scaling groups by instance group (-want +got):\n%s", diff)
 	}
 	balancers, err := elbv2.NewFromConfig(c.config()).DescribeLoadBalancers(c.t.Context(), &elbv2.DescribeLoadBalancersInput{})
 	if err != nil || aws.ToString(balancers.LoadBalancers[0].DNSName) != read.API {
 		c.t.Errorf("the API is at %s, the load balancer is %+v: %v", read.API, balancers, err)
 	}
-	groups, err := ec2.NewFromConfig(c.config()).DescribeSecurityGroups(c.t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{read.Worker}})
+	groups, err := ec2.NewFromConfig(c.config()).
+		DescribeSecurityGroups(c.t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{read.Worker}})
 	if err != nil || aws.ToString(groups.SecurityGroups[0].VpcId) != read.VPC {
 		c.t.Errorf("the workers' security group %s is not in %s: %v", read.Worker, read.VPC, err)
 	}

@@ -48,7 +48,9 @@ var provider = sync.OnceValues(func() (folder, skip string) {
 	case err == nil:
 		return folder, ""
 	case unreachable.Match(out):
-		return "", "the provider hashicorp/aws is in no folder of TF_PLUGIN_DIR, TF_PLUGIN_CACHE_DIR, ~/.terraform.d or /opt, and terraform cannot install it: " + lastLine(string(out))
+		return "", "the provider hashicorp/aws is in no folder of TF_PLUGIN_DIR, TF_PLUGIN_CACHE_DIR, ~/.terraform.d or /opt, and terraform cannot install it: " + lastLine(
+			string(out),
+		)
 	default:
 		_, _ = os.Stderr.Write(out)
 		return "", "" // it is broken, and the test will fail with the error

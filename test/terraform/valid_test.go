@@ -39,7 +39,21 @@ func TestExamplesAreValid(t *testing.T) {
 	for i, name := range names {
 		for _, layout := range []string{"cluster", "stack"} {
 			whole, module := filepath.Join(t.TempDir(), name), filepath.Join("modules", name+"-"+layout)
-			c.command(update.Command(), "cluster", name, "--state", kept, "--target", "terraform", "--out", whole, "--layout", layout, "--nodeup-dir", binaries)
+			c.command(
+				update.Command(),
+				"cluster",
+				name,
+				"--state",
+				kept,
+				"--target",
+				"terraform",
+				"--out",
+				whole,
+				"--layout",
+				layout,
+				"--nodeup-dir",
+				binaries,
+			)
 			c.command(update.Command(), "cluster", name, "--state", kept, "--target", "terraform", "--out", filepath.Join(root, module),
 				"--layout", layout, "--nodeup-dir", binaries, "--no-provider")
 			modules += fmt.Sprintf("\nmodule \"%s-%s\" {\n  source = \"./%s\"\n}\n", name, layout, module)

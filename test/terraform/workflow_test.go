@@ -36,7 +36,16 @@ func TestWorkflow(t *testing.T) {
 	dir := example(t, "2-cluster")
 	values, manifest, state := filepath.Join(dir, "values.json"), filepath.Join(dir, "cluster.yml"), filepath.Join(dir, "state")
 	write(t, values, network.run("output", "-json"))
-	c.command(template.Command(), "--template", filepath.Join(dir, "cluster-template.yml"), "--values-terraform", values, "--format-yaml", "--output", manifest)
+	c.command(
+		template.Command(),
+		"--template",
+		filepath.Join(dir, "cluster-template.yml"),
+		"--values-terraform",
+		values,
+		"--format-yaml",
+		"--output",
+		manifest,
+	)
 	c.command(replace.Command(), "-f", manifest, "--state", state)
 	c.command(update.Command(), "cluster", "demo", "--state", state, "--target", "terraform", "--out", dir, "--nodeup-dir", programs(t))
 
@@ -55,8 +64,24 @@ func TestWorkflow(t *testing.T) {
 	c.readByTheNextLayer(cluster)
 	c.renamed(cluster, state)
 
-	edit(t, filepath.Join(dir, "cluster-template.yml"), "    replicas: 3\n", "    replicas: 3\n    instanceType: m6i.xlarge\n", "[m6i.large", "[m6i.xlarge")
-	c.command(template.Command(), "--template", filepath.Join(dir, "cluster-template.yml"), "--values-terraform", values, "--format-yaml", "--output", manifest)
+	edit(
+		t,
+		filepath.Join(dir, "cluster-template.yml"),
+		"    replicas: 3\n",
+		"    replicas: 3\n    instanceType: m6i.xlarge\n",
+		"[m6i.large",
+		"[m6i.xlarge",
+	)
+	c.command(
+		template.Command(),
+		"--template",
+		filepath.Join(dir, "cluster-template.yml"),
+		"--values-terraform",
+		values,
+		"--format-yaml",
+		"--output",
+		manifest,
+	)
 	c.command(replace.Command(), "-f", manifest, "--state", state)
 	c.command(update.Command(), "cluster", "demo", "--state", state, "--target", "terraform", "--out", dir, "--nodeup-dir", programs(t))
 	cluster.apply()

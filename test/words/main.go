@@ -1,5 +1,6 @@
-// Command words fails on idioms that the project does not use. It reads Go comments, string literals and identifiers, and the text of
-// documentation, manifests, templates and scripts. Words.yaml holds the rules and what is allowed, each with its reason.
+// Command words fails on idioms that the project does not use. It reads Go comments, string
+// literals and identifiers, and the text of documentation, manifests, templates and scripts.
+// Words.yaml holds the rules and what is allowed, each with its reason.
 //
 //	go run ./test/words                     the whole repository
 //	go run ./test/words internal/cfn docs   these folders
@@ -98,7 +99,8 @@ func run(roots []string) ([]string, error) {
 	return found, nil
 }
 
-// read reads the rules. It returns an error if one is not a regular expression, or an allowance gives no reason.
+// read reads the rules. It returns an error if one is not a regular expression, or an allowance
+// gives no reason.
 func read(text []byte) (*config, error) {
 	var c config
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
@@ -123,7 +125,8 @@ func (c *config) skips(path string) bool {
 	return slices.ContainsFunc(c.Skip, func(pattern string) bool { return within(path, pattern) })
 }
 
-// within reports whether a path is a pattern's: the pattern matches the path, its last part, or a folder it is in.
+// within reports whether a path is a pattern's: the pattern matches the path, its last part, or a
+// folder it is in.
 func within(path, pattern string) bool {
 	if pattern == "" || path == pattern || strings.HasPrefix(path, pattern+"/") {
 		return true
@@ -157,7 +160,12 @@ func (c *config) checkGo(path string, content []byte) ([]string, error) {
 	file := files.AddFile(path, files.Base(), len(content))
 	var s scanner.Scanner
 	var failed []error
-	s.Init(file, content, func(at token.Position, message string) { failed = append(failed, fmt.Errorf("%s: %s", at, message)) }, scanner.ScanComments)
+	s.Init(
+		file,
+		content,
+		func(at token.Position, message string) { failed = append(failed, fmt.Errorf("%s: %s", at, message)) },
+		scanner.ScanComments,
+	)
 	var found []string
 	comment, line, last := "", 0, 0
 	flush := func() {
@@ -194,7 +202,8 @@ func (c *config) checkGo(path string, content []byte) ([]string, error) {
 	return found, errors.Join(failed...)
 }
 
-// find returns the idioms in a text that begins in a line. A line's end is a space, so that an idiom may go over it.
+// find returns the idioms in a text that begins in a line. A line's end is a space, so that an
+// idiom may go over it.
 func (c *config) find(path string, line int, text string) []string {
 	var found []string
 	flat := breaks.ReplaceAllStringFunc(text, func(between string) string { return " " + strings.Repeat("\x00", len(between)-1) })

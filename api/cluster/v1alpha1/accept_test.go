@@ -92,7 +92,8 @@ func TestWhatCanBeIsAccepted(t *testing.T) {
 		{"an existing VPC with public subnets beside the nodes'", existing, "", "", ""},
 		{
 			"an existing VPC without public subnets and with an internal API", existing,
-			`spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}]}}`, "", "",
+			`spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}]}}`, "",
+			"",
 		},
 		{"one slot in one zone", cluster, `spec: {controlPlane: {replicas: 1}, network: {zones: [eu-central-1a]}}`, "", ""},
 		{
@@ -112,7 +113,13 @@ spec:
   tags: {team: a}
   controlPlane: {image: ami-0123456789abcdef0, labels: {example.com/a: b, node.kubernetes.io/a: b}, extraArgs: {apiServer: {v: "4"}}, etcdVolume: {type: io2, iops: 4000}}
 `, "", ""},
-		{"a paused cluster, approval and volumes deleted", cluster, `spec: {paused: true, updatePolicy: Manual, volumePolicy: Delete}`, "", ""},
+		{
+			"a paused cluster, approval and volumes deleted",
+			cluster,
+			`spec: {paused: true, updatePolicy: Manual, volumePolicy: Delete}`,
+			"",
+			"",
+		},
 		{
 			"a zone is added where every slot has its own", cluster, "",
 			`spec: {network: {zones: [eu-central-1a, eu-central-1b, eu-central-1c, eu-central-1d]}}`, "",
@@ -122,7 +129,8 @@ spec:
 			`spec: {controlPlane: {zones: [eu-central-1a]}, network: {zones: [eu-central-1a, eu-central-1b]}}`, "",
 		},
 		{
-			"the slots' zones are no longer said, and stay", cluster, `spec: {controlPlane: {zones: [eu-central-1a, eu-central-1b, eu-central-1c]}}`,
+			"the slots' zones are no longer said, and stay", cluster,
+			`spec: {controlPlane: {zones: [eu-central-1a, eu-central-1b, eu-central-1c]}}`,
 			`spec: {controlPlane: {zones: null}}`, "",
 		},
 		{"another subnet in a zone's place", existing, "", `spec: {network: {subnets: [

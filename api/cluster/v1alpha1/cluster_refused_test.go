@@ -48,7 +48,8 @@ func clusterRefusals() []refusal {
 			"role cannot change, since it decides the account: make a new cluster",
 		},
 		{
-			"another role later", cluster, `spec: {role: {arn: "arn:aws:iam::123456789012:role/clusters"}}`, `spec: {role: {arn: "arn:aws:iam::210987654321:role/clusters"}}`,
+			"another role later", cluster, `spec: {role: {arn: "arn:aws:iam::123456789012:role/clusters"}}`,
+			`spec: {role: {arn: "arn:aws:iam::210987654321:role/clusters"}}`,
 			"role cannot change, since it decides the account: make a new cluster",
 		},
 		{
@@ -136,11 +137,13 @@ func clusterRefusals() []refusal {
 			"write the ARNs of IAM policies, for example arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore",
 		},
 		{
-			"a policy twice", cluster, `spec: {iam: {controlPlanePolicies: ["arn:aws:iam::aws:policy/A", "arn:aws:iam::aws:policy/A"]}}`, "",
+			"a policy twice", cluster, `spec: {iam: {controlPlanePolicies: ["arn:aws:iam::aws:policy/A", "arn:aws:iam::aws:policy/A"]}}`,
+			"",
 			"names a policy twice: name each once",
 		},
 		{
-			"the address of a repository", cluster, "spec: {iam: {imageRepositories: [123456789012.dkr.ecr.eu-central-1.amazonaws.com:443/web]}}", "",
+			"the address of a repository", cluster,
+			"spec: {iam: {imageRepositories: [123456789012.dkr.ecr.eu-central-1.amazonaws.com:443/web]}}", "",
 			"write names or ARNs of ECR repositories, for example team/* or arn:aws:ecr:*:123456789012:repository/team/*",
 		},
 		{
@@ -184,11 +187,13 @@ func clusterRefusals() []refusal {
 			"repository is for a chart of your own: give chart as well",
 		},
 		{
-			"a chart that is left out", cluster, `spec: {addons: [{name: a, chart: "oci://example.com/a", version: 1.0.0, disabled: true}]}`, "",
+			"a chart that is left out", cluster,
+			`spec: {addons: [{name: a, chart: "oci://example.com/a", version: 1.0.0, disabled: true}]}`, "",
 			"disabled leaves out an addon of the release: leave out chart, or disabled",
 		},
 		{
-			"a repository without TLS", cluster, `spec: {addons: [{name: a, chart: a, version: 1.0.0, repository: "http://example.com"}]}`, "",
+			"a repository without TLS", cluster, `spec: {addons: [{name: a, chart: a, version: 1.0.0, repository: "http://example.com"}]}`,
+			"",
 			"write the https address of a chart repository",
 		},
 		{
@@ -258,11 +263,13 @@ func networkRefusals() []refusal {
 			"vpc cannot change: make a new cluster",
 		},
 		{
-			"a new VPC becomes an existing one", cluster, "", "spec: {network: {cidr: null, zones: null, vpc: vpc-01234567, subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}",
+			"a new VPC becomes an existing one", cluster, "",
+			"spec: {network: {cidr: null, zones: null, vpc: vpc-01234567, subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}",
 			"cidr cannot change: make a new cluster",
 		},
 		{
-			"a zone is removed", cluster, "spec: {controlPlane: {zones: [eu-central-1a]}}", "spec: {network: {zones: [eu-central-1a, eu-central-1b]}}",
+			"a zone is removed", cluster, "spec: {controlPlane: {zones: [eu-central-1a]}}",
+			"spec: {network: {zones: [eu-central-1a, eu-central-1b]}}",
 			"zones cannot be removed, since subnets stand in them: keep the zone, and limit instance groups to others with their spec.zones",
 		},
 		{
@@ -282,7 +289,8 @@ func networkRefusals() []refusal {
 			"network.zones has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a",
 		},
 		{
-			"a subnet's zone of another region", existing, "spec: {network: {subnets: [{id: subnet-01234567, zone: eu-west-1a, role: Private}]}}", "",
+			"a subnet's zone of another region", existing,
+			"spec: {network: {subnets: [{id: subnet-01234567, zone: eu-west-1a, role: Private}]}}", "",
 			"network.subnets has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a",
 		},
 		{
@@ -350,27 +358,34 @@ func networkRefusals() []refusal {
 			"topology cannot change: make a new cluster",
 		},
 		{
-			"no private subnet for private nodes", existing, "spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Public}]}}", "",
+			"no private subnet for private nodes", existing,
+			"spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Public}]}}", "",
 			"subnets has none for nodes: add one whose role is the topology, or change topology",
 		},
 		{
-			"no public subnet for public nodes", existing, "spec: {api: {access: Internal}, network: {topology: Public, subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}", "",
+			"no public subnet for public nodes", existing,
+			"spec: {api: {access: Internal}, network: {topology: Public, subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}", "",
 			"subnets has none for nodes: add one whose role is the topology, or change topology",
 		},
 		{
-			"no public subnet for a public API", existing, "spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}", "",
+			"no public subnet for a public API", existing,
+			"spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}", "",
 			"the API is public, and network.subnets has no public subnet: add one with role Public, or set api.access to Internal",
 		},
 		{
-			"no public subnet for a bastion", existing, "spec: {bastion: {}, api: {access: Internal}, network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}", "",
+			"no public subnet for a bastion", existing,
+			"spec: {bastion: {}, api: {access: Internal}, network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}",
+			"",
 			"there is a bastion, and network.subnets has no public subnet: add one with role Public, or leave out bastion",
 		},
 		{
-			"a subnet twice", existing, "spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}, {id: subnet-01234567, zone: eu-central-1b, role: Private}]}}", "",
+			"a subnet twice", existing,
+			"spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}, {id: subnet-01234567, zone: eu-central-1b, role: Private}]}}", "",
 			"names a subnet twice: name each once",
 		},
 		{
-			"two subnets of one role in a zone", existing, "spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}, {id: subnet-01234568, zone: eu-central-1a, role: Private}]}}", "",
+			"two subnets of one role in a zone", existing,
+			"spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}, {id: subnet-01234568, zone: eu-central-1a, role: Private}]}}", "",
 			"has two subnets of one role in a zone: name one; instance groups can name others in their spec.subnets",
 		},
 		{
@@ -394,7 +409,8 @@ func networkRefusals() []refusal {
 			"nat is Existing, and a zone has no gateway: name one for every zone in natGateways",
 		},
 		{
-			"not a gateway", cluster, "spec: {network: {zones: [eu-central-1a], nat: Existing, natGateways: {eu-central-1a: igw-01234567}}}", "",
+			"not a gateway", cluster,
+			"spec: {network: {zones: [eu-central-1a], nat: Existing, natGateways: {eu-central-1a: igw-01234567}}}", "",
 			"write the IDs of NAT or transit gateways, for example nat-0123456789abcdef0",
 		},
 	}
@@ -432,15 +448,19 @@ func machineRefusals() []refusal {
 			"names a zone twice: name each once",
 		},
 		{
-			"slots move when their zones are named in another order", cluster, "spec: {controlPlane: {zones: [eu-central-1a, eu-central-1b]}}", "spec: {controlPlane: {zones: [eu-central-1b, eu-central-1a]}}",
+			"slots move when their zones are named in another order", cluster,
+			"spec: {controlPlane: {zones: [eu-central-1a, eu-central-1b]}}",
+			"spec: {controlPlane: {zones: [eu-central-1b, eu-central-1a]}}",
 			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
 		},
 		{
-			"slots move when the network's zones are in another order", cluster, "", "spec: {network: {zones: [eu-central-1b, eu-central-1a, eu-central-1c]}}",
+			"slots move when the network's zones are in another order", cluster, "",
+			"spec: {network: {zones: [eu-central-1b, eu-central-1a, eu-central-1c]}}",
 			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
 		},
 		{
-			"a slot moves when a third zone is added", cluster, "spec: {network: {zones: [eu-central-1a, eu-central-1b]}}", "spec: {network: {zones: [eu-central-1a, eu-central-1b, eu-central-1c]}}",
+			"a slot moves when a third zone is added", cluster, "spec: {network: {zones: [eu-central-1a, eu-central-1b]}}",
+			"spec: {network: {zones: [eu-central-1a, eu-central-1b, eu-central-1c]}}",
 			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
 		},
 		{
@@ -448,11 +468,13 @@ func machineRefusals() []refusal {
 			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
 		},
 		{
-			"slots move when their zones are no longer named", cluster, "spec: {controlPlane: {zones: [eu-central-1c]}}", "spec: {controlPlane: {zones: null}}",
+			"slots move when their zones are no longer named", cluster, "spec: {controlPlane: {zones: [eu-central-1c]}}",
+			"spec: {controlPlane: {zones: null}}",
 			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
 		},
 		{
-			"slots move when existing subnets are in another order", existing, "", "spec: {network: {subnets: [{id: subnet-0000000000000000b, zone: eu-central-1b, role: Private}, {id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000000000000c, zone: eu-central-1a, role: Public}]}}",
+			"slots move when existing subnets are in another order", existing, "",
+			"spec: {network: {subnets: [{id: subnet-0000000000000000b, zone: eu-central-1b, role: Private}, {id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000000000000c, zone: eu-central-1a, role: Public}]}}",
 			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
 		},
 		{
@@ -460,7 +482,8 @@ func machineRefusals() []refusal {
 			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
 		},
 		{
-			"slots move into an existing subnet when zones are no longer named", existing, "spec: {controlPlane: {zones: [eu-central-1b]}}", "spec: {controlPlane: {zones: null}}",
+			"slots move into an existing subnet when zones are no longer named", existing, "spec: {controlPlane: {zones: [eu-central-1b]}}",
+			"spec: {controlPlane: {zones: null}}",
 			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
 		},
 		{
@@ -476,7 +499,8 @@ func machineRefusals() []refusal {
 			`supported values: "gp3", "io2"`,
 		},
 		{
-			"the etcd volume shrinks", cluster, "spec: {controlPlane: {etcdVolume: {sizeGiB: 40}}}", "spec: {controlPlane: {etcdVolume: {sizeGiB: 30}}}",
+			"the etcd volume shrinks", cluster, "spec: {controlPlane: {etcdVolume: {sizeGiB: 40}}}",
+			"spec: {controlPlane: {etcdVolume: {sizeGiB: 30}}}",
 			"a volume cannot shrink: keep etcdVolume.sizeGiB, or raise it",
 		},
 		{
@@ -524,15 +548,18 @@ func machineRefusals() []refusal {
 			"labels that begin with cluster-operator.aws/ are the operator's own: take another key",
 		},
 		{
-			"an argument of the operator's of kube-apiserver", cluster, "spec: {controlPlane: {extraArgs: {apiServer: {etcd-servers: a}}}}", "",
+			"an argument of the operator's of kube-apiserver", cluster, "spec: {controlPlane: {extraArgs: {apiServer: {etcd-servers: a}}}}",
+			"",
 			"advertise-address, etcd-servers, secure-port, service-account-issuer, service-cluster-ip-range are set by the operator: leave them out",
 		},
 		{
-			"an argument of the operator's of kube-controller-manager", cluster, "spec: {controlPlane: {extraArgs: {controllerManager: {cluster-cidr: a}}}}", "",
+			"an argument of the operator's of kube-controller-manager", cluster,
+			"spec: {controlPlane: {extraArgs: {controllerManager: {cluster-cidr: a}}}}", "",
 			"cloud-provider, cluster-cidr, service-cluster-ip-range are set by the operator: leave them out",
 		},
 		{
-			"an argument of the operator's of kube-scheduler", cluster, "spec: {controlPlane: {extraArgs: {scheduler: {kubeconfig: a}}}}", "",
+			"an argument of the operator's of kube-scheduler", cluster, "spec: {controlPlane: {extraArgs: {scheduler: {kubeconfig: a}}}}",
+			"",
 			"kubeconfig is set by the operator: leave it out",
 		},
 		{

@@ -144,7 +144,8 @@ func groupRefusals() []refusal {
 			"tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are the operator's own: take another key",
 		},
 		{
-			"too many security groups", group, "spec: {securityGroups: [sg-00000001, sg-00000002, sg-00000003, sg-00000004, sg-00000005]}", "",
+			"too many security groups", group, "spec: {securityGroups: [sg-00000001, sg-00000002, sg-00000003, sg-00000004, sg-00000005]}",
+			"",
 			"spec.securityGroups: Too many: 5: must have at most 4 items",
 		},
 		{
@@ -270,11 +271,13 @@ func releaseRefusals() []refusal {
 			"images of a release cannot change: make a new one",
 		},
 		{
-			"other addons later", theRelease, "", `spec: {addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.1}]}`,
+			"other addons later", theRelease, "",
+			`spec: {addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.1}]}`,
 			"addons of a release cannot change: make a new one",
 		},
 		{
-			"other values of an addon later", theRelease, "", `spec: {addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.0, values: {a: {b: 2}}}]}`,
+			"other values of an addon later", theRelease, "",
+			`spec: {addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.0, values: {a: {b: 2}}}]}`,
 			"addons of a release cannot change: make a new one",
 		},
 		{
@@ -302,23 +305,28 @@ func releaseRefusals() []refusal {
 			"write the IDs of machine images, for example ami-0123456789abcdef0",
 		},
 		{
-			"an artifact with neither a hash nor a reason", theRelease, `spec: {artifacts: [{name: a, path: /a, sources: {amd64: {url: "https://example.com/a"}}}]}`, "",
+			"an artifact with neither a hash nor a reason", theRelease,
+			`spec: {artifacts: [{name: a, path: /a, sources: {amd64: {url: "https://example.com/a"}}}]}`, "",
 			"give sha256, or say in unverified why it is not known",
 		},
 		{
-			"not a hash", theRelease, `spec: {artifacts: [{name: a, path: /a, sources: {amd64: {url: "https://example.com/a", sha256: abc}}}]}`, "",
+			"not a hash", theRelease,
+			`spec: {artifacts: [{name: a, path: /a, sources: {amd64: {url: "https://example.com/a", sha256: abc}}}]}`, "",
 			"write 64 lower-case hex digits",
 		},
 		{
-			"an artifact fetched without TLS", theRelease, `spec: {artifacts: [{name: a, path: /a, sources: {amd64: {url: "http://example.com/a", unverified: a}}}]}`, "",
+			"an artifact fetched without TLS", theRelease,
+			`spec: {artifacts: [{name: a, path: /a, sources: {amd64: {url: "http://example.com/a", unverified: a}}}]}`, "",
 			"write an https address",
 		},
 		{
-			"an artifact with a relative path", theRelease, `spec: {artifacts: [{name: a, path: a, sources: {amd64: {url: "https://example.com/a", unverified: a}}}]}`, "",
+			"an artifact with a relative path", theRelease,
+			`spec: {artifacts: [{name: a, path: a, sources: {amd64: {url: "https://example.com/a", unverified: a}}}]}`, "",
 			"write an absolute path",
 		},
 		{
-			"an artifact of another processor", theRelease, `spec: {artifacts: [{name: a, path: /a, sources: {riscv64: {url: "https://example.com/a", unverified: a}}}]}`, "",
+			"an artifact of another processor", theRelease,
+			`spec: {artifacts: [{name: a, path: /a, sources: {riscv64: {url: "https://example.com/a", unverified: a}}}]}`, "",
 			"sources are by architecture, amd64 or arm64",
 		},
 	}

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// sections are the parts of the code, in the order in which a reader meets them. A package belongs to the section that names it, or
-// the closest folder above it.
+// sections are the parts of the code, in the order in which a reader meets them. A package belongs
+// to the section that names it, or the closest folder above it.
 var sections = []struct {
 	title, about string
 	folders      []string
@@ -47,7 +47,8 @@ Every package, with the first sentence of its documentation. ` + "`make generate
 documentation or belongs to no section. [The life of a change](life-of-a-change.md) follows three changes through the packages.
 `
 
-// writePackages writes the map of all packages below root. It returns an error if a package has no documentation or no section.
+// writePackages writes the map of all packages below root. It returns an error if a package has no
+// documentation or no section.
 func writePackages(page *bytes.Buffer, root string) error {
 	docs, err := packageDocs(root)
 	if err != nil {
@@ -57,7 +58,10 @@ func writePackages(page *bytes.Buffer, root string) error {
 	for _, folder := range slices.Sorted(maps.Keys(docs)) {
 		section := sectionOf(folder)
 		if section < 0 {
-			return fmt.Errorf("package %s belongs to no section of the package map: add its folder in docs/reference/generate/packages.go", folder)
+			return fmt.Errorf(
+				"package %s belongs to no section of the package map: add its folder in docs/reference/generate/packages.go",
+				folder,
+			)
 		}
 		bySection[section] = append(bySection[section], folder)
 	}
@@ -95,7 +99,9 @@ func packageDocs(root string) (map[string]string, error) {
 			return fmt.Errorf("name %s: %w", at, err)
 		}
 		name := entry.Name()
-		if folder != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" || slices.Contains([]string{"bin", "kube", "tools"}, folder)) {
+		if folder != "." &&
+			(strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" ||
+				slices.Contains([]string{"bin", "kube", "tools"}, folder)) {
 			return fs.SkipDir
 		}
 		sentence, isPackage, err := packageDoc(at)
@@ -114,7 +120,8 @@ func packageDocs(root string) (map[string]string, error) {
 	return found, nil
 }
 
-// packageDoc returns the first sentence of the documentation of the package in a folder, without "Package x", and whether there is one.
+// packageDoc returns the first sentence of the documentation of the package in a folder, without
+// "Package x", and whether there is one.
 func packageDoc(folder string) (sentence string, isPackage bool, err error) {
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {

@@ -253,7 +253,11 @@ func FuzzCompare(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text, "dev", "prod")
-	f.Add([]byte("Transform: A\nConditions: {C: !Not {a: b}}\nResources: {R: {Type: AWS::S3::Bucket, Properties: {Tags: !If !Ref a}}}"), "", "")
+	f.Add(
+		[]byte("Transform: A\nConditions: {C: !Not {a: b}}\nResources: {R: {Type: AWS::S3::Bucket, Properties: {Tags: !If !Ref a}}}"),
+		"",
+		"",
+	)
 	f.Add([]byte(`{"Resources": {"R": {"Type": "AWS::SQS::Queue", "Properties": {"Tags": [{"Fn::If": [1, null, {"Ref": {}}]}]}}}}`), "", "")
 	f.Fuzz(func(t *testing.T, data []byte, before, after string) {
 		parsed, err := template.Parse("t", data)

@@ -126,25 +126,46 @@ func statefulIsNotReplaced(change *diff.Change, allow Allow) (reason, message st
 	if change.Action != diff.Replace || !change.Stateful || allow.Replace {
 		return "", ""
 	}
-	return StatefulReplacement, fmt.Sprintf("%s (%s) would be replaced with an empty one%s, %s. Undo the change, or accept the replacement with the annotation %s: %s.",
-		change.LogicalID, change.Type, because(change), fate(change), allow.Where(), AllowReplace)
+	return StatefulReplacement, fmt.Sprintf(
+		"%s (%s) would be replaced with an empty one%s, %s. Undo the change, or accept the replacement with the annotation %s: %s.",
+		change.LogicalID,
+		change.Type,
+		because(change),
+		fate(change),
+		allow.Where(),
+		AllowReplace,
+	)
 }
 
 func statefulIsNotPerhapsReplaced(change *diff.Change, allow Allow) (reason, message string) {
 	if change.Action != diff.MayReplace || !change.Stateful || allow.Replace {
 		return "", ""
 	}
-	return StatefulMayBeReplaced, fmt.Sprintf("%s (%s) may be replaced with an empty one%s, %s. Undo the change, or accept a replacement with the annotation %s: %s.",
-		change.LogicalID, change.Type, because(change), fate(change), allow.Where(), AllowReplace)
+	return StatefulMayBeReplaced, fmt.Sprintf(
+		"%s (%s) may be replaced with an empty one%s, %s. Undo the change, or accept a replacement with the annotation %s: %s.",
+		change.LogicalID,
+		change.Type,
+		because(change),
+		fate(change),
+		allow.Where(),
+		AllowReplace,
+	)
 }
 
 // statefulIsNotRemoved allows to remove resources whose DeletionPolicy retains them.
 func statefulIsNotRemoved(change *diff.Change, allow Allow) (reason, message string) {
-	if change.Action != diff.Remove || !change.Stateful || allow.Remove || change.OldResource == "Retain" || slices.Contains(allow.Gone, change.LogicalID) {
+	if change.Action != diff.Remove || !change.Stateful || allow.Remove || change.OldResource == "Retain" ||
+		slices.Contains(allow.Gone, change.LogicalID) {
 		return "", ""
 	}
-	return StatefulRemoval, fmt.Sprintf("%s (%s) would be removed, %s. Restore it in the template, or accept the removal with the annotation %s: %s.",
-		change.LogicalID, change.Type, fate(change), allow.Where(), AllowRemove)
+	return StatefulRemoval, fmt.Sprintf(
+		"%s (%s) would be removed, %s. Restore it in the template, or accept the removal with the annotation %s: %s.",
+		change.LogicalID,
+		change.Type,
+		fate(change),
+		allow.Where(),
+		AllowRemove,
+	)
 }
 
 // because lists the properties that cause the change.

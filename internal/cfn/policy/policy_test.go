@@ -33,7 +33,8 @@ func TestCheck(t *testing.T) {
 		{"additions are allowed", keep, keep + "Q: {Type: AWS::SQS::Queue}", policy.Allow{}, nil},
 		{"changes in place are allowed", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {DelaySeconds: 1}}", policy.Allow{}, nil},
 		{
-			"a queue contains messages", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a, FifoQueue: true}}",
+			"a queue contains messages", "Q: {Type: AWS::SQS::Queue}",
+			"Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a, FifoQueue: true}}",
 			policy.Allow{},
 			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulReplacement, Message: "Q (AWS::SQS::Queue) would be replaced with an empty one because FifoQueue and QueueName change, and its data would be lost. Undo the change, or accept the replacement with the annotation service-operator.aws/allow: replace."}},
 		},
@@ -44,7 +45,8 @@ func TestCheck(t *testing.T) {
 		},
 		{"consent to replacement", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a}}", policy.Allow{Replace: true}, nil},
 		{
-			"consent to removal is not consent to replacement", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, UpdateReplacePolicy: Retain, Properties: {QueueName: a}}",
+			"consent to removal is not consent to replacement", "Q: {Type: AWS::SQS::Queue}",
+			"Q: {Type: AWS::SQS::Queue, UpdateReplacePolicy: Retain, Properties: {QueueName: a}}",
 			policy.Allow{Remove: true},
 			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulReplacement, Message: "Q (AWS::SQS::Queue) would be replaced with an empty one because QueueName changes, and the old one would be retained. Undo the change, or accept the replacement with the annotation service-operator.aws/allow: replace."}},
 		},
@@ -103,8 +105,11 @@ func TestParseAllow(t *testing.T) {
 }
 
 func TestOnlyMissingResourcesMayBeRemoved(t *testing.T) {
-	p := plan(t, `One: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: a}}, Two: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: b}}`,
-		`Other: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: a}}`)
+	p := plan(
+		t,
+		`One: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: a}}, Two: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: b}}`,
+		`Other: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: a}}`,
+	)
 	refusals := policy.Check(p, policy.Allow{Gone: []string{"One"}})
 	if len(refusals) != 1 || refusals[0].LogicalID != "Two" || refusals[0].Reason != policy.StatefulRemoval {
 		t.Errorf("refused: %+v", refusals)

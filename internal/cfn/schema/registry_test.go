@@ -172,7 +172,8 @@ func TestWalkStopsAtRecursion(t *testing.T) {
 
 func TestInvalidRegistries(t *testing.T) {
 	for reason, data := range map[string][]byte{
-		"no gzip": []byte("x"), "empty": nil, "no object": gzipped(t, "[1]"), "no objects within": gzipped(t, `{"a": 1}`), "cut short": gzipped(t, `{"a": {"b": "}"`),
+		"no gzip": []byte("x"), "empty": nil, "no object": gzipped(t, "[1]"), "no objects within": gzipped(t, `{"a": 1}`),
+		"cut short": gzipped(t, `{"a": {"b": "}"`),
 	} {
 		if _, err := schema.New(data); err == nil {
 			t.Errorf("%s: no error", reason)

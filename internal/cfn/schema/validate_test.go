@@ -114,7 +114,10 @@ Resources:
 }
 
 func TestValidateOutputs(t *testing.T) {
-	got := validate(t, "Resources:\n  Q: {Type: AWS::SQS::Queue}\nOutputs:\n  A: {Value: [a]}\n  B: {Value: !GetAZs ''}\n  C: {Value: !GetAtt Q.Url}\n  D: {Value: !GetAtt Q.Arn}\n")
+	got := validate(
+		t,
+		"Resources:\n  Q: {Type: AWS::SQS::Queue}\nOutputs:\n  A: {Value: [a]}\n  B: {Value: !GetAZs ''}\n  C: {Value: !GetAtt Q.Url}\n  D: {Value: !GetAtt Q.Arn}\n",
+	)
 	want := "t:4:14: output A must be a string, not a list or a map\n" +
 		"t:5:14: output B must be a string, not a list or a map\n" +
 		"t:6:14: AWS::SQS::Queue has no attribute Url"

@@ -185,7 +185,12 @@ func nothingToUpdate(err error) bool {
 
 // busyMarks are parts of CloudFormation's errors for calls that the stack's status does not allow:
 // "Stack:arn:… is in UPDATE_IN_PROGRESS state and can not be updated.".
-var busyMarks = []string{" state and can not be", " state and cannot be", "cannot be deleted while in status", "can not be deleted while in status"}
+var busyMarks = []string{
+	" state and can not be",
+	" state and cannot be",
+	"cannot be deleted while in status",
+	"can not be deleted while in status",
+}
 
 func busy(err error) bool {
 	if code := awsapi.Code(err); code != "ValidationError" && code != "OperationInProgressException" {
@@ -294,9 +299,19 @@ func (v *visit) askSkip(ctx context.Context) step {
 	for _, one := range failures {
 		names = append(names, one.LogicalID)
 	}
-	return end(v.stall(reasonSkip, fmt.Sprintf("The update and its rollback failed in %s. %s Fix these resources and change the object, or annotate it with %s=%s: "+
-		"the rollback then skips these resources, which may differ from the template afterwards.",
-		listed(names), refusals(failures, v.record.StatusReason), v.desired.Allow.Where(), policy.AllowSkip)))
+	return end(
+		v.stall(
+			reasonSkip,
+			fmt.Sprintf(
+				"The update and its rollback failed in %s. %s Fix these resources and change the object, or annotate it with %s=%s: "+
+					"the rollback then skips these resources, which may differ from the template afterwards.",
+				listed(names),
+				refusals(failures, v.record.StatusReason),
+				v.desired.Allow.Where(),
+				policy.AllowSkip,
+			),
+		),
+	)
 }
 
 func (v *visit) sendRollback(ctx context.Context, action Action, skip []string, sent string) error {
@@ -307,7 +322,9 @@ func (v *visit) sendRollback(ctx context.Context, action Action, skip []string, 
 		return err
 	}
 	_, err := v.cloudformation().ContinueUpdateRollback(ctx, &cloudformation.ContinueUpdateRollbackInput{
-		StackName: aws.String(v.record.StackID), ClientRequestToken: aws.String(sent), RoleARN: optional(v.roleARN()), ResourcesToSkip: skip,
+		StackName: aws.String(
+			v.record.StackID,
+		), ClientRequestToken: aws.String(sent), RoleARN: optional(v.roleARN()), ResourcesToSkip: skip,
 	})
 	return err
 }
@@ -332,10 +349,22 @@ func (v *visit) templateArgument(ctx context.Context) (body, url *string, s step
 	bucket := v.engine.options.TemplateBucket
 	switch {
 	case len(data) > maxTemplateObject:
-		return nil, nil, end(v.stall(reasonTooBig, fmt.Sprintf("The template has %d bytes; CloudFormation accepts at most %d. Split it into several templates.", len(data), maxTemplateObject)))
+		return nil, nil, end(
+			v.stall(
+				reasonTooBig,
+				fmt.Sprintf(
+					"The template has %d bytes; CloudFormation accepts at most %d. Split it into several templates.",
+					len(data),
+					maxTemplateObject,
+				),
+			),
+		)
 	case bucket == "":
 		return nil, nil, end(v.stall(reasonTooBig, fmt.Sprintf(
-			"The template has %d bytes, more than the %d that fit into a request. Set the operator's flag --template-bucket to a bucket for templates.", len(data), maxTemplateBody)))
+			"The template has %d bytes, more than the %d that fit into a request. Set the operator's flag --template-bucket to a bucket for templates.",
+			len(data),
+			maxTemplateBody,
+		)))
 	}
 	key := "aws-operator/templates/" + v.desired.Template.Digest() + ".json"
 	_, err := v.engine.options.Clients.S3(v.target).PutObject(ctx, &s3.PutObjectInput{

@@ -36,7 +36,10 @@ func TestSimulatedBigTemplateIsUploaded(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := template.Parse("big.yaml", []byte("Metadata:\n  Note: "+strings.Repeat("x", 60_000)+"\nResources:\n  Queue:\n    Type: AWS::SQS::Queue\n"))
+	parsed, err := template.Parse(
+		"big.yaml",
+		[]byte("Metadata:\n  Note: "+strings.Repeat("x", 60_000)+"\nResources:\n  Queue:\n    Type: AWS::SQS::Queue\n"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,9 @@ func (v *visit) sendDelete(ctx context.Context, retain []string) step {
 	}
 	sent := token("delete", v.record.StackID, v.record.Token, strconv.Itoa(v.record.DeleteAttempts))
 	_, err := v.cloudformation().DeleteStack(ctx, &cloudformation.DeleteStackInput{
-		StackName: aws.String(v.record.StackID), ClientRequestToken: aws.String(sent), RetainResources: retain, RoleARN: optional(v.roleARN()),
+		StackName: aws.String(
+			v.record.StackID,
+		), ClientRequestToken: aws.String(sent), RetainResources: retain, RoleARN: optional(v.roleARN()),
 	})
 	switch {
 	case err == nil, awsapi.Code(err) == "TokenAlreadyExistsException":
@@ -67,7 +69,12 @@ func (v *visit) mayUnprotect() bool {
 
 func (v *visit) deleteProtected(ctx context.Context, retain []string) step {
 	if !v.mayUnprotect() || v.surprised {
-		return end(v.stall(reasonProtected, "Stack "+v.desired.Name+" has termination protection, which the operator did not enable. To delete the stack, disable termination protection."))
+		return end(
+			v.stall(
+				reasonProtected,
+				"Stack "+v.desired.Name+" has termination protection, which the operator did not enable. To delete the stack, disable termination protection.",
+			),
+		)
 	}
 	v.surprised = true
 	if s := v.protect(ctx, false); s.done {
@@ -116,7 +123,13 @@ func (v *visit) deleteAgain(ctx context.Context) step {
 	for _, one := range failures {
 		if v.deletion.Clean != nil {
 			if err := v.deletion.Clean(ctx, one); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-				return end(v.wait(reasonDeleteFailed, fmt.Sprintf("Preparing the deletion of %s failed: %s", one.LogicalID, sentenceOf(err)), v.engine.delay(v.record.DeleteAttempts)))
+				return end(
+					v.wait(
+						reasonDeleteFailed,
+						fmt.Sprintf("Preparing the deletion of %s failed: %s", one.LogicalID, sentenceOf(err)),
+						v.engine.delay(v.record.DeleteAttempts),
+					),
+				)
 			}
 		}
 		if slices.Contains(v.deletion.Retain, one.LogicalID) {
@@ -126,7 +139,8 @@ func (v *visit) deleteAgain(ctx context.Context) step {
 	return v.sendDelete(ctx, retain)
 }
 
-// sentenceOf returns an error as a sentence for the user; the SDK's own text of AWS errors is not readable.
+// sentenceOf returns an error as a sentence for the user; the SDK's own text of AWS errors is not
+// readable.
 func sentenceOf(err error) string {
 	if awsapi.Code(err) != "" {
 		return awsapi.Explain(err).Message
@@ -134,9 +148,9 @@ func sentenceOf(err error) string {
 	return awsapi.Sentence(err.Error())
 }
 
-// finishDeletion ends a deletion. If the stack was re-created just before the operator died, the record
-// may not name it, and deleting the previous, deleted stack succeeds. So unless an event reported the
-// end of this deletion, it reads the stack by name.
+// finishDeletion ends a deletion. If the stack was re-created just before the operator died, the
+// record may not name it, and deleting the previous, deleted stack succeeds. So unless an event
+// reported the end of this deletion, it reads the stack by name.
 func (v *visit) finishDeletion(ctx context.Context) step {
 	ended := v.before.Deleting && v.followed.Token != "" && v.followed.Token == v.record.Token
 	if !ended && v.record.StackID != "" {

@@ -23,7 +23,12 @@ type crowd struct {
 
 func (c *crowd) Waiting(awsapi.Target, string) int                  { return 100 }
 func (c *crowd) CloudFormation(awsapi.Target) awsapi.CloudFormation { return c }
-func (c *crowd) DescribeStacks(ctx context.Context, in *cloudformation.DescribeStacksInput, _ ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error) {
+
+func (c *crowd) DescribeStacks(
+	ctx context.Context,
+	in *cloudformation.DescribeStacksInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.DescribeStacksOutput, error) {
 	if in.StackName == nil {
 		<-c.gate
 	}
@@ -108,7 +113,12 @@ type panicking struct{ *script }
 
 func (p *panicking) Waiting(awsapi.Target, string) int                  { return 100 }
 func (p *panicking) CloudFormation(awsapi.Target) awsapi.CloudFormation { return p }
-func (p *panicking) DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error) {
+
+func (p *panicking) DescribeStacks(
+	context.Context,
+	*cloudformation.DescribeStacksInput,
+	...func(*cloudformation.Options),
+) (*cloudformation.DescribeStacksOutput, error) {
 	panic("a page without an end")
 }
 

@@ -164,7 +164,9 @@ func TestFailedRollbackIsContinued(t *testing.T) {
 	s.step(time.Second)
 	e.Observe(s.end(types.StackStatusUpdateRollbackFailed, "no such queue"))
 	asking := ensured(t, s, e, desire(t, 2), record, Stalled, "DescribeStacks", "DescribeStackEvents", "ListStackResources")
-	if asking.Reason != "RollbackNeedsConsent" || !strings.Contains(asking.Message, "Queue") || !strings.Contains(asking.Message, "service-operator.aws/allow=skip") || len(s.stacks[0].skipped) > 0 {
+	if asking.Reason != "RollbackNeedsConsent" || !strings.Contains(asking.Message, "Queue") ||
+		!strings.Contains(asking.Message, "service-operator.aws/allow=skip") ||
+		len(s.stacks[0].skipped) > 0 {
 		t.Errorf("skipped %q without consent, %s: %s", s.stacks[0].skipped, asking.Reason, asking.Message)
 	}
 	skipping := desire(t, 2)
@@ -268,7 +270,10 @@ func TestForeignStackIsNotTouched(t *testing.T) {
 func TestInvalidTemplateIsNotSent(t *testing.T) {
 	s := newScript(t)
 	bad := desire(t, 1)
-	parsed, err := template.Parse("queue.yaml", []byte("Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Name\n"))
+	parsed, err := template.Parse(
+		"queue.yaml",
+		[]byte("Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Name\n"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +297,10 @@ func TestTemplateTooBigForARequestNeedsABucket(t *testing.T) {
 func TestDeniedCallIsRetriedLater(t *testing.T) {
 	s := newScript(t)
 	s.before = func(string) error {
-		return refuse("AccessDenied", "User: arn:aws:iam::123456789012:user/op is not authorized to perform: cloudformation:CreateStack on resource: *")
+		return refuse(
+			"AccessDenied",
+			"User: arn:aws:iam::123456789012:user/op is not authorized to perform: cloudformation:CreateStack on resource: *",
+		)
 	}
 	e := s.engine()
 	first := ensured(t, s, e, desire(t, 1), Record{}, Waiting, "CreateStack")
@@ -365,7 +373,17 @@ func TestTerminationProtectionByAnotherClientIsKept(t *testing.T) {
 	if result.Reason != "TerminationProtected" {
 		t.Errorf("reason %s, want the one of a protected stack", result.Reason)
 	}
-	deletedBy(t, s, e, result.Record, DeleteOptions{DisableTerminationProtection: true}, InProgress, "DeleteStack", "UpdateTerminationProtection", "DeleteStack")
+	deletedBy(
+		t,
+		s,
+		e,
+		result.Record,
+		DeleteOptions{DisableTerminationProtection: true},
+		InProgress,
+		"DeleteStack",
+		"UpdateTerminationProtection",
+		"DeleteStack",
+	)
 }
 
 func TestFailedDeletionIsRetriedWithoutLimit(t *testing.T) {
@@ -385,7 +403,16 @@ func TestFailedDeletionIsRetriedWithoutLimit(t *testing.T) {
 		}
 		last = result.RequeueAfter
 		s.step(last)
-		record = deletedBy(t, s, e, result.Record, DeleteOptions{Retain: []string{"Queue", "Other"}}, InProgress, "ListStackResources", "DeleteStack").Record
+		record = deletedBy(
+			t,
+			s,
+			e,
+			result.Record,
+			DeleteOptions{Retain: []string{"Queue", "Other"}},
+			InProgress,
+			"ListStackResources",
+			"DeleteStack",
+		).Record
 		if !slices.Equal(s.stacks[0].retained, []string{"Queue"}) {
 			t.Errorf("retained %q, want only the failed resources that may be retained", s.stacks[0].retained)
 		}

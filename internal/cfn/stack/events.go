@@ -37,7 +37,10 @@ func (v *visit) rootFailure(ctx context.Context, found *live) (failure, error) {
 func (v *visit) searchEvents(ctx context.Context, id, fallback string, depth int) (failure, error) {
 	result := failure{tokens: map[string]bool{}}
 	var first *types.StackEvent
-	paginator := cloudformation.NewDescribeStackEventsPaginator(v.cloudformation(), &cloudformation.DescribeStackEventsInput{StackName: aws.String(id)})
+	paginator := cloudformation.NewDescribeStackEventsPaginator(
+		v.cloudformation(),
+		&cloudformation.DescribeStackEventsInput{StackName: aws.String(id)},
+	)
 	for pages := 0; paginator.HasMorePages() && pages < maxEventPages; pages++ {
 		page, err := paginator.NextPage(ctx)
 		if err != nil {
@@ -86,7 +89,10 @@ func (f *failure) scan(events []types.StackEvent, id string, first **types.Stack
 // client requested. A rollback does not.
 func beginsOperation(status types.ResourceStatus) bool {
 	switch status {
-	case types.ResourceStatusCreateInProgress, types.ResourceStatusUpdateInProgress, types.ResourceStatusDeleteInProgress, types.ResourceStatusImportInProgress:
+	case types.ResourceStatusCreateInProgress,
+		types.ResourceStatusUpdateInProgress,
+		types.ResourceStatusDeleteInProgress,
+		types.ResourceStatusImportInProgress:
 		return true
 	default:
 		return false
@@ -109,7 +115,9 @@ func nestedStack(event *types.StackEvent) string {
 func failureSentence(event *types.StackEvent) string {
 	return ResourceFailure{
 		LogicalID: aws.ToString(event.LogicalResourceId), PhysicalID: aws.ToString(event.PhysicalResourceId),
-		Type: aws.ToString(event.ResourceType), Status: string(event.ResourceStatus), Reason: CleanReason(aws.ToString(event.ResourceStatusReason)),
+		Type: aws.ToString(
+			event.ResourceType,
+		), Status: string(event.ResourceStatus), Reason: CleanReason(aws.ToString(event.ResourceStatusReason)),
 	}.String()
 }
 
@@ -144,7 +152,10 @@ func CleanReason(reason string) string {
 // refusing lists the resources of the stack that are in a status, with their reasons.
 func (v *visit) refusing(ctx context.Context, status types.ResourceStatus) ([]ResourceFailure, error) {
 	var failures []ResourceFailure
-	paginator := cloudformation.NewListStackResourcesPaginator(v.cloudformation(), &cloudformation.ListStackResourcesInput{StackName: aws.String(v.record.StackID)})
+	paginator := cloudformation.NewListStackResourcesPaginator(
+		v.cloudformation(),
+		&cloudformation.ListStackResourcesInput{StackName: aws.String(v.record.StackID)},
+	)
 	for paginator.HasMorePages() {
 		page, err := paginator.NextPage(ctx)
 		if err != nil {
@@ -153,7 +164,9 @@ func (v *visit) refusing(ctx context.Context, status types.ResourceStatus) ([]Re
 		for i := range page.StackResourceSummaries {
 			if r := &page.StackResourceSummaries[i]; r.ResourceStatus == status {
 				failures = append(failures, ResourceFailure{
-					LogicalID: aws.ToString(r.LogicalResourceId), PhysicalID: aws.ToString(r.PhysicalResourceId), Type: aws.ToString(r.ResourceType),
+					LogicalID: aws.ToString(
+						r.LogicalResourceId,
+					), PhysicalID: aws.ToString(r.PhysicalResourceId), Type: aws.ToString(r.ResourceType),
 					Status: string(r.ResourceStatus), Reason: CleanReason(aws.ToString(r.ResourceStatusReason)),
 				})
 			}

@@ -165,7 +165,8 @@ func killedAtAnyCall(t *testing.T, review bool) {
 				if review && !slices.Equal(begun, []string{"CREATE", "UPDATE", "DELETE"}) {
 					t.Errorf("operations %q, want only the update that was approved", begun)
 				}
-				if want := []string{"CREATE", "UPDATE", "UPDATE", "DELETE"}; !slices.Equal(begun, want) && !slices.Equal(begun, []string{"CREATE", "UPDATE", "DELETE"}) {
+				if want := []string{"CREATE", "UPDATE", "UPDATE", "DELETE"}; !slices.Equal(begun, want) &&
+					!slices.Equal(begun, []string{"CREATE", "UPDATE", "DELETE"}) {
 					t.Errorf("operations %q, want each once: %q, possibly without the superseded update", begun, want)
 				}
 			})

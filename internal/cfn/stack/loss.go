@@ -48,9 +48,10 @@ var fixed = map[string]string{"AWS::DynamoDB::Table": "KeySchema", "AWS::DynamoD
 // replaces reports whether the change certainly replaces the resource.
 func replaces(change *types.ResourceChange) bool {
 	property, known := fixed[aws.ToString(change.ResourceType)]
-	return change.Replacement == types.ReplacementTrue || known && slices.ContainsFunc(change.Details, func(d types.ResourceChangeDetail) bool {
-		return d.Target != nil && d.Target.Attribute == types.ResourceAttributeProperties && aws.ToString(d.Target.Name) == property
-	})
+	return change.Replacement == types.ReplacementTrue ||
+		known && slices.ContainsFunc(change.Details, func(d types.ResourceChangeDetail) bool {
+			return d.Target != nil && d.Target.Attribute == types.ResourceAttributeProperties && aws.ToString(d.Target.Name) == property
+		})
 }
 
 func holdingOf(kind string) holding {
@@ -135,7 +136,8 @@ func causesOf(change *types.ResourceChange, planned *diff.Change) string {
 			continue
 		}
 		always := target.RequiresRecreation == types.RequiresRecreationAlways
-		if always || target.RequiresRecreation == types.RequiresRecreationConditionally && change.Replacement == types.ReplacementConditional {
+		if always ||
+			target.RequiresRecreation == types.RequiresRecreationConditionally && change.Replacement == types.ReplacementConditional {
 			names = append(names, aws.ToString(target.Name))
 		}
 	}

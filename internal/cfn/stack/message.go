@@ -111,7 +111,12 @@ func (v *visit) retryLater() Result {
 			"The stack cannot be deleted (%d attempts, the next at %s). %s", v.record.DeleteAttempts, next, v.record.StatusReason), after)
 	}
 	return v.wait(reasonCreateFailed, fmt.Sprintf(
-		"Creating the stack failed (attempt %d of %d, the next at %s). %s", v.record.Attempts, v.desired.maxAttempts(), next, v.record.StatusReason), after)
+		"Creating the stack failed (attempt %d of %d, the next at %s). %s",
+		v.record.Attempts,
+		v.desired.maxAttempts(),
+		next,
+		v.record.StatusReason,
+	), after)
 }
 
 // stallFailed reports a permanent failure and what the user can do.
@@ -121,7 +126,10 @@ func (v *visit) stallFailed() Result {
 	case deleted(status):
 		return v.stall(reasonCreateFailed, "CloudFormation refuses to create the stack. "+reason+" To retry, change the object.")
 	case createFailed(status):
-		return v.stall(reasonCreateFailed, fmt.Sprintf("Creating the stack failed %s. %s To retry, change the object.", times(v.record.Attempts), reason))
+		return v.stall(
+			reasonCreateFailed,
+			fmt.Sprintf("Creating the stack failed %s. %s To retry, change the object.", times(v.record.Attempts), reason),
+		)
 	case rolledBack(status):
 		return v.stall(reasonUpdateFailed, "The update failed and was rolled back. "+reason+" To retry, change the object.")
 	case updateFailed(status):
@@ -142,7 +150,8 @@ func times(n int) string {
 // Names reports whether an ARN is of a stack with that name.
 func Names(id, name string) bool { return nameOf(id) == name }
 
-// nameOf returns the name in a stack's ARN: arn:aws:cloudformation:region:account:stack/NAME/unique.
+// nameOf returns the name in a stack's ARN:
+// arn:aws:cloudformation:region:account:stack/NAME/unique.
 func nameOf(id string) string {
 	if parts := strings.Split(id, "/"); len(parts) == 3 {
 		return parts[1]

@@ -134,7 +134,19 @@ Resources:
 		s.stacks[0].shown.LastUpdatedTime, s.stacks[0].shown.StackStatus = aws.Time(s.clock.Now()), types.StackStatusUpdateComplete
 		return refuse("ValidationError", "Stack:jobs is in UPDATE_IN_PROGRESS state and can not be updated.")
 	}
-	result := ensured(t, s, s.engine(), desire(t, 2), record, Stalled, "DescribeStacks", "GetTemplate", "UpdateStack", "DescribeStacks", "GetTemplate")
+	result := ensured(
+		t,
+		s,
+		s.engine(),
+		desire(t, 2),
+		record,
+		Stalled,
+		"DescribeStacks",
+		"GetTemplate",
+		"UpdateStack",
+		"DescribeStacks",
+		"GetTemplate",
+	)
 	if result.Reason != reasonRefused {
 		t.Errorf("%s: %s, want the policy to guard the table", result.Reason, result.Message)
 	}
@@ -187,7 +199,9 @@ func TestUpdateIsRetriedWithAddedCapabilityOrRole(t *testing.T) {
 
 // Messages of the caller's Clean function are kept; those of the SDK are reworded for the user.
 func TestFailedCleanIsReportedWithoutSDKText(t *testing.T) {
-	if got := sentenceOf(refuse("AccessDenied", "User: arn:x is not authorized to perform: s3:DeleteObject")); got == "" || len(got) > 200 || got[:4] != "AWS " {
+	if got := sentenceOf(refuse("AccessDenied", "User: arn:x is not authorized to perform: s3:DeleteObject")); got == "" ||
+		len(got) > 200 ||
+		got[:4] != "AWS " {
 		t.Errorf("%q", got)
 	}
 }

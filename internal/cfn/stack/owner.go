@@ -28,8 +28,9 @@ func ParseAdoptFrom(value string) []string { return ParseApproved(value) }
 
 // Owner is the object that a stack must belong to before the engine changes it.
 //
-// An object's record is in its status, and a client that may write the status can name any stack there. So the record
-// is only a hint: the live stack's name, account, region and tags decide which object owns it.
+// An object's record is in its status, and a client that may write the status can name any stack
+// there. So the record is only a hint: the live stack's name, account, region and tags decide which
+// object owns it.
 type Owner struct {
 	// Name is the name that the stack must have.
 	Name string
@@ -130,7 +131,11 @@ func (e *Engine) judge(found *live, owner *Owner) (moved bool, foreign *ForeignE
 	default:
 		return false, &ForeignError{reasonUnmarked, fmt.Sprintf(
 			"Stack %s carries this object's tags but not those of a management cluster, and the status does not name it. The operator does not touch it. "+
-				"If no other management cluster has this object, annotate it with %s=%s.", found.name, AdoptAnnotation, found.name)}
+				"If no other management cluster has this object, annotate it with %s=%s.",
+			found.name,
+			AdoptAnnotation,
+			found.name,
+		)}
 	}
 }
 

@@ -88,7 +88,10 @@ func TestForgedRecordReachesNoOtherStack(t *testing.T) {
 						if !reflect.DeepEqual(before, *one) {
 							t.Errorf("the stack was changed:\n%+v\n%+v", before, *one)
 						}
-						if i := slices.IndexFunc(s.calls, func(c string) bool { return c != "DescribeStacks" && c != "CreateStack" }); i >= 0 {
+						if i := slices.IndexFunc(s.calls, func(c string) bool {
+							return c != "DescribeStacks" &&
+								c != "CreateStack"
+						}); i >= 0 {
 							t.Errorf("calls %q, want only calls that read", s.calls)
 						}
 					})

@@ -27,7 +27,12 @@ func (v *visit) inspect(ctx context.Context) step {
 	}
 	parsed, err := template.Parse("the template of stack "+v.found.name, []byte(aws.ToString(out.TemplateBody)))
 	if err != nil {
-		return end(v.stall(reasonUnreadable, "The deployed template cannot be parsed, so the operator cannot determine what an update would change: "+err.Error()))
+		return end(
+			v.stall(
+				reasonUnreadable,
+				"The deployed template cannot be parsed, so the operator cannot determine what an update would change: "+err.Error(),
+			),
+		)
 	}
 	v.deployed = &diff.Side{Template: parsed, Parameters: v.found.parameters, Tags: unmarked(v.found.tags)}
 	if v.deploysDesired() {

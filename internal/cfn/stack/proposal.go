@@ -55,7 +55,10 @@ const (
 
 // Summary summarizes the changes in a few sentences: losses, then more, then the overview.
 func (p *Proposal) Summary(more ...string) string {
-	text := strings.Join(slices.Concat(p.Losses, slices.DeleteFunc(append(slices.Clone(more), p.Overview), func(s string) bool { return s == "" })), " ")
+	text := strings.Join(
+		slices.Concat(p.Losses, slices.DeleteFunc(append(slices.Clone(more), p.Overview), func(s string) bool { return s == "" })),
+		" ",
+	)
 	if len(text) <= maxSummary {
 		return text
 	}
@@ -84,7 +87,8 @@ func (e *Engine) propose(changes []types.Change, plan *diff.Plan) *Proposal {
 	stay := map[string]bool{} // the resources that are changed in place
 	for i := range changes {
 		if change := changes[i].ResourceChange; change != nil {
-			stay[aws.ToString(change.LogicalResourceId)] = change.Action == types.ChangeActionModify && change.Replacement == types.ReplacementFalse
+			stay[aws.ToString(change.LogicalResourceId)] = change.Action == types.ChangeActionModify &&
+				change.Replacement == types.ReplacementFalse
 		}
 	}
 	for i := range changes {
@@ -113,7 +117,8 @@ func follows(change *types.ResourceChange, planned *diff.Change, stay map[string
 	reasons := 0
 	for i := range change.Details {
 		detail := &change.Details[i]
-		if detail.Target == nil || detail.Target.RequiresRecreation == types.RequiresRecreationNever || detail.Target.RequiresRecreation == "" {
+		if detail.Target == nil || detail.Target.RequiresRecreation == types.RequiresRecreationNever ||
+			detail.Target.RequiresRecreation == "" {
 			continue
 		}
 		cause, _, _ := strings.Cut(aws.ToString(detail.CausingEntity), ".")
@@ -127,8 +132,10 @@ func follows(change *types.ResourceChange, planned *diff.Change, stay map[string
 
 func resourceChange(change *types.ResourceChange, planned *diff.Change, follows bool) ResourceChange {
 	made := ResourceChange{
-		follows:  follows,
-		Resource: aws.ToString(change.LogicalResourceId), Type: aws.ToString(change.ResourceType), PhysicalID: aws.ToString(change.PhysicalResourceId),
+		follows: follows,
+		Resource: aws.ToString(
+			change.LogicalResourceId,
+		), Type: aws.ToString(change.ResourceType), PhysicalID: aws.ToString(change.PhysicalResourceId),
 		Action: string(change.Action), Replacement: string(change.Replacement),
 	}
 	for i := range change.Details {

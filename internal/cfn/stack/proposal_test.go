@@ -20,8 +20,9 @@ func change(action types.ChangeAction, id, kind string, replacement types.Replac
 
 func property(name string, recreation types.RequiresRecreation) types.ResourceChangeDetail {
 	return types.ResourceChangeDetail{Target: &types.ResourceTargetDefinition{
-		Attribute: types.ResourceAttributeProperties, Name: aws.String(name), Path: aws.String("/Properties/" + name + "/0"), RequiresRecreation: recreation,
-		BeforeValue: aws.String("old secret"), AfterValue: aws.String("new secret"),
+		Attribute: types.ResourceAttributeProperties, Name: aws.String(name), Path: aws.String("/Properties/" + name + "/0"),
+		RequiresRecreation: recreation,
+		BeforeValue:        aws.String("old secret"), AfterValue: aws.String("new secret"),
 	}}
 }
 
@@ -47,14 +48,25 @@ func TestSummaries(t *testing.T) {
 		},
 		"stateless resources are replaced, added and removed without warning": {
 			changes: []types.Change{
-				change(modify, "A", role, types.ReplacementTrue, property("RoleName", always)), change(modify, "B", role, types.ReplacementConditional),
+				change(
+					modify,
+					"A",
+					role,
+					types.ReplacementTrue,
+					property("RoleName", always),
+				), change(modify, "B", role, types.ReplacementConditional),
 				change(types.ChangeActionAdd, "C", role, ""), change(types.ChangeActionRemove, "D", role, ""),
 			},
 			want: "Replaces A. May replace B. Adds C. Removes D.",
 		},
 		"many resources are counted": {
 			changes: []types.Change{
-				change(modify, "A", role, "False"), change(modify, "B", role, "False"), change(modify, "C", role, "False"), change(modify, "D", role, "False"),
+				change(
+					modify,
+					"A",
+					role,
+					"False",
+				), change(modify, "B", role, "False"), change(modify, "C", role, "False"), change(modify, "D", role, "False"),
 				change(modify, "E", role, "False"), change(modify, "F", role, "False"), change(modify, "G", role, "False"),
 			},
 			want: "Changes A, B, C, D, E and 2 more in place.",
@@ -83,12 +95,22 @@ func TestSummaries(t *testing.T) {
 			want:    "RETAINS the bucket Bucket (real-Bucket): it stays in AWS, but is no longer part of the stack.",
 		},
 		"replacement with a snapshot": {
-			changes: []types.Change{policyAction(change(modify, "Data", volume, "True", property("AvailabilityZone", always)), types.PolicyActionReplaceAndSnapshot)},
-			want:    "REPLACES the volume Data (real-Data): the data on it is lost, because AvailabilityZone cannot be changed in place; a snapshot of the old one is kept.",
+			changes: []types.Change{
+				policyAction(
+					change(modify, "Data", volume, "True", property("AvailabilityZone", always)),
+					types.PolicyActionReplaceAndSnapshot,
+				),
+			},
+			want: "REPLACES the volume Data (real-Data): the data on it is lost, because AvailabilityZone cannot be changed in place; a snapshot of the old one is kept.",
 		},
 		"replacement with retention": {
-			changes: []types.Change{policyAction(change(modify, "Data", volume, "True", property("AvailabilityZone", always)), types.PolicyActionReplaceAndRetain)},
-			want:    "REPLACES the volume Data (real-Data) with an empty one, because AvailabilityZone cannot be changed in place; the old one is retained.",
+			changes: []types.Change{
+				policyAction(
+					change(modify, "Data", volume, "True", property("AvailabilityZone", always)),
+					types.PolicyActionReplaceAndRetain,
+				),
+			},
+			want: "REPLACES the volume Data (real-Data) with an empty one, because AvailabilityZone cannot be changed in place; the old one is retained.",
 		},
 		"a stateful resource that is changed in place loses nothing": {
 			changes: []types.Change{change(modify, "Table", table, types.ReplacementFalse, property("BillingMode", never))},
@@ -117,7 +139,17 @@ func TestReferencesStayInPlace(t *testing.T) {
 	reference.Evaluation, reference.CausingEntity = types.EvaluationTypeDynamic, aws.String("Group.GroupId")
 	rule := change("Modify", "Rule", "AWS::EC2::SecurityGroupIngress", types.ReplacementConditional, reference)
 	volume := change("Modify", "Volume", "AWS::EC2::Volume", types.ReplacementConditional, reference)
-	changed, replaced := change("Modify", "Group", "AWS::EC2::SecurityGroup", "False"), change("Modify", "Group", "AWS::EC2::SecurityGroup", "True")
+	changed, replaced := change(
+		"Modify",
+		"Group",
+		"AWS::EC2::SecurityGroup",
+		"False",
+	), change(
+		"Modify",
+		"Group",
+		"AWS::EC2::SecurityGroup",
+		"True",
+	)
 	for want, c := range map[string]struct {
 		group types.Change
 		plan  diff.Plan
@@ -135,7 +167,10 @@ func TestReferencesStayInPlace(t *testing.T) {
 }
 
 func TestProposalShowsPathsAndNoValues(t *testing.T) {
-	p := (&Engine{}).propose([]types.Change{change("Modify", "Table", "AWS::DynamoDB::Table", "False", property("Tags", "Never"), property("Tags", "Never"))}, &diff.Plan{})
+	p := (&Engine{}).propose(
+		[]types.Change{change("Modify", "Table", "AWS::DynamoDB::Table", "False", property("Tags", "Never"), property("Tags", "Never"))},
+		&diff.Plan{},
+	)
 	if got := p.Changes[0].Properties; len(got) != 1 || got[0] != "Tags/0" {
 		t.Errorf("properties %q, want the path once", got)
 	}
@@ -165,7 +200,8 @@ func TestDigests(t *testing.T) {
 	other := change("Modify", "Role", "AWS::IAM::Role", "False", property("Policies", "Never"))
 	seen := map[string]string{}
 	for name, digest := range map[string]string{
-		"one": of("a", role), "of another state": of("b", role), "with a replacement": of("a", replaced), "of another property": of("a", other), "of two": of("a", role, other),
+		"one": of("a", role), "of another state": of("b", role), "with a replacement": of("a", replaced),
+		"of another property": of("a", other), "of two": of("a", role, other),
 	} {
 		if before, ok := seen[digest]; ok || len(digest) != digestLength {
 			t.Errorf("the digest %s of the change %q is that of %q", digest, name, before)

@@ -110,7 +110,9 @@ func (v *visit) propose(ctx context.Context) step {
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = id, v.basis(), ""
 		return end(v.workingOut())
 	case awsapi.Code(err) == "AlreadyExistsException":
-		return end(v.wait(reasonUnsettled, "CloudFormation is still deleting the previous change set; the operator retries shortly.", stalePoll))
+		return end(
+			v.wait(reasonUnsettled, "CloudFormation is still deleting the previous change set; the operator retries shortly.", stalePoll),
+		)
 	case busy(err), missing(err):
 		return v.refreshOnce(ctx, err)
 	default:
@@ -143,7 +145,12 @@ func (v *visit) sendPropose(ctx context.Context, body, url *string) (string, err
 
 // workingOut reports that CloudFormation is computing a change set.
 func (v *visit) workingOut() Result {
-	return Result{State: InProgress, Reason: reasonProposing, Message: "CloudFormation is computing the change set.", RequeueAfter: soonReview}
+	return Result{
+		State:        InProgress,
+		Reason:       reasonProposing,
+		Message:      "CloudFormation is computing the change set.",
+		RequeueAfter: soonReview,
+	}
 }
 
 // read reads the change set.
@@ -168,7 +175,10 @@ func (v *visit) read(ctx context.Context) step {
 	case types.ChangeSetStatusFailed:
 		return v.readFailed(ctx, aws.ToString(found.StatusReason))
 	case types.ChangeSetStatusCreateComplete:
-	case types.ChangeSetStatusDeletePending, types.ChangeSetStatusDeleteInProgress, types.ChangeSetStatusDeleteComplete, types.ChangeSetStatusDeleteFailed:
+	case types.ChangeSetStatusDeletePending,
+		types.ChangeSetStatusDeleteInProgress,
+		types.ChangeSetStatusDeleteComplete,
+		types.ChangeSetStatusDeleteFailed:
 		return v.outdate(ctx)
 	default:
 		return v.outdate(ctx)
@@ -226,7 +236,8 @@ func (v *visit) readFailed(ctx context.Context, reason string) step {
 // changes. The AWS CLI knows both texts:
 // https://github.com/aws/aws-cli/blob/develop/awscli/customizations/cloudformation/deployer.py
 func changesNothing(reason string) bool {
-	return strings.Contains(reason, "The submitted information didn't contain changes") || strings.Contains(reason, "No updates are to be performed")
+	return strings.Contains(reason, "The submitted information didn't contain changes") ||
+		strings.Contains(reason, "No updates are to be performed")
 }
 
 // outdate withdraws a change set that can no longer be executed, and reads the stack, which has

@@ -20,19 +20,31 @@ func TestDecideWhereChangesNeedApproval(t *testing.T) {
 		facts Facts
 		want  Action
 	}{
-		"a change is proposed":                                          {Facts{Review: true}, ActionPropose},
-		"what is deployed is read before a change is proposed":          {Facts{Review: true, Unknown: true}, ActionInspect},
-		"the change set is read":                                        {Facts{Review: true, Proposal: ProposalUnread}, ActionRead},
-		"a proposal that is shown waits":                                {Facts{Review: true, Proposal: ProposalWaits}, ActionAwait},
-		"waiting does not read what is deployed":                        {Facts{Review: true, Proposal: ProposalWaits, Unknown: true}, ActionAwait},
-		"an approved change is executed":                                {Facts{Review: true, Proposal: ProposalApproved}, ActionExecute},
-		"what is deployed is read before the execution, for the policy": {Facts{Review: true, Proposal: ProposalApproved, Unknown: true}, ActionInspect},
-		"an outdated change set is withdrawn":                           {Facts{Review: true, Proposal: ProposalOutdated}, ActionWithdraw},
-		"a reverted edit leaves no change set":                          {Facts{Review: true, Matches: true, Proposal: ProposalOutdated}, ActionWithdraw},
-		"a stack that matches needs no approval":                        {Facts{Review: true, Matches: true}, ActionKeep},
-		"what failed is not proposed again":                             {Facts{Review: true, Refused: true}, ActionStall},
-		"what failed leaves no change set":                              {Facts{Review: true, Refused: true, Proposal: ProposalOutdated}, ActionWithdraw},
-		"a change set is withdrawn when review is disabled":             {Facts{Proposal: ProposalOutdated}, ActionWithdraw},
+		"a change is proposed":                                 {Facts{Review: true}, ActionPropose},
+		"what is deployed is read before a change is proposed": {Facts{Review: true, Unknown: true}, ActionInspect},
+		"the change set is read":                               {Facts{Review: true, Proposal: ProposalUnread}, ActionRead},
+		"a proposal that is shown waits":                       {Facts{Review: true, Proposal: ProposalWaits}, ActionAwait},
+		"waiting does not read what is deployed": {
+			Facts{Review: true, Proposal: ProposalWaits, Unknown: true},
+			ActionAwait,
+		},
+		"an approved change is executed": {Facts{Review: true, Proposal: ProposalApproved}, ActionExecute},
+		"what is deployed is read before the execution, for the policy": {
+			Facts{Review: true, Proposal: ProposalApproved, Unknown: true},
+			ActionInspect,
+		},
+		"an outdated change set is withdrawn": {Facts{Review: true, Proposal: ProposalOutdated}, ActionWithdraw},
+		"a reverted edit leaves no change set": {
+			Facts{Review: true, Matches: true, Proposal: ProposalOutdated},
+			ActionWithdraw,
+		},
+		"a stack that matches needs no approval": {Facts{Review: true, Matches: true}, ActionKeep},
+		"what failed is not proposed again":      {Facts{Review: true, Refused: true}, ActionStall},
+		"what failed leaves no change set": {
+			Facts{Review: true, Refused: true, Proposal: ProposalOutdated},
+			ActionWithdraw,
+		},
+		"a change set is withdrawn when review is disabled": {Facts{Proposal: ProposalOutdated}, ActionWithdraw},
 	}
 	for _, status := range types.StackStatus("").Values() {
 		if !stable(status) {
@@ -80,7 +92,8 @@ func proposed(t *testing.T, s *script, e *Engine, record Record, delaySeconds in
 	t.Helper()
 	record = ensured(t, s, e, reviewed(t, delaySeconds), record, InProgress, "CreateChangeSet").Record
 	result := ensured(t, s, e, reviewed(t, delaySeconds), record, Proposed, "DescribeChangeSet")
-	if result.Reason != ReasonApprovalNeeded || result.Proposal == nil || result.Proposal.Digest != result.Record.Proposal || result.Record.Proposal == "" {
+	if result.Reason != ReasonApprovalNeeded || result.Proposal == nil || result.Proposal.Digest != result.Record.Proposal ||
+		result.Record.Proposal == "" {
 		t.Fatalf("result %+v, want a proposal that needs approval", result)
 	}
 	return result.Record
@@ -107,7 +120,18 @@ func TestChangeWaitsForApproval(t *testing.T) {
 		t.Fatal("the stack was changed before the approval")
 	}
 	ensured(t, s, e, shown(t, 2, &record, "something else"), record, Proposed)
-	record = ensured(t, s, e, shown(t, 2, &record, "something else", record.Proposal), record, InProgress, "DescribeStacks", "GetTemplate", "DescribeChangeSet", "ExecuteChangeSet").Record
+	record = ensured(
+		t,
+		s,
+		e,
+		shown(t, 2, &record, "something else", record.Proposal),
+		record,
+		InProgress,
+		"DescribeStacks",
+		"GetTemplate",
+		"DescribeChangeSet",
+		"ExecuteChangeSet",
+	).Record
 	s.step(time.Second)
 	e.Observe(s.end(types.StackStatusUpdateComplete, ""))
 	result := ensured(t, s, e, reviewed(t, 2), record, Ready, "DescribeStacks")
@@ -153,7 +177,16 @@ func TestEditWhileWaitingMakesApprovalStale(t *testing.T) {
 	if waiting := s.stacks[0].waiting(); len(waiting) != 1 {
 		t.Errorf("change sets %q, want the new one only", waiting)
 	}
-	record = ensured(t, s, e, shown(t, 3, &result.Record, result.Record.Proposal), result.Record, InProgress, "DescribeChangeSet", "ExecuteChangeSet").Record
+	record = ensured(
+		t,
+		s,
+		e,
+		shown(t, 3, &result.Record, result.Record.Proposal),
+		result.Record,
+		InProgress,
+		"DescribeChangeSet",
+		"ExecuteChangeSet",
+	).Record
 	if s.stacks[0].body != string(desire(t, 3).Template.JSON()) {
 		t.Errorf("the stack has %s", s.stacks[0].body)
 	}
@@ -170,7 +203,18 @@ func TestUpdateByAnotherClientMakesApprovalStale(t *testing.T) {
 	theirs.obsolete()
 	e.Observe(Event{StackID: record.StackID, Status: "UPDATE_COMPLETE", Token: "theirs"})
 	theirs.shown.StackStatus = types.StackStatusUpdateComplete
-	record = ensured(t, s, e, shown(t, 2, &record, former), record, InProgress, "DescribeStacks", "DeleteChangeSet", "GetTemplate", "CreateChangeSet").Record
+	record = ensured(
+		t,
+		s,
+		e,
+		shown(t, 2, &record, former),
+		record,
+		InProgress,
+		"DescribeStacks",
+		"DeleteChangeSet",
+		"GetTemplate",
+		"CreateChangeSet",
+	).Record
 	result := ensured(t, s, e, reviewed(t, 2, former), record, Proposed, "DescribeStacks", "GetTemplate", "DescribeChangeSet")
 	if result.Reason != ReasonApprovalStale || result.Record.Proposal == former {
 		t.Errorf("%s, digest %s after %s: want another digest", result.Reason, result.Record.Proposal, former)
@@ -184,7 +228,18 @@ func TestObsoleteChangeSetIsRecreated(t *testing.T) {
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
 	s.stacks[0].obsolete()
-	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "DescribeChangeSet", "DeleteChangeSet", "DescribeStacks", "CreateChangeSet").Record
+	record = ensured(
+		t,
+		s,
+		e,
+		shown(t, 2, &record, record.Proposal),
+		record,
+		InProgress,
+		"DescribeChangeSet",
+		"DeleteChangeSet",
+		"DescribeStacks",
+		"CreateChangeSet",
+	).Record
 	if record.ChangeSet == "" || s.stacks[0].shown.StackStatus != types.StackStatusCreateComplete {
 		t.Errorf("record %+v, want another change set and nothing executed", record)
 	}
@@ -195,7 +250,18 @@ func TestDeletedChangeSetIsRecreated(t *testing.T) {
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
 	s.stacks[0].sets = nil
-	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "DescribeChangeSet", "DeleteChangeSet", "DescribeStacks", "CreateChangeSet").Record
+	record = ensured(
+		t,
+		s,
+		e,
+		shown(t, 2, &record, record.Proposal),
+		record,
+		InProgress,
+		"DescribeChangeSet",
+		"DeleteChangeSet",
+		"DescribeStacks",
+		"CreateChangeSet",
+	).Record
 	again := ensured(t, s, e, shown(t, 2, &record), record, Proposed, "DescribeChangeSet")
 	ensured(t, s, e, shown(t, 2, &again.Record, again.Record.Proposal), again.Record, InProgress, "DescribeChangeSet", "ExecuteChangeSet")
 }
@@ -389,7 +455,11 @@ func TestSignalsAndCancellations(t *testing.T) {
 		return refuse("AccessDenied", "User: x is not authorized to perform: cloudformation:SignalResource")
 	}
 	var failure *awsapi.Failure
-	if _, err := e.Signal(t.Context(), awsapi.Target{}, Owner{Name: "jobs", StackID: record.StackID, Tags: desire(t, 1).Tags}, "Group", "i-1"); !errors.As(err, &failure) || failure.Kind != awsapi.Denied {
+	if _, err := e.Signal(t.Context(), awsapi.Target{}, Owner{Name: "jobs", StackID: record.StackID, Tags: desire(t, 1).Tags}, "Group", "i-1"); !errors.As(
+		err,
+		&failure,
+	) ||
+		failure.Kind != awsapi.Denied {
 		t.Errorf("error %v, want it explained", err)
 	}
 }

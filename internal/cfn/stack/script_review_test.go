@@ -42,14 +42,21 @@ func (one *scripted) obsolete() {
 	}
 }
 
-func (s *script) CreateChangeSet(_ context.Context, in *cloudformation.CreateChangeSetInput, _ ...func(*cloudformation.Options)) (*cloudformation.CreateChangeSetOutput, error) {
+func (s *script) CreateChangeSet(
+	_ context.Context,
+	in *cloudformation.CreateChangeSetInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.CreateChangeSetOutput, error) {
 	return call(s, "CreateChangeSet", func() (*cloudformation.CreateChangeSetOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
 			return nil, err
 		}
 		if !stable(one.shown.StackStatus) {
-			return nil, refuse("ValidationError", fmt.Sprintf("Stack:%s is in %s state and can not be updated.", aws.ToString(one.shown.StackId), one.shown.StackStatus))
+			return nil, refuse(
+				"ValidationError",
+				fmt.Sprintf("Stack:%s is in %s state and can not be updated.", aws.ToString(one.shown.StackId), one.shown.StackStatus),
+			)
 		}
 		name := aws.ToString(in.ChangeSetName)
 		if slices.ContainsFunc(one.sets, func(set *scriptedSet) bool { return set.name == name }) {
@@ -57,7 +64,11 @@ func (s *script) CreateChangeSet(_ context.Context, in *cloudformation.CreateCha
 		}
 		s.made++
 		set := &scriptedSet{
-			id: fmt.Sprintf("arn:aws:cloudformation:eu-central-1:123456789012:changeSet/%s/%d", name, s.made), name: name, body: aws.ToString(in.TemplateBody), tags: in.Tags,
+			id: fmt.Sprintf(
+				"arn:aws:cloudformation:eu-central-1:123456789012:changeSet/%s/%d",
+				name,
+				s.made,
+			), name: name, body: aws.ToString(in.TemplateBody), tags: in.Tags,
 			status: types.ChangeSetStatusCreateComplete, execution: types.ExecutionStatusAvailable, changes: s.changes,
 		}
 		if set.body == one.body && sameTags(one.shown.Tags, in.Tags) {
@@ -82,29 +93,46 @@ func (s *script) changeSet(stackName, name *string) (*scripted, *scriptedSet, er
 	return one, nil, refuse("ChangeSetNotFound", "ChangeSet ["+aws.ToString(name)+"] does not exist")
 }
 
-func (s *script) DescribeChangeSet(_ context.Context, in *cloudformation.DescribeChangeSetInput, _ ...func(*cloudformation.Options)) (*cloudformation.DescribeChangeSetOutput, error) {
+func (s *script) DescribeChangeSet(
+	_ context.Context,
+	in *cloudformation.DescribeChangeSetInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.DescribeChangeSetOutput, error) {
 	return call(s, "DescribeChangeSet", func() (*cloudformation.DescribeChangeSetOutput, error) {
 		one, set, err := s.changeSet(in.StackName, in.ChangeSetName)
 		if err != nil {
 			return nil, err
 		}
 		if s.slow {
-			return &cloudformation.DescribeChangeSetOutput{StackId: one.shown.StackId, Status: types.ChangeSetStatusCreateInProgress, ExecutionStatus: types.ExecutionStatusUnavailable}, nil
+			return &cloudformation.DescribeChangeSetOutput{
+				StackId:         one.shown.StackId,
+				Status:          types.ChangeSetStatusCreateInProgress,
+				ExecutionStatus: types.ExecutionStatusUnavailable,
+			}, nil
 		}
 		return &cloudformation.DescribeChangeSetOutput{
-			ChangeSetId: aws.String(set.id), StackId: one.shown.StackId, Status: set.status, StatusReason: aws.String(set.reason), ExecutionStatus: set.execution, Changes: set.changes,
+			ChangeSetId: aws.String(
+				set.id,
+			), StackId: one.shown.StackId, Status: set.status, StatusReason: aws.String(set.reason), ExecutionStatus: set.execution, Changes: set.changes,
 		}, nil
 	})
 }
 
-func (s *script) ExecuteChangeSet(_ context.Context, in *cloudformation.ExecuteChangeSetInput, _ ...func(*cloudformation.Options)) (*cloudformation.ExecuteChangeSetOutput, error) {
+func (s *script) ExecuteChangeSet(
+	_ context.Context,
+	in *cloudformation.ExecuteChangeSetInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.ExecuteChangeSetOutput, error) {
 	return call(s, "ExecuteChangeSet", func() (*cloudformation.ExecuteChangeSetOutput, error) {
 		one, set, err := s.changeSet(in.StackName, in.ChangeSetName)
 		if err != nil {
 			return nil, err
 		}
 		if set.execution != types.ExecutionStatusAvailable {
-			return nil, refuse("InvalidChangeSetStatus", fmt.Sprintf("ChangeSet [%s] cannot be executed in its current status of [%s]", set.id, set.execution))
+			return nil, refuse(
+				"InvalidChangeSetStatus",
+				fmt.Sprintf("ChangeSet [%s] cannot be executed in its current status of [%s]", set.id, set.execution),
+			)
 		}
 		s.begin(one, types.StackStatusUpdateInProgress, aws.ToString(in.ClientRequestToken))
 		one.body, one.shown.Tags, one.shown.LastUpdatedTime = set.body, set.tags, aws.Time(s.clock.Now())
@@ -113,7 +141,11 @@ func (s *script) ExecuteChangeSet(_ context.Context, in *cloudformation.ExecuteC
 	})
 }
 
-func (s *script) DeleteChangeSet(_ context.Context, in *cloudformation.DeleteChangeSetInput, _ ...func(*cloudformation.Options)) (*cloudformation.DeleteChangeSetOutput, error) {
+func (s *script) DeleteChangeSet(
+	_ context.Context,
+	in *cloudformation.DeleteChangeSetInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.DeleteChangeSetOutput, error) {
 	return call(s, "DeleteChangeSet", func() (*cloudformation.DeleteChangeSetOutput, error) {
 		one, gone, err := s.changeSet(in.StackName, in.ChangeSetName)
 		if one != nil {
@@ -124,7 +156,11 @@ func (s *script) DeleteChangeSet(_ context.Context, in *cloudformation.DeleteCha
 	})
 }
 
-func (s *script) SetStackPolicy(_ context.Context, in *cloudformation.SetStackPolicyInput, _ ...func(*cloudformation.Options)) (*cloudformation.SetStackPolicyOutput, error) {
+func (s *script) SetStackPolicy(
+	_ context.Context,
+	in *cloudformation.SetStackPolicyInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.SetStackPolicyOutput, error) {
 	return call(s, "SetStackPolicy", func() (*cloudformation.SetStackPolicyOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
@@ -135,20 +171,31 @@ func (s *script) SetStackPolicy(_ context.Context, in *cloudformation.SetStackPo
 	})
 }
 
-func (s *script) SignalResource(_ context.Context, in *cloudformation.SignalResourceInput, _ ...func(*cloudformation.Options)) (*cloudformation.SignalResourceOutput, error) {
+func (s *script) SignalResource(
+	_ context.Context,
+	in *cloudformation.SignalResourceInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.SignalResourceOutput, error) {
 	return call(s, "SignalResource", func() (*cloudformation.SignalResourceOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
 			return nil, err
 		}
 		if !inProgress(one.shown.StackStatus) {
-			return nil, refuse("ValidationError", fmt.Sprintf("Stack %s is in %s state and cannot be signaled", aws.ToString(one.shown.StackId), one.shown.StackStatus))
+			return nil, refuse(
+				"ValidationError",
+				fmt.Sprintf("Stack %s is in %s state and cannot be signaled", aws.ToString(one.shown.StackId), one.shown.StackStatus),
+			)
 		}
 		return &cloudformation.SignalResourceOutput{}, nil
 	})
 }
 
-func (s *script) CancelUpdateStack(_ context.Context, in *cloudformation.CancelUpdateStackInput, _ ...func(*cloudformation.Options)) (*cloudformation.CancelUpdateStackOutput, error) {
+func (s *script) CancelUpdateStack(
+	_ context.Context,
+	in *cloudformation.CancelUpdateStackInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.CancelUpdateStackOutput, error) {
 	return call(s, "CancelUpdateStack", func() (*cloudformation.CancelUpdateStackOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {

@@ -90,7 +90,8 @@ func call[O any](s *script, operation string, effect func() (*O, error)) (*O, er
 // find returns the stack with an ID, or the one with a name that is not deleted.
 func (s *script) find(name string) *scripted {
 	for _, one := range slices.Backward(s.stacks) {
-		if aws.ToString(one.shown.StackId) == name || (aws.ToString(one.shown.StackName) == name && one.shown.StackStatus != "DELETE_COMPLETE") {
+		if aws.ToString(one.shown.StackId) == name ||
+			(aws.ToString(one.shown.StackName) == name && one.shown.StackStatus != "DELETE_COMPLETE") {
 			return one
 		}
 	}
@@ -104,7 +105,11 @@ func (s *script) must(name string) (*scripted, error) {
 	return nil, refuse("ValidationError", "Stack with id "+name+" does not exist")
 }
 
-func (s *script) CreateStack(_ context.Context, in *cloudformation.CreateStackInput, _ ...func(*cloudformation.Options)) (*cloudformation.CreateStackOutput, error) {
+func (s *script) CreateStack(
+	_ context.Context,
+	in *cloudformation.CreateStackInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.CreateStackOutput, error) {
 	return call(s, "CreateStack", func() (*cloudformation.CreateStackOutput, error) {
 		if id, ok := s.tokens[aws.ToString(in.ClientRequestToken)]; ok {
 			return &cloudformation.CreateStackOutput{StackId: aws.String(id)}, nil
@@ -114,7 +119,9 @@ func (s *script) CreateStack(_ context.Context, in *cloudformation.CreateStackIn
 		}
 		id := fmt.Sprintf("arn:aws:cloudformation:eu-central-1:123456789012:stack/%s/%d", aws.ToString(in.StackName), len(s.stacks)+1)
 		one := &scripted{shown: types.Stack{
-			StackId: aws.String(id), StackName: in.StackName, Parameters: in.Parameters, Tags: in.Tags, CreationTime: aws.Time(s.clock.Now()),
+			StackId: aws.String(
+				id,
+			), StackName: in.StackName, Parameters: in.Parameters, Tags: in.Tags, CreationTime: aws.Time(s.clock.Now()),
 			EnableTerminationProtection: in.EnableTerminationProtection,
 		}, body: aws.ToString(in.TemplateBody)}
 		s.stacks = append(s.stacks, one)
@@ -123,7 +130,11 @@ func (s *script) CreateStack(_ context.Context, in *cloudformation.CreateStackIn
 	})
 }
 
-func (s *script) UpdateStack(_ context.Context, in *cloudformation.UpdateStackInput, _ ...func(*cloudformation.Options)) (*cloudformation.UpdateStackOutput, error) {
+func (s *script) UpdateStack(
+	_ context.Context,
+	in *cloudformation.UpdateStackInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.UpdateStackOutput, error) {
 	return call(s, "UpdateStack", func() (*cloudformation.UpdateStackOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
@@ -133,7 +144,10 @@ func (s *script) UpdateStack(_ context.Context, in *cloudformation.UpdateStackIn
 			return &cloudformation.UpdateStackOutput{StackId: one.shown.StackId}, nil
 		}
 		if !stable(one.shown.StackStatus) {
-			return nil, refuse("ValidationError", fmt.Sprintf("Stack:%s is in %s state and can not be updated.", aws.ToString(one.shown.StackId), one.shown.StackStatus))
+			return nil, refuse(
+				"ValidationError",
+				fmt.Sprintf("Stack:%s is in %s state and can not be updated.", aws.ToString(one.shown.StackId), one.shown.StackStatus),
+			)
 		}
 		if one.body == aws.ToString(in.TemplateBody) && sameTags(one.shown.Tags, in.Tags) {
 			return nil, refuse("ValidationError", "No updates are to be performed.")
@@ -149,14 +163,21 @@ func sameTags(a, b []types.Tag) bool {
 	return slices.EqualFunc(a, b, func(x, y types.Tag) bool { return *x.Key == *y.Key && *x.Value == *y.Value })
 }
 
-func (s *script) DeleteStack(_ context.Context, in *cloudformation.DeleteStackInput, _ ...func(*cloudformation.Options)) (*cloudformation.DeleteStackOutput, error) {
+func (s *script) DeleteStack(
+	_ context.Context,
+	in *cloudformation.DeleteStackInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.DeleteStackOutput, error) {
 	return call(s, "DeleteStack", func() (*cloudformation.DeleteStackOutput, error) {
 		one := s.find(aws.ToString(in.StackName))
 		if one == nil || one.shown.StackStatus == types.StackStatusDeleteComplete {
 			return &cloudformation.DeleteStackOutput{}, nil
 		}
 		if aws.ToBool(one.shown.EnableTerminationProtection) {
-			return nil, refuse("ValidationError", "Stack ["+aws.ToString(one.shown.StackName)+"] cannot be deleted while TerminationProtection is enabled")
+			return nil, refuse(
+				"ValidationError",
+				"Stack ["+aws.ToString(one.shown.StackName)+"] cannot be deleted while TerminationProtection is enabled",
+			)
 		}
 		one.retained = in.RetainResources
 		s.begin(one, types.StackStatusDeleteInProgress, aws.ToString(in.ClientRequestToken))
@@ -169,11 +190,16 @@ func (s *script) begin(one *scripted, status types.StackStatus, token string) {
 	s.tokens[token] = aws.ToString(one.shown.StackId)
 	one.shown.StackStatus = status
 	one.events = slices.Insert(one.events, 0, types.StackEvent{
-		PhysicalResourceId: one.shown.StackId, LogicalResourceId: one.shown.StackName, ResourceStatus: types.ResourceStatus(status), ClientRequestToken: aws.String(token),
+		PhysicalResourceId: one.shown.StackId, LogicalResourceId: one.shown.StackName, ResourceStatus: types.ResourceStatus(status),
+		ClientRequestToken: aws.String(token),
 	})
 }
 
-func (s *script) UpdateTerminationProtection(_ context.Context, in *cloudformation.UpdateTerminationProtectionInput, _ ...func(*cloudformation.Options)) (*cloudformation.UpdateTerminationProtectionOutput, error) {
+func (s *script) UpdateTerminationProtection(
+	_ context.Context,
+	in *cloudformation.UpdateTerminationProtectionInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.UpdateTerminationProtectionOutput, error) {
 	return call(s, "UpdateTerminationProtection", func() (*cloudformation.UpdateTerminationProtectionOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
@@ -184,7 +210,11 @@ func (s *script) UpdateTerminationProtection(_ context.Context, in *cloudformati
 	})
 }
 
-func (s *script) ContinueUpdateRollback(_ context.Context, in *cloudformation.ContinueUpdateRollbackInput, _ ...func(*cloudformation.Options)) (*cloudformation.ContinueUpdateRollbackOutput, error) {
+func (s *script) ContinueUpdateRollback(
+	_ context.Context,
+	in *cloudformation.ContinueUpdateRollbackInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.ContinueUpdateRollbackOutput, error) {
 	return call(s, "ContinueUpdateRollback", func() (*cloudformation.ContinueUpdateRollbackOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
@@ -196,7 +226,11 @@ func (s *script) ContinueUpdateRollback(_ context.Context, in *cloudformation.Co
 	})
 }
 
-func (s *script) RollbackStack(_ context.Context, in *cloudformation.RollbackStackInput, _ ...func(*cloudformation.Options)) (*cloudformation.RollbackStackOutput, error) {
+func (s *script) RollbackStack(
+	_ context.Context,
+	in *cloudformation.RollbackStackInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.RollbackStackOutput, error) {
 	return call(s, "RollbackStack", func() (*cloudformation.RollbackStackOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
@@ -207,7 +241,11 @@ func (s *script) RollbackStack(_ context.Context, in *cloudformation.RollbackSta
 	})
 }
 
-func (s *script) DescribeStacks(_ context.Context, in *cloudformation.DescribeStacksInput, _ ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error) {
+func (s *script) DescribeStacks(
+	_ context.Context,
+	in *cloudformation.DescribeStacksInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.DescribeStacksOutput, error) {
 	return call(s, "DescribeStacks", func() (*cloudformation.DescribeStacksOutput, error) {
 		out := &cloudformation.DescribeStacksOutput{}
 		if in.StackName == nil {
@@ -229,7 +267,11 @@ func (s *script) DescribeStacks(_ context.Context, in *cloudformation.DescribeSt
 	})
 }
 
-func (s *script) DescribeStackEvents(_ context.Context, in *cloudformation.DescribeStackEventsInput, _ ...func(*cloudformation.Options)) (*cloudformation.DescribeStackEventsOutput, error) {
+func (s *script) DescribeStackEvents(
+	_ context.Context,
+	in *cloudformation.DescribeStackEventsInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.DescribeStackEventsOutput, error) {
 	return call(s, "DescribeStackEvents", func() (*cloudformation.DescribeStackEventsOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
@@ -239,7 +281,11 @@ func (s *script) DescribeStackEvents(_ context.Context, in *cloudformation.Descr
 	})
 }
 
-func (s *script) ListStackResources(_ context.Context, in *cloudformation.ListStackResourcesInput, _ ...func(*cloudformation.Options)) (*cloudformation.ListStackResourcesOutput, error) {
+func (s *script) ListStackResources(
+	_ context.Context,
+	in *cloudformation.ListStackResourcesInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.ListStackResourcesOutput, error) {
 	return call(s, "ListStackResources", func() (*cloudformation.ListStackResourcesOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
@@ -249,7 +295,11 @@ func (s *script) ListStackResources(_ context.Context, in *cloudformation.ListSt
 	})
 }
 
-func (s *script) GetTemplate(_ context.Context, in *cloudformation.GetTemplateInput, _ ...func(*cloudformation.Options)) (*cloudformation.GetTemplateOutput, error) {
+func (s *script) GetTemplate(
+	_ context.Context,
+	in *cloudformation.GetTemplateInput,
+	_ ...func(*cloudformation.Options),
+) (*cloudformation.GetTemplateOutput, error) {
 	return call(s, "GetTemplate", func() (*cloudformation.GetTemplateOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
 		if err != nil {
@@ -259,7 +309,8 @@ func (s *script) GetTemplate(_ context.Context, in *cloudformation.GetTemplateIn
 	})
 }
 
-// end ends the running operation of the newest stack in a status, with the failure of a resource if a reason is given.
+// end ends the running operation of the newest stack in a status, with the failure of a resource if
+// a reason is given.
 func (s *script) end(status types.StackStatus, reason string) Event {
 	one := s.stacks[len(s.stacks)-1]
 	if reason != "" {
@@ -302,7 +353,10 @@ Outputs:
 // queueNamed returns a template with one queue. Changing the name replaces the queue.
 func queueNamed(t *testing.T, name string) *template.Template {
 	t.Helper()
-	parsed, err := template.Parse("queue.yaml", fmt.Appendf(nil, "Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: %s\n", name))
+	parsed, err := template.Parse(
+		"queue.yaml",
+		fmt.Appendf(nil, "Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: %s\n", name),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

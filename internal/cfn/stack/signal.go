@@ -41,7 +41,8 @@ func (e *Engine) Signal(ctx context.Context, target awsapi.Target, owner Owner, 
 // https://github.com/aws-cloudformation/aws-cloudformation-templates/issues/34.
 func notWaiting(err error) bool {
 	message := awsapi.AWSMessage(err)
-	return awsapi.Code(err) == "ValidationError" && (strings.Contains(message, "can not be signaled") || strings.Contains(message, "cannot be signaled"))
+	return awsapi.Code(err) == "ValidationError" &&
+		(strings.Contains(message, "can not be signaled") || strings.Contains(message, "cannot be signaled"))
 }
 
 // Cancel cancels a running update of a stack, which rolls it back:
@@ -54,7 +55,8 @@ func (e *Engine) Cancel(ctx context.Context, target awsapi.Target, owner Owner) 
 	if there, err := e.verify(ctx, target, &owner); err != nil || !there {
 		return false, err
 	}
-	_, err = e.options.Clients.CloudFormation(target).CancelUpdateStack(ctx, &cloudformation.CancelUpdateStackInput{StackName: aws.String(owner.reference())})
+	_, err = e.options.Clients.CloudFormation(target).
+		CancelUpdateStack(ctx, &cloudformation.CancelUpdateStackInput{StackName: aws.String(owner.reference())})
 	switch {
 	case err == nil:
 		return true, nil

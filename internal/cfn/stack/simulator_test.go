@@ -121,7 +121,9 @@ func TestSimulatedFailedUpdate(t *testing.T) {
 	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
-	remove := l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Update", Code: "InvalidRequest", Message: "DelaySeconds is out of bounds", Times: 1})
+	remove := l.faults.Add(
+		fault.Rule{ResourceType: queue, Operation: "Update", Code: "InvalidRequest", Message: "DelaySeconds is out of bounds", Times: 1},
+	)
 	o.edit(queueTemplate(2))
 	result := o.is(stack.Stalled)
 	remove()
@@ -162,8 +164,27 @@ Resources:
 			o := l.object(chain(1))
 			o.desired.Allow.Skip = true
 			o.is(stack.Ready)
-			l.faults.Add(fault.Rule{ResourceType: queue, Name: "Second", Operation: "Update", Code: "InvalidRequest", Message: "out of bounds", Times: 1})
-			l.faults.Add(fault.Rule{ResourceType: queue, Name: "First", Operation: "Update", Code: "InvalidRequest", Message: "not now", Skip: 1, Times: c.refuses})
+			l.faults.Add(
+				fault.Rule{
+					ResourceType: queue,
+					Name:         "Second",
+					Operation:    "Update",
+					Code:         "InvalidRequest",
+					Message:      "out of bounds",
+					Times:        1,
+				},
+			)
+			l.faults.Add(
+				fault.Rule{
+					ResourceType: queue,
+					Name:         "First",
+					Operation:    "Update",
+					Code:         "InvalidRequest",
+					Message:      "not now",
+					Skip:         1,
+					Times:        c.refuses,
+				},
+			)
 			o.edit(chain(2))
 			result := o.is(stack.Stalled)
 			if !l.through(types.StackStatusUpdateRollbackFailed) || o.record.Status != "UPDATE_ROLLBACK_COMPLETE" {
@@ -357,7 +378,8 @@ func TestSimulatedKilledAtAnyCall(t *testing.T) {
 					t.Errorf("deployed %s, error %v", aws.ToString(out.TemplateBody), err)
 				}
 				o.settles(stack.Gone, func() (stack.Result, error) {
-					result, err := o.current().Delete(t.Context(), awsapi.Target{}, "jobs", o.record, stack.DeleteOptions{OwnerTags: map[string]string{ownerTag: "default/jobs"}})
+					result, err := o.current().
+						Delete(t.Context(), awsapi.Target{}, "jobs", o.record, stack.DeleteOptions{OwnerTags: map[string]string{ownerTag: "default/jobs"}})
 					if err == nil {
 						o.record = result.Record
 					}
@@ -393,11 +415,16 @@ func TestSimulatedManualImport(t *testing.T) {
 		l := newSuite(t)
 		o := l.object(queueTemplate(1))
 		o.is(stack.Ready)
-		if _, err := l.console.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("other"), TemplateBody: aws.String("Resources:" + imported)}); err != nil {
+		if _, err := l.console.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+			StackName: aws.String("other"), TemplateBody: aws.String("Resources:" + imported),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		l.until("done", func() (stack.Result, error) { return l.otherIs(types.StackStatusCreateComplete) })
-		found, err := l.console.DescribeStackResource(t.Context(), &cloudformation.DescribeStackResourceInput{StackName: aws.String("other"), LogicalResourceId: aws.String("Imported")})
+		found, err := l.console.DescribeStackResource(
+			t.Context(),
+			&cloudformation.DescribeStackResourceInput{StackName: aws.String("other"), LogicalResourceId: aws.String("Imported")},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -406,8 +433,11 @@ func TestSimulatedManualImport(t *testing.T) {
 		}
 		l.until("done", func() (stack.Result, error) { return l.otherIs("") })
 		if _, err := l.console.CreateChangeSet(t.Context(), &cloudformation.CreateChangeSetInput{
-			StackName: aws.String("jobs"), ChangeSetName: aws.String("import"), ChangeSetType: types.ChangeSetTypeImport, TemplateBody: aws.String(both),
-			Tags: []types.Tag{{Key: aws.String(ownerTag), Value: aws.String("default/jobs")}, {Key: aws.String("team"), Value: aws.String("blue")}},
+			StackName: aws.String("jobs"), ChangeSetName: aws.String("import"), ChangeSetType: types.ChangeSetTypeImport,
+			TemplateBody: aws.String(both),
+			Tags: []types.Tag{
+				{Key: aws.String(ownerTag), Value: aws.String("default/jobs")}, {Key: aws.String("team"), Value: aws.String("blue")},
+			},
 			ResourcesToImport: []types.ResourceToImport{{
 				LogicalResourceId: aws.String("Imported"), ResourceType: aws.String(queue),
 				ResourceIdentifier: map[string]string{"QueueUrl": aws.ToString(found.StackResourceDetail.PhysicalResourceId)},
@@ -416,7 +446,10 @@ func TestSimulatedManualImport(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.until("done", func() (stack.Result, error) {
-			out, err := l.console.DescribeChangeSet(t.Context(), &cloudformation.DescribeChangeSetInput{StackName: aws.String("jobs"), ChangeSetName: aws.String("import")})
+			out, err := l.console.DescribeChangeSet(
+				t.Context(),
+				&cloudformation.DescribeChangeSetInput{StackName: aws.String("jobs"), ChangeSetName: aws.String("import")},
+			)
 			if err == nil && out.Status == types.ChangeSetStatusCreateComplete {
 				return stack.Result{State: "done"}, nil
 			}
@@ -426,7 +459,9 @@ func TestSimulatedManualImport(t *testing.T) {
 	}
 	execute := func(t *testing.T, l *suite) {
 		t.Helper()
-		if _, err := l.console.ExecuteChangeSet(t.Context(), &cloudformation.ExecuteChangeSetInput{StackName: aws.String("jobs"), ChangeSetName: aws.String("import")}); err != nil {
+		if _, err := l.console.ExecuteChangeSet(t.Context(), &cloudformation.ExecuteChangeSetInput{
+			StackName: aws.String("jobs"), ChangeSetName: aws.String("import"),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

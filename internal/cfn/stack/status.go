@@ -198,7 +198,8 @@ func (v *visit) stale(found *live) bool {
 	if !inProgress(v.status()) || inProgress(found.status) || v.record.StartedAt == nil {
 		return false
 	}
-	if hint, _ := v.engine.watchlist.changed(&v.record); hint.Token != "" && hint.Token == v.record.Token && hint.Status == string(found.status) {
+	if hint, _ := v.engine.watchlist.changed(&v.record); hint.Token != "" && hint.Token == v.record.Token &&
+		hint.Status == string(found.status) {
 		return false // an event reported that the operation ended with this status
 	}
 	if v.record.PendingDigest != "" && v.status() == types.StackStatusUpdateInProgress {

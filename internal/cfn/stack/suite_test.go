@@ -61,7 +61,8 @@ func newSuiteWith(t *testing.T, attempts int, poll time.Duration) *suite {
 	t.Cleanup(server.Close)
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
 	clients, err := awsapi.New(t.Context(), awsapi.Options{
-		Region: region, EndpointURL: server.URL, Credentials: keys, MaxAttempts: attempts, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Region: region, EndpointURL: server.URL, Credentials: keys, MaxAttempts: attempts,
+		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 	})
 	if err != nil {
 		t.Fatal(err)

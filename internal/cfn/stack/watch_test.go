@@ -17,14 +17,49 @@ func TestWatchlistReportsWhenToRead(t *testing.T) {
 		want   bool
 	}{
 		{"nothing happened", settled, func(*watchlist) {}, false},
-		{"a running operation is no reason", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_IN_PROGRESS"}) }, false},
-		{"another stack's event is no reason", settled, func(w *watchlist) { w.event(Event{StackID: id + "2", Status: "UPDATE_COMPLETE"}) }, false},
-		{"the end of the operation that was waited for", running, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}) }, true},
-		{"the late event of an operation whose end was seen", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}) }, false},
-		{"another client's operation", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "Console-1"}) }, true},
+		{
+			"a running operation is no reason",
+			settled,
+			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_IN_PROGRESS"}) },
+			false,
+		},
+		{
+			"another stack's event is no reason",
+			settled,
+			func(w *watchlist) { w.event(Event{StackID: id + "2", Status: "UPDATE_COMPLETE"}) },
+			false,
+		},
+		{
+			"the end of the operation that was waited for",
+			running,
+			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}) },
+			true,
+		},
+		{
+			"the late event of an operation whose end was seen",
+			settled,
+			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}) },
+			false,
+		},
+		{
+			"another client's operation",
+			settled,
+			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "Console-1"}) },
+			true,
+		},
 		{"an event without a token", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"}) }, true},
-		{"a sweep that sees what the record says", settled, func(w *watchlist) { w.swept(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}) }, false},
-		{"a sweep that sees a later change", settled, func(w *watchlist) { w.swept(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 3"}) }, true},
+		{
+			"a sweep that sees what the record says",
+			settled,
+			func(w *watchlist) { w.swept(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}) },
+			false,
+		},
+		{
+			"a sweep that sees a later change",
+			settled,
+			func(w *watchlist) { w.swept(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 3"}) },
+			true,
+		},
 		{"a read that followed the event", settled, func(w *watchlist) {
 			w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"})
 			w.observed(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}, w.mark())

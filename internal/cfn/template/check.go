@@ -213,7 +213,12 @@ func (c *checker) reference(ref Reference, s scope) {
 	case c.t.Resources[ref.Target] != nil && s.resources:
 		return
 	case c.t.Resources[ref.Target] != nil:
-		c.problem(ref.Pos, s.path, "conditions and rules cannot refer to a resource such as "+ref.Target+"; they can refer only to parameters", "")
+		c.problem(
+			ref.Pos,
+			s.path,
+			"conditions and rules cannot refer to a resource such as "+ref.Target+"; they can refer only to parameters",
+			"",
+		)
 		return
 	}
 	if ref.Attribute != "" {

@@ -170,8 +170,13 @@ func (c *checker) sub(n *Node, s scope) {
 	for _, part := range ParseSub(text.Text) {
 		used[part.Variable] = true
 		if strings.IndexFunc(part.Variable, notInVariable) >= 0 {
-			c.problem(text.Pos, s.path, "the variable ${"+part.Variable+"} of Fn::Sub may hold only letters, digits, '_', '.' and ':'; write ${!"+
-				part.Variable+"} to keep the text as it is", "")
+			c.problem(
+				text.Pos,
+				s.path,
+				"the variable ${"+part.Variable+"} of Fn::Sub may hold only letters, digits, '_', '.' and ':'; write ${!"+
+					part.Variable+"} to keep the text as it is",
+				"",
+			)
 		}
 	}
 	if variables == nil {

@@ -28,11 +28,13 @@ func TestCheck(t *testing.T) {
 		{"DependsOn nothing", "Resources:" + queue + "  R: {Type: T, DependsOn: [Q, S]}", "t:3:3: resource R depends on S, which is not a resource of this template"},
 		{"DependsOn itself is a cycle of one", "Resources:\n  R: {Type: T, DependsOn: R}", "t:2:3: circular dependency between resources: R needs R\nt:2:3: resource R depends on itself"},
 		{
-			"a cycle is named in full, whichever way it is made", "Resources:\n  A: {Type: T, DependsOn: B}\n  B: {Type: T, Properties: {X: !GetAtt C.Arn}}\n  C: {Type: T, Properties: {X: !Sub '${A}'}}",
+			"a cycle is named in full, whichever way it is made",
+			"Resources:\n  A: {Type: T, DependsOn: B}\n  B: {Type: T, Properties: {X: !GetAtt C.Arn}}\n  C: {Type: T, Properties: {X: !Sub '${A}'}}",
 			"t:2:3: circular dependency between resources: A needs B, B needs C, C needs A",
 		},
 		{
-			"two cycles are two problems", "Resources:\n  A: {Type: T, DependsOn: B}\n  B: {Type: T, DependsOn: A}\n  C: {Type: T, DependsOn: D}\n  D: {Type: T, DependsOn: C}",
+			"two cycles are two problems",
+			"Resources:\n  A: {Type: T, DependsOn: B}\n  B: {Type: T, DependsOn: A}\n  C: {Type: T, DependsOn: D}\n  D: {Type: T, DependsOn: C}",
 			"t:2:3: circular dependency between resources: A needs B, B needs A\nt:4:3: circular dependency between resources: C needs D, D needs C",
 		},
 		{"a circular dependency of conditions", "Conditions:\n  A: !Not [!Condition B]\n  B: !Not [!Condition A]\nResources:" + queue, "t:2:6: circular dependency between conditions: A needs B, B needs A"},

@@ -47,7 +47,12 @@ func (c *checker) limits() {
 		{"", "bytes", len(t.CanonicalJSON()), MaxBytes},
 	} {
 		if limit.count > limit.max {
-			c.problem(start, limit.path, fmt.Sprintf("the template has %d %s; CloudFormation allows %d", limit.count, limit.what, limit.max), "")
+			c.problem(
+				start,
+				limit.path,
+				fmt.Sprintf("the template has %d %s; CloudFormation allows %d", limit.count, limit.what, limit.max),
+				"",
+			)
 		}
 	}
 	c.nameLength("resource", slices.Sorted(maps.Keys(t.Resources)))

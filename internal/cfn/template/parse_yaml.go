@@ -29,7 +29,12 @@ func (p *parser) yamlRoot(data []byte) *Node {
 			p.yamlError(err)
 			return nil
 		}
-		p.problem(Position{File: p.file, Line: 1, Column: 1}, "", "the file contains more than one YAML document; a template must be one document", "")
+		p.problem(
+			Position{File: p.file, Line: 1, Column: 1},
+			"",
+			"the file contains more than one YAML document; a template must be one document",
+			"",
+		)
 		return nil
 	}
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {

@@ -40,7 +40,8 @@ func anyNode(depth int) *rapid.Generator[*template.Node] {
 			name := rapid.StringMatching(`[A-Za-z][A-Za-z0-9.]*[a-z]`)
 			return template.NewGetAtt(rapid.StringMatching(`[A-Za-z]+`).Draw(t, "id"), name.Draw(t, "attribute"))
 		case 6:
-			function := rapid.SampledFrom([]string{"Fn::Sub", "Fn::Join", "Fn::If", "Fn::Base64", "Fn::Select", "Fn::Equals"}).Draw(t, "function")
+			function := rapid.SampledFrom([]string{"Fn::Sub", "Fn::Join", "Fn::If", "Fn::Base64", "Fn::Select", "Fn::Equals"}).
+				Draw(t, "function")
 			return &template.Node{Kind: template.Intrinsic, Func: function, Arg: anyNode(depth-1).Draw(t, "argument")}
 		case 7:
 			return template.NewList(rapid.SliceOfN(anyNode(depth-1), 0, 4).Draw(t, "items")...)
@@ -94,7 +95,9 @@ func anyTemplate() *rapid.Generator[*template.Template] {
 			length := rapid.IntRange(0, 9).Draw(t, "length")
 			parsed.Parameters[id] = &template.Parameter{
 				Name: id, Type: "String", NoEcho: rapid.Bool().Draw(t, "no echo"), MinLength: &length,
-				Default: template.NewString(anyText().Draw(t, "default")), AllowedValues: rapid.SliceOfN(anyText(), 0, 2).Draw(t, "allowed"),
+				Default: template.NewString(
+					anyText().Draw(t, "default"),
+				), AllowedValues: rapid.SliceOfN(anyText(), 0, 2).Draw(t, "allowed"),
 			}
 		}
 		for _, id := range names("conditions") {

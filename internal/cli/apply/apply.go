@@ -89,7 +89,8 @@ cluster.`,
 	o.state.Add(cmd)
 	o.confirm.Add(cmd)
 	o.bring.Add(cmd)
-	cmd.Flags().StringVar(&o.approve, "approve", "", "apply the changes only if the plan still has this digest, which plan prints; otherwise exit with 1")
+	cmd.Flags().
+		StringVar(&o.approve, "approve", "", "apply the changes only if the plan still has this digest, which plan prints; otherwise exit with 1")
 	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "without --yes, exit with 2 when there are changes")
 	return cmd
 }
@@ -124,7 +125,13 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		if err := refuseOthers(cmd.Context(), set, in, name); err != nil {
 			return err
 		}
-		p, err := planverb.One(cmd.Context(), set, in, name, plan.Options{NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName})
+		p, err := planverb.One(
+			cmd.Context(),
+			set,
+			in,
+			name,
+			plan.Options{NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName},
+		)
 		if err != nil {
 			return err
 		}
@@ -150,7 +157,8 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// refuseOthers returns an error if Terraform made the cluster: a second one of its name would be made beside it.
+// refuseOthers returns an error if Terraform made the cluster: a second one of its name would be
+// made beside it.
 func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name string) error {
 	var cluster *v1alpha1.Cluster
 	objects, err := in.Load(ctx, name)

@@ -48,7 +48,9 @@ type terminal struct {
 
 func newTerminal(t *testing.T) *terminal {
 	t.Helper()
-	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond})
+	sim := simulator.New(
+		simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond},
+	)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {
 		sim.Close()
@@ -106,7 +108,10 @@ func (s *terminal) manifests(file string, change func(*v1alpha1.Cluster, *v1alph
 		},
 	}
 	group := &v1alpha1.InstanceGroup{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "InstanceGroup"}, ObjectMeta: metav1.ObjectMeta{Name: "workers"},
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: v1alpha1.GroupVersion.String(),
+			Kind:       "InstanceGroup",
+		}, ObjectMeta: metav1.ObjectMeta{Name: "workers"},
 		Spec: v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 1, MaxSize: 3, InstanceTypes: []string{"m6i.large"}},
 	}
 	change(cluster, group)
@@ -153,7 +158,11 @@ func (s *terminal) must(cmd *cobra.Command, args ...string) (out, errOut string)
 }
 
 func (s *terminal) aws() aws.Config {
-	return aws.Config{Region: region, BaseEndpoint: &s.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", "")}
+	return aws.Config{
+		Region:       region,
+		BaseEndpoint: &s.endpoint,
+		Credentials:  credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	}
 }
 
 // there is what there is in the account, by kind and ID.
@@ -209,8 +218,8 @@ func (s *terminal) there() []string {
 	return found
 }
 
-// A cluster is made by one command, changed and upgraded by others, and deleted with all that it made in AWS; what none was told to do
-// with --yes changes nothing anywhere.
+// A cluster is made by one command, changed and upgraded by others, and deleted with all that it
+// made in AWS; what none was told to do with --yes changes nothing anywhere.
 func TestAClusterFromTheTerminal(t *testing.T) {
 	s := newTerminal(t)
 	before := s.there()
@@ -264,7 +273,10 @@ func TestServicesAreNoPartOfAnApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.write("both.yaml", append(text, []byte("---\napiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: orders}\n")...))
+	s.write(
+		"both.yaml",
+		append(text, []byte("---\napiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: orders}\n")...),
+	)
 	before := s.there()
 	_, _, err = s.run(apply.Command(), "-f", s.path("both.yaml"), "--yes")
 	if err == nil || !strings.Contains(err.Error(), "SQSQueue orders is not part of a cluster") || !slices.Equal(s.there(), before) {

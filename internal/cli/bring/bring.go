@@ -37,7 +37,12 @@ type Flags struct {
 // Add gives the command the flags --nodeup-dir, --poll, --verbose and those of logging.
 func (f *Flags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)")
+	set.StringVar(
+		&f.NodeupDir,
+		"nodeup-dir",
+		"",
+		"folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)",
+	)
 	set.DurationVar(&f.poll, "poll", 0, "how often to poll AWS while changes are in progress (default: 5s)")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "write the log of the controllers to standard error instead of progress")
 	f.logging.Add(set)
@@ -67,7 +72,10 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 		}
 	}()
 	if management != nil {
-		return engine.Follow(ctx, engine.FollowOptions{Client: management, Cluster: cluster, Goal: goal, Observe: printer.Observe, Clock: clk})
+		return engine.Follow(
+			ctx,
+			engine.FollowOptions{Client: management, Cluster: cluster, Goal: goal, Observe: printer.Observe, Clock: clk},
+		)
 	}
 	return engine.Run(ctx, engine.Options{
 		State: in, Cluster: cluster.Name, Goal: goal, Purpose: cmd.Name(), NodeupDir: f.NodeupDir,

@@ -89,14 +89,22 @@ makes nothing in AWS.`,
 	set.StringVar(&o.networkCIDR, "network-cidr", defaultCIDR, "IPv4 range of the new VPC")
 	set.Int32Var(&o.nodeCount, "node-count", defaultNodes, "number of workers")
 	set.StringVar(&o.nodeSize, "node-size", defaultSize, "instance type of workers")
-	set.Int32Var(&o.controlPlaneCount, "control-plane-count", 0, "number of control plane slots, 1 or 3 (default: 3 with three zones or more, else 1)")
+	set.Int32Var(
+		&o.controlPlaneCount,
+		"control-plane-count",
+		0,
+		"number of control plane slots, 1 or 3 (default: 3 with three zones or more, else 1)",
+	)
 	set.StringVar(&o.controlPlaneSize, "control-plane-size", defaultSize, "instance type of the slots")
 	set.BoolVar(&o.bastion, "bastion", false, "make a bastion for SSH access to the nodes")
 	set.StringArrayVar(&o.sshKeys, "ssh-key", nil, "file with a public SSH key of a user who may log in")
 	set.StringSliceVar(&o.sshAccess, "ssh-access", nil, "IPv4 ranges from which users may log in by SSH (default: none)")
 	set.StringSliceVar(&o.apiAccess, "api-access", nil, "IPv4 ranges from which clients may reach the API (default: all)")
 	_ = cmd.MarkFlagRequired("zones")
-	_ = cmd.RegisterFlagCompletionFunc("topology", cobra.FixedCompletions([]string{"private", "public"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(
+		"topology",
+		cobra.FixedCompletions([]string{"private", "public"}, cobra.ShellCompDirectiveNoFileComp),
+	)
 	_ = cmd.RegisterFlagCompletionFunc("release", cobra.FixedCompletions(activeReleases(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
@@ -140,7 +148,11 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if slices.Contains(names, name) {
-		return fmt.Errorf("cluster %s already exists in the state %s: choose another name, or change it with aws-operator replace -f FILE", name, into)
+		return fmt.Errorf(
+			"cluster %s already exists in the state %s: choose another name, or change it with aws-operator replace -f FILE",
+			name,
+			into,
+		)
 	}
 	changes, err := into.Replace(cmd.Context(), objects)
 	if err != nil {

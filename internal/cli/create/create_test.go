@@ -107,7 +107,16 @@ func TestWhatIsDefinedCanBeMade(t *testing.T) {
 				t.Fatal(err)
 			}
 			of := builtin[slices.IndexFunc(builtin, func(r *v1alpha1.Release) bool { return r.Name == cluster.Spec.Release })]
-			resolved, err := model.Resolve(model.Input{Cluster: cluster, Release: of, Operator: "x", AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com"})
+			resolved, err := model.Resolve(
+				model.Input{
+					Cluster:   cluster,
+					Release:   of,
+					Operator:  "x",
+					AccountID: "123456789012",
+					Partition: "aws",
+					DNSSuffix: "amazonaws.com",
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}

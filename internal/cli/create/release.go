@@ -85,7 +85,10 @@ func (o *releaseOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("--from: %w; name one of these, or pass its manifest with -f", err)
 	}
-	made, err := release.Make(release.Made{From: from, Kubernetes: o.kubernetes, Name: o.name, ResourceSet: o.resourceSet, Versions: o.versions}, programs)
+	made, err := release.Make(
+		release.Made{From: from, Kubernetes: o.kubernetes, Name: o.name, ResourceSet: o.resourceSet, Versions: o.versions},
+		programs,
+	)
 	if err != nil {
 		return err
 	}

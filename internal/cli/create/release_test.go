@@ -40,7 +40,8 @@ func TestAReleaseIsMadeFromPublishedHashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	made, ok := set.Manifests[0].Object.(*v1alpha1.Release)
-	if !ok || made.Name != "v1.36.5-acme.1" || made.Spec.Kubernetes != "v1.36.5" || made.Spec.ResourceSet != release.Set120 || !release.Bootable(made) {
+	if !ok || made.Name != "v1.36.5-acme.1" || made.Spec.Kubernetes != "v1.36.5" || made.Spec.ResourceSet != release.Set120 ||
+		!release.Bootable(made) {
 		t.Fatalf("made\n%s", out)
 	}
 	want := v1alpha1.ArtifactSource{URL: "https://dl.k8s.io/release/v1.36.5/bin/linux/arm64/kubelet", SHA256: other}
@@ -61,7 +62,8 @@ func TestAReleaseIsMadeFromPublishedHashes(t *testing.T) {
 		"another minor version":        {"--kubernetes=v1.37.0 --from=v1.36.4", "spec.kubernetes: v1.37.0 is of another minor version"},
 		"a name that is not a version": {"--kubernetes=v1.36.5 --from=v1.36.4 --name=acme", "take a version as the name"},
 	} {
-		if out, err := runRelease(t, append(strings.Fields(c.args), "--programs", programs)...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if out, err := runRelease(t, append(strings.Fields(c.args), "--programs", programs)...); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s\n%s", name, err, c.want, out)
 		}
 	}

@@ -110,7 +110,8 @@ func inStack(ctx context.Context, client awsapi.CloudFormation, status v1alpha1.
 				continue
 			}
 			found = append(found, resource{
-				Stack: status.Name, Type: aws.ToString(one.ResourceType), Name: aws.ToString(one.LogicalResourceId), ID: aws.ToString(one.PhysicalResourceId),
+				Stack: status.Name, Type: aws.ToString(one.ResourceType), Name: aws.ToString(one.LogicalResourceId),
+				ID: aws.ToString(one.PhysicalResourceId),
 			})
 		}
 	}
@@ -142,7 +143,10 @@ func tableOf(found []resource) flags.Table {
 		if one.Kept != "" {
 			action = "keep"
 		}
-		table.Rows = append(table.Rows, []string{action, one.Type, cmp.Or(one.Name, "-"), cmp.Or(one.Stack, "-"), cmp.Or(short(one.ID), "-"), one.Kept})
+		table.Rows = append(
+			table.Rows,
+			[]string{action, one.Type, cmp.Or(one.Name, "-"), cmp.Or(one.Stack, "-"), cmp.Or(short(one.ID), "-"), one.Kept},
+		)
 		if one.Kept == "" {
 			table.Names = append(table.Names, one.Type+"/"+one.ID)
 		}

@@ -21,7 +21,9 @@ import (
 // Services, if its API answers, and waits at most three minutes for them.
 func takeDown(cmd *cobra.Command, clients *awsapi.Clients, objects *state.Objects) error {
 	ctx, clk := cmd.Context(), clock.RealClock{}
-	session := live.Open(live.Options{Clients: clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets, Clock: clk})
+	session := live.Open(
+		live.Options{Clients: clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets, Clock: clk},
+	)
 	defer session.Close()
 	found, err := session.Find(ctx)
 	if err != nil {
@@ -29,7 +31,10 @@ func takeDown(cmd *cobra.Command, clients *awsapi.Clients, objects *state.Object
 	}
 	connection, why := session.Connect(ctx, found)
 	if connection == nil {
-		cmd.PrintErrf("The load balancers of the cluster's Services cannot be deleted: %s. Check for leftover load balancers before terraform destroy.\n", why)
+		cmd.PrintErrf(
+			"The load balancers of the cluster's Services cannot be deleted: %s. Check for leftover load balancers before terraform destroy.\n",
+			why,
+		)
 		return nil
 	}
 	cluster := objects.Cluster.DeepCopy()

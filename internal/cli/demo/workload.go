@@ -74,7 +74,14 @@ func (s *stage) showNodes(ctx context.Context, clients kubernetes.Interface) err
 	s.say("%-46s %-7s %-14s %-16s %s", "NODE", "READY", "ROLES", "ZONE", "VERSION")
 	for n := range nodes.Items {
 		node := &nodes.Items[n]
-		s.say("%-46s %-7s %-14s %-16s %s", node.Name, readyWord(node), rolesOf(node), node.Labels[corev1.LabelTopologyZone], node.Status.NodeInfo.KubeletVersion)
+		s.say(
+			"%-46s %-7s %-14s %-16s %s",
+			node.Name,
+			readyWord(node),
+			rolesOf(node),
+			node.Labels[corev1.LabelTopologyZone],
+			node.Status.NodeInfo.KubeletVersion,
+		)
 	}
 	return nil
 }

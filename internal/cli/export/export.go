@@ -71,7 +71,12 @@ administration of the cluster.`,
 	}
 	o.state.Add(cmd)
 	set := cmd.Flags()
-	set.DurationVar(&o.lifetime, "admin-lifetime", 0, fmt.Sprintf("sign a new certificate with this lifetime (default: use the existing one, or else %s)", defaultLifetime))
+	set.DurationVar(
+		&o.lifetime,
+		"admin-lifetime",
+		0,
+		fmt.Sprintf("sign a new certificate with this lifetime (default: use the existing one, or else %s)", defaultLifetime),
+	)
 	set.StringVar(&o.out, "out", "", "file to write to instead of merging; - is standard output")
 	set.StringVar(&o.server, "server", "", "address of the API, https://host:port (default: the address in the state, or else in AWS)")
 	cmd.ValidArgsFunction = o.state.CompleteCluster
@@ -130,7 +135,8 @@ func writePrivate(path string, data []byte) error {
 // kubeconfig returns the existing kubeconfig, or signs a new one.
 func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byte, error) {
 	name := objects.Cluster.Name
-	if secret := objects.Secret(name + pki.SuffixKubeconfig); secret != nil && o.lifetime == 0 && o.server == "" && len(secret.Data[pki.KubeconfigKey]) > 0 {
+	if secret := objects.Secret(name + pki.SuffixKubeconfig); secret != nil && o.lifetime == 0 && o.server == "" &&
+		len(secret.Data[pki.KubeconfigKey]) > 0 {
 		return secret.Data[pki.KubeconfigKey], nil
 	}
 	authorities, err := objects.Authorities(o.clock)
@@ -142,7 +148,8 @@ func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byt
 		return nil, err
 	}
 	return authorities.Kubeconfig(o.clock, pki.KubeconfigInput{
-		Cluster: name, Server: server, ServerName: serverName, CommonName: name + "-admin", Organisations: []string{pki.GroupAdmins}, Validity: cmp.Or(o.lifetime, defaultLifetime),
+		Cluster: name, Server: server, ServerName: serverName, CommonName: name + "-admin", Organisations: []string{pki.GroupAdmins},
+		Validity: cmp.Or(o.lifetime, defaultLifetime),
 	})
 }
 
@@ -182,7 +189,10 @@ func addressOf(ctx context.Context, c *v1alpha1.Cluster) (string, error) {
 	if address := found.Address(); address != "" {
 		return address, nil
 	}
-	return "", fmt.Errorf("cluster %s has no load balancer in AWS yet: create the cluster first, or set the address of its API with --server", c.Name)
+	return "", fmt.Errorf(
+		"cluster %s has no load balancer in AWS yet: create the cluster first, or set the address of its API with --server",
+		c.Name,
+	)
 }
 
 // merge merges a kubeconfig into the one that kubectl uses.

@@ -88,7 +88,8 @@ func TestAKubeconfigIsMergedIntoOnesOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, left, groups := reaches(t, config)
-	if server != "https://api.example.com:6443" || left > defaultLifetime || left < defaultLifetime-time.Hour || groups != "kubeadm:cluster-admins" {
+	if server != "https://api.example.com:6443" || left > defaultLifetime || left < defaultLifetime-time.Hour ||
+		groups != "kubeadm:cluster-admins" {
 		t.Errorf("it reaches %s for %s as %s", server, left, groups)
 	}
 	if config.CurrentContext != "demo" || config.Clusters["mine"].Server != "https://mine" || len(config.Contexts) != 2 {
@@ -98,7 +99,10 @@ func TestAKubeconfigIsMergedIntoOnesOwn(t *testing.T) {
 
 func TestTheOneThatWasMadeIsGivenOutUnlessAnotherLifetimeIsAskedFor(t *testing.T) {
 	s, dir := kept(t)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "demo-kubeconfig", Namespace: "default"}, Data: map[string][]byte{"value": []byte("the one")}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo-kubeconfig", Namespace: "default"},
+		Data:       map[string][]byte{"value": []byte("the one")},
+	}
 	if err := s.Save(t.Context(), "demo", secret); err != nil {
 		t.Fatal(err)
 	}

@@ -34,9 +34,25 @@ type State struct {
 // Add gives the command the flags --state, --namespace and --state-kms-key.
 func (f *State) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringVar(&f.ref, "state", "", "where clusters are kept: a folder, s3://bucket/prefix, or k8s for the current kubeconfig (default: $"+EnvState+", or "+defaultState+")")
-	set.StringVarP(&f.options.Namespace, "namespace", "n", "", "namespace of the clusters (default: the namespace of the kubeconfig's context, or "+state.DefaultNamespace+")")
-	set.StringVar(&f.options.KMSKey, "state-kms-key", "", "KMS key to encrypt objects in the bucket (default: the encryption of the bucket)")
+	set.StringVar(
+		&f.ref,
+		"state",
+		"",
+		"where clusters are kept: a folder, s3://bucket/prefix, or k8s for the current kubeconfig (default: $"+EnvState+", or "+defaultState+")",
+	)
+	set.StringVarP(
+		&f.options.Namespace,
+		"namespace",
+		"n",
+		"",
+		"namespace of the clusters (default: the namespace of the kubeconfig's context, or "+state.DefaultNamespace+")",
+	)
+	set.StringVar(
+		&f.options.KMSKey,
+		"state-kms-key",
+		"",
+		"KMS key to encrypt objects in the bucket (default: the encryption of the bucket)",
+	)
 }
 
 // Ref returns the reference of the state.

@@ -61,7 +61,9 @@ func kept(t *testing.T) string {
 	c := demo.Cluster
 	c.CreationTimestamp = metav1.NewTime(time.Now().Add(-49 * time.Hour))
 	c.Status.Version, c.Status.Nodes.Summary, c.Status.Endpoint = "v1.36.3", "2/2", "https://api.example.com:6443"
-	c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "AllReady", LastTransitionTime: metav1.Now()}}
+	c.Status.Conditions = []metav1.Condition{
+		{Type: "Ready", Status: metav1.ConditionTrue, Reason: "AllReady", LastTransitionTime: metav1.Now()},
+	}
 	if err := s.Save(t.Context(), "demo", c); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,8 @@ func TestWhatIsShownForMachinesIsAManifest(t *testing.T) {
 		Kind  string           `json:"kind"`
 		Items []map[string]any `json:"items"`
 	}
-	if err := json.Unmarshal([]byte(run(t, "clusters", "-o", "json", "--state", dir)), &list); err != nil || list.Kind != "List" || len(list.Items) != 2 {
+	if err := json.Unmarshal([]byte(run(t, "clusters", "-o", "json", "--state", dir)), &list); err != nil || list.Kind != "List" ||
+		len(list.Items) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -25,8 +25,21 @@ func kinds() []kind {
 			columns: []string{"NAME", "RELEASE", "VERSION", "NODES", "READY", "REASON", "REGION", "ENDPOINT", "AGE"}, wide: 3,
 		},
 		{
-			plural: "instancegroups", singular: "instancegroup", aliases: []string{"ig", "igs"}, short: "Show instance groups", find: groups, row: groupRow,
-			columns: []string{"NAME", "CLUSTER", "VERSION", "MIN", "MAX", "NODES", "UPDATED", "READY", "REASON", "TYPES", "AGE"}, wide: 2, ofCluster: true,
+			plural: "instancegroups", singular: "instancegroup", aliases: []string{"ig", "igs"}, short: "Show instance groups",
+			find: groups, row: groupRow,
+			columns: []string{
+				"NAME",
+				"CLUSTER",
+				"VERSION",
+				"MIN",
+				"MAX",
+				"NODES",
+				"UPDATED",
+				"READY",
+				"REASON",
+				"TYPES",
+				"AGE",
+			}, wide: 2, ofCluster: true,
 		},
 		{
 			plural: "releases", singular: "release", short: "Show releases, including the built-in ones", find: releases, row: releaseRow,
@@ -102,7 +115,17 @@ func clusterRow(object client.Object) []string {
 		return nil
 	}
 	ready, reason := readiness(c.DeletionTimestamp, c.Status.Conditions)
-	return []string{c.Name, c.Spec.Release, dash(c.Status.Version), dash(c.Status.Nodes.Summary), ready, reason, c.Spec.Region, dash(c.Status.Endpoint), age(c)}
+	return []string{
+		c.Name,
+		c.Spec.Release,
+		dash(c.Status.Version),
+		dash(c.Status.Nodes.Summary),
+		ready,
+		reason,
+		c.Spec.Region,
+		dash(c.Status.Endpoint),
+		age(c),
+	}
 }
 
 func groupRow(object client.Object) []string {

@@ -71,10 +71,18 @@ stacks, from the events of CloudFormation: as bars of text, or as SVG.`,
 	o.manifests.Add(cmd)
 	set := cmd.Flags()
 	set.StringVarP(&o.format, "output", "o", "", "mermaid, dot or svg (default: mermaid); with --events text or svg (default: text)")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatMermaid, formatDOT, formatSVG, formatText}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(
+		"output",
+		cobra.FixedCompletions([]string{formatMermaid, formatDOT, formatSVG, formatText}, cobra.ShellCompDirectiveNoFileComp),
+	)
 	set.BoolVar(&o.events, "events", false, "draw the duration of each resource in the last operation")
 	set.StringVar(&o.plan.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name")
-	set.StringVar(&o.plan.AccountID, "aws-account-id", "", "AWS account of a new cluster (default: the account of its role, or a placeholder)")
+	set.StringVar(
+		&o.plan.AccountID,
+		"aws-account-id",
+		"",
+		"AWS account of a new cluster (default: the account of its role, or a placeholder)",
+	)
 	return cmd
 }
 
@@ -114,7 +122,9 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	}
 	var clients *awsapi.Clients
 	if o.events || in.Cluster.Spec.Network.VPC != "" {
-		if clients, err = awsapi.New(cmd.Context(), awsapi.Options{Region: in.Cluster.Spec.Region, UserAgent: "aws-operator/" + version.String()}); err != nil {
+		if clients, err = awsapi.New(cmd.Context(), awsapi.Options{
+			Region: in.Cluster.Spec.Region, UserAgent: "aws-operator/" + version.String(),
+		}); err != nil {
 			return err
 		}
 	}

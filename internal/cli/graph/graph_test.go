@@ -35,7 +35,9 @@ func run(t *testing.T, args ...string) (string, error) {
 }
 
 func TestAClusterIsDrawnFromItsManifests(t *testing.T) {
-	for format, want := range map[string]string{"": "flowchart LR", "mermaid": "flowchart LR", "dot": "digraph \"minimal\"", "svg": "<svg "} {
+	for format, want := range map[string]string{
+		"": "flowchart LR", "mermaid": "flowchart LR", "dot": "digraph \"minimal\"", "svg": "<svg ",
+	} {
 		args := []string{"minimal", "-f", minimal, "--state", t.TempDir(), "--aws-account-id", "123456789012"}
 		if format != "" {
 			args = append(args, "-o", format)
@@ -77,7 +79,8 @@ func TestTheLastOperationIsDrawn(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "123456789012")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	api := cloudformation.NewFromConfig(aws.Config{
-		Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
+		Region: "eu-central-1", BaseEndpoint: &server.URL,
+		Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
 	})
 	body := func(more string) *string {
 		return aws.String("Resources:\n  First: {Type: AWS::SNS::Topic}\n" + more)
@@ -88,7 +91,10 @@ func TestTheLastOperationIsDrawn(t *testing.T) {
 	must(t, cloudformation.NewStackCreateCompleteWaiter(api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
 	}).Wait(t.Context(), in, patience.Left(t)))
-	_, err = api.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{StackName: made.StackId, TemplateBody: body("  Second: {Type: AWS::SNS::Topic}\n")})
+	_, err = api.UpdateStack(
+		t.Context(),
+		&cloudformation.UpdateStackInput{StackName: made.StackId, TemplateBody: body("  Second: {Type: AWS::SNS::Topic}\n")},
+	)
 	must(t, err)
 	must(t, cloudformation.NewStackUpdateCompleteWaiter(api, func(o *cloudformation.StackUpdateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
@@ -108,11 +114,14 @@ func TestTheLastOperationIsDrawn(t *testing.T) {
 	must(t, err)
 	objects, err := keeps.Load(t.Context(), "demo")
 	must(t, err)
-	objects.Cluster.Status.Stacks = []v1alpha1.StackStatus{{Name: "demo", Record: &runtime.RawExtension{Raw: []byte(`{"stackID":"` + aws.ToString(made.StackId) + `"}`)}}}
+	objects.Cluster.Status.Stacks = []v1alpha1.StackStatus{
+		{Name: "demo", Record: &runtime.RawExtension{Raw: []byte(`{"stackID":"` + aws.ToString(made.StackId) + `"}`)}},
+	}
 	must(t, keeps.Save(t.Context(), "demo", objects.Cluster))
 
 	out, err := run(t, "demo", "--state", dir, "--events")
-	if err != nil || !strings.HasPrefix(out, "Cluster demo: update") || !strings.Contains(out, "  Second ") || strings.Contains(out, "First") {
+	if err != nil || !strings.HasPrefix(out, "Cluster demo: update") || !strings.Contains(out, "  Second ") ||
+		strings.Contains(out, "First") {
 		t.Errorf("it draws (%v)\n%s", err, out)
 	}
 	if out, err = run(t, "demo", "--state", dir, "--events", "-o", "svg"); err != nil || !strings.HasPrefix(out, "<svg ") {

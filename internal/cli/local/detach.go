@@ -62,7 +62,18 @@ func spawn(flags upFlags) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("make the log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	args := []string{self, "local", "up", "--detached", "--dir", flags.dir, "--latency", flags.latency.String(), "--machines", flags.machines}
+	args := []string{
+		self,
+		"local",
+		"up",
+		"--detached",
+		"--dir",
+		flags.dir,
+		"--latency",
+		flags.latency.String(),
+		"--machines",
+		flags.machines,
+	}
 	if flags.noOperator {
 		args = append(args, "--no-operator")
 	}

@@ -48,7 +48,8 @@ func upCommand() *cobra.Command {
 	cmd.Flags().StringVar(&flags.dir, "dir", defaultDir, "folder for everything the environment writes")
 	cmd.Flags().BoolVar(&flags.detach, "detach", false, "run in the background, and return once it serves")
 	cmd.Flags().BoolVar(&flags.noOperator, "no-operator", false, "start everything except the operator")
-	cmd.Flags().DurationVar(&flags.latency, "latency", environment.DefaultLatency, "how long the simulated CloudFormation takes for each resource")
+	cmd.Flags().
+		DurationVar(&flags.latency, "latency", environment.DefaultLatency, "how long the simulated CloudFormation takes for each resource")
 	cmd.Flags().StringVar(&flags.machines, "machines", string(environment.AutoMachines), environment.MachinesHelp)
 	cmd.Flags().BoolVar(&flags.detached, "detached", false, "run as the background process of --detach")
 	_ = cmd.Flags().MarkHidden("detached")
@@ -88,7 +89,11 @@ func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error)
 
 func explain(err error, dir string) error {
 	if errors.Is(err, environment.ErrRunning) {
-		return fmt.Errorf("%w; use it as it is, end it with: aws-operator local down --dir %s, or start another one with another --dir", err, dir)
+		return fmt.Errorf(
+			"%w; use it as it is, end it with: aws-operator local down --dir %s, or start another one with another --dir",
+			err,
+			dir,
+		)
 	}
 	return err
 }

@@ -27,8 +27,18 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder of manifests; - is standard input")
 	set.BoolVar(&f.options.Kops.Strict, "strict", false, "refuse manifests of kops with fields that cannot be translated")
-	set.StringVar(&f.options.Kops.Release, "kops-release", "", "Release of clusters that manifests of kops define (default: the nearest to their kubernetesVersion)")
-	set.StringVar(&f.options.Kops.Name, "kops-name", "", "name of the cluster that manifests of kops define (default: the first label of its name there)")
+	set.StringVar(
+		&f.options.Kops.Release,
+		"kops-release",
+		"",
+		"Release of clusters that manifests of kops define (default: the nearest to their kubernetesVersion)",
+	)
+	set.StringVar(
+		&f.options.Kops.Name,
+		"kops-name",
+		"",
+		"name of the cluster that manifests of kops define (default: the first label of its name there)",
+	)
 	if !f.Optional {
 		_ = cmd.MarkFlagRequired("filename")
 	}

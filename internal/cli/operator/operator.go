@@ -76,17 +76,52 @@ func (f *flags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: in-cluster, KUBECONFIG or ~/.kube/config)")
 	set.StringVar(&f.Region, "aws-region", "", "AWS region (default: the SDK's default chain, such as AWS_REGION)")
-	set.StringVar(&f.EndpointURL, "aws-endpoint-url", "", "endpoint of all AWS calls, for example of a simulator (default: AWS_ENDPOINT_URL, or AWS)")
+	set.StringVar(
+		&f.EndpointURL,
+		"aws-endpoint-url",
+		"",
+		"endpoint of all AWS calls, for example of a simulator (default: AWS_ENDPOINT_URL, or AWS)",
+	)
 	set.StringVar(&f.Account, "aws-account-id", "", "AWS account (default: the account that STS reports)")
-	set.StringVar(&f.budgets, "aws-api-budget", "", "rate and burst of calls per second, by AWS service in each account and region, for example cloudformation=5/20,*=50/100; or unlimited")
+	set.StringVar(
+		&f.budgets,
+		"aws-api-budget",
+		"",
+		"rate and burst of calls per second, by AWS service in each account and region, for example cloudformation=5/20,*=50/100; or unlimited",
+	)
 	set.StringVar(&f.TemplateBucket, "template-bucket", "", "S3 bucket for templates over 51,200 bytes (default: refuse such templates)")
-	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)")
+	set.StringVar(
+		&f.NodeupDir,
+		"nodeup-dir",
+		"",
+		"folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)",
+	)
 	set.StringSliceVar(&f.Limits.TemplateTypes, "user-templates-allowed-types", nil,
 		"resource types that CloudFormationTemplates may contain, for example AWS::SQS::Queue,AWS::SNS::* (default: none, all are refused)")
-	set.StringSliceVar(&f.Limits.TemplateNamespaces, "user-templates-namespaces", nil, "namespaces whose CloudFormationTemplates objects of all namespaces may use (default: only those of their own namespace)")
-	set.StringSliceVar(&f.foreign, "allow-foreign", nil, "AWS resources that objects of a namespace may reference although no object of it made them, for example team=arn:aws:sqs:eu-west-1:123456789012:team-*")
-	set.StringSliceVar(&f.roles, "allow-roles", nil, "roles that Clusters of a namespace may name in spec.role, for example platform=arn:aws:iam::123456789012:role/clusters (default: none, only the operator's own credentials)")
-	set.StringVar(&f.ClusterName, "cluster-name", operator.DefaultClusterName, "prefix of stack names, unique among the operators that share an account and region")
+	set.StringSliceVar(
+		&f.Limits.TemplateNamespaces,
+		"user-templates-namespaces",
+		nil,
+		"namespaces whose CloudFormationTemplates objects of all namespaces may use (default: only those of their own namespace)",
+	)
+	set.StringSliceVar(
+		&f.foreign,
+		"allow-foreign",
+		nil,
+		"AWS resources that objects of a namespace may reference although no object of it made them, for example team=arn:aws:sqs:eu-west-1:123456789012:team-*",
+	)
+	set.StringSliceVar(
+		&f.roles,
+		"allow-roles",
+		nil,
+		"roles that Clusters of a namespace may name in spec.role, for example platform=arn:aws:iam::123456789012:role/clusters (default: none, only the operator's own credentials)",
+	)
+	set.StringVar(
+		&f.ClusterName,
+		"cluster-name",
+		operator.DefaultClusterName,
+		"prefix of stack names, unique among the operators that share an account and region",
+	)
 	set.StringSliceVar(&f.WatchNamespaces, "watch-namespace", nil, "serve only objects in these namespaces (default: all)")
 	set.IntVar(&f.MaxConcurrentReconciles, "max-concurrent-reconciles", 0, "concurrent reconciles per kind (default: 8)")
 	set.DurationVar(&f.SweepInterval, "sweep-interval", 10*time.Minute, "how often to list all stacks, in case an event was lost")
@@ -94,7 +129,12 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 disables them")
 	set.StringVar(&f.ProfilingAddress, "pprof-bind-address", "0", "address of Go's profiles; 0 disables them")
 	set.BoolVar(&f.LeaderElect, "leader-elect", false, "elect a leader among several replicas; only the leader reconciles")
-	set.StringVar(&f.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease (default: the operator's own namespace, in a cluster)")
+	set.StringVar(
+		&f.LeaderElectionNamespace,
+		"leader-election-namespace",
+		"",
+		"namespace of the lease (default: the operator's own namespace, in a cluster)",
+	)
 	f.logging.Add(set)
 }
 

@@ -73,7 +73,12 @@ func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error)
 // kind, such as a Deployment next to its queue.
 func leaveOut(cmd *cobra.Command, set *manifest.Set) {
 	for _, other := range manifest.Objects[*unstructured.Unstructured](set) {
-		cmd.PrintErrf("Not planned, since the operator does not manage this kind: %s %s (%s).\n", other.GetKind(), other.GetName(), other.GetAPIVersion())
+		cmd.PrintErrf(
+			"Not planned, since the operator does not manage this kind: %s %s (%s).\n",
+			other.GetKind(),
+			other.GetName(),
+			other.GetAPIVersion(),
+		)
 	}
 }
 

@@ -83,10 +83,25 @@ a management cluster makes services; apply does not.`,
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
 	set.BoolVar(&o.plan.ChangeSets, "change-set", false, "also let CloudFormation compute the changes, with temporary change sets")
 	set.BoolVar(&o.plain, "no-color", false, "disable colors (default: colors on a terminal, unless NO_COLOR is set)")
-	set.StringVar(&o.plan.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which is in its tags and begins the names of services' stacks")
+	set.StringVar(
+		&o.plan.Operator,
+		"cluster-name",
+		operator.DefaultClusterName,
+		"the operator's --cluster-name, which is in its tags and begins the names of services' stacks",
+	)
 	set.StringVar(&o.region, "aws-region", "", "AWS region of services (default: the SDK's default chain, such as AWS_REGION)")
-	set.StringVar(&o.plan.AccountID, "aws-account-id", "", "AWS account of services and of a new cluster (default: the account of its role, or of the credentials)")
-	set.StringVar(&o.plan.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)")
+	set.StringVar(
+		&o.plan.AccountID,
+		"aws-account-id",
+		"",
+		"AWS account of services and of a new cluster (default: the account of its role, or of the credentials)",
+	)
+	set.StringVar(
+		&o.plan.NodeupDir,
+		"nodeup-dir",
+		"",
+		"folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)",
+	)
 	return cmd
 }
 
@@ -133,14 +148,16 @@ func (o *options) print(out io.Writer, plans []*plan.Plan) error {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(plans, func(p *plan.Plan) bool { return !p.Empty() }) || slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p.Name == "" }) {
+	if !slices.ContainsFunc(plans, func(p *plan.Plan) bool { return !p.Empty() }) ||
+		slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p.Name == "" }) {
 		return nil
 	}
 	_, err := fmt.Fprintf(out, "\nDigest %[1]s: apply --approve %[1]s applies exactly this plan.\n", plan.DigestOf(plans...))
 	return err
 }
 
-// colours reports whether to write in colour: on a terminal, unless NO_COLOR is set (https://no-color.org).
+// colours reports whether to write in colour: on a terminal, unless NO_COLOR is set
+// (https://no-color.org).
 func colours(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))

@@ -59,7 +59,8 @@ func newFolder(tb testing.TB) *folder {
 	f.must(err)
 	// No call may leave: nothing listens there.
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "123456789012", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_MAX_ATTEMPTS": "1",
+		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "123456789012", "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_MAX_ATTEMPTS":   "1",
 		"AWS_OPERATOR_STATE": f.dir, "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
 	} {
 		setenv(tb, name, value)
@@ -110,7 +111,13 @@ func (f *folder) deploy(name string) {
 	c := objects.Cluster
 	releases, err := release.Builtin()
 	f.must(err)
-	in := model.Input{Cluster: c, Operator: operator.DefaultClusterName, AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com"}
+	in := model.Input{
+		Cluster:   c,
+		Operator:  operator.DefaultClusterName,
+		AccountID: "123456789012",
+		Partition: "aws",
+		DNSSuffix: "amazonaws.com",
+	}
 	for _, one := range releases {
 		if one.Name == c.Spec.Release {
 			in.Release = one
@@ -192,7 +199,9 @@ func TestACreationIsPlannedFromFilesAlone(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &read); err != nil || code != 2 || errOut != "" {
 		t.Fatalf("it exits with %d and says %s%s (%v)", code, out, errOut, err)
 	}
-	if len(read.Plans) != 1 || read.Plans[0].Cluster != "minimal" || len(read.Plans[0].Stacks) != 3 || read.Plans[0].Stacks[0].Action != "Create" || read.Plans[0].Summary.Create < 20 {
+	if len(read.Plans) != 1 || read.Plans[0].Cluster != "minimal" || len(read.Plans[0].Stacks) != 3 ||
+		read.Plans[0].Stacks[0].Action != "Create" ||
+		read.Plans[0].Summary.Create < 20 {
 		t.Errorf("it plans %s", out)
 	}
 	if code, out, _ = f.run(file...); code != 0 || !strings.Contains(out, "in 3 stacks.") {
@@ -225,7 +234,9 @@ func TestMistakesAreNamedInOneSentence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := f.run(test.args...)
-			if code != 1 || out != "" || !strings.Contains(strings.ToLower(errOut), strings.ToLower(test.want)) || strings.Count(errOut, "Error:") != 1 || strings.Count(errOut, "\n") > 2 {
+			if code != 1 || out != "" || !strings.Contains(strings.ToLower(errOut), strings.ToLower(test.want)) ||
+				strings.Count(errOut, "Error:") != 1 ||
+				strings.Count(errOut, "\n") > 2 {
 				t.Errorf("it exits with %d and says %s%s", code, out, errOut)
 			}
 		})
@@ -269,7 +280,8 @@ func process(ctx context.Context, f *folder, args ...string) error {
 	return nil
 }
 
-// BenchmarkPlan is a whole process with nothing to change, of one cluster and of a hundred, without a call of AWS.
+// BenchmarkPlan is a whole process with nothing to change, of one cluster and of a hundred, without
+// a call of AWS.
 func BenchmarkPlan(b *testing.B) {
 	for _, count := range []int{1, 100} {
 		b.Run(fmt.Sprintf("clusters=%d", count), func(b *testing.B) {

@@ -163,7 +163,8 @@ func (s *services) plan(manifests ...string) read {
 	return all.Plans[0]
 }
 
-// Services are compared with the stacks of their names: what is there and what changes, by property, as CloudFormation says it, too.
+// Services are compared with the stacks of their names: what is there and what changes, by
+// property, as CloudFormation says it, too.
 func TestServicesArePlannedFromTheirStacks(t *testing.T) {
 	s := newServices(t)
 	if p := s.plan(queueManifest); p.Stacks[0].Action != plan.Create || p.Summary.Create == 0 {
@@ -187,7 +188,8 @@ func TestServicesArePlannedFromTheirStacks(t *testing.T) {
 			p := s.plan(c.manifest)
 			stack := p.Stacks[len(p.Stacks)-1]
 			if c.action == plan.None {
-				if stack.Action != plan.None || p.Stacks[0].Action != plan.Create || len(p.Notes) > 0 { // The subscription knows the ARNs from the stacks.
+				if stack.Action != plan.None || p.Stacks[0].Action != plan.Create ||
+					len(p.Notes) > 0 { // The subscription knows the ARNs from the stacks.
 					t.Errorf("it says %+v", p)
 				}
 				return
@@ -205,7 +207,8 @@ func TestServicesArePlannedFromTheirStacks(t *testing.T) {
 	}
 }
 
-// With a management cluster its objects are planned, by what their status knows: all of them, or those of the files in their place.
+// With a management cluster its objects are planned, by what their status knows: all of them, or
+// those of the files in their place.
 func TestServicesOfAManagementCluster(t *testing.T) {
 	s := newServices(t)
 	api := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
@@ -260,7 +263,8 @@ func TestClustersAndServicesArePlannedTogether(t *testing.T) {
 	s.must(err)
 	file := s.file(string(cluster), queueManifest)
 	code, out, errOut := s.run("-f", file)
-	if code != 0 || !strings.Contains(out, "Cluster minimal\n") || !strings.Contains(out, "\nServices\n") || !strings.Contains(out, "(SQSQueue default/orders): create") {
+	if code != 0 || !strings.Contains(out, "Cluster minimal\n") || !strings.Contains(out, "\nServices\n") ||
+		!strings.Contains(out, "(SQSQueue default/orders): create") {
 		t.Errorf("it exits with %d and says %s%s", code, out, errOut)
 	}
 	if _, out, _ = s.run("cluster", "minimal", "-f", file); strings.Contains(out, "Services") {
@@ -268,7 +272,8 @@ func TestClustersAndServicesArePlannedTogether(t *testing.T) {
 	}
 }
 
-// TestWhatOthersMakeIsLeftOut has a Deployment beside the queue that it uses, as in a file for kubectl.
+// TestWhatOthersMakeIsLeftOut has a Deployment beside the queue that it uses, as in a file for
+// kubectl.
 func TestWhatOthersMakeIsLeftOut(t *testing.T) {
 	s := newServices(t)
 	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\n"
@@ -277,7 +282,8 @@ func TestWhatOthersMakeIsLeftOut(t *testing.T) {
 		errOut != "Not planned, since the operator does not manage this kind: Deployment shop (apps/v1).\n" {
 		t.Errorf("it exits with %d and says\n%s%s", code, out, errOut)
 	}
-	if code, out, errOut := s.run("-f", s.file(deployment)); code != 1 || out != "" || !strings.Contains(errOut, "no cluster to plan in the files") {
+	if code, out, errOut := s.run("-f", s.file(deployment)); code != 1 || out != "" ||
+		!strings.Contains(errOut, "no cluster to plan in the files") {
 		t.Errorf("with nothing else it exits with %d and says\n%s%s", code, out, errOut)
 	}
 }
@@ -285,7 +291,9 @@ func TestWhatOthersMakeIsLeftOut(t *testing.T) {
 func TestMistakesInServicesAreNamed(t *testing.T) {
 	s := newServices(t)
 	_, err := s.api.CreateStack(t.Context(), &cloudformation.CreateStackInput{
-		StackName: aws.String("aws-operator-sqsqueue-orders-default"), TemplateBody: aws.String("Resources: {Q: {Type: 'AWS::SQS::Queue'}}"),
+		StackName: aws.String(
+			"aws-operator-sqsqueue-orders-default",
+		), TemplateBody: aws.String("Resources: {Q: {Type: 'AWS::SQS::Queue'}}"),
 	})
 	s.must(err)
 	for name, c := range map[string]struct{ manifest, want string }{
@@ -297,7 +305,8 @@ func TestMistakesInServicesAreNamed(t *testing.T) {
 		"a value that cannot be":   {strings.ReplaceAll(queueManifest, "120", "fast"), `SQSQueue orders: spec.visibilityTimeout: Invalid value: "string": `},
 		"a stack of somebody else": {queueManifest, "exists and is not this object's, as its tags say"},
 		"a template that nothing gives": {
-			strings.ReplaceAll(topicManifest, "spec: {}", "spec: {cloudFormationTemplateName: x}"), "there is no CloudFormationTemplate default/x",
+			strings.ReplaceAll(topicManifest, "spec: {}", "spec: {cloudFormationTemplateName: x}"),
+			"there is no CloudFormationTemplate default/x",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

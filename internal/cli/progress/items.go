@@ -39,7 +39,8 @@ type Item struct {
 	Part bool
 }
 
-// Items lists what there is of a cluster: the Cluster and its stacks, then each InstanceGroup with its stack.
+// Items lists what there is of a cluster: the Cluster and its stacks, then each InstanceGroup with
+// its stack.
 func Items(p *engine.Progress) []Item {
 	var items []Item
 	if c := p.Cluster; c != nil {

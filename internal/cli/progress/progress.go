@@ -1,5 +1,5 @@
-// Package progress shows people how far a cluster is: on a terminal as one block that is kept up to date, elsewhere as
-// a line for each thing that changes.
+// Package progress shows people how far a cluster is: on a terminal as one block that is kept up to
+// date, elsewhere as a line for each thing that changes.
 package progress
 
 import (
@@ -126,7 +126,8 @@ func (p *Printer) erase() {
 // signs are what marks look like.
 var signs = map[Mark]string{Waiting: "·", Working: "…", Done: "✔", Troubled: "!"}
 
-// draw draws the block where the last one was. A line is cut where it would wrap: a block of more lines could not be erased.
+// draw draws the block where the last one was. A line is cut where it would wrap: a block of more
+// lines could not be erased.
 func (p *Printer) draw() {
 	if p.size == nil || len(p.items) == 0 {
 		return

@@ -44,7 +44,13 @@ func TestLines(t *testing.T) {
 	later := making("CREATE_COMPLETE", "CloudFormation is creating the stack.")
 	later.Time = noon.Add(time.Minute)
 	later.News = []engine.News{
-		{Time: noon.Add(time.Minute), Kind: "InstanceGroup", Name: "workers", Warning: true, Message: "No\ncapacity."}, {Message: "All is well."},
+		{
+			Time:    noon.Add(time.Minute),
+			Kind:    "InstanceGroup",
+			Name:    "workers",
+			Warning: true,
+			Message: "No\ncapacity.",
+		}, {Message: "All is well."},
 	}
 	p.Observe(later)
 	want := `12:00:00 Cluster demo: CloudFormation is creating the stack.
@@ -58,7 +64,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// On a terminal there is one block, drawn over the last one, no line of which wraps; what has been going on for long says so.
+// On a terminal there is one block, drawn over the last one, no line of which wraps; what has been
+// going on for long says so.
 func TestBlock(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -107,7 +114,10 @@ func TestItems(t *testing.T) {
 			t.Parallel()
 			items := Items(&engine.Progress{Cluster: &v1alpha1.Cluster{
 				ObjectMeta: metav1.ObjectMeta{Name: "demo", Generation: 1},
-				Status:     v1alpha1.ClusterStatus{Conditions: c.conditions, Stacks: []v1alpha1.StackStatus{{Name: "demo", Status: c.stack}}},
+				Status: v1alpha1.ClusterStatus{
+					Conditions: c.conditions,
+					Stacks:     []v1alpha1.StackStatus{{Name: "demo", Status: c.stack}},
+				},
 			}})
 			if len(items) != 2 || items[0].Mark != c.want[0] || items[1].Mark != c.want[1] || items[0].Text != c.text {
 				t.Errorf("it says %+v", items)

@@ -52,7 +52,12 @@ outputs of another one, the template has made-up values of the same form.`,
 	f.files.Add(cmd)
 	set := cmd.Flags()
 	set.StringVar(&f.out, "out", "", "folder to write a file for each stack to, instead of printing")
-	set.StringVar(&f.facts.ClusterName, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which begins the stacks' names")
+	set.StringVar(
+		&f.facts.ClusterName,
+		"cluster-name",
+		operator.DefaultClusterName,
+		"the operator's --cluster-name, which begins the stacks' names",
+	)
 	set.StringVar(&f.facts.Region, "aws-region", environment.Region, "AWS region")
 	set.StringVar(&f.facts.AccountID, "aws-account-id", environment.Account, "AWS account")
 	return cmd
@@ -72,7 +77,12 @@ func (f *flags) run(set *manifest.Set, out io.Writer) error {
 	for _, m := range set.Manifests {
 		kind := m.Object.GetObjectKind().GroupVersionKind()
 		if kind.Group == clusterv1alpha1.Group {
-			_, err := fmt.Fprintf(out, "# %s: the stacks of a %s are not printed, since they depend on its Release and on existing AWS resources\n", m.File, kind.Kind)
+			_, err := fmt.Fprintf(
+				out,
+				"# %s: the stacks of a %s are not printed, since they depend on its Release and on existing AWS resources\n",
+				m.File,
+				kind.Kind,
+			)
 			errs = append(errs, err)
 			continue
 		}

@@ -108,7 +108,12 @@ func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error
 			warnUnbootable(cmd, r)
 		}
 		if _, ok := change.Object.(*v1alpha1.Cluster); ok && change.Action == state.Created && into.Kubernetes() == nil {
-			cmd.PrintErrf("The keys of cluster %s are in %s/%s/secrets. Keep them safe and out of Git: without them, the cluster is unreachable.\n", name, into, name)
+			cmd.PrintErrf(
+				"The keys of cluster %s are in %s/%s/secrets. Keep them safe and out of Git: without them, the cluster is unreachable.\n",
+				name,
+				into,
+				name,
+			)
 		}
 	}
 	return nil
@@ -118,8 +123,12 @@ func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error
 func warnUnbootable(cmd *cobra.Command, r *v1alpha1.Release) {
 	for _, architecture := range slices.Sorted(maps.Keys(r.Spec.Images)) {
 		if reasons := release.Unbootable(r, architecture); len(reasons) > 0 {
-			cmd.PrintErrf("warning: no %[2]s instance can boot with Release %[1]s: %[3]s; set sha256 in a new Release, since a Release cannot change\n",
-				r.Name, architecture, strings.Join(reasons, ", "))
+			cmd.PrintErrf(
+				"warning: no %[2]s instance can boot with Release %[1]s: %[3]s; set sha256 in a new Release, since a Release cannot change\n",
+				r.Name,
+				architecture,
+				strings.Join(reasons, ", "),
+			)
 		}
 	}
 }

@@ -87,7 +87,8 @@ kind: InstanceGroup
 metadata: {name: demo-workers}
 spec: {cluster: demo, minSize: 1, maxSize: 3, instanceTypes: [m7g.large], architecture: arm64}
 `
-	if _, _, err := run(t, cluster, "-f", "-", "--state", dir); err == nil || !strings.Contains(err.Error(), "spec.cluster: "+why+"; name another release") {
+	if _, _, err := run(t, cluster, "-f", "-", "--state", dir); err == nil ||
+		!strings.Contains(err.Error(), "spec.cluster: "+why+"; name another release") {
 		t.Errorf("an instance group of that architecture: %v", err)
 	}
 	if _, _, err := run(t, strings.Replace(cluster, "m6i.large", "m7g.large", 1), "-f", "-", "--state", dir); err == nil ||

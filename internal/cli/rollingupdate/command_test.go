@@ -45,7 +45,8 @@ func TestTheCommandShowsThenRolls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, problem, code := run(t.Context(), "demo", "--state", ref, "--yes"); code != exit.Failed || !strings.Contains(problem, "cluster demo is being changed by") {
+	if out, problem, code := run(t.Context(), "demo", "--state", ref, "--yes"); code != exit.Failed ||
+		!strings.Contains(problem, "cluster demo is being changed by") {
 		t.Errorf("somebody else changes the cluster, and it says: %d %s\n%s", code, problem, out)
 	}
 	if err := unlock(); err != nil {

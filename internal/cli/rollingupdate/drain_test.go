@@ -40,7 +40,10 @@ func guarded(t *testing.T, w *livetest.Suite) kubernetes.Interface {
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}},
+			},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -74,7 +77,11 @@ func TestANodeThatCannotBeDrainedStopsTheRollWhereThatIsAskedFor(t *testing.T) {
 
 	strict, text := newUpdate(w, choice{failOnDrain: true})
 	err := strict.roll(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "could not be drained within 2s because of the PodDisruptionBudget default/web. It stays in service") {
+	if err == nil ||
+		!strings.Contains(
+			err.Error(),
+			"could not be drained within 2s because of the PodDisruptionBudget default/web. It stays in service",
+		) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	if !slices.Equal(before, machinesOf(w, "workers")) {

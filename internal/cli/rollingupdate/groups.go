@@ -18,9 +18,11 @@ import (
 )
 
 const (
-	// slotReadyTimeout is how long a slot's new machine may take until its node is Ready, as with CloudFormation.
+	// slotReadyTimeout is how long a slot's new machine may take until its node is Ready, as with
+	// CloudFormation.
 	slotReadyTimeout = 20 * time.Minute
-	// slotDrainTimeout is how long draining a slot's node may take: what runs there besides the control plane can be little.
+	// slotDrainTimeout is how long draining a slot's node may take: what runs there besides the
+	// control plane can be little.
 	slotDrainTimeout = 10 * time.Minute
 )
 
@@ -45,7 +47,8 @@ type target struct {
 	stack string
 }
 
-// ownerOf returns who replaces a group's machines. No update policy is on the group of the bastions.
+// ownerOf returns who replaces a group's machines. No update policy is on the group of the
+// bastions.
 func ownerOf(found *live.Group, spec *v1alpha1.InstanceGroup, managed bool) owner {
 	switch {
 	case found.Stack == "" || found.Bastion():
@@ -123,12 +126,17 @@ func (u *update) target(found *live.Cluster, from *live.Group) (*target, error) 
 // settings say how the machines of a group are replaced.
 func (u *update) settings(from *live.Group, spec *v1alpha1.InstanceGroup) (*rollout.Settings, error) {
 	s := &rollout.Settings{
-		Attempt: "terminal-" + strconv.FormatInt(u.clock.Now().Unix(), 36), BatchSize: 1, ReadyTimeout: slotReadyTimeout, DrainTimeout: slotDrainTimeout, //nolint:mnd // short
+		Attempt: "terminal-" + strconv.FormatInt(
+			u.clock.Now().Unix(),
+			36,
+		), BatchSize: 1, ReadyTimeout: slotReadyTimeout, DrainTimeout: slotDrainTimeout, //nolint:mnd // short
 		OnDrainTimeout: drain.Continue, AnswerHooks: true, CloudOnly: u.cloudOnly || from.Bastion(), ValidateCount: u.validateCount,
 	}
 	if from.Role == rollout.RoleWorker {
 		if spec == nil { // It is in AWS, and in the state no more: what holds for a group that says nothing.
-			spec = &v1alpha1.InstanceGroup{Spec: v1alpha1.InstanceGroupSpec{MinSize: int32(from.Min), MaxSize: int32(max(1, from.Max))}} //nolint:gosec // sizes are int32 in AWS
+			spec = &v1alpha1.InstanceGroup{
+				Spec: v1alpha1.InstanceGroupSpec{MinSize: int32(from.Min), MaxSize: int32(max(1, from.Max))},
+			} //nolint:gosec // sizes are int32 in AWS
 		}
 		if u.batchSize != "" {
 			spec = spec.DeepCopy()

@@ -16,8 +16,9 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Where an operator looks after a cluster, it replaces all machines when it is asked to: by another text in spec.roll of an
-// InstanceGroup, in spec.controlPlane.roll of the Cluster. Two must not replace machines of one group.
+// Where an operator looks after a cluster, it replaces all machines when it is asked to: by another
+// text in spec.roll of an InstanceGroup, in spec.controlPlane.roll of the Cluster. Two must not
+// replace machines of one group.
 
 // asks reports whether the operator is to be asked for a group's machines.
 func (u *update) asks(t *target) bool {
@@ -44,8 +45,11 @@ func (u *update) checkRequest(asked []*target) error {
 		{u.batchSize != "", "--batch-size", "the operator uses spec.rollingUpdate.batchSize"},
 	} {
 		if flag.given {
-			problems = append(problems, fmt.Errorf("%s cannot be used if the operator replaces the instances of %s: %s. Nothing was changed",
-				flag.name, namesOf(asked), flag.instead))
+			problems = append(
+				problems,
+				fmt.Errorf("%s cannot be used if the operator replaces the instances of %s: %s. Nothing was changed",
+					flag.name, namesOf(asked), flag.instead),
+			)
 		}
 	}
 	slots := 0
@@ -54,16 +58,26 @@ func (u *update) checkRequest(asked []*target) error {
 		case t.Role == rollout.RoleControlPlane:
 			slots++
 		case u.groupNamed(t.Name) == nil:
-			problems = append(problems, fmt.Errorf("the InstanceGroup %s, by which the operator is asked, does not exist. Nothing was changed", t.Name))
+			problems = append(
+				problems,
+				fmt.Errorf("the InstanceGroup %s, by which the operator is asked, does not exist. Nothing was changed", t.Name),
+			)
 		}
 	}
 	if slots > 0 && slots < u.slots() {
-		problems = append(problems, fmt.Errorf("the operator replaces the instances of all %d slots, one after another: select them with --instance-group-roles control-plane. Nothing was changed", u.slots()))
+		problems = append(
+			problems,
+			fmt.Errorf(
+				"the operator replaces the instances of all %d slots, one after another: select them with --instance-group-roles control-plane. Nothing was changed",
+				u.slots(),
+			),
+		)
 	}
 	return errors.Join(problems...)
 }
 
-// request asks the operator for all machines of groups, unless that was done and is under way, and follows it until the cluster is ready.
+// request asks the operator for all machines of groups, unless that was done and is under way, and
+// follows it until the cluster is ready.
 func (u *update) request(ctx context.Context, asked []*target, lines *news) error {
 	if len(asked) == 0 {
 		return nil
@@ -98,8 +112,8 @@ func (u *update) request(ctx context.Context, asked []*target, lines *news) erro
 type requested struct {
 	name, field string
 	object      client.Object
-	// roll is where in the object the text is, rollout the last roll of its machines, nil if there was none; stacks are those whose
-	// machines the text asks for.
+	// roll is where in the object the text is, rollout the last roll of its machines, nil if there
+	// was none; stacks are those whose machines the text asks for.
 	roll    *string
 	rollout *v1alpha1.RolloutStatus
 	stacks  []*v1alpha1.StackStatus
@@ -115,11 +129,21 @@ func (u *update) requests(asked []*target) []requested {
 			continue
 		}
 		if group := u.groupNamed(t.Name); group != nil {
-			all = append(all, requested{t.Name, "spec.roll", group, &group.Spec.Roll, group.Status.Rollout, []*v1alpha1.StackStatus{group.Status.Stack}})
+			all = append(
+				all,
+				requested{t.Name, "spec.roll", group, &group.Spec.Roll, group.Status.Rollout, []*v1alpha1.StackStatus{group.Status.Stack}},
+			)
 		}
 	}
 	if control {
-		one := requested{"control-plane", "spec.controlPlane.roll", u.cluster, &u.cluster.Spec.ControlPlane.Roll, u.cluster.Status.Rollout, nil}
+		one := requested{
+			"control-plane",
+			"spec.controlPlane.roll",
+			u.cluster,
+			&u.cluster.Spec.ControlPlane.Roll,
+			u.cluster.Status.Rollout,
+			nil,
+		}
 		for slot := range u.slots() {
 			one.stacks = append(one.stacks, stacks.StatusOf(u.cluster, model.SlotStackName(u.cluster.Name, slot)))
 		}
@@ -128,8 +152,8 @@ func (u *update) requests(asked []*target) []requested {
 	return all
 }
 
-// underWay reports whether machines are still to be replaced that were asked for before, or all are being replaced for another reason.
-// What failed is not: to ask again is to try again.
+// underWay reports whether machines are still to be replaced that were asked for before, or all are
+// being replaced for another reason. What failed is not: to ask again is to try again.
 func (r *requested) underWay() (bool, error) {
 	if r.rollout != nil {
 		switch r.rollout.State {

@@ -8,10 +8,14 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// TestWhatIsAskedForOnce is asked for again when it is done or has failed, and not while it goes on.
+// TestWhatIsAskedForOnce is asked for again when it is done or has failed, and not while it goes
+// on.
 func TestWhatIsAskedForOnce(t *testing.T) {
 	made := func(roll string) *v1alpha1.StackStatus {
-		return &v1alpha1.StackStatus{Name: "demo-workers", Record: &runtime.RawExtension{Raw: []byte(`{"machines":{"now":{"roll":"` + roll + `"}}}`)}}
+		return &v1alpha1.StackStatus{
+			Name:   "demo-workers",
+			Record: &runtime.RawExtension{Raw: []byte(`{"machines":{"now":{"roll":"` + roll + `"}}}`)},
+		}
 	}
 	for name, c := range map[string]struct {
 		text   string

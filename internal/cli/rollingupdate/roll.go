@@ -104,7 +104,8 @@ func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() 
 	return awsapi.Known(s.engine.EndForced(ctx, all))
 }
 
-// checkAPI returns an error if nodes must be known and are not, or new machines of instance groups could not join.
+// checkAPI returns an error if nodes must be known and are not, or new machines of instance groups
+// could not join.
 func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error {
 	asked, workers, away := false, false, false
 	for _, t := range groups {
@@ -125,8 +126,11 @@ func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error
 	}
 	api := live.Ask(ctx, s.connection, u.slots())
 	if api.Problem == "" && api.TokenUntil.Before(u.clock.Now().Add(leastTokenLife)) {
-		return fmt.Errorf("new instances of cluster %s could not join, since no bootstrap token is valid for another %s. Nothing was changed; apply the cluster's definition to create one, or check why its slots do not",
-			u.cluster.Name, leastTokenLife)
+		return fmt.Errorf(
+			"new instances of cluster %s could not join, since no bootstrap token is valid for another %s. Nothing was changed; apply the cluster's definition to create one, or check why its slots do not",
+			u.cluster.Name,
+			leastTokenLife,
+		)
 	}
 	return nil
 }
@@ -171,8 +175,9 @@ func (u *update) carryOut(ctx context.Context, s *scene, groups []*target, lines
 	})
 }
 
-// unwellSlots says which slots do not serve: by the cluster's own API, or, where that is not asked, by what its load balancer holds of
-// them, which asks each API server whether it is ready, and that asks etcd.
+// unwellSlots says which slots do not serve: by the cluster's own API, or, where that is not asked,
+// by what its load balancer holds of them, which asks each API server whether it is ready, and that
+// asks etcd.
 func (u *update) unwellSlots(ctx context.Context, s *scene) (map[int]string, error) {
 	if !u.cloudOnly {
 		return s.connection.SlotProblems(ctx, u.slots()), nil

@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// defaultValidateCount is how many times in a row the cluster must be found well before more machines go.
+	// defaultValidateCount is how many times in a row the cluster must be found well before more
+	// machines go.
 	defaultValidateCount = 1
 	// defaultValidationTimeout is how long it is waited in vain.
 	defaultValidationTimeout = 15 * time.Minute
@@ -106,15 +107,43 @@ instances; if the cluster is paused, the command replaces them.`,
 
 func (o *options) add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringSliceVar(&o.groups, "instance-group", nil, "only these groups: names of instance groups, control-plane-0, bastion (default: all groups)")
+	set.StringSliceVar(
+		&o.groups,
+		"instance-group",
+		nil,
+		"only these groups: names of instance groups, control-plane-0, bastion (default: all groups)",
+	)
 	set.StringSliceVar(&o.roles, "instance-group-roles", nil, "only groups of these roles: control-plane, worker, bastion (default: all)")
 	set.BoolVar(&o.force, "force", false, "replace all instances, even if they are up to date or CloudFormation would replace them")
 	set.BoolVar(&o.cloudOnly, "cloudonly", false, "use only AWS and neither check nor drain nodes, for a cluster whose API does not answer")
-	set.BoolVar(&o.failOnDrain, "fail-on-drain-error", false, "stop if a node is not drained in time, and keep it in service (default: spec.rollingUpdate.onDrainTimeout)")
-	set.StringVar(&o.batchSize, "batch-size", "", "how many instances of an instance group to replace at once, a number or a percentage such as 25% (default: its spec.rollingUpdate.batchSize)")
-	set.IntVar(&o.validateCount, "validate-count", defaultValidateCount, "how many checks in a row the cluster must pass before more instances are replaced")
-	set.DurationVar(&o.validationTimeout, "validation-timeout", defaultValidationTimeout, "give up if nothing changes for this long, not counting the time for nodes to drain and to become Ready")
-	_ = cmd.RegisterFlagCompletionFunc("instance-group-roles", cobra.FixedCompletions([]string{"control-plane", "worker", "bastion"}, cobra.ShellCompDirectiveNoFileComp))
+	set.BoolVar(
+		&o.failOnDrain,
+		"fail-on-drain-error",
+		false,
+		"stop if a node is not drained in time, and keep it in service (default: spec.rollingUpdate.onDrainTimeout)",
+	)
+	set.StringVar(
+		&o.batchSize,
+		"batch-size",
+		"",
+		"how many instances of an instance group to replace at once, a number or a percentage such as 25% (default: its spec.rollingUpdate.batchSize)",
+	)
+	set.IntVar(
+		&o.validateCount,
+		"validate-count",
+		defaultValidateCount,
+		"how many checks in a row the cluster must pass before more instances are replaced",
+	)
+	set.DurationVar(
+		&o.validationTimeout,
+		"validation-timeout",
+		defaultValidationTimeout,
+		"give up if nothing changes for this long, not counting the time for nodes to drain and to become Ready",
+	)
+	_ = cmd.RegisterFlagCompletionFunc(
+		"instance-group-roles",
+		cobra.FixedCompletions([]string{"control-plane", "worker", "bastion"}, cobra.ShellCompDirectiveNoFileComp),
+	)
 }
 
 func (o *options) check() error {

@@ -58,7 +58,13 @@ func (u *update) show(ctx context.Context) error {
 func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]string) []string {
 	var notes []string
 	if s.silent != "" {
-		notes = append(notes, fmt.Sprintf("The cluster's API does not answer: %s. Nodes are unknown; --cloudonly uses only AWS.", strings.TrimSuffix(s.silent, ".")))
+		notes = append(
+			notes,
+			fmt.Sprintf(
+				"The cluster's API does not answer: %s. Nodes are unknown; --cloudonly uses only AWS.",
+				strings.TrimSuffix(s.silent, "."),
+			),
+		)
 	}
 	for i := range s.rows {
 		if why := s.rows[i].Why; why != "" {
@@ -82,7 +88,10 @@ func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]str
 		notes = append(notes, fmt.Sprintf("Would replace instances, in this order: %s.", inWords(groups)))
 	}
 	if len(asked) > 0 {
-		notes = append(notes, fmt.Sprintf("Would ask the operator to replace all instances of %s, as it does for any change.", namesOf(asked)))
+		notes = append(
+			notes,
+			fmt.Sprintf("Would ask the operator to replace all instances of %s, as it does for any change.", namesOf(asked)),
+		)
 	}
 	return append(notes, "Nothing was changed. To replace them, add --yes.")
 }
@@ -102,7 +111,10 @@ func inWords(groups []*target) string {
 
 // goesOn says that an earlier run began to replace all machines.
 func (s *scene) goesOn(force bool) string {
-	text := fmt.Sprintf("A run with --force that began after %s is not complete: instances that were launched since are up to date", s.before.Format(time.RFC3339))
+	text := fmt.Sprintf(
+		"A run with --force that began after %s is not complete: instances that were launched since are up to date",
+		s.before.Format(time.RFC3339),
+	)
 	if force {
 		return text + ", and the others are replaced."
 	}
@@ -134,7 +146,8 @@ func (u *update) shownGroups(s *scene) []shownGroup {
 	for i := range s.rows {
 		row := &s.rows[i]
 		groups = append(groups, shownGroup{
-			Name: row.Name, Role: string(row.Role), Status: row.Status, NeedUpdate: row.NeedUpdate, Ready: row.Ready, Min: row.Min, Target: row.Target, Max: row.Max,
+			Name: row.Name, Role: string(row.Role), Status: row.Status, NeedUpdate: row.NeedUpdate, Ready: row.Ready, Min: row.Min,
+			Target: row.Target, Max: row.Max,
 			Nodes: row.Nodes, Owner: string(s.targets[i].owner), AutoScalingGroup: s.targets[i].AutoScalingGroup, Why: row.Why,
 		})
 	}
@@ -143,7 +156,19 @@ func (u *update) shownGroups(s *scene) []shownGroup {
 
 func tableOf(groups []shownGroup) flags.Table {
 	table := flags.Table{
-		Columns: []string{"NAME", "STATUS", "NEEDUPDATE", "READY", "MIN", "TARGET", "MAX", "NODES", "ROLE", "REPLACED BY", "AUTO SCALING GROUP"}, Wide: 3,
+		Columns: []string{
+			"NAME",
+			"STATUS",
+			"NEEDUPDATE",
+			"READY",
+			"MIN",
+			"TARGET",
+			"MAX",
+			"NODES",
+			"ROLE",
+			"REPLACED BY",
+			"AUTO SCALING GROUP",
+		}, Wide: 3,
 	}
 	for i := range groups {
 		g := &groups[i]

@@ -27,7 +27,8 @@ type update struct {
 	groups  []*v1alpha1.InstanceGroup
 	// managed says that an operator runs beside the cluster.
 	managed bool
-	// objects is the management cluster then, and follow follows the operator until the cluster is ready.
+	// objects is the management cluster then, and follow follows the operator until the cluster is
+	// ready.
 	objects client.Client
 	follow  func() error
 	clients *awsapi.Clients
@@ -55,7 +56,8 @@ type scene struct {
 	rows    []rollout.Row
 	drains  *drain.Drains
 	engine  *rollout.Engine
-	// before is the launch of the last machine that --force replaces; begun says that an earlier run began that.
+	// before is the launch of the last machine that --force replaces; begun says that an earlier
+	// run began that.
 	before time.Time
 	begun  bool
 }
@@ -124,8 +126,8 @@ func (u *update) arm(s *scene, tell func(drain.Notice)) {
 // due reports whether there is anything to do to a group.
 func due(row *rollout.Row) bool { return row.Status != "Ready" }
 
-// mine returns the groups that this command rolls and that are due, those that the operator is asked for, and the names of those that
-// others do, by who it is.
+// mine returns the groups that this command rolls and that are due, those that the operator is
+// asked for, and the names of those that others do, by who it is.
 func (u *update) mine(s *scene) (groups, asked []*target, others map[owner][]string) {
 	others = map[owner][]string{}
 	for i, t := range s.targets {
@@ -152,7 +154,9 @@ func (u *update) elsewhere(others map[owner][]string) []string {
 		}
 		lines = append(lines, fmt.Sprintf(
 			"CloudFormation replaces the instances of %s when it updates the stack: %s. Instances that are still out of date when no update is in progress can be replaced with --force.",
-			strings.Join(names, ", "), do))
+			strings.Join(names, ", "),
+			do,
+		))
 	}
 	if names := others[ownerOperator]; len(names) > 0 {
 		lines = append(lines, fmt.Sprintf(
@@ -161,7 +165,8 @@ func (u *update) elsewhere(others map[owner][]string) []string {
 	return lines
 }
 
-// checkStacks returns an error if CloudFormation is changing a stack whose machines are to be replaced: both would do it.
+// checkStacks returns an error if CloudFormation is changing a stack whose machines are to be
+// replaced: both would do it.
 func (u *update) checkStacks(ctx context.Context, groups []*target) error {
 	for _, t := range groups {
 		if t.stack == "" {
@@ -173,7 +178,12 @@ func (u *update) checkStacks(ctx context.Context, groups []*target) error {
 		}
 		for i := range out.Stacks {
 			if status := string(out.Stacks[i].StackStatus); strings.HasSuffix(status, "_IN_PROGRESS") {
-				return fmt.Errorf("stack %s, which owns group %s, is being updated (%s): run this command again when the update is complete", t.stack, t.Name, status)
+				return fmt.Errorf(
+					"stack %s, which owns group %s, is being updated (%s): run this command again when the update is complete",
+					t.stack,
+					t.Name,
+					status,
+				)
 			}
 		}
 	}

@@ -20,7 +20,10 @@ import (
 )
 
 func group(name string, least, most int32) *v1alpha1.InstanceGroup {
-	return &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.InstanceGroupSpec{MinSize: least, MaxSize: most}}
+	return &v1alpha1.InstanceGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.InstanceGroupSpec{MinSize: least, MaxSize: most},
+	}
 }
 
 // log is what a run prints.
@@ -138,7 +141,10 @@ func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // As above.
-			w := livetest.New(t, livetest.Options{Slots: test.slots, Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Terraform: true})
+			w := livetest.New(
+				t,
+				livetest.Options{Slots: test.slots, Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Terraform: true},
+			)
 			before := machinesOf(w, test.groups...)
 			w.MoveOn(test.groups...)
 			killed := 0
@@ -151,7 +157,8 @@ func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 				if err == nil {
 					break
 				}
-				if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the same command to continue") || killed == most {
+				if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the same command to continue") ||
+					killed == most {
 					t.Fatalf("killed %d times: %v\n%s", killed, err, text)
 				}
 			}
@@ -165,7 +172,15 @@ func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 
 func TestOnlyWhatWasChosenIsRolled(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := livetest.New(t, livetest.Options{Slots: 1, Groups: []*v1alpha1.InstanceGroup{group("blue", 1, 2), group("green", 1, 2)}, Bastion: true, Terraform: true})
+	w := livetest.New(
+		t,
+		livetest.Options{
+			Slots:     1,
+			Groups:    []*v1alpha1.InstanceGroup{group("blue", 1, 2), group("green", 1, 2)},
+			Bastion:   true,
+			Terraform: true,
+		},
+	)
 	w.Eventually("the second is over in which machines were launched", func() error { return w.Older(time.Second) })
 	blue, others := machinesOf(w, "blue"), machinesOf(w, "green", "control-plane-0", "bastion")
 	roll, text := newUpdate(w, choice{groups: []string{"blue", "control-plane-0"}, roles: []string{"Node"}, force: true})
@@ -234,7 +249,10 @@ func TestWhereCloudFormationRollsItIsSaid(t *testing.T) {
 	if !slices.Equal(before, machinesOf(w, "theirs", "control-plane-0")) {
 		t.Error("it did what CloudFormation does")
 	}
-	if want := "CloudFormation replaces the instances of control-plane-0, theirs when it updates the stack: aws-operator update cluster demo --yes."; !strings.Contains(text.String(), want) {
+	if want := "CloudFormation replaces the instances of control-plane-0, theirs when it updates the stack: aws-operator update cluster demo --yes."; !strings.Contains(
+		text.String(),
+		want,
+	) {
 		t.Errorf("it does not say who does it:\n%s", text)
 	}
 	managed, text := newUpdate(w, choice{})
@@ -246,7 +264,8 @@ func TestWhereCloudFormationRollsItIsSaid(t *testing.T) {
 	if err := json.Unmarshal([]byte(text.String()), &data); err != nil {
 		t.Fatal(err)
 	}
-	if at := slices.IndexFunc(data.Groups, func(g shownGroup) bool { return g.Name == "ours" }); data.Groups[at].Owner != "Operator" || len(data.Order) != 0 {
+	if at := slices.IndexFunc(data.Groups, func(g shownGroup) bool { return g.Name == "ours" }); data.Groups[at].Owner != "Operator" ||
+		len(data.Order) != 0 {
 		t.Errorf("%+v", data)
 	}
 	forced, text := newUpdate(w, choice{force: true, groups: []string{"theirs", "control-plane-0"}})

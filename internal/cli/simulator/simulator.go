@@ -109,8 +109,13 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration, machines st
 	// Close, not Shutdown: clients hold long polls open.
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "AWS is simulated at %s, instances run on machines: %s; to use it:\n\n  export %s\n\nstop it with Ctrl-C\n",
-		url, line, strings.Join(environment.Credentials(url, names), " "))
+	_, _ = fmt.Fprintf(
+		cmd.OutOrStdout(),
+		"AWS is simulated at %s, instances run on machines: %s; to use it:\n\n  export %s\n\nstop it with Ctrl-C\n",
+		url,
+		line,
+		strings.Join(environment.Credentials(url, names), " "),
+	)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", url, err)
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// addCharts adds the values of the cluster's Helm charts to the data, for those who install them, and returns the commands that do.
+// addCharts adds the values of the cluster's Helm charts to the data, for those who install them,
+// and returns the commands that do.
 func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) {
 	charts, err := addons.Wanted(c.Release.Spec.Addons, c.Spec.Addons)
 	if err != nil {
@@ -30,9 +31,24 @@ func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) 
 		if chart.Repository != "" {
 			command = append(command, "--repo", chart.Repository)
 		}
-		commands = append(commands, strings.Join(append(command, "--version", chart.Version, "--namespace", chart.Namespace, "--create-namespace", "-f", file), " "))
+		commands = append(
+			commands,
+			strings.Join(
+				append(command, "--version", chart.Version, "--namespace", chart.Namespace, "--create-namespace", "-f", file),
+				" ",
+			),
+		)
 		for _, patch := range chart.Patches { // Helm's command line has no patches.
-			commands = append(commands, fmt.Sprintf("kubectl patch %s %s --namespace %s --patch '%s'", strings.ToLower(patch.Kind), patch.Name, chart.Namespace, patch.Patch.Raw))
+			commands = append(
+				commands,
+				fmt.Sprintf(
+					"kubectl patch %s %s --namespace %s --patch '%s'",
+					strings.ToLower(patch.Kind),
+					patch.Name,
+					chart.Namespace,
+					patch.Patch.Raw,
+				),
+			)
 		}
 	}
 	return commands, nil
@@ -43,10 +59,14 @@ func sayCharts(out io.Writer, commands []string) error {
 	if len(commands) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, `The control plane installs kube-proxy and CoreDNS, unless they are among the charts below. Terraform does not
+	_, err := fmt.Fprintf(
+		out,
+		`The control plane installs kube-proxy and CoreDNS, unless they are among the charts below. Terraform does not
 install Helm charts: install them once the API answers, and again when these commands change. Without those
 for the network and the cloud controller, no node becomes Ready:
   %s
-`, strings.Join(commands, "\n  "))
+`,
+		strings.Join(commands, "\n  "),
+	)
 	return err
 }

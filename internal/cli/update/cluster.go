@@ -82,13 +82,28 @@ terraform apply creates new versions of launch templates but replaces no instanc
 	f.state.Add(cmd)
 	f.confirm.Add(cmd)
 	set := cmd.Flags()
-	set.StringVar(&f.target, "target", "", "what makes the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation)
+	set.StringVar(
+		&f.target,
+		"target",
+		"",
+		"what makes the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation,
+	)
 	set.StringVar(&f.out, "out", "", "folder to write the configuration to")
 	set.StringVar(&f.layout, "layout", string(terraform.LayoutCluster), "one file for the cluster, or one for each stack: cluster or stack")
 	set.BoolVar(&f.omitProvider, "no-provider", false, "leave out the blocks terraform and provider")
-	set.StringVar(&f.nodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)")
+	set.StringVar(
+		&f.nodeupDir,
+		"nodeup-dir",
+		"",
+		"folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)",
+	)
 	set.StringVar(&f.facts.operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which is in its tags")
-	set.StringVar(&f.facts.account, "aws-account-id", "", "AWS account of the cluster (default: the account of its role, or of Terraform's provider)")
+	set.StringVar(
+		&f.facts.account,
+		"aws-account-id",
+		"",
+		"AWS account of the cluster (default: the account of its role, or of Terraform's provider)",
+	)
 	set.StringVar(&f.facts.caFile, "ca-certificate", "", "with -f: PEM file with the certificate of the cluster's CA, which workers trust")
 	return cmd
 }

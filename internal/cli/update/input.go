@@ -23,11 +23,13 @@ import (
 // facts are what manifests do not say about a cluster.
 type facts struct {
 	operator, account, caFile string
-	// issuerInBucket is whether the configuration that is there publishes the issuer's documents from the cluster's bucket.
+	// issuerInBucket is whether the configuration that is there publishes the issuer's documents
+	// from the cluster's bucket.
 	issuerInBucket bool
 }
 
-// read returns the cluster of that name and what belongs to it: from the files if some are named, from the state otherwise.
+// read returns the cluster of that name and what belongs to it: from the files if some are named,
+// from the state otherwise.
 func (f *flags) read(cmd *cobra.Command, name string) (*state.Objects, error) {
 	if f.manifests.Given() {
 		set, err := f.manifests.Read(cmd)
@@ -41,7 +43,9 @@ func (f *flags) read(cmd *cobra.Command, name string) (*state.Objects, error) {
 		return nil, err
 	}
 	if from.Kubernetes() != nil {
-		return nil, errors.New("in a management cluster, the operator makes clusters with CloudFormation, and Terraform would make this one a second time; keep it in a folder or a bucket, with --state")
+		return nil, errors.New(
+			"in a management cluster, the operator makes clusters with CloudFormation, and Terraform would make this one a second time; keep it in a folder or a bucket, with --state",
+		)
 	}
 	return from.Load(cmd.Context(), name)
 }
@@ -65,7 +69,10 @@ func (f *flags) objectsOf(set *manifest.Set, name string) (*state.Objects, error
 func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 	cluster := of.Cluster
 	if len(cluster.Status.Stacks) > 0 {
-		return nil, fmt.Errorf("cluster %s was made by CloudFormation, and Terraform would make it a second time; delete it first, or choose another name", cluster.Name)
+		return nil, fmt.Errorf(
+			"cluster %s was made by CloudFormation, and Terraform would make it a second time; delete it first, or choose another name",
+			cluster.Name,
+		)
 	}
 	runs, err := release.Find(cluster.Spec.Release, of.Releases...)
 	if err != nil {
@@ -77,7 +84,8 @@ func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 	}
 	name, suffix := partition.Of(cluster.Spec.Region)
 	c, err := model.Resolve(model.Input{
-		Cluster: cluster, Release: runs, Operator: f.operator, AccountID: account, Partition: name, DNSSuffix: suffix, Alone: true, IssuerInBucket: f.issuerInBucket,
+		Cluster: cluster, Release: runs, Operator: f.operator, AccountID: account, Partition: name, DNSSuffix: suffix, Alone: true,
+		IssuerInBucket: f.issuerInBucket,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", cluster.Name, err)
@@ -93,7 +101,8 @@ func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 	return in, f.authorities(in, of)
 }
 
-// authorities gives the input the cluster's keys where they are known, or the certificate that workers trust alone.
+// authorities gives the input the cluster's keys where they are known, or the certificate that
+// workers trust alone.
 func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
 	if len(of.Secrets) > 0 {
 		if f.caFile != "" {
@@ -102,7 +111,9 @@ func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
 		return keysOf(in, of)
 	}
 	if f.caFile == "" && len(in.Groups) > 0 {
-		return errors.New("workers need the certificate of the cluster's CA; name a state that has the cluster's CAs with --state (aws-operator replace creates them), or the certificate with --ca-certificate")
+		return errors.New(
+			"workers need the certificate of the cluster's CA; name a state that has the cluster's CAs with --state (aws-operator replace creates them), or the certificate with --ca-certificate",
+		)
 	}
 	if f.caFile != "" {
 		var err error
@@ -142,8 +153,8 @@ func (f *flags) clusterOf(set *manifest.Set, name string) (*v1alpha1.Cluster, er
 	return nil, fmt.Errorf("the files have no cluster %s; they have %s", name, strings.Join(names, ", "))
 }
 
-// accountOf returns the account that the cluster is made in: that of the role by which it is made, or the one given, or the one
-// that Terraform's provider acts in, which only Terraform finds out.
+// accountOf returns the account that the cluster is made in: that of the role by which it is made,
+// or the one given, or the one that Terraform's provider acts in, which only Terraform finds out.
 func (f *facts) accountOf(cluster *v1alpha1.Cluster) (string, error) {
 	const parts, account = 6, 4 // arn:partition:iam::account:role/…
 	switch role := cluster.Spec.Role; {
@@ -153,7 +164,12 @@ func (f *facts) accountOf(cluster *v1alpha1.Cluster) (string, error) {
 			return "", fmt.Errorf("the role %q of cluster %s is not an ARN", role.ARN, cluster.Name)
 		}
 		if f.account != "" && f.account != fields[account] {
-			return "", fmt.Errorf("cluster %s is made by a role of account %s; leave out --aws-account-id %s", cluster.Name, fields[account], f.account)
+			return "", fmt.Errorf(
+				"cluster %s is made by a role of account %s; leave out --aws-account-id %s",
+				cluster.Name,
+				fields[account],
+				f.account,
+			)
 		}
 		return fields[account], nil
 	case f.account == "":

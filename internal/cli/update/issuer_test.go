@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The URL of the issuer is in all tokens of a cluster, so that it stays when the cluster moves to a release by which a new cluster has a
-// bucket of its own for the issuer's documents.
+// The URL of the issuer is in all tokens of a cluster, so that it stays when the cluster moves to a
+// release by which a new cluster has a bucket of its own for the issuer's documents.
 func TestTheIssuerKeepsItsURL(t *testing.T) {
 	manifest, err := os.ReadFile(examples + "minimal-public.yaml")
 	if err != nil {

@@ -36,7 +36,19 @@ func run(t *testing.T, args ...string) (string, error) {
 
 // minimal are the arguments for a cluster that is complete.
 func minimal(dir string, more ...string) []string {
-	return append([]string{"minimal", "-f", examples + "minimal-public.yaml", "--aws-account-id", "123456789012", "--ca-certificate", "testdata/ca.crt", "--out", dir}, more...)
+	return append(
+		[]string{
+			"minimal",
+			"-f",
+			examples + "minimal-public.yaml",
+			"--aws-account-id",
+			"123456789012",
+			"--ca-certificate",
+			"testdata/ca.crt",
+			"--out",
+			dir,
+		},
+		more...)
 }
 
 // files returns the contents of all files below a folder.
@@ -119,7 +131,10 @@ func TestMistakesAreNamedAndNothingIsWritten(t *testing.T) {
 		},
 		"another account than the role's": {
 			func(dir string) []string {
-				return []string{"abroad", "-f", examples + "two-accounts.yaml", "--aws-account-id", "123456789012", "--ca-certificate", "testdata/ca.crt", "--out", dir}
+				return []string{
+					"abroad", "-f", examples + "two-accounts.yaml", "--aws-account-id", "123456789012", "--ca-certificate",
+					"testdata/ca.crt", "--out", dir,
+				}
 			}, "",
 			"cluster abroad is made by a role of account 210987654321",
 		},
@@ -255,7 +270,10 @@ func TestWithoutATargetItIsCloudFormationsAndNothingHappensUnasked(t *testing.T)
 	t.Cleanup(sim.Close)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "123456789012", "AWS_SECRET_ACCESS_KEY": "x", "AWS_PROFILE": ""} {
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "123456789012", "AWS_SECRET_ACCESS_KEY": "x",
+		"AWS_PROFILE": "",
+	} {
 		t.Setenv(name, value)
 	}
 	programs := t.TempDir()
@@ -272,10 +290,12 @@ func TestWithoutATargetItIsCloudFormationsAndNothingHappensUnasked(t *testing.T)
 }
 
 func TestFlagsOfTheOtherTargetAreRefused(t *testing.T) {
-	if _, err := alone(t, "minimal", "-f", examples+"minimal-public.yaml", "--layout", "stack"); err == nil || !strings.Contains(err.Error(), "--layout requires --target terraform") {
+	if _, err := alone(t, "minimal", "-f", examples+"minimal-public.yaml", "--layout", "stack"); err == nil ||
+		!strings.Contains(err.Error(), "--layout requires --target terraform") {
 		t.Errorf("it says %v", err)
 	}
-	if _, err := run(t, minimal(t.TempDir(), "--yes")...); err == nil || !strings.Contains(err.Error(), "--yes requires --target cloudformation") {
+	if _, err := run(t, minimal(t.TempDir(), "--yes")...); err == nil ||
+		!strings.Contains(err.Error(), "--yes requires --target cloudformation") {
 		t.Errorf("it says %v", err)
 	}
 }

@@ -113,8 +113,8 @@ func findStale(dir, cluster string, c *terraform.Configuration) ([]string, error
 	return stale, nil
 }
 
-// keepsKeys returns an error where the configuration lacks the cluster's keys and the one that is there has them: Terraform would take them
-// out of the bucket, and no slot could boot any more.
+// keepsKeys returns an error where the configuration lacks the cluster's keys and the one that is
+// there has them: Terraform would take them out of the bucket, and no slot could boot any more.
 func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 	if len(c.Secrets) > 0 {
 		return nil
@@ -128,15 +128,20 @@ func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 		if err != nil {
 			return fmt.Errorf("read existing files: %w", err)
 		}
-		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster && bytes.Contains(contents, []byte(`/`+c.SecretsFolder()+`/`)) {
-			return fmt.Errorf("in %s, Terraform uploads the keys of the cluster's CAs to its bucket, and without them it would delete them; name the state that has them with --state, and leave out -f", file)
+		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster &&
+			bytes.Contains(contents, []byte(`/`+c.SecretsFolder()+`/`)) {
+			return fmt.Errorf(
+				"in %s, Terraform uploads the keys of the cluster's CAs to its bucket, and without them it would delete them; name the state that has them with --state, and leave out -f",
+				file,
+			)
 		}
 	}
 	return nil
 }
 
-// publishesFromBucket reports whether the configuration of the cluster that is there has an issuer whose documents are in the cluster's
-// bucket. They stay there: their URL is in all tokens of the cluster.
+// publishesFromBucket reports whether the configuration of the cluster that is there has an issuer
+// whose documents are in the cluster's bucket. They stay there: their URL is in all tokens of the
+// cluster.
 func publishesFromBucket(dir, cluster string) (bool, error) {
 	there, err := filepath.Glob(filepath.Join(dir, "*.tf"))
 	if err != nil {
@@ -147,20 +152,22 @@ func publishesFromBucket(dir, cluster string) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("read existing files: %w", err)
 		}
-		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster && bytes.Contains(contents, []byte(`resource "aws_iam_openid_connect_provider"`)) {
+		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster &&
+			bytes.Contains(contents, []byte(`resource "aws_iam_openid_connect_provider"`)) {
 			return !hasIssuerBucket(contents), nil
 		}
 	}
 	return false, nil
 }
 
-// hasIssuerBucket reports whether a configuration has a bucket for the issuer's documents beside the cluster's.
+// hasIssuerBucket reports whether a configuration has a bucket for the issuer's documents beside
+// the cluster's.
 func hasIssuerBucket(configuration []byte) bool {
 	return bytes.Count(configuration, []byte("\nresource \"aws_s3_bucket\" ")) > 1
 }
 
-// secrets writes the secrets, for their owner's eyes only, and keeps them out of Git. They are never removed: they may be all there
-// is of a cluster's keys.
+// secrets writes the secrets, for their owner's eyes only, and keeps them out of Git. They are
+// never removed: they may be all there is of a cluster's keys.
 func (w *written) secrets(dir string, c *terraform.Configuration) error {
 	if len(c.Secrets) == 0 {
 		return nil

@@ -32,8 +32,9 @@ func running(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) (*version.Versi
 	return parsed, nil
 }
 
-// nextOf returns the releases that a cluster can move to, the newest first: newer than what runs, not deprecated, with all hashes that
-// instances need to boot, and such that Kubernetes bears the move.
+// nextOf returns the releases that a cluster can move to, the newest first: newer than what runs,
+// not deprecated, with all hashes that instances need to boot, and such that Kubernetes bears the
+// move.
 func nextOf(of *state.Objects, all []*v1alpha1.Release) ([]*v1alpha1.Release, error) {
 	from, err := running(of.Cluster, all)
 	if err != nil {
@@ -69,8 +70,8 @@ func nextOf(of *state.Objects, all []*v1alpha1.Release) ([]*v1alpha1.Release, er
 	return next, nil
 }
 
-// choose returns the release to move to, nil if there is none to move to and none was asked for. It returns an error on one that Kubernetes does not
-// bear, in the operator's words.
+// choose returns the release to move to, nil if there is none to move to and none was asked for. It
+// returns an error on one that Kubernetes does not bear, in the operator's words.
 func choose(of *state.Objects, next, all []*v1alpha1.Release, wanted string) (*v1alpha1.Release, error) {
 	if wanted == "" {
 		if len(next) == 0 {

@@ -11,14 +11,22 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// Which releases a cluster can move to: the newest is taken unless another is named, and what Kubernetes does not bear is refused.
+// Which releases a cluster can move to: the newest is taken unless another is named, and what
+// Kubernetes does not bear is refused.
 func TestWhereTo(t *testing.T) {
 	t.Parallel()
 	named := func(name, kubernetes string, state v1alpha1.ReleaseState) *v1alpha1.Release {
-		return &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ReleaseSpec{Kubernetes: kubernetes, State: state}}
+		return &v1alpha1.Release{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       v1alpha1.ReleaseSpec{Kubernetes: kubernetes, State: state},
+		}
 	}
 	all := []*v1alpha1.Release{
-		named("a", "v1.34.2", v1alpha1.ReleaseActive), named("b", "v1.34.9", v1alpha1.ReleaseActive), named("c", "v1.35.1", v1alpha1.ReleaseActive),
+		named(
+			"a",
+			"v1.34.2",
+			v1alpha1.ReleaseActive,
+		), named("b", "v1.34.9", v1alpha1.ReleaseActive), named("c", "v1.35.1", v1alpha1.ReleaseActive),
 		named("old", "v1.35.0", v1alpha1.ReleaseDeprecated), named("d", "v1.36.0", v1alpha1.ReleaseActive),
 	}
 	for name, c := range map[string]struct {

@@ -39,7 +39,14 @@ type node struct {
 
 // resultOf puts what was seen into what machines read.
 func resultOf(name string, look *live.Look, problems []live.Problem) result {
-	r := result{Cluster: name, Valid: len(problems) == 0, Endpoint: look.AWS.Server(), Problems: problems, Groups: groupsOf(look), Nodes: []node{}}
+	r := result{
+		Cluster:  name,
+		Valid:    len(problems) == 0,
+		Endpoint: look.AWS.Server(),
+		Problems: problems,
+		Groups:   groupsOf(look),
+		Nodes:    []node{},
+	}
 	if problems == nil {
 		r.Problems = []live.Problem{}
 	}
@@ -57,7 +64,8 @@ func resultOf(name string, look *live.Look, problems []live.Problem) result {
 	return r
 }
 
-// groupsOf counts the machines of each group, and those whose nodes are Ready: of machines that are no nodes, those in service.
+// groupsOf counts the machines of each group, and those whose nodes are Ready: of machines that are
+// no nodes, those in service.
 func groupsOf(look *live.Look) []group {
 	ready := map[string]bool{}
 	if look.API != nil {

@@ -27,7 +27,10 @@ import (
 )
 
 func aGroup(name string, least, most int32) *v1alpha1.InstanceGroup {
-	return &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.InstanceGroupSpec{MinSize: least, MaxSize: most}}
+	return &v1alpha1.InstanceGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.InstanceGroupSpec{MinSize: least, MaxSize: most},
+	}
 }
 
 // run runs the command, and returns what it prints and its exit code.
@@ -60,7 +63,8 @@ func TestAClusterIsValidated(t *testing.T) {
 	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{aGroup("workers", 2, 3)}, Bastion: true, Terraform: true})
 	state := w.State()
 	out, errOut, code := run(t.Context(), "demo", "--state", state)
-	if code != exit.Done || !strings.Contains(out, "workers           worker          2          2       0            2     2        3\n") ||
+	if code != exit.Done ||
+		!strings.Contains(out, "workers           worker          2          2       0            2     2        3\n") ||
 		!strings.Contains(out, "\nCluster demo is healthy. Its API serves at https://demo-api") {
 		t.Errorf("%d %s\n%s", code, errOut, out)
 	}
@@ -80,7 +84,9 @@ func TestAClusterIsValidated(t *testing.T) {
 	}
 	out, _, code = run(t.Context(), "demo", "--state", state, "-o", "json")
 	var data result
-	if err := json.Unmarshal([]byte(out), &data); err != nil || code != exit.NotValid || data.Valid || len(data.Problems) < 2 || len(data.Nodes) != 5 || len(data.Groups) != 5 {
+	if err := json.Unmarshal([]byte(out), &data); err != nil || code != exit.NotValid || data.Valid || len(data.Problems) < 2 ||
+		len(data.Nodes) != 5 ||
+		len(data.Groups) != 5 {
 		t.Errorf("%v, %d: %s", err, code, out)
 	}
 
@@ -91,7 +97,17 @@ func TestAClusterIsValidated(t *testing.T) {
 		}
 	})
 	var errs bytes.Buffer
-	out, code, _ = runTo(ctx, writer(func(p []byte) (int, error) { mend(); return errs.Write(p) }), "demo", "--state", state, "--wait", "50s", "--interval", "300ms")
+	out, code, _ = runTo(
+		ctx,
+		writer(func(p []byte) (int, error) { mend(); return errs.Write(p) }),
+		"demo",
+		"--state",
+		state,
+		"--wait",
+		"50s",
+		"--interval",
+		"300ms",
+	)
 	errOut = errs.String()
 	if code != exit.Done || !strings.Contains(out, "Cluster demo is well.") || !strings.Contains(errOut, " Waiting for ") {
 		t.Errorf("%d %s\n%s", code, errOut, out)

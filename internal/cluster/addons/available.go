@@ -73,14 +73,25 @@ func rolloutOf(ctx context.Context, clients kubernetes.Interface, w *addonWorklo
 		if err != nil {
 			return nil, err //nolint:wrapcheck // The caller names the workload.
 		}
-		return &rollout{d.Status.ObservedGeneration >= d.Generation, ptr.Deref(d.Spec.Replicas, 1), min(d.Status.UpdatedReplicas, d.Status.AvailableReplicas), d.Spec.Selector}, nil
+		return &rollout{
+			d.Status.ObservedGeneration >= d.Generation,
+			ptr.Deref(d.Spec.Replicas, 1),
+			min(d.Status.UpdatedReplicas, d.Status.AvailableReplicas),
+			d.Spec.Selector,
+		}, nil
 	case "StatefulSet":
 		s, err := clients.AppsV1().StatefulSets(w.namespace).Get(ctx, w.name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err //nolint:wrapcheck // The caller names the workload.
 		}
-		r := &rollout{s.Status.ObservedGeneration >= s.Generation, ptr.Deref(s.Spec.Replicas, 1), s.Status.AvailableReplicas, s.Spec.Selector}
-		if rolling := s.Spec.UpdateStrategy.RollingUpdate; s.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType && (rolling == nil || ptr.Deref(rolling.Partition, 0) == 0) {
+		r := &rollout{
+			s.Status.ObservedGeneration >= s.Generation,
+			ptr.Deref(s.Spec.Replicas, 1),
+			s.Status.AvailableReplicas,
+			s.Spec.Selector,
+		}
+		if rolling := s.Spec.UpdateStrategy.RollingUpdate; s.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType &&
+			(rolling == nil || ptr.Deref(rolling.Partition, 0) == 0) {
 			r.available = min(r.available, s.Status.UpdatedReplicas)
 		}
 		return r, nil
@@ -89,7 +100,12 @@ func rolloutOf(ctx context.Context, clients kubernetes.Interface, w *addonWorklo
 		if err != nil {
 			return nil, err //nolint:wrapcheck // The caller names the workload.
 		}
-		r := &rollout{d.Status.ObservedGeneration >= d.Generation, d.Status.DesiredNumberScheduled, d.Status.NumberAvailable, d.Spec.Selector}
+		r := &rollout{
+			d.Status.ObservedGeneration >= d.Generation,
+			d.Status.DesiredNumberScheduled,
+			d.Status.NumberAvailable,
+			d.Spec.Selector,
+		}
 		if d.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
 			r.available = min(r.available, d.Status.UpdatedNumberScheduled)
 		}
@@ -142,7 +158,9 @@ func problemOf(ctx context.Context, clients kubernetes.Interface, w *addonWorklo
 
 // podReason returns what the first pod that is not Ready waits for, "" if unknown.
 func podReason(ctx context.Context, clients kubernetes.Interface, w *addonWorkload, selector *metav1.LabelSelector) (string, error) {
-	pods, err := clients.CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(selector), Limit: podsAsked})
+	pods, err := clients.CoreV1().
+		Pods(w.namespace).
+		List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(selector), Limit: podsAsked})
 	if err != nil {
 		return "", err //nolint:wrapcheck // The caller names the workload.
 	}

@@ -43,7 +43,8 @@ func TestAddonsAreReadyWhenTheirWorkloadsAreAvailable(t *testing.T) {
 	}
 	unavailable := func(want string) {
 		t.Helper()
-		if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable || !strings.Contains(message, want) {
+		if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable ||
+			!strings.Contains(message, want) {
 			t.Errorf("condition %s %s: %s, want %s", status, reason, message, want)
 		}
 	}
@@ -80,7 +81,8 @@ func (w *suite) podOfGreeter(reason string) {
 	w.t.Helper()
 	core := w.clients.CoreV1()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}} // A controller makes it, and none runs here.
-	if _, err := core.ServiceAccounts(w.cluster.Name).Create(w.t.Context(), account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := core.ServiceAccounts(w.cluster.Name).Create(w.t.Context(), account, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		w.t.Fatal(err)
 	}
 	pod, err := core.Pods(w.cluster.Name).Create(w.t.Context(), &corev1.Pod{
@@ -90,7 +92,9 @@ func (w *suite) podOfGreeter(reason string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}},
+	}
 	if _, err := core.Pods(w.cluster.Name).UpdateStatus(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}

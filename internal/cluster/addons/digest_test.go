@@ -24,7 +24,8 @@ func TestAnArchiveOfAnotherDigestIsRefused(t *testing.T) {
 	w := newSuite(t)
 	w.release.Spec.Addons[0].Digest = strings.Repeat("0", 64)
 	w.settle(operatorkit.KindWait)
-	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonDigest || !strings.Contains(message, "greeter 1.0.0") {
+	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonDigest ||
+		!strings.Contains(message, "greeter 1.0.0") {
 		t.Errorf("condition %s %s: %s", status, reason, message)
 	}
 	if got := w.greeting(); got != "" {
@@ -55,7 +56,8 @@ func TestTheFirstArchiveOfAVersionIsPinned(t *testing.T) {
 	w.cluster.Spec.Addons = []v1alpha1.Addon{{Name: "greeter", Values: raw(`{"greeting":"bye"}`)}}
 	w.cluster.Generation++
 	w.settle(operatorkit.KindWait)
-	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonDigest || !strings.Contains(message, want.Digest) {
+	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonDigest ||
+		!strings.Contains(message, want.Digest) {
 		t.Errorf("condition %s %s: %s", status, reason, message)
 	}
 	if got := w.greeting(); got != "hello 1.0.0" {
@@ -74,7 +76,8 @@ func TestAChartThatCannotBeRenderedIsRefusedWithTheReason(t *testing.T) {
 	w := newSuite(t)
 	w.charts.template.Store(`x: {{ env "HOME" }}`)
 	w.settle(operatorkit.KindWait)
-	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonRefused || !strings.Contains(message, `function "env" not defined`) {
+	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonRefused ||
+		!strings.Contains(message, `function "env" not defined`) {
 		t.Errorf("condition %s %s: %s", status, reason, message)
 	}
 	w.charts.template.Store("")

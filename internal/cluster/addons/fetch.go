@@ -36,8 +36,14 @@ type digestError struct {
 
 // Error reports the digests and what to do.
 func (e *digestError) Error() string {
-	return fmt.Sprintf("the archive of chart %s has the SHA-256 %s, but %s requires %s: the publisher replaced the archive, or it is forged. "+
-		"If you trust the new archive, set the addon's digest in spec.addons to its SHA-256", e.chart, e.got, e.said, e.want)
+	return fmt.Sprintf(
+		"the archive of chart %s has the SHA-256 %s, but %s requires %s: the publisher replaced the archive, or it is forged. "+
+			"If you trust the new archive, set the addon's digest in spec.addons to its SHA-256",
+		e.chart,
+		e.got,
+		e.said,
+		e.want,
+	)
 }
 
 // fetcher downloads charts and caches their archives by SHA-256.

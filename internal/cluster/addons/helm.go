@@ -71,7 +71,10 @@ func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil 
 // ToRawKubeConfigLoader returns a kubeconfig that contains only the namespace, which Helm uses for
 // objects without one.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}})
+	return clientcmd.NewDefaultClientConfig(
+		*clientcmdapi.NewConfig(),
+		&clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}},
+	)
 }
 
 // helm makes changes in one cluster.
@@ -164,7 +167,11 @@ func (h *helm) capabilities() (*helmcommon.Capabilities, error) {
 
 // prepare downloads a chart and renders it in another process. It returns a chart without templates
 // of its own, whose rendered manifests Helm installs unchanged, and the archive with its digest.
-func (h *helm) prepare(ctx context.Context, wanted *Chart, now *helmrelease.Release) (prepared *chart.Chart, archive v1alpha1.AddonStatus, err error) {
+func (h *helm) prepare(
+	ctx context.Context,
+	wanted *Chart,
+	now *helmrelease.Release,
+) (prepared *chart.Chart, archive v1alpha1.AddonStatus, err error) {
 	archive = v1alpha1.AddonStatus{Name: wanted.Name, Chart: wanted.Chart, Repository: wanted.Repository, Version: wanted.Version}
 	digest, said := wanted.Archive, "the addon's digest"
 	if pin, ok := h.pins[wanted.Name]; ok && digest == "" {
@@ -234,7 +241,10 @@ func (h *helm) install(ctx context.Context, wanted *Chart, prepared *chart.Chart
 	installed, err := install.RunWithContext(ctx, prepared, wanted.Values)
 	if err != nil {
 		if strings.Contains(err.Error(), "cannot reuse a name") {
-			return nil, fmt.Errorf("a Helm release with that name exists and does not belong to the operator; uninstall it or disable the addon: %w", err)
+			return nil, fmt.Errorf(
+				"a Helm release with that name exists and does not belong to the operator; uninstall it or disable the addon: %w",
+				err,
+			)
 		}
 		return nil, fmt.Errorf("install: %w", err)
 	}
@@ -311,7 +321,8 @@ func (h *helm) converge(ctx context.Context, wanted []Chart, out *result) error 
 
 // one converges one addon. The installed chart stays until its successor is rendered.
 func (h *helm) one(ctx context.Context, wanted *Chart, now *helmrelease.Release, out *result) error {
-	if now != nil && now.Namespace == wanted.Namespace && now.Info.Status == common.StatusDeployed && now.Labels[labelDigest] == wanted.Digest() {
+	if now != nil && now.Namespace == wanted.Namespace && now.Info.Status == common.StatusDeployed &&
+		now.Labels[labelDigest] == wanted.Digest() {
 		out.workloads = append(out.workloads, workloadsIn(wanted.Name, now)...)
 		return nil
 	}

@@ -200,12 +200,23 @@ func New(o Options) *Installer {
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport
 	}
-	return &Installer{options: o, slots: make(chan struct{}, o.Jobs), renderer: chartrender.New(o.Charts), clusters: map[types.NamespacedName]*state{}}
+	return &Installer{
+		options:  o,
+		slots:    make(chan struct{}, o.Jobs),
+		renderer: chartrender.New(o.Charts),
+		clusters: map[types.NamespacedName]*state{},
+	}
 }
 
 // Ensure moves the cluster's addons toward the desired state without waiting: it starts slow work,
 // which calls enqueue when it ends.
-func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, enqueue func()) operatorkit.Outcome {
+func (i *Installer) Ensure(
+	_ context.Context,
+	cluster *v1alpha1.Cluster,
+	release *v1alpha1.Release,
+	to *workload.Cluster,
+	enqueue func(),
+) operatorkit.Outcome {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
@@ -352,7 +363,8 @@ func fingerprint(nodes []workload.Node) uint64 {
 func (i *Installer) underWay(cluster *v1alpha1.Cluster, wanted []Chart) operatorkit.Outcome {
 	last := operatorkit.FindCondition(cluster, ConditionAddonsReady)
 	switch {
-	case last == nil && len(wanted) == 0, last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == cluster.Generation:
+	case last == nil && len(wanted) == 0,
+		last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == cluster.Generation:
 		i.condition(cluster, metav1.ConditionTrue, ReasonAvailable, describeInstalled(wanted))
 		return operatorkit.Done()
 	case last != nil && last.Reason == ReasonUnavailable && last.ObservedGeneration == cluster.Generation:

@@ -61,7 +61,9 @@ type suite struct {
 func newSuite(t *testing.T) *suite {
 	t.Helper()
 	config := controlplanetest.Shared(t).RESTConfig()
-	clusters := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) { return rest.CopyConfig(config), nil }})
+	clusters := workload.New(
+		workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) { return rest.CopyConfig(config), nil }},
+	)
 	key := types.NamespacedName{Namespace: "default", Name: strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))}
 	to, err := clusters.Connect(key, nil)
 	if err != nil {
@@ -69,14 +71,22 @@ func newSuite(t *testing.T) *suite {
 	}
 	t.Cleanup(func() { clusters.Close(key) })
 	w := &suite{
-		t: t, clients: kubernetes.NewForConfigOrDie(config), to: to, folder: t.TempDir(), charts: &charts{}, enqueued: make(chan struct{}, 16),
-		cluster: &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "u"}},
+		t: t, clients: kubernetes.NewForConfigOrDie(config), to: to, folder: t.TempDir(), charts: &charts{},
+		enqueued: make(chan struct{}, 16),
+		cluster:  &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "u"}},
 	}
 	server := httptest.NewServer(w.charts)
 	t.Cleanup(server.Close)
 	w.charts.url = server.URL
 	w.release = &v1alpha1.Release{Spec: v1alpha1.ReleaseSpec{Addons: []v1alpha1.ReleaseAddon{
-		{Name: "greeter", Namespace: key.Name, Chart: "greeter", Repository: server.URL, Version: "1.0.0", Values: raw(`{"greeting":"hello"}`)},
+		{
+			Name:       "greeter",
+			Namespace:  key.Name,
+			Chart:      "greeter",
+			Repository: server.URL,
+			Version:    "1.0.0",
+			Values:     raw(`{"greeting":"hello"}`),
+		},
 	}}}
 	w.restart()
 	t.Cleanup(func() { // The API server is shared with the package's other tests.
@@ -179,7 +189,8 @@ func (w *suite) revisions() int {
 	return len(list.Items)
 }
 
-// An upgrade that the operator was killed at stays "pending" in the cluster; Helm itself refuses to go on from there.
+// An upgrade that the operator was killed at stays "pending" in the cluster; Helm itself refuses to
+// go on from there.
 func TestAnInterruptedUpgradeIsTakenUp(t *testing.T) {
 	w := newSuite(t)
 	w.settle(operatorkit.KindDone)
@@ -229,7 +240,9 @@ func TestAPanicFailsTheAddonAndNotTheProcess(t *testing.T) {
 	w.transport = panicking{}
 	w.restart()
 	outcome := w.settle(operatorkit.KindWait)
-	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonFailed || !strings.Contains(message, "out of range") || outcome.After() <= 0 {
+	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonFailed ||
+		!strings.Contains(message, "out of range") ||
+		outcome.After() <= 0 {
 		t.Errorf("condition %s %s: %s; tried again after %s", status, reason, message, outcome.After())
 	}
 	w.transport = nil
@@ -242,10 +255,15 @@ func TestAPanicFailsTheAddonAndNotTheProcess(t *testing.T) {
 
 func TestAPersonsReleaseOfThatNameIsLeftAlone(t *testing.T) {
 	w := newSuite(t)
-	if _, err := w.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.cluster.Name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: w.cluster.Name},
+	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	own := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.cluster.Name, Name: "greeter"}, Data: map[string]string{"greeting": "mine"}}
+	own := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.cluster.Name, Name: "greeter"},
+		Data:       map[string]string{"greeting": "mine"},
+	}
 	if _, err := w.clients.CoreV1().ConfigMaps(w.cluster.Name).Create(t.Context(), own, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +277,8 @@ func TestAPersonsReleaseOfThatNameIsLeftAlone(t *testing.T) {
 type charts struct {
 	url    string
 	broken atomic.Bool
-	// replaced has all archives be others of the same versions, and template adds a template to them.
+	// replaced has all archives be others of the same versions, and template adds a template to
+	// them.
 	replaced atomic.Bool
 	template atomic.Value
 }
@@ -273,7 +292,13 @@ func (c *charts) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 	if req.URL.Path == "/index.yaml" {
 		_, _ = fmt.Fprint(out, "apiVersion: v1\nentries:\n  greeter:\n")
 		for _, version := range []string{"1.0.0", "1.1.0", "1.2.0"} {
-			_, _ = fmt.Fprintf(out, "  - {apiVersion: v2, name: greeter, version: %s, urls: [\"%s/greeter-%s.tgz\"]}\n", version, c.url, version)
+			_, _ = fmt.Fprintf(
+				out,
+				"  - {apiVersion: v2, name: greeter, version: %s, urls: [\"%s/greeter-%s.tgz\"]}\n",
+				version,
+				c.url,
+				version,
+			)
 		}
 		return
 	}

@@ -59,7 +59,8 @@ func Wanted(released []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) ([]Chart, er
 			return nil, fmt.Errorf("the release's addon %s: values: %w", addon.Name, err)
 		}
 		charts[addon.Name] = &Chart{
-			Name: addon.Name, Namespace: addon.Namespace, Chart: addon.Chart, Repository: addon.Repository, Version: addon.Version, Values: values,
+			Name: addon.Name, Namespace: addon.Namespace, Chart: addon.Chart, Repository: addon.Repository, Version: addon.Version,
+			Values:  values,
 			Archive: addon.Digest, Patches: addon.Patches,
 		}
 	}

@@ -71,8 +71,11 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 	}
 	restore := c.Spec.ControlPlane.RestoreSnapshot
 	b.Etcd = &bundle.Etcd{
-		Slot:         at.Index,
-		VolumeTags:   map[string]string{model.TagOwnedPrefix + c.Name: model.TagOwned, model.TagEtcdSlot: model.EtcdSlotTag(at.Index, restore)},
+		Slot: at.Index,
+		VolumeTags: map[string]string{
+			model.TagOwnedPrefix + c.Name: model.TagOwned,
+			model.TagEtcdSlot:             model.EtcdSlotTag(at.Index, restore),
+		},
 		Device:       "/dev/sdf", // The first name that AWS recommends for data volumes: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/device_naming.html
 		MountPoint:   etcdDataDir,
 		HostedZoneID: outputs[model.OutputHostedZone],
@@ -191,7 +194,13 @@ func artifacts(release *v1alpha1.Release, architecture v1alpha1.Architecture) ([
 		if format == "" {
 			format = bundle.Binary
 		}
-		one := bundle.Artifact{Name: artifact.Name, URL: source.URL, SHA256: strings.ToLower(source.SHA256), Format: format, Path: artifact.Path}
+		one := bundle.Artifact{
+			Name:   artifact.Name,
+			URL:    source.URL,
+			SHA256: strings.ToLower(source.SHA256),
+			Format: format,
+			Path:   artifact.Path,
+		}
 		if one.SHA256 == "" {
 			one.Unverified = source.Unverified
 		}

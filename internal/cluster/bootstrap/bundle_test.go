@@ -14,7 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/golden"
 )
 
-// TestGolden shows what machines boot from. Bundles of a set that is published stay as they are, or clusters that run would roll.
+// TestGolden shows what machines boot from. Bundles of a set that is published stay as they are, or
+// clusters that run would roll.
 func TestGolden(t *testing.T) {
 	for suffix, set := range map[string]string{"": release.Set110, "-1.2.0": release.Set120} {
 		f := newFixture()
@@ -226,8 +227,9 @@ func TestArtifactOfTheArchitecture(t *testing.T) {
 	}
 }
 
-// TestBundlesHoldTheLoadBalancersNameInLowerCase: kubeadm accepts a host as controlPlaneEndpoint, and as a name in a certificate, only if
-// it is an RFC 1123 subdomain, and the names that CloudFormation gives load balancers are none. DNS does not tell cases apart.
+// TestBundlesHoldTheLoadBalancersNameInLowerCase: kubeadm accepts a host as controlPlaneEndpoint,
+// and as a name in a certificate, only if it is an RFC 1123 subdomain, and the names that
+// CloudFormation gives load balancers are none. DNS does not tell cases apart.
 func TestBundlesHoldTheLoadBalancersNameInLowerCase(t *testing.T) {
 	given := outputs[model.OutputAPIAddress]
 	lower := maps.Clone(outputs)

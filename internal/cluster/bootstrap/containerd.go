@@ -38,7 +38,11 @@ func containerd(b *Bundle, release v1alpha1.ReleaseSpec) runtime {
 		units: []string{"containerd"},
 		files: []bundle.File{
 			{Path: "/etc/containerd/config.toml", Mode: "0644", Content: configuration(pause)},
-			{Path: "/etc/systemd/system/containerd.service", Mode: "0644", Content: containerdUnit(strings.TrimSuffix(installed.Path, "/"))},
+			{
+				Path:    "/etc/systemd/system/containerd.service",
+				Mode:    "0644",
+				Content: containerdUnit(strings.TrimSuffix(installed.Path, "/")),
+			},
 		},
 	}
 }
@@ -80,8 +84,8 @@ config_path = '/etc/containerd/certs.d'
 `
 }
 
-// containerdUnit is the unit of containerd below a folder. Its processes are containers: stopping it
-// leaves them running, and neither tasks nor memory are counted against it.
+// containerdUnit is the unit of containerd below a folder. Its processes are containers: stopping
+// it leaves them running, and neither tasks nor memory are counted against it.
 func containerdUnit(folder string) string {
 	return `[Unit]
 Description=containerd container runtime

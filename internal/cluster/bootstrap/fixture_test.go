@@ -56,15 +56,31 @@ func newFixture() fixture {
 					v1alpha1.AMD64: {Parameter: images + "amd64/hvm/ebs-gp3/ami-id", User: "ubuntu"},
 					v1alpha1.ARM64: {Parameter: images + "arm64/hvm/ebs-gp3/ami-id", User: "ubuntu"},
 				},
-				Addons: []v1alpha1.ReleaseAddon{{Name: "cni", Namespace: "kube-system", Chart: "cni", Repository: "https://example.com", Version: "1.0.0", Values: values}},
+				Addons: []v1alpha1.ReleaseAddon{
+					{
+						Name:       "cni",
+						Namespace:  "kube-system",
+						Chart:      "cni",
+						Repository: "https://example.com",
+						Version:    "1.0.0",
+						Values:     values,
+					},
+				},
 			},
 		},
 		cluster: &v1alpha1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "team"},
 			Spec: v1alpha1.ClusterSpec{
 				Release: "v1.36.3", Region: "eu-central-1",
-				Role:    &v1alpha1.AssumedRole{ARN: "arn:aws:iam::123456789012:role/operator", ExternalID: "e"},
-				Network: v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: zones, Topology: v1alpha1.TopologyPrivate, NAT: v1alpha1.NATPerZone, PodCIDR: "100.64.0.0/13", ServiceCIDR: "172.20.0.0/16"},
+				Role: &v1alpha1.AssumedRole{ARN: "arn:aws:iam::123456789012:role/operator", ExternalID: "e"},
+				Network: v1alpha1.Network{
+					CIDR:        "10.0.0.0/16",
+					Zones:       zones,
+					Topology:    v1alpha1.TopologyPrivate,
+					NAT:         v1alpha1.NATPerZone,
+					PodCIDR:     "100.64.0.0/13",
+					ServiceCIDR: "172.20.0.0/16",
+				},
 				API: v1alpha1.APIEndpoint{
 					Access: v1alpha1.APIPublic, AllowedCIDRs: []string{"192.0.2.0/24"},
 					SecurityGroups: []string{"sg-0123456789abcdef0"}, ExtraNames: []string{"api.example.org"},
@@ -72,29 +88,48 @@ func newFixture() fixture {
 				DNS: &v1alpha1.DNS{HostedZoneID: "Z0123456789ABC", Name: "api.demo.example.com"},
 				ControlPlane: v1alpha1.ControlPlane{
 					Replicas: 3, InstanceType: "m6i.large", Zones: zones, RootVolume: volume, EtcdVolume: volume,
-					SecurityGroups: []string{"sg-0123456789abcdef1"}, Roll: "2026-11-22", Labels: map[string]string{"example.com/tier": "one"},
+					SecurityGroups: []string{
+						"sg-0123456789abcdef1",
+					}, Roll: "2026-11-22", Labels: map[string]string{"example.com/tier": "one"},
 					ExtraArgs: v1alpha1.ExtraArgs{
 						APIServer: map[string]string{"v": "2"}, ControllerManager: map[string]string{"v": "2"},
 						Scheduler: map[string]string{"v": "2"}, Etcd: map[string]string{"quota-backend-bytes": "4294967296"},
 					},
 				},
 				Bastion: &v1alpha1.Bastion{InstanceType: "t3.micro", Replicas: 1, AllowedCIDRs: []string{"192.0.2.0/25"}},
-				SSH:     v1alpha1.SSH{AuthorizedKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBx one"}, AllowedCIDRs: []string{"192.0.2.0/26"}},
+				SSH: v1alpha1.SSH{
+					AuthorizedKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBx one"},
+					AllowedCIDRs:   []string{"192.0.2.0/26"},
+				},
 				IAM: v1alpha1.NodeIAM{
 					ControlPlanePolicies: []string{"arn:aws:iam::aws:policy/A"}, WorkerPolicies: []string{"arn:aws:iam::aws:policy/B"},
 					ImageRepositories: []string{"team/*"}, PermissionsBoundary: "arn:aws:iam::123456789012:policy/boundary",
 				},
 				ServiceAccountIssuer: &v1alpha1.ServiceAccountIssuer{URL: "https://issuer.example.com"},
-				Addons:               []v1alpha1.Addon{{Name: "extra", Namespace: "extra", Chart: "extra", Repository: "https://example.com", Version: "1.0.0", Values: values}},
-				Tags:                 map[string]string{"team": "one"},
-				UpdatePolicy:         v1alpha1.UpdateAutomatic, VolumePolicy: v1alpha1.VolumesRetain,
+				Addons: []v1alpha1.Addon{
+					{
+						Name:       "extra",
+						Namespace:  "extra",
+						Chart:      "extra",
+						Repository: "https://example.com",
+						Version:    "1.0.0",
+						Values:     values,
+					},
+				},
+				Tags:         map[string]string{"team": "one"},
+				UpdatePolicy: v1alpha1.UpdateAutomatic, VolumePolicy: v1alpha1.VolumesRetain,
 			},
 		},
 		group: &v1alpha1.InstanceGroup{
 			ObjectMeta: metav1.ObjectMeta{Name: "demo-workers", Namespace: "team"},
 			Spec: v1alpha1.InstanceGroupSpec{
 				Cluster: "demo", MinSize: 3, MaxSize: 6, InstanceTypes: []string{"m6i.large", "m6a.large"},
-				Spot:         &v1alpha1.Spot{OnDemandBase: 1, OnDemandPercentage: 20, Strategy: "price-capacity-optimized", MaxPrice: "0.10"},
+				Spot: &v1alpha1.Spot{
+					OnDemandBase:       1,
+					OnDemandPercentage: 20,
+					Strategy:           "price-capacity-optimized",
+					MaxPrice:           "0.10",
+				},
 				Architecture: v1alpha1.AMD64, Zones: zones, RootVolume: volume,
 				Volumes:        []v1alpha1.DataVolume{{Device: "/dev/sdg", Volume: volume}},
 				Labels:         map[string]string{"example.com/tier": "two"},
@@ -136,7 +171,10 @@ func inExistingVPC() fixture {
 		if role != "" {
 			network.Subnets = append(network.Subnets, v1alpha1.Subnet{ID: id, Zone: zone, Role: role})
 		}
-		f.existing.Subnets = append(f.existing.Subnets, model.ExistingSubnet{ID: id, Zone: zone, CIDR: cidr, RouteTable: "rtb-0123456789abcdef1"})
+		f.existing.Subnets = append(
+			f.existing.Subnets,
+			model.ExistingSubnet{ID: id, Zone: zone, CIDR: cidr, RouteTable: "rtb-0123456789abcdef1"},
+		)
 	}
 	add("subnet-0123456789abcdef1", "eu-central-1a", "10.9.0.0/20", v1alpha1.SubnetPrivate)
 	add("subnet-0123456789abcdef2", "eu-central-1b", "10.9.16.0/20", v1alpha1.SubnetPrivate)

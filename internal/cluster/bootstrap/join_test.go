@@ -23,7 +23,8 @@ func TestWorkersProveWhichInstanceTheyAre(t *testing.T) {
 	if diff := cmp.Diff(&bundle.Join{STSHost: "sts.eu-central-1.amazonaws.com"}, worker.Join); diff != "" {
 		t.Error(diff)
 	}
-	if config := worker.Kubeadm.Config; strings.Contains(config, bundle.Placeholder(bundle.BootstrapToken)) || !strings.Contains(config, "kubeConfigPath: /etc/kubernetes/join.conf\n") {
+	if config := worker.Kubeadm.Config; strings.Contains(config, bundle.Placeholder(bundle.BootstrapToken)) ||
+		!strings.Contains(config, "kubeConfigPath: /etc/kubernetes/join.conf\n") {
 		t.Errorf("kubeadm joins with the token, or not with the certificate:\n%s", config)
 	}
 }
@@ -34,13 +35,19 @@ func TestWorkersOfFormerSetsJoinWithTheToken(t *testing.T) {
 	if slot.Join != nil || worker.Join != nil {
 		t.Errorf("slot %v, worker %v", slot.Join, worker.Join)
 	}
-	if config := worker.Kubeadm.Config; !strings.Contains(config, bundle.Placeholder(bundle.BootstrapToken)) || file(worker, "/etc/kubernetes/discovery.conf") == "" {
+	if config := worker.Kubeadm.Config; !strings.Contains(config, bundle.Placeholder(bundle.BootstrapToken)) ||
+		file(worker, "/etc/kubernetes/discovery.conf") == "" {
 		t.Errorf("kubeadm does not join with the token:\n%s", config)
 	}
 }
 
 func TestStsOfOtherPartitionsHasAnotherSuffix(t *testing.T) {
-	_, worker := bundlesOf(t, release.Set120, "v1.36.4", func(c *model.Cluster) { c.Region, c.DNSSuffix = "cn-north-1", "amazonaws.com.cn" })
+	_, worker := bundlesOf(
+		t,
+		release.Set120,
+		"v1.36.4",
+		func(c *model.Cluster) { c.Region, c.DNSSuffix = "cn-north-1", "amazonaws.com.cn" },
+	)
 	if got := worker.Join.STSHost; got != "sts.cn-north-1.amazonaws.com.cn" {
 		t.Errorf("proofs are for %s", got)
 	}

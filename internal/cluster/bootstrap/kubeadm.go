@@ -26,8 +26,9 @@ const (
 	etcdDataDir    = "/var/lib/etcd"
 	// encryption is the kind of key that kubeadm makes; the authorities' own are of the same kind.
 	encryption = "ECDSA-P256"
-	// leafValidity is how long the certificates that kubeadm makes hold: three years. A machine that is
-	// replaced gets new ones, and a version of Kubernetes is supported for little more than one.
+	// leafValidity is how long the certificates that kubeadm makes hold: three years. A machine
+	// that is replaced gets new ones, and a version of Kubernetes is supported for little more than
+	// one.
 	leafValidity = "26280h0m0s"
 )
 
@@ -46,7 +47,8 @@ func imageRepository(release v1alpha1.ReleaseSpec) string {
 	return "registry.k8s.io"
 }
 
-// controlPlaneConfig returns kubeadm's configuration for a slot; patched if there are patches for it.
+// controlPlaneConfig returns kubeadm's configuration for a slot; patched if there are patches for
+// it.
 func controlPlaneConfig(c *model.Cluster, slot model.Slot, apiAddress string, patched bool) (string, error) {
 	cluster, err := clusterConfiguration(c, slot, apiAddress)
 	if err != nil {
@@ -114,11 +116,20 @@ var ownArgs = map[string][]string{
 func args(component string, ours, extra map[string]string) ([]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		if slices.Contains(ownArgs[component], name) {
-			return nil, fmt.Errorf("the argument %s of %s is set by the operator; leave it out of controlPlane.extraArgs.%s", name, component, component)
+			return nil, fmt.Errorf(
+				"the argument %s of %s is set by the operator; leave it out of controlPlane.extraArgs.%s",
+				name,
+				component,
+				component,
+			)
 		}
 	}
 	if name := bundle.Holding(extra); name != "" {
-		return nil, fmt.Errorf("the argument %s of %s has a ${} in it, which is how the operator marks what a machine fills in", name, component)
+		return nil, fmt.Errorf(
+			"the argument %s of %s has a ${} in it, which is how the operator marks what a machine fills in",
+			name,
+			component,
+		)
 	}
 	all := maps.Clone(ours)
 	maps.Copy(all, extra)
@@ -158,7 +169,8 @@ func clusterConfiguration(c *model.Cluster, slot model.Slot, apiAddress string) 
 		"kubernetesVersion":   release.Kubernetes,
 		"imageRepository":     imageRepository(release),
 		"encryptionAlgorithm": encryption,
-		// kubeadm's default of one year would silently break a control plane that is not changed for that long.
+		// kubeadm's default of one year would silently break a control plane that is not changed
+		// for that long.
 		"certificateValidityPeriod": leafValidity,
 		"controlPlaneEndpoint":      net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
 		"networking": map[string]any{
@@ -201,9 +213,10 @@ func certificateNames(c *model.Cluster, apiAddress string) []any {
 }
 
 // etcdConfiguration makes the slot's machine a member of a cluster whose members are fixed: each
-// starts with the whole list, so no machine is the first. A member that has data ignores the list, and
-// one that has lost its data joins the others: nodeup decides which of them the machine is. Members know each other by DNS names, which stay when a machine is
-// replaced and its address is another.
+// starts with the whole list, so no machine is the first. A member that has data ignores the list,
+// and one that has lost its data joins the others: nodeup decides which of them the machine is.
+// Members know each other by DNS names, which stay when a machine is replaced and its address is
+// another.
 func etcdConfiguration(c *model.Cluster, slot model.Slot) (map[string]any, error) {
 	state := "new"
 	if c.Features.RejoinEtcd {
@@ -247,11 +260,12 @@ func peerURL(slot model.Slot) string {
 // discoveryFile tells kubeadm where the API is and whom to trust.
 const discoveryFile = "/etc/kubernetes/discovery.conf"
 
-// workerConfig returns kubeadm's configuration for a worker. A worker that proves which instance it is joins with the certificate that
-// it gets for that, in a file of nodeup's; others join with the token.
+// workerConfig returns kubeadm's configuration for a worker. A worker that proves which instance it
+// is joins with the certificate that it gets for that, in a file of nodeup's; others join with the
+// token.
 func workerConfig(proves bool) (string, error) {
-	// The machine knows the CA, so the cluster need not sign for itself with the token, and kubeadm need
-	// not wait until it has.
+	// The machine knows the CA, so the cluster need not sign for itself with the token, and kubeadm
+	// need not wait until it has.
 	where := map[string]any{
 		"file":              map[string]any{"kubeConfigPath": discoveryFile},
 		"tlsBootstrapToken": bundle.Placeholder(bundle.BootstrapToken),

@@ -12,8 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
-// TestKubeadmAcceptsItsConfiguration has kubeadm itself validate the configuration of slots and workers, and shows that it refuses a load
-// balancer's name as AWS gives it.
+// TestKubeadmAcceptsItsConfiguration has kubeadm itself validate the configuration of slots and
+// workers, and shows that it refuses a load balancer's name as AWS gives it.
 func TestKubeadmAcceptsItsConfiguration(t *testing.T) {
 	for program, kubernetes := range map[string]string{"kube": "v1.36.3", "kube-previous": "v1.35.4"} {
 		kube, err := filepath.Abs("../../../bin/" + program)
@@ -26,10 +26,13 @@ func TestKubeadmAcceptsItsConfiguration(t *testing.T) {
 		validate := func(config string) (said string, err error) {
 			folder := t.TempDir()
 			join, file := filepath.Join(folder, "join.conf"), filepath.Join(folder, "kubeadm.yaml")
-			expanded, err := bundle.Expand(strings.NewReplacer(bundle.JoinKubeconfig, join, "/etc/kubernetes/discovery.conf", join).Replace(config), map[string]string{
-				bundle.NodeName: "ip-10-0-0-5.eu-central-1.compute.internal", bundle.PrivateIP: "10.0.0.5",
-				bundle.BootstrapToken: "abcdef.0123456789abcdef", bundle.EtcdClusterState: "new",
-			})
+			expanded, err := bundle.Expand(
+				strings.NewReplacer(bundle.JoinKubeconfig, join, "/etc/kubernetes/discovery.conf", join).Replace(config),
+				map[string]string{
+					bundle.NodeName: "ip-10-0-0-5.eu-central-1.compute.internal", bundle.PrivateIP: "10.0.0.5",
+					bundle.BootstrapToken: "abcdef.0123456789abcdef", bundle.EtcdClusterState: "new",
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +52,8 @@ func TestKubeadmAcceptsItsConfiguration(t *testing.T) {
 				}
 			}
 			given := outputs[model.OutputAPIAddress]
-			if said, err := validate(strings.ReplaceAll(slot.Kubeadm.Config, strings.ToLower(given), given)); err == nil || !strings.Contains(said, "RFC-1123") {
+			if said, err := validate(strings.ReplaceAll(slot.Kubeadm.Config, strings.ToLower(given), given)); err == nil ||
+				!strings.Contains(said, "RFC-1123") {
 				t.Errorf("kubeadm %s does not refuse %s: %s", kubernetes, given, said)
 			}
 		}

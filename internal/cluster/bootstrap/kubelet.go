@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// defaultKubelet is where the kubelet is if the release does not install one: where releases put it.
+	// defaultKubelet is where the kubelet is if the release does not install one: where releases
+	// put it.
 	defaultKubelet = "/usr/local/bin/kubelet"
 	runtimeSocket  = "unix:///run/containerd/containerd.sock"
 	patchDirectory = "/etc/kubernetes/patches"
@@ -70,7 +71,10 @@ func kubelet(b *Bundle, labels map[string]string, taints []string, extra map[str
 		k.Args[name] = extra[name]
 	}
 	if name := bundle.Holding(extra); name != "" {
-		return bundle.Kubelet{}, fmt.Errorf("the kubelet's argument %s has a ${} in it, which is how the operator marks what a machine fills in", name)
+		return bundle.Kubelet{}, fmt.Errorf(
+			"the kubelet's argument %s has a ${} in it, which is how the operator marks what a machine fills in",
+			name,
+		)
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		if !KubeletMaySet(name) {
@@ -127,10 +131,11 @@ func kubeletConfiguration(c *model.Cluster) (map[string]any, error) {
 	}, nil
 }
 
-// shutdownGracePeriods returns how long pods have to end when the machine shuts down, and how much of that is for critical ones. On
-// Ubuntu, unattended-upgrades limits logind to 30 seconds in a file that comes after the kubelet's own, and a kubelet that asks for more
-// gives pods no time at all: https://github.com/kubernetes/kubernetes/issues/102818. Where logind's limit is lower (5 seconds by
-// default), the kubelet raises it.
+// shutdownGracePeriods returns how long pods have to end when the machine shuts down, and how much
+// of that is for critical ones. On Ubuntu, unattended-upgrades limits logind to 30 seconds in a
+// file that comes after the kubelet's own, and a kubelet that asks for more gives pods no time at
+// all: https://github.com/kubernetes/kubernetes/issues/102818. Where logind's limit is lower (5
+// seconds by default), the kubelet raises it.
 func shutdownGracePeriods(c *model.Cluster) (all, critical string) {
 	if c.Features.ShortNodeShutdown {
 		return "30s", "10s"
@@ -138,13 +143,15 @@ func shutdownGracePeriods(c *model.Cluster) (all, critical string) {
 	return "60s", "20s"
 }
 
-// slotBackOff is how long a slot's kubelet waits at most before it starts a container again. By default that is five minutes, so a
-// kube-apiserver that ended a few times while etcd had no quorum would stay away for as long after etcd came back.
+// slotBackOff is how long a slot's kubelet waits at most before it starts a container again. By
+// default that is five minutes, so a kube-apiserver that ended a few times while etcd had no quorum
+// would stay away for as long after etcd came back.
 const slotBackOff = "60s"
 
-// slotKubeletPatch configures only the kubelets of slots: what is in kubeadm's configuration goes into the ConfigMap that workers join
-// with, and kubelets of v1.34 refuse to start with this field. From v1.35 on the feature KubeletCrashLoopBackOffMax is on by default.
-// It returns false where there is nothing to configure.
+// slotKubeletPatch configures only the kubelets of slots: what is in kubeadm's configuration goes
+// into the ConfigMap that workers join with, and kubelets of v1.34 refuse to start with this field.
+// From v1.35 on the feature KubeletCrashLoopBackOffMax is on by default. It returns false where
+// there is nothing to configure.
 func slotKubeletPatch(c *model.Cluster) (bundle.File, bool, error) {
 	v, err := version.ParseGeneric(c.Release.Spec.Kubernetes)
 	if !c.Features.FastSlotRestart || err != nil || v.LessThan(version.MajorMinor(1, 35)) {
@@ -177,8 +184,8 @@ func patchOf(configuration map[string]any) (bundle.File, error) {
 	return bundle.File{Path: patchDirectory + "/kubeletconfiguration+merge.yaml", Mode: "0644", Content: string(text)}, nil
 }
 
-// credentialProvider lets the kubelet fetch images from ECR with the instance's role, if the release
-// installs the program for it.
+// credentialProvider lets the kubelet fetch images from ECR with the instance's role, if the
+// release installs the program for it.
 func credentialProvider(b *Bundle, c *model.Cluster) []bundle.File {
 	if _, ok := artifact(b, credentialProviderName); !ok {
 		return nil
@@ -186,7 +193,8 @@ func credentialProvider(b *Bundle, c *model.Cluster) []bundle.File {
 	public := `  - "public.ecr.aws"
 `
 	// Tokens for it come from us-east-1, with credentials of that partition only
-	// (https://docs.aws.amazon.com/AmazonECR/latest/public/public-registry-auth.html). Without a token it is read anonymously.
+	// (https://docs.aws.amazon.com/AmazonECR/latest/public/public-registry-auth.html). Without a
+	// token it is read anonymously.
 	if c.Features.PartitionedRegistries && c.Partition != "aws" {
 		public = ""
 	}
@@ -201,11 +209,17 @@ providers:
 ` + public}}
 }
 
-// crictlConfig tells crictl where the container runtime is, so that people read logs on a node without it
-// (https://github.com/kubernetes-sigs/cri-tools/blob/master/docs/crictl.md).
+// crictlConfig tells crictl where the container runtime is, so that people read logs on a node
+// without it (https://github.com/kubernetes-sigs/cri-tools/blob/master/docs/crictl.md).
 func crictlConfig(b *Bundle, c *model.Cluster) []bundle.File {
 	if _, ok := artifact(b, "crictl"); !ok || !c.Features.ConfiguredCrictl {
 		return nil
 	}
-	return []bundle.File{{Path: "/etc/crictl.yaml", Mode: "0644", Content: "runtime-endpoint: " + runtimeSocket + "\nimage-endpoint: " + runtimeSocket + "\n"}}
+	return []bundle.File{
+		{
+			Path:    "/etc/crictl.yaml",
+			Mode:    "0644",
+			Content: "runtime-endpoint: " + runtimeSocket + "\nimage-endpoint: " + runtimeSocket + "\n",
+		},
+	}
 }

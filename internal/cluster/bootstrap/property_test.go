@@ -17,8 +17,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
 
-// fingerprint is all that machines and AWS are given: every bundle's hash and every template with its
-// parameters and tags.
+// fingerprint is all that machines and AWS are given: every bundle's hash and every template with
+// its parameters and tags.
 func (f fixture) fingerprint() (map[string]string, error) {
 	c, g, err := f.resolve()
 	if err != nil {
@@ -180,8 +180,8 @@ var other = map[string]any{
 }
 
 // TestEveryFieldShapesSomething changes each field of Cluster, InstanceGroup and Release in turn. A
-// field that changes nothing that a machine or AWS is given must be on the list, with the reason; one
-// on the list must change nothing.
+// field that changes nothing that a machine or AWS is given must be on the list, with the reason;
+// one on the list must change nothing.
 func TestEveryFieldShapesSomething(t *testing.T) {
 	scenarios := map[string]func() fixture{"a new VPC": newFixture, "existing gateways": behindGateways, "an existing VPC": inExistingVPC}
 	shapes := map[string]bool{}
@@ -225,7 +225,8 @@ func TestEveryFieldShapesSomething(t *testing.T) {
 	}
 }
 
-// replaceNoNode are the fields of a group that change its stack, and yet replace none of its nodes, each with its reason.
+// replaceNoNode are the fields of a group that change its stack, and yet replace none of its nodes,
+// each with its reason.
 var replaceNoNode = map[string]string{
 	"group.spec.minSize":       "machines come or go, and the others stay",
 	"group.spec.maxSize":       "machines come or go, and the others stay",
@@ -234,8 +235,8 @@ var replaceNoNode = map[string]string{
 	"group.spec.rollingUpdate": "how nodes are replaced, not what they are",
 }
 
-// TestWhatReplacesNodes changes each field of an InstanceGroup in turn: whatever shapes a node replaces the group's nodes, and
-// nothing else does.
+// TestWhatReplacesNodes changes each field of an InstanceGroup in turn: whatever shapes a node
+// replaces the group's nodes, and nothing else does.
 func TestWhatReplacesNodes(t *testing.T) {
 	for name, scenario := range map[string]func() fixture{"a new VPC": newFixture, "an existing VPC": inExistingVPC} {
 		before, err := scenario().fingerprint()
@@ -314,8 +315,8 @@ func (f *fixture) change(t *testing.T, path string) bool {
 	return changed
 }
 
-// walk visits the leafs: through pointers, the first element of lists of structs, each key of maps of
-// structs.
+// walk visits the leafs: through pointers, the first element of lists of structs, each key of maps
+// of structs.
 func walk(v reflect.Value, path string, visit func(string, reflect.Value)) {
 	switch {
 	case v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct && isOurs(v.Type().Elem()):

@@ -44,8 +44,8 @@ func file(b *bootstrap.Bundle, path string) string {
 
 const kubeletPatch = "/etc/kubernetes/patches/kubeletconfiguration+merge.yaml"
 
-// On Ubuntu, logind does not let a kubelet ask for more than 30 seconds, and one that does gets none:
-// https://github.com/kubernetes/kubernetes/issues/102818.
+// On Ubuntu, logind does not let a kubelet ask for more than 30 seconds, and one that does gets
+// none: https://github.com/kubernetes/kubernetes/issues/102818.
 func TestPodsGetTheTimeToEndThatLogindAllows(t *testing.T) {
 	for set, want := range map[string][]string{
 		release.Set110: {"shutdownGracePeriod: 60s", "shutdownGracePeriodCriticalPods: 20s"},
@@ -75,7 +75,8 @@ func TestSlotsStartContainersAgainWithinAMinute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			slot, worker := bundlesOf(t, c.set, c.kubernetes, nil)
 			const restart, folder = "maxContainerRestartPeriod: 60s\n", "patches:\n  directory: /etc/kubernetes/patches\n"
-			if got := strings.Contains(file(slot, kubeletPatch), restart); got != c.want || strings.Contains(slot.Kubeadm.Config, folder) != c.want {
+			if got := strings.Contains(file(slot, kubeletPatch), restart); got != c.want ||
+				strings.Contains(slot.Kubeadm.Config, folder) != c.want {
 				t.Errorf("patched: %t, want %t:\n%s", got, c.want, slot.Kubeadm.Config)
 			}
 			if strings.Contains(slot.Kubeadm.Config, restart) || strings.Contains(file(worker, kubeletPatch), restart) {
@@ -89,7 +90,10 @@ func TestCrictlKnowsWhereContainerdIs(t *testing.T) {
 	for set, want := range map[string]bool{release.Set110: false, release.Set120: true} {
 		slot, worker := bundlesOf(t, set, "v1.36.3", nil)
 		for _, b := range []*bootstrap.Bundle{slot, worker} {
-			if text := file(b, "/etc/crictl.yaml"); strings.Contains(text, "runtime-endpoint: unix:///run/containerd/containerd.sock\n") != want {
+			if text := file(b, "/etc/crictl.yaml"); strings.Contains(
+				text,
+				"runtime-endpoint: unix:///run/containerd/containerd.sock\n",
+			) != want {
 				t.Errorf("%s: crictl.yaml is %q", set, text)
 			}
 		}

@@ -59,11 +59,13 @@ chmod 700 nodeup
 exec ./nodeup --bucket $b --region $r --bundle $c
 `
 
-// signedScript is script with the Feature SignedBootRequest, and as short as it gets. S3 refuses requests without x-amz-content-sha256 and
-// those with an x-amz- header that is not signed (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html). curl
-// signs the headers that it is given, the session token among them, from 7.86 on, and takes the payload's hash from that header from 7.87
-// on. An older curl cannot succeed, so the script ends with a message instead of trying again. UNSIGNED-PAYLOAD is enough: a GET
-// request has no payload, and the connection is TLS.
+// signedScript is script with the Feature SignedBootRequest, and as short as it gets. S3 refuses
+// requests without x-amz-content-sha256 and those with an x-amz- header that is not signed
+// (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html). curl signs the
+// headers that it is given, the session token among them, from 7.86 on, and takes the payload's
+// hash from that header from 7.87 on. An older curl cannot succeed, so the script ends with a
+// message instead of trying again. UNSIGNED-PAYLOAD is enough: a GET request has no payload, and
+// the connection is TLS.
 const signedScript = `#!/bin/sh
 r=%s
 b=%s
@@ -84,13 +86,16 @@ chmod +x nodeup
 exec ./nodeup --bucket $b --region $r --bundle %s
 `
 
-// signedFields are the fields in a signedScript that no variable holds: DNS suffix, architecture and the bundle's hash.
+// signedFields are the fields in a signedScript that no variable holds: DNS suffix, architecture
+// and the bundle's hash.
 var signedFields = regexp.MustCompile(`https://\$b\.s3\.\$r\.(\S+)/nodeup/\$n/nodeup-linux-([a-z0-9]+)&&[\s\S]* --bundle (\S+)`)
 
 // UserData returns the script that an instance boots with, under one kilobyte. It returns an error
 // if a field is missing or invalid.
 func UserData(in UserDataInput) (string, error) {
-	for field, value := range map[string]string{"region": in.Region, "DNS suffix": in.DNSSuffix, "bucket": in.Bucket, "architecture": in.Architecture} {
+	for field, value := range map[string]string{
+		"region": in.Region, "DNS suffix": in.DNSSuffix, "bucket": in.Bucket, "architecture": in.Architecture,
+	} {
 		if !plainWord.MatchString(value) {
 			return "", fmt.Errorf("user data: the %s is %q; it must be lower case letters, digits, dots and dashes", field, value)
 		}

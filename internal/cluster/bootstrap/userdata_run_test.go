@@ -20,7 +20,8 @@ import (
 
 const nodeup = "#!/bin/sh\necho nodeup was started with $*\n"
 
-// boot runs the user data of an instance of demo-bucket with the given curl in PATH. It returns what the instance's console shows.
+// boot runs the user data of an instance of demo-bucket with the given curl in PATH. It returns
+// what the instance's console shows.
 func boot(t *testing.T, signed bool, curl string) (console string, failed error) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(nodeup))
@@ -44,7 +45,8 @@ func boot(t *testing.T, signed bool, curl string) (console string, failed error)
 	return string(out), err
 }
 
-// An image whose curl cannot sign says so on its console and stops, since trying again would not help.
+// An image whose curl cannot sign says so on its console and stops, since trying again would not
+// help.
 func TestUserDataEndsWhereCurlCannotSign(t *testing.T) {
 	for _, version := range []string{
 		"curl 7.68.0 (x86_64-pc-linux-gnu) libcurl/7.68.0", "curl 7.76.1 (x86_64-redhat-linux-gnu) libcurl/7.76.1",
@@ -68,8 +70,11 @@ func s3(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/security-credentials/"):
 		_, _ = fmt.Fprint(w, "demo")
 	case strings.HasSuffix(r.URL.Path, "/security-credentials/demo"):
-		_, _ = fmt.Fprint(w, "{\n  \"Code\" : \"Success\",\n  \"AccessKeyId\" : \"ASIAX\",\n  \"SecretAccessKey\" : \"a/b+c\",\n  \"Token\" : \"IQo//+==\",\n"+
-			"  \"Expiration\" : \"2026-01-01T00:00:00Z\"\n}")
+		_, _ = fmt.Fprint(
+			w,
+			"{\n  \"Code\" : \"Success\",\n  \"AccessKeyId\" : \"ASIAX\",\n  \"SecretAccessKey\" : \"a/b+c\",\n  \"Token\" : \"IQo//+==\",\n"+
+				"  \"Expiration\" : \"2026-01-01T00:00:00Z\"\n}",
+		)
 	default:
 		_, list, _ := strings.Cut(r.Header.Get("Authorization"), "SignedHeaders=")
 		list, _, _ = strings.Cut(list, ",")
@@ -84,7 +89,8 @@ func s3(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		if r.Header.Get("X-Amz-Security-Token") != "IQo//+==" || !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=ASIAX/") {
+		if r.Header.Get("X-Amz-Security-Token") != "IQo//+==" ||
+			!strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=ASIAX/") {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}

@@ -68,8 +68,9 @@ func (c *Cleaner) collector(cluster *v1alpha1.Cluster, target awsapi.Target) *co
 	return &collector{
 		name: cluster.Name, namespace: cluster.Namespace, operator: c.operator,
 		vpc: cluster.Status.Outputs[model.OutputVPC], zone: cluster.Status.Outputs[model.OutputHostedZone],
-		deleteVolumes: cluster.Spec.VolumePolicy == v1alpha1.VolumesDelete, keepSnapshots: cluster.Annotations[KeepSnapshotsAnnotation] == "true",
-		ec2: c.clients.Leftovers(target), balancers: c.clients.LoadBalancers(target),
+		deleteVolumes: cluster.Spec.VolumePolicy == v1alpha1.VolumesDelete,
+		keepSnapshots: cluster.Annotations[KeepSnapshotsAnnotation] == "true",
+		ec2:           c.clients.Leftovers(target), balancers: c.clients.LoadBalancers(target),
 		classic: c.clients.ClassicLoadBalancers(target), records: c.clients.Records(target),
 	}
 }
@@ -87,7 +88,13 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 	defer cancel()
 	services, err := to.Core().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil { // The API became unavailable.
-		c.log.Info("The cluster's Services cannot be listed; the operator deletes its load balancers.", "cluster", cluster.Name, "why", err.Error())
+		c.log.Info(
+			"The cluster's Services cannot be listed; the operator deletes its load balancers.",
+			"cluster",
+			cluster.Name,
+			"why",
+			err.Error(),
+		)
 		return operatorkit.Done()
 	}
 	var going []string
@@ -99,7 +106,13 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 		if service.DeletionTimestamp == nil {
 			err := to.Core().Services(service.Namespace).Delete(ctx, service.Name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
-				c.log.Info("A Service cannot be deleted; the operator deletes its load balancer.", "service", service.Name, "why", err.Error())
+				c.log.Info(
+					"A Service cannot be deleted; the operator deletes its load balancer.",
+					"service",
+					service.Name,
+					"why",
+					err.Error(),
+				)
 				continue
 			}
 		}
@@ -108,7 +121,11 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 		}
 	}
 	if len(going) > 0 {
-		return operatorkit.Wait(lookAgain, "RemovingLoadBalancers", "The cluster is deleting the load balancers of its Services: "+strings.Join(going, ", ")+".")
+		return operatorkit.Wait(
+			lookAgain,
+			"RemovingLoadBalancers",
+			"The cluster is deleting the load balancers of its Services: "+strings.Join(going, ", ")+".",
+		)
 	}
 	return operatorkit.Done()
 }
@@ -126,7 +143,8 @@ func (c *Cleaner) AfterNodes(ctx context.Context, cluster *v1alpha1.Cluster, tar
 	} {
 		if err := step(ctx); err != nil {
 			failure := awsapi.Explain(err)
-			return operatorkit.Fail(err).Explain(failure.Reason, "The cluster's remaining resources in AWS cannot be deleted: "+failure.Message)
+			return operatorkit.Fail(err).
+				Explain(failure.Reason, "The cluster's remaining resources in AWS cannot be deleted: "+failure.Message)
 		}
 	}
 	for _, removed := range h.removed {
@@ -142,14 +160,26 @@ func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *collector) operatorkit
 	case len(h.waits) == 0 && len(h.refused) == 0:
 		return operatorkit.Done()
 	case cluster.Annotations[LeaveAnnotation] == "true":
-		c.log.Info("The cluster's remaining resources are left in AWS.", "cluster", cluster.Name, "what", list(append(h.waits, h.refused...)))
+		c.log.Info(
+			"The cluster's remaining resources are left in AWS.",
+			"cluster",
+			cluster.Name,
+			"what",
+			list(append(h.waits, h.refused...)),
+		)
 		return operatorkit.Done()
 	case len(h.refused) > 0:
-		return operatorkit.Wait(lookAgainRarely, "LeftoversRefused", "AWS refuses to delete these resources, which the cluster's controllers created: "+list(h.refused)+"."+leaveAdvice).Degraded()
+		return operatorkit.Wait(lookAgainRarely, "LeftoversRefused", "AWS refuses to delete these resources, which the cluster's controllers created: "+list(h.refused)+"."+leaveAdvice).
+			Degraded()
 	case late:
-		return operatorkit.Wait(lookAgainRarely, "LeftoversInUse", "These resources, which the cluster's controllers created, are still in use and cannot be deleted: "+list(h.waits)+"."+leaveAdvice).Degraded()
+		return operatorkit.Wait(lookAgainRarely, "LeftoversInUse", "These resources, which the cluster's controllers created, are still in use and cannot be deleted: "+list(h.waits)+"."+leaveAdvice).
+			Degraded()
 	default:
-		return operatorkit.Wait(lookAgain, "RemovingLeftovers", "Deleting resources that the cluster's controllers created in AWS: "+list(h.waits)+".")
+		return operatorkit.Wait(
+			lookAgain,
+			"RemovingLeftovers",
+			"Deleting resources that the cluster's controllers created in AWS: "+list(h.waits)+".",
+		)
 	}
 }
 

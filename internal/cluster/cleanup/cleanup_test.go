@@ -18,7 +18,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// TestLoadBalancers removes what the cloud controller and the load balancer controller made, and what others made not.
+// TestLoadBalancers removes what the cloud controller and the load balancer controller made, and
+// what others made not.
 func TestLoadBalancers(t *testing.T) {
 	a := newAWS(t)
 	subnet := a.subnet()
@@ -39,7 +40,8 @@ func TestLoadBalancers(t *testing.T) {
 			all = append(all, elbv2types.Tag{Key: aws.String(key), Value: aws.String(value)})
 		}
 		made, err := a.balancers.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
-			Name: &name, Subnets: []string{subnet}, Type: elbv2types.LoadBalancerTypeEnumNetwork, Scheme: elbv2types.LoadBalancerSchemeEnumInternal, Tags: all,
+			Name: &name, Subnets: []string{subnet}, Type: elbv2types.LoadBalancerTypeEnumNetwork,
+			Scheme: elbv2types.LoadBalancerSchemeEnumInternal, Tags: all,
 		})
 		must(t, err)
 		group, err := a.balancers.CreateTargetGroup(t.Context(), &elbv2.CreateTargetGroupInput{
@@ -48,7 +50,9 @@ func TestLoadBalancers(t *testing.T) {
 		must(t, err)
 		_, err = a.balancers.CreateListener(t.Context(), &elbv2.CreateListenerInput{
 			LoadBalancerArn: made.LoadBalancers[0].LoadBalancerArn, Protocol: elbv2types.ProtocolEnumTcp, Port: aws.Int32(80),
-			DefaultActions: []elbv2types.Action{{Type: elbv2types.ActionTypeEnumForward, TargetGroupArn: group.TargetGroups[0].TargetGroupArn}},
+			DefaultActions: []elbv2types.Action{
+				{Type: elbv2types.ActionTypeEnumForward, TargetGroupArn: group.TargetGroups[0].TargetGroupArn},
+			},
 		})
 		must(t, err)
 	}
@@ -67,7 +71,8 @@ func TestLoadBalancers(t *testing.T) {
 	a.done(a.cleaner.Sweep)
 }
 
-// TestSecurityGroups removes the groups of load balancers, though the nodes' group and they themselves name each other.
+// TestSecurityGroups removes the groups of load balancers, though the nodes' group and they
+// themselves name each other.
 func TestSecurityGroups(t *testing.T) {
 	a := newAWS(t)
 	nodes := a.group("nodes", map[string]string{"kubernetes.io/cluster/demo": "shared"})
@@ -89,7 +94,8 @@ func TestSecurityGroups(t *testing.T) {
 	}
 }
 
-// TestWhatIsHeldByOthers waits for what a person has to let go of, says so after a while, and leaves it if told to.
+// TestWhatIsHeldByOthers waits for what a person has to let go of, says so after a while, and
+// leaves it if told to.
 func TestWhatIsHeldByOthers(t *testing.T) {
 	a := newAWS(t)
 	held := a.group("k8s-elb", owned("demo"))
@@ -117,7 +123,8 @@ func TestWhatIsHeldByOthers(t *testing.T) {
 	}
 }
 
-// TestARefusalKeepsNothingElse removes all else though AWS refuses one removal, and gives AWS's words for that one.
+// TestARefusalKeepsNothingElse removes all else though AWS refuses one removal, and gives AWS's
+// words for that one.
 func TestARefusalKeepsNothingElse(t *testing.T) {
 	a := newAWS(t)
 	a.cluster.Spec.VolumePolicy = v1alpha1.VolumesDelete
@@ -148,7 +155,8 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
-// TestVolumes keeps the volumes of claims, unless the cluster's policy is to delete them; the sweep agrees.
+// TestVolumes keeps the volumes of claims, unless the cluster's policy is to delete them; the sweep
+// agrees.
 func TestVolumes(t *testing.T) {
 	a := newAWS(t)
 	claim := a.volume(owned("demo"))
@@ -159,7 +167,8 @@ func TestVolumes(t *testing.T) {
 		t.Errorf("left are %q", got)
 	}
 	a.cluster.Spec.VolumePolicy = v1alpha1.VolumesDelete
-	if outcome := a.cleaner.Sweep(t.Context(), a.cluster, target); outcome.Reason() != "LeftOver" || !strings.Contains(outcome.Message(), claim) {
+	if outcome := a.cleaner.Sweep(t.Context(), a.cluster, target); outcome.Reason() != "LeftOver" ||
+		!strings.Contains(outcome.Message(), claim) {
 		t.Errorf("of a volume that should be gone, the sweep says %s", outcome)
 	}
 	a.goes(a.cleaner.AfterNodes)
@@ -169,8 +178,8 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// TestSnapshots removes etcd's last snapshots, or keeps them and does not count them as left over; those of other
-// clusters of the name are not touched, and people's are told of.
+// TestSnapshots removes etcd's last snapshots, or keeps them and does not count them as left over;
+// those of other clusters of the name are not touched, and people's are told of.
 func TestSnapshots(t *testing.T) {
 	a := newAWS(t)
 	etcd := func(namespace, operator string) map[string]string {
@@ -190,7 +199,8 @@ func TestSnapshots(t *testing.T) {
 		t.Fatalf("snapshots are left: %q", got)
 	}
 	backup := a.snapshot(owned("demo"))
-	if outcome := a.cleaner.Sweep(t.Context(), a.cluster, target); outcome.Reason() != "LeftOver" || !strings.Contains(outcome.Message(), backup) {
+	if outcome := a.cleaner.Sweep(t.Context(), a.cluster, target); outcome.Reason() != "LeftOver" ||
+		!strings.Contains(outcome.Message(), backup) {
 		t.Errorf("of a person's snapshot the sweep says %s", outcome)
 	}
 
@@ -204,7 +214,8 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// TestANamesakeIsLeftAlone removes nothing in the name of a cluster that never had a network: the name is another's.
+// TestANamesakeIsLeftAlone removes nothing in the name of a cluster that never had a network: the
+// name is another's.
 func TestANamesakeIsLeftAlone(t *testing.T) {
 	a := newAWS(t)
 	a.cluster.Spec.VolumePolicy = v1alpha1.VolumesDelete

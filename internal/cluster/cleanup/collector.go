@@ -94,7 +94,10 @@ func (h *collector) took(what string, err error) error {
 
 // interfaces deletes detached network interfaces.
 func (h *collector) interfaces(ctx context.Context) error {
-	pages := ec2.NewDescribeNetworkInterfacesPaginator(h.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", h.vpc), h.owned()}})
+	pages := ec2.NewDescribeNetworkInterfacesPaginator(
+		h.ec2,
+		&ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", h.vpc), h.owned()}},
+	)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -118,8 +121,8 @@ func (h *collector) interfaces(ctx context.Context) error {
 	return nil
 }
 
-// goesWithInstance reports whether EC2 deletes an interface with its instance, like that of a bastion
-// in the base stack, which still exists.
+// goesWithInstance reports whether EC2 deletes an interface with its instance, like that of a
+// bastion in the base stack, which still exists.
 func goesWithInstance(found *types.NetworkInterface) bool {
 	return found.Attachment != nil && aws.ToBool(found.Attachment.DeleteOnTermination)
 }
@@ -169,9 +172,15 @@ func (h *collector) unname(ctx context.Context, id string) error {
 		group := &naming.SecurityGroups[i]
 		var rules []types.IpPermission
 		for _, rule := range group.IpPermissions {
-			pairs := slices.DeleteFunc(slices.Clone(rule.UserIdGroupPairs), func(pair types.UserIdGroupPair) bool { return aws.ToString(pair.GroupId) != id })
+			pairs := slices.DeleteFunc(
+				slices.Clone(rule.UserIdGroupPairs),
+				func(pair types.UserIdGroupPair) bool { return aws.ToString(pair.GroupId) != id },
+			)
 			if len(pairs) > 0 {
-				rules = append(rules, types.IpPermission{IpProtocol: rule.IpProtocol, FromPort: rule.FromPort, ToPort: rule.ToPort, UserIdGroupPairs: pairs})
+				rules = append(
+					rules,
+					types.IpPermission{IpProtocol: rule.IpProtocol, FromPort: rule.FromPort, ToPort: rule.ToPort, UserIdGroupPairs: pairs},
+				)
 			}
 		}
 		if len(rules) == 0 || aws.ToString(group.GroupId) == id {
@@ -218,7 +227,8 @@ func (h *collector) volumes(ctx context.Context) error {
 // by their tags, and by known volumes.
 func (h *collector) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
 	searches := [][]types.Filter{{
-		h.owned(), filter("tag:"+model.TagNamespace, h.namespace), filter("tag:"+model.TagOperator, h.operator), filter("tag-key", model.TagEtcdSlot),
+		h.owned(), filter("tag:"+model.TagNamespace, h.namespace), filter("tag:"+model.TagOperator, h.operator),
+		filter("tag-key", model.TagEtcdSlot),
 	}}
 	var volumes []string
 	for slot := range int(max(cluster.Spec.ControlPlane.Replicas, 3)) {
@@ -297,7 +307,8 @@ func (h *collector) names(ctx context.Context) error {
 // sweptTypes are the types that EC2 stops listing soon after their deletion; it lists instances and
 // NAT gateways for an hour.
 var sweptTypes = []string{
-	"volume", "snapshot", "network-interface", "security-group", "elastic-ip", "subnet", "vpc", "launch-template", "route-table", "internet-gateway",
+	"volume", "snapshot", "network-interface", "security-group", "elastic-ip", "subnet", "vpc", "launch-template", "route-table",
+	"internet-gateway",
 }
 
 // leftOver lists the resources with the cluster's tag.

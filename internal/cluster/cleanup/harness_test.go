@@ -33,7 +33,8 @@ const region = "eu-central-1"
 // target is the operator's own account and region.
 var target = awsapi.Target{}
 
-// simulated is AWS on loopback with a VPC, a cluster named demo in it that is being deleted, and a cleaner.
+// simulated is AWS on loopback with a VPC, a cluster named demo in it that is being deleted, and a
+// cleaner.
 type simulated struct {
 	t         *testing.T
 	sim       *simulator.Simulator
@@ -63,7 +64,15 @@ func newAWS(t *testing.T) *simulated {
 	})
 	must(t, err)
 	config := aws.Config{Region: region, BaseEndpoint: &server.URL, Credentials: keys}
-	a.ec2, a.classic, a.balancers, a.zones = ec2.NewFromConfig(config), elb.NewFromConfig(config), elbv2.NewFromConfig(config), route53.NewFromConfig(config)
+	a.ec2, a.classic, a.balancers, a.zones = ec2.NewFromConfig(
+		config,
+	), elb.NewFromConfig(
+		config,
+	), elbv2.NewFromConfig(
+		config,
+	), route53.NewFromConfig(
+		config,
+	)
 	made, err := a.ec2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 	must(t, err)
 	a.vpc = aws.ToString(made.Vpc.VpcId)
@@ -133,7 +142,10 @@ func (a *simulated) inVPC() []types.Filter {
 
 func (a *simulated) subnet() string {
 	a.t.Helper()
-	made, err := a.ec2.CreateSubnet(a.t.Context(), &ec2.CreateSubnetInput{VpcId: &a.vpc, CidrBlock: aws.String("10.0.1.0/24"), AvailabilityZone: aws.String(region + "a")})
+	made, err := a.ec2.CreateSubnet(
+		a.t.Context(),
+		&ec2.CreateSubnetInput{VpcId: &a.vpc, CidrBlock: aws.String("10.0.1.0/24"), AvailabilityZone: aws.String(region + "a")},
+	)
 	must(a.t, err)
 	return aws.ToString(made.Subnet.SubnetId)
 }
@@ -150,9 +162,14 @@ func (a *simulated) group(name string, tags map[string]string) string {
 // letIn adds a rule to a group that lets another in.
 func (a *simulated) letIn(group, other string) {
 	a.t.Helper()
-	_, err := a.ec2.AuthorizeSecurityGroupIngress(a.t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &group, IpPermissions: []types.IpPermission{{
-		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(80), ToPort: aws.Int32(80), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: &other}},
-	}}})
+	_, err := a.ec2.AuthorizeSecurityGroupIngress(
+		a.t.Context(),
+		&ec2.AuthorizeSecurityGroupIngressInput{GroupId: &group, IpPermissions: []types.IpPermission{{
+			IpProtocol: aws.String(
+				"tcp",
+			), FromPort: aws.Int32(80), ToPort: aws.Int32(80), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: &other}},
+		}}},
+	)
 	must(a.t, err)
 }
 
@@ -205,7 +222,10 @@ func (a *simulated) balancerNames() (names []string) {
 
 func (a *simulated) networkInterface(subnet string, tags map[string]string) string {
 	a.t.Helper()
-	made, err := a.ec2.CreateNetworkInterface(a.t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, TagSpecifications: specs(types.ResourceTypeNetworkInterface, tags)})
+	made, err := a.ec2.CreateNetworkInterface(
+		a.t.Context(),
+		&ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, TagSpecifications: specs(types.ResourceTypeNetworkInterface, tags)},
+	)
 	must(a.t, err)
 	return aws.ToString(made.NetworkInterface.NetworkInterfaceId)
 }
@@ -243,7 +263,10 @@ func (a *simulated) volumes() (ids []string) {
 func (a *simulated) snapshot(tags map[string]string) string {
 	a.t.Helper()
 	volume := a.volume(nil)
-	made, err := a.ec2.CreateSnapshot(a.t.Context(), &ec2.CreateSnapshotInput{VolumeId: &volume, TagSpecifications: specs(types.ResourceTypeSnapshot, tags)})
+	made, err := a.ec2.CreateSnapshot(
+		a.t.Context(),
+		&ec2.CreateSnapshotInput{VolumeId: &volume, TagSpecifications: specs(types.ResourceTypeSnapshot, tags)},
+	)
 	must(a.t, err)
 	_, err = a.ec2.DeleteVolume(a.t.Context(), &ec2.DeleteVolumeInput{VolumeId: &volume})
 	must(a.t, err)
@@ -271,11 +294,15 @@ func (a *simulated) zone(name string) string {
 
 func (a *simulated) publish(zone, name string) {
 	a.t.Helper()
-	_, err := a.zones.ChangeResourceRecordSets(a.t.Context(), &route53.ChangeResourceRecordSetsInput{HostedZoneId: &zone, ChangeBatch: &route53types.ChangeBatch{
-		Changes: []route53types.Change{{Action: route53types.ChangeActionCreate, ResourceRecordSet: &route53types.ResourceRecordSet{
-			Name: &name, Type: route53types.RRTypeA, TTL: aws.Int64(10), ResourceRecords: []route53types.ResourceRecord{{Value: aws.String("10.0.1.4")}},
-		}}},
-	}})
+	_, err := a.zones.ChangeResourceRecordSets(
+		a.t.Context(),
+		&route53.ChangeResourceRecordSetsInput{HostedZoneId: &zone, ChangeBatch: &route53types.ChangeBatch{
+			Changes: []route53types.Change{{Action: route53types.ChangeActionCreate, ResourceRecordSet: &route53types.ResourceRecordSet{
+				Name: &name, Type: route53types.RRTypeA, TTL: aws.Int64(10),
+				ResourceRecords: []route53types.ResourceRecord{{Value: aws.String("10.0.1.4")}},
+			}}},
+		}},
+	)
 	must(a.t, err)
 }
 

@@ -43,7 +43,10 @@ func (o *operator) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	if err != nil {
 		return err
 	}
-	shared := tagging{resources: []string{cluster.Spec.Network.VPC}, tags: []types.Tag{tag(model.TagOwnedPrefix+cluster.Name, model.TagShared)}}
+	shared := tagging{
+		resources: []string{cluster.Spec.Network.VPC},
+		tags:      []types.Tag{tag(model.TagOwnedPrefix+cluster.Name, model.TagShared)},
+	}
 	roles := map[v1alpha1.SubnetRole]*tagging{
 		v1alpha1.SubnetPublic:  {tags: []types.Tag{tag(roleTag, "1"), tag(addedTag, "added")}},
 		v1alpha1.SubnetPrivate: {tags: []types.Tag{tag(internalRoleTag, "1"), tag(addedTag, "added")}},
@@ -97,7 +100,8 @@ func untag(ctx context.Context, client awsapi.EC2, all ...*tagging) error {
 		if len(one.resources) == 0 {
 			continue
 		}
-		if _, err := client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: one.resources, Tags: one.tags}); err != nil && !strings.HasSuffix(awsapi.Code(err), ".NotFound") {
+		if _, err := client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: one.resources, Tags: one.tags}); err != nil &&
+			!strings.HasSuffix(awsapi.Code(err), ".NotFound") {
 			return fmt.Errorf("remove tags from %s: %w", strings.Join(one.resources, ", "), err)
 		}
 	}

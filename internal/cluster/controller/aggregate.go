@@ -11,8 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// aggregate aggregates the outcomes of stacks that do not depend on each other. It returns the first
-// failure unchanged, since it is retried. A stall is requeued only when the object changes.
+// aggregate aggregates the outcomes of stacks that do not depend on each other. It returns the
+// first failure unchanged, since it is retried. A stall is requeued only when the object changes.
 func aggregate(outcomes []operatorkit.Outcome) operatorkit.Outcome {
 	if i := slices.IndexFunc(outcomes, func(o operatorkit.Outcome) bool { return o.Kind() == operatorkit.KindFail }); i >= 0 {
 		return outcomes[i]

@@ -141,7 +141,8 @@ func waitForApproval(obj client.Object, stackName string, result *stack.Result) 
 	return operatorkit.Wait(0, result.Reason, message).About(stackSubject(stackName)).Degraded()
 }
 
-// withApproveCommand appends the command that approves all pending changes to the outcome's message.
+// withApproveCommand appends the command that approves all pending changes to the outcome's
+// message.
 func withApproveCommand(obj client.Object, kind string, outcome operatorkit.Outcome) operatorkit.Outcome {
 	if !isUnapproved(outcome) {
 		return outcome

@@ -32,8 +32,13 @@ func TestApproval(t *testing.T) {
 	w.patch(cluster, `{"spec":{"tags":{"team":"blue"},"controlPlane":{"instanceType":"m6i.xlarge"}}}`) // Tags alone replace no instance.
 	held := w.condition(cluster, "Synced", metav1.ConditionFalse, "ApprovalNeeded")
 	w.pending(cluster, "demo")
-	wanted := fmt.Sprintf("kubectl annotate --overwrite -n %s cluster.cluster-operator.aws/demo aws-operator/approve=%s", w.namespace, cluster.Status.PendingChanges[0].Digest)
-	if !strings.HasSuffix(held.Message, wanted) || !strings.Contains(held.Message, "Stack demo: ") || !strings.Contains(held.Message, "Changes the stack's tags.") {
+	wanted := fmt.Sprintf(
+		"kubectl annotate --overwrite -n %s cluster.cluster-operator.aws/demo aws-operator/approve=%s",
+		w.namespace,
+		cluster.Status.PendingChanges[0].Digest,
+	)
+	if !strings.HasSuffix(held.Message, wanted) || !strings.Contains(held.Message, "Stack demo: ") ||
+		!strings.Contains(held.Message, "Changes the stack's tags.") {
 		t.Errorf("message %q, want a description of the change and the command %q", held.Message, wanted)
 	}
 	w.condition(group, "Ready", metav1.ConditionFalse, "ApprovalNeeded")
@@ -48,7 +53,10 @@ func TestApproval(t *testing.T) {
 
 	w.approve(cluster, cluster.Status.PendingChanges[0].Digest)
 	w.pending(cluster, "demo-control-plane-0", "demo-control-plane-1", "demo-control-plane-2")
-	if summary := cluster.Status.PendingChanges[0].Summary; !strings.HasPrefix(summary, "Replaces the instance of this control-plane slot after draining its node.") {
+	if summary := cluster.Status.PendingChanges[0].Summary; !strings.HasPrefix(
+		summary,
+		"Replaces the instance of this control-plane slot after draining its node.",
+	) {
 		t.Errorf("summary %q, want that the instance is replaced", summary)
 	}
 	w.approve(cluster, cluster.Status.PendingChanges[0].Digest)
@@ -59,7 +67,9 @@ func TestApproval(t *testing.T) {
 		return nil
 	})
 	stacks := w.all()
-	for name, isChanged := range map[string]bool{"demo": true, "demo-control-plane-0": true, "demo-control-plane-1": false, "demo-control-plane-2": false, "demo-workers": false} {
+	for name, isChanged := range map[string]bool{
+		"demo": true, "demo-control-plane-0": true, "demo-control-plane-1": false, "demo-control-plane-2": false, "demo-workers": false,
+	} {
 		if changed := stacks[name].LastUpdatedTime != nil; changed != isChanged {
 			t.Errorf("stack %s was changed: %t, was approved: %t", name, changed, isChanged)
 		}
@@ -117,7 +127,8 @@ func TestApprovalOfAGroup(t *testing.T) {
 	}
 	w.patch(group, `{"spec":{"maxSize":7}}`)
 	w.pending(group, "demo-workers")
-	if pending := group.Status.PendingChanges[0]; pending.Summary != "Changes AutoScalingGroup in place." || fmt.Sprint(pending.Changes[0].Properties) != "[MaxSize]" {
+	if pending := group.Status.PendingChanges[0]; pending.Summary != "Changes AutoScalingGroup in place." ||
+		fmt.Sprint(pending.Changes[0].Properties) != "[MaxSize]" {
 		t.Errorf("pending %+v, want the group's change by its property without a replacement", pending)
 	}
 	w.approve(group, former, digests(group.Status.PendingChanges)[0])
@@ -219,14 +230,21 @@ func (w *suite) deployed() string {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		resources, err := w.cloudFormation().DescribeStackResources(w.t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: aws.String(name)})
+		resources, err := w.cloudFormation().
+			DescribeStackResources(w.t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: aws.String(name)})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		for _, r := range resources.StackResources {
-			lines = append(lines, fmt.Sprint(name, aws.ToString(r.LogicalResourceId), aws.ToString(r.PhysicalResourceId), r.ResourceStatus, r.Timestamp))
+			lines = append(
+				lines,
+				fmt.Sprint(name, aws.ToString(r.LogicalResourceId), aws.ToString(r.PhysicalResourceId), r.ResourceStatus, r.Timestamp),
+			)
 		}
-		lines = append(lines, fmt.Sprint(name, stack.StackStatus, stack.LastUpdatedTime, tagsOf(stack), aws.ToString(template.TemplateBody)))
+		lines = append(
+			lines,
+			fmt.Sprint(name, stack.StackStatus, stack.LastUpdatedTime, tagsOf(stack), aws.ToString(template.TemplateBody)),
+		)
 	}
 	return strings.Join(sorted(lines), "\n")
 }

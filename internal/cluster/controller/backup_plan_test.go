@@ -34,16 +34,25 @@ func TestBackupPlan(t *testing.T) {
 			all, "", []v1alpha1.Backup{aBackup("a", 1, 6*time.Hour, snapshotCompleted)}, backupPlan{slot: 2, next: backupNoon},
 		},
 		"the first slot follows the last": {
-			all, "", []v1alpha1.Backup{aBackup("a", 2, 7*time.Hour, snapshotCompleted)}, backupPlan{slot: 0, next: backupNoon.Add(-time.Hour)},
+			all, "",
+			[]v1alpha1.Backup{aBackup("a", 2, 7*time.Hour, snapshotCompleted)},
+			backupPlan{slot: 0, next: backupNoon.Add(-time.Hour)},
 		},
 		"a slot that is not Ready is skipped": {
-			[]bool{true, false, false}, "", []v1alpha1.Backup{aBackup("a", 0, 6*time.Hour, snapshotCompleted)}, backupPlan{slot: 0, next: backupNoon},
+			[]bool{true, false, false},
+			"",
+			[]v1alpha1.Backup{aBackup("a", 0, 6*time.Hour, snapshotCompleted)},
+			backupPlan{slot: 0, next: backupNoon},
 		},
 		"no backup starts while one is pending": {
-			all, "", []v1alpha1.Backup{aBackup("a", 0, 7*time.Hour, snapshotPending)}, backupPlan{slot: noBackup, next: backupNoon.Add(time.Minute)},
+			all, "",
+			[]v1alpha1.Backup{aBackup("a", 0, 7*time.Hour, snapshotPending)},
+			backupPlan{slot: noBackup, next: backupNoon.Add(time.Minute)},
 		},
 		"a new snapshot is polled soon": {
-			all, "", []v1alpha1.Backup{aBackup("a", 0, 4*time.Second, snapshotPending)}, backupPlan{slot: noBackup, next: backupNoon.Add(4 * time.Second)},
+			all, "",
+			[]v1alpha1.Backup{aBackup("a", 0, 4*time.Second, snapshotPending)},
+			backupPlan{slot: noBackup, next: backupNoon.Add(4 * time.Second)},
 		},
 		"surplus backups are removed, oldest first": {
 			all, "", []v1alpha1.Backup{
@@ -53,17 +62,21 @@ func TestBackupPlan(t *testing.T) {
 		},
 		"a pending snapshot does not count": {
 			all, "", []v1alpha1.Backup{
-				aBackup("a", 0, time.Second, snapshotPending), aBackup("b", 0, 7*time.Hour, snapshotCompleted), aBackup("c", 0, 13*time.Hour, snapshotCompleted),
+				aBackup("a", 0, time.Second, snapshotPending), aBackup("b", 0, 7*time.Hour, snapshotCompleted),
+				aBackup("c", 0, 13*time.Hour, snapshotCompleted),
 			}, backupPlan{slot: noBackup, next: backupNoon.Add(time.Second)},
 		},
 		"the snapshot that the volumes were created from is kept": {
 			all, "c", []v1alpha1.Backup{
-				aBackup("a", 0, time.Hour, snapshotCompleted), aBackup("b", 0, 7*time.Hour, snapshotCompleted), aBackup("c", 0, 13*time.Hour, snapshotCompleted),
+				aBackup("a", 0, time.Hour, snapshotCompleted), aBackup("b", 0, 7*time.Hour, snapshotCompleted),
+				aBackup("c", 0, 13*time.Hour, snapshotCompleted),
 			}, backupPlan{slot: noBackup, next: backupNoon.Add(5 * time.Hour)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := planBackup(backupFacts{now: backupNoon, interval: 6 * time.Hour, keep: 2, backups: c.backups, healthy: c.healthy, needed: c.needed})
+			got := planBackup(
+				backupFacts{now: backupNoon, interval: 6 * time.Hour, keep: 2, backups: c.backups, healthy: c.healthy, needed: c.needed},
+			)
 			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(backupPlan{})); diff != "" {
 				t.Error(diff)
 			}

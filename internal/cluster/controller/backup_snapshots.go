@@ -99,7 +99,8 @@ func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) (
 			}
 			o.backupFailed(cluster, fmt.Sprintf("The backup %s of slot %d failed and will be retried: %s.", one.Snapshot, one.Slot,
 				cmp.Or(aws.ToString(page.Snapshots[i].StateMessage), "EC2 reports no reason")))
-			if _, err := client.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &one.Snapshot}); err != nil && awsapi.Code(err) != snapshotGone {
+			if _, err := client.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &one.Snapshot}); err != nil &&
+				awsapi.Code(err) != snapshotGone {
 				return nil, fmt.Errorf("delete the backup %s, which failed: %w", one.Snapshot, err)
 			}
 			o.backed.made.drop(cluster.UID)
@@ -127,12 +128,18 @@ func (o *operator) withMade(cluster *v1alpha1.Cluster, found []listed) []listed 
 // describe converts an EC2 snapshot.
 func describe(snapshot *ec2types.Snapshot) listed {
 	one := listed{Backup: v1alpha1.Backup{
-		Snapshot: aws.ToString(snapshot.SnapshotId), State: string(snapshot.State), Time: metav1.NewTime(aws.ToTime(snapshot.StartTime).Truncate(time.Second)),
+		Snapshot: aws.ToString(
+			snapshot.SnapshotId,
+		), State: string(snapshot.State), Time: metav1.NewTime(aws.ToTime(snapshot.StartTime).Truncate(time.Second)),
 	}}
 	for _, tag := range snapshot.Tags {
 		switch aws.ToString(tag.Key) {
 		case model.TagEtcdSlot:
-			slot, _ := strconv.ParseInt(aws.ToString(tag.Value), 10, 32) // An edited tag counts as slot 0, which only affects whose turn is next.
+			slot, _ := strconv.ParseInt(
+				aws.ToString(tag.Value),
+				10,
+				32,
+			) // An edited tag counts as slot 0, which only affects whose turn is next.
 			one.Slot = int32(slot)
 		case backupTag:
 			one.purpose = aws.ToString(tag.Value)
@@ -149,7 +156,9 @@ func (o *operator) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot
 	volume := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]
 	out, err := o.options.Clients.EC2(o.target(cluster)).CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
 		VolumeId: &volume, Description: aws.String(fmt.Sprintf("etcd of cluster %s, slot %d", keyOf(cluster), slot)),
-		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSnapshot, Tags: o.backupTags(cluster, slot, purpose)}},
+		TagSpecifications: []ec2types.TagSpecification{
+			{ResourceType: ec2types.ResourceTypeSnapshot, Tags: o.backupTags(cluster, slot, purpose)},
+		},
 	})
 	if err != nil {
 		return listed{}, fmt.Errorf("snapshot the volume %s of slot %d: %w", volume, slot, err)

@@ -116,10 +116,22 @@ func ready(b *testing.B) (*operator, *cached) {
 		b.Fatal(err)
 	}
 	c.release.UID, c.release.Generation = "release", 1
-	meta := metav1.ObjectMeta{Name: "demo", Namespace: "default", UID: "cluster", Generation: 1, ResourceVersion: "1", Finalizers: []string{finalizer}}
+	meta := metav1.ObjectMeta{
+		Name:            "demo",
+		Namespace:       "default",
+		UID:             "cluster",
+		Generation:      1,
+		ResourceVersion: "1",
+		Finalizers:      []string{finalizer},
+	}
 	c.cluster = &v1alpha1.Cluster{ObjectMeta: meta, Spec: v1alpha1.ClusterSpec{
 		Release: c.release.Name, Region: "eu-central-1",
-		Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"}, Topology: v1alpha1.TopologyPrivate, NAT: v1alpha1.NATSingle},
+		Network: v1alpha1.Network{
+			CIDR:     "10.0.0.0/16",
+			Zones:    []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"},
+			Topology: v1alpha1.TopologyPrivate,
+			NAT:      v1alpha1.NATSingle,
+		},
 		ControlPlane: v1alpha1.ControlPlane{Replicas: 3, InstanceType: "m6i.large"},
 	}}
 	c.cluster.Status.Account, c.cluster.Status.Version = "123456789012", c.release.Spec.Kubernetes
@@ -132,7 +144,11 @@ func ready(b *testing.B) (*operator, *cached) {
 	c.group = &v1alpha1.InstanceGroup{ObjectMeta: meta, Spec: v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 5, MaxSize: 5}}
 
 	connections := connected(b, keyOf(c.cluster))
-	o := newOperator(Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}}, c, nil)
+	o := newOperator(
+		Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}},
+		c,
+		nil,
+	)
 	selector, err := newClusterSelector(o)
 	if err != nil {
 		b.Fatal(err)
@@ -162,7 +178,9 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	if err := keep(stackOf(c.cluster, "demo"), remembered{Token: "abcdef", TokenRenewal: &soon}); err != nil {
 		b.Fatal(err)
 	}
-	c.cluster.Status.Backup = &v1alpha1.BackupStatus{Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}}}
+	c.cluster.Status.Backup = &v1alpha1.BackupStatus{
+		Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}},
+	}
 	o.backed.checks.keep(uid, soon)
 	o.stored.keep(uid, storeStep{o}.inputs(c.cluster, c.release))
 	o.kubeconfigs.keep(uid, validity{server: server, until: soon})
@@ -194,7 +212,9 @@ func connected(b *testing.B, key types.NamespacedName) *workload.Clusters {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))
-	connections := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }})
+	connections := workload.New(
+		workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }},
+	)
 	there := make(chan struct{}, 64)
 	connections.Subscribe(func(workload.Change) { there <- struct{}{} })
 	connection, err := connections.Connect(key, nil)

@@ -33,7 +33,8 @@ var causes = []struct {
 	words []string
 }{
 	{causeQuota, []string{
-		"vcpulimitexceeded", "vcpu limit", "vcpu capacity", "limitexceeded", "limit exceeded", "maximum number of", "quota", "service limit",
+		"vcpulimitexceeded", "vcpu limit", "vcpu capacity", "limitexceeded", "limit exceeded", "maximum number of", "quota",
+		"service limit",
 	}},
 	{causeCapacity, []string{
 		"insufficientinstancecapacity", "insufficient capacity", "do not have sufficient", "no spot capacity", "insufficienthostcapacity",
@@ -42,9 +43,13 @@ var causes = []struct {
 		"invalidamiid", "image id '", "ami cannot be found", "unable to fetch parameters", "does not exist: [ami", "parameternotfound",
 	}},
 	{causeType, []string{
-		"instance type", "instancetype", "unsupported: ", "requested configuration is currently not supported", "not supported in your requested availability zone",
+		"instance type", "instancetype", "unsupported: ", "requested configuration is currently not supported",
+		"not supported in your requested availability zone",
 	}},
-	{causeBusy, []string{"rate exceeded", "throttl", "requestlimitexceeded", "request limit exceeded", "too many requests", "serviceunavailable"}},
+	{
+		causeBusy,
+		[]string{"rate exceeded", "throttl", "requestlimitexceeded", "request limit exceeded", "too many requests", "serviceunavailable"},
+	},
 	{causeAWS, []string{
 		"internal failure", "internalfailure", "internal error", "internalerror", "serviceinternalerror", "networkfailure",
 		"status code: 500", "status code: 502", "status code: 503", "status code: 504",
@@ -111,7 +116,10 @@ func (o *operator) stalled(name string, known *remembered, result stack.Result) 
 		known.RetryAt = &at
 	}
 	return operatorkit.Wait(max(known.RetryAt.Sub(now), time.Millisecond), cause, fmt.Sprintf(
-		"%s Retrying at %s, or as soon as the object changes.", why, known.RetryAt.Format("15:04:05 MST"))).About(stackSubject(name)).Degraded()
+		"%s Retrying at %s, or as soon as the object changes.",
+		why,
+		known.RetryAt.Format("15:04:05 MST"),
+	)).About(stackSubject(name)).Degraded()
 }
 
 // retry makes the engine retry a stack that it gave up, once the retry is due.

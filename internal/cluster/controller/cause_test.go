@@ -49,18 +49,22 @@ func TestOutcomesAreAggregated(t *testing.T) {
 		want     operatorkit.Outcome
 	}{
 		"all done": {
-			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Done().RequeueAfter(time.Hour)}, operatorkit.Done().RequeueAfter(time.Hour),
+			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Done().RequeueAfter(time.Hour)},
+			operatorkit.Done().RequeueAfter(time.Hour),
 		},
 		"equal messages of several stacks are joined": {
 			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Done(), wait("b", "It is made."), wait("c", "It goes.")},
 			operatorkit.Wait(time.Minute, "CreateInProgress", "Stacks a, b: It is made. Stack c: It goes."),
 		},
 		"a troubled outcome determines the reason": {
-			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Wait(time.Second, "QuotaExceeded", "No.").About(stackSubject("b")).Degraded()},
+			[]operatorkit.Outcome{
+				wait("a", "It is made."), operatorkit.Wait(time.Second, "QuotaExceeded", "No.").About(stackSubject("b")).Degraded(),
+			},
 			operatorkit.Wait(time.Second, "QuotaExceeded", "Stack a: It is made. Stack b: No.").Degraded(),
 		},
 		"a stall is reported when nothing is in progress": {
-			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Stall("CreateFailed", "No.").About(stackSubject("b"))}, operatorkit.Stall("CreateFailed", "Stack b: No."),
+			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Stall("CreateFailed", "No.").About(stackSubject("b"))},
+			operatorkit.Stall("CreateFailed", "Stack b: No."),
 		},
 		"a stall is not reported while others are in progress": {
 			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Stall("CreateFailed", "No.").About(stackSubject("b"))},
@@ -117,7 +121,8 @@ func TestUpdateThatFailedWithoutAnOperatorIsRetried(t *testing.T) {
 // Messages about an unreachable API server do not contain errors of Go's network library.
 func TestUnreachableAPIIsReportedWithoutGoNetworkErrors(t *testing.T) {
 	err := errors.Join(errors.New("label node a: b"), &url.Error{
-		Op: "Patch", URL: "https://10.0.0.1:6443/api/v1/nodes/a", Err: errors.New("read tcp 127.0.0.1:4->10.0.0.1:6443: connection reset by peer"),
+		Op: "Patch", URL: "https://10.0.0.1:6443/api/v1/nodes/a",
+		Err: errors.New("read tcp 127.0.0.1:4->10.0.0.1:6443: connection reset by peer"),
 	})
 	const want = "The Kubernetes API at 10.0.0.1:6443 did not respond. The request will be retried."
 	if outcome := failed(err); outcome.Reason() != "APIUnreachable" || outcome.Message() != want {
@@ -126,8 +131,14 @@ func TestUnreachableAPIIsReportedWithoutGoNetworkErrors(t *testing.T) {
 }
 
 func TestAbortedResponseIsExplained(t *testing.T) {
-	outcome := failed(fmt.Errorf("label node x: %w", fmt.Errorf("unexpected error when reading response body. Please retry. Original error: %w", io.ErrUnexpectedEOF)))
-	if outcome.Reason() != "APIUnreachable" || outcome.Message() != "The cluster's Kubernetes API aborted its response. The request will be retried." {
+	outcome := failed(
+		fmt.Errorf(
+			"label node x: %w",
+			fmt.Errorf("unexpected error when reading response body. Please retry. Original error: %w", io.ErrUnexpectedEOF),
+		),
+	)
+	if outcome.Reason() != "APIUnreachable" ||
+		outcome.Message() != "The cluster's Kubernetes API aborted its response. The request will be retried." {
 		t.Errorf("%s: %s", outcome.Reason(), outcome.Message())
 	}
 }

@@ -49,7 +49,10 @@ func TestAnotherCAIsNotOverwritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	if stalled := w.condition(cluster, "Stalled", metav1.ConditionTrue, "CertificateAuthorityConflict"); !strings.Contains(stalled.Message, key) {
+	if stalled := w.condition(cluster, "Stalled", metav1.ConditionTrue, "CertificateAuthorityConflict"); !strings.Contains(
+		stalled.Message,
+		key,
+	) {
 		t.Errorf("the Cluster reports %q", stalled.Message)
 	}
 	out, err := w.s3(account, region).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})

@@ -40,12 +40,14 @@ func TestCluster(t *testing.T) {
 		if err := errors.Join(w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster), w.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)); err != nil {
 			return err
 		}
-		if all, some := cluster.Status.Nodes, group.Status.Nodes; all.Summary != "5/5" || all.Updated != 5 || some.Summary != "2/2" || some.Updated != 2 {
+		if all, some := cluster.Status.Nodes, group.Status.Nodes; all.Summary != "5/5" || all.Updated != 5 || some.Summary != "2/2" ||
+			some.Updated != 2 {
 			return fmt.Errorf("the cluster has %+v nodes, the group %+v", all, some)
 		}
 		return nil
 	})
-	if cluster.Status.Version != "v1.36.3" || cluster.Status.ResourceSet != "1.1.0" || group.Status.Version != "v1.36.3" || group.Status.AutoScalingGroup == "" {
+	if cluster.Status.Version != "v1.36.3" || cluster.Status.ResourceSet != "1.1.0" || group.Status.Version != "v1.36.3" ||
+		group.Status.AutoScalingGroup == "" {
 		t.Errorf("the cluster has status %+v, the group %+v", cluster.Status, group.Status)
 	}
 	inside := w.inside("demo")
@@ -110,7 +112,21 @@ func (w *suite) replaced(cluster *v1alpha1.Cluster, inside client.Client) {
 // bucketHolds checks the objects in the bucket.
 func (w *suite) bucketHolds(cluster *v1alpha1.Cluster) {
 	w.t.Helper()
-	want := []string{"bundles/", "bundles/", "bundles/", "bundles/", "nodeup/", "pki/ca.crt", "pki/ca.key", "pki/etcd/ca.crt", "pki/etcd/ca.key", "pki/front-proxy-ca.crt", "pki/front-proxy-ca.key", "pki/sa.key", "pki/sa.pub"}
+	want := []string{
+		"bundles/",
+		"bundles/",
+		"bundles/",
+		"bundles/",
+		"nodeup/",
+		"pki/ca.crt",
+		"pki/ca.key",
+		"pki/etcd/ca.crt",
+		"pki/etcd/ca.key",
+		"pki/front-proxy-ca.crt",
+		"pki/front-proxy-ca.key",
+		"pki/sa.key",
+		"pki/sa.pub",
+	}
 	got := w.objects(account, region, cluster.Status.Outputs["Bucket"])
 	if len(got) != len(want) {
 		w.t.Fatalf("the bucket holds %v", got)
@@ -189,7 +205,8 @@ func (w *suite) nothingCosts(cluster *v1alpha1.Cluster) {
 
 	changing := func() (sum int) {
 		for name, count := range w.sim.Calls() {
-			if strings.Contains(name, "/Put") || strings.Contains(name, "/Update") || strings.Contains(name, "/Delete") && !strings.HasPrefix(name, "sqs/") {
+			if strings.Contains(name, "/Put") || strings.Contains(name, "/Update") ||
+				strings.Contains(name, "/Delete") && !strings.HasPrefix(name, "sqs/") {
 				sum += count
 			}
 		}

@@ -109,7 +109,14 @@ func (o *operator) drainSpot(news *awsevents.InstanceEvent) {
 	if !ok {
 		return
 	}
-	order := drain.Order{Cluster: connection.Key(), Group: node.Group, Slot: node.Slot, Instance: news.ID, Reason: drain.Rebalance, CordonOnly: true}
+	order := drain.Order{
+		Cluster:    connection.Key(),
+		Group:      node.Group,
+		Slot:       node.Slot,
+		Instance:   news.ID,
+		Reason:     drain.Rebalance,
+		CordonOnly: true,
+	}
 	if news.Kind == awsevents.InstanceInterrupted {
 		order.Reason, order.CordonOnly = drain.SpotInterruption, false
 		order.Timeout, order.Deadline = interruption, news.Time.Add(interruption)
@@ -239,12 +246,16 @@ func (s groupDrainsStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Inst
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	s.continueDrains(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}, group.Name, cluster == nil || !cluster.DeletionTimestamp.IsZero())
+	s.continueDrains(
+		types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster},
+		group.Name,
+		cluster == nil || !cluster.DeletionTimestamp.IsZero(),
+	)
 	return operatorkit.Done()
 }
 
-// continueDrains continues the drains of a group, or of the slots, whose instances are all to be terminated:
-// at once, or within their timeout.
+// continueDrains continues the drains of a group, or of the slots, whose instances are all to be
+// terminated: at once, or within their timeout.
 func (o *operator) continueDrains(cluster types.NamespacedName, group string, atOnce bool) {
 	for _, p := range o.drains.Of(cluster, group) {
 		if p.Policy == drain.Continue && (p.AtOnce || !atOnce) {
@@ -256,8 +267,8 @@ func (o *operator) continueDrains(cluster types.NamespacedName, group string, at
 	}
 }
 
-// unclaimedEvents holds events about stacks that no object has claimed yet: after a start, events may
-// arrive before the first reconcile of their objects.
+// unclaimedEvents holds events about stacks that no object has claimed yet: after a start, events
+// may arrive before the first reconcile of their objects.
 type unclaimedEvents struct {
 	mu   sync.Mutex
 	news map[string]map[string]unclaimedEvent // by stack and instance

@@ -174,7 +174,8 @@ func TestTerminatingWorkerIsDrained(t *testing.T) {
 	}
 	r.waitNodeDeleted(instance)
 	pod := &corev1.Pod{}
-	if err := r.inside.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "db-0"}, pod); client.IgnoreNotFound(err) != nil || err == nil {
+	if err := r.inside.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "db-0"}, pod); client.IgnoreNotFound(err) != nil ||
+		err == nil {
 		t.Errorf("the pod is still there: %v", err)
 	}
 }
@@ -203,7 +204,8 @@ func TestInstanceWithALostEventIsFound(t *testing.T) {
 	r.stop()
 	r.terminate(instance)
 	r.eventually("the hook holds the instance", func() error {
-		out, err := r.scaling().DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{instance}})
+		out, err := r.scaling().
+			DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{instance}})
 		if err != nil || len(out.AutoScalingInstances) != 1 || *out.AutoScalingInstances[0].LifecycleState != "Terminating:Wait" {
 			return fmt.Errorf("%+v: %w", out, errStill)
 		}
@@ -235,7 +237,10 @@ func TestDeletedClusterIsNotDrained(t *testing.T) {
 func TestKeptInstanceIsTerminatedWithItsGroup(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
 		group.Spec.MinSize = 1
-		group.Spec.RollingUpdate = v1alpha1.RollingUpdate{DrainTimeout: &metav1.Duration{Duration: time.Second}, OnDrainTimeout: v1alpha1.DrainAbandon}
+		group.Spec.RollingUpdate = v1alpha1.RollingUpdate{
+			DrainTimeout:   &metav1.Duration{Duration: time.Second},
+			OnDrainTimeout: v1alpha1.DrainAbandon,
+		}
 	})
 	r.raise(2)
 	instance := r.workers()[0]

@@ -87,8 +87,10 @@ func clusterChangedPredicate() predicate.TypedPredicate[*v1alpha1.Cluster] {
 	return predicate.TypedFuncs[*v1alpha1.Cluster]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.Cluster]) bool {
 			was, is := e.ObjectOld, e.ObjectNew
-			return was.Generation != is.Generation || was.Status.Release != is.Status.Release || was.Status.Account != is.Status.Account || isPaused(was) != isPaused(is) ||
-				was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || isAbandoned(was) != isAbandoned(is) || !maps.Equal(was.Status.Outputs, is.Status.Outputs) ||
+			return was.Generation != is.Generation || was.Status.Release != is.Status.Release || was.Status.Account != is.Status.Account ||
+				isPaused(was) != isPaused(is) ||
+				was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || isAbandoned(was) != isAbandoned(is) ||
+				!maps.Equal(was.Status.Outputs, is.Status.Outputs) ||
 				meta.IsStatusConditionTrue(was.Status.Conditions, conditionAPI) != meta.IsStatusConditionTrue(is.Status.Conditions, conditionAPI)
 		},
 	}
@@ -98,7 +100,8 @@ func clusterChangedPredicate() predicate.TypedPredicate[*v1alpha1.Cluster] {
 func groupChangedPredicate() predicate.TypedPredicate[*v1alpha1.InstanceGroup] {
 	return predicate.TypedFuncs[*v1alpha1.InstanceGroup]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.InstanceGroup]) bool {
-			return e.ObjectOld.Generation != e.ObjectNew.Generation || !reflect.DeepEqual(e.ObjectOld.Status.Nodes, e.ObjectNew.Status.Nodes)
+			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
+				!reflect.DeepEqual(e.ObjectOld.Status.Nodes, e.ObjectNew.Status.Nodes)
 		},
 	}
 }

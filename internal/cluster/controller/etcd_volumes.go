@@ -100,7 +100,9 @@ func (o *operator) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster,
 	}
 	snapshot := cluster.Spec.ControlPlane.RestoreSnapshot
 	etcd.Volumes[i] = v1alpha1.EtcdVolumeStatus{
-		Slot: int32(slot), Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot, //nolint:gosec // there are three at most
+		Slot: int32(
+			slot,
+		), Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot, //nolint:gosec // there are three at most
 	}
 	// The instance that waits for the volume gets as much time as a new one.
 	keepRepair(cluster, slot, repairTime(&v1alpha1.Repair{After: cluster.Spec.ControlPlane.Repair.After}), o.options.Clock.Now())
@@ -213,8 +215,13 @@ func (o *operator) lostMajority(ctx context.Context, cluster *v1alpha1.Cluster) 
 	for i, slot := range last.missing {
 		numbers[i] = strconv.Itoa(slot)
 	}
-	return fmt.Sprintf("The etcd volumes of %d of %d slots are lost (slot %s), so etcd has no quorum. The remaining volumes are unchanged. %s",
-		len(last.missing), slots, strings.Join(numbers, ", "), restoreRemedy(cluster))
+	return fmt.Sprintf(
+		"The etcd volumes of %d of %d slots are lost (slot %s), so etcd has no quorum. The remaining volumes are unchanged. %s",
+		len(last.missing),
+		slots,
+		strings.Join(numbers, ", "),
+		restoreRemedy(cluster),
+	)
 }
 
 // volumesSeen holds which slots' volumes were missing at the last request to EC2.

@@ -64,11 +64,13 @@ func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.Ins
 	case err != nil:
 		return operatorkit.Fail(err)
 	case cluster == nil:
-		return operatorkit.Wait(0, "ClusterNotFound", fmt.Sprintf("There is no Cluster %q in namespace %s; the group waits for it.", group.Spec.Cluster, group.Namespace)).Degraded()
+		return operatorkit.Wait(0, "ClusterNotFound", fmt.Sprintf("There is no Cluster %q in namespace %s; the group waits for it.", group.Spec.Cluster, group.Namespace)).
+			Degraded()
 	case !cluster.DeletionTimestamp.IsZero():
 		return operatorkit.Wait(0, "ClusterDeleted", fmt.Sprintf("The Cluster %s is being deleted, and the group with it.", cluster.Name))
 	case cluster.Status.Outputs[model.OutputBucket] == "" || cluster.Status.Outputs[model.OutputWorkerInstanceProfile] == "":
-		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not ready yet.", cluster.Name)).WithoutEvent()
+		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not ready yet.", cluster.Name)).
+			WithoutEvent()
 	default:
 		return operatorkit.Done()
 	}
@@ -93,7 +95,14 @@ func (s groupNodesStep) Name() string { return "nodes" }
 func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	connection := s.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil {
-		return conclude(group, conditionNodes, "", "", operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").WithoutEvent())
+		return conclude(
+			group,
+			conditionNodes,
+			"",
+			"",
+			operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").
+				WithoutEvent(),
+		)
 	}
 	known, err := recall(group.Status.Stack)
 	if err != nil {
@@ -106,13 +115,21 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	count := countGroup(group, known.historyOf(), known.Status, inGroup(connection.Nodes(), group.Name))
 	group.Status.Nodes = count
 	s.setNodesUpdated(group, known.historyOf(), &count, heldBack(cluster))
-	outcome := operatorkit.Done().RequeueAfter(idlePoll).Explain(operatorkit.ReasonReady, "The instances are running and their nodes are ready.")
+	outcome := operatorkit.Done().
+		RequeueAfter(idlePoll).
+		Explain(operatorkit.ReasonReady, "The instances are running and their nodes are ready.")
 	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
-		outcome = operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").WithoutEvent()
+		outcome = operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").
+			WithoutEvent()
 	} else if count.Ready < count.Desired {
 		outcome = operatorkit.Wait(eventPoll, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
 	}
-	return s.repair(ctx, group, connection, conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome))
+	return s.repair(
+		ctx,
+		group,
+		connection,
+		conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome),
+	)
 }
 
 // countGroup counts a group's nodes, given the status of its stack.

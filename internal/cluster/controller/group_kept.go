@@ -14,8 +14,8 @@ import (
 // drained in time.
 const reasonDrainTimedOut = "DrainTimedOut"
 
-// cancelChange cancels the change in progress when an instance that it was to replace is kept: its node
-// could not be drained in time, and the group's policy is to abandon the change then.
+// cancelChange cancels the change in progress when an instance that it was to replace is kept: its
+// node could not be drained in time, and the group's policy is to abandon the change then.
 // CloudFormation does not wait for drains, and a complete update cannot be canceled. In that case
 // the kept instance is terminated once its pods can be evicted, and the change stays.
 func (s groupStackStep) cancelChange(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
@@ -46,5 +46,9 @@ func keptCause(one *drain.Progress) string {
 	if len(one.BlockedBy) > 0 {
 		why = "PodDisruptionBudget " + strings.Join(one.BlockedBy, ", ") + " blocks eviction"
 	}
-	return fmt.Sprintf("Node %s could not be drained in time because %s. Its instance is kept until its pods can be evicted, and the change is canceled.", one.Node, why)
+	return fmt.Sprintf(
+		"Node %s could not be drained in time because %s. Its instance is kept until its pods can be evicted, and the change is canceled.",
+		one.Node,
+		why,
+	)
 }

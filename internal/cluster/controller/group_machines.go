@@ -26,7 +26,8 @@ type history struct {
 	Next *machines `json:"next,omitempty"`
 	// Prior is a change that had ended when the same reconcile sent the next one.
 	Prior *machines `json:"prior,omitempty"`
-	// RolloutToken is the token of the change that the group's status.rollout reports, until it has ended.
+	// RolloutToken is the token of the change that the group's status.rollout reports, until it has
+	// ended.
 	RolloutToken string `json:"told,omitempty"`
 	// Since is the creation time, by the workload cluster's clock, of the newest node when the last
 	// change began. Last are the instances of the nodes that were created in that second. Nodes

@@ -23,7 +23,8 @@ func shaped(stack, bundle, shape string) machines {
 // aNode returns a node that booted with a bundle and became Ready at once.
 func aNode(instance, bundle string, made time.Time) workload.Node {
 	return workload.Node{
-		Name: "node-" + instance, InstanceID: instance, Bundle: strings.Repeat(bundle, model.BundleLabelLength), Created: made, Ready: true, ReadyChanged: made,
+		Name: "node-" + instance, InstanceID: instance, Bundle: strings.Repeat(bundle, model.BundleLabelLength), Created: made, Ready: true,
+		ReadyChanged: made,
 	}
 }
 
@@ -134,7 +135,9 @@ func TestRolloutMessage(t *testing.T) {
 	seen := view{history: past, status: statusUpdating, nodes: append(nodes, aNode("i-4", "b", noon.Add(3*time.Minute)), coming, going)}
 	rolloutStatus := &v1alpha1.RolloutStatus{
 		State: v1alpha1.RolloutRolling, Started: new(metav1.NewTime(noon.Add(3 * time.Minute))),
-		Draining: []v1alpha1.DrainStatus{{Node: "node-i-6", Since: new(metav1.NewTime(noon.Add(4 * time.Minute))), BlockedBy: []string{"default/web"}}},
+		Draining: []v1alpha1.DrainStatus{
+			{Node: "node-i-6", Since: new(metav1.NewTime(noon.Add(4 * time.Minute))), BlockedBy: []string{"default/web"}},
+		},
 	}
 	const want = "2 of 5 nodes updated since 12:03 UTC; node node-i-6 is draining since 12:04 UTC and waits for the PodDisruptionBudget default/web; " +
 		"1 new node is not ready yet, until 12:20 UTC."

@@ -59,7 +59,9 @@ func (v *view) rolloutMessage(rolloutStatus *v1alpha1.RolloutStatus) string {
 	case v1alpha1.RolloutRolledBack:
 		return strings.TrimSpace("The group was rolled back to its previous configuration. " + v.history.Cause)
 	case v1alpha1.RolloutStopped:
-		return strings.TrimSpace("Replacing the instances failed, and so did the rollback: some have the new configuration. " + v.history.Cause)
+		return strings.TrimSpace(
+			"Replacing the instances failed, and so did the rollback: some have the new configuration. " + v.history.Cause,
+		)
 	case v1alpha1.RolloutRolling, v1alpha1.RolloutRollingBack:
 	}
 	shape := "updated"
@@ -149,18 +151,28 @@ func describeOutcome(group *v1alpha1.InstanceGroup, past *history, outcome opera
 	case rolloutStatus == nil:
 		return outcome
 	case outcome.Kind() == operatorkit.KindWait && past.RolloutToken != "" && rolloutStatus.State == v1alpha1.RolloutRolling:
-		return outcome.Explain(reasonRolling, fmt.Sprintf("CloudFormation is replacing the group's instances: %d of %s updated.", rolloutStatus.Updated, numberOfNodes(rolloutStatus.Total)))
+		return outcome.Explain(
+			reasonRolling,
+			fmt.Sprintf(
+				"CloudFormation is replacing the group's instances: %d of %s updated.",
+				rolloutStatus.Updated,
+				numberOfNodes(rolloutStatus.Total),
+			),
+		)
 	case outcome.Kind() == operatorkit.KindWait && past.RolloutToken != "" && rolloutStatus.State == v1alpha1.RolloutRollingBack:
 		return outcome.Explain(reasonRollingBack, strings.TrimSpace("CloudFormation is rolling back the change. "+past.Cause)).Degraded()
 	case outcome.Kind() == operatorkit.KindStall && rolloutStatus.State == v1alpha1.RolloutRolledBack && past.Cause != "":
-		return outcome.Explain(past.reason(), past.Cause+" The group was rolled back to its previous configuration. Change the object to retry.")
+		return outcome.Explain(
+			past.reason(),
+			past.Cause+" The group was rolled back to its previous configuration. Change the object to retry.",
+		)
 	default:
 		return outcome
 	}
 }
 
-// setNodesUpdated sets the condition that reports how many nodes are up to date and which are draining:
-// CloudFormation finishes when instances are out of service and does not wait for drains.
+// setNodesUpdated sets the condition that reports how many nodes are up to date and which are
+// draining: CloudFormation finishes when instances are out of service and does not wait for drains.
 func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *history, count *v1alpha1.NodeCount, held string) {
 	condition := metav1.Condition{Type: conditionUpdated, Status: metav1.ConditionFalse}
 	rolloutStatus := group.Status.Rollout

@@ -29,7 +29,14 @@ const promptly = 10 * time.Millisecond
 // the cluster autoscaler, and reports the rollout's status. Wanted is the shape that the spec asks
 // for; sent is true if this reconcile sent the change. It returns the stack's outcome in terms of
 // nodes.
-func (s groupStackStep) follow(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, wanted machines, sent bool, outcome operatorkit.Outcome) operatorkit.Outcome {
+func (s groupStackStep) follow(
+	ctx context.Context,
+	group *v1alpha1.InstanceGroup,
+	cluster *v1alpha1.Cluster,
+	wanted machines,
+	sent bool,
+	outcome operatorkit.Outcome,
+) operatorkit.Outcome {
 	known, err := recall(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -65,8 +72,8 @@ func (s groupStackStep) follow(ctx context.Context, group *v1alpha1.InstanceGrou
 	}
 }
 
-// assistRollout makes the calls to AWS that a change of a group's instances needs, and determines which
-// nodes made it fail.
+// assistRollout makes the calls to AWS that a change of a group's instances needs, and determines
+// which nodes made it fail.
 func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
 	past := known.historyOf()
 	blame := known.Status == statusGoingBack && past.Next != nil && past.rolls() && past.Cause == ""
@@ -106,9 +113,16 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 	return s.holdOrReleaseAutoscaler(ctx, api, group, known, found, over)
 }
 
-// holdOrReleaseAutoscaler suspends the cluster autoscaler for a group while its instances are replaced, and
-// resumes it afterwards.
-func (s groupStackStep) holdOrReleaseAutoscaler(ctx context.Context, api awsapi.AutoScaling, group *v1alpha1.InstanceGroup, known *remembered, found *types.AutoScalingGroup, over bool) error {
+// holdOrReleaseAutoscaler suspends the cluster autoscaler for a group while its instances are
+// replaced, and resumes it afterwards.
+func (s groupStackStep) holdOrReleaseAutoscaler(
+	ctx context.Context,
+	api awsapi.AutoScaling,
+	group *v1alpha1.InstanceGroup,
+	known *remembered,
+	found *types.AutoScalingGroup,
+	over bool,
+) error {
 	past, name, tags := known.historyOf(), group.Status.AutoScalingGroup, rollout.TagsOf(found)
 	if !over {
 		if err := rollout.HoldAutoscaler(ctx, api, name, tags); err != nil {
@@ -170,7 +184,8 @@ func (o *operator) nodesOf(group *v1alpha1.InstanceGroup) []workload.Node {
 	return inGroup(connection.Nodes(), group.Name)
 }
 
-// reportRollout updates the group's status.rollout to a CloudFormation change that replaces instances.
+// reportRollout updates the group's status.rollout to a CloudFormation change that replaces
+// instances.
 func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *remembered) {
 	past, now := known.historyOf(), metav1.NewTime(s.options.Clock.Now())
 	if past.rolls() && past.RolloutToken != known.Record.Token && isChanging(known.Status) {
@@ -228,5 +243,8 @@ func joinErrors(outcome operatorkit.Outcome, problem error) operatorkit.Outcome 
 	if message == "" {
 		message = problem.Error() + "."
 	}
-	return requeueAfterMin(outcome.Explain(outcome.Reason(), outcome.Message()+" In addition, this failed and will be retried: "+message), signalRetry)
+	return requeueAfterMin(
+		outcome.Explain(outcome.Reason(), outcome.Message()+" In addition, this failed and will be retried: "+message),
+		signalRetry,
+	)
 }

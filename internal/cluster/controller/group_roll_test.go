@@ -138,7 +138,12 @@ func (r *rolling) ended(state v1alpha1.RolloutState) {
 		}
 		rolloutStatus := r.group.Status.Rollout
 		if rolloutStatus == nil || rolloutStatus.State != state || r.group.Status.ObservedGeneration != r.group.Generation {
-			return fmt.Errorf("it is %+v, stack %s, conditions %s", rolloutStatus, r.group.Status.Stack.Status, describeConditions(r.group.Status.Conditions))
+			return fmt.Errorf(
+				"it is %+v, stack %s, conditions %s",
+				rolloutStatus,
+				r.group.Status.Stack.Status,
+				describeConditions(r.group.Status.Conditions),
+			)
 		}
 		return nil
 	})
@@ -156,12 +161,15 @@ func TestLabelChangeReplacesAllNodes(t *testing.T) {
 	r.condition(r.group, "NodesUpdated", metav1.ConditionTrue, "AllUpdated")
 	r.kept(2)
 	for id, node := range after {
-		if _, old := before[id]; old || node.Labels["team"] != "new" || !strings.HasPrefix(r.group.Status.Stack.Bundle, node.Labels["cluster-operator.aws/bundle"]) {
+		if _, old := before[id]; old || node.Labels["team"] != "new" ||
+			!strings.HasPrefix(r.group.Status.Stack.Bundle, node.Labels["cluster-operator.aws/bundle"]) {
 			t.Errorf("node %s on %s is not new: %v", node.Name, id, node.Labels)
 		}
 	}
 	rolloutStatus := r.group.Status.Rollout
-	if len(after) != 3 || rolloutStatus.Updated != 3 || rolloutStatus.Total != 3 || rolloutStatus.Finished == nil || r.group.Status.Nodes.UpdatedSummary != "3/3" || r.group.Status.Stack.Bundle == was {
+	if len(after) != 3 || rolloutStatus.Updated != 3 || rolloutStatus.Total != 3 || rolloutStatus.Finished == nil ||
+		r.group.Status.Nodes.UpdatedSummary != "3/3" ||
+		r.group.Status.Stack.Bundle == was {
 		t.Errorf("%d nodes, rollout %+v, nodes %+v", len(after), rolloutStatus, r.group.Status.Nodes)
 	}
 	if calls := r.sim.Calls(); calls["cloudformation/SignalResource"] != 3 {
@@ -205,7 +213,10 @@ func TestInstancesAreReplacedOnRequest(t *testing.T) {
 // tags returns the tags of the group's Auto Scaling group.
 func (r *rolling) tags() map[string]string {
 	r.t.Helper()
-	out, err := r.scaling().DescribeAutoScalingGroups(r.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{r.group.Status.AutoScalingGroup}})
+	out, err := r.scaling().
+		DescribeAutoScalingGroups(r.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
+			AutoScalingGroupNames: []string{r.group.Status.AutoScalingGroup},
+		})
 	if err != nil || len(out.AutoScalingGroups) != 1 {
 		r.t.Fatalf("%d groups: %v", len(out.AutoScalingGroups), err)
 	}
@@ -249,7 +260,10 @@ func (r *rolling) only(count int, team string) map[string]corev1.Node {
 func TestChangesWithoutNodeReplacement(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) { group.Spec.Tags = map[string]string{"team": "old"} })
 	before := r.mustNodes()
-	r.patch(r.group, `{"spec":{"maxSize":5,"tags":{"team":"new"},"rollingUpdate":{"batchSize":2,"drainTimeout":"1m"},"repair":{"disabled":true}}}`)
+	r.patch(
+		r.group,
+		`{"spec":{"maxSize":5,"tags":{"team":"new"},"rollingUpdate":{"batchSize":2,"drainTimeout":"1m"},"repair":{"disabled":true}}}`,
+	)
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
 	r.patch(r.group, `{"spec":{"minSize":4}}`)
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
@@ -263,7 +277,8 @@ func TestChangesWithoutNodeReplacement(t *testing.T) {
 		if _, old := before[id]; old {
 			continue
 		}
-		out, err := ec2.NewFromConfig(r.awsConfig(account, region)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+		out, err := ec2.NewFromConfig(r.awsConfig(account, region)).
+			DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,7 +348,10 @@ func TestDrainTimeoutCancelsTheUpdate(t *testing.T) {
 	labels := map[string]string{"app": "db"}
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "db-budget", Namespace: "default"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: new(intstr.FromInt32(0)),
+			Selector:       &metav1.LabelSelector{MatchLabels: labels},
+		},
 	}
 	guarded := []client.Object{budget}
 	for id, node := range r.mustNodes() {
@@ -383,7 +401,8 @@ func TestNewInstanceThatFailsDuringAnUpdateIsReplaced(t *testing.T) {
 		if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(r.group), r.group); err != nil {
 			return err
 		}
-		if rolloutStatus := r.group.Status.Rollout; rolloutStatus == nil || rolloutStatus.Updated == 0 { // The operator has not observed it.
+		if rolloutStatus := r.group.Status.Rollout; rolloutStatus == nil ||
+			rolloutStatus.Updated == 0 { // The operator has not observed it.
 			return errStill
 		}
 		for id, node := range r.mustNodes() {

@@ -43,7 +43,8 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	}
 	requeueAfter, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
 	outcome := s.converge(ctx, group, asRun(cluster))
-	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == statusUpdating && group.Status.Stack.Status == statusUpdating {
+	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == statusUpdating &&
+		group.Status.Stack.Status == statusUpdating {
 		past := known.historyOf() // Something is wrong with the desired change, so nothing else detects a rollback.
 		_, _ = s.signal(ctx, group, s.target(cluster), &known, past.Now)
 	}
@@ -57,7 +58,8 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	release, err := s.release(ctx, cluster)
 	if err != nil {
-		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, which the nodes of Cluster %s need.", cluster.Spec.Release, cluster.Name)).Degraded()
+		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, which the nodes of Cluster %s need.", cluster.Spec.Release, cluster.Name)).
+			Degraded()
 	}
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
@@ -100,7 +102,12 @@ func (s groupStackStep) inputs(group *v1alpha1.InstanceGroup, cluster *v1alpha1.
 }
 
 // ensure stores nodeup and the bundle, and moves the stack toward the spec.
-func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, resolved *model.Cluster) operatorkit.Outcome {
+func (s groupStackStep) ensure(
+	ctx context.Context,
+	group *v1alpha1.InstanceGroup,
+	cluster *v1alpha1.Cluster,
+	resolved *model.Cluster,
+) operatorkit.Outcome {
 	shape, err := model.ResolveGroup(resolved, group)
 	if err != nil {
 		return unresolved(err)
@@ -184,10 +191,23 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 
 // accountOfGroup returns the account of a group that is being deleted, empty if its Cluster is
 // abandoned.
-func (s groupStackStep) accountOfGroup(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) (string, operatorkit.Outcome) {
+func (s groupStackStep) accountOfGroup(
+	ctx context.Context,
+	group *v1alpha1.InstanceGroup,
+	cluster *v1alpha1.Cluster,
+) (string, operatorkit.Outcome) {
 	if isAbandoned(cluster) {
-		s.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonAbandoned, "Delete", "The stack %s remains in region %s of the account of role %s.",
-			model.GroupStackName(cluster.Name, group.Name), cluster.Spec.Region, cluster.Spec.Role.ARN)
+		s.recorder.Eventf(
+			group,
+			nil,
+			corev1.EventTypeWarning,
+			reasonAbandoned,
+			"Delete",
+			"The stack %s remains in region %s of the account of role %s.",
+			model.GroupStackName(cluster.Name, group.Name),
+			cluster.Spec.Region,
+			cluster.Spec.Role.ARN,
+		)
 		return "", operatorkit.Done()
 	}
 	if cluster.Status.Account != "" {
@@ -205,7 +225,10 @@ func (s groupStackStep) accountOfGroup(ctx context.Context, group *v1alpha1.Inst
 
 // targetOf returns the account and region of the group's stack. A Cluster normally outlives its
 // groups. If it was forcibly deleted, the stack's own ARN contains both, but not the role.
-func (s groupStackStep) targetOf(ctx context.Context, group *v1alpha1.InstanceGroup) (target awsapi.Target, account, region string, outcome operatorkit.Outcome) {
+func (s groupStackStep) targetOf(
+	ctx context.Context,
+	group *v1alpha1.InstanceGroup,
+) (target awsapi.Target, account, region string, outcome operatorkit.Outcome) {
 	cluster, err := s.clusterOf(ctx, group)
 	if err != nil {
 		return target, "", "", operatorkit.Fail(err)
@@ -228,7 +251,11 @@ func (s groupStackStep) targetOf(ctx context.Context, group *v1alpha1.InstanceGr
 	parts := strings.SplitN(known.StackID, ":", arnParts)
 	if len(parts) != arnParts || parts[4] != s.options.AccountID {
 		return target, "", "", operatorkit.Stall("ClusterNotFound", fmt.Sprintf(
-			"The Cluster %q no longer exists, so the role that can delete the stack %s is unknown. Delete the stack, then remove the group's finalizer %s.", group.Spec.Cluster, known.StackID, finalizer))
+			"The Cluster %q no longer exists, so the role that can delete the stack %s is unknown. Delete the stack, then remove the group's finalizer %s.",
+			group.Spec.Cluster,
+			known.StackID,
+			finalizer,
+		))
 	}
 	if parts[3] != s.options.Clients.Region(awsapi.Target{}) {
 		target.Region = parts[3]

@@ -124,7 +124,10 @@ func (o *operator) reportUnconfirmed(cluster *v1alpha1.Cluster, nodes []workload
 		}
 		// The Node is the related object, since Events with the same reason and objects are
 		// aggregated.
-		related := &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: types.UID(node.UID)}}
+		related := &corev1.Node{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+			ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: types.UID(node.UID)},
+		}
 		o.recorder.Eventf(cluster, related, corev1.EventTypeWarning, reasonNotConfirmed, "Identify",
 			"EC2 does not confirm the identity of Node %s: %s. Find out what created it, and delete it.", node.Name, node.Problem)
 	}

@@ -33,7 +33,8 @@ func TestNodeIdentityComesFromEC2(t *testing.T) {
 		t.Fatal(err)
 	}
 	made, err := compute.RunInstances(t.Context(), &ec2.RunInstancesInput{
-		ImageId: own.Reservations[0].Instances[0].ImageId, InstanceType: ec2types.InstanceTypeM6iLarge, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+		ImageId: own.Reservations[0].Instances[0].ImageId, InstanceType: ec2types.InstanceTypeM6iLarge, MinCount: aws.Int32(1),
+		MaxCount: aws.Int32(1),
 		SubnetId: subnets.Subnets[0].SubnetId,
 	})
 	if err != nil {
@@ -97,7 +98,8 @@ func TestNodeIdentityComesFromEC2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state := found.Reservations[0].Instances[0].State.Name; state != ec2types.InstanceStateNameRunning && state != ec2types.InstanceStateNamePending {
+	if state := found.Reservations[0].Instances[0].State.Name; state != ec2types.InstanceStateNameRunning &&
+		state != ec2types.InstanceStateNamePending {
 		t.Errorf("the foreign instance is %s", state)
 	}
 	for key, count := range r.sim.Calls() {

@@ -24,7 +24,12 @@ func (w *suite) blockPublicAccess(on bool) {
 	if on {
 		method, body = http.MethodPut, "<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>"
 	}
-	request, err := http.NewRequestWithContext(w.t.Context(), method, w.endpoint+"/v20180820/configuration/publicAccessBlock", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(
+		w.t.Context(),
+		method,
+		w.endpoint+"/v20180820/configuration/publicAccessBlock",
+		strings.NewReader(body),
+	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -100,7 +105,10 @@ func TestIssuerUsesItsOwnBucket(t *testing.T) {
 			t.Errorf("the policy of the bucket %s does not permit everyone to read %s: %s", issuer, key, allowed)
 		}
 	}
-	if keys := w.objects(account, region, bucket); slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "oidc/") }) {
+	if keys := w.objects(account, region, bucket); slices.ContainsFunc(
+		keys,
+		func(key string) bool { return strings.HasPrefix(key, "oidc/") },
+	) {
 		t.Errorf("the cluster's bucket has the issuer's documents: %v", keys)
 	}
 	if policy := w.policy(bucket); strings.Contains(policy, "IssuerForAll") {

@@ -158,7 +158,9 @@ func TestClustersInTwoAccounts(t *testing.T) {
 	w := newSuite(t, simulatedHost(), nil)
 	w.start()
 	role, err := iam.NewFromConfig(w.awsConfig(other, region)).CreateRole(t.Context(), &iam.CreateRoleInput{
-		RoleName: aws.String("operator"), AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"4711"}}}]}`),
+		RoleName: aws.String(
+			"operator",
+		), AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"4711"}}}]}`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +196,10 @@ func TestRoleWithoutGrantIsNotAssumed(t *testing.T) {
 	cluster := w.aCluster("demo")
 	cluster.Spec.Role = &v1alpha1.AssumedRole{ARN: "arn:aws:iam::333333333333:role/of-others"}
 	w.create(cluster)
-	if got := w.condition(cluster, "Stalled", metav1.ConditionTrue, "RoleNotAllowed"); !strings.Contains(got.Message, "--allow-roles="+w.namespace+"=arn:aws:iam::333333333333:role/of-others") {
+	if got := w.condition(cluster, "Stalled", metav1.ConditionTrue, "RoleNotAllowed"); !strings.Contains(
+		got.Message,
+		"--allow-roles="+w.namespace+"=arn:aws:iam::333333333333:role/of-others",
+	) {
 		t.Errorf("the message is %q, want the remedy", got.Message)
 	}
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
@@ -225,7 +230,10 @@ func TestRoleThatCannotBeAssumed(t *testing.T) {
 		if err := w.client.Delete(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
-		if stalled := w.condition(obj, "Stalled", metav1.ConditionTrue, "AccountUnknown"); !strings.Contains(stalled.Message, "cluster-operator.aws/abandon=arn:aws:iam::210987654321:role/nobody") {
+		if stalled := w.condition(obj, "Stalled", metav1.ConditionTrue, "AccountUnknown"); !strings.Contains(
+			stalled.Message,
+			"cluster-operator.aws/abandon=arn:aws:iam::210987654321:role/nobody",
+		) {
 			t.Errorf("the condition's message is %q", stalled.Message)
 		}
 	}
@@ -275,7 +283,10 @@ func TestPausedGroupBlocksTheDeletion(t *testing.T) {
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	if held := w.condition(cluster, "Ready", metav1.ConditionFalse, "DeletingInstanceGroups"); !strings.Contains(held.Message, "demo-workers (it is paused: remove its annotation aws-operator/paused)") {
+	if held := w.condition(cluster, "Ready", metav1.ConditionFalse, "DeletingInstanceGroups"); !strings.Contains(
+		held.Message,
+		"demo-workers (it is paused: remove its annotation aws-operator/paused)",
+	) {
 		t.Errorf("the cluster reports %q", held.Message)
 	}
 	w.patch(group, `{"metadata":{"annotations":{"aws-operator/paused":null}}}`)
@@ -341,7 +352,10 @@ func TestExistingVPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	tags := func() map[string]string {
-		out, err := client.DescribeTags(t.Context(), &ec2.DescribeTagsInput{Filters: []types.Filter{{Name: aws.String("resource-id"), Values: []string{id, public, private}}}})
+		out, err := client.DescribeTags(
+			t.Context(),
+			&ec2.DescribeTagsInput{Filters: []types.Filter{{Name: aws.String("resource-id"), Values: []string{id, public, private}}}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,7 +371,11 @@ func TestExistingVPC(t *testing.T) {
 	cluster.Spec.ControlPlane.Replicas = 1
 	cluster.Spec.API.Access = v1alpha1.APIInternal // The VPC has no internet gateway.
 	cluster.Spec.Network = v1alpha1.Network{VPC: id, Topology: v1alpha1.TopologyPrivate, Subnets: []v1alpha1.Subnet{
-		{ID: public, Zone: "eu-central-1a", Role: v1alpha1.SubnetPublic}, {ID: private, Zone: "eu-central-1a", Role: v1alpha1.SubnetPrivate},
+		{
+			ID:   public,
+			Zone: "eu-central-1a",
+			Role: v1alpha1.SubnetPublic,
+		}, {ID: private, Zone: "eu-central-1a", Role: v1alpha1.SubnetPrivate},
 	}}
 	w.create(cluster)
 	refused := w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "VPCWithoutDNS")
@@ -372,14 +390,19 @@ func TestExistingVPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	options := func(id string) {
-		if _, err := client.AssociateDhcpOptions(t.Context(), &ec2.AssociateDhcpOptionsInput{VpcId: vpc.Vpc.VpcId, DhcpOptionsId: &id}); err != nil {
+		if _, err := client.AssociateDhcpOptions(t.Context(), &ec2.AssociateDhcpOptionsInput{
+			VpcId: vpc.Vpc.VpcId, DhcpOptionsId: &id,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	options(*own.DhcpOptions.DhcpOptionsId)
 	w.eventually("the condition names the name server", func() error {
 		w.touch(cluster)
-		if refused = w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "VPCWithoutDNS"); !strings.Contains(refused.Message, "10.1.2.3") {
+		if refused = w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "VPCWithoutDNS"); !strings.Contains(
+			refused.Message,
+			"10.1.2.3",
+		) {
 			return errors.New(refused.Message)
 		}
 		return nil

@@ -34,7 +34,8 @@ func (o *operator) nameConflict(ctx context.Context, group *v1alpha1.InstanceGro
 	if err != nil {
 		return nil, fmt.Errorf("read instance group %s: %w", name, err)
 	}
-	if other.Spec.Cluster != group.Spec.Cluster || model.GroupStackName(other.Spec.Cluster, other.Name) != model.GroupStackName(group.Spec.Cluster, group.Name) {
+	if other.Spec.Cluster != group.Spec.Cluster ||
+		model.GroupStackName(other.Spec.Cluster, other.Name) != model.GroupStackName(group.Spec.Cluster, group.Name) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	return other, nil
@@ -55,7 +56,10 @@ func (s groupStackStep) nameIsFree(ctx context.Context, group *v1alpha1.Instance
 			"The stack %s still belongs to instance group %s, which is being deleted.", name, other.Name))
 	}
 	return operatorkit.Stall("StackNameTaken", fmt.Sprintf(
-		"The stack of this instance group would be named %s, like that of instance group %s. Create a group with another name, and delete this one.", name, other.Name))
+		"The stack of this instance group would be named %s, like that of instance group %s. Create a group with another name, and delete this one.",
+		name,
+		other.Name,
+	))
 }
 
 // goesFirst reports whether a takes precedence over b for the stack's name.

@@ -37,8 +37,8 @@ type operator struct {
 	nodeup       *programs.Folder
 	terminations *terminations
 	backed       *backedUp
-	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about objects
-	// that were not reconciled yet. recorder records Events in addition to those of the
+	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about
+	// objects that were not reconciled yet. recorder records Events in addition to those of the
 	// controllers.
 	drains    *drain.Drains
 	repairs   *repairs
@@ -47,7 +47,8 @@ type operator struct {
 	// rolls replaces instances where CloudFormation does not.
 	rolls *rolls
 
-	// settledInputs caches, by object and stack, the inputs for which the stack was found up to date.
+	// settledInputs caches, by object and stack, the inputs for which the stack was found up to
+	// date.
 	settledInputs *keyedCache[stackKey, uint64]
 	// outputs caches the base stacks' outputs as CloudFormation reported them.
 	outputs *keyedCache[types.UID, map[string]string]
@@ -70,13 +71,13 @@ type operator struct {
 	autoscaling *keyedCache[types.UID, string]
 	// tokens holds bootstrap tokens that are created but not yet published.
 	tokens *keyedCache[types.UID, pki.Token]
-	// knownCAs, stored, kubeconfigs and connected cache what exists for a Cluster: its CAs, the content
-	// of its bucket, its kubeconfig, and the operator's own connection, the latter two with their
-	// expiry.
+	// knownCAs, stored, kubeconfigs and connected cache what exists for a Cluster: its CAs, the
+	// content of its bucket, its kubeconfig, and the operator's own connection, the latter two with
+	// their expiry.
 	knownCAs *keyedCache[types.UID, struct{}]
 	stored   *keyedCache[types.UID, string]
-	// storedNodeup caches the key of the nodeup that was last stored in the bucket of a Cluster that is
-	// being created.
+	// storedNodeup caches the key of the nodeup that was last stored in the bucket of a Cluster
+	// that is being created.
 	storedNodeup *keyedCache[types.UID, string]
 	kubeconfigs  *keyedCache[types.UID, validity]
 	connected    *keyedCache[types.UID, validity]
@@ -105,15 +106,18 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 	o := &operator{
 		repairs: newRepairs(), unclaimed: newUnclaimedEvents(),
 		options: options, client: cached, direct: direct, inCharge: sync.OnceValue(options.Clock.Now),
-		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(), backed: newBackedUp(),
+		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(),
+		backed:        newBackedUp(),
 		outputs:       newKeyedCache[types.UID, map[string]string](),
 		settledInputs: newKeyedCache[stackKey, uint64](), networks: newKeyedCache[types.UID, network](),
 		models: newKeyedCache[modelKey, resolved](), cas: newKeyedCache[types.UID, *pki.CAs](),
 		tokens:  newKeyedCache[types.UID, pki.Token](),
-		signals: newKeyedCache[signalled, struct{}](), unconfirmed: newKeyedCache[types.UID, map[string]string](), autoscaling: newKeyedCache[types.UID, string](),
-		knownCAs: newKeyedCache[types.UID, struct{}](), stored: newKeyedCache[types.UID, string](), storedNodeup: newKeyedCache[types.UID, string](),
-		volumes: newKeyedCache[types.UID, volumesSeen](),
-		unmade:  newKeyedCache[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
+		signals: newKeyedCache[signalled, struct{}](), unconfirmed: newKeyedCache[types.UID, map[string]string](),
+		autoscaling: newKeyedCache[types.UID, string](),
+		knownCAs:    newKeyedCache[types.UID, struct{}](), stored: newKeyedCache[types.UID, string](),
+		storedNodeup: newKeyedCache[types.UID, string](),
+		volumes:      newKeyedCache[types.UID, volumesSeen](),
+		unmade:       newKeyedCache[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
 		kubeconfigs: newKeyedCache[types.UID, validity](), connected: newKeyedCache[types.UID, validity](),
 	}
 	o.directory.claimed = o.claimed

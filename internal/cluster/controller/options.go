@@ -39,7 +39,8 @@ type Events interface {
 	Subscribe(fn func(awsevents.Event))
 	// Listen adds an account and region to listen to. Adding one twice has no effect.
 	Listen(target awsapi.Target)
-	// Retain stops listening to the accounts and regions that Listen added and that are not among targets.
+	// Retain stops listening to the accounts and regions that Listen added and that are not among
+	// targets.
 	Retain(targets []awsapi.Target)
 	// ExpectInstances enables the search for missed instance events, which is more frequent where
 	// expect reports that instances are terminating.
@@ -110,8 +111,8 @@ type Options struct {
 	WatchNamespaces []string
 	// MaxConcurrentReconciles is how many objects of a kind are reconciled at once, by default 8.
 	MaxConcurrentReconciles int
-	// BackgroundLimiter, if not nil, delays background reconciles while users edit. All controllers of a process
-	// should share one.
+	// BackgroundLimiter, if not nil, delays background reconciles while users edit. All controllers
+	// of a process should share one.
 	BackgroundLimiter *operatorkit.BackgroundLimiter
 	// SlowRetry is the initial delay, which then grows, before the retry of a stack that failed for
 	// a cause in AWS. It is one minute by default.

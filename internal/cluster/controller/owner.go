@@ -45,7 +45,10 @@ func (o *operator) slotTags(cluster *v1alpha1.Cluster, slot int) map[string]stri
 // slotOwner returns the required owner of a slot's stack.
 func (o *operator) slotOwner(cluster *v1alpha1.Cluster, slot int, known *remembered) stack.Owner {
 	return stack.Owner{
-		Name: model.SlotStackName(cluster.Name, slot), StackID: known.StackID, Tags: o.slotTags(cluster, slot), AdoptFrom: adoptFrom(cluster),
+		Name: model.SlotStackName(
+			cluster.Name,
+			slot,
+		), StackID: known.StackID, Tags: o.slotTags(cluster, slot), AdoptFrom: adoptFrom(cluster),
 	}
 }
 
@@ -60,7 +63,10 @@ func (o *operator) groupTags(group *v1alpha1.InstanceGroup) map[string]string {
 // groupOwner returns the required owner of the group's stack.
 func (o *operator) groupOwner(group *v1alpha1.InstanceGroup, known *remembered) stack.Owner {
 	return stack.Owner{
-		Name: model.GroupStackName(group.Spec.Cluster, group.Name), StackID: known.StackID, Tags: o.groupTags(group), AdoptFrom: adoptFrom(group),
+		Name: model.GroupStackName(
+			group.Spec.Cluster,
+			group.Name,
+		), StackID: known.StackID, Tags: o.groupTags(group), AdoptFrom: adoptFrom(group),
 	}
 }
 
@@ -94,7 +100,10 @@ func (o *operator) notItsGroup(group *v1alpha1.InstanceGroup, found *types.AutoS
 		if carried[key] != value {
 			return &stack.ForeignError{Reason: "AutoScalingGroupNotOwned", Message: fmt.Sprintf(
 				"The status names the Auto Scaling group %s, whose tag %s does not identify it as this group's. The operator does not touch it. "+
-					"Remove status.autoScalingGroup and status.stack (kubectl edit --subresource=status).", aws.ToString(found.AutoScalingGroupName), key)}
+					"Remove status.autoScalingGroup and status.stack (kubectl edit --subresource=status).",
+				aws.ToString(found.AutoScalingGroupName),
+				key,
+			)}
 		}
 	}
 	return nil

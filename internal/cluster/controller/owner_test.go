@@ -44,7 +44,8 @@ func (w *suite) untouched(id string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if s := out.Stacks[0]; s.StackStatus != types.StackStatusCreateComplete || !aws.ToBool(s.EnableTerminationProtection) || s.LastUpdatedTime != nil {
+	if s := out.Stacks[0]; s.StackStatus != types.StackStatusCreateComplete || !aws.ToBool(s.EnableTerminationProtection) ||
+		s.LastUpdatedTime != nil {
 		w.t.Errorf("the stack is %s, protected %t, updated %v", s.StackStatus, aws.ToBool(s.EnableTerminationProtection), s.LastUpdatedTime)
 	}
 }
@@ -103,7 +104,9 @@ func TestForgedStatusDoesNotAffectForeignResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.s3(account, region).PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: aws.String("k"), Body: strings.NewReader("v")}); err != nil {
+	if _, err := w.s3(account, region).PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: bucket, Key: aws.String("k"), Body: strings.NewReader("v"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	forged := map[string]any{"stackID": id, "terminationProtection": true, "revision": 1 << 40}

@@ -102,7 +102,12 @@ func repairLimit(most *intstr.IntOrString, total int) int {
 
 // sentence explains why no instance is replaced.
 func (p *repairPlan) sentence() string {
-	return fmt.Sprintf("%d of %d nodes are unhealthy, more than the %d that spec.repair.maxUnhealthy allows. No node is replaced, since the cause is likely elsewhere.", p.unwell, p.total, p.limit)
+	return fmt.Sprintf(
+		"%d of %d nodes are unhealthy, more than the %d that spec.repair.maxUnhealthy allows. No node is replaced, since the cause is likely elsewhere.",
+		p.unwell,
+		p.total,
+		p.limit,
+	)
 }
 
 // healthOf returns the health of the nodes' instances.
@@ -110,7 +115,14 @@ func (r *repairs) healthOf(nodes []workload.Node) []health {
 	all := make([]health, 0, len(nodes))
 	for i := range nodes {
 		node := &nodes[i]
-		one := health{instance: node.InstanceID, node: node.Name, well: node.Ready, since: node.ReadyChanged, began: node.Created, replacing: r.isReplacing(node.InstanceID)}
+		one := health{
+			instance:  node.InstanceID,
+			node:      node.Name,
+			well:      node.Ready,
+			since:     node.ReadyChanged,
+			began:     node.Created,
+			replacing: r.isReplacing(node.InstanceID),
+		}
 		if one.since.Before(node.Created) { // Its kubelet has not reported yet.
 			one.since = node.Created
 		}
@@ -142,7 +154,13 @@ type missing struct {
 const replacingFor = 25 * time.Hour
 
 func newRepairs() *repairs {
-	return &repairs{replacing: map[string]time.Time{}, missing: map[string]*missing{}, said: map[types.UID]string{}, absences: map[stackKey]time.Time{}, joined: map[types.UID]map[string]bool{}}
+	return &repairs{
+		replacing: map[string]time.Time{},
+		missing:   map[string]*missing{},
+		said:      map[types.UID]string{},
+		absences:  map[stackKey]time.Time{},
+		joined:    map[types.UID]map[string]bool{},
+	}
 }
 
 // vanished returns the instances of a rolling group whose nodes were observed before and no longer

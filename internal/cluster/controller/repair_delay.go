@@ -74,7 +74,10 @@ func keepRepair(cluster *v1alpha1.Cluster, slot int, after time.Duration, now ti
 		*known = count
 		return
 	}
-	cluster.Status.Repairs = append(cluster.Status.Repairs, v1alpha1.SlotRepairStatus{Slot: int32(slot), RepairStatus: count}) //nolint:gosec // at most three slots
+	cluster.Status.Repairs = append(
+		cluster.Status.Repairs,
+		v1alpha1.SlotRepairStatus{Slot: int32(slot), RepairStatus: count},
+	) //nolint:gosec // at most three slots
 }
 
 // forgetRepairs resets the counts of slots that are healthy again.

@@ -12,7 +12,9 @@ import (
 func TestRepairDelayDoubles(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var count *v1alpha1.RepairStatus
-	for i, want := range []time.Duration{20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute, 6 * time.Hour, 6 * time.Hour} {
+	for i, want := range []time.Duration{
+		20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute, 6 * time.Hour, 6 * time.Hour,
+	} {
 		next := countRepair(count, 10*time.Minute, now)
 		if got := repairDelay(&next, now); got != want {
 			t.Errorf("replacement %d: the next waits %s, want %s", i+1, got, want)
@@ -35,10 +37,26 @@ func TestOnlyNewerInstancesAreDelayed(t *testing.T) {
 		reported  bool
 		again     time.Duration
 	}{
-		"an instance newer than the last replacement waits":  {delay: 20 * time.Minute, unwell: []health{after}, reported: true, again: 5 * time.Minute},
-		"an older instance is replaced":                      {delay: 20 * time.Minute, unwell: []health{before}, replace: "i-before"},
-		"of both, the older instance is replaced":            {delay: 20 * time.Minute, unwell: []health{before, after}, replace: "i-before", reported: true, again: 5 * time.Minute},
-		"after the delay, the newer instance is replaced":    {delay: 10 * time.Minute, unwell: []health{after}, replace: "i-after", successor: true},
+		"an instance newer than the last replacement waits": {
+			delay:    20 * time.Minute,
+			unwell:   []health{after},
+			reported: true,
+			again:    5 * time.Minute,
+		},
+		"an older instance is replaced": {delay: 20 * time.Minute, unwell: []health{before}, replace: "i-before"},
+		"of both, the older instance is replaced": {
+			delay:    20 * time.Minute,
+			unwell:   []health{before, after},
+			replace:  "i-before",
+			reported: true,
+			again:    5 * time.Minute,
+		},
+		"after the delay, the newer instance is replaced": {
+			delay:     10 * time.Minute,
+			unwell:    []health{after},
+			replace:   "i-after",
+			successor: true,
+		},
 		"after the delay, an older instance is no successor": {delay: 10 * time.Minute, unwell: []health{before}, replace: "i-before"},
 	}
 	for name, c := range cases {
@@ -52,8 +70,19 @@ func TestOnlyNewerInstancesAreDelayed(t *testing.T) {
 			for _, condition := range group.Status.Conditions {
 				reported = reported || condition.Reason == reasonRepairDelayed
 			}
-			if got := nodesNamed(plan.replace); got != c.replace || successor != c.successor || reported != c.reported || plan.again != c.again {
-				t.Errorf("replaces %q, successor %t, reported %t, again in %s; want %q, %t, %t, %s", got, successor, reported, plan.again, c.replace, c.successor, c.reported, c.again)
+			if got := nodesNamed(plan.replace); got != c.replace || successor != c.successor || reported != c.reported ||
+				plan.again != c.again {
+				t.Errorf(
+					"replaces %q, successor %t, reported %t, again in %s; want %q, %t, %t, %s",
+					got,
+					successor,
+					reported,
+					plan.again,
+					c.replace,
+					c.successor,
+					c.reported,
+					c.again,
+				)
 			}
 		})
 	}

@@ -34,10 +34,16 @@ const (
 
 // repair replaces the group's unhealthy instances and those that never joined, unless too many are
 // unhealthy. It returns the given outcome of the group's nodes with the time of the next check.
-func (o *operator) repair(ctx context.Context, group *v1alpha1.InstanceGroup, connection *workload.Cluster, outcome operatorkit.Outcome) operatorkit.Outcome {
+func (o *operator) repair(
+	ctx context.Context,
+	group *v1alpha1.InstanceGroup,
+	connection *workload.Cluster,
+	outcome operatorkit.Outcome,
+) operatorkit.Outcome {
 	stack := model.GroupStackName(group.Spec.Cluster, group.Name)
 	reachable, _ := connection.Reachable()
-	if group.Spec.Repair.Disabled || !reachable || isRolling(group.Status.Rollout) || !isSettled(group.Status.Stack) || group.Status.AutoScalingGroup == "" {
+	if group.Spec.Repair.Disabled || !reachable || isRolling(group.Status.Rollout) || !isSettled(group.Status.Stack) ||
+		group.Status.AutoScalingGroup == "" {
 		return outcome
 	}
 	cluster, err := o.clusterOf(ctx, group)
@@ -84,7 +90,8 @@ func delayRepair(group *v1alpha1.InstanceGroup, plan *repairPlan, machines []hea
 	if count == nil {
 		return false
 	}
-	if plan.unwell == 0 && !slices.ContainsFunc(machines, func(h health) bool { return h.since.After(count.LastTime.Time) && !helped(count, h.since, now) }) {
+	if plan.unwell == 0 &&
+		!slices.ContainsFunc(machines, func(h health) bool { return h.since.After(count.LastTime.Time) && !helped(count, h.since, now) }) {
 		group.Status.Repair = nil
 		return false
 	}
@@ -122,7 +129,10 @@ func isSettled(status *v1alpha1.StackStatus) bool {
 
 // tooManyUnhealthy reports in a condition, and once in an Event, why no instance is replaced.
 func (o *operator) tooManyUnhealthy(group *v1alpha1.InstanceGroup, plan *repairPlan) {
-	operatorkit.SetCondition(group, metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reasonTooManyUnhealthy, Message: plan.sentence()})
+	operatorkit.SetCondition(
+		group,
+		metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reasonTooManyUnhealthy, Message: plan.sentence()},
+	)
 	if !o.repairs.isNews(group.UID, plan.sentence()) {
 		return
 	}
@@ -175,7 +185,11 @@ func stillNew(group *v1alpha1.InstanceGroup, now time.Time) time.Duration {
 }
 
 // inService returns the in-service instances of Auto Scaling groups.
-func (o *operator) inService(ctx context.Context, target awsapi.Target, which *autoscaling.DescribeAutoScalingGroupsInput) ([]string, error) {
+func (o *operator) inService(
+	ctx context.Context,
+	target awsapi.Target,
+	which *autoscaling.DescribeAutoScalingGroupsInput,
+) ([]string, error) {
 	out, err := o.options.Clients.AutoScaling(target).DescribeAutoScalingGroups(ctx, which)
 	if err != nil {
 		return nil, fmt.Errorf("describe Auto Scaling groups: %w", err)
@@ -208,7 +222,15 @@ func (o *operator) launched(ctx context.Context, target awsapi.Target, ids []str
 		for j := range out.Reservations[i].Instances {
 			instance := &out.Reservations[i].Instances[j]
 			id := aws.ToString(instance.InstanceId)
-			machines = append(machines, health{instance: id, since: aws.ToTime(instance.LaunchTime), began: aws.ToTime(instance.LaunchTime), replacing: o.repairs.isReplacing(id)})
+			machines = append(
+				machines,
+				health{
+					instance:  id,
+					since:     aws.ToTime(instance.LaunchTime),
+					began:     aws.ToTime(instance.LaunchTime),
+					replacing: o.repairs.isReplacing(id),
+				},
+			)
 		}
 	}
 	return machines, nil
@@ -221,9 +243,10 @@ func (o *operator) replace(ctx context.Context, target awsapi.Target, machine *h
 	if machine.instance == "" {
 		return nil
 	}
-	_, err := o.options.Clients.AutoScaling(target).TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
-		InstanceId: aws.String(machine.instance), ShouldDecrementDesiredCapacity: aws.Bool(false),
-	})
+	_, err := o.options.Clients.AutoScaling(target).
+		TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
+			InstanceId: aws.String(machine.instance), ShouldDecrementDesiredCapacity: aws.Bool(false),
+		})
 	if err != nil && awsapi.Code(err) != "ValidationError" {
 		return fmt.Errorf("replace instance %s: %w", machine.instance, err)
 	}
@@ -238,7 +261,12 @@ func (o *operator) replace(ctx context.Context, target awsapi.Target, machine *h
 // of the named instances may be healthy.
 // https://repost.aws/knowledge-center/auto-scaling-group-rolling-updates
 func (o *operator) replaceDead(
-	ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered, found *astypes.AutoScalingGroup, named []string,
+	ctx context.Context,
+	group *v1alpha1.InstanceGroup,
+	target awsapi.Target,
+	known *remembered,
+	found *astypes.AutoScalingGroup,
+	named []string,
 ) error {
 	outdated, err := rollout.Outdated(ctx, o.options.Clients.EC2(target), found)
 	if err != nil {

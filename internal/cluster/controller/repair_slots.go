@@ -94,14 +94,29 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 		return 0, err
 	}
 	keepRepair(cluster, slot, after, now)
-	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
-		fmt.Sprintf("Replacing instance %s of slot %d, which has been unhealthy for %s. The other slots are healthy.", machine.instance, slot, after))
+	o.recorder.Eventf(
+		cluster,
+		nil,
+		corev1.EventTypeWarning,
+		reasonReplacingNodes,
+		"Repair",
+		"%s",
+		fmt.Sprintf(
+			"Replacing instance %s of slot %d, which has been unhealthy for %s. The other slots are healthy.",
+			machine.instance,
+			slot,
+			after,
+		),
+	)
 	return 0, nil
 }
 
 // slotTrouble reports why a slot stays unhealthy.
 func slotTrouble(cluster *v1alpha1.Cluster, reason, message string) {
-	operatorkit.SetCondition(cluster, metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reason, Message: message})
+	operatorkit.SetCondition(
+		cluster,
+		metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reason, Message: message},
+	)
 }
 
 // slotsSettled reports whether no change of the slots' stacks is in progress.
@@ -139,7 +154,13 @@ func (o *operator) slotsOf(cluster *v1alpha1.Cluster, nodes []workload.Node) []h
 }
 
 // slotMachine returns the slot's instance to replace, nil if there is none or it is too new.
-func (o *operator) slotMachine(ctx context.Context, cluster *v1alpha1.Cluster, slot int, known *health, after time.Duration) (*health, error) {
+func (o *operator) slotMachine(
+	ctx context.Context,
+	cluster *v1alpha1.Cluster,
+	slot int,
+	known *health,
+	after time.Duration,
+) (*health, error) {
 	if known.instance != "" {
 		return known, nil
 	}

@@ -29,20 +29,37 @@ func TestInstancesToReplace(t *testing.T) {
 		held     bool
 		again    time.Duration
 	}{
-		"none if all are healthy":                        {machines: []health{well, well}, limit: 1},
-		"an instance that has long been unhealthy":       {machines: []health{well, well, unwell(11)}, limit: 1, replace: "i-11"},
-		"not one that is briefly unhealthy":              {machines: []health{well, well, unwell(4)}, limit: 1, again: 6 * time.Minute},
-		"none if too many are unhealthy":                 {machines: []health{well, unwell(11), unwell(12)}, limit: 1, held: true},
-		"none if many others have just become unhealthy": {machines: []health{well, unwell(11), unwell(1)}, limit: 1, held: true, again: 9 * time.Minute},
-		"none that is already being replaced":            {machines: []health{well, well, going(11)}, limit: 1},
-		"no other while one is being replaced":           {machines: []health{well, going(12), unwell(11)}, limit: 1, held: true},
-		"several at once if the limit allows":            {machines: []health{well, well, well, unwell(11), unwell(13)}, limit: 2, replace: "i-13, i-11"},
-		"another in addition if the limit allows":        {machines: []health{well, well, well, unwell(11), going(13)}, limit: 2, replace: "i-11"},
-		"no hold if none is due":                         {machines: []health{unwell(1), unwell(2)}, limit: 1, again: 8 * time.Minute},
-		"the only instance of a group":                   {machines: []health{unwell(11)}, limit: 1, replace: "i-11"},
-		"an instance that is just due":                   {machines: []health{well, unwell(10)}, limit: 1, replace: "i-10"},
-		"none in an empty group":                         {limit: 1},
-		"the longest unhealthy first, up to the limit":   {machines: []health{well, unwell(20), unwell(30), going(5)}, limit: 3, replace: "i-30, i-20"},
+		"none if all are healthy":                  {machines: []health{well, well}, limit: 1},
+		"an instance that has long been unhealthy": {machines: []health{well, well, unwell(11)}, limit: 1, replace: "i-11"},
+		"not one that is briefly unhealthy":        {machines: []health{well, well, unwell(4)}, limit: 1, again: 6 * time.Minute},
+		"none if too many are unhealthy":           {machines: []health{well, unwell(11), unwell(12)}, limit: 1, held: true},
+		"none if many others have just become unhealthy": {
+			machines: []health{well, unwell(11), unwell(1)},
+			limit:    1,
+			held:     true,
+			again:    9 * time.Minute,
+		},
+		"none that is already being replaced":  {machines: []health{well, well, going(11)}, limit: 1},
+		"no other while one is being replaced": {machines: []health{well, going(12), unwell(11)}, limit: 1, held: true},
+		"several at once if the limit allows": {
+			machines: []health{well, well, well, unwell(11), unwell(13)},
+			limit:    2,
+			replace:  "i-13, i-11",
+		},
+		"another in addition if the limit allows": {
+			machines: []health{well, well, well, unwell(11), going(13)},
+			limit:    2,
+			replace:  "i-11",
+		},
+		"no hold if none is due":       {machines: []health{unwell(1), unwell(2)}, limit: 1, again: 8 * time.Minute},
+		"the only instance of a group": {machines: []health{unwell(11)}, limit: 1, replace: "i-11"},
+		"an instance that is just due": {machines: []health{well, unwell(10)}, limit: 1, replace: "i-10"},
+		"none in an empty group":       {limit: 1},
+		"the longest unhealthy first, up to the limit": {
+			machines: []health{well, unwell(20), unwell(30), going(5)},
+			limit:    3,
+			replace:  "i-30, i-20",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

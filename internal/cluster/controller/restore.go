@@ -66,7 +66,9 @@ func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome 
 		return operatorkit.Done()
 	}
 	return operatorkit.Stall("RestoreSnapshotMissing", fmt.Sprintf(
-		"The etcd volumes were created from snapshot %s. Without it in spec.controlPlane.restoreSnapshot, empty volumes would replace them. Set the field to that snapshot again.", known.Restored))
+		"The etcd volumes were created from snapshot %s. Without it in spec.controlPlane.restoreSnapshot, empty volumes would replace them. Set the field to that snapshot again.",
+		known.Restored,
+	))
 }
 
 // restored records that the base stack and its volumes are in place. It drops the bootstrap token,
@@ -89,7 +91,12 @@ func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Arc
 }
 
 // prepareRestore is done when the base stack may replace the volumes.
-func (o *operator) prepareRestore(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, known *remembered) operatorkit.Outcome {
+func (o *operator) prepareRestore(
+	ctx context.Context,
+	cluster *v1alpha1.Cluster,
+	resolved *model.Cluster,
+	known *remembered,
+) operatorkit.Outcome {
 	snapshot := restoring(cluster, known)
 	if snapshot == "" {
 		return operatorkit.Done()
@@ -132,7 +139,13 @@ func (o *operator) chooseRestoreProgram(cluster *v1alpha1.Cluster, architecture 
 
 // putRestore stores the program with which slots restore their etcd members from the snapshot. It
 // does not overwrite the recorded program with one of another hash.
-func (o *operator) putRestore(ctx context.Context, cluster *v1alpha1.Cluster, to bucket, snapshot string, architecture v1alpha1.Architecture) error {
+func (o *operator) putRestore(
+	ctx context.Context,
+	cluster *v1alpha1.Cluster,
+	to bucket,
+	snapshot string,
+	architecture v1alpha1.Architecture,
+) error {
 	file, err := o.nodeup.FindRestore(architecture)
 	if err != nil {
 		return err
@@ -161,7 +174,10 @@ func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster,
 	out, err := o.options.Clients.EC2(o.target(cluster)).DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{id}})
 	if awsapi.Code(err) == snapshotGone || err == nil && len(out.Snapshots) == 0 {
 		return operatorkit.Stall("SnapshotNotFound", fmt.Sprintf(
-			"There is no snapshot %s in %s. Set spec.controlPlane.restoreSnapshot to one of status.backup.backups. Nothing was changed.", id, cluster.Spec.Region))
+			"There is no snapshot %s in %s. Set spec.controlPlane.restoreSnapshot to one of status.backup.backups. Nothing was changed.",
+			id,
+			cluster.Spec.Region,
+		))
 	}
 	if err != nil {
 		return failed(err)
@@ -175,14 +191,34 @@ func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster,
 	}
 	switch {
 	case found.State == types.SnapshotStateError:
-		return operatorkit.Stall("SnapshotFailed", fmt.Sprintf("The snapshot %s failed and contains no data. Set spec.controlPlane.restoreSnapshot to another. Nothing was changed.", id))
+		return operatorkit.Stall(
+			"SnapshotFailed",
+			fmt.Sprintf(
+				"The snapshot %s failed and contains no data. Set spec.controlPlane.restoreSnapshot to another. Nothing was changed.",
+				id,
+			),
+		)
 	case found.State != types.SnapshotStateCompleted:
-		return operatorkit.Wait(restorePoll, "SnapshotPending", fmt.Sprintf("The snapshot %s is not complete yet. The restore starts when it is.", id))
+		return operatorkit.Wait(
+			restorePoll,
+			"SnapshotPending",
+			fmt.Sprintf("The snapshot %s is not complete yet. The restore starts when it is.", id),
+		)
 	case owner != "" && owner != cluster.Name:
-		return operatorkit.Stall("SnapshotOfAnother", fmt.Sprintf("The snapshot %s belongs to the cluster %s. Set spec.controlPlane.restoreSnapshot to one of this cluster's. Nothing was changed.", id, owner))
+		return operatorkit.Stall(
+			"SnapshotOfAnother",
+			fmt.Sprintf(
+				"The snapshot %s belongs to the cluster %s. Set spec.controlPlane.restoreSnapshot to one of this cluster's. Nothing was changed.",
+				id,
+				owner,
+			),
+		)
 	case aws.ToInt32(found.VolumeSize) > size:
 		return operatorkit.Stall("SnapshotTooLarge", fmt.Sprintf(
-			"The snapshot %s is of a volume of %d GiB. Set spec.controlPlane.etcdVolume.sizeGiB to at least that size. Nothing was changed.", id, aws.ToInt32(found.VolumeSize)))
+			"The snapshot %s is of a volume of %d GiB. Set spec.controlPlane.etcdVolume.sizeGiB to at least that size. Nothing was changed.",
+			id,
+			aws.ToInt32(found.VolumeSize),
+		))
 	default:
 		return operatorkit.Done()
 	}
@@ -211,7 +247,10 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 				return failed(err)
 			}
 		}
-		return whole.Explain(reasonRestoring, "The control plane is being deleted to restore it from "+cluster.Spec.ControlPlane.RestoreSnapshot+". "+whole.Message())
+		return whole.Explain(
+			reasonRestoring,
+			"The control plane is being deleted to restore it from "+cluster.Spec.ControlPlane.RestoreSnapshot+". "+whole.Message(),
+		)
 	}
 	return operatorkit.Done()
 }
@@ -229,11 +268,14 @@ func forgetSlots(cluster *v1alpha1.Cluster) {
 // are not shutting down.
 func (o *operator) slotInstances(ctx context.Context, cluster *v1alpha1.Cluster) (all, alive []string, err error) {
 	filter := func(name string, values ...string) types.Filter { return types.Filter{Name: &name, Values: values} }
-	pages := ec2.NewDescribeInstancesPaginator(o.options.Clients.EC2(o.target(cluster)), &ec2.DescribeInstancesInput{Filters: []types.Filter{
-		filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
-		filter("tag:"+model.TagOperator, o.options.ClusterName), filter("tag:"+model.TagRole, model.RoleControlPlane),
-		filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
-	}})
+	pages := ec2.NewDescribeInstancesPaginator(
+		o.options.Clients.EC2(o.target(cluster)),
+		&ec2.DescribeInstancesInput{Filters: []types.Filter{
+			filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
+			filter("tag:"+model.TagOperator, o.options.ClusterName), filter("tag:"+model.TagRole, model.RoleControlPlane),
+			filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
+		}},
+	)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -275,7 +317,11 @@ func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) o
 		return failed(err)
 	}
 	if len(all) > 0 {
-		return operatorkit.Wait(restorePoll, reasonRestoring, fmt.Sprintf("Waiting for the instances %s, which use the etcd volumes, to terminate.", strings.Join(all, ", ")))
+		return operatorkit.Wait(
+			restorePoll,
+			reasonRestoring,
+			fmt.Sprintf("Waiting for the instances %s, which use the etcd volumes, to terminate.", strings.Join(all, ", ")),
+		)
 	}
 	var volumes []string
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
@@ -290,10 +336,14 @@ func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) o
 		return failed(fmt.Errorf("describe etcd's volumes: %w", err))
 	}
 	for i := range out.Volumes {
-		held := slices.IndexFunc(out.Volumes[i].Attachments, func(a types.VolumeAttachment) bool { return a.State != types.VolumeAttachmentStateDetached })
+		held := slices.IndexFunc(
+			out.Volumes[i].Attachments,
+			func(a types.VolumeAttachment) bool { return a.State != types.VolumeAttachmentStateDetached },
+		)
 		if held >= 0 {
 			return operatorkit.Wait(restorePoll, "VolumeInUse", fmt.Sprintf("The volume %s is attached to %s. If that instance is not terminating, detach the volume.",
-				aws.ToString(out.Volumes[i].VolumeId), aws.ToString(out.Volumes[i].Attachments[held].InstanceId))).Degraded()
+				aws.ToString(out.Volumes[i].VolumeId), aws.ToString(out.Volumes[i].Attachments[held].InstanceId))).
+				Degraded()
 		}
 	}
 	return operatorkit.Done()

@@ -195,7 +195,8 @@ func TestBackupsAreFoundAfterALostStatus(t *testing.T) {
 // Failed backups are reported in the condition and an Event, and leave the cluster Ready.
 func TestFailedBackupsAreReported(t *testing.T) {
 	w := newSuite(t, simulatedHost(), nil)
-	end := w.sim.Faults().Add(fault.Rule{Service: "ec2", Operation: "CreateSnapshot", Code: "SnapshotLimitExceeded", Message: "You have too many."})
+	end := w.sim.Faults().
+		Add(fault.Rule{Service: "ec2", Operation: "CreateSnapshot", Code: "SnapshotLimitExceeded", Message: "You have too many."})
 	cluster := w.aCluster("demo")
 	w.start()
 	w.create(cluster)
@@ -209,7 +210,10 @@ func TestFailedBackupsAreReported(t *testing.T) {
 		if err := w.client.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == "BackupFailed" && e.Type == corev1.EventTypeWarning }) {
+		if !slices.ContainsFunc(
+			list.Items,
+			func(e corev1.Event) bool { return e.Reason == "BackupFailed" && e.Type == corev1.EventTypeWarning },
+		) {
 			return errStill
 		}
 		return nil
@@ -239,7 +243,9 @@ func TestRestore(t *testing.T) {
 				w.eventually("the volume is destroyed", func() error {
 					for _, v := range w.etcdVolumes() {
 						for _, held := range v.Attachments {
-							_, _ = w.ec2().TerminateInstances(w.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{*held.InstanceId}})
+							_, _ = w.ec2().TerminateInstances(w.t.Context(), &ec2.TerminateInstancesInput{
+								InstanceIds: []string{*held.InstanceId},
+							})
 						}
 					}
 					_, err := w.ec2().DeleteVolume(w.t.Context(), &ec2.DeleteVolumeInput{VolumeId: &volume})
@@ -268,7 +274,12 @@ func TestRestore(t *testing.T) {
 					}
 				}
 				if _, old := before[id]; old || aws.ToString(volume.SnapshotId) != snapshot || len(volume.Attachments) != 1 {
-					t.Errorf("after the restore, the volume %s of %s exists, attached %v", id, aws.ToString(volume.SnapshotId), volume.Attachments)
+					t.Errorf(
+						"after the restore, the volume %s of %s exists, attached %v",
+						id,
+						aws.ToString(volume.SnapshotId),
+						volume.Attachments,
+					)
 				}
 			}
 			if len(slots) != 3 || len(after) != 3 {
@@ -358,7 +369,10 @@ func TestInvalidRestoreChangesNothing(t *testing.T) {
 		}
 	}
 	w.edit(cluster, func() { cluster.Spec.ControlPlane.RestoreSnapshot = good })
-	if refused := w.condition(cluster, "Stalled", metav1.ConditionTrue, ""); !strings.Contains(refused.Message, "cluster-operator.aws/allow") {
+	if refused := w.condition(cluster, "Stalled", metav1.ConditionTrue, ""); !strings.Contains(
+		refused.Message,
+		"cluster-operator.aws/allow",
+	) {
 		t.Errorf("without the annotation, it reports %s", refused.Message)
 	}
 	unchanged()

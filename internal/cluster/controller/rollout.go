@@ -77,7 +77,15 @@ func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.Instan
 		return outcome
 	}
 	_ = groupNodesStep(s).EnsureCreated(ctx, group) // The later steps do not run now.
-	operatorkit.SetCondition(group, metav1.Condition{Type: conditionUpdated, Status: metav1.ConditionFalse, Reason: outcome.Reason(), Message: group.Status.Rollout.Message})
+	operatorkit.SetCondition(
+		group,
+		metav1.Condition{
+			Type:    conditionUpdated,
+			Status:  metav1.ConditionFalse,
+			Reason:  outcome.Reason(),
+			Message: group.Status.Rollout.Message,
+		},
+	)
 	return outcome
 }
 
@@ -131,7 +139,8 @@ func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup
 		Owner: s.scalingGroupTags(group), Cluster: keyOf(cluster), Target: s.target(cluster), Bundle: group.Status.Stack.Bundle,
 		Settings: rollout.Settings{
 			Attempt: attempt, BatchSize: int(r.BatchSize), MinInService: int(r.MinInService), Surge: int(r.Surge), Canary: int(r.Canary),
-			Pause: r.Pause, ReadyTimeout: r.ReadyTimeout, DrainTimeout: r.DrainTimeout, OnDrainTimeout: drain.Policy(r.OnDrainTimeout), HookDrains: true,
+			Pause: r.Pause, ReadyTimeout: r.ReadyTimeout, DrainTimeout: r.DrainTimeout, OnDrainTimeout: drain.Policy(r.OnDrainTimeout),
+			HookDrains: true,
 		},
 	}, operatorkit.Done()
 }
@@ -154,7 +163,11 @@ func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *roll
 	if !result.Started.IsZero() {
 		rolloutStatus.Started = new(metav1.NewTime(result.Started))
 	}
-	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message = int32(result.Updated), int32(result.Total), result.Why //nolint:gosec // at most a thousand nodes
+	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message = int32(
+		result.Updated,
+	), int32(
+		result.Total,
+	), result.Why //nolint:gosec // at most a thousand nodes
 	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
 	switch result.State {
 	case rollout.Done:
@@ -170,7 +183,10 @@ func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *roll
 		rolloutStatus.Finished = &now
 	}
 	if result.State == rollout.Stopped {
-		return operatorkit.Stall(reasonRollStopped, result.Why+" Instances with the previous configuration stay in service. Change the object to retry.")
+		return operatorkit.Stall(
+			reasonRollStopped,
+			result.Why+" Instances with the previous configuration stay in service. Change the object to retry.",
+		)
 	}
 	return operatorkit.Done()
 }

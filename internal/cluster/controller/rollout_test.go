@@ -53,7 +53,8 @@ func TestOperatorReplacesInstancesWithASurge(t *testing.T) {
 	r.ended(v1alpha1.RolloutDone)
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
 	r.condition(r.group, "NodesUpdated", metav1.ConditionTrue, "AllUpdated")
-	if rolloutStatus := r.group.Status.Rollout; rolloutStatus.Updated != 3 || rolloutStatus.Total != 3 || rolloutStatus.Started == nil || rolloutStatus.Finished == nil {
+	if rolloutStatus := r.group.Status.Rollout; rolloutStatus.Updated != 3 || rolloutStatus.Total != 3 || rolloutStatus.Started == nil ||
+		rolloutStatus.Finished == nil {
 		t.Errorf("%+v", rolloutStatus)
 	}
 	r.renewed(3)
@@ -80,7 +81,8 @@ func TestSettingsApplyDuringARollout(t *testing.T) {
 		if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(r.group), r.group); err != nil {
 			return err
 		}
-		if rolloutStatus := r.group.Status.Rollout; rolloutStatus == nil || rolloutStatus.State != v1alpha1.RolloutRolling || rolloutStatus.Updated != 1 {
+		if rolloutStatus := r.group.Status.Rollout; rolloutStatus == nil || rolloutStatus.State != v1alpha1.RolloutRolling ||
+			rolloutStatus.Updated != 1 {
 			return fmt.Errorf("%+v", rolloutStatus)
 		}
 		return nil
@@ -101,7 +103,8 @@ func TestStoppedRolloutIsRetriedAfterAnEdit(t *testing.T) {
 		group.Spec.RollingUpdate.ReadyTimeout = &metav1.Duration{Duration: 10 * time.Second}
 	})
 	before := r.instances("cluster-operator.aws/instance-group")
-	out, err := ec2.NewFromConfig(r.awsConfig(account, region)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: before[:1]})
+	out, err := ec2.NewFromConfig(r.awsConfig(account, region)).
+		DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: before[:1]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +113,9 @@ func TestStoppedRolloutIsRetriedAfterAnEdit(t *testing.T) {
 	r.patch(r.group, `{"spec":{"labels":{"team":"bad"}}}`)
 	r.condition(r.group, "Stalled", metav1.ConditionTrue, "RollStopped")
 	r.condition(r.group, "NodesUpdated", metav1.ConditionFalse, "RollStopped")
-	if rolloutStatus := r.group.Status.Rollout; rolloutStatus.State != v1alpha1.RolloutStopped || !strings.Contains(rolloutStatus.Message, "was not Ready within 10s") || rolloutStatus.Finished == nil {
+	if rolloutStatus := r.group.Status.Rollout; rolloutStatus.State != v1alpha1.RolloutStopped ||
+		!strings.Contains(rolloutStatus.Message, "was not Ready within 10s") ||
+		rolloutStatus.Finished == nil {
 		t.Errorf("%+v", rolloutStatus)
 	}
 	r.eventually("the group is unchanged", func() error {

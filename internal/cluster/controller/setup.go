@@ -146,7 +146,8 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
 		Paused:          func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
 		ReconcilePaused: o.signalSlotsPaused, DeferStatusWrite: isProgress,
-		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, BackgroundLimiter: o.options.BackgroundLimiter,
+		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
+		BackgroundLimiter: o.options.BackgroundLimiter,
 	})
 	if err != nil {
 		return fmt.Errorf("create the controller of Clusters: %w", err)
@@ -164,9 +165,11 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 func (o *operator) addGroups(mgr ctrl.Manager) error {
 	var err error
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
-		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation, Paused: o.groupPaused,
+		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
+		Paused:          o.groupPaused,
 		ReconcilePaused: o.signalPaused, DeferStatusWrite: isGroupProgress,
-		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, BackgroundLimiter: o.options.BackgroundLimiter,
+		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
+		BackgroundLimiter: o.options.BackgroundLimiter,
 	})
 	if err != nil {
 		return fmt.Errorf("create the controller of InstanceGroups: %w", err)
@@ -186,7 +189,8 @@ func (o *operator) watchSecrets(ctx context.Context, mgr ctrl.Manager) error {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	options := cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject:          map[client.Object]cache.ByObject{secret: {Label: labels.NewSelector().Add(*ours)}},
 		DefaultNamespaces: inNamespaces(o.options.WatchNamespaces),
 	}

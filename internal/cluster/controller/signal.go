@@ -21,7 +21,8 @@ type signalled struct {
 }
 
 const (
-	// resourceGroup is the logical ID of the Auto Scaling group in the stacks of instance groups and slots.
+	// resourceGroup is the logical ID of the Auto Scaling group in the stacks of instance groups
+	// and slots.
 	resourceGroup = "AutoScalingGroup"
 	// signalRetry is the delay before a signal is retried that failed or came before CloudFormation
 	// waited for it.
@@ -31,7 +32,13 @@ const (
 // signal sends CloudFormation the signals of a group's new instances whose nodes are Ready and
 // booted with an expected bundle. It returns the delay until the next check, 0 if only a node's
 // change requires one.
-func (o *operator) signal(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered, expected ...*machines) (time.Duration, error) {
+func (o *operator) signal(
+	ctx context.Context,
+	group *v1alpha1.InstanceGroup,
+	target awsapi.Target,
+	known *remembered,
+	expected ...*machines,
+) (time.Duration, error) {
 	connection := o.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil || !isChanging(known.Status) {
 		return 0, nil

@@ -93,7 +93,9 @@ func (o *operator) readyAlone(ctx context.Context, cluster *v1alpha1.Cluster, sl
 	for i := range groups {
 		if known, err := recall(groups[i].Status.Stack); err == nil && isChanging(known.Status) {
 			return operatorkit.Wait(turnPoll, "GroupsFirst", fmt.Sprintf(
-				"The only control-plane instance is replaced after the change of instance group %s, whose new nodes need the API.", groups[i].Name))
+				"The only control-plane instance is replaced after the change of instance group %s, whose new nodes need the API.",
+				groups[i].Name,
+			))
 		}
 	}
 	return o.snapshotSlot(ctx, cluster, slot, change)
@@ -115,7 +117,12 @@ func (o *operator) nodesOfSlot(cluster *v1alpha1.Cluster, slot int) []workload.N
 }
 
 // follow records what the slot's instance is made from, and returns the outcome in terms of slots.
-func (s slotsStep) follow(cluster *v1alpha1.Cluster, change *slotChange, status *v1alpha1.StackStatus, outcome operatorkit.Outcome) operatorkit.Outcome {
+func (s slotsStep) follow(
+	cluster *v1alpha1.Cluster,
+	change *slotChange,
+	status *v1alpha1.StackStatus,
+	outcome operatorkit.Outcome,
+) operatorkit.Outcome {
 	known, err := recall(status)
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -146,16 +153,26 @@ func describeSlotOutcome(cluster *v1alpha1.Cluster, slot int, known *remembered,
 			since = " since " + known.StartedAt.Format("15:04:05 MST")
 		}
 		if known.Status == statusGoingBack {
-			return outcome.Explain(reasonSlotGoesBack, fmt.Sprintf("Slot %d of the control plane is rolling back: its new instance did not become healthy in time.", slot))
+			return outcome.Explain(
+				reasonSlotGoesBack,
+				fmt.Sprintf("Slot %d of the control plane is rolling back: its new instance did not become healthy in time.", slot),
+			)
 		}
-		return requeueAfterMin(outcome, turnPoll).Explain(reasonReplacingSlot, fmt.Sprintf("The instance of slot %d of the control plane is being replaced%s.", slot, since))
+		return requeueAfterMin(
+			outcome,
+			turnPoll,
+		).Explain(reasonReplacingSlot, fmt.Sprintf("The instance of slot %d of the control plane is being replaced%s.", slot, since))
 	case outcome.Kind() == operatorkit.KindStall && known.FailedDigest != "":
 		others := ""
 		if cluster.Spec.ControlPlane.Replicas > 1 {
 			others = " The other slots are unchanged."
 		}
 		return outcome.Explain(outcome.Reason(), fmt.Sprintf(
-			"The change of slot %d of the control plane failed.%s The next edit retries this slot before any other. %s", slot, others, outcome.Message()))
+			"The change of slot %d of the control plane failed.%s The next edit retries this slot before any other. %s",
+			slot,
+			others,
+			outcome.Message(),
+		))
 	default:
 		return outcome
 	}
@@ -197,7 +214,13 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 }
 
 // signalSlot signals for a healthy instance, unless it already did.
-func (o *operator) signalSlot(ctx context.Context, cluster *v1alpha1.Cluster, known *remembered, node *workload.Node, problem string) (sent bool, err error) {
+func (o *operator) signalSlot(
+	ctx context.Context,
+	cluster *v1alpha1.Cluster,
+	known *remembered,
+	node *workload.Node,
+	problem string,
+) (sent bool, err error) {
 	key := signalled{cluster.UID, known.Token, node.InstanceID, isGoingBack(known.Status)}
 	if _, ok := o.signals.get(key); ok {
 		return true, nil
@@ -246,10 +269,15 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 	if rolloutStatus == nil || rolloutStatus.Finished != nil {
 		return
 	}
-	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message, rolloutStatus.Draining = updated, total, outcome.Message(), s.drainingSlots(cluster)
+	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message, rolloutStatus.Draining = updated, total, outcome.Message(), s.drainingSlots(
+		cluster,
+	)
 	switch {
 	case outcome.IsDone():
-		rolloutStatus.State, rolloutStatus.Message = v1alpha1.RolloutDone, fmt.Sprintf("All %d instances of the control plane were replaced.", total)
+		rolloutStatus.State, rolloutStatus.Message = v1alpha1.RolloutDone, fmt.Sprintf(
+			"All %d instances of the control plane were replaced.",
+			total,
+		)
 		if total == 1 {
 			rolloutStatus.Message = "The instance of the control plane was replaced."
 		}

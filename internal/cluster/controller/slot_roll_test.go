@@ -149,7 +149,14 @@ func (w *watched) runs(release string) {
 			return err
 		}
 		if s := &w.cluster.Status; s.Release != release || s.Version != release {
-			return fmt.Errorf("it runs %q (%q), rollout %+v, stacks %v; %s", s.Release, s.Version, s.Rollout, w.stacks(account, region), describeConditions(s.Conditions))
+			return fmt.Errorf(
+				"it runs %q (%q), rollout %+v, stacks %v; %s",
+				s.Release,
+				s.Version,
+				s.Rollout,
+				w.stacks(account, region),
+				describeConditions(s.Conditions),
+			)
 		}
 		return nil
 	})
@@ -195,7 +202,9 @@ func TestUpgradeChangesSlotsOneByOneThenGroups(t *testing.T) {
 			})
 			w.kept(2, "0 1 2")
 			rolloutStatus := w.cluster.Status.Rollout
-			if rolloutStatus == nil || rolloutStatus.State != v1alpha1.RolloutDone || rolloutStatus.Updated != 3 || rolloutStatus.Total != 3 || rolloutStatus.Finished == nil {
+			if rolloutStatus == nil || rolloutStatus.State != v1alpha1.RolloutDone || rolloutStatus.Updated != 3 ||
+				rolloutStatus.Total != 3 ||
+				rolloutStatus.Finished == nil {
 				t.Errorf("the rollout is reported as %+v", rolloutStatus)
 			}
 		})
@@ -299,11 +308,18 @@ func (w *watched) slotIs(slot int, status string) {
 
 // The only instance of a control plane is replaced after a snapshot.
 func TestSingleSlotIsReplacedAfterASnapshot(t *testing.T) {
-	w := newWatched(t, 1, fake.New(fake.Options{BootTime: time.Second}), func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = true }, "demo-workers")
+	w := newWatched(
+		t,
+		1,
+		fake.New(fake.Options{BootTime: time.Second}),
+		func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = true },
+		"demo-workers",
+	)
 	before := w.instances()
 	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
 	w.condition(w.cluster, "ControlPlaneReady", metav1.ConditionFalse, "ReplacingSlot")
-	out, err := ec2.NewFromConfig(w.awsConfig(account, region)).DescribeSnapshots(t.Context(), &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}})
+	out, err := ec2.NewFromConfig(w.awsConfig(account, region)).
+		DescribeSnapshots(t.Context(), &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}})
 	if err != nil || len(out.Snapshots) != 1 || out.Snapshots[0].State != "completed" {
 		t.Errorf("the snapshots are %+v, %v", out, err)
 	}

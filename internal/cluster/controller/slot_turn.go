@@ -126,7 +126,8 @@ func (g *slotsGate) ask(ctx context.Context) error {
 	}
 	statuses := map[int]string{}
 	for _, slot := range g.resolved.Slots {
-		out, err := g.options.Clients.CloudFormation(g.target(g.cluster)).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(slot.StackName)})
+		out, err := g.options.Clients.CloudFormation(g.target(g.cluster)).
+			DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(slot.StackName)})
 		switch {
 		case awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "does not exist"):
 		case err != nil:

@@ -123,7 +123,8 @@ type ensureOptions struct {
 	refresh bool
 	// hold is why an approved change must still wait; "" if it need not.
 	hold string
-	// terminated lists the logical IDs of resources that no longer exist, which the change may remove.
+	// terminated lists the logical IDs of resources that no longer exist, which the change may
+	// remove.
 	gone []string
 }
 
@@ -224,11 +225,13 @@ func (o *operator) outcome(name string, known *remembered, result stack.Result, 
 		}
 		return operatorkit.Wait(result.RequeueAfter, reason, message).About(stackSubject(name)).Degraded()
 	default:
-		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in an unknown state. Checking again in a minute.").About(stackSubject(name))
+		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in an unknown state. Checking again in a minute.").
+			About(stackSubject(name))
 	}
 }
 
-// stackSubject is the subject of outcomes about a stack. Their messages start with "Stack <name>: ".
+// stackSubject is the subject of outcomes about a stack. Their messages start with "Stack <name>:
+// ".
 func stackSubject(name string) operatorkit.Subject {
 	return operatorkit.Subject{Kind: "Stack", Name: name}
 }
@@ -250,10 +253,12 @@ func failed(err error) operatorkit.Outcome {
 		if at, err := url.Parse(request.URL); err == nil {
 			host = at.Host
 		}
-		return operatorkit.Fail(err).Explain("APIUnreachable", fmt.Sprintf("The Kubernetes API at %s did not respond. The request will be retried.", host))
+		return operatorkit.Fail(err).
+			Explain("APIUnreachable", fmt.Sprintf("The Kubernetes API at %s did not respond. The request will be retried.", host))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) { // For example, when the slot behind the load balancer stops or has just started.
-		return operatorkit.Fail(err).Explain("APIUnreachable", "The cluster's Kubernetes API aborted its response. The request will be retried.")
+		return operatorkit.Fail(err).
+			Explain("APIUnreachable", "The cluster's Kubernetes API aborted its response. The request will be retried.")
 	}
 	return operatorkit.Fail(err)
 }

@@ -57,7 +57,10 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		cluster.Status.Account = account
 	default:
 		return operatorkit.Stall("AccountChanged", fmt.Sprintf(
-			"The Cluster is in account %s, but its role or the operator's credentials belong to account %s. A Cluster cannot change its account: restore the previous role or credentials.", cluster.Status.Account, account))
+			"The Cluster is in account %s, but its role or the operator's credentials belong to account %s. A Cluster cannot change its account: restore the previous role or credentials.",
+			cluster.Status.Account,
+			account,
+		))
 	}
 	if s.options.Events != nil {
 		s.options.Events.Listen(target)
@@ -110,8 +113,12 @@ func abandonedNote(cluster *v1alpha1.Cluster) string {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		names = append(names, model.SlotStackName(cluster.Name, slot))
 	}
-	return fmt.Sprintf("The following may remain in region %s of the account of role %s and are no longer managed: the stacks %s, and resources that the cluster's controllers created.",
-		cluster.Spec.Region, cluster.Spec.Role.ARN, strings.Join(names, ", "))
+	return fmt.Sprintf(
+		"The following may remain in region %s of the account of role %s and are no longer managed: the stacks %s, and resources that the cluster's controllers created.",
+		cluster.Spec.Region,
+		cluster.Spec.Role.ARN,
+		strings.Join(names, ", "),
+	)
 }
 
 // accountUnknown returns the outcome of a deletion that cannot continue because the account is
@@ -122,7 +129,12 @@ func accountUnknown(cluster *v1alpha1.Cluster, err error) operatorkit.Outcome {
 	}
 	return operatorkit.Stall("AccountUnknown", fmt.Sprintf(
 		"The operator cannot assume the role %s, so the cluster's resources in its account are unknown: %s Allow the operator to assume the role. "+
-			"To leave the resources in AWS, annotate the Cluster with %s=%s.", cluster.Spec.Role.ARN, awsapi.Sentence(err.Error()), abandonAnnotation, cluster.Spec.Role.ARN))
+			"To leave the resources in AWS, annotate the Cluster with %s=%s.",
+		cluster.Spec.Role.ARN,
+		awsapi.Sentence(err.Error()),
+		abandonAnnotation,
+		cluster.Spec.Role.ARN,
+	))
 }
 
 // unlessAbandoned skips the deletion in AWS of a wrapped step for an abandoned Cluster.

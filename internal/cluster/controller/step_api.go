@@ -24,7 +24,13 @@ func (s apiStep) Name() string { return "api" }
 
 // EnsureCreated connects, and is done while the API responds.
 func (s apiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	return conclude(cluster, conditionAPI, "Reachable", "The Kubernetes API is reachable at "+cluster.Status.Endpoint+".", s.ensure(ctx, cluster))
+	return conclude(
+		cluster,
+		conditionAPI,
+		"Reachable",
+		"The Kubernetes API is reachable at "+cluster.Status.Endpoint+".",
+		s.ensure(ctx, cluster),
+	)
 }
 
 func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
@@ -39,7 +45,9 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 	if since := aloneSince(cluster); since != "" {
 		return operatorkit.Wait(eventPoll, reasonReplacing, fmt.Sprintf(
 			"The only control-plane instance is being replaced since %s. Until the new one is ready, normally after 3 to 10 minutes, the Kubernetes API at %s is unavailable. Workloads keep running.",
-			since, cluster.Status.Endpoint))
+			since,
+			cluster.Status.Endpoint,
+		))
 	}
 	message := fmt.Sprintf("The Kubernetes API at %s does not respond yet.", cluster.Status.Endpoint)
 	if operatorkit.FindCondition(cluster, conditionAPI) != nil && cluster.Status.Version != "" {

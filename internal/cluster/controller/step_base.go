@@ -21,7 +21,13 @@ func (s baseStep) Name() string { return "base" }
 
 // EnsureCreated moves the base stack toward the spec.
 func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	outcome := conclude(cluster, conditionNetwork, "StackReady", "The network, the load balancer and the other shared resources are ready.", withApproveCommand(cluster, "cluster", s.ensure(ctx, cluster)))
+	outcome := conclude(
+		cluster,
+		conditionNetwork,
+		"StackReady",
+		"The network, the load balancer and the other shared resources are ready.",
+		withApproveCommand(cluster, "cluster", s.ensure(ctx, cluster)),
+	)
 	return s.upkeep(ctx, cluster, outcome)
 }
 

@@ -69,12 +69,16 @@ func (o *operator) waited(cluster *v1alpha1.Cluster) bool {
 }
 
 func (o *operator) cleanupAfterNodes() cleanupStep {
-	return cleanupStep{operator: o, name: "cleanup-after-nodes", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-		if outcome := o.confirmed(ctx, cluster); !outcome.IsDone() {
-			return outcome
-		}
-		return o.options.Cleanup.AfterNodes(ctx, cluster, o.target(cluster))
-	}}
+	return cleanupStep{
+		operator: o,
+		name:     "cleanup-after-nodes",
+		remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+			if outcome := o.confirmed(ctx, cluster); !outcome.IsDone() {
+				return outcome
+			}
+			return o.options.Cleanup.AfterNodes(ctx, cluster, o.target(cluster))
+		},
+	}
 }
 
 func (o *operator) sweep() cleanupStep {

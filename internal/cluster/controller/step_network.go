@@ -39,11 +39,18 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 	if err != nil {
 		return conclude(cluster, conditionNetwork, "", "", failed(err))
 	}
-	if problem := facts.DNSProblem(model.ZoneName(cluster.Name), model.AllowsDNSServers(cluster)); problem != "" && len(cluster.Status.Outputs) == 0 {
+	if problem := facts.DNSProblem(model.ZoneName(cluster.Name), model.AllowsDNSServers(cluster)); problem != "" &&
+		len(cluster.Status.Outputs) == 0 {
 		known, _ := s.networks.get(cluster.UID)
 		known.generation = 0 // Makes the next reconcile ask again: the user fixes the VPC, not the Cluster.
 		s.networks.keep(cluster.UID, known)
-		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(vpcPoll, "VPCWithoutDNS", problem+" Nothing was created.").Degraded())
+		return conclude(
+			cluster,
+			conditionNetwork,
+			"",
+			"",
+			operatorkit.Wait(vpcPoll, "VPCWithoutDNS", problem+" Nothing was created.").Degraded(),
+		)
 	}
 	known, _ := s.networks.get(cluster.UID)
 	if known.tagged {

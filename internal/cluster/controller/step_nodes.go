@@ -103,7 +103,9 @@ func labelNode(ctx context.Context, to *workload.Cluster, node *workload.Node, l
 	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
 	defer cancel()
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:""}}}`, node.UID, label)
-	_, err := to.Core().Nodes().Patch(ctx, node.Name, k8stypes.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: fieldOwner})
+	_, err := to.Core().
+		Nodes().
+		Patch(ctx, node.Name, k8stypes.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: fieldOwner})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("label node %s: %w", node.Name, err)
 	}
@@ -121,11 +123,15 @@ func removeNode(ctx context.Context, from *workload.Cluster, node *workload.Node
 	return nil
 }
 
-// isTerminated reports whether the instance that a node claims is terminated: according to an event, even
-// if the kubelet's last report was healthy, or according to EC2, which is asked about nodes that
-// have been NotReady for long. Wait is the delay until the next check. A false claim does no harm,
-// since only the Node itself is deleted.
-func (s nodesStep) isTerminated(ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node) (terminated bool, wait time.Duration, err error) {
+// isTerminated reports whether the instance that a node claims is terminated: according to an
+// event, even if the kubelet's last report was healthy, or according to EC2, which is asked about
+// nodes that have been NotReady for long. Wait is the delay until the next check. A false claim
+// does no harm, since only the Node itself is deleted.
+func (s nodesStep) isTerminated(
+	ctx context.Context,
+	cluster *v1alpha1.Cluster,
+	node *workload.Node,
+) (terminated bool, wait time.Duration, err error) {
 	if node.Claimed == "" {
 		return false, 0, nil
 	}

@@ -37,7 +37,9 @@ func (s pkiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) o
 func (s pkiStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	s.knownCAs.drop(cluster.UID)
 	s.cas.drop(cluster.UID)
-	for _, suffix := range []string{pki.SuffixKubeconfig, pki.SuffixServiceAccount, pki.SuffixFrontProxyCA, pki.SuffixEtcdCA, pki.SuffixCA} {
+	for _, suffix := range []string{
+		pki.SuffixKubeconfig, pki.SuffixServiceAccount, pki.SuffixFrontProxyCA, pki.SuffixEtcdCA, pki.SuffixCA,
+	} {
 		if err := s.deleteSecret(ctx, cluster, cluster.Name+suffix); err != nil {
 			return operatorkit.Fail(err)
 		}

@@ -32,7 +32,13 @@ func (s slotsStep) Name() string { return "slots" }
 func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	outcome := s.ensure(ctx, cluster)
 	s.reportRollout(cluster, outcome)
-	outcome = conclude(cluster, conditionControlPlane, "StacksReady", "The instances of all slots are running.", withApproveCommand(cluster, "cluster", outcome))
+	outcome = conclude(
+		cluster,
+		conditionControlPlane,
+		"StacksReady",
+		"The instances of all slots are running.",
+		withApproveCommand(cluster, "cluster", outcome),
+	)
 	return s.upkeep(ctx, cluster, outcome)
 }
 
@@ -143,7 +149,11 @@ func notMade(what string, err error) operatorkit.Outcome {
 		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of %s cannot be created: %s.", what, wrong.Err))
 	}
 	if missing, ok := errors.AsType[*render.MissingOutputError](err); ok { // For example, when a zone was just added.
-		return operatorkit.Wait(eventPoll, "ClusterNotReady", fmt.Sprintf("The network is being changed; %s waits for its %s.", what, strings.Join(missing.Outputs, ", ")))
+		return operatorkit.Wait(
+			eventPoll,
+			"ClusterNotReady",
+			fmt.Sprintf("The network is being changed; %s waits for its %s.", what, strings.Join(missing.Outputs, ", ")),
+		)
 	}
 	if wrong, ok := errors.AsType[*stacks.TemplateError](err); ok {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The stack of %s cannot be rendered: %s.", what, wrong.Err))
@@ -185,7 +195,10 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		if status == nil {
 			status = stackOf(cluster, name)
 		}
-		outcomes = append(outcomes, s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.slotTags(cluster, slot)}))
+		outcomes = append(
+			outcomes,
+			s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.slotTags(cluster, slot)}),
+		)
 	}
 	return aggregate(outcomes)
 }

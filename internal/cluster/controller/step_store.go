@@ -50,7 +50,13 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 
 // inputs identifies everything that the stored files depend on.
 func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) string {
-	return fmt.Sprintf("%s %s %s %x", cluster.Status.Outputs[model.OutputBucket], cluster.Status.Outputs[model.OutputIssuerBucket], cluster.Status.Outputs[model.OutputKey], s.digestOf(cluster, release).Sum64())
+	return fmt.Sprintf(
+		"%s %s %s %x",
+		cluster.Status.Outputs[model.OutputBucket],
+		cluster.Status.Outputs[model.OutputIssuerBucket],
+		cluster.Status.Outputs[model.OutputKey],
+		s.digestOf(cluster, release).Sum64(),
+	)
 }
 
 // store uploads everything that is not recorded as stored.
@@ -113,7 +119,12 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	return operatorkit.Done()
 }
 
-func (s storeStep) upload(ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture, private, public map[string][]byte) error {
+func (s storeStep) upload(
+	ctx context.Context,
+	cluster *v1alpha1.Cluster,
+	architecture v1alpha1.Architecture,
+	private, public map[string][]byte,
+) error {
 	to := s.bucketOf(cluster)
 	for _, key := range slices.Sorted(maps.Keys(private)) {
 		if key == keyCA { // Already stored by claim.
@@ -131,8 +142,8 @@ func (s storeStep) upload(ctx context.Context, cluster *v1alpha1.Cluster, archit
 	return s.putNodeup(ctx, cluster, architecture)
 }
 
-// EnsureDeleted empties the buckets, so that the base stack can delete them. No instance is left that
-// uses them.
+// EnsureDeleted empties the buckets, so that the base stack can delete them. No instance is left
+// that uses them.
 func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	s.stored.drop(cluster.UID)
 	for _, output := range []string{model.OutputBucket, model.OutputIssuerBucket} {

@@ -76,7 +76,8 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	switch err := createToken(ctx, connection, token, now.Add(tokenLife)); {
 	case apierrors.IsNotFound(err): // The API server creates the namespace after it has started.
-		return operatorkit.Wait(startingPoll, "APIStarting", "The cluster's API is starting and has not created its namespaces yet, which the bootstrap token needs.").WithoutEvent()
+		return operatorkit.Wait(startingPoll, "APIStarting", "The cluster's API is starting and has not created its namespaces yet, which the bootstrap token needs.").
+			WithoutEvent()
 	case err != nil:
 		return failed(err)
 	}
@@ -135,7 +136,12 @@ func (s tokenStep) slotsKeepToken(ctx context.Context, cluster *v1alpha1.Cluster
 
 // handOver leaves the token to the slots: it deletes the operator's parameter, and the operator's
 // token expires.
-func (s tokenStep) handOver(ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *remembered) operatorkit.Outcome {
+func (s tokenStep) handOver(
+	ctx context.Context,
+	cluster *v1alpha1.Cluster,
+	status *v1alpha1.StackStatus,
+	known *remembered,
+) operatorkit.Outcome {
 	if known.TokenRenewal == nil {
 		return operatorkit.Done()
 	}
@@ -150,7 +156,8 @@ func (s tokenStep) handOver(ctx context.Context, cluster *v1alpha1.Cluster, stat
 }
 
 func (s tokenStep) deleteParameter(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	_, err := s.options.Clients.SSM(s.target(cluster)).DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(model.TokenParameterName(cluster.Name))})
+	_, err := s.options.Clients.SSM(s.target(cluster)).
+		DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(model.TokenParameterName(cluster.Name))})
 	if err != nil && awsapi.Code(err) != "ParameterNotFound" {
 		return fmt.Errorf("delete the bootstrap token: %w", err)
 	}

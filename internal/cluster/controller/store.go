@@ -96,12 +96,21 @@ func (b bucket) claim(ctx context.Context, certificate []byte, stored bool) erro
 		return nil
 	case "":
 		if stored {
-			return b.put(ctx, keyCA, "application/x-pem-file", bytes.NewReader(certificate), func(in *s3.PutObjectInput) { in.Metadata = map[string]string{fingerprint: mark} })
+			return b.put(
+				ctx,
+				keyCA,
+				"application/x-pem-file",
+				bytes.NewReader(certificate),
+				func(in *s3.PutObjectInput) { in.Metadata = map[string]string{fingerprint: mark} },
+			)
 		}
 	}
 	return &stack.ForeignError{Reason: "CertificateAuthorityConflict", Message: fmt.Sprintf(
 		"The bucket %s has the certificate of another certificate authority (CA) under %s. It is not overwritten, since instances trust it. "+
-			"Restore the Secrets of the cluster's CAs from where the cluster was created. Only if its keys are permanently lost, delete that object.", b.name, keyCA)}
+			"Restore the Secrets of the cluster's CAs from where the cluster was created. Only if its keys are permanently lost, delete that object.",
+		b.name,
+		keyCA,
+	)}
 }
 
 // publish stores an object without the KMS key, so that reading the bucket is sufficient to read
@@ -209,7 +218,10 @@ func deleteObjects(ctx context.Context, client awsapi.S3, name string, objects [
 	if len(objects) == 0 {
 		return nil
 	}
-	out, err := client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: aws.String(name), Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}})
+	out, err := client.DeleteObjects(
+		ctx,
+		&s3.DeleteObjectsInput{Bucket: aws.String(name), Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}},
+	)
 	if err != nil {
 		return fmt.Errorf("empty bucket %s: %w", name, err)
 	}

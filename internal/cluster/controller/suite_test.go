@@ -138,7 +138,10 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: aws.Bool(true)},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{w.namespace: {}},
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -176,7 +179,10 @@ func aRelease(name string) *v1alpha1.Release {
 	artifact := func(name, path string, format v1alpha1.ArtifactFormat) v1alpha1.Artifact {
 		sources := map[v1alpha1.Architecture]v1alpha1.ArtifactSource{}
 		for _, architecture := range []v1alpha1.Architecture{v1alpha1.AMD64, v1alpha1.ARM64} {
-			sources[architecture] = v1alpha1.ArtifactSource{URL: "https://example.com/" + string(architecture) + "/" + name, SHA256: strings.Repeat("ab", 32)}
+			sources[architecture] = v1alpha1.ArtifactSource{
+				URL:    "https://example.com/" + string(architecture) + "/" + name,
+				SHA256: strings.Repeat("ab", 32),
+			}
 		}
 		return v1alpha1.Artifact{Name: name, Version: "2.1.0", Format: format, Path: path, Sources: sources}
 	}
@@ -245,7 +251,8 @@ func (w *suite) condition(obj conditioned, conditionType string, status metav1.C
 			return err
 		}
 		found = meta.FindStatusCondition(obj.GetConditions(), conditionType)
-		if found == nil || found.Status != status || reason != "" && found.Reason != reason || found.ObservedGeneration != obj.GetGeneration() {
+		if found == nil || found.Status != status || reason != "" && found.Reason != reason ||
+			found.ObservedGeneration != obj.GetGeneration() {
 			return fmt.Errorf("generation %d, conditions %v", obj.GetGeneration(), describeConditions(obj.GetConditions()))
 		}
 		return nil
@@ -291,7 +298,8 @@ func (w *suite) awsConfig(account, region string) aws.Config {
 // stacks returns the statuses, by name, of the existing stacks except the operator's own.
 func (w *suite) stacks(account, region string) map[string]string {
 	w.t.Helper()
-	out, err := cloudformation.NewFromConfig(w.awsConfig(account, region)).DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
+	out, err := cloudformation.NewFromConfig(w.awsConfig(account, region)).
+		DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// terminations records which instances events reported as terminated, and when to ask EC2 about others.
+// terminations records which instances events reported as terminated, and when to ask EC2 about
+// others.
 type terminations struct {
 	mu    sync.Mutex
 	known map[string]bool

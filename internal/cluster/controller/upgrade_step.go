@@ -45,7 +45,10 @@ func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) opera
 	}
 	if _, err := release.Set(to.Spec.ResourceSet); err != nil {
 		return operatorkit.Stall("ReleaseNotKnown", fmt.Sprintf(
-			"The Release %q needs a resource set that this operator does not have: %s. The running cluster stays unchanged. Name another Release, or run a newer operator.", to.Name, err))
+			"The Release %q needs a resource set that this operator does not have: %s. The running cluster stays unchanged. Name another Release, or run a newer operator.",
+			to.Name,
+			err,
+		))
 	}
 	if cluster.Status.Version != "" && to.Name != cluster.Status.Release && !stacks.Begun(cluster, to.Name) {
 		if outcome := s.mayMove(ctx, cluster, to); !outcome.IsDone() {
@@ -62,7 +65,11 @@ func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to 
 		if connection, outcome := apiStep(s).connect(ctx, cluster); connection == nil {
 			return outcome
 		}
-		return operatorkit.Wait(time.Second, "NotConnected", "Connecting to the cluster's API to read the versions of its nodes before changing its release.")
+		return operatorkit.Wait(
+			time.Second,
+			"NotConnected",
+			"Connecting to the cluster's API to read the versions of its nodes before changing its release.",
+		)
 	}
 	running, err := s.running(ctx, cluster)
 	if err != nil {

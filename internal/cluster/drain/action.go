@@ -20,7 +20,9 @@ func (r *run) heartbeat(ctx context.Context) {
 	defer cancel()
 	order := &r.view.order
 	_, err := r.client().RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
-		AutoScalingGroupName: aws.String(order.AutoScalingGroup), LifecycleHookName: aws.String(order.Hook), InstanceId: aws.String(order.Instance),
+		AutoScalingGroupName: aws.String(
+			order.AutoScalingGroup,
+		), LifecycleHookName: aws.String(order.Hook), InstanceId: aws.String(order.Instance),
 	})
 	switch {
 	case err == nil:
@@ -40,7 +42,9 @@ func (r *run) complete(ctx context.Context, result string) error {
 	defer cancel()
 	order := &r.view.order
 	_, err := r.client().CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{
-		AutoScalingGroupName: aws.String(order.AutoScalingGroup), LifecycleHookName: aws.String(order.Hook), InstanceId: aws.String(order.Instance),
+		AutoScalingGroupName: aws.String(
+			order.AutoScalingGroup,
+		), LifecycleHookName: aws.String(order.Hook), InstanceId: aws.String(order.Instance),
 		LifecycleActionResult: aws.String(result),
 	})
 	if err != nil && !noAction(err) {
@@ -90,5 +94,6 @@ func notFound(err error) bool {
 
 func validation(err error, says string) bool {
 	var failure smithy.APIError
-	return errors.As(err, &failure) && failure.ErrorCode() == "ValidationError" && strings.Contains(strings.ToLower(failure.ErrorMessage()), says)
+	return errors.As(err, &failure) && failure.ErrorCode() == "ValidationError" &&
+		strings.Contains(strings.ToLower(failure.ErrorMessage()), says)
 }

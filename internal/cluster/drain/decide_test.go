@@ -9,7 +9,8 @@ import (
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// drained is a node that is being emptied since began, for ten minutes at most, while Auto Scaling waits.
+// drained is a node that is being emptied since began, for ten minutes at most, while Auto Scaling
+// waits.
 func drained(change func(*view)) view {
 	v := view{
 		order: Order{Instance: "i-1", AutoScalingGroup: "g", Hook: "drain", HookTimeout: 9 * time.Minute, Timeout: 10 * time.Minute},
@@ -36,7 +37,11 @@ func TestDecide(t *testing.T) {
 			view: drained(func(v *view) { v.prepared, v.listed, v.pods, v.nodeAt = false, false, nil, began.Add(time.Second) }),
 			want: decision{state: Draining, again: began.Add(time.Second)},
 		},
-		"pods are evicted": {view: drained(func(*view) {}), want: decision{state: Draining, left: 1, again: began.Add(3 * minute)}, pods: 1},
+		"pods are evicted": {
+			view: drained(func(*view) {}),
+			want: decision{state: Draining, left: 1, again: began.Add(3 * minute)},
+			pods: 1,
+		},
 		"a pod that was refused waits for its turn": {
 			view: drained(func(v *view) { v.pods[0].tryAt = began.Add(5 * time.Second) }),
 			want: decision{state: Draining, left: 1, again: began.Add(5 * time.Second)},
@@ -94,13 +99,19 @@ func TestDecide(t *testing.T) {
 			view: drained(func(v *view) { v.order.Timeout = 0 }), want: decision{state: TimedOut, result: "CONTINUE", left: 1},
 		},
 		"after the timeout the machine is kept if that is the policy": {
-			view: drained(func(v *view) { v.order.Policy = Abandon }), at: 10 * minute, want: decision{state: Kept, result: "ABANDON", left: 1},
+			view: drained(
+				func(v *view) { v.order.Policy = Abandon },
+			), at: 10 * minute, want: decision{state: Kept, result: "ABANDON", left: 1},
 		},
 		"the pods of a machine that is kept are evicted on": {
-			view: drained(func(v *view) { v.order.Policy, v.kept = Abandon, true }), at: time.Hour, want: decision{state: Kept, left: 1}, pods: 1,
+			view: drained(
+				func(v *view) { v.order.Policy, v.kept = Abandon, true },
+			), at: time.Hour, want: decision{state: Kept, left: 1}, pods: 1,
 		},
 		"a machine that is kept is ended once it is empty": {
-			view: drained(func(v *view) { v.order.Policy, v.kept, v.pods = Abandon, true, nil }), at: time.Hour, want: decision{state: Empty, terminate: true},
+			view: drained(
+				func(v *view) { v.order.Policy, v.kept, v.pods = Abandon, true, nil },
+			), at: time.Hour, want: decision{state: Empty, terminate: true},
 		},
 		"a machine that is kept goes when it is to be kept no more": {
 			view: drained(func(v *view) { v.kept = true }), at: time.Hour, want: decision{state: TimedOut, terminate: true, left: 1},
@@ -114,7 +125,9 @@ func TestDecide(t *testing.T) {
 			want: decision{state: Draining, left: 1, again: began.Add(2 * minute)},
 		},
 		"the pods of a deleted cluster have nowhere to go": {
-			view: drained(func(v *view) { v.order.AtOnce, v.answering, v.listed = true, false, false }), want: decision{state: Empty, result: "CONTINUE"},
+			view: drained(
+				func(v *view) { v.order.AtOnce, v.answering, v.listed = true, false, false },
+			), want: decision{state: Empty, result: "CONTINUE"},
 		},
 		"a dead kubelet ends no pods": {
 			view: drained(func(v *view) { v.node.ready, v.pods[0].leaving = false, began.Add(time.Second) }), at: 2 * minute,
@@ -132,7 +145,9 @@ func TestDecide(t *testing.T) {
 			view: drained(func(v *view) { v.over = true }), at: minute, want: decision{state: TimedOut, left: 1},
 		},
 		"AWS that failed is asked again later": {
-			view: drained(func(v *view) { v.pods, v.awsAt = nil, began.Add(time.Second) }), want: decision{state: Draining, again: began.Add(time.Second)},
+			view: drained(
+				func(v *view) { v.pods, v.awsAt = nil, began.Add(time.Second) },
+			), want: decision{state: Draining, again: began.Add(time.Second)},
 		},
 		"a machine that has ended is nobody's work": {view: drained(func(v *view) { v.gone = true }), want: decision{state: Gone}},
 		"a machine that may be taken back takes no new pods": {
@@ -151,7 +166,8 @@ func TestDecide(t *testing.T) {
 			}
 			got.evict = nil
 			if got.state != c.want.state || got.prepare != c.want.prepare || got.cordon != c.want.cordon || got.beat != c.want.beat ||
-				got.result != c.want.result || got.terminate != c.want.terminate || got.left != c.want.left || !got.again.Equal(c.want.again) {
+				got.result != c.want.result || got.terminate != c.want.terminate || got.left != c.want.left ||
+				!got.again.Equal(c.want.again) {
 				t.Errorf("decided %+v,\nwant %+v", got, c.want)
 			}
 		})

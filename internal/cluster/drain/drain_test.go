@@ -32,7 +32,8 @@ func TestANodeIsEmptiedBeforeItsMachineGoes(t *testing.T) {
 	})
 	node := w.read(instance)
 	_, excluded := node.Labels["node.kubernetes.io/exclude-from-external-load-balancers"]
-	if began := node.Annotations["cluster-operator.aws/draining"]; !node.Spec.Unschedulable || !excluded || began != "2026-01-02T03:04:05Z" {
+	if began := node.Annotations["cluster-operator.aws/draining"]; !node.Spec.Unschedulable || !excluded ||
+		began != "2026-01-02T03:04:05Z" {
 		t.Errorf("cordoned %t, excluded from load balancers %t, draining since %q", node.Spec.Unschedulable, excluded, began)
 	}
 	w.eventually("one pod is left", func() error {
@@ -152,7 +153,8 @@ func TestAMachineIsKeptUntilItsPodsCanGo(t *testing.T) {
 		}
 		return nil
 	})
-	if notice := w.reported("MachineKept"); !strings.Contains(notice.Message, "web-budget") || !strings.Contains(notice.Message, w.nodeName(instance)) {
+	if notice := w.reported("MachineKept"); !strings.Contains(notice.Message, "web-budget") ||
+		!strings.Contains(notice.Message, w.nodeName(instance)) {
 		t.Errorf("people were told %q", notice.Message)
 	}
 
@@ -196,7 +198,13 @@ func TestAnOperatorThatTakesOverKeepsToTheDeadline(t *testing.T) {
 	w.drains.Begin(w.order("g", instance))
 	w.blocked(instance, "web-budget")
 	if second, _ := w.drains.Get(instance); !second.Began.Equal(first.Began) || !second.Deadline.Equal(first.Deadline) {
-		t.Errorf("the first operator drained from %s to %s, the second from %s to %s", first.Began, first.Deadline, second.Began, second.Deadline)
+		t.Errorf(
+			"the first operator drained from %s to %s, the second from %s to %s",
+			first.Began,
+			first.Deadline,
+			second.Began,
+			second.Deadline,
+		)
 	}
 	w.clock.Step(6 * time.Minute)
 	w.reaches(instance, drain.TimedOut)
@@ -210,7 +218,8 @@ func TestDoubledOrdersAreOne(t *testing.T) {
 	w.terminate("g", instance)
 	order := w.order("g", instance)
 	order.Token = "token"
-	// Somebody wants the node empty, then the machine is held, and that is told twice, the second time late.
+	// Somebody wants the node empty, then the machine is held, and that is told twice, the second
+	// time late.
 	first := order
 	first.Hook, first.Token, first.AutoScalingGroup = "", "", ""
 	w.drains.Begin(first)

@@ -304,7 +304,15 @@ func (r *run) report(d *decision) bool {
 		return false
 	}
 	before := r.progress
-	p := Progress{Order: v.order, Node: before.Node, State: d.state, Began: v.began, Deadline: v.deadline(), Pods: d.left, BlockedBy: budgets}
+	p := Progress{
+		Order:     v.order,
+		Node:      before.Node,
+		State:     d.state,
+		Began:     v.began,
+		Deadline:  v.deadline(),
+		Pods:      d.left,
+		BlockedBy: budgets,
+	}
 	if v.node != nil {
 		p.Node = v.node.name
 	}
@@ -314,7 +322,8 @@ func (r *run) report(d *decision) bool {
 		r.endedAt = now
 	}
 	r.mu.Unlock()
-	if p.State != before.State || p.Node != before.Node || p.Pods != before.Pods || !p.Deadline.Equal(before.Deadline) || !slices.Equal(p.BlockedBy, before.BlockedBy) {
+	if p.State != before.State || p.Node != before.Node || p.Pods != before.Pods || !p.Deadline.Equal(before.Deadline) ||
+		!slices.Equal(p.BlockedBy, before.BlockedBy) {
 		r.drains.publish(p)
 	}
 	if p.State != before.State {

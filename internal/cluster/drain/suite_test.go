@@ -38,7 +38,8 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 const region = "eu-central-1"
 
-// suite is an Auto Scaling group whose hook holds instances, a real API server that has their Nodes, and an operator's drains.
+// suite is an Auto Scaling group whose hook holds instances, a real API server that has their
+// Nodes, and an operator's drains.
 type suite struct {
 	t         *testing.T
 	kube      kubernetes.Interface
@@ -70,7 +71,8 @@ func newSuite(t *testing.T) *suite {
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
 	var err error
 	w.clients, err = awsapi.New(t.Context(), awsapi.Options{
-		Region: region, EndpointURL: listening.URL, Credentials: keys, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Region: region, EndpointURL: listening.URL, Credentials: keys,
+		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,11 +91,17 @@ func (w *suite) furnish(client *ec2.Client) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	subnet, err := client.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: aws.String("10.0.0.0/18"), AvailabilityZone: aws.String(region + "a")})
+	subnet, err := client.CreateSubnet(
+		ctx,
+		&ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: aws.String("10.0.0.0/18"), AvailabilityZone: aws.String(region + "a")},
+	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	images, err := client.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}})
+	images, err := client.DescribeImages(
+		ctx,
+		&ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}},
+	)
 	if err != nil || len(images.Images) == 0 {
 		w.t.Fatalf("no image: %v", err)
 	}
@@ -134,8 +142,9 @@ func (w *suite) start() {
 	}
 }
 
-// group makes an Auto Scaling group of a size with our hook, and a Node for each of its instances, and returns the instances. With
-// keep, Auto Scaling keeps machines whose lifecycle action is abandoned.
+// group makes an Auto Scaling group of a size with our hook, and a Node for each of its instances,
+// and returns the instances. With keep, Auto Scaling keeps machines whose lifecycle action is
+// abandoned.
 func (w *suite) group(name string, size int32, keep bool) []string {
 	w.t.Helper()
 	in := &autoscaling.CreateAutoScalingGroupInput{
@@ -148,7 +157,9 @@ func (w *suite) group(name string, size int32, keep bool) []string {
 		}},
 	}
 	if keep {
-		in.InstanceLifecyclePolicy = &astypes.InstanceLifecyclePolicy{RetentionTriggers: &astypes.RetentionTriggers{TerminateHookAbandon: astypes.RetentionActionRetain}}
+		in.InstanceLifecyclePolicy = &astypes.InstanceLifecyclePolicy{
+			RetentionTriggers: &astypes.RetentionTriggers{TerminateHookAbandon: astypes.RetentionActionRetain},
+		}
 	}
 	if _, err := w.groups.CreateAutoScalingGroup(w.t.Context(), in); err != nil {
 		w.t.Fatal(err)
@@ -176,7 +187,10 @@ func (w *suite) group(name string, size int32, keep bool) []string {
 // states returns the lifecycle states of a group's instances.
 func (w *suite) states(group string) map[string]string {
 	w.t.Helper()
-	out, err := w.groups.DescribeAutoScalingGroups(w.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}})
+	out, err := w.groups.DescribeAutoScalingGroups(
+		w.t.Context(),
+		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}},
+	)
 	if err != nil || len(out.AutoScalingGroups) != 1 {
 		w.t.Fatalf("group %s: %v", group, err)
 	}
@@ -198,7 +212,8 @@ func (w *suite) goes(group, instance string) {
 	})
 }
 
-// terminate has Auto Scaling end an instance, whose group then is smaller, and waits until the hook holds it.
+// terminate has Auto Scaling end an instance, whose group then is smaller, and waits until the hook
+// holds it.
 func (w *suite) terminate(group, instance string) {
 	w.t.Helper()
 	_, err := w.groups.TerminateInstanceInAutoScalingGroup(w.t.Context(), &autoscaling.TerminateInstanceInAutoScalingGroupInput{
@@ -218,7 +233,8 @@ func (w *suite) terminate(group, instance string) {
 // order is what the operator orders for an instance of a group that the hook holds.
 func (w *suite) order(group, instance string) drain.Order {
 	return drain.Order{
-		Cluster: w.cluster, Group: group, Slot: drain.NoSlot, Instance: instance, AutoScalingGroup: group, Hook: "drain", Since: w.clock.Now(),
+		Cluster: w.cluster, Group: group, Slot: drain.NoSlot, Instance: instance, AutoScalingGroup: group, Hook: "drain",
+		Since:       w.clock.Now(),
 		HookTimeout: 10 * time.Minute, Reason: drain.Rolling, Timeout: 10 * time.Minute,
 	}
 }
@@ -249,7 +265,9 @@ func (w *suite) pod(name, instance string, change ...func(*corev1.Pod)) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{
-			NodeName: w.nodeName(instance), TerminationGracePeriodSeconds: aws.Int64(0), Containers: []corev1.Container{{Name: "a", Image: "b"}},
+			NodeName: w.nodeName(
+				instance,
+			), TerminationGracePeriodSeconds: aws.Int64(0), Containers: []corev1.Container{{Name: "a", Image: "b"}},
 		},
 	}
 	for _, one := range change {

@@ -16,7 +16,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
 
-// TestDNSOfAnExistingVPC finds the settings of a VPC with which nothing in it resolves the names of a private hosted zone.
+// TestDNSOfAnExistingVPC finds the settings of a VPC with which nothing in it resolves the names of
+// a private hosted zone.
 func TestDNSOfAnExistingVPC(t *testing.T) {
 	const region = "eu-central-1"
 	simulated := simulator.New(simulator.Options{Region: region})
@@ -66,9 +67,12 @@ func TestDNSOfAnExistingVPC(t *testing.T) {
 			}
 			options := aws.String("default")
 			if c.servers != nil {
-				set, err := client.CreateDhcpOptions(t.Context(), &ec2.CreateDhcpOptionsInput{DhcpConfigurations: []types.NewDhcpConfiguration{
-					{Key: aws.String("domain-name-servers"), Values: c.servers},
-				}})
+				set, err := client.CreateDhcpOptions(
+					t.Context(),
+					&ec2.CreateDhcpOptionsInput{DhcpConfigurations: []types.NewDhcpConfiguration{
+						{Key: aws.String("domain-name-servers"), Values: c.servers},
+					}},
+				)
 				must(err)
 				options = set.DhcpOptions.DhcpOptionsId
 			}

@@ -46,7 +46,9 @@ func VPC(ctx context.Context, client awsapi.EC2, id string) (*model.ExistingVPC,
 	}
 	for i := range subnets {
 		subnet := model.ExistingSubnet{
-			ID: aws.ToString(subnets[i].SubnetId), Zone: aws.ToString(subnets[i].AvailabilityZone), CIDR: aws.ToString(subnets[i].CidrBlock),
+			ID: aws.ToString(
+				subnets[i].SubnetId,
+			), Zone: aws.ToString(subnets[i].AvailabilityZone), CIDR: aws.ToString(subnets[i].CidrBlock),
 		}
 		subnet.RouteTable = tables[subnet.ID]
 		if subnet.RouteTable == "" {
@@ -61,7 +63,8 @@ func VPC(ctx context.Context, client awsapi.EC2, id string) (*model.ExistingVPC,
 // dns reads the settings that determine which names instances in the VPC can resolve.
 func dns(ctx context.Context, client awsapi.EC2, vpc *types.Vpc, facts *model.ExistingVPC) error {
 	for name, off := range map[types.VpcAttributeName]*bool{
-		types.VpcAttributeNameEnableDnsSupport: &facts.WithoutDNSSupport, types.VpcAttributeNameEnableDnsHostnames: &facts.WithoutDNSHostnames,
+		types.VpcAttributeNameEnableDnsSupport:   &facts.WithoutDNSSupport,
+		types.VpcAttributeNameEnableDnsHostnames: &facts.WithoutDNSHostnames,
 	} {
 		found, err := client.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &facts.ID, Attribute: name})
 		if err != nil {

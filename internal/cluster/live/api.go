@@ -45,11 +45,18 @@ type API struct {
 // cluster's Secrets with the given validity, or the existing one in NAME-kubeconfig. The server's
 // certificate is verified for serverName if that is given. If there is neither, it returns an error
 // that names the missing or broken Secret.
-func Kubeconfig(clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret, server, serverName string, validity time.Duration) ([]byte, error) {
+func Kubeconfig(
+	clk clock.PassiveClock,
+	cluster *v1alpha1.Cluster,
+	secrets []*corev1.Secret,
+	server, serverName string,
+	validity time.Duration,
+) ([]byte, error) {
 	cas, err := pki.Read(clk, cluster, secrets)
 	if err == nil {
 		return cas.Kubeconfig(clk, pki.KubeconfigInput{
-			Cluster: cluster.Name, Server: server, ServerName: serverName, CommonName: cluster.Name + "-terminal", Organisations: []string{pki.GroupAdmins}, Validity: validity,
+			Cluster: cluster.Name, Server: server, ServerName: serverName, CommonName: cluster.Name + "-terminal",
+			Organisations: []string{pki.GroupAdmins}, Validity: validity,
 		})
 	}
 	for _, secret := range secrets {
@@ -57,7 +64,12 @@ func Kubeconfig(clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*co
 			return kubeconfig, nil
 		}
 	}
-	return nil, fmt.Errorf("there are no credentials for the API of cluster %s, and no Secret %s: %w", cluster.Name, cluster.Name+pki.SuffixKubeconfig, err)
+	return nil, fmt.Errorf(
+		"there are no credentials for the API of cluster %s, and no Secret %s: %w",
+		cluster.Name,
+		cluster.Name+pki.SuffixKubeconfig,
+		err,
+	)
 }
 
 const (
@@ -129,7 +141,8 @@ func (a *API) token(ctx context.Context, to *workload.Cluster) error {
 	}
 	for i := range list.Items {
 		secret := &list.Items[i]
-		if secret.Type != bootstrapapi.SecretTypeBootstrapToken || string(secret.Data[bootstrapapi.BootstrapTokenUsageAuthentication]) != "true" {
+		if secret.Type != bootstrapapi.SecretTypeBootstrapToken ||
+			string(secret.Data[bootstrapapi.BootstrapTokenUsageAuthentication]) != "true" {
 			continue
 		}
 		until, err := time.Parse(time.RFC3339, string(secret.Data[bootstrapapi.BootstrapTokenExpirationKey]))
@@ -157,7 +170,10 @@ func certificate(ctx context.Context, to *workload.Cluster) *x509.Certificate {
 	}
 	defer func() { _ = raw.Close() }()
 	// The certificate is only read; clients of the API verify it.
-	conn := tls.Client(raw, &tls.Config{ServerName: cmp.Or(config.ServerName, server.Hostname()), InsecureSkipVerify: true}) //nolint:gosec // see above
+	conn := tls.Client(
+		raw,
+		&tls.Config{ServerName: cmp.Or(config.ServerName, server.Hostname()), InsecureSkipVerify: true},
+	) //nolint:gosec // see above
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil
 	}

@@ -45,7 +45,9 @@ func (f *finder) loadBalancer(ctx context.Context) error {
 		}
 		if len(some) > 0 {
 			f.found.LoadBalancer = &LoadBalancer{
-				ARN: aws.ToString(some[0].LoadBalancerArn), Name: aws.ToString(some[0].LoadBalancerName), DNSName: aws.ToString(some[0].DNSName),
+				ARN: aws.ToString(
+					some[0].LoadBalancerArn,
+				), Name: aws.ToString(some[0].LoadBalancerName), DNSName: aws.ToString(some[0].DNSName),
 			}
 			return nil
 		}
@@ -109,7 +111,8 @@ func (f *finder) targets(ctx context.Context) error {
 	if f.found.LoadBalancer == nil || f.target == "" {
 		return nil
 	}
-	out, err := f.clients.LoadBalancerReader(f.found.Target).DescribeTargetHealth(ctx, &elbv2.DescribeTargetHealthInput{TargetGroupArn: &f.target})
+	out, err := f.clients.LoadBalancerReader(f.found.Target).
+		DescribeTargetHealth(ctx, &elbv2.DescribeTargetHealthInput{TargetGroupArn: &f.target})
 	if err != nil {
 		return fmt.Errorf("describe the health of the API's targets: %w", err)
 	}

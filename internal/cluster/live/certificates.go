@@ -48,7 +48,9 @@ func certificates(l *Look) []Problem {
 	}
 	if l.API != nil {
 		tell("kube-apiserver", l.API.Certificate, leafEndsSoon, fmt.Sprintf(
-			"New instances get new ones: aws-operator rolling-update cluster %s --instance-group-roles control-plane --force --yes.", l.Cluster.Name))
+			"New instances get new ones: aws-operator rolling-update cluster %s --instance-group-roles control-plane --force --yes.",
+			l.Cluster.Name,
+		))
 	}
 	return problems
 }

@@ -80,7 +80,10 @@ func groupsThere(l *Look) []Problem {
 	var problems []Problem
 	missing := func(kind, name string) {
 		if l.AWS.Group(name) == nil {
-			problems = append(problems, Problem{kind, name, ReasonGroupMissing, "It has no Auto Scaling group in AWS. Apply the cluster's definition."})
+			problems = append(
+				problems,
+				Problem{kind, name, ReasonGroupMissing, "It has no Auto Scaling group in AWS. Apply the cluster's definition."},
+			)
 		}
 	}
 	spec := model.SpecOf(l.Cluster)
@@ -132,12 +135,18 @@ func machines(l *Look) []Problem {
 			}
 			if one.State == "InService" && !one.Healthy {
 				problems = append(problems, Problem{"Machine", one.ID, ReasonMachineUnhealthy, fmt.Sprintf(
-					"Auto Scaling considers this instance of %s unhealthy and will replace it. If this persists, check its status checks.", g.Name)})
+					"Auto Scaling considers this instance of %s unhealthy and will replace it. If this persists, check its status checks.",
+					g.Name,
+				)})
 			}
 		}
 		if wanted := max(g.Desired, g.Min); serving < wanted {
 			problems = append(problems, Problem{kindOf(g), g.Name, ReasonMachinesMissing, fmt.Sprintf(
-				"%d of %d instances are in service. If this persists, check the activities of Auto Scaling group %s.", serving, wanted, g.AutoScalingGroup)})
+				"%d of %d instances are in service. If this persists, check the activities of Auto Scaling group %s.",
+				serving,
+				wanted,
+				g.AutoScalingGroup,
+			)})
 		}
 	}
 	return problems
@@ -147,7 +156,14 @@ func machines(l *Look) []Problem {
 func loadBalancer(l *Look) []Problem {
 	balancer := l.AWS.LoadBalancer
 	if balancer == nil {
-		return []Problem{{"LoadBalancer", l.Cluster.Name + "-api", ReasonNoLoadBalancer, "The API has no load balancer in AWS. Apply the cluster's definition."}}
+		return []Problem{
+			{
+				"LoadBalancer",
+				l.Cluster.Name + "-api",
+				ReasonNoLoadBalancer,
+				"The API has no load balancer in AWS. Apply the cluster's definition.",
+			},
+		}
 	}
 	health := map[string]*TargetHealth{}
 	for i := range balancer.Targets {
@@ -168,7 +184,12 @@ func loadBalancer(l *Look) []Problem {
 			case target.State != "healthy":
 				problems = append(problems, Problem{"LoadBalancer", balancer.Name, ReasonTargetUnhealthy, fmt.Sprintf(
 					"It reports instance %s of %s as %s%s. Check that its API server is ready (/readyz) and that the security groups let the load balancer reach port %d.",
-					one.ID, g.Name, cmp.Or(string(target.State), "unknown"), described(target.Description), model.PortAPI)})
+					one.ID,
+					g.Name,
+					cmp.Or(string(target.State), "unknown"),
+					described(target.Description),
+					model.PortAPI,
+				)})
 			}
 		}
 	}
@@ -192,14 +213,24 @@ func name(l *Look) []Problem {
 	switch {
 	case record.Alias == "":
 		return []Problem{{"Cluster", l.Cluster.Name, ReasonNoRecord, fmt.Sprintf(
-			"Hosted zone %s has no alias record %s for the API's load balancer. Apply the cluster's definition.", record.Zone, record.Name)}}
+			"Hosted zone %s has no alias record %s for the API's load balancer. Apply the cluster's definition.",
+			record.Zone,
+			record.Name,
+		)}}
 	case balancer != nil && !strings.EqualFold(strings.TrimPrefix(record.Alias, "dualstack."), balancer.DNSName):
 		return []Problem{{"Cluster", l.Cluster.Name, ReasonNoRecord, fmt.Sprintf(
-			"The record %s is an alias of %s, but the API's load balancer is %s. Apply the cluster's definition.", record.Name, record.Alias, balancer.DNSName)}}
+			"The record %s is an alias of %s, but the API's load balancer is %s. Apply the cluster's definition.",
+			record.Name,
+			record.Alias,
+			balancer.DNSName,
+		)}}
 	case l.Resolves != "":
 		return []Problem{{"Cluster", l.Cluster.Name, ReasonNameNotResolved, fmt.Sprintf(
 			"The API's name %s cannot be resolved from here: %s. Check that hosted zone %s is delegated, or, if it is private, run this within its VPC.",
-			record.Name, strings.TrimSuffix(l.Resolves, "."), record.Zone)}}
+			record.Name,
+			strings.TrimSuffix(l.Resolves, "."),
+			record.Zone,
+		)}}
 	default:
 		return nil
 	}
@@ -213,7 +244,10 @@ func apiAnswers(l *Look) []Problem {
 		return nil
 	case l.API.Problem != "":
 		return []Problem{{"Cluster", l.Cluster.Name, ReasonAPIUnreachable, fmt.Sprintf(
-			"The API at %s does not respond: %s. Check that its access list (spec.api.allowedCIDRs) contains your address, and that a slot is healthy.", server, l.API.Problem)}}
+			"The API at %s does not respond: %s. Check that its access list (spec.api.allowedCIDRs) contains your address, and that a slot is healthy.",
+			server,
+			l.API.Problem,
+		)}}
 	default:
 		return nil
 	}
@@ -239,7 +273,9 @@ func nodes(l *Look) []Problem {
 			there[one.ID] = true
 			if one.State == "InService" && !g.Bastion() && of[one.ID] == nil {
 				problems = append(problems, Problem{"Machine", one.ID, ReasonNodeMissing, fmt.Sprintf(
-					"This instance of %s has not joined the cluster. If it was not just launched, check its console output and the journals of nodeup and kubelet.", g.Name)})
+					"This instance of %s has not joined the cluster. If it was not just launched, check its console output and the journals of nodeup and kubelet.",
+					g.Name,
+				)})
 			}
 		}
 	}
@@ -319,5 +355,7 @@ func joining(l *Look) []Problem {
 		since = " since " + l.API.TokenUntil.UTC().Format(time.RFC3339)
 	}
 	return []Problem{{"Cluster", l.Cluster.Name, ReasonCannotJoin, fmt.Sprintf(
-		"New instances of instance groups cannot join: there has been no valid bootstrap token%s. Apply the cluster's definition, which creates one.", since)}}
+		"New instances of instance groups cannot join: there has been no valid bootstrap token%s. Apply the cluster's definition, which creates one.",
+		since,
+	)}}
 }

@@ -120,7 +120,8 @@ func TestProblemsAreReportedWithARemedy(t *testing.T) {
 			l.Now = l.Now.AddDate(9, 10, 0)
 			l.API.TokenUntil, l.API.Certificate = l.Now.Add(time.Hour), nil
 		}, []string{
-			"Certificate demo-ca CertificateEnds: ", "Certificate demo-etcd-ca CertificateEnds: ", "Certificate demo-front-proxy-ca CertificateEnds: ",
+			"Certificate demo-ca CertificateEnds: ", "Certificate demo-etcd-ca CertificateEnds: ",
+			"Certificate demo-front-proxy-ca CertificateEnds: ",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +139,8 @@ func TestProblemsAreReportedWithARemedy(t *testing.T) {
 				begin, rest, _ := strings.Cut(want, ": ")
 				kind := strings.Fields(begin)
 				p := problems[i]
-				if p.Kind != kind[0] || !strings.HasPrefix(p.Name, kind[1]) || p.Reason != kind[2] || !strings.HasPrefix(p.Message, rest) || !strings.HasSuffix(p.Message, ".") {
+				if p.Kind != kind[0] || !strings.HasPrefix(p.Name, kind[1]) || p.Reason != kind[2] || !strings.HasPrefix(p.Message, rest) ||
+					!strings.HasSuffix(p.Message, ".") {
 					t.Errorf("got  %s\nwant %s", reported[i], want)
 				}
 			}

@@ -26,11 +26,13 @@ type Cluster struct {
 	// Name is the cluster's name, Target its account and region.
 	Name   string
 	Target awsapi.Target
-	// Groups are its Auto Scaling groups: the slots by number, then the instance groups and the bastions by name.
+	// Groups are its Auto Scaling groups: the slots by number, then the instance groups and the
+	// bastions by name.
 	Groups []Group
 	// LoadBalancer is the API's load balancer, nil if there is none.
 	LoadBalancer *LoadBalancer
-	// Record is the record of the API's name in Route 53, nil if the cluster has no name there; see [Record].
+	// Record is the record of the API's name in Route 53, nil if the cluster has no name there; see
+	// [Record].
 	Record *Record
 }
 
@@ -151,7 +153,8 @@ func (c *Cluster) UnhealthySlots(slots int) map[int]string {
 	for i := range c.Groups {
 		for _, one := range c.Groups[i].Instances {
 			for _, target := range c.LoadBalancer.Targets {
-				if c.Groups[i].Slot != rollout.NoSlot && target.Instance == one.ID && target.State == elbtypes.TargetHealthStateEnumHealthy {
+				if c.Groups[i].Slot != rollout.NoSlot && target.Instance == one.ID &&
+					target.State == elbtypes.TargetHealthStateEnumHealthy {
 					delete(problems, c.Groups[i].Slot)
 				}
 			}

@@ -65,7 +65,12 @@ func (f *finder) groups(ctx context.Context) error {
 	}
 	rank := map[rollout.Role]int{rollout.RoleControlPlane: 0, rollout.RoleWorker: 1, rollout.RoleBastion: 2}
 	slices.SortFunc(f.found.Groups, func(a, b Group) int {
-		return cmp.Or(rank[a.Role]-rank[b.Role], a.Slot-b.Slot, strings.Compare(a.Name, b.Name), strings.Compare(a.AutoScalingGroup, b.AutoScalingGroup))
+		return cmp.Or(
+			rank[a.Role]-rank[b.Role],
+			a.Slot-b.Slot,
+			strings.Compare(a.Name, b.Name),
+			strings.Compare(a.AutoScalingGroup, b.AutoScalingGroup),
+		)
 	})
 	return nil
 }
@@ -78,7 +83,9 @@ func (f *finder) group(ctx context.Context, from *astypes.AutoScalingGroup) erro
 	tags := rollout.TagsOf(from)
 	value := func(key string) string { return aws.ToString(tags[key].Value) }
 	g := Group{
-		Role: rollout.Role(value(model.TagRole)), Slot: rollout.NoSlot, AutoScalingGroup: aws.ToString(from.AutoScalingGroupName), Stack: value(tagStack),
+		Role: rollout.Role(
+			value(model.TagRole),
+		), Slot: rollout.NoSlot, AutoScalingGroup: aws.ToString(from.AutoScalingGroupName), Stack: value(tagStack),
 		Min: int(aws.ToInt32(from.MinSize)), Max: int(aws.ToInt32(from.MaxSize)), Desired: int(aws.ToInt32(from.DesiredCapacity)),
 		TargetGroups: from.TargetGroupARNs,
 	}

@@ -12,7 +12,10 @@ import (
 )
 
 func group(name string, least, most int32) *v1alpha1.InstanceGroup {
-	return &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.InstanceGroupSpec{MinSize: least, MaxSize: most}}
+	return &v1alpha1.InstanceGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.InstanceGroupSpec{MinSize: least, MaxSize: most},
+	}
 }
 
 func TestClusterIsFoundWhateverToolCreatedIt(t *testing.T) {
@@ -20,7 +23,10 @@ func TestClusterIsFoundWhateverToolCreatedIt(t *testing.T) {
 	for name, terraform := range map[string]bool{"CloudFormation": false, "Terraform": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // As above.
-			w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Bastion: true, Terraform: terraform})
+			w := livetest.New(
+				t,
+				livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Bastion: true, Terraform: terraform},
+			)
 			found, err := live.Find(t.Context(), w.Clients, w.Cluster)
 			if err != nil {
 				t.Fatal(err)
@@ -44,7 +50,8 @@ func TestClusterIsFoundWhateverToolCreatedIt(t *testing.T) {
 			if g := found.Group("workers"); g.Min != 2 || g.Max != 3 || g.Desired != 2 || len(g.Instances) != 2 {
 				t.Errorf("%+v", g)
 			}
-			if found.LoadBalancer == nil || len(found.LoadBalancer.Targets) != 3 || !strings.Contains(found.Server(), strings.ToLower(found.LoadBalancer.DNSName)) {
+			if found.LoadBalancer == nil || len(found.LoadBalancer.Targets) != 3 ||
+				!strings.Contains(found.Server(), strings.ToLower(found.LoadBalancer.DNSName)) {
 				t.Errorf("the load balancer is %+v", found.LoadBalancer)
 			}
 			w.MoveOn("workers")

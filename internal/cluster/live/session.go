@@ -126,7 +126,14 @@ func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluste
 	if err != nil {
 		return nil, err.Error()
 	}
-	kubeconfig, err := Kubeconfig(s.options.Clock, s.options.Cluster, s.options.Secrets, model.APIServer(host), serverName, s.options.Validity)
+	kubeconfig, err := Kubeconfig(
+		s.options.Clock,
+		s.options.Cluster,
+		s.options.Secrets,
+		model.APIServer(host),
+		serverName,
+		s.options.Validity,
+	)
 	if err != nil {
 		return nil, err.Error()
 	}

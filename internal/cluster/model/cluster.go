@@ -37,9 +37,11 @@ type ExistingVPC struct {
 	ID string
 	// CIDRs are all its IPv4 ranges.
 	CIDRs []string
-	// WithoutDNSSupport and WithoutDNSHostnames are whether its attributes enableDnsSupport and enableDnsHostnames are off.
+	// WithoutDNSSupport and WithoutDNSHostnames are whether its attributes enableDnsSupport and
+	// enableDnsHostnames are off.
 	WithoutDNSSupport, WithoutDNSHostnames bool
-	// DHCPOptions is the ID of its set of DHCP options, DNSServers are the name servers in it that are not the VPC's resolver.
+	// DHCPOptions is the ID of its set of DHCP options, DNSServers are the name servers in it that
+	// are not the VPC's resolver.
 	DHCPOptions string
 	DNSServers  []string
 	// Subnets are its subnets: at least those that the cluster and its instance groups name.
@@ -77,7 +79,8 @@ type Cluster struct {
 
 	// Spec is a copy of the Cluster's with every default filled.
 	Spec v1alpha1.ClusterSpec
-	// Release is a copy of what the cluster runs, with the cluster's facts in the values of its addons.
+	// Release is a copy of what the cluster runs, with the cluster's facts in the values of its
+	// addons.
 	Release *v1alpha1.Release
 	// ResourceSet is the version of the templates.
 	ResourceSet string
@@ -117,18 +120,19 @@ type Cluster struct {
 	Bucket string
 	// ZoneName is the name of the private hosted zone.
 	ZoneName string
-	// TokenParameter is the name of the SSM parameter of the bootstrap token that the operator keeps, empty where no
-	// operator runs.
+	// TokenParameter is the name of the SSM parameter of the bootstrap token that the operator
+	// keeps, empty where no operator runs.
 	TokenParameter string
-	// TokenKey is the key in the bucket of the bootstrap token where the slots keep it; empty where only the operator does.
+	// TokenKey is the key in the bucket of the bootstrap token where the slots keep it; empty where
+	// only the operator does.
 	TokenKey string
 	// Issuer is the service-account issuer's URL, empty when the cluster publishes none.
 	Issuer string
-	// IssuerBucket is the name of the bucket that publishes the issuer's documents, empty if they are
-	// not published, or in the cluster's bucket.
+	// IssuerBucket is the name of the bucket that publishes the issuer's documents, empty if they
+	// are not published, or in the cluster's bucket.
 	IssuerBucket string
-	// RestoreProgram is the SHA-256 of the program that the cluster was restored with, in hex. It is
-	// empty for a cluster that was not restored, or before the hash was kept.
+	// RestoreProgram is the SHA-256 of the program that the cluster was restored with, in hex. It
+	// is empty for a cluster that was not restored, or before the hash was kept.
 	RestoreProgram string
 	// StackName is the base stack's.
 	StackName string
@@ -146,7 +150,8 @@ type Subnet struct {
 	CIDR string
 	// ID is an existing subnet's; empty for a new one.
 	ID string
-	// LogicalID is its name in the base stack and that of its output, for example PrivateSubnetEuCentral1a.
+	// LogicalID is its name in the base stack and that of its output, for example
+	// PrivateSubnetEuCentral1a.
 	LogicalID string
 }
 
@@ -162,13 +167,15 @@ type Slot struct {
 	EtcdName string
 	// EtcdDNS is that member's name in the private hosted zone.
 	EtcdDNS string
-	// EtcdVolumeGeneration counts how often the slot's etcd volume was lost and replaced by a blank one.
+	// EtcdVolumeGeneration counts how often the slot's etcd volume was lost and replaced by a blank
+	// one.
 	EtcdVolumeGeneration int32
 	// StackName is its stack's.
 	StackName string
 	// Tags are its stack's.
 	Tags map[string]string
-	// DiskTags are those of the disks and network interfaces that come with its machine: Tags, unless others are put here.
+	// DiskTags are those of the disks and network interfaces that come with its machine: Tags,
+	// unless others are put here.
 	DiskTags map[string]string
 	// Labels are the node labels that its kubelet sets, without the bundle's.
 	Labels map[string]string
@@ -198,8 +205,9 @@ type Group struct {
 	Image Image
 	// Tags are its stack's and its machines'.
 	Tags map[string]string
-	// DiskTags are those of the disks and network interfaces that come with its machines: Tags, unless others are put here. They
-	// are in the launch template, and a change of them alone would replace every machine.
+	// DiskTags are those of the disks and network interfaces that come with its machines: Tags,
+	// unless others are put here. They are in the launch template, and a change of them alone would
+	// replace every machine.
 	DiskTags map[string]string
 	// AutoscalerTags tell the cluster autoscaler that the group is its to scale; none if it is not.
 	AutoscalerTags map[string]string
@@ -213,23 +221,28 @@ type Group struct {
 type Rolling struct {
 	// Engine says who replaces the machines.
 	Engine v1alpha1.RollingEngine
-	// BatchSize is how many machines are replaced at once: at least 1, at most the group's greatest size and 100.
+	// BatchSize is how many machines are replaced at once: at least 1, at most the group's greatest
+	// size and 100.
 	BatchSize int32
-	// MinInService is how many stay in service, always less than the group's greatest size, as CloudFormation asks.
+	// MinInService is how many stay in service, always less than the group's greatest size, as
+	// CloudFormation asks.
 	MinInService int32
-	// Surge is how many machines there may be above the group's present size, Canary how many are replaced first, alone.
+	// Surge is how many machines there may be above the group's present size, Canary how many are
+	// replaced first, alone.
 	Surge, Canary int32
 	// Pause is how long a new node must have been Ready before its machine is signalled as good.
 	Pause time.Duration
 	// ReadyTimeout is how long new nodes may take to become Ready.
 	ReadyTimeout time.Duration
-	// SignalTimeout is how long CloudFormation waits for the signals of a batch: until its nodes are Ready and have paused.
+	// SignalTimeout is how long CloudFormation waits for the signals of a batch: until its nodes
+	// are Ready and have paused.
 	SignalTimeout time.Duration
-	// DrainTimeout is how long draining a node may take, OnDrainTimeout what becomes of its machine then.
+	// DrainTimeout is how long draining a node may take, OnDrainTimeout what becomes of its machine
+	// then.
 	DrainTimeout   time.Duration
 	OnDrainTimeout v1alpha1.DrainPolicy
-	// HookTimeout is how long Auto Scaling waits between two heartbeats before it ends a machine that is being drained: the drain
-	// timeout, as far as hooks can wait so long or so short.
+	// HookTimeout is how long Auto Scaling waits between two heartbeats before it ends a machine
+	// that is being drained: the drain timeout, as far as hooks can wait so long or so short.
 	HookTimeout time.Duration
 }
 

@@ -23,8 +23,8 @@ func AllowsDNSServers(cluster *v1alpha1.Cluster) bool {
 	return slices.Contains(words, AllowDNSServers)
 }
 
-// DNSProblem returns why machines in the VPC could not resolve the names of a private hosted zone, by which the slots' etcd
-// members find each other, and what to do; empty if they can.
+// DNSProblem returns why machines in the VPC could not resolve the names of a private hosted zone,
+// by which the slots' etcd members find each other, and what to do; empty if they can.
 // https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/hosted-zone-private-considerations.html
 func (v *ExistingVPC) DNSProblem(zone string, serversForward bool) string {
 	var off []string
@@ -42,10 +42,17 @@ func (v *ExistingVPC) DNSProblem(zone string, serversForward bool) string {
 		return fmt.Sprintf("VPC %s has no DHCP options, so instances in it have no name server. "+
 			"Associate DHCP options whose domain-name-servers is AmazonProvidedDNS.", v.ID)
 	case len(v.DNSServers) > 0 && !serversForward:
-		return fmt.Sprintf("The DHCP options %s of VPC %s name the name servers %s, which cannot resolve the cluster's private names in %s. "+
-			"Associate DHCP options whose domain-name-servers is AmazonProvidedDNS. If these servers forward %s to the VPC's resolver, "+
-			"add %s to the annotation cluster-operator.aws/allow.",
-			v.DHCPOptions, v.ID, strings.Join(v.DNSServers, ", "), zone, zone, AllowDNSServers)
+		return fmt.Sprintf(
+			"The DHCP options %s of VPC %s name the name servers %s, which cannot resolve the cluster's private names in %s. "+
+				"Associate DHCP options whose domain-name-servers is AmazonProvidedDNS. If these servers forward %s to the VPC's resolver, "+
+				"add %s to the annotation cluster-operator.aws/allow.",
+			v.DHCPOptions,
+			v.ID,
+			strings.Join(v.DNSServers, ", "),
+			zone,
+			zone,
+			AllowDNSServers,
+		)
 	default:
 		return ""
 	}

@@ -20,6 +20,10 @@ func checkDynamic(problems *Problems, spec any) {
 		return
 	}
 	for _, found := range dynamic.Values("spec", values, []string{"spec.addons"}) {
-		problems.add(found.Field, "write the value itself", "a dynamic reference ({{resolve:…}}), or a piece of one, would read secrets with the operator's permissions")
+		problems.add(
+			found.Field,
+			"write the value itself",
+			"a dynamic reference ({{resolve:…}}), or a piece of one, would read secrets with the operator's permissions",
+		)
 	}
 }

@@ -52,10 +52,23 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 // checkGroup checks the group's name and size.
 func (r *Group) checkGroup(problems *Problems, c *Cluster, namespace string) {
 	if !isLabel(r.Name) || slotName.MatchString(strings.TrimPrefix(r.Name, c.Name+"-")) {
-		problems.add("metadata.name", "choose a name of lower-case letters, digits and hyphens", "%q is not a valid name of an instance group", r.Name)
+		problems.add(
+			"metadata.name",
+			"choose a name of lower-case letters, digits and hyphens",
+			"%q is not a valid name of an instance group",
+			r.Name,
+		)
 	}
 	if r.Spec.Cluster != c.Name || namespace != c.Namespace {
-		problems.add("spec.cluster", "name a Cluster of the same namespace", "the group belongs to cluster %s/%s, not %s/%s", namespace, r.Spec.Cluster, c.Namespace, c.Name)
+		problems.add(
+			"spec.cluster",
+			"name a Cluster of the same namespace",
+			"the group belongs to cluster %s/%s, not %s/%s",
+			namespace,
+			r.Spec.Cluster,
+			c.Namespace,
+			c.Name,
+		)
 	}
 	if r.Spec.MinSize < 0 || r.Spec.MaxSize < 1 || r.Spec.MinSize > r.Spec.MaxSize {
 		problems.add("spec.minSize", "set minSize to at least 0 and at most maxSize, and maxSize to at least 1",
@@ -75,7 +88,14 @@ func (r *Group) checkTypes(problems *Problems) {
 			problems.add(field, "name it once", "type %s is named twice", t)
 		}
 		if a := ArchitectureOf(t); a != r.Spec.Architecture {
-			problems.add(field, "create a group for each architecture and set spec.architecture", "%s is %s, but the group is %s", t, a, r.Spec.Architecture)
+			problems.add(
+				field,
+				"create a group for each architecture and set spec.architecture",
+				"%s is %s, but the group is %s",
+				t,
+				a,
+				r.Spec.Architecture,
+			)
 		}
 	}
 	if s := r.Spec.Spot; s != nil && (s.OnDemandBase < 0 || s.OnDemandPercentage < 0 || s.OnDemandPercentage > 100) {
@@ -128,7 +148,13 @@ func (r *Group) namedSubnets(problems *Problems, c *Cluster) {
 		case !ok:
 			problems.add(field, "name one of its subnets", "%s is not known as a subnet of %s", id, c.VPC)
 		case len(r.Spec.Zones) > 0 && !slices.Contains(r.Spec.Zones, s.Zone):
-			problems.add(field, "add the zone to spec.zones, or leave the subnet out", "%s is in zone %s, which is not in spec.zones", id, s.Zone)
+			problems.add(
+				field,
+				"add the zone to spec.zones, or leave the subnet out",
+				"%s is in zone %s, which is not in spec.zones",
+				id,
+				s.Zone,
+			)
 		default:
 			r.Subnets = append(r.Subnets, s)
 		}

@@ -47,17 +47,35 @@ func checkVolume(problems *Problems, field string, v *v1alpha1.Volume) {
 	switch v.Type {
 	case v1alpha1.VolumeGP3:
 		if most := min(gp3MaxIOPS, max(gp3IOPS, gp3MaxIOPSPerGiB*v.SizeGiB)); v.IOPS < gp3IOPS || v.IOPS > most {
-			problems.add(field+".iops", fmt.Sprintf("take %d to %d, or a bigger volume", gp3IOPS, most), "a gp3 volume of %d GiB cannot do %d IOPS", v.SizeGiB, v.IOPS)
+			problems.add(
+				field+".iops",
+				fmt.Sprintf("take %d to %d, or a bigger volume", gp3IOPS, most),
+				"a gp3 volume of %d GiB cannot do %d IOPS",
+				v.SizeGiB,
+				v.IOPS,
+			)
 		}
 		if most := min(gp3MaxThroughput, v.IOPS/gp3IOPSPerThroughput); v.ThroughputMiBps < gp3Throughput || v.ThroughputMiBps > most {
-			problems.add(field+".throughputMiBps", fmt.Sprintf("take %d to %d, or more IOPS", gp3Throughput, most), "a gp3 volume of %d IOPS cannot do %d MiB/s", v.IOPS, v.ThroughputMiBps)
+			problems.add(
+				field+".throughputMiBps",
+				fmt.Sprintf("take %d to %d, or more IOPS", gp3Throughput, most),
+				"a gp3 volume of %d IOPS cannot do %d MiB/s",
+				v.IOPS,
+				v.ThroughputMiBps,
+			)
 		}
 	case v1alpha1.VolumeIO2:
 		if v.ThroughputMiBps != 0 {
 			problems.add(field+".throughputMiBps", "leave it out", "the throughput of an io2 volume follows from its IOPS")
 		}
 		if most := min(io2MaxIOPS, io2MaxIOPSPerGiB*v.SizeGiB); v.IOPS < minIOPS || v.IOPS > most {
-			problems.add(field+".iops", fmt.Sprintf("take %d to %d, or a bigger volume", minIOPS, most), "an io2 volume of %d GiB cannot do %d IOPS", v.SizeGiB, v.IOPS)
+			problems.add(
+				field+".iops",
+				fmt.Sprintf("take %d to %d, or a bigger volume", minIOPS, most),
+				"an io2 volume of %d GiB cannot do %d IOPS",
+				v.SizeGiB,
+				v.IOPS,
+			)
 		}
 	default:
 		problems.add(field+".type", "set gp3 or io2", "%q is not a type of volume that nodes can have", v.Type)
@@ -82,7 +100,12 @@ func checkLabels(problems *Problems, field string, labels map[string]string) {
 		const form = "use letters, digits, '-', '_' and '.', at most 63 in a name or value"
 		switch {
 		case !mayLabel(key):
-			problems.add(field, "choose a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io", "label %q cannot be set by a kubelet, or is reserved for the operator", key)
+			problems.add(
+				field,
+				"choose a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io",
+				"label %q cannot be set by a kubelet, or is reserved for the operator",
+				key,
+			)
 		case len(validation.IsQualifiedName(key)) > 0:
 			problems.add(field, form, "%q is not a valid label", key)
 		case len(validation.IsValidLabelValue(labels[key])) > 0:
@@ -91,8 +114,8 @@ func checkLabels(problems *Problems, field string, labels map[string]string) {
 	}
 }
 
-// checkTaints checks that kubelets can put a person's taints on their nodes: with one that is none they
-// do not start.
+// checkTaints checks that kubelets can put a person's taints on their nodes: with one that is none
+// they do not start.
 func checkTaints(problems *Problems, field string, taints []corev1.Taint) {
 	for i, taint := range taints {
 		const form = "use letters, digits, '-', '_' and '.', at most 63 in a name or value"
@@ -106,8 +129,9 @@ func checkTaints(problems *Problems, field string, taints []corev1.Taint) {
 	}
 }
 
-// mostTags is how many tags a resource can have, without the name and, of a volume or a slot, the two that
-// are put on those alone (https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html).
+// mostTags is how many tags a resource can have, without the name and, of a volume or a slot, the
+// two that are put on those alone
+// (https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html).
 const mostTags = 50 - 3
 
 // checkNumberOfTags checks that AWS takes a person's tags and the operator's together.

@@ -15,8 +15,8 @@ import (
 // Tags. Those that begin with kubernetes.io are read by the cloud controller
 // manager, the CSI driver and the load balancer controller.
 const (
-	// TagOwnedPrefix and the cluster's name make the tag whose value is TagOwned on what the cluster
-	// owns, TagShared on what it only uses.
+	// TagOwnedPrefix and the cluster's name make the tag whose value is TagOwned on what the
+	// cluster owns, TagShared on what it only uses.
 	TagOwnedPrefix = "kubernetes.io/cluster/"
 	// TagOwned is the value for what goes with the cluster.
 	TagOwned = "owned"
@@ -34,7 +34,8 @@ const (
 	TagSlot = v1alpha1.Group + "/slot"
 	// TagInstanceGroup holds the instance group's name.
 	TagInstanceGroup = v1alpha1.Group + "/instance-group"
-	// TagEtcdSlot is on an etcd volume and holds what EtcdSlotTag returns, and on a snapshot of one the slot's number.
+	// TagEtcdSlot is on an etcd volume and holds what EtcdSlotTag returns, and on a snapshot of one
+	// the slot's number.
 	TagEtcdSlot = v1alpha1.Group + "/etcd-slot"
 )
 
@@ -100,7 +101,8 @@ const (
 	OutputWorkerRole = "WorkerRole"
 	// OutputAPITargetGroup is the ARN of the API's target group.
 	OutputAPITargetGroup = "APITargetGroup"
-	// OutputAPIAddress is the DNS name of the API's load balancer, in the case that AWS gave it; see [APIAddress].
+	// OutputAPIAddress is the DNS name of the API's load balancer, in the case that AWS gave it;
+	// see [APIAddress].
 	OutputAPIAddress = "APIAddress"
 	// OutputHostedZone is the ID of the private hosted zone.
 	OutputHostedZone = "HostedZone"
@@ -110,13 +112,15 @@ const (
 	OutputKey = "Key"
 	// OutputIssuer is the ARN of the provider by which roles trust the cluster's service accounts.
 	OutputIssuer = "Issuer"
-	// OutputIssuerBucket is the name of the bucket that publishes the issuer's documents, if they have one of their own.
+	// OutputIssuerBucket is the name of the bucket that publishes the issuer's documents, if they
+	// have one of their own.
 	OutputIssuerBucket = "IssuerBucket"
 )
 
-// APIAddress returns the host name of the API's load balancer from the outputs of the base stack, in lower case, empty if it is not known
-// yet. CloudFormation names load balancers in both cases, and AWS keeps the case in DNSName. DNS ignores case, but kubeadm accepts only
-// RFC 1123 subdomains as controlPlaneEndpoint and certSANs, and those are in lower case:
+// APIAddress returns the host name of the API's load balancer from the outputs of the base stack,
+// in lower case, empty if it is not known yet. CloudFormation names load balancers in both cases,
+// and AWS keeps the case in DNSName. DNS ignores case, but kubeadm accepts only RFC 1123 subdomains
+// as controlPlaneEndpoint and certSANs, and those are in lower case:
 // https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
 func APIAddress(outputs map[string]string) string { return strings.ToLower(outputs[OutputAPIAddress]) }
 
@@ -230,9 +234,9 @@ func ZoneName(cluster string) string { return cluster + ".internal" }
 // EtcdName returns the name of the slot's etcd member.
 func EtcdName(slot int) string { return "etcd-" + strconv.Itoa(slot) }
 
-// EtcdSlotTag returns the value of the tag by which a slot's machine finds its etcd volume: another for each snapshot that
-// the volume was made from, so that no machine takes the volume that it is not made for, while there is a new one beside
-// an old one.
+// EtcdSlotTag returns the value of the tag by which a slot's machine finds its etcd volume: another
+// for each snapshot that the volume was made from, so that no machine takes the volume that it is
+// not made for, while there is a new one beside an old one.
 func EtcdSlotTag(slot int, snapshot string) string {
 	if snapshot == "" {
 		return strconv.Itoa(slot)
@@ -240,8 +244,8 @@ func EtcdSlotTag(slot int, snapshot string) string {
 	return strconv.Itoa(slot) + "/" + snapshot
 }
 
-// EtcdToken returns what tells the cluster's etcd from all others, also from what it was before it was restored from a
-// snapshot.
+// EtcdToken returns what tells the cluster's etcd from all others, also from what it was before it
+// was restored from a snapshot.
 func EtcdToken(cluster, snapshot string) string {
 	if snapshot == "" {
 		return cluster
@@ -249,8 +253,8 @@ func EtcdToken(cluster, snapshot string) string {
 	return cluster + "-" + snapshot
 }
 
-// EtcdVolumeGeneration returns how often a slot's etcd volume was lost since the cluster was restored from
-// the snapshot, or made.
+// EtcdVolumeGeneration returns how often a slot's etcd volume was lost since the cluster was
+// restored from the snapshot, or made.
 func EtcdVolumeGeneration(status *v1alpha1.EtcdStatus, snapshot string, slot int) int32 {
 	if status == nil {
 		return 0
@@ -263,11 +267,12 @@ func EtcdVolumeGeneration(status *v1alpha1.EtcdStatus, snapshot string, slot int
 	return 0
 }
 
-// OutputEtcdGeneration is how often a slot's etcd volume was lost, and since which restore, see [EtcdGeneration]. There is no such output
-// of a volume that never was.
+// OutputEtcdGeneration is how often a slot's etcd volume was lost, and since which restore, see
+// [EtcdGeneration]. There is no such output of a volume that never was.
 func OutputEtcdGeneration(slot int) string { return OutputEtcdVolume(slot) + "Generation" }
 
-// EtcdGeneration writes the generation of a slot's etcd volume, and the snapshot that it is counted from, for an output.
+// EtcdGeneration writes the generation of a slot's etcd volume, and the snapshot that it is counted
+// from, for an output.
 func EtcdGeneration(generation int32, snapshot string) string {
 	return strings.TrimSpace(strconv.Itoa(int(generation)) + " " + snapshot)
 }
@@ -282,10 +287,10 @@ func ParseEtcdGeneration(output string) (generation int32, snapshot string) {
 	return int32(parsed), snapshot
 }
 
-// EtcdVolumeID returns the name of a slot's etcd volume in the base stack. Neither a change of the snapshot that
-// a volume is made of nor the loss of the volume has CloudFormation replace it
-// (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html), so a
-// volume of another snapshot, and one in the place of a lost one, is another resource.
+// EtcdVolumeID returns the name of a slot's etcd volume in the base stack. Neither a change of the
+// snapshot that a volume is made of nor the loss of the volume has CloudFormation replace it
+// (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html),
+// so a volume of another snapshot, and one in the place of a lost one, is another resource.
 func EtcdVolumeID(slot int, snapshot string, generation int32) string {
 	id := OutputEtcdVolume(slot) + strings.Replace(snapshot, "snap-", "Of", 1)
 	if generation > 0 {
@@ -294,8 +299,8 @@ func EtcdVolumeID(slot int, snapshot string, generation int32) string {
 	return id
 }
 
-// EtcdFormedKey returns the key in the bucket of the object that exists once the cluster's etcd has had a
-// quorum: another for each restore, which makes another etcd.
+// EtcdFormedKey returns the key in the bucket of the object that exists once the cluster's etcd has
+// had a quorum: another for each restore, which makes another etcd.
 func EtcdFormedKey(cluster, snapshot string) string {
 	return KeyEtcdPrefix + EtcdToken(cluster, snapshot) + "/formed"
 }

@@ -58,7 +58,11 @@ func (c *Cluster) resolveNetwork(problems *Problems) {
 func (c *Cluster) newNetwork(problems *Problems) {
 	n := &c.Spec.Network
 	if len(n.Subnets) > 0 {
-		problems.add("spec.network.subnets", "name the VPC in spec.network.vpc, or leave the subnets out", "existing subnets require their VPC")
+		problems.add(
+			"spec.network.subnets",
+			"name the VPC in spec.network.vpc, or leave the subnets out",
+			"existing subnets require their VPC",
+		)
 	}
 	checkZones(problems, c.Region, "spec.network.zones", n.Zones)
 	if len(n.Zones) == 0 {
@@ -70,7 +74,12 @@ func (c *Cluster) newNetwork(problems *Problems) {
 		return
 	}
 	if !slices.ContainsFunc(privateRanges, func(p netip.Prefix) bool { return p.Bits() <= vpc.Bits() && p.Contains(vpc.Addr()) }) {
-		problems.add("spec.network.cidr", "choose one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10", "%s is not a private range", vpc)
+		problems.add(
+			"spec.network.cidr",
+			"choose one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10",
+			"%s is not a private range",
+			vpc,
+		)
 		return
 	}
 	c.CIDRs = []string{vpc.String()}
@@ -124,7 +133,12 @@ func subnetLogicalID(role v1alpha1.SubnetRole, zone string) string {
 func checkNAT(problems *Problems, n *v1alpha1.Network) {
 	if n.NAT != v1alpha1.NATExisting {
 		if len(n.NATGateways) > 0 {
-			problems.add("spec.network.natGateways", "set spec.network.nat to Existing, or leave the gateways out", "there are gateways although nat is %s", n.NAT)
+			problems.add(
+				"spec.network.natGateways",
+				"set spec.network.nat to Existing, or leave the gateways out",
+				"there are gateways although nat is %s",
+				n.NAT,
+			)
 		}
 		return
 	}
@@ -167,7 +181,13 @@ func (c *Cluster) existingSubnet(problems *Problems, field string, s v1alpha1.Su
 		problems.add(field+".id", "name it once", "subnet %s is named twice", s.ID)
 	}
 	if slices.ContainsFunc(c.Subnets, func(o Subnet) bool { return o.Zone == s.Zone && o.Role == s.Role }) {
-		problems.add(field, "name one subnet of each role in a zone; instance groups can name others in spec.subnets", "zone %s has two %s subnets", s.Zone, s.Role)
+		problems.add(
+			field,
+			"name one subnet of each role in a zone; instance groups can name others in spec.subnets",
+			"zone %s has two %s subnets",
+			s.Zone,
+			s.Role,
+		)
 		return
 	}
 	if c.Existing != nil {
@@ -177,7 +197,14 @@ func (c *Cluster) existingSubnet(problems *Problems, field string, s v1alpha1.Su
 			problems.add(field+".id", "name a subnet of that VPC", "%s is not a subnet of %s", s.ID, c.VPC)
 			return
 		case c.Existing.Subnets[i].Zone != s.Zone:
-			problems.add(field+".zone", "write "+c.Existing.Subnets[i].Zone, "subnet %s is in zone %s, not %s", s.ID, c.Existing.Subnets[i].Zone, s.Zone)
+			problems.add(
+				field+".zone",
+				"write "+c.Existing.Subnets[i].Zone,
+				"subnet %s is in zone %s, not %s",
+				s.ID,
+				c.Existing.Subnets[i].Zone,
+				s.Zone,
+			)
 			return
 		}
 		subnet.CIDR = c.Existing.Subnets[i].CIDR
@@ -253,10 +280,18 @@ func (c *Cluster) checkRoles(problems *Problems) {
 			"topology is %s, but there is no %s subnet", c.Spec.Network.Topology, strings.ToLower(string(c.NodeRole)))
 	}
 	if c.Spec.API.Access == v1alpha1.APIPublic && !has(v1alpha1.SubnetPublic) {
-		problems.add("spec.network.subnets", "name at least one with role Public, or set spec.api.access to Internal", "the API is public, but there is no public subnet")
+		problems.add(
+			"spec.network.subnets",
+			"name at least one with role Public, or set spec.api.access to Internal",
+			"the API is public, but there is no public subnet",
+		)
 	}
 	if c.Spec.Bastion != nil && !has(v1alpha1.SubnetPublic) {
-		problems.add("spec.network.subnets", "name at least one with role Public, or leave out spec.bastion", "there is a bastion, but no public subnet")
+		problems.add(
+			"spec.network.subnets",
+			"name at least one with role Public, or leave out spec.bastion",
+			"there is a bastion, but no public subnet",
+		)
 	}
 }
 
@@ -275,6 +310,12 @@ func checkZones(problems *Problems, region, field string, zones []string) {
 func checkZone(problems *Problems, region, field, zone string) {
 	letter, ok := strings.CutPrefix(zone, region)
 	if !ok || len(letter) != 1 || !strings.Contains(letters, letter) {
-		problems.add(field, fmt.Sprintf("write the region and a letter, as %sa", region), "%q is not an availability zone of %s", zone, region)
+		problems.add(
+			field,
+			fmt.Sprintf("write the region and a letter, as %sa", region),
+			"%q is not an availability zone of %s",
+			zone,
+			region,
+		)
 	}
 }

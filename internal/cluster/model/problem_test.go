@@ -80,7 +80,8 @@ func TestProblemsOfClusters(t *testing.T) {
 			`spec.network.serviceCIDR: 100.64.0.0/16 overlaps the pods' 100.64.0.0/13; choose another range`,
 		},
 		{
-			"existing subnets in a new VPC", newVPC, `spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}`,
+			"existing subnets in a new VPC", newVPC,
+			`spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}`,
 			`spec.network.subnets: existing subnets require their VPC; name the VPC in spec.network.vpc, or leave the subnets out`,
 		},
 		{
@@ -100,23 +101,28 @@ func TestProblemsOfClusters(t *testing.T) {
 			`spec.network.nat: the routes of an existing VPC are not changed; leave out nat and natGateways`,
 		},
 		{
-			"an existing subnet twice", existingVPC, `spec: {network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000a, zone: eu-central-1a, role: Public}]}}`,
+			"an existing subnet twice", existingVPC,
+			`spec: {network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000a, zone: eu-central-1a, role: Public}]}}`,
 			`spec.network.subnets[0].id: subnet subnet-0000000a is named twice; name it once`,
 		},
 		{
-			"two subnets of one role in a zone", existingVPC, `spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000b, zone: eu-central-1a, role: Private}]}}`,
+			"two subnets of one role in a zone", existingVPC,
+			`spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000b, zone: eu-central-1a, role: Private}]}}`,
 			`spec.network.subnets[1]: zone eu-central-1a has two Private subnets; name one subnet of each role in a zone; instance groups can name others in spec.subnets`,
 		},
 		{
-			"no subnet for nodes", existingVPC, `spec: {network: {topology: Public, subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}, api: {access: Internal}}`,
+			"no subnet for nodes", existingVPC,
+			`spec: {network: {topology: Public, subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}, api: {access: Internal}}`,
 			`spec.network.subnets: topology is Public, but there is no public subnet; name at least one with role Public, or change spec.network.topology`,
 		},
 		{
-			"no subnet for a public API", existingVPC, `spec: {network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
+			"no subnet for a public API", existingVPC,
+			`spec: {network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
 			`spec.network.subnets: the API is public, but there is no public subnet; name at least one with role Public, or set spec.api.access to Internal`,
 		},
 		{
-			"no subnet for a bastion", existingVPC, `spec: {bastion: {}, api: {access: Internal}, network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
+			"no subnet for a bastion", existingVPC,
+			`spec: {bastion: {}, api: {access: Internal}, network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
 			`spec.network.subnets: there is a bastion, but no public subnet; name at least one with role Public, or leave out spec.bastion`,
 		},
 		{
@@ -191,7 +197,10 @@ func TestProblemsOfClusters(t *testing.T) {
 func TestProblemsOfWhatAWSSays(t *testing.T) {
 	existing := func() *model.ExistingVPC {
 		return &model.ExistingVPC{ID: "vpc-01234567", CIDRs: []string{"10.0.0.0/16"}, Subnets: []model.ExistingSubnet{
-			{ID: "subnet-0000000a", Zone: "eu-central-1a"}, {ID: "subnet-0000000b", Zone: "eu-central-1b"}, {ID: "subnet-0000000c", Zone: "eu-central-1a"},
+			{
+				ID:   "subnet-0000000a",
+				Zone: "eu-central-1a",
+			}, {ID: "subnet-0000000b", Zone: "eu-central-1b"}, {ID: "subnet-0000000c", Zone: "eu-central-1a"},
 		}}
 	}
 	cases := []struct {
@@ -387,7 +396,13 @@ func TestReleasesThatCannotBootAreProblems(t *testing.T) {
 		}
 	}
 	in := func(with string) model.Input {
-		return model.Input{Cluster: parse[v1alpha1.Cluster](t, newVPC, with), Release: r, AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com"}
+		return model.Input{
+			Cluster:   parse[v1alpha1.Cluster](t, newVPC, with),
+			Release:   r,
+			AccountID: "123456789012",
+			Partition: "aws",
+			DNSSuffix: "amazonaws.com",
+		}
 	}
 	const why = `no arm64 instance can boot with release v1.36.3: spec.artifacts[3] (kubelet) has no sha256 for arm64: it was not at hand; ` +
 		`name another release, or create one with all hashes (aws-operator create release)`

@@ -63,7 +63,12 @@ func TestResolvingIsTotal(t *testing.T) {
 	releases := []*v1alpha1.Release{nil, {}, builtin(t, "v1.36.3"), builtin(t, "v1.34.11")}
 	rapid.Check(t, func(rt *rapid.T) {
 		cluster := &v1alpha1.Cluster{ObjectMeta: drawMeta(rt), Spec: drawSpec(rt)}
-		in := model.Input{Cluster: cluster, Release: rapid.SampledFrom(releases).Draw(rt, "release"), Operator: "o", AccountID: "123456789012"}
+		in := model.Input{
+			Cluster:   cluster,
+			Release:   rapid.SampledFrom(releases).Draw(rt, "release"),
+			Operator:  "o",
+			AccountID: "123456789012",
+		}
 		if rapid.Bool().Draw(rt, "existing") {
 			in.Existing = &model.ExistingVPC{ID: cluster.Spec.Network.VPC, CIDRs: drawWords(rt, "cidrs")}
 			for _, s := range cluster.Spec.Network.Subnets {
@@ -91,12 +96,16 @@ func TestResolvingIsTotal(t *testing.T) {
 }
 
 func drawMeta(rt *rapid.T) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: rapid.OneOf(rapid.SampledFrom([]string{"demo", "demo-control-plane-1"}), rapid.String()).Draw(rt, "name"), Namespace: "default"}
+	return metav1.ObjectMeta{
+		Name:      rapid.OneOf(rapid.SampledFrom([]string{"demo", "demo-control-plane-1"}), rapid.String()).Draw(rt, "name"),
+		Namespace: "default",
+	}
 }
 
 func drawWord(rt *rapid.T, label string) string {
 	known := []string{
-		"", "demo", "v1.36.3", "v1.34.11", "eu-central-1", "eu-central-1a", "eu-central-1b", "vpc-01234567", "subnet-01234567", "subnet-89abcdef",
+		"", "demo", "v1.36.3", "v1.34.11", "eu-central-1", "eu-central-1a", "eu-central-1b", "vpc-01234567", "subnet-01234567",
+		"subnet-89abcdef",
 		"10.0.0.0/16", "10.0.0.0/24", "172.16.0.0/12", "::/0", "100.64.0.0/13", "m6i.large", "m7g.large", "aws:a", "a/b", "kubernetes.io/a",
 		"Public", "Private", "Internal", "PerZone", "Existing", "None", "gp3", "io2", "arm64", "25%", "/dev/sdf", "cilium",
 	}
@@ -130,8 +139,13 @@ func drawSpec(rt *rapid.T) v1alpha1.ClusterSpec {
 	s := v1alpha1.ClusterSpec{
 		Release: drawWord(rt, "release"), Region: drawWord(rt, "region"), Tags: drawMap(rt, "tags"),
 		Network: v1alpha1.Network{
-			CIDR: drawWord(rt, "cidr"), Zones: drawWords(rt, "zones"), VPC: drawWord(rt, "vpc"), PodCIDR: drawWord(rt, "pods"), ServiceCIDR: drawWord(rt, "services"),
-			Topology: v1alpha1.Topology(drawWord(rt, "topology")), NAT: v1alpha1.NAT(drawWord(rt, "nat")), NATGateways: drawMap(rt, "gateways"),
+			CIDR: drawWord(
+				rt,
+				"cidr",
+			), Zones: drawWords(rt, "zones"), VPC: drawWord(rt, "vpc"), PodCIDR: drawWord(rt, "pods"), ServiceCIDR: drawWord(rt, "services"),
+			Topology: v1alpha1.Topology(
+				drawWord(rt, "topology"),
+			), NAT: v1alpha1.NAT(drawWord(rt, "nat")), NATGateways: drawMap(rt, "gateways"),
 		},
 		API: v1alpha1.APIEndpoint{Access: v1alpha1.APIAccess(drawWord(rt, "access"))},
 		ControlPlane: v1alpha1.ControlPlane{
@@ -140,7 +154,10 @@ func drawSpec(rt *rapid.T) v1alpha1.ClusterSpec {
 		},
 	}
 	for _, id := range drawWords(rt, "subnets") {
-		s.Network.Subnets = append(s.Network.Subnets, v1alpha1.Subnet{ID: id, Zone: drawWord(rt, "zone"), Role: v1alpha1.SubnetRole(drawWord(rt, "role"))})
+		s.Network.Subnets = append(
+			s.Network.Subnets,
+			v1alpha1.Subnet{ID: id, Zone: drawWord(rt, "zone"), Role: v1alpha1.SubnetRole(drawWord(rt, "role"))},
+		)
 	}
 	for _, name := range drawWords(rt, "addons") {
 		s.Addons = append(s.Addons, v1alpha1.Addon{Name: name, Disabled: rapid.Bool().Draw(rt, "disabled"), Chart: drawWord(rt, "chart")})
@@ -158,7 +175,11 @@ func drawSpec(rt *rapid.T) v1alpha1.ClusterSpec {
 }
 
 func resolveSpec() v1alpha1.ClusterSpec {
-	return v1alpha1.ClusterSpec{Release: "v1.36.3", Region: "eu-central-1", Network: v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: zones[:2]}}
+	return v1alpha1.ClusterSpec{
+		Release: "v1.36.3",
+		Region:  "eu-central-1",
+		Network: v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: zones[:2]},
+	}
 }
 
 func drawGroup(rt *rapid.T) v1alpha1.InstanceGroupSpec {
@@ -166,10 +187,18 @@ func drawGroup(rt *rapid.T) v1alpha1.InstanceGroupSpec {
 		if rapid.Bool().Draw(rt, label) {
 			return nil
 		}
-		return new(rapid.SampledFrom([]intstr.IntOrString{intstr.FromInt32(drawNumber(rt, label)), intstr.FromString(drawWord(rt, label)), {Type: 7}}).Draw(rt, label))
+		return new(
+			rapid.SampledFrom([]intstr.IntOrString{
+				intstr.FromInt32(drawNumber(rt, label)), intstr.FromString(drawWord(rt, label)), {Type: 7},
+			}).
+				Draw(rt, label),
+		)
 	}
 	s := v1alpha1.InstanceGroupSpec{
-		Cluster: drawWord(rt, "cluster"), MinSize: drawNumber(rt, "min"), MaxSize: drawNumber(rt, "max"), InstanceTypes: drawWords(rt, "types"),
+		Cluster: drawWord(
+			rt,
+			"cluster",
+		), MinSize: drawNumber(rt, "min"), MaxSize: drawNumber(rt, "max"), InstanceTypes: drawWords(rt, "types"),
 		Architecture: v1alpha1.Architecture(drawWord(rt, "architecture")), Zones: drawWords(rt, "zones"), Subnets: drawWords(rt, "subnets"),
 		RootVolume: drawVolume(rt), Labels: drawMap(rt, "labels"), Tags: drawMap(rt, "tags"),
 		RollingUpdate: v1alpha1.RollingUpdate{BatchSize: number("batch"), MinInService: number("stay")},
@@ -181,7 +210,13 @@ func drawGroup(rt *rapid.T) v1alpha1.InstanceGroupSpec {
 		s.RollingUpdate.DrainTimeout = &metav1.Duration{Duration: time.Duration(rapid.Int64().Draw(rt, "drain"))}
 	}
 	if rapid.Bool().Draw(rt, "good") {
-		s = v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 1, MaxSize: 3, InstanceTypes: []string{"m6i.large"}, RollingUpdate: s.RollingUpdate}
+		s = v1alpha1.InstanceGroupSpec{
+			Cluster:       "demo",
+			MinSize:       1,
+			MaxSize:       3,
+			InstanceTypes: []string{"m6i.large"},
+			RollingUpdate: s.RollingUpdate,
+		}
 	}
 	return s
 }

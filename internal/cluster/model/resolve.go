@@ -48,8 +48,12 @@ const maxClusterName = 40
 // checkName checks the cluster's name, from which those of stacks and buckets are made.
 func (c *Cluster) checkName(problems *Problems) {
 	if !isLabel(c.Name) || c.Name[0] < 'a' || len(c.Name) > maxClusterName {
-		problems.add("metadata.name", fmt.Sprintf("choose at most %d lower-case letters, digits and hyphens, beginning with a letter", maxClusterName),
-			"%q is not valid as part of the names of stacks and buckets", c.Name)
+		problems.add(
+			"metadata.name",
+			fmt.Sprintf("choose at most %d lower-case letters, digits and hyphens, beginning with a letter", maxClusterName),
+			"%q is not valid as part of the names of stacks and buckets",
+			c.Name,
+		)
 	}
 	if reason := nameTaken(c.Name); reason != "" {
 		problems.add("metadata.name", "choose another name", "%s", reason)
@@ -217,7 +221,8 @@ func (c *Cluster) resolveImages(problems *Problems) {
 	}
 }
 
-// checkBootable checks that instances of an architecture can become nodes with the release: nodeup refuses files without a hash.
+// checkBootable checks that instances of an architecture can become nodes with the release: nodeup
+// refuses files without a hash.
 func (c *Cluster) checkBootable(problems *Problems, field string, architecture v1alpha1.Architecture) {
 	if reasons := release.Unbootable(c.Release, architecture); len(reasons) > 0 {
 		problems.add(field, "name another release, or create one with all hashes (aws-operator create release)",
@@ -240,7 +245,14 @@ func (c *Cluster) image(problems *Problems, field string, architecture v1alpha1.
 	case of.Parameter != "":
 		return Image{Parameter: of.Parameter, User: user}
 	case c.Release.Name != "":
-		problems.add(field, "name an image, other instance types, or another release", "release %s has no %s image for %s", c.Release.Name, architecture, c.Region)
+		problems.add(
+			field,
+			"name an image, other instance types, or another release",
+			"release %s has no %s image for %s",
+			c.Release.Name,
+			architecture,
+			c.Region,
+		)
 	}
 	return Image{}
 }
@@ -255,8 +267,8 @@ func (c *Cluster) checkControlPlane(problems *Problems) {
 	checkVolume(problems, "spec.controlPlane.etcdVolume", &cp.EtcdVolume)
 }
 
-// KubeadmAddons are what kubeadm installs unless the release or the cluster brings a chart of that name,
-// or the cluster leaves it out.
+// KubeadmAddons are what kubeadm installs unless the release or the cluster brings a chart of that
+// name, or the cluster leaves it out.
 var KubeadmAddons = []string{"coredns", "kube-proxy"}
 
 // checkAddons checks that what the release does not have says where it is.
@@ -266,7 +278,8 @@ func (c *Cluster) checkAddons(problems *Problems) {
 		if slices.ContainsFunc(c.Spec.Addons[:i], func(o v1alpha1.Addon) bool { return o.Name == a.Name }) {
 			problems.add(field+".name", "name it once", "addon %s is named twice", a.Name)
 		}
-		if c.Release.Name == "" || slices.ContainsFunc(c.Release.Spec.Addons, func(o v1alpha1.ReleaseAddon) bool { return o.Name == a.Name }) {
+		if c.Release.Name == "" ||
+			slices.ContainsFunc(c.Release.Spec.Addons, func(o v1alpha1.ReleaseAddon) bool { return o.Name == a.Name }) {
 			continue
 		}
 		switch {

@@ -34,7 +34,8 @@ func TestSubnetsOfANewVPC(t *testing.T) {
 			map[string]string{"PublicSubnetEuCentral1b": "10.0.32.0/20"},
 		},
 		{
-			"the smallest network has the smallest subnets that AWS allows", `spec: {network: {cidr: 10.1.2.0/24, zones: [eu-central-1a, eu-central-1h]}}`,
+			"the smallest network has the smallest subnets that AWS allows",
+			`spec: {network: {cidr: 10.1.2.0/24, zones: [eu-central-1a, eu-central-1h]}}`,
 			map[string]string{
 				"PrivateSubnetEuCentral1a": "10.1.2.0/28", "PublicSubnetEuCentral1a": "10.1.2.16/28",
 				"PrivateSubnetEuCentral1h": "10.1.2.224/28", "PublicSubnetEuCentral1h": "10.1.2.240/28",
@@ -56,8 +57,18 @@ func TestSlotsStandInTheZonesInTurn(t *testing.T) {
 		want                   []string
 	}{
 		{"a zone for each", newVPC, "", []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"}},
-		{"fewer zones than slots", newVPC, `spec: {network: {zones: [eu-central-1b, eu-central-1a]}}`, []string{"eu-central-1b", "eu-central-1a", "eu-central-1b"}},
-		{"the control plane's own zones", newVPC, `spec: {controlPlane: {zones: [eu-central-1c]}}`, []string{"eu-central-1c", "eu-central-1c", "eu-central-1c"}},
+		{
+			"fewer zones than slots",
+			newVPC,
+			`spec: {network: {zones: [eu-central-1b, eu-central-1a]}}`,
+			[]string{"eu-central-1b", "eu-central-1a", "eu-central-1b"},
+		},
+		{
+			"the control plane's own zones",
+			newVPC,
+			`spec: {controlPlane: {zones: [eu-central-1c]}}`,
+			[]string{"eu-central-1c", "eu-central-1c", "eu-central-1c"},
+		},
 		{"one slot", newVPC, `spec: {controlPlane: {replicas: 1}}`, []string{"eu-central-1a"}},
 		{"the zones of existing subnets for nodes", existingVPC, "", []string{"eu-central-1a", "eu-central-1b", "eu-central-1a"}},
 	}
@@ -147,7 +158,13 @@ func TestDefaults(t *testing.T) {
 		api                    v1alpha1.SubnetRole
 	}{
 		{"private nodes share a gateway", newVPC, "", v1alpha1.NATSingle, v1alpha1.SubnetPublic},
-		{"public nodes need none", newVPC, `spec: {network: {topology: Public}, api: {access: Internal}}`, v1alpha1.NATNone, v1alpha1.SubnetPublic},
+		{
+			"public nodes need none",
+			newVPC,
+			`spec: {network: {topology: Public}, api: {access: Internal}}`,
+			v1alpha1.NATNone,
+			v1alpha1.SubnetPublic,
+		},
 		{"an existing VPC has its own", existingVPC, `spec: {api: {access: Internal}}`, v1alpha1.NATExisting, v1alpha1.SubnetPrivate},
 		{"what is said stays", newVPC, `spec: {network: {nat: PerZone}}`, v1alpha1.NATPerZone, v1alpha1.SubnetPublic},
 	}
@@ -175,7 +192,8 @@ func TestResolvingChangesNothingThatItIsGiven(t *testing.T) {
 
 func TestImages(t *testing.T) {
 	arm := `spec: {controlPlane: {instanceType: m7g.large}}`
-	if c := resolve(t, newVPC, arm); c.ControlPlaneArchitecture != v1alpha1.ARM64 || !strings.Contains(c.ControlPlaneImage.Parameter, "arm64") {
+	if c := resolve(t, newVPC, arm); c.ControlPlaneArchitecture != v1alpha1.ARM64 ||
+		!strings.Contains(c.ControlPlaneImage.Parameter, "arm64") {
 		t.Errorf("an Arm machine boots %+v", c.ControlPlaneImage)
 	}
 	own := resolve(t, newVPC, `spec: {controlPlane: {image: ami-01234567}}`)
@@ -183,7 +201,10 @@ func TestImages(t *testing.T) {
 		t.Error(diff)
 	}
 	in := input(t, newVPC, "")
-	in.Release.Spec.Images[v1alpha1.AMD64] = v1alpha1.MachineImage{ByRegion: map[string]string{"eu-central-1": "ami-89abcdef"}, User: "admin"}
+	in.Release.Spec.Images[v1alpha1.AMD64] = v1alpha1.MachineImage{
+		ByRegion: map[string]string{"eu-central-1": "ami-89abcdef"},
+		User:     "admin",
+	}
 	c, err := model.Resolve(in)
 	if err != nil {
 		t.Fatal(err)
@@ -194,8 +215,31 @@ func TestImages(t *testing.T) {
 }
 
 func TestArchitectureOf(t *testing.T) {
-	arm := []string{"a1.large", "m6g.large", "c7gn.xlarge", "r8gd.large", "im4gn.large", "is4gen.large", "x2gd.medium", "hpc7g.4xlarge", "g5g.xlarge", "t4g.nano"}
-	other := []string{"m6i.large", "g4dn.xlarge", "g6e.xlarge", "u-6tb1.metal", "u7i-12tb.224xlarge", "p5.48xlarge", "inf2.xlarge", "trn1.2xlarge", "i4i.large", "", "?"}
+	arm := []string{
+		"a1.large",
+		"m6g.large",
+		"c7gn.xlarge",
+		"r8gd.large",
+		"im4gn.large",
+		"is4gen.large",
+		"x2gd.medium",
+		"hpc7g.4xlarge",
+		"g5g.xlarge",
+		"t4g.nano",
+	}
+	other := []string{
+		"m6i.large",
+		"g4dn.xlarge",
+		"g6e.xlarge",
+		"u-6tb1.metal",
+		"u7i-12tb.224xlarge",
+		"p5.48xlarge",
+		"inf2.xlarge",
+		"trn1.2xlarge",
+		"i4i.large",
+		"",
+		"?",
+	}
 	for want, types := range map[v1alpha1.Architecture][]string{v1alpha1.ARM64: arm, v1alpha1.AMD64: other} {
 		for _, one := range types {
 			if got := model.ArchitectureOf(one); got != want {
@@ -208,7 +252,8 @@ func TestArchitectureOf(t *testing.T) {
 func TestReleaseOfAClusterHasItsFacts(t *testing.T) {
 	c := resolve(t, newVPC, "")
 	i := slices.IndexFunc(c.Release.Spec.Addons, func(a v1alpha1.ReleaseAddon) bool { return a.Name == "cluster-autoscaler" })
-	if got := string(c.Release.Spec.Addons[i].Values.Raw); !strings.Contains(got, `"clusterName":"demo"`) || !strings.Contains(got, `"eu-central-1"`) {
+	if got := string(c.Release.Spec.Addons[i].Values.Raw); !strings.Contains(got, `"clusterName":"demo"`) ||
+		!strings.Contains(got, `"eu-central-1"`) {
 		t.Errorf("the autoscaler's values are %s", got)
 	}
 	if !c.Features.CrossZoneAPI || c.ResourceSet != "1.1.0" {
@@ -237,7 +282,9 @@ spec: {zones: [eu-central-1c, eu-central-1a], labels: {a: b}, tags: {team: b}, a
 	if diff := cmp.Diff(wantTags, g.Tags); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]string{"k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/demo": "owned"}, g.AutoscalerTags); diff != "" {
+	if diff := cmp.Diff(map[string]string{
+		"k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/demo": "owned",
+	}, g.AutoscalerTags); diff != "" {
 		t.Error(diff)
 	}
 	if all := resolveGroup(t, c, ""); len(all.Subnets) != 3 || all.StackName != "demo-workers" {
@@ -262,8 +309,20 @@ func TestGroupsInSubnetsOfTheirOwn(t *testing.T) {
 	}
 	g := resolveGroup(t, c, `spec: {subnets: [subnet-0000000d, subnet-0000000b]}`)
 	want := []model.Subnet{
-		{Zone: "eu-central-1a", Role: v1alpha1.SubnetPrivate, CIDR: "10.0.3.0/24", ID: "subnet-0000000d", LogicalID: "Subnetsubnet0000000d"},
-		{Zone: "eu-central-1b", Role: v1alpha1.SubnetPrivate, CIDR: "10.0.1.0/24", ID: "subnet-0000000b", LogicalID: "PrivateSubnetEuCentral1b"},
+		{
+			Zone:      "eu-central-1a",
+			Role:      v1alpha1.SubnetPrivate,
+			CIDR:      "10.0.3.0/24",
+			ID:        "subnet-0000000d",
+			LogicalID: "Subnetsubnet0000000d",
+		},
+		{
+			Zone:      "eu-central-1b",
+			Role:      v1alpha1.SubnetPrivate,
+			CIDR:      "10.0.1.0/24",
+			ID:        "subnet-0000000b",
+			LogicalID: "PrivateSubnetEuCentral1b",
+		},
 	}
 	if diff := cmp.Diff(want, g.Subnets); diff != "" {
 		t.Error(diff)

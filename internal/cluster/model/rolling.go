@@ -9,7 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// Limits of an update policy: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
+// Limits of an update policy:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
 const (
 	mostInBatch      = 100
 	maxSignalTimeout = time.Hour
@@ -33,18 +34,38 @@ func (r *Group) resolveRolling(problems *Problems) {
 	u := &r.Spec.RollingUpdate
 	batch, ok := numberOf(u.BatchSize, r.Spec.MaxSize)
 	if !ok || batch < 1 {
-		problems.add("spec.rollingUpdate.batchSize", "set a number of at least 1, or a percentage such as 25%", "%s is not a valid batch size", u.BatchSize)
+		problems.add(
+			"spec.rollingUpdate.batchSize",
+			"set a number of at least 1, or a percentage such as 25%",
+			"%s is not a valid batch size",
+			u.BatchSize,
+		)
 	}
 	stay, ok := numberOf(u.MinInService, r.Spec.MinSize)
 	if !ok || stay < 0 {
-		problems.add("spec.rollingUpdate.minInService", "set a number of at least 0, or a percentage such as 75%", "%s is not a valid minimum in service", u.MinInService)
+		problems.add(
+			"spec.rollingUpdate.minInService",
+			"set a number of at least 0, or a percentage such as 75%",
+			"%s is not a valid minimum in service",
+			u.MinInService,
+		)
 	}
 	surge, ok := numberOf(u.Surge, r.Spec.MaxSize)
 	if !ok || surge < 0 || u.Canary < 0 {
-		problems.add("spec.rollingUpdate.surge", "set numbers of at least 0, or a percentage such as 25%", "a surge of %s after a canary of %d is not valid", u.Surge, u.Canary)
+		problems.add(
+			"spec.rollingUpdate.surge",
+			"set numbers of at least 0, or a percentage such as 25%",
+			"a surge of %s after a canary of %d is not valid",
+			u.Surge,
+			u.Canary,
+		)
 	}
 	if u.Engine == v1alpha1.RollCloudFormation && (surge > 0 || u.Canary > 0) {
-		problems.add("spec.rollingUpdate.engine", "leave out surge and canary, or set engine to Operator", "CloudFormation supports neither surge nor canary")
+		problems.add(
+			"spec.rollingUpdate.engine",
+			"leave out surge and canary, or set engine to Operator",
+			"CloudFormation supports neither surge nor canary",
+		)
 	}
 	r.checkTimes(problems)
 	if len(*problems) > 0 {
@@ -59,7 +80,8 @@ func (r *Group) resolveRolling(problems *Problems) {
 		MinInService: min(stay, r.Spec.MaxSize-1),
 		Surge:        min(surge, r.Spec.MaxSize), Canary: u.Canary,
 		Pause: u.Pause.Duration, ReadyTimeout: u.ReadyTimeout.Duration, SignalTimeout: u.Pause.Duration + u.ReadyTimeout.Duration,
-		DrainTimeout: drain, OnDrainTimeout: u.OnDrainTimeout, HookTimeout: min(max(drain.Truncate(time.Second), shortestHook), longestHook),
+		DrainTimeout: drain, OnDrainTimeout: u.OnDrainTimeout,
+		HookTimeout: min(max(drain.Truncate(time.Second), shortestHook), longestHook),
 	}
 }
 
@@ -68,7 +90,12 @@ func (r *Group) checkTimes(problems *Problems) {
 	u := &r.Spec.RollingUpdate
 	pause, ready, drain := u.Pause.Duration, u.ReadyTimeout.Duration, u.DrainTimeout.Duration
 	if ready < minReadyTimeout || ready > maxSignalTimeout {
-		problems.add("spec.rollingUpdate.readyTimeout", fmt.Sprintf("set it to %s to %s", minReadyTimeout, maxSignalTimeout), "%s is not a valid timeout", ready)
+		problems.add(
+			"spec.rollingUpdate.readyTimeout",
+			fmt.Sprintf("set it to %s to %s", minReadyTimeout, maxSignalTimeout),
+			"%s is not a valid timeout",
+			ready,
+		)
 	} else if pause < 0 || pause > maxSignalTimeout-ready {
 		problems.add("spec.rollingUpdate.pause", fmt.Sprintf("set it to 0s to %s", maxSignalTimeout-ready), "%s is not a valid pause", pause)
 	}

@@ -50,7 +50,8 @@ func TestTimesOfRolling(t *testing.T) {
 		"a hook waits no more than 2 hours for a heartbeat": {`spec: {rollingUpdate: {drainTimeout: 24h}}`, 15 * time.Minute, 24 * time.Hour, 2 * time.Hour},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			if got := resolveGroup(t, c, one.with).Rolling; got.SignalTimeout != one.signal || got.DrainTimeout != one.drain || got.HookTimeout != one.hook {
+			if got := resolveGroup(t, c, one.with).Rolling; got.SignalTimeout != one.signal || got.DrainTimeout != one.drain ||
+				got.HookTimeout != one.hook {
 				t.Errorf("signals within %s, drained within %s, heartbeats within %s", got.SignalTimeout, got.DrainTimeout, got.HookTimeout)
 			}
 		})
@@ -78,7 +79,9 @@ func TestRollingNeverStalls(t *testing.T) {
 		group.Spec.RollingUpdate = v1alpha1.RollingUpdate{
 			BatchSize: number.Draw(rt, "batch"), MinInService: number.Draw(rt, "stay"),
 			ReadyTimeout: &metav1.Duration{Duration: time.Duration(ready) * time.Second},
-			Pause:        &metav1.Duration{Duration: time.Duration(rapid.Int64Range(0, min(2700, 3600-ready)).Draw(rt, "pause")) * time.Second},
+			Pause: &metav1.Duration{
+				Duration: time.Duration(rapid.Int64Range(0, min(2700, 3600-ready)).Draw(rt, "pause")) * time.Second,
+			},
 			DrainTimeout: &metav1.Duration{Duration: time.Duration(rapid.Int64Range(0, 86400).Draw(rt, "drain")) * time.Second},
 		}
 		g, err := model.ResolveGroup(c, group)
@@ -89,7 +92,8 @@ func TestRollingNeverStalls(t *testing.T) {
 		if r.BatchSize < 1 || r.BatchSize > most || r.BatchSize > 100 || r.MinInService < 0 || r.MinInService >= most {
 			rt.Errorf("%d at once while %d of %d stay", r.BatchSize, r.MinInService, most)
 		}
-		if r.SignalTimeout < 10*time.Second || r.SignalTimeout > time.Hour || r.HookTimeout < 30*time.Second || r.HookTimeout > 2*time.Hour {
+		if r.SignalTimeout < 10*time.Second || r.SignalTimeout > time.Hour || r.HookTimeout < 30*time.Second ||
+			r.HookTimeout > 2*time.Hour {
 			rt.Errorf("signals within %s, heartbeats within %s", r.SignalTimeout, r.HookTimeout)
 		}
 	})

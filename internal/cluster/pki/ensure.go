@@ -41,7 +41,8 @@ const KubeconfigKey = "value"
 // exist, if only some of the Secrets exist although the cluster has already been created, and if a
 // Secret is invalid. The error names the Secret.
 func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*CAs, error) {
-	if cluster.Status.ObservedGeneration == 0 && cluster.Status.Endpoint == "" && len(cluster.Status.Outputs) == 0 { // It was never reconciled.
+	if cluster.Status.ObservedGeneration == 0 && cluster.Status.Endpoint == "" &&
+		len(cluster.Status.Outputs) == 0 { // It was never reconciled.
 		if made, err := makeAll(ctx, c, clock, cluster); made != nil || err != nil {
 			return made, err
 		}
@@ -72,7 +73,10 @@ func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1
 			}
 		}
 		if found[suffix] == nil {
-			return nil, &BrokenError{Secret: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix}, Problem: "is missing"}
+			return nil, &BrokenError{
+				Secret:  types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix},
+				Problem: "is missing",
+			}
 		}
 	}
 	return parseSecrets(clock, cluster, found)
@@ -100,7 +104,10 @@ func readSecrets(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster
 		case err != nil:
 			return nil, fmt.Errorf("read the Secret %s: %w", key, err)
 		case ofAnother(secret, cluster):
-			return nil, fmt.Errorf("the Secret %s belongs to a deleted Cluster of the same name and is about to be deleted with it; to keep it, remove its owner reference", key)
+			return nil, fmt.Errorf(
+				"the Secret %s belongs to a deleted Cluster of the same name and is about to be deleted with it; to keep it, remove its owner reference",
+				key,
+			)
 		default:
 			found[suffix] = secret
 		}
@@ -125,7 +132,10 @@ func mayComplete(cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) err
 	}
 	for _, suffix := range suffixes {
 		if found[suffix] == nil {
-			return &BrokenError{Secret: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix}, Problem: "is missing although the cluster uses it; restore it from a backup, since a new one would lock out every instance"}
+			return &BrokenError{
+				Secret:  types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix},
+				Problem: "is missing although the cluster uses it; restore it from a backup, since a new one would lock out every instance",
+			}
 		}
 	}
 	return nil
@@ -161,7 +171,13 @@ func makeAll(ctx context.Context, c client.Client, clock clock.PassiveClock, clu
 	return made, nil
 }
 
-func makeMissing(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) error {
+func makeMissing(
+	ctx context.Context,
+	c client.Client,
+	clock clock.PassiveClock,
+	cluster *v1alpha1.Cluster,
+	found map[string]*corev1.Secret,
+) error {
 	made, err := New(clock)
 	if err != nil {
 		return err
@@ -229,7 +245,10 @@ func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map
 	}
 	pair, err := parseKeyPair(found[SuffixServiceAccount].Data)
 	if err != nil {
-		return nil, &BrokenError{Secret: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + SuffixServiceAccount}, Problem: err.Error()}
+		return nil, &BrokenError{
+			Secret:  types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + SuffixServiceAccount},
+			Problem: err.Error(),
+		}
 	}
 	cas.serviceAccount = pair
 	return cas, nil

@@ -77,8 +77,8 @@ func TestEnsureCompletesANewClustersSet(t *testing.T) {
 	}
 }
 
-// A Cluster is deleted and made again under its name: Kubernetes removes the Secrets of the first when it
-// gets to it, and a cluster that was made with them would be lost.
+// A Cluster is deleted and made again under its name: Kubernetes removes the Secrets of the first
+// when it gets to it, and a cluster that was made with them would be lost.
 func TestEnsureTakesNoSecretsOfAClusterThatIsGone(t *testing.T) {
 	c, cluster := newClient(t)
 	before, err := pki.Ensure(t.Context(), c, clock, cluster)
@@ -87,7 +87,8 @@ func TestEnsureTakesNoSecretsOfAClusterThatIsGone(t *testing.T) {
 	}
 	cluster.UID = "another"
 	_, err = pki.Ensure(t.Context(), c, clock, cluster)
-	if _, broken := errors.AsType[*pki.BrokenError](err); err == nil || broken || !strings.Contains(err.Error(), "demo-ca belongs to a deleted Cluster of the same name") {
+	if _, broken := errors.AsType[*pki.BrokenError](err); err == nil || broken ||
+		!strings.Contains(err.Error(), "demo-ca belongs to a deleted Cluster of the same name") {
 		t.Fatalf("it says %v", err)
 	}
 	for _, suffix := range []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount} {
@@ -104,7 +105,9 @@ func TestEnsureTakesNoSecretsOfAClusterThatIsGone(t *testing.T) {
 
 func remove(t *testing.T, c client.Client, cluster *v1alpha1.Cluster, suffix string) {
 	t.Helper()
-	if err := c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name + suffix}}); err != nil {
+	if err := c.Delete(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name + suffix},
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -146,7 +149,9 @@ func TestEnsureMendsNothingInSilence(t *testing.T) {
 				t.Fatal(err)
 			}
 			secret := &corev1.Secret{}
-			if err := c.Get(t.Context(), client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + damage.suffix}, secret); err != nil {
+			if err := c.Get(t.Context(), client.ObjectKey{
+				Namespace: cluster.Namespace, Name: cluster.Name + damage.suffix,
+			}, secret); err != nil {
 				t.Fatal(err)
 			}
 			damage.change(t, c, cluster, secret)

@@ -111,7 +111,9 @@ func TestKubeconfig(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cas.CACertificate())
-	if _, err := certificate.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: start, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := certificate.Verify(x509.VerifyOptions{
+		Roots: roots, CurrentTime: start, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}); err != nil {
 		t.Error(err)
 	}
 	if !slices.Equal(certificate.Subject.Organization, admin.Organisations) || certificate.Subject.CommonName != "admin" {

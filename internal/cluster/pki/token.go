@@ -23,7 +23,9 @@ func NewToken() (Token, error) {
 func ParseToken(value string) (Token, error) {
 	const idLength = 6
 	if !util.IsValidBootstrapToken(value) {
-		return Token{}, errors.New("this is not a bootstrap token: it must be six characters, a dot and sixteen characters, lower case letters and digits")
+		return Token{}, errors.New(
+			"this is not a bootstrap token: it must be six characters, a dot and sixteen characters, lower case letters and digits",
+		)
 	}
 	return Token{id: value[:idLength], secret: value[idLength+1:]}, nil
 }

@@ -42,7 +42,14 @@ type MissingError struct {
 
 // Error names the folder that was searched.
 func (e MissingError) Error() string {
-	return fmt.Sprintf("there is no %s for %s in %s; put %s-linux-%s there, or name another folder with --nodeup-dir", e.program, e.architecture, e.dir, e.program, e.architecture)
+	return fmt.Sprintf(
+		"there is no %s for %s in %s; put %s-linux-%s there, or name another folder with --nodeup-dir",
+		e.program,
+		e.architecture,
+		e.dir,
+		e.program,
+		e.architecture,
+	)
 }
 
 // Beside returns the given folder, or that of this program if none is given, since programs are

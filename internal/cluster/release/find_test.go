@@ -21,13 +21,15 @@ func TestAReleaseOfOnesOwnStandsBeforeABuiltInOne(t *testing.T) {
 		t.Errorf("there are %v, want %v (%v)", release.Names(all), want, err)
 	}
 	for name, kubernetes := range map[string]string{"v1.36.3": "v1.36.3-own", "acme": "v1.35.9", "v1.34.11": "v1.34.11"} {
-		if found, err := release.Find(name, given...); err != nil || found.Spec.Kubernetes != kubernetes || release.Named(all, name) != found {
+		if found, err := release.Find(name, given...); err != nil || found.Spec.Kubernetes != kubernetes ||
+			release.Named(all, name) != found {
 			t.Errorf("%s is %v, want Kubernetes %s (%v)", name, found, kubernetes, err)
 		}
 	}
 	_, err = release.Find("v9", given...)
 	missing, ok := errors.AsType[*release.NotFoundError](err)
-	if want := `there is no Release "v9"; known Releases: acme, v1.34.11, v1.35.8, v1.36.3, v1.36.4`; !ok || missing.Name != "v9" || err.Error() != want {
+	if want := `there is no Release "v9"; known Releases: acme, v1.34.11, v1.35.8, v1.36.3, v1.36.4`; !ok || missing.Name != "v9" ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -47,11 +47,23 @@ func (r *Running) Refusal(to *v1alpha1.Release, known []string) string {
 	case target.Major() != highest.Major():
 		return fmt.Sprintf("Release %s has another major version of Kubernetes than the running v%s. %s", to.Name, highest, r.goBack())
 	case target.Minor() < highest.Minor():
-		return fmt.Sprintf("Release %s has Kubernetes v%s, but v%s is running: Kubernetes does not support downgrades of a minor version. %s", to.Name, target, highest, r.goBack())
+		return fmt.Sprintf(
+			"Release %s has Kubernetes v%s, but v%s is running: Kubernetes does not support downgrades of a minor version. %s",
+			to.Name,
+			target,
+			highest,
+			r.goBack(),
+		)
 	case target.Minor() > lowest.Minor()+1:
 		next := fmt.Sprintf("v%d.%d.", lowest.Major(), lowest.Minor()+1)
-		return fmt.Sprintf("Release %s has Kubernetes v%s, but v%s is running: Kubernetes upgrades one minor version at a time. Set spec.release to one of %s first%s.",
-			to.Name, target, lowest, strings.TrimSuffix(next, "."), named(known, next))
+		return fmt.Sprintf(
+			"Release %s has Kubernetes v%s, but v%s is running: Kubernetes upgrades one minor version at a time. Set spec.release to one of %s first%s.",
+			to.Name,
+			target,
+			lowest,
+			strings.TrimSuffix(next, "."),
+			named(known, next),
+		)
 	}
 	if problem := r.etcdRefusal(to); problem != "" {
 		return problem
@@ -68,7 +80,13 @@ func (r *Running) etcdRefusal(to *v1alpha1.Release) string {
 		return ""
 	}
 	if target.Major() != r.Etcd.Major() || target.Minor() < r.Etcd.Minor() || target.Minor() > r.Etcd.Minor()+1 {
-		return fmt.Sprintf("Release %s has etcd %s, but %s is running: etcd upgrades one minor version at a time and cannot be downgraded. %s", to.Name, target, r.Etcd, r.goBack())
+		return fmt.Sprintf(
+			"Release %s has etcd %s, but %s is running: etcd upgrades one minor version at a time and cannot be downgraded. %s",
+			to.Name,
+			target,
+			r.Etcd,
+			r.goBack(),
+		)
 	}
 	return ""
 }

@@ -43,7 +43,10 @@ func TestUpgradesThatKubernetesDoesNotBear(t *testing.T) {
 	} {
 		name, etcd, _ := strings.Cut(c.to, " ")
 		kubernetes, _, _ := strings.Cut(name, "-")
-		to := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ReleaseSpec{Kubernetes: kubernetes, Components: map[string]string{"etcd": etcd}}}
+		to := &v1alpha1.Release{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       v1alpha1.ReleaseSpec{Kubernetes: kubernetes, Components: map[string]string{"etcd": etcd}},
+		}
 		running := release.Running{Release: c.release}
 		for one := range strings.FieldsSeq(c.runs) {
 			running.AddControlPlane(one)

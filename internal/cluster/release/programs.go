@@ -19,11 +19,15 @@ type Programs map[string]map[v1alpha1.Architecture]map[string]string
 
 var hexHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// ParsePrograms reads Programs from YAML. It returns an error that names the field of the first mistake and its remedy.
+// ParsePrograms reads Programs from YAML. It returns an error that names the field of the first
+// mistake and its remedy.
 func ParsePrograms(text []byte) (Programs, error) {
 	var programs Programs
 	if err := yaml.UnmarshalStrict(text, &programs); err != nil {
-		return nil, fmt.Errorf("the file is not a map of programs, architectures and versions, as in kubelet: {amd64: {1.36.4: …}}: %w", err)
+		return nil, fmt.Errorf(
+			"the file is not a map of programs, architectures and versions, as in kubelet: {amd64: {1.36.4: …}}: %w",
+			err,
+		)
 	}
 	if len(programs) == 0 {
 		return nil, errors.New("the file names no program: list SHA-256 as kubelet: {amd64: {1.36.4: …}}")
@@ -59,7 +63,14 @@ func (p Programs) hash(program string, architecture v1alpha1.Architecture, v str
 	v = strings.TrimPrefix(v, "v")
 	versions, ok := p[program][architecture]
 	if !ok {
-		return "", fmt.Errorf("%s.%s: the file has no %s for %s: add the SHA-256 that is published for %s", program, architecture, program, architecture, v)
+		return "", fmt.Errorf(
+			"%s.%s: the file has no %s for %s: add the SHA-256 that is published for %s",
+			program,
+			architecture,
+			program,
+			architecture,
+			v,
+		)
 	}
 	if found, ok := versions[v]; ok {
 		return found, nil
@@ -67,7 +78,13 @@ func (p Programs) hash(program string, architecture v1alpha1.Architecture, v str
 	known := slices.SortedFunc(maps.Keys(versions), func(a, b string) int {
 		return byAge(version.MustParseSemantic(a), version.MustParseSemantic(b))
 	})
-	return "", fmt.Errorf("%s.%s: the file has no version %s, only %s: add the SHA-256 that is published for it", program, architecture, v, strings.Join(known, ", "))
+	return "", fmt.Errorf(
+		"%s.%s: the file has no version %s, only %s: add the SHA-256 that is published for it",
+		program,
+		architecture,
+		v,
+		strings.Join(known, ", "),
+	)
 }
 
 // Made says which Release to make of another.
@@ -80,16 +97,18 @@ type Made struct {
 	Name string
 	// ResourceSet is the version of its templates; empty means From's.
 	ResourceSet string
-	// Versions are those of other artifacts that are to be of another version than From's, by name, for example containerd.
+	// Versions are those of other artifacts that are to be of another version than From's, by name,
+	// for example containerd.
 	Versions map[string]string
 }
 
 // ofKubernetes are the artifacts that have Kubernetes' own version.
 var ofKubernetes = []string{"kubelet", "kubeadm", "kubectl"}
 
-// Make makes a Release of another version of the programs. Their hashes come from programs; an artifact that the file does not have, and
-// that keeps its version, keeps From's. It returns an error that names the field and the remedy when a version or a hash is missing, or
-// when the file contradicts From.
+// Make makes a Release of another version of the programs. Their hashes come from programs; an
+// artifact that the file does not have, and that keeps its version, keeps From's. It returns an
+// error that names the field and the remedy when a version or a hash is missing, or when the file
+// contradicts From.
 func Make(in Made, programs Programs) (*v1alpha1.Release, error) {
 	if err := checkPatch(in.Kubernetes, in.From); err != nil {
 		return nil, err
@@ -101,7 +120,10 @@ func Make(in Made, programs Programs) (*v1alpha1.Release, error) {
 		made.Name = in.Kubernetes
 	}
 	if made.Name == in.From.Name {
-		return nil, fmt.Errorf("metadata.name: %s is the name of the Release that it is made from, and a Release cannot change: give another name", made.Name)
+		return nil, fmt.Errorf(
+			"metadata.name: %s is the name of the Release that it is made from, and a Release cannot change: give another name",
+			made.Name,
+		)
 	}
 	made.Spec.Kubernetes, made.Spec.State = in.Kubernetes, v1alpha1.ReleaseActive
 	if in.ResourceSet != "" {
@@ -128,25 +150,45 @@ func Make(in Made, programs Programs) (*v1alpha1.Release, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("spec.artifacts: Release %s has no %s: leave its version out", in.From.Name, strings.Join(slices.Sorted(maps.Keys(unknown)), ", "))
+		return nil, fmt.Errorf(
+			"spec.artifacts: Release %s has no %s: leave its version out",
+			in.From.Name,
+			strings.Join(slices.Sorted(maps.Keys(unknown)), ", "),
+		)
 	}
 	return made, nil
 }
 
-// checkPatch checks that a version is a patch of the minor version of a Release. What goes with another minor version (CoreDNS, charts) is
-// in no file of hashes.
+// checkPatch checks that a version is a patch of the minor version of a Release. What goes with
+// another minor version (CoreDNS, charts) is in no file of hashes.
 func checkPatch(kubernetes string, from *v1alpha1.Release) error {
 	was, err := version.ParseSemantic(from.Spec.Kubernetes)
 	if err != nil {
-		return fmt.Errorf("Release %s: spec.kubernetes: %q is not a version: make it from another Release", from.Name, from.Spec.Kubernetes) //nolint:staticcheck // a kind's name
+		return fmt.Errorf(
+			"Release %s: spec.kubernetes: %q is not a version: make it from another Release",
+			from.Name,
+			from.Spec.Kubernetes,
+		) //nolint:staticcheck // a kind's name
 	}
 	is, err := version.ParseSemantic(kubernetes)
 	if err != nil || "v"+is.String() != kubernetes {
-		return fmt.Errorf("spec.kubernetes: %q is not a version: write it as v%d.%d.%d", kubernetes, was.Major(), was.Minor(), was.Patch()+1)
+		return fmt.Errorf(
+			"spec.kubernetes: %q is not a version: write it as v%d.%d.%d",
+			kubernetes,
+			was.Major(),
+			was.Minor(),
+			was.Patch()+1,
+		)
 	}
 	if is.Major() != was.Major() || is.Minor() != was.Minor() {
-		return fmt.Errorf("spec.kubernetes: %s is of another minor version than Release %s, whose CoreDNS, pause image and charts would not fit: "+
-			"make it from a Release of v%d.%d, or write its manifest by hand", kubernetes, from.Name, is.Major(), is.Minor())
+		return fmt.Errorf(
+			"spec.kubernetes: %s is of another minor version than Release %s, whose CoreDNS, pause image and charts would not fit: "+
+				"make it from a Release of v%d.%d, or write its manifest by hand",
+			kubernetes,
+			from.Name,
+			is.Major(),
+			is.Minor(),
+		)
 	}
 	return nil
 }
@@ -170,7 +212,13 @@ func moveArtifact(a *v1alpha1.Artifact, wanted string, programs Programs) error 
 			return fmt.Errorf("%s.%s[%s]: the file has %s, and the Release it is made from %s: find out which one is published",
 				a.Name, architecture, is, hash, source.SHA256)
 		case was != is && (was == "" || !strings.Contains(source.URL, was)):
-			return fmt.Errorf("%s for %s is fetched from %s, which does not name the version %q: write its manifest by hand", a.Name, architecture, source.URL, was)
+			return fmt.Errorf(
+				"%s for %s is fetched from %s, which does not name the version %q: write its manifest by hand",
+				a.Name,
+				architecture,
+				source.URL,
+				was,
+			)
 		}
 		if was != is {
 			source.URL = strings.ReplaceAll(source.URL, was, is)

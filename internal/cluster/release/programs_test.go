@@ -32,7 +32,15 @@ func TestBuiltinHashesAreThePublishedOnes(t *testing.T) {
 			}
 			for architecture, source := range a.Sources {
 				if want := programs[a.Name][architecture][strings.TrimPrefix(a.Version, "v")]; source.SHA256 != want || want == "" {
-					t.Errorf("%s: %s %s for %s has the hash %q, and %q is published", name, a.Name, a.Version, architecture, source.SHA256, want)
+					t.Errorf(
+						"%s: %s %s for %s has the hash %q, and %q is published",
+						name,
+						a.Name,
+						a.Version,
+						architecture,
+						source.SHA256,
+						want,
+					)
 				}
 				if !strings.Contains(source.URL, strings.TrimPrefix(a.Version, "v")) {
 					t.Errorf("%s: %s %s is fetched from %s", name, a.Name, a.Version, source.URL)
@@ -46,7 +54,8 @@ func TestAPatchIsMadeFromTheReleaseBefore(t *testing.T) {
 	all, programs := builtin(t), published(t)
 	before := all["v1.36.3"].DeepCopy()
 	made, err := release.Make(release.Made{
-		From: all["v1.36.3"], Kubernetes: "v1.36.4", Name: "v1.36.4-acme.1", ResourceSet: release.Set120, Versions: map[string]string{"containerd": "2.3.4"},
+		From: all["v1.36.3"], Kubernetes: "v1.36.4", Name: "v1.36.4-acme.1", ResourceSet: release.Set120,
+		Versions: map[string]string{"containerd": "2.3.4"},
 	}, programs)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +64,10 @@ func TestAPatchIsMadeFromTheReleaseBefore(t *testing.T) {
 		t.Error("the Release that it was made from was changed")
 	}
 	want := all["v1.36.4"].Spec.DeepCopy()
-	want.Artifacts = append(want.Artifacts[:5:5], all["v1.36.3"].Spec.Artifacts[5]) // v1.36.3 has no crictl and another credential provider.
+	want.Artifacts = append(
+		want.Artifacts[:5:5],
+		all["v1.36.3"].Spec.Artifacts[5],
+	) // v1.36.3 has no crictl and another credential provider.
 	if made.Name != "v1.36.4-acme.1" || made.Kind != "Release" || !reflect.DeepEqual(&made.Spec, want) {
 		t.Errorf("made %+v, want the spec %+v", made, want)
 	}
@@ -125,7 +137,10 @@ func TestAReleaseThatCannotBootSaysWhy(t *testing.T) {
 	source.SHA256, source.Unverified = "", "it was not at hand"
 	kubelet.Sources[v1alpha1.AMD64] = source
 	delete(one.Spec.Artifacts[4].Sources, v1alpha1.AMD64)
-	want := []string{"spec.artifacts[3] (kubelet) has no sha256 for amd64: it was not at hand", "spec.artifacts[4] (kubeadm) has no source for amd64"}
+	want := []string{
+		"spec.artifacts[3] (kubelet) has no sha256 for amd64: it was not at hand",
+		"spec.artifacts[4] (kubeadm) has no source for amd64",
+	}
 	if got := release.Unbootable(one, v1alpha1.AMD64); !reflect.DeepEqual(got, want) || release.Bootable(one) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -105,7 +105,9 @@ func TestFillAddons(t *testing.T) {
 	addons := []v1alpha1.ReleaseAddon{{Name: "none"}, {Name: "some", Values: &runtime.RawExtension{
 		Raw: []byte(`{"args":["--name=$(CLUSTER)",1],"at":{"$(REGION)/$(CLUSTER)":"$(POD_CIDR) $(SERVICE_CIDR) $(OTHER)"}}`),
 	}}}
-	if err := release.FillAddons(addons, release.Facts{Cluster: "demo", Region: "eu-central-1", PodCIDR: "100.64.0.0/13", ServiceCIDR: "172.20.0.0/16"}); err != nil {
+	if err := release.FillAddons(addons, release.Facts{
+		Cluster: "demo", Region: "eu-central-1", PodCIDR: "100.64.0.0/13", ServiceCIDR: "172.20.0.0/16",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"args":["--name=demo",1],"at":{"eu-central-1/demo":"100.64.0.0/13 172.20.0.0/16 $(OTHER)"}}`
@@ -148,8 +150,10 @@ func TestBuiltinAddonsHaveValuesThatCanBeFilled(t *testing.T) {
 	}
 }
 
-// What needs AWS must be where the machine's role is (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-IMDS-existing-instances.html:
-// with a hop limit of 1 the answer does not reach a pod in a network of its own). Where the charts put it:
+// What needs AWS must be where the machine's role is
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-IMDS-existing-instances.html:
+// with a hop limit of 1 the answer does not reach a pod in a network of its own). Where the charts
+// put it:
 // https://github.com/kubernetes/cloud-provider-aws/blob/master/charts/aws-cloud-controller-manager/templates/daemonset.yaml,
 // https://github.com/kubernetes/autoscaler/blob/master/charts/cluster-autoscaler/templates/deployment.yaml,
 // https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/charts/aws-ebs-csi-driver/values.schema.json.
@@ -163,8 +167,12 @@ func TestBuiltinAddonsReachWhatTheyNeed(t *testing.T) {
 		"aws-ebs-csi-driver": {"controller": map[string]any{
 			"region": "eu-central-1", "k8sTagClusterId": "demo", "replicaCount": 1.0,
 			"nodeSelector": map[string]any{"node-role.kubernetes.io/control-plane": ""},
-			"tolerations": append([]any{map[string]any{"key": "CriticalAddonsOnly", "operator": "Exists"}},
-				append(slices.Clone(toleration), map[string]any{"effect": "NoExecute", "operator": "Exists", "tolerationSeconds": 300.0})...),
+			"tolerations": append(
+				[]any{map[string]any{"key": "CriticalAddonsOnly", "operator": "Exists"}},
+				append(
+					slices.Clone(toleration),
+					map[string]any{"effect": "NoExecute", "operator": "Exists", "tolerationSeconds": 300.0},
+				)...),
 		}, "node": map[string]any{"metadataSources": "kubernetes"}},
 		"metrics-server": {"args": []any{"--kubelet-insecure-tls"}},
 	}
@@ -191,8 +199,9 @@ func TestBuiltinAddonsReachWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// With a role, the driver's controller takes it by its service account and runs anywhere; without one, it runs where the instances'
-// role is, with one replica, since two cannot listen on the same port of one node.
+// With a role, the driver's controller takes it by its service account and runs anywhere; without
+// one, it runs where the instances' role is, with one replica, since two cannot listen on the same
+// port of one node.
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-assume-role-credentials.html
 func TestEBSCSIControllerHasCredentials(t *testing.T) {
 	const role = "arn:aws:iam::123456789012:role/demo-EBSCSIRole"
@@ -215,7 +224,8 @@ func TestEBSCSIControllerHasCredentials(t *testing.T) {
 				continue
 			}
 			for _, want := range []string{
-				`{"name":"AWS_ROLE_ARN","value":"` + role + `"}`, `{"name":"AWS_WEB_IDENTITY_TOKEN_FILE","value":"/var/run/secrets/aws/token"}`,
+				`{"name":"AWS_ROLE_ARN","value":"` + role + `"}`,
+				`{"name":"AWS_WEB_IDENTITY_TOKEN_FILE","value":"/var/run/secrets/aws/token"}`,
 				`{"serviceAccountToken":{"audience":"sts.amazonaws.com","expirationSeconds":3600,"path":"token"}}`,
 				`{"mountPath":"/var/run/secrets/aws","name":"aws-iam-token","readOnly":true}`,
 			} {

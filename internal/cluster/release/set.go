@@ -44,7 +44,8 @@ type Features struct {
 	// of an Ubuntu image would give them none, since logind is limited to 30 seconds there
 	// (https://github.com/kubernetes/kubernetes/issues/102818).
 	ShortNodeShutdown bool
-	// FastSlotRestart limits the back-off of a slot's containers to a minute, from Kubernetes v1.35 on.
+	// FastSlotRestart limits the back-off of a slot's containers to a minute, from Kubernetes v1.35
+	// on.
 	FastSlotRestart bool
 	// ConfiguredCrictl configures crictl with containerd's socket.
 	ConfiguredCrictl bool
@@ -58,12 +59,14 @@ type Features struct {
 	// RejoinEtcd lets a slot whose etcd volume is blank join the etcd cluster that the other slots
 	// run. Without it such a slot starts as a member of a new cluster, which the others refuse.
 	RejoinEtcd bool
-	// IssuerBucket publishes the documents of the service-account issuer from a bucket of their own.
-	// Without it they are in the bucket that holds the CA keys, of which a part is public then. The
-	// bucket's name is part of the issuer's URL, and another URL invalidates the tokens in use.
+	// IssuerBucket publishes the documents of the service-account issuer from a bucket of their
+	// own. Without it they are in the bucket that holds the CA keys, of which a part is public
+	// then. The bucket's name is part of the issuer's URL, and another URL invalidates the tokens
+	// in use.
 	IssuerBucket bool
-	// AddonRoles gives addons that call AWS IAM roles of their own in clusters with an issuer of service account tokens. Without them,
-	// these addons use the role of control-plane nodes. [AddonRoles] lists the addons.
+	// AddonRoles gives addons that call AWS IAM roles of their own in clusters with an issuer of
+	// service account tokens. Without them, these addons use the role of control-plane nodes.
+	// [AddonRoles] lists the addons.
 	AddonRoles bool
 	// ProvenJoin makes workers prove to slots which instance they are, with an STS request that
 	// only the instance can sign, before they get a certificate. Without it, the token that all
@@ -77,7 +80,8 @@ var sets = []ResourceSet{
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
 	{Version: Set120, Features: Features{
 		CrossZoneAPI: true, SignedBootRequest: true, ShortNodeShutdown: true, FastSlotRestart: true, ConfiguredCrictl: true,
-		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true, RejoinEtcd: true, IssuerBucket: true, AddonRoles: true, ProvenJoin: true,
+		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true, RejoinEtcd: true, IssuerBucket: true, AddonRoles: true,
+		ProvenJoin: true,
 	}},
 }
 

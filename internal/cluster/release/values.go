@@ -22,13 +22,13 @@ type Facts struct {
 	PodCIDR string
 	// ServiceCIDR takes the place of $(SERVICE_CIDR).
 	ServiceCIDR string
-	// Roles are the ARNs of the IAM roles of addons' service accounts, by the addon's name. An addon's takes the place of
-	// $(ROLE_ARN) in its values.
+	// Roles are the ARNs of the IAM roles of addons' service accounts, by the addon's name. An
+	// addon's takes the place of $(ROLE_ARN) in its values.
 	Roles map[string]string
 }
 
-// AddonRoles are the outputs of the base stack that hold the IAM role of an addon's service account, by the addon's name.
-// See templates/addons.yaml of package render.
+// AddonRoles are the outputs of the base stack that hold the IAM role of an addon's service
+// account, by the addon's name. See templates/addons.yaml of package render.
 var AddonRoles = map[string]string{"aws-ebs-csi-driver": "EBSCSIRole"}
 
 // Addons returns a copy of the release's addons with the facts of a cluster in their values. It

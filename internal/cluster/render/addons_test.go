@@ -24,11 +24,14 @@ func withIssuer(t *testing.T, set string) *render.Stack {
 	return s
 }
 
-// The actions are those of https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEBSCSIDriverPolicy.html and of
+// The actions are those of
+// https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEBSCSIDriverPolicy.html and
+// of
 // https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/example-iam-policy.json.
 func TestEBSCSIRoleAllowsWhatTheDriverCalls(t *testing.T) {
 	want := []string{
-		"ec2:AttachVolume", "ec2:CopyVolumes", "ec2:CreateSnapshot", "ec2:CreateTags", "ec2:CreateVolume", "ec2:DeleteSnapshot", "ec2:DeleteTags",
+		"ec2:AttachVolume", "ec2:CopyVolumes", "ec2:CreateSnapshot", "ec2:CreateTags", "ec2:CreateVolume", "ec2:DeleteSnapshot",
+		"ec2:DeleteTags",
 		"ec2:DeleteVolume", "ec2:DescribeAvailabilityZones", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeSnapshots",
 		"ec2:DescribeTags", "ec2:DescribeVolumeStatus", "ec2:DescribeVolumes", "ec2:DescribeVolumesModifications", "ec2:DetachVolume",
 		"ec2:EnableFastSnapshotRestores", "ec2:ModifyVolume",
@@ -43,7 +46,8 @@ func TestEBSCSIRoleAllowsWhatTheDriverCalls(t *testing.T) {
 		if changes && !strings.Contains(one.conditions, "Tag/kubernetes.io/cluster/big") {
 			t.Errorf("%s is not limited to the cluster: %s", one.sid, one.conditions)
 		}
-		if changes && strings.Contains(one.conditions, "aws:ResourceTag") && !strings.Contains(one.conditions, `"Null":{"aws:ResourceTag/cluster-operator.aws/etcd-slot":"true"}`) {
+		if changes && strings.Contains(one.conditions, "aws:ResourceTag") &&
+			!strings.Contains(one.conditions, `"Null":{"aws:ResourceTag/cluster-operator.aws/etcd-slot":"true"}`) {
 			t.Errorf("%s reaches etcd's volumes: %s", one.sid, one.conditions)
 		}
 	}
@@ -58,7 +62,8 @@ func TestEBSCSIRoleTrustsOnlyTheDriversServiceAccount(t *testing.T) {
 	s := withIssuer(t, "1.2.0")
 	host := strings.TrimPrefix(strings.Trim(property(s, "Issuer", "Url"), `"`), "https://")
 	want := map[string]any{"Version": "2012-10-17", "Statement": []any{map[string]any{
-		"Effect": "Allow", "Action": "sts:AssumeRoleWithWebIdentity", "Principal": map[string]any{"Federated": map[string]any{"Fn::GetAtt": []any{"Issuer", "Arn"}}},
+		"Effect": "Allow", "Action": "sts:AssumeRoleWithWebIdentity",
+		"Principal": map[string]any{"Federated": map[string]any{"Fn::GetAtt": []any{"Issuer", "Arn"}}},
 		"Condition": map[string]any{"StringEquals": map[string]any{
 			host + ":aud": "sts.amazonaws.com", host + ":sub": "system:serviceaccount:kube-system:ebs-csi-controller-sa",
 		}},
@@ -75,7 +80,8 @@ func TestEBSCSIRoleTrustsOnlyTheDriversServiceAccount(t *testing.T) {
 	}
 }
 
-// A published set renders the same for ever, so that the base stacks of running clusters do not change.
+// A published set renders the same for ever, so that the base stacks of running clusters do not
+// change.
 func TestAddonRolesNeedAnIssuerAndTheirResourceSet(t *testing.T) {
 	for _, set := range []string{"1.0.0", "1.1.0"} {
 		if s := withIssuer(t, set); s.Template.Resources["EBSCSIRole"] != nil {

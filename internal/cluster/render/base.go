@@ -32,7 +32,10 @@ func base(c *model.Cluster) (*Stack, error) {
 		}
 		scope.ImageType, parameters[bastionID+"ImageID"] = imageParameter(c.BastionImage)
 	}
-	t, err := assemble(fmt.Sprintf("Kubernetes cluster %s: what its machines share and what outlives them", c.Name), scope, scope.files()...)
+	t, err := assemble(
+		fmt.Sprintf("Kubernetes cluster %s: what its machines share and what outlives them", c.Name),
+		scope,
+		scope.files()...)
 	if err != nil {
 		return nil, fmt.Errorf("render the base stack of cluster %s: %w", c.Name, err)
 	}
@@ -148,12 +151,14 @@ func (s *baseScope) ImageRepositoryARNs() []string {
 // TokenObjectARN is the ARN of the object that holds the bootstrap token where the slots keep it.
 func (s *baseScope) TokenObjectARN() string { return s.BucketARN() + "/" + s.TokenKey }
 
-// TokenParameterARN is the ARN of the parameter that holds the bootstrap token where the operator keeps it.
+// TokenParameterARN is the ARN of the parameter that holds the bootstrap token where the operator
+// keeps it.
 func (s *baseScope) TokenParameterARN() string {
 	return fmt.Sprintf("arn:%s:ssm:%s:%s:parameter/%s", s.Partition, s.Region, s.AccountID, strings.TrimPrefix(s.TokenParameter, "/"))
 }
 
-// PublishesIssuer is whether the issuer's documents are in the cluster's bucket, of which a part is public then.
+// PublishesIssuer is whether the issuer's documents are in the cluster's bucket, of which a part is
+// public then.
 func (s *baseScope) PublishesIssuer() bool {
 	return s.Spec.ServiceAccountIssuer != nil && s.Spec.ServiceAccountIssuer.URL == "" && s.IssuerBucket == ""
 }
@@ -177,8 +182,9 @@ func (s *baseScope) EtcdGeneration(slot model.Slot) string {
 	return model.EtcdGeneration(slot.EtcdVolumeGeneration, s.Spec.ControlPlane.RestoreSnapshot)
 }
 
-// EtcdSnapshot is the snapshot that a slot's etcd volume is made of, empty for a blank one. One that was lost
-// after a restore is not made of the snapshot again: its data is older than that of the other members.
+// EtcdSnapshot is the snapshot that a slot's etcd volume is made of, empty for a blank one. One
+// that was lost after a restore is not made of the snapshot again: its data is older than that of
+// the other members.
 func (s *baseScope) EtcdSnapshot(slot model.Slot) string {
 	if slot.EtcdVolumeGeneration > 0 {
 		return ""

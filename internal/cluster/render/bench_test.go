@@ -7,9 +7,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// BenchmarkRenderAndPlan resolves and renders all stacks of a cluster with three slots and two instance
-// groups, of which one thing has changed, and compares each with what is deployed: what the operator and
-// the command line do when a manifest has changed, without asking AWS. The goal is 20 ms.
+// BenchmarkRenderAndPlan resolves and renders all stacks of a cluster with three slots and two
+// instance groups, of which one thing has changed, and compares each with what is deployed: what
+// the operator and the command line do when a manifest has changed, without asking AWS. The goal is
+// 20 ms.
 func BenchmarkRenderAndPlan(b *testing.B) {
 	t, r := &testing.T{}, setRelease("1.1.0")
 	f := read(t, "testdata/private.yaml")

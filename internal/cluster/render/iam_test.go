@@ -96,7 +96,8 @@ func TestWhatWorkersMay(t *testing.T) {
 	}
 }
 
-// Where slots keep the token they write it, workers read it, and those of groups that an upgrade has not reached yet the parameter as well.
+// Where slots keep the token they write it, workers read it, and those of groups that an upgrade
+// has not reached yet the parameter as well.
 func TestWhoMayTouchTheTokenThatSlotsKeep(t *testing.T) {
 	f := read(t, "testdata/private.yaml")
 	f.cluster.Spec.Release = "set-1.2.0"
@@ -145,19 +146,22 @@ func TestChangesAreHeldToTheCluster(t *testing.T) {
 		if service != "ec2" && service != "elasticloadbalancing" && service != "autoscaling" || slices.Contains(free, one.sid) {
 			continue
 		}
-		if !strings.Contains(one.conditions, "Tag/kubernetes.io/cluster/big") && !strings.Contains(one.conditions, "Tag/k8s.io/cluster-autoscaler/big") {
+		if !strings.Contains(one.conditions, "Tag/kubernetes.io/cluster/big") &&
+			!strings.Contains(one.conditions, "Tag/k8s.io/cluster-autoscaler/big") {
 			t.Errorf("%s: %v on %s if %s", one.sid, one.actions, one.resources, one.conditions)
 		}
 	}
 }
 
-// The cloud controller manager gives load balancers, target groups and listeners their tags in the call that creates them:
+// The cloud controller manager gives load balancers, target groups and listeners their tags in the
+// call that creates them:
 // https://github.com/kubernetes/cloud-provider-aws/blob/v1.36.1/pkg/providers/v1/aws_loadbalancer.go
 func TestCloudControllerMayTagWhatItCreates(t *testing.T) {
 	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
 	for _, kind := range []string{"loadbalancer/*", "targetgroup/*", "listener/net/*"} {
 		if !slices.ContainsFunc(statements(t, s, "ControlPlaneRole"), func(one statement) bool {
-			return one.effect == "Allow" && slices.Contains(one.actions, "elasticloadbalancing:AddTags") && strings.Contains(one.resources, ":"+kind) &&
+			return one.effect == "Allow" && slices.Contains(one.actions, "elasticloadbalancing:AddTags") &&
+				strings.Contains(one.resources, ":"+kind) &&
 				strings.Contains(one.conditions, "aws:RequestTag/kubernetes.io/cluster/big")
 		}) {
 			t.Errorf("the cloud controller manager cannot create a %s with tags", kind)
@@ -180,8 +184,8 @@ func TestSlotsCannotChangeListenersOfOtherClusters(t *testing.T) {
 	}
 }
 
-// Nodes pull from the repositories that the Cluster names, else from those tagged for it. A published resource set keeps
-// what its clusters run with: all repositories of the account.
+// Nodes pull from the repositories that the Cluster names, else from those tagged for it. A
+// published resource set keeps what its clusters run with: all repositories of the account.
 func TestImagesThatNodesMayPull(t *testing.T) {
 	const all = "arn:aws:ecr:*:123456789012:repository/*"
 	tagged := `{"StringEquals":{"aws:ResourceTag/kubernetes.io/cluster/big":["owned","shared"]}}`

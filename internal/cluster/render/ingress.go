@@ -21,8 +21,8 @@ const (
 const (
 	portSSH     = 22
 	portKubelet = 10250
-	// What overlay networks wrap pods' packets in: Flannel's and Cilium's VXLAN, and VXLAN's own port,
-	// which Calico uses.
+	// What overlay networks wrap pods' packets in: Flannel's and Cilium's VXLAN, and VXLAN's own
+	// port, which Calico uses.
 	// https://docs.cilium.io/en/stable/operations/system_requirements/#firewall-rules
 	// https://docs.tigera.io/calico/latest/getting-started/kubernetes/requirements#network-requirements
 	portVXLANLinux = 8472
@@ -37,7 +37,8 @@ const anywhere = "0.0.0.0/0"
 
 // ingress is a rule of a security group.
 type ingress struct {
-	// LogicalID is the rule's: who may talk to whom about what, so that it stays when others come and go.
+	// LogicalID is the rule's: who may talk to whom about what, so that it stays when others come
+	// and go.
 	LogicalID string
 	// Group is the logical ID of the security group.
 	Group string
@@ -175,12 +176,16 @@ func (s *baseScope) allowed() []string {
 // in public subnets reach a public load balancer from public addresses that
 // nobody knows before they run.
 func (s *baseScope) reachable() error {
-	if !s.PublicAPI() || s.NodeRole != v1alpha1.SubnetPublic || slices.Contains(s.allowed(), anywhere) || len(s.Spec.API.SecurityGroups) > 0 {
+	if !s.PublicAPI() || s.NodeRole != v1alpha1.SubnetPublic || slices.Contains(s.allowed(), anywhere) ||
+		len(s.Spec.API.SecurityGroups) > 0 {
 		return nil
 	}
 	return model.Problems{{
-		Field:   "spec.api.allowedCIDRs",
-		Message: fmt.Sprintf("nodes in public subnets could not reach the API: their own addresses are not in %s", strings.Join(s.allowed(), ", ")),
-		Remedy:  "set spec.api.access to Internal, or spec.network.topology to Private, or let in " + anywhere,
+		Field: "spec.api.allowedCIDRs",
+		Message: fmt.Sprintf(
+			"nodes in public subnets could not reach the API: their own addresses are not in %s",
+			strings.Join(s.allowed(), ", "),
+		),
+		Remedy: "set spec.api.access to Internal, or spec.network.topology to Private, or let in " + anywhere,
 	}}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// The types of a parameter that holds a machine image's ID, or the name of the
-// SSM parameter that does.
+// The types of a parameter that holds a machine image's ID, or the name of the SSM parameter that
+// does.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-supplied-parameter-types.html
 const (
 	typeImage          = "AWS::EC2::Image::Id"
@@ -55,7 +55,8 @@ type machine struct {
 	PublicAddress bool
 	// Volumes are the machines' disks, the root first.
 	Volumes []v1alpha1.DataVolume
-	// Tags are put on the group and its machines, DiskTags on the disks and network interfaces that come with a machine.
+	// Tags are put on the group and its machines, DiskTags on the disks and network interfaces that
+	// come with a machine.
 	Tags, DiskTags []tag
 	// GroupTags are put on the Auto Scaling group alone.
 	GroupTags []tag
@@ -75,8 +76,8 @@ type roll struct {
 	ByCloudFormation bool
 	// BatchSize is how many are replaced at once, MinInService how many stay.
 	BatchSize, MinInService int32
-	// PauseTime is how long signals of new machines are waited for, HookTimeout how long an old one waits for a heartbeat; both in
-	// seconds.
+	// PauseTime is how long signals of new machines are waited for, HookTimeout how long an old one
+	// waits for a heartbeat; both in seconds.
 	PauseTime, HookTimeout int64
 	// Retain is whether a machine is kept whose node could not be drained.
 	Retain bool

@@ -105,8 +105,9 @@ func TestWhatIsAskedOfTheBaseStack(t *testing.T) {
 	f := read(t, "testdata/public.yaml")
 	c, groups := f.resolve(t, setRelease("1.1.0"))
 	given := map[string]string{
-		"ControlPlaneSecurityGroup": "sg-1", "ControlPlaneInstanceProfile": "profile", "APITargetGroup": "arn", "PublicSubnetEuCentral1a": "subnet-1",
-		"WorkerSecurityGroup": "sg-2", "WorkerInstanceProfile": "profile",
+		"ControlPlaneSecurityGroup": "sg-1", "ControlPlaneInstanceProfile": "profile", "APITargetGroup": "arn",
+		"PublicSubnetEuCentral1a": "subnet-1",
+		"WorkerSecurityGroup":     "sg-2", "WorkerInstanceProfile": "profile",
 	}
 	renderBoth := func(outputs map[string]string) []error {
 		_, slot := render.Slot(c, 0, outputs, "#!/bin/sh\n")

@@ -93,9 +93,11 @@ func TestNAT(t *testing.T) {
 			},
 		},
 		{
-			name: "existing: each zone goes out by the one that is named for it", topology: v1alpha1.TopologyPrivate, nat: v1alpha1.NATExisting,
+			name: "existing: each zone goes out by the one that is named for it", topology: v1alpha1.TopologyPrivate,
+			nat: v1alpha1.NATExisting,
 			routes: map[string]string{
-				"PrivateDefaultRouteEuCentral1a": `"nat-0a"`, "PrivateDefaultRouteEuCentral1b": `"nat-0b"`, "PrivateDefaultRouteEuCentral1c": `"nat-0c"`,
+				"PrivateDefaultRouteEuCentral1a": `"nat-0a"`, "PrivateDefaultRouteEuCentral1b": `"nat-0b"`,
+				"PrivateDefaultRouteEuCentral1c": `"nat-0c"`,
 			},
 		},
 		{name: "none: there is no way out", topology: v1alpha1.TopologyPrivate, nat: v1alpha1.NATNone},
@@ -106,7 +108,11 @@ func TestNAT(t *testing.T) {
 				spec.API.AllowedCIDRs = nil
 				spec.Network.Topology, spec.Network.NAT = c.topology, c.nat
 				if c.nat == v1alpha1.NATExisting {
-					spec.Network.NATGateways = map[string]string{"eu-central-1a": "nat-0a", "eu-central-1b": "nat-0b", "eu-central-1c": "nat-0c"}
+					spec.Network.NATGateways = map[string]string{
+						"eu-central-1a": "nat-0a",
+						"eu-central-1b": "nat-0b",
+						"eu-central-1c": "nat-0c",
+					}
 				}
 			})
 			if diff := cmp.Diff(c.gateways, ofType(s, "AWS::EC2::NatGateway")); diff != "" {
@@ -247,7 +253,10 @@ func TestWhoReachesTheControlPlane(t *testing.T) {
 	for _, id := range ofType(s, "AWS::EC2::SecurityGroupIngress") {
 		to, _, _ := strings.Cut(id, "From")
 		if property(s, id, "GroupId") == `{"Fn::GetAtt":["ControlPlaneSecurityGroup","GroupId"]}` {
-			got[strings.TrimPrefix(to, "ControlPlane")] = append(got[strings.TrimPrefix(to, "ControlPlane")], strings.TrimPrefix(id, to+"From"))
+			got[strings.TrimPrefix(to, "ControlPlane")] = append(
+				got[strings.TrimPrefix(to, "ControlPlane")],
+				strings.TrimPrefix(id, to+"From"),
+			)
 		}
 	}
 	want := map[string][]string{
@@ -265,12 +274,15 @@ func TestWhoReachesTheControlPlane(t *testing.T) {
 	}
 }
 
-// Slots reach the API by the load balancer that they are targets of: with
-// clients' addresses preserved, those packets would be dropped.
+// Slots reach the API by the load balancer that they are targets of: with clients' addresses
+// preserved, those packets would be dropped.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/network/edit-target-group-attributes.html#client-ip-preservation
 func TestSlotsReachThemselvesByTheLoadBalancer(t *testing.T) {
 	s := mustBase(t, "testdata/public.yaml", func(*v1alpha1.ClusterSpec) {})
-	if got := property(s, "APITargetGroup", "TargetGroupAttributes"); !strings.Contains(got, `{"Key":"preserve_client_ip.enabled","Value":"false"}`) {
+	if got := property(s, "APITargetGroup", "TargetGroupAttributes"); !strings.Contains(
+		got,
+		`{"Key":"preserve_client_ip.enabled","Value":"false"}`,
+	) {
 		t.Errorf("the target group's attributes are %s", got)
 	}
 }

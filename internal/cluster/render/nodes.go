@@ -81,7 +81,12 @@ func (h *handover) err() error {
 }
 
 // node returns what slots and workers have in common.
-func (h *handover) node(image model.Image, securityGroupOutput, profileOutput string, moreSecurityGroups []string, of []model.Subnet) (machine, error) {
+func (h *handover) node(
+	image model.Image,
+	securityGroupOutput, profileOutput string,
+	moreSecurityGroups []string,
+	of []model.Subnet,
+) (machine, error) {
 	imageType, imageValue := imageParameter(image)
 	h.set(parameterImage, imageType, imageValue)
 	h.take(parameterSecurityGroup, typeSecurityGroup, securityGroupOutput)
@@ -112,7 +117,13 @@ func slotStack(c *model.Cluster, index int, base map[string]string, userData str
 	slot := c.Slots[i]
 	cp := &c.Spec.ControlPlane
 	h := &handover{outputs: base, values: map[string]string{}}
-	m, err := h.node(c.ControlPlaneImage, model.OutputControlPlaneSecurityGroup, model.OutputControlPlaneInstanceProfile, cp.SecurityGroups, []model.Subnet{slot.Subnet})
+	m, err := h.node(
+		c.ControlPlaneImage,
+		model.OutputControlPlaneSecurityGroup,
+		model.OutputControlPlaneInstanceProfile,
+		cp.SecurityGroups,
+		[]model.Subnet{slot.Subnet},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +131,14 @@ func slotStack(c *model.Cluster, index int, base map[string]string, userData str
 	m.InstanceType, m.Volumes, m.UserData = cp.InstanceType, disks(cp.RootVolume, nil), userData
 	m.MinSize, m.MaxSize = 1, 1
 	m.Tags, m.DiskTags = named(slot.StackName, slot.Tags), named(slot.StackName, slot.DiskTags)
-	return h.stack(slot.StackName, fmt.Sprintf("Kubernetes cluster %s: slot %d of the control plane", c.Name, index), m, "slot.yaml", slot.Tags, model.TagSlot)
+	return h.stack(
+		slot.StackName,
+		fmt.Sprintf("Kubernetes cluster %s: slot %d of the control plane", c.Name, index),
+		m,
+		"slot.yaml",
+		slot.Tags,
+		model.TagSlot,
+	)
 }
 
 // groupStack renders the stack of an instance group.
@@ -138,7 +156,14 @@ func groupStack(c *model.Cluster, g *model.Group, base map[string]string, userDa
 	m.Mix = mixOf(&g.Spec)
 	m.Tags, m.DiskTags, m.GroupTags = named(g.StackName, g.Tags), named(g.StackName, g.DiskTags), autoscalerTags(g)
 	m.Roll = rollOf(g)
-	return h.stack(g.StackName, fmt.Sprintf("Kubernetes cluster %s: instance group %s", c.Name, g.Name), m, "group.yaml", g.Tags, model.TagInstanceGroup)
+	return h.stack(
+		g.StackName,
+		fmt.Sprintf("Kubernetes cluster %s: instance group %s", c.Name, g.Name),
+		m,
+		"group.yaml",
+		g.Tags,
+		model.TagInstanceGroup,
+	)
 }
 
 // stack renders the stack of machines.

@@ -110,7 +110,15 @@ func (f fixture) vpc() *model.ExistingVPC {
 	v := &model.ExistingVPC{ID: n.VPC, CIDRs: []string{"10.9.0.0/16"}}
 	add := func(id, zone string) {
 		if !slices.ContainsFunc(v.Subnets, func(s model.ExistingSubnet) bool { return s.ID == id }) {
-			v.Subnets = append(v.Subnets, model.ExistingSubnet{ID: id, Zone: zone, CIDR: fmt.Sprintf("10.9.%d.0/24", len(v.Subnets)), RouteTable: "rtb-0123456789abcdef0"})
+			v.Subnets = append(
+				v.Subnets,
+				model.ExistingSubnet{
+					ID:         id,
+					Zone:       zone,
+					CIDR:       fmt.Sprintf("10.9.%d.0/24", len(v.Subnets)),
+					RouteTable: "rtb-0123456789abcdef0",
+				},
+			)
 		}
 	}
 	for _, s := range n.Subnets {

@@ -8,8 +8,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// TestRestoredVolumes are made of the snapshot, and are found by the machines that are made for them only: those from
-// before look for the slot's number alone.
+// TestRestoredVolumes are made of the snapshot, and are found by the machines that are made for
+// them only: those from before look for the slot's number alone.
 func TestRestoredVolumes(t *testing.T) {
 	const snapshot = "snap-0123456789abcdef0"
 	f := read(t, "testdata/public.yaml")
@@ -31,7 +31,8 @@ func TestRestoredVolumes(t *testing.T) {
 		}
 		tag := func(value string) string { return fmt.Sprintf(`{"Key":%q,"Value":%q}`, model.TagEtcdSlot, value) }
 		was, is := property(before, old, "Tags"), property(after, id, "Tags")
-		if !strings.Contains(was, tag(fmt.Sprint(slot))) || strings.Contains(is, tag(fmt.Sprint(slot))) || !strings.Contains(is, tag(fmt.Sprintf("%d/%s", slot, snapshot))) {
+		if !strings.Contains(was, tag(fmt.Sprint(slot))) || strings.Contains(is, tag(fmt.Sprint(slot))) ||
+			!strings.Contains(is, tag(fmt.Sprintf("%d/%s", slot, snapshot))) {
 			t.Errorf("%s is tagged %s, and %s when it is restored", id, was, is)
 		}
 	}

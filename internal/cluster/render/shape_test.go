@@ -30,11 +30,13 @@ var rollsNothing = map[string]func(*rapid.T, *v1alpha1.InstanceGroupSpec){
 		s.RollingUpdate.MinInService = new(intstr.FromInt32(rapid.Int32Range(0, 100).Draw(rt, "stay")))
 		s.RollingUpdate.Pause = &metav1.Duration{Duration: time.Duration(rapid.Int64Range(0, 2700).Draw(rt, "pause")) * time.Second}
 		s.RollingUpdate.ReadyTimeout = &metav1.Duration{Duration: time.Duration(rapid.Int64Range(10, 900).Draw(rt, "ready")) * time.Second}
-		s.RollingUpdate.Engine = rapid.SampledFrom([]v1alpha1.RollingEngine{"", v1alpha1.RollCloudFormation, v1alpha1.RollOperator}).Draw(rt, "engine")
+		s.RollingUpdate.Engine = rapid.SampledFrom([]v1alpha1.RollingEngine{"", v1alpha1.RollCloudFormation, v1alpha1.RollOperator}).
+			Draw(rt, "engine")
 	},
 	"drain settings": func(rt *rapid.T, s *v1alpha1.InstanceGroupSpec) {
 		s.RollingUpdate.DrainTimeout = &metav1.Duration{Duration: time.Duration(rapid.Int64Range(0, 86400).Draw(rt, "drain")) * time.Second}
-		s.RollingUpdate.OnDrainTimeout = rapid.SampledFrom([]v1alpha1.DrainPolicy{"", v1alpha1.DrainContinue, v1alpha1.DrainAbandon}).Draw(rt, "then")
+		s.RollingUpdate.OnDrainTimeout = rapid.SampledFrom([]v1alpha1.DrainPolicy{"", v1alpha1.DrainContinue, v1alpha1.DrainAbandon}).
+			Draw(rt, "then")
 	},
 	"repair settings": func(rt *rapid.T, s *v1alpha1.InstanceGroupSpec) {
 		s.Repair.Disabled = rapid.Bool().Draw(rt, "disabled")
@@ -45,8 +47,9 @@ var rollsNothing = map[string]func(*rapid.T, *v1alpha1.InstanceGroupSpec){
 	},
 }
 
-// rollsAll are changes of what shapes a node without being in its bundle, each of which replaces the machines. That all else that
-// shapes a node is in the bundle, and so in the user data, is package bootstrap's to hold.
+// rollsAll are changes of what shapes a node without being in its bundle, each of which replaces
+// the machines. That all else that shapes a node is in the bundle, and so in the user data, is
+// package bootstrap's to hold.
 var rollsAll = map[string]func(*v1alpha1.InstanceGroupSpec){
 	"another type":     func(s *v1alpha1.InstanceGroupSpec) { s.InstanceTypes = []string{"m6i.xlarge"} },
 	"one more type":    func(s *v1alpha1.InstanceGroupSpec) { s.InstanceTypes = append(s.InstanceTypes, "m6a.large") },
@@ -106,12 +109,14 @@ func TestWhatRollsNothing(t *testing.T) {
 		if before.Shape() != after.Shape() {
 			rt.Fatalf("the shape of %+v is another", changed)
 		}
-		// With the tags that disks had before, no machine is replaced; the machines get the new ones.
+		// With the tags that disks had before, no machine is replaced; the machines get the new
+		// ones.
 		kept := shaped(t, changed, diskTags(t, &spec))
 		if replaces(before) != replaces(kept) {
 			rt.Errorf("%+v replaces machines:\n%s\n%s", changed, replaces(before), replaces(kept))
 		}
-		if want := changed.Tags["team"]; want != was["team"] && !strings.Contains(property(kept, "AutoScalingGroup", "Tags"), `{"Key":"team","PropagateAtLaunch":true,"Value":"`+want+`"}`) {
+		if want := changed.Tags["team"]; want != was["team"] &&
+			!strings.Contains(property(kept, "AutoScalingGroup", "Tags"), `{"Key":"team","PropagateAtLaunch":true,"Value":"`+want+`"}`) {
 			rt.Errorf("new machines do not get the tag team=%s: %s", want, property(kept, "AutoScalingGroup", "Tags"))
 		}
 	})
@@ -180,7 +185,8 @@ func TestHowGroupsRoll(t *testing.T) {
 		"by the operator, which CloudFormation leaves alone": {
 			change: func(s *v1alpha1.InstanceGroupSpec) {
 				s.RollingUpdate = v1alpha1.RollingUpdate{
-					Engine: v1alpha1.RollOperator, DrainTimeout: &metav1.Duration{Duration: 3 * time.Hour}, OnDrainTimeout: v1alpha1.DrainAbandon,
+					Engine: v1alpha1.RollOperator, DrainTimeout: &metav1.Duration{Duration: 3 * time.Hour},
+					OnDrainTimeout: v1alpha1.DrainAbandon,
 				}
 				s.Spot = &v1alpha1.Spot{OnDemandPercentage: 50}
 			},
@@ -193,8 +199,10 @@ func TestHowGroupsRoll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := groupOf(t, one.change)
 			for what, got := range map[string][2]string{
-				"update policy": {policy(s), one.policy}, "hooks": {property(s, "AutoScalingGroup", "LifecycleHookSpecificationList"), one.hook},
-				"retention": {property(s, "AutoScalingGroup", "InstanceLifecyclePolicy"), one.keep}, "rebalancing": {property(s, "AutoScalingGroup", "CapacityRebalance"), one.spot},
+				"update policy": {policy(s), one.policy},
+				"hooks":         {property(s, "AutoScalingGroup", "LifecycleHookSpecificationList"), one.hook},
+				"retention":     {property(s, "AutoScalingGroup", "InstanceLifecyclePolicy"), one.keep},
+				"rebalancing":   {property(s, "AutoScalingGroup", "CapacityRebalance"), one.spot},
 			} {
 				if got[0] != got[1] {
 					t.Errorf("%s is %s, want %s", what, got[0], got[1])
@@ -204,14 +212,17 @@ func TestHowGroupsRoll(t *testing.T) {
 	}
 }
 
-// Toggling what the autoscaler may do is on the Auto Scaling group alone: neither a stack's tag, which would be on everything, nor a
-// disk's.
+// Toggling what the autoscaler may do is on the Auto Scaling group alone: neither a stack's tag,
+// which would be on everything, nor a disk's.
 func TestAutoscalerTagsAreTheGroupsAlone(t *testing.T) {
 	s := groupOf(t, func(spec *v1alpha1.InstanceGroupSpec) {
 		spec.Autoscale = true
 		spec.Taints = []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}
 	})
-	if got := property(s, "AutoScalingGroup", "Tags"); !strings.Contains(got, `{"Key":"`+model.TagAutoscalerEnabled+`","PropagateAtLaunch":false,"Value":"true"}`) {
+	if got := property(s, "AutoScalingGroup", "Tags"); !strings.Contains(
+		got,
+		`{"Key":"`+model.TagAutoscalerEnabled+`","PropagateAtLaunch":false,"Value":"true"}`,
+	) {
 		t.Errorf("the group's tags are %s", got)
 	}
 	if s.Tags[model.TagAutoscalerEnabled] != "" || strings.Contains(property(s, "LaunchTemplate"), model.TagAutoscalerEnabled) {

@@ -73,7 +73,11 @@ func TestEveryShape(t *testing.T) {
 		for n := range total {
 			f := fixture{cluster: &v1alpha1.Cluster{
 				ObjectMeta: metav1.ObjectMeta{Name: "shape", Namespace: "default"},
-				Spec:       v1alpha1.ClusterSpec{Release: "set-" + release.Set110, Region: "eu-central-1", Network: v1alpha1.Network{CIDR: "10.0.0.0/16"}},
+				Spec: v1alpha1.ClusterSpec{
+					Release: "set-" + release.Set110,
+					Region:  "eu-central-1",
+					Network: v1alpha1.Network{CIDR: "10.0.0.0/16"},
+				},
 			}}
 			spec, name := &f.cluster.Spec, zones
 			for _, letter := range zones {

@@ -82,7 +82,12 @@ func (l *suite) network(t *testing.T, n *v1alpha1.Network) {
 	text := "Resources:\n  VPC: {Type: AWS::EC2::VPC, Properties: {CidrBlock: 10.9.0.0/16, EnableDnsHostnames: true, EnableDnsSupport: true}}\n"
 	ids := "Outputs:\n  VPC: {Value: !Ref VPC}\n"
 	for i, s := range n.Subnets {
-		text += fmt.Sprintf("  Subnet%d: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %s, CidrBlock: 10.9.%d.0/24}}\n", i, s.Zone, i)
+		text += fmt.Sprintf(
+			"  Subnet%d: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %s, CidrBlock: 10.9.%d.0/24}}\n",
+			i,
+			s.Zone,
+			i,
+		)
 		ids += fmt.Sprintf("  Subnet%d: {Value: !Ref Subnet%d}\n", i, i)
 	}
 	parsed, err := template.Parse("network.yaml", []byte(text+ids))
@@ -183,7 +188,13 @@ func (l *suite) removeAll(t *testing.T) {
 	for i := len(l.made) - 1; i >= 0; i-- {
 		m := &l.made[i]
 		l.follow(t, stack.Gone, func() (stack.Result, error) {
-			result, err := l.engine.Delete(t.Context(), awsapi.Target{}, m.desired.Name, m.record, stack.DeleteOptions{OwnerTags: ownerOf(&m.desired), DisableTerminationProtection: true})
+			result, err := l.engine.Delete(
+				t.Context(),
+				awsapi.Target{},
+				m.desired.Name,
+				m.record,
+				stack.DeleteOptions{OwnerTags: ownerOf(&m.desired), DisableTerminationProtection: true},
+			)
 			m.record = result.Record
 			l.letGo(t)
 			return result, err

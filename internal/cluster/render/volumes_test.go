@@ -9,8 +9,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
 
-// The place of a lost volume is taken by a blank one under another name, also in a cluster that was made of a snapshot: the data of the
-// snapshot is older than what the other members have. The template says how often that happened.
+// The place of a lost volume is taken by a blank one under another name, also in a cluster that was
+// made of a snapshot: the data of the snapshot is older than what the other members have. The
+// template says how often that happened.
 func TestALostVolumeIsMadeBlankUnderAnotherName(t *testing.T) {
 	const snapshot = "snap-0123456789abcdef0"
 	f := read(t, "testdata/private.yaml")
@@ -50,7 +51,8 @@ func TestALostVolumeIsMadeBlankUnderAnotherName(t *testing.T) {
 	}
 }
 
-// From resource set 1.2.0 on the bucket of the CAs is not public in part, and the issuer's own has two documents for all.
+// From resource set 1.2.0 on the bucket of the CAs is not public in part, and the issuer's own has
+// two documents for all.
 func TestOnlyTheIssuersBucketIsPublic(t *testing.T) {
 	f := read(t, "testdata/private.yaml")
 	f.cluster.Spec.Release = "set-1.2.0"
@@ -68,7 +70,8 @@ func TestOnlyTheIssuersBucketIsPublic(t *testing.T) {
 			t.Errorf("%s is not for all: %s", key, policy)
 		}
 	}
-	if block := text("Bucket"); strings.Contains(block, `"BlockPublicPolicy":false`) || strings.Contains(block, `"BlockPublicPolicy":"false"`) {
+	if block := text("Bucket"); strings.Contains(block, `"BlockPublicPolicy":false`) ||
+		strings.Contains(block, `"BlockPublicPolicy":"false"`) {
 		t.Errorf("the cluster's bucket may become public: %s", block)
 	}
 }

@@ -100,7 +100,10 @@ func keepOff(ctx context.Context, api awsapi.AutoScaling, name string, w *seen) 
 	if len(w.Memory.Suspended) == 0 { // An empty list would suspend all processes.
 		return nil
 	}
-	_, err := api.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: &name, ScalingProcesses: w.Memory.Suspended})
+	_, err := api.SuspendProcesses(
+		ctx,
+		&autoscaling.SuspendProcessesInput{AutoScalingGroupName: &name, ScalingProcesses: w.Memory.Suspended},
+	)
 	return named(err, "suspend processes of Auto Scaling group %s", name)
 }
 

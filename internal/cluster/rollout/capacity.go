@@ -135,7 +135,11 @@ func (p *planner) shed() *Decision {
 	}
 	if p.missing > 0 {
 		m.From, m.Surge = p.Desired, m.Surge-min(m.Surge, p.missing)
-		return act("Lowering the group's capacity by the instances that could not be launched.", remember(m), Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge})
+		return act(
+			"Lowering the group's capacity by the instances that could not be launched.",
+			remember(m),
+			Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge},
+		)
 	}
 	var actions []Action
 	m.Ending = nil
@@ -148,5 +152,7 @@ func (p *planner) shed() *Decision {
 	if len(actions) == 0 {
 		return nil
 	}
-	return act("Terminating new instances that are not Ready and exceed the group's capacity.", append([]Action{remember(m)}, actions...)...)
+	return act(
+		"Terminating new instances that are not Ready and exceed the group's capacity.",
+		append([]Action{remember(m)}, actions...)...)
 }

@@ -215,7 +215,8 @@ func (p *planner) release() *Decision {
 
 // keepOff suspends other changes of the group's size.
 func (p *planner) keepOff() *Decision {
-	if !p.Autoscaled && !slices.ContainsFunc(p.Memory.Suspended, func(process string) bool { return !slices.Contains(p.Suspended, process) }) {
+	if !p.Autoscaled &&
+		!slices.ContainsFunc(p.Memory.Suspended, func(process string) bool { return !slices.Contains(p.Suspended, process) }) {
 		return nil
 	}
 	return act("Suspending the cluster autoscaler and scaling policies for the group.", Action{Kind: KeepOff})
@@ -248,7 +249,14 @@ func (p *planner) stop(why string) *Decision {
 func (p *planner) troubled() *Decision {
 	for _, i := range p.old {
 		if i.Drain == drain.Kept {
-			return p.stop(fmt.Sprintf("%s could not be drained within %s%s. It stays in service.", capital(i.name()), p.settings.DrainTimeout, blockedBy(i)))
+			return p.stop(
+				fmt.Sprintf(
+					"%s could not be drained within %s%s. It stays in service.",
+					capital(i.name()),
+					p.settings.DrainTimeout,
+					blockedBy(i),
+				),
+			)
 		}
 	}
 	for _, i := range p.coming {
@@ -272,7 +280,13 @@ func (p *planner) shortage() *Decision {
 	case short && m.Short.IsZero():
 		m.Short = p.now
 	case short && p.now.Sub(m.Short) > p.settings.ReadyTimeout:
-		return p.stop(fmt.Sprintf("Auto Scaling could not launch %s within %s. Check the group's activities.", count(p.missing, "instance"), p.settings.ReadyTimeout))
+		return p.stop(
+			fmt.Sprintf(
+				"Auto Scaling could not launch %s within %s. Check the group's activities.",
+				count(p.missing, "instance"),
+				p.settings.ReadyTimeout,
+			),
+		)
 	case !short && !m.Short.IsZero():
 		m.Short = time.Time{}
 	default:
@@ -296,7 +310,11 @@ func (p *planner) finished() *Decision {
 	if d := p.letBack(); d != nil {
 		return d
 	}
-	return &Decision{State: Done, Actions: []Action{{Kind: Forget}}, Why: "All instances are up to date (" + count(len(p.settled), "instance") + ")."}
+	return &Decision{
+		State:   Done,
+		Actions: []Action{{Kind: Forget}},
+		Why:     "All instances are up to date (" + count(len(p.settled), "instance") + ").",
+	}
 }
 
 // settling waits until new instances are launched, and their nodes have been Ready for the pause.

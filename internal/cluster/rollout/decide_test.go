@@ -34,7 +34,8 @@ func TestRollsByTheNumbers(t *testing.T) {
 	for name, one := range map[string]struct {
 		least, desired, most int
 		settings             rollout.Settings
-		// grown is the greatest capacity that there ever was, fewest the fewest that served, mostGone the most that were going at once.
+		// grown is the greatest capacity that there ever was, fewest the fewest that served,
+		// mostGone the most that were going at once.
 		grown, fewest, mostGone int
 	}{
 		"one at a time keeps all but one": {3, 5, 5, rollout.Settings{BatchSize: 1, MinInService: 4}, 5, 4, 1},
@@ -99,7 +100,8 @@ func TestNewMachinesThatAreNeverReadyStopTheRoll(t *testing.T) {
 			p.pass(0)
 			d := p.until(t, rollout.Stopped)
 			p.pass(time.Hour)
-			if p.serving() != one.old || p.active() != one.machines || p.suite.Desired != one.machines || !p.suite.Autoscaled || !strings.Contains(d.Why, "was not Ready within 10m") {
+			if p.serving() != one.old || p.active() != one.machines || p.suite.Desired != one.machines || !p.suite.Autoscaled ||
+				!strings.Contains(d.Why, "was not Ready within 10m") {
 				t.Errorf("%d of %d serve: %s", p.serving(), p.suite.Desired, d.Why)
 			}
 			p.template, p.settings.Attempt = 3, "2"
@@ -114,7 +116,13 @@ func TestNewMachinesThatAreNeverReadyStopTheRoll(t *testing.T) {
 }
 
 func TestMachinesThatCannotBeLaunchedStopTheRoll(t *testing.T) {
-	p := newSimulation(rand.New(rand.NewPCG(1, 1)), 1, 3, 5, &rollout.Settings{Attempt: "1", BatchSize: 1, MinInService: 3, Surge: 2, ReadyTimeout: 10 * time.Minute})
+	p := newSimulation(
+		rand.New(rand.NewPCG(1, 1)),
+		1,
+		3,
+		5,
+		&rollout.Settings{Attempt: "1", BatchSize: 1, MinInService: 3, Surge: 2, ReadyTimeout: 10 * time.Minute},
+	)
 	p.scarce = true
 	p.pass(0)
 	d := p.until(t, rollout.Stopped)
@@ -133,7 +141,8 @@ func TestADrainThatTakesTooLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newSimulation(rand.New(rand.NewPCG(1, 1)), 1, 3, 3, &rollout.Settings{
-				Attempt: "1", BatchSize: 2, MinInService: 1, ReadyTimeout: 10 * time.Minute, DrainTimeout: time.Hour, OnDrainTimeout: one.policy,
+				Attempt: "1", BatchSize: 2, MinInService: 1, ReadyTimeout: 10 * time.Minute, DrainTimeout: time.Hour,
+				OnDrainTimeout: one.policy,
 			})
 			p.stuck = true
 			p.pass(0)
@@ -180,7 +189,14 @@ func TestTheOrderOfAWholeCluster(t *testing.T) {
 		}
 		return groups
 	}
-	groups := of(rollout.RoleWorker, rollout.RoleControlPlane, rollout.RoleWorker, rollout.RoleBastion, rollout.RoleControlPlane, rollout.RoleWorker)
+	groups := of(
+		rollout.RoleWorker,
+		rollout.RoleControlPlane,
+		rollout.RoleWorker,
+		rollout.RoleBastion,
+		rollout.RoleControlPlane,
+		rollout.RoleWorker,
+	)
 	for name, one := range map[string]struct {
 		atOnce int
 		last   bool

@@ -53,7 +53,11 @@ type Drains interface {
 // EC2 are the EC2 calls of the engine.
 type EC2 interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
-	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
+	DescribeLaunchTemplates(
+		context.Context,
+		*ec2.DescribeLaunchTemplatesInput,
+		...func(*ec2.Options),
+	) (*ec2.DescribeLaunchTemplatesOutput, error)
 }
 
 // Options configure an engine. All but Clock are required, except Workload if all groups are
@@ -124,7 +128,12 @@ func (e *Engine) recent(group *Group) *recent {
 	defer e.mu.Unlock()
 	key := fmt.Sprint(group.Target, group.AutoScalingGroup)
 	if e.groups[key] == nil {
-		e.groups[key] = &recent{launched: map[string]time.Time{}, ended: map[string]time.Time{}, cancelled: map[string]bool{}, released: map[string]bool{}}
+		e.groups[key] = &recent{
+			launched:  map[string]time.Time{},
+			ended:     map[string]time.Time{},
+			cancelled: map[string]bool{},
+			released:  map[string]bool{},
+		}
 	}
 	return e.groups[key]
 }

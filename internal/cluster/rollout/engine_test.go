@@ -87,28 +87,44 @@ func (f failing) kill() error {
 	return nil
 }
 
-func (f failing) CreateOrUpdateTags(ctx context.Context, in *autoscaling.CreateOrUpdateTagsInput, o ...func(*autoscaling.Options)) (*autoscaling.CreateOrUpdateTagsOutput, error) {
+func (f failing) CreateOrUpdateTags(
+	ctx context.Context,
+	in *autoscaling.CreateOrUpdateTagsInput,
+	o ...func(*autoscaling.Options),
+) (*autoscaling.CreateOrUpdateTagsOutput, error) {
 	if err := f.kill(); err != nil {
 		return nil, err
 	}
 	return f.AutoScaling.CreateOrUpdateTags(ctx, in, o...)
 }
 
-func (f failing) DeleteTags(ctx context.Context, in *autoscaling.DeleteTagsInput, o ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error) {
+func (f failing) DeleteTags(
+	ctx context.Context,
+	in *autoscaling.DeleteTagsInput,
+	o ...func(*autoscaling.Options),
+) (*autoscaling.DeleteTagsOutput, error) {
 	if err := f.kill(); err != nil {
 		return nil, err
 	}
 	return f.AutoScaling.DeleteTags(ctx, in, o...)
 }
 
-func (f failing) SetDesiredCapacity(ctx context.Context, in *autoscaling.SetDesiredCapacityInput, o ...func(*autoscaling.Options)) (*autoscaling.SetDesiredCapacityOutput, error) {
+func (f failing) SetDesiredCapacity(
+	ctx context.Context,
+	in *autoscaling.SetDesiredCapacityInput,
+	o ...func(*autoscaling.Options),
+) (*autoscaling.SetDesiredCapacityOutput, error) {
 	if err := f.kill(); err != nil {
 		return nil, err
 	}
 	return f.AutoScaling.SetDesiredCapacity(ctx, in, o...)
 }
 
-func (f failing) TerminateInstanceInAutoScalingGroup(ctx context.Context, in *autoscaling.TerminateInstanceInAutoScalingGroupInput, o ...func(*autoscaling.Options)) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
+func (f failing) TerminateInstanceInAutoScalingGroup(
+	ctx context.Context,
+	in *autoscaling.TerminateInstanceInAutoScalingGroupInput,
+	o ...func(*autoscaling.Options),
+) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
 	if err := f.kill(); err != nil {
 		return nil, err
 	}
@@ -178,7 +194,9 @@ func TestANodeThatIsNotWellHoldsTheRollBack(t *testing.T) {
 	s := settings()
 	s.MinInService = 1
 	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Status: corev1.NodeStatus{
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(time.Now().Add(time.Minute))}},
+		Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(time.Now().Add(time.Minute))},
+		},
 	}}
 	must(t, w.api.Put(other))
 	var result rollout.Result

@@ -33,8 +33,12 @@ func (e *Engine) Forced(ctx context.Context, groups []Group) (before time.Time, 
 		if tag, ok := TagsOf(found)[TagBefore]; ok {
 			seconds, err := strconv.ParseInt(aws.ToString(tag.Value), 10, 64)
 			if err != nil {
-				return time.Time{}, false, fmt.Errorf("the tag %s of Auto Scaling group %s has an invalid value: %q; remove it to start again",
-					TagBefore, group.AutoScalingGroup, aws.ToString(tag.Value))
+				return time.Time{}, false, fmt.Errorf(
+					"the tag %s of Auto Scaling group %s has an invalid value: %q; remove it to start again",
+					TagBefore,
+					group.AutoScalingGroup,
+					aws.ToString(tag.Value),
+				)
 			}
 			if at := time.Unix(seconds, 0).UTC(); at.After(before) {
 				before, begun = at, true

@@ -75,8 +75,12 @@ func (e *Engine) describe(ctx context.Context, group *Group) (*types.AutoScaling
 	carried := TagsOf(&out.AutoScalingGroups[0])
 	for key, value := range group.Owner {
 		if tag := carried[key]; aws.ToString(tag.Value) != value {
-			return nil, fmt.Errorf("the Auto Scaling group %s does not belong to %s according to its tag %s and is not touched; remove it from the status",
-				group.AutoScalingGroup, group.Name, key)
+			return nil, fmt.Errorf(
+				"the Auto Scaling group %s does not belong to %s according to its tag %s and is not touched; remove it from the status",
+				group.AutoScalingGroup,
+				group.Name,
+				key,
+			)
 		}
 	}
 	return &out.AutoScalingGroups[0], nil
@@ -94,7 +98,11 @@ func (e *Engine) observeInstances(ctx context.Context, group *Group, found *type
 	now := e.options.Clock.Now()
 	for i := range found.Instances {
 		from := &found.Instances[i]
-		one := Instance{ID: aws.ToString(from.InstanceId), Lifecycle: lifecycleOf(from.LifecycleState), Zone: aws.ToString(from.AvailabilityZone)}
+		one := Instance{
+			ID:        aws.ToString(from.InstanceId),
+			Lifecycle: lifecycleOf(from.LifecycleState),
+			Zone:      aws.ToString(from.AvailabilityZone),
+		}
 		one.Outdated = slices.Contains(outdated, one.ID)
 		one.Held = group.AnswerHooks && from.LifecycleState == types.LifecycleStateTerminatingWait && !past.released[one.ID]
 		if launched, ok := past.launched[one.ID]; ok {
@@ -120,7 +128,9 @@ func lifecycleOf(state types.LifecycleState) Lifecycle {
 		return InService
 	case strings.HasPrefix(string(state), "Pending"):
 		return Starting
-	case strings.HasPrefix(string(state), "Terminat"), strings.HasPrefix(string(state), "Detach"), state == types.LifecycleStateEnteringStandby:
+	case strings.HasPrefix(string(state), "Terminat"),
+		strings.HasPrefix(string(state), "Detach"),
+		state == types.LifecycleStateEnteringStandby:
 		return Leaving
 	default: // standby, and a warm pool's
 		return Aside
@@ -184,19 +194,34 @@ func shapes(ctx context.Context, api EC2, found *types.AutoScalingGroup) ([]stri
 }
 
 // templateVersion resolves the version of a launch template.
-func templateVersion(ctx context.Context, api EC2, group *types.AutoScalingGroup, spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
-	out, err := api.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{aws.ToString(spec.LaunchTemplateId)}})
+func templateVersion(
+	ctx context.Context,
+	api EC2,
+	group *types.AutoScalingGroup,
+	spec *types.LaunchTemplateSpecification,
+) (*types.LaunchTemplateSpecification, error) {
+	out, err := api.DescribeLaunchTemplates(
+		ctx,
+		&ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{aws.ToString(spec.LaunchTemplateId)}},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("describe launch template %s: %w", aws.ToString(spec.LaunchTemplateId), err)
 	}
 	if len(out.LaunchTemplates) == 0 {
-		return nil, fmt.Errorf("there is no launch template %s, from which Auto Scaling group %s launches", aws.ToString(spec.LaunchTemplateId), aws.ToString(group.AutoScalingGroupName))
+		return nil, fmt.Errorf(
+			"there is no launch template %s, from which Auto Scaling group %s launches",
+			aws.ToString(spec.LaunchTemplateId),
+			aws.ToString(group.AutoScalingGroupName),
+		)
 	}
 	number := out.LaunchTemplates[0].DefaultVersionNumber
 	if aws.ToString(spec.Version) == "$Latest" {
 		number = out.LaunchTemplates[0].LatestVersionNumber
 	}
-	return &types.LaunchTemplateSpecification{LaunchTemplateId: spec.LaunchTemplateId, Version: aws.String(fmt.Sprint(aws.ToInt64(number)))}, nil
+	return &types.LaunchTemplateSpecification{
+		LaunchTemplateId: spec.LaunchTemplateId,
+		Version:          aws.String(fmt.Sprint(aws.ToInt64(number))),
+	}, nil
 }
 
 // learnLaunches determines the launch times of instances, which Auto Scaling does not report.

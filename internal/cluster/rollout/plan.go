@@ -226,7 +226,13 @@ func (r *run) slots(ctx context.Context, stage []int) (State, time.Duration, err
 			}
 			return Rolling, result.Again, err
 		}
-		slots[at] = Slot{Number: group.Slot, Outdated: rows[0].NeedUpdate > 0, Problem: problems[group.Slot], State: r.last[n].State, Why: r.last[n].Why}
+		slots[at] = Slot{
+			Number:   group.Slot,
+			Outdated: rows[0].NeedUpdate > 0,
+			Problem:  problems[group.Slot],
+			State:    r.last[n].State,
+			Why:      r.last[n].Why,
+		}
 		if err != nil {
 			slots[at].Problem = err.Error()
 		}

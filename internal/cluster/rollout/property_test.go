@@ -17,8 +17,9 @@ var (
 	runsFlag = flag.Uint64("rollout.runs", 1000, "how many seeds to play")
 )
 
-// TestRollsInAllWeathers plays seeds by chance. Whatever happens, the invariants hold (see play.take), and in the end all machines are
-// new, as many as the group is to have, and nothing is left on the group.
+// TestRollsInAllWeathers plays seeds by chance. Whatever happens, the invariants hold (see
+// play.take), and in the end all machines are new, as many as the group is to have, and nothing is
+// left on the group.
 func TestRollsInAllWeathers(t *testing.T) {
 	first, last := uint64(1), *runsFlag
 	if *seedFlag != 0 {
@@ -88,7 +89,8 @@ func someSettings(r *rand.Rand, most int) *rollout.Settings {
 	return s
 }
 
-// disturb has something happen to the group, now and then. It returns the capacity that people want.
+// disturb has something happen to the group, now and then. It returns the capacity that people
+// want.
 func (p *simulation) disturb(wish int) int {
 	switch p.rand.IntN(60) {
 	case 0: // a spot instance is taken back
@@ -96,7 +98,8 @@ func (p *simulation) disturb(wish int) int {
 			p.end(i, "spot")
 		}
 	case 1: // somebody resizes the group
-		// While the group is bigger than it was, nobody can tell whose change it is, nor what it should be in the end.
+		// While the group is bigger than it was, nobody can tell whose change it is, nor what it
+		// should be in the end.
 		m := p.suite.Memory
 		p.unsure = p.unsure || m.From != 0 || m.Surge != 0 || len(m.Ending) > 0
 		wish = p.suite.Min + p.rand.IntN(p.suite.Max-p.suite.Min+1)

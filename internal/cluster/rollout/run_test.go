@@ -41,7 +41,8 @@ func TestARunRollsAndReports(t *testing.T) {
 	s.Surge, s.MinInService = 1, 2
 	group := aGroup(s)
 	row := w.row(group)
-	if row.Status != "NeedsUpdate" || row.NeedUpdate != 2 || row.Ready != 2 || row.Nodes != 2 || row.Min != 1 || row.Target != 2 || row.Max != 3 {
+	if row.Status != "NeedsUpdate" || row.NeedUpdate != 2 || row.Ready != 2 || row.Nodes != 2 || row.Min != 1 || row.Target != 2 ||
+		row.Max != 3 {
 		t.Errorf("before: %+v", row)
 	}
 	stop := w.alive()
@@ -49,7 +50,11 @@ func TestARunRollsAndReports(t *testing.T) {
 	var reported []string
 	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
-	err := w.engine.Run(ctx, &rollout.RunOptions{Groups: []rollout.Group{*group}}, func(p rollout.Progress) { reported = append(reported, p.Did...) })
+	err := w.engine.Run(
+		ctx,
+		&rollout.RunOptions{Groups: []rollout.Group{*group}},
+		func(p rollout.Progress) { reported = append(reported, p.Did...) },
+	)
 	must(t, err)
 	stop()
 	w.restored(2, version)

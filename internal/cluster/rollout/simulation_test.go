@@ -11,8 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 )
 
-// play is a group in virtual time: Auto Scaling, machines that boot, nodes that are drained, and people and autoscalers who change
-// things meanwhile, all by chance.
+// play is a group in virtual time: Auto Scaling, machines that boot, nodes that are drained, and
+// people and autoscalers who change things meanwhile, all by chance.
 type simulation struct {
 	rand     *rand.Rand
 	now      time.Time
@@ -22,7 +22,8 @@ type simulation struct {
 	machines map[string]*simulatedMachine
 	number   int
 	template int // that the group launches from
-	// slowest is the longest that a machine takes to boot, broken the template whose machines never become Ready.
+	// slowest is the longest that a machine takes to boot, broken the template whose machines never
+	// become Ready.
 	slowest time.Duration
 	broken  int
 	// stuck drains never end by themselves.
@@ -45,7 +46,16 @@ type simulatedMachine struct {
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newSimulation(r *rand.Rand, least, desired, most int, settings *rollout.Settings) *simulation {
-	p := &simulation{rand: r, now: start, settings: *settings, machines: map[string]*simulatedMachine{}, template: 1, slowest: 3 * time.Minute, broken: -1, changed: start.Add(-time.Hour)}
+	p := &simulation{
+		rand:     r,
+		now:      start,
+		settings: *settings,
+		machines: map[string]*simulatedMachine{},
+		template: 1,
+		slowest:  3 * time.Minute,
+		broken:   -1,
+		changed:  start.Add(-time.Hour),
+	}
 	p.suite.Min, p.suite.Desired, p.suite.Max = least, desired, most
 	for range desired {
 		p.launch()
@@ -245,7 +255,8 @@ func (p *simulation) take(a *rollout.Action) {
 	left := slices.ContainsFunc(p.suite.Instances, func(i rollout.Instance) bool {
 		return i.Outdated && i.Lifecycle == rollout.InService
 	})
-	if !i.Launched.Before(p.settings.Before) && !i.Outdated && (p.suite.Memory.Surge == 0 && !a.Shrink || left && p.suite.Memory.Stopped == "") {
+	if !i.Launched.Before(p.settings.Before) && !i.Outdated &&
+		(p.suite.Memory.Surge == 0 && !a.Shrink || left && p.suite.Memory.Stopped == "") {
 		p.problem("%s needs no update and is taken", i.ID)
 	}
 	if a.Kind == rollout.Drain {

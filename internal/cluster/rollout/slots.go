@@ -40,7 +40,11 @@ func DecideSlots(slots []Slot) SlotDecision {
 	sorted := slices.SortedFunc(slices.Values(slots), func(a, b Slot) int { return cmp.Compare(a.Number, b.Number) })
 	for _, s := range sorted {
 		if s.State == Stopped {
-			return SlotDecision{State: Stopped, Next: NoSlot, Why: fmt.Sprintf("Slot %d: %s The other slots are unchanged.", s.Number, s.Why)}
+			return SlotDecision{
+				State: Stopped,
+				Next:  NoSlot,
+				Why:   fmt.Sprintf("Slot %d: %s The other slots are unchanged.", s.Number, s.Why),
+			}
 		}
 	}
 	for _, s := range sorted {
@@ -64,9 +68,17 @@ func DecideSlots(slots []Slot) SlotDecision {
 	case next == NoSlot:
 		return SlotDecision{State: Done, Next: NoSlot, Why: "No slot needs to be replaced."}
 	case len(unwell) == 1 && unwell[0].Outdated: // The outdated instance may be the cause.
-		return SlotDecision{State: Rolling, Next: unwell[0].Number, Why: fmt.Sprintf("Replacing slot %d first because it is unhealthy.", unwell[0].Number)}
+		return SlotDecision{
+			State: Rolling,
+			Next:  unwell[0].Number,
+			Why:   fmt.Sprintf("Replacing slot %d first because it is unhealthy.", unwell[0].Number),
+		}
 	case len(unwell) > 0:
-		return SlotDecision{State: Rolling, Next: NoSlot, Why: "All slots must be healthy before another one is replaced. " + strings.Join(problems, " ")}
+		return SlotDecision{
+			State: Rolling,
+			Next:  NoSlot,
+			Why:   "All slots must be healthy before another one is replaced. " + strings.Join(problems, " "),
+		}
 	default:
 		return SlotDecision{State: Rolling, Next: next, Why: fmt.Sprintf("Replacing slot %d.", next)}
 	}

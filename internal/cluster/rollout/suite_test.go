@@ -46,7 +46,8 @@ const (
 	asg    = "workers"
 )
 
-// suite is a group on AWS on loopback, the cluster whose nodes its machines are, with pods that move, and an engine.
+// suite is a group on AWS on loopback, the cluster whose nodes its machines are, with pods that
+// move, and an engine.
 type suite struct {
 	t        *testing.T
 	clients  *awsapi.Clients
@@ -102,18 +103,27 @@ func (w *suite) furnish() {
 	vpc, err := w.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 	must(w.t, err)
 	for zone, block := range map[string]string{"a": "10.0.0.0/18", "b": "10.0.64.0/18"} {
-		subnet, err := w.ec2.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: &block, AvailabilityZone: aws.String(region + zone)})
+		subnet, err := w.ec2.CreateSubnet(
+			ctx,
+			&ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: &block, AvailabilityZone: aws.String(region + zone)},
+		)
 		must(w.t, err)
 		w.subnets = append(w.subnets, *subnet.Subnet.SubnetId)
 	}
-	made, err := w.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("workers"), LaunchTemplateData: w.shape()})
+	made, err := w.ec2.CreateLaunchTemplate(
+		ctx,
+		&ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("workers"), LaunchTemplateData: w.shape()},
+	)
 	must(w.t, err)
 	w.template = *made.LaunchTemplate.LaunchTemplateId
 }
 
 func (w *suite) shape() *ec2types.RequestLaunchTemplateData {
 	w.t.Helper()
-	images, err := w.ec2.DescribeImages(w.t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}})
+	images, err := w.ec2.DescribeImages(
+		w.t.Context(),
+		&ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}},
+	)
 	must(w.t, err)
 	return &ec2types.RequestLaunchTemplateData{ImageId: images.Images[0].ImageId, InstanceType: ec2types.InstanceTypeM6iLarge}
 }
@@ -151,7 +161,11 @@ func authority(t *testing.T) (pool *x509.CertPool, keyPEM, certPEM []byte) {
 	must(t, err)
 	pool = x509.NewCertPool()
 	pool.AddCert(cert)
-	return pool, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return pool, pem.EncodeToMemory(
+			&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8},
+		), pem.EncodeToMemory(
+			&pem.Block{Type: "CERTIFICATE", Bytes: der},
+		)
 }
 
 var clusterKey = types.NamespacedName{Namespace: "default", Name: "demo"}
@@ -162,7 +176,9 @@ func (w *suite) start() {
 	if w.end != nil {
 		w.end()
 	}
-	connections := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) { return rest.CopyConfig(w.admin), nil }})
+	connections := workload.New(
+		workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) { return rest.CopyConfig(w.admin), nil }},
+	)
 	drains := drain.New(drain.Options{Clients: w.clients, Workload: connections})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -185,10 +201,14 @@ func (w *suite) start() {
 func (w *suite) group(least, desired, most int32) {
 	w.t.Helper()
 	_, err := w.groups.CreateAutoScalingGroup(w.t.Context(), &autoscaling.CreateAutoScalingGroupInput{
-		AutoScalingGroupName: aws.String(asg), MinSize: &least, MaxSize: &most, DesiredCapacity: &desired, VPCZoneIdentifier: aws.String(strings.Join(w.subnets, ",")),
+		AutoScalingGroupName: aws.String(
+			asg,
+		), MinSize: &least, MaxSize: &most, DesiredCapacity: &desired, VPCZoneIdentifier: aws.String(strings.Join(w.subnets, ",")),
 		LaunchTemplate: &astypes.LaunchTemplateSpecification{LaunchTemplateId: &w.template, Version: aws.String("1")},
 		Tags: []astypes.Tag{{
-			ResourceId: aws.String(asg), ResourceType: aws.String("auto-scaling-group"), Key: aws.String("k8s.io/cluster-autoscaler/enabled"),
+			ResourceId: aws.String(
+				asg,
+			), ResourceType: aws.String("auto-scaling-group"), Key: aws.String("k8s.io/cluster-autoscaler/enabled"),
 			Value: aws.String("true"), PropagateAtLaunch: aws.Bool(true),
 		}},
 	})
@@ -200,11 +220,16 @@ func (w *suite) group(least, desired, most int32) {
 // edit gives the group another shape, and returns its version.
 func (w *suite) edit() string {
 	w.t.Helper()
-	made, err := w.ec2.CreateLaunchTemplateVersion(w.t.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &w.template, LaunchTemplateData: w.shape()})
+	made, err := w.ec2.CreateLaunchTemplateVersion(
+		w.t.Context(),
+		&ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &w.template, LaunchTemplateData: w.shape()},
+	)
 	must(w.t, err)
 	version := aws.String("$Latest")
 	_, err = w.groups.UpdateAutoScalingGroup(w.t.Context(), &autoscaling.UpdateAutoScalingGroupInput{
-		AutoScalingGroupName: aws.String(asg), LaunchTemplate: &astypes.LaunchTemplateSpecification{LaunchTemplateId: &w.template, Version: version},
+		AutoScalingGroupName: aws.String(
+			asg,
+		), LaunchTemplate: &astypes.LaunchTemplateSpecification{LaunchTemplateId: &w.template, Version: version},
 	})
 	must(w.t, err)
 	return string('0' + rune(*made.LaunchTemplateVersion.VersionNumber))
@@ -212,7 +237,10 @@ func (w *suite) edit() string {
 
 func (w *suite) describe() *astypes.AutoScalingGroup {
 	w.t.Helper()
-	out, err := w.groups.DescribeAutoScalingGroups(w.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{asg}})
+	out, err := w.groups.DescribeAutoScalingGroups(
+		w.t.Context(),
+		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{asg}},
+	)
 	must(w.t, err)
 	return &out.AutoScalingGroups[0]
 }
@@ -237,9 +265,14 @@ func (w *suite) live() {
 			status = corev1.ConditionFalse
 		}
 		must(w.t, w.api.Put(&corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: *i.InstanceId, Labels: map[string]string{"version": *i.LaunchTemplate.Version, "cluster-operator.aws/instance-group": asg}},
-			Spec:       corev1.NodeSpec{ProviderID: "aws:///" + region + "a/" + *i.InstanceId},
-			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.Now()}}},
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   *i.InstanceId,
+				Labels: map[string]string{"version": *i.LaunchTemplate.Version, "cluster-operator.aws/instance-group": asg},
+			},
+			Spec: corev1.NodeSpec{ProviderID: "aws:///" + region + "a/" + *i.InstanceId},
+			Status: corev1.NodeStatus{
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.Now()}},
+			},
 		}))
 	}
 	for i := range nodes.Items {
@@ -268,7 +301,8 @@ func (w *suite) ready(version string) (names []string) {
 	must(w.t, err)
 	for i := range list.Items {
 		node := &list.Items[i]
-		if node.Status.Conditions[0].Status == corev1.ConditionTrue && !node.Spec.Unschedulable && (version == "" || node.Labels["version"] == version) {
+		if node.Status.Conditions[0].Status == corev1.ConditionTrue && !node.Spec.Unschedulable &&
+			(version == "" || node.Labels["version"] == version) {
 			names = append(names, node.Name)
 		}
 	}
@@ -284,7 +318,10 @@ func (w *suite) app(replicas int32) {
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}},
+			},
 		},
 	}, metav1.CreateOptions{})
 	must(w.t, err)
@@ -338,13 +375,21 @@ func (w *suite) restored(desired int32, version string) {
 	if len(group.SuspendedProcesses) > 0 {
 		w.t.Errorf("processes are suspended: %v", group.SuspendedProcesses)
 	}
-	if len(group.Tags) != 1 || *group.Tags[0].Key != "k8s.io/cluster-autoscaler/enabled" || *group.Tags[0].Value != "true" || !*group.Tags[0].PropagateAtLaunch {
+	if len(group.Tags) != 1 || *group.Tags[0].Key != "k8s.io/cluster-autoscaler/enabled" || *group.Tags[0].Value != "true" ||
+		!*group.Tags[0].PropagateAtLaunch {
 		w.t.Errorf("tags: %v", rollout.TagsOf(group))
 	}
 }
 
 func aGroup(settings *rollout.Settings) *rollout.Group {
-	return &rollout.Group{Name: asg, AutoScalingGroup: asg, Role: rollout.RoleWorker, Slot: rollout.NoSlot, Cluster: clusterKey, Settings: *settings}
+	return &rollout.Group{
+		Name:             asg,
+		AutoScalingGroup: asg,
+		Role:             rollout.RoleWorker,
+		Slot:             rollout.NoSlot,
+		Cluster:          clusterKey,
+		Settings:         *settings,
+	}
 }
 
 // limit lets the engine change AWS a number of times, then refuses.

@@ -53,7 +53,11 @@ func (p *planner) growth() int {
 func (p *planner) grow(by int) *Decision {
 	m := p.Memory.clone()
 	m.From, m.Surge = p.Desired, m.Surge+by
-	return act(fmt.Sprintf("Growing the group by %s during the rollout.", count(by, "instance")), remember(m), Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge})
+	return act(
+		fmt.Sprintf("Growing the group by %s during the rollout.", count(by, "instance")),
+		remember(m),
+		Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge},
+	)
 }
 
 // next returns the instances to replace now, or why there are none.

@@ -49,8 +49,9 @@ func (m *Machines) Differs(other *Machines) bool {
 // machinesOf describes the machines of a group's stack.
 func machinesOf(shape *model.Group, release *v1alpha1.Release) Machines {
 	return Machines{
-		Roll: shape.Spec.Roll, DiskTags: shape.DiskTags, Release: release.Name, Version: release.Spec.Kubernetes, Engine: shape.Rolling.Engine,
-		Pause: metav1.Duration{Duration: shape.Rolling.Pause}, Ready: metav1.Duration{Duration: shape.Rolling.ReadyTimeout},
+		Roll: shape.Spec.Roll, DiskTags: shape.DiskTags, Release: release.Name, Version: release.Spec.Kubernetes,
+		Engine: shape.Rolling.Engine,
+		Pause:  metav1.Duration{Duration: shape.Rolling.Pause}, Ready: metav1.Duration{Duration: shape.Rolling.ReadyTimeout},
 		Autoscaled: len(shape.AutoscalerTags) > 0,
 	}
 }

@@ -54,7 +54,8 @@ func Slot(c *model.Cluster, slot int, outputs map[string]string, past Past, find
 		return nil, &BundleError{err}
 	}
 	made := &Made{Bundle: boots, Machines: Machines{
-		Bundle: boots.Hash(), Release: c.Release.Name, Version: c.Release.Spec.Kubernetes, Roll: as.Spec.ControlPlane.Roll, DiskTags: c.Slots[slot].DiskTags,
+		Bundle: boots.Hash(), Release: c.Release.Name, Version: c.Release.Spec.Kubernetes, Roll: as.Spec.ControlPlane.Roll,
+		DiskTags: c.Slots[slot].DiskTags,
 	}}
 	return made, made.finish(c, c.ControlPlaneArchitecture, past, find, func(userData string) (*render.Stack, error) {
 		as.Slots = slices.Clone(c.Slots)
@@ -116,7 +117,8 @@ func (m *Made) finish(
 // consent, approval.
 func Desired(rendered *render.Stack) stack.Desired {
 	return stack.Desired{
-		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags, OwnerTags: rendered.OwnerTags,
+		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags,
+		OwnerTags:    rendered.OwnerTags,
 		Capabilities: rendered.Capabilities, TerminationProtection: rendered.TerminationProtection, Policy: rendered.Policy,
 	}
 }

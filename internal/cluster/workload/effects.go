@@ -12,7 +12,8 @@ import (
 // https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/
 const auditID = "Audit-Id"
 
-// effects logs each request that changes something in a workload cluster: its verb and path, never its content.
+// effects logs each request that changes something in a workload cluster: its verb and path, never
+// its content.
 type effects struct {
 	next    http.RoundTripper
 	cluster types.NamespacedName

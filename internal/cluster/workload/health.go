@@ -33,12 +33,14 @@ func (h *SlotHealth) OK() bool { return h.Problem == "" }
 // responds, so that the operator need not reach the instances.
 // reach the machines.
 //
-// An API server that is ready has read from etcd with quorum within the last seconds: its checks etcd and etcd-readiness get a key
+// An API server that is ready has read from etcd with quorum within the last seconds: its checks
+// etcd and etcd-readiness get a key
 // (https://github.com/kubernetes/kubernetes/blob/v1.36.3/staging/src/k8s.io/apiserver/pkg/storage/storagebackend/factory/etcd3.go,
 // etcd3ProberMonitor.Probe) and etcd's reads are linearizable unless asked otherwise
-// (https://etcd.io/docs/v3.6/learning/api_guarantees/). kubeadm has each API server talk to the member on its own machine only
-// (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/ha-topology/), so when all are ready, every member is part of
-// the quorum.
+// (https://etcd.io/docs/v3.6/learning/api_guarantees/). kubeadm has each API server talk to the
+// member on its own machine only
+// (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/ha-topology/), so when all
+// are ready, every member is part of the quorum.
 //
 // The request reaches the API server as anonymous, which may read its readiness:
 // https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles.

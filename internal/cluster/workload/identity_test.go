@@ -40,15 +40,45 @@ func TestEC2DecidesWhichInstanceGroupAndSlotANodeIsOf(t *testing.T) {
 		group   string
 		problem string // of the last node
 	}{
-		"a worker that says what EC2 says":     {nodes: []*corev1.Node{claiming(worker, "i-1", "10.0.0.1", group, 0)}, holder: worker, group: "g"},
-		"a worker that says nothing":           {nodes: []*corev1.Node{claiming(worker, "i-1", "", nil, 0)}, holder: worker, group: "g"},
-		"a name in the domain of DHCP options": {nodes: []*corev1.Node{claiming("ip-10-0-0-1.example.com", "i-1", "", group, 0)}, holder: "ip-10-0-0-1.example.com", group: "g"},
-		"a worker that calls itself a slot":    {nodes: []*corev1.Node{claiming(worker, "i-1", "", slot, 0)}, holder: worker, group: "g", problem: "labelled as of control-plane slot 0"},
-		"a worker that names another group":    {nodes: []*corev1.Node{claiming(worker, "i-1", "", map[string]string{groupLabel: "x"}, 0)}, holder: worker, group: "g", problem: "labelled as of instance group x"},
-		"another name than the instance's":     {nodes: []*corev1.Node{claiming("made-up", "i-1", "", group, 0)}, problem: "claims instance i-1, whose name is " + worker},
-		"another address than the instance's":  {nodes: []*corev1.Node{claiming(worker, "i-1", "10.0.0.7", group, 0)}, problem: "whose address is 10.0.0.1"},
-		"an instance of somebody else":         {nodes: []*corev1.Node{claiming(worker, "i-else", "", group, 0)}, problem: "in no Auto Scaling group"},
-		"an instance that EC2 does not have":   {nodes: []*corev1.Node{claiming(worker, "i-none", "", slot, 0)}, problem: "claims instance i-none, which EC2 does not know"},
+		"a worker that says what EC2 says": {
+			nodes:  []*corev1.Node{claiming(worker, "i-1", "10.0.0.1", group, 0)},
+			holder: worker,
+			group:  "g",
+		},
+		"a worker that says nothing": {nodes: []*corev1.Node{claiming(worker, "i-1", "", nil, 0)}, holder: worker, group: "g"},
+		"a name in the domain of DHCP options": {
+			nodes:  []*corev1.Node{claiming("ip-10-0-0-1.example.com", "i-1", "", group, 0)},
+			holder: "ip-10-0-0-1.example.com",
+			group:  "g",
+		},
+		"a worker that calls itself a slot": {
+			nodes:   []*corev1.Node{claiming(worker, "i-1", "", slot, 0)},
+			holder:  worker,
+			group:   "g",
+			problem: "labelled as of control-plane slot 0",
+		},
+		"a worker that names another group": {
+			nodes:   []*corev1.Node{claiming(worker, "i-1", "", map[string]string{groupLabel: "x"}, 0)},
+			holder:  worker,
+			group:   "g",
+			problem: "labelled as of instance group x",
+		},
+		"another name than the instance's": {
+			nodes:   []*corev1.Node{claiming("made-up", "i-1", "", group, 0)},
+			problem: "claims instance i-1, whose name is " + worker,
+		},
+		"another address than the instance's": {
+			nodes:   []*corev1.Node{claiming(worker, "i-1", "10.0.0.7", group, 0)},
+			problem: "whose address is 10.0.0.1",
+		},
+		"an instance of somebody else": {
+			nodes:   []*corev1.Node{claiming(worker, "i-else", "", group, 0)},
+			problem: "in no Auto Scaling group",
+		},
+		"an instance that EC2 does not have": {
+			nodes:   []*corev1.Node{claiming(worker, "i-none", "", slot, 0)},
+			problem: "claims instance i-none, which EC2 does not know",
+		},
 		"two that claim one, of which one has the name": {
 			nodes:  []*corev1.Node{claiming(worker, "i-1", "", group, 0), claiming("ip-10-0-0-1.evil", "i-1", "", group, time.Hour)},
 			holder: worker, group: "g", problem: "which is that of Node " + worker,

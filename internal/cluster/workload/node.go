@@ -56,7 +56,8 @@ type Node struct {
 func nodeFrom(from *corev1.Node) Node {
 	n := Node{
 		Name: from.Name, UID: string(from.UID), InstanceID: instanceID(from.Spec.ProviderID), Bundle: from.Labels[bundleLabel],
-		Version: from.Status.NodeInfo.KubeletVersion, Created: from.CreationTimestamp.Time, Unschedulable: from.Spec.Unschedulable, Labels: from.Labels,
+		Version: from.Status.NodeInfo.KubeletVersion, Created: from.CreationTimestamp.Time, Unschedulable: from.Spec.Unschedulable,
+		Labels: from.Labels,
 	}
 	n.Claimed, n.Group, n.Slot = n.InstanceID, n.labels().group, n.labels().slot
 	for i := range from.Status.Addresses {
@@ -97,6 +98,8 @@ func instanceID(providerID string) string {
 
 // same reports whether no relevant field differs.
 func (n *Node) same(other *Node) bool {
-	return n.UID == other.UID && n.InstanceID == other.InstanceID && n.Claimed == other.Claimed && n.Problem == other.Problem && n.Version == other.Version &&
-		n.Ready == other.Ready && n.Unschedulable == other.Unschedulable && maps.Equal(n.Labels, other.Labels)
+	return n.UID == other.UID && n.InstanceID == other.InstanceID && n.Claimed == other.Claimed && n.Problem == other.Problem &&
+		n.Version == other.Version &&
+		n.Ready == other.Ready && n.Unschedulable == other.Unschedulable &&
+		maps.Equal(n.Labels, other.Labels)
 }

@@ -42,8 +42,11 @@ func TestNodes(t *testing.T) {
 	}
 	nodes := kubernetes.NewForConfigOrDie(server.RESTConfig()).CoreV1().Nodes()
 	node, err := nodes.Create(t.Context(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"cluster-operator.aws/instance-group": "g", "cluster-operator.aws/bundle": "0123"}},
-		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/i-1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "n",
+			Labels: map[string]string{"cluster-operator.aws/instance-group": "g", "cluster-operator.aws/bundle": "0123"},
+		},
+		Spec: corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/i-1"},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +56,9 @@ func TestNodes(t *testing.T) {
 		t.Errorf("a new node makes the news %+v", change)
 	}
 	for _, heartbeat := range []bool{false, true} {
-		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}
+		node.Status.Conditions = []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()},
+		}
 		node.Status.NodeInfo.KernelVersion = map[bool]string{true: "beat"}[heartbeat]
 		if node, err = nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
@@ -62,7 +67,8 @@ func TestNodes(t *testing.T) {
 	if change := next(t, news); change.Group != "g" {
 		t.Errorf("a node that is ready makes the news %+v", change)
 	}
-	if in, found, ok := clusters.NodeOf("i-1"); !ok || in != cluster || !found.Ready || found.Bundle != "0123" || found.Slot != workload.NoSlot {
+	if in, found, ok := clusters.NodeOf("i-1"); !ok || in != cluster || !found.Ready || found.Bundle != "0123" ||
+		found.Slot != workload.NoSlot {
 		t.Errorf("the node of i-1 is %+v", found)
 	}
 	if err := nodes.Delete(t.Context(), "n", metav1.DeleteOptions{}); err != nil {

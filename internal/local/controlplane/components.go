@@ -133,7 +133,8 @@ func (c *ControlPlane) managerBinary(ctx context.Context) (string, error) {
 func (c *ControlPlane) run(name, binary string, flags ...string) (*process.Process, error) {
 	return process.Start(process.Spec{
 		Name: name, Path: binary, Args: append([]string{name}, flags...), LogFile: c.file(name + ".log"),
-		// Twice Go's default: a sixth of the API server's time went into collecting garbage, and a laptop has the memory.
+		// Twice Go's default: a sixth of the API server's time went into collecting garbage, and a
+		// laptop has the memory.
 		Env: append(os.Environ(), "GOGC=200"),
 	})
 }

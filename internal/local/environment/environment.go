@@ -37,7 +37,8 @@ type Options struct {
 	Latency time.Duration
 	// Machines says what instances run on; AutoMachines unless set.
 	Machines Machines
-	// WithoutRestore leaves out etcd-restore, so that less is built: no cluster can be restored from a snapshot.
+	// WithoutRestore leaves out etcd-restore, so that less is built: no cluster can be restored
+	// from a snapshot.
 	WithoutRestore bool
 	// Detached keeps the log that the process itself writes into the folder.
 	Detached bool

@@ -57,7 +57,8 @@ type MachinesOptions struct {
 	Programs func(context.Context) (nodebuild.Programs, error)
 	// Kube finds the kube binary.
 	Kube func(context.Context) (string, error)
-	// WithoutKube says why AutoMachines should not wait for the build of a kube binary; nil if they should.
+	// WithoutKube says why AutoMachines should not wait for the build of a kube binary; nil if they
+	// should.
 	WithoutKube func(context.Context) error
 	// Images are other kube binaries, by the ID of the machine image that has them.
 	Images map[string]string
@@ -107,18 +108,24 @@ func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, err
 	return process.New(process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Log: logr.Discard()})
 }
 
-// withoutKube returns an error if KUBEBUILDER_ASSETS names the Kubernetes to run and bin/kube is not built: the
-// variable is set to avoid that build, which takes minutes.
+// withoutKube returns an error if KUBEBUILDER_ASSETS names the Kubernetes to run and bin/kube is
+// not built: the variable is set to avoid that build, which takes minutes.
 func withoutKube(ctx context.Context) error {
 	if os.Getenv(controlplane.AssetsVariable) == "" || kubebuild.IsBuilt(ctx, kubebuild.Options{}) {
 		return nil
 	}
-	return fmt.Errorf("they need kubeadm of bin/kube, which is not built while %s is set (build it: bin/aws-operator local build)", controlplane.AssetsVariable)
+	return fmt.Errorf(
+		"they need kubeadm of bin/kube, which is not built while %s is set (build it: bin/aws-operator local build)",
+		controlplane.AssetsVariable,
+	)
 }
 
 // startMachines makes the host of machines, and what the operator hands to them.
 func (e *Environment) startMachines(ctx context.Context) (string, error) {
-	programs, err := nodebuild.Ensure(ctx, nodebuild.Options{Progress: e.opts.Progress, Clock: e.opts.Clock, WithoutRestore: e.opts.WithoutRestore})
+	programs, err := nodebuild.Ensure(
+		ctx,
+		nodebuild.Options{Progress: e.opts.Progress, Clock: e.opts.Clock, WithoutRestore: e.opts.WithoutRestore},
+	)
 	if err == nil {
 		e.programs = programs
 	} else if !errors.Is(err, kubebuild.ErrNoSources) {

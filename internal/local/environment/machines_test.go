@@ -17,7 +17,10 @@ import (
 func TestMachinesAreOfTheKindThatWasAskedFor(t *testing.T) {
 	noPrograms := errors.New("no programs")
 	options := func(kind environment.Machines) environment.MachinesOptions {
-		return environment.MachinesOptions{Kind: kind, Programs: func(context.Context) (nodebuild.Programs, error) { return nodebuild.Programs{}, noPrograms }}
+		return environment.MachinesOptions{
+			Kind:     kind,
+			Programs: func(context.Context) (nodebuild.Programs, error) { return nodebuild.Programs{}, noPrograms },
+		}
 	}
 	host, line, err := environment.NewMachines(t.Context(), options(environment.FakeMachines))
 	if _, played := host.(*fake.Host); err != nil || !played || line != "played" {

@@ -30,8 +30,9 @@ type Version struct {
 	modules, binary string
 }
 
-// The versions that are built: the present one, which local mode runs, and those of the two minor versions before it,
-// from which tests upgrade. The last patches of these are not on Go's module proxy with all of their parts.
+// The versions that are built: the present one, which local mode runs, and those of the two minor
+// versions before it, from which tests upgrade. The last patches of these are not on Go's module
+// proxy with all of their parts.
 var (
 	Present  = Version{Kubernetes: KubernetesVersion, modules: "go", binary: "kube"}
 	Previous = Version{Kubernetes: "v1.35.4", modules: "previous", binary: "kube-previous"}
@@ -115,7 +116,10 @@ func FindRoot() (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%w: run this inside the repository, or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver", ErrNoSources)
+	return "", fmt.Errorf(
+		"%w: run this inside the repository, or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver",
+		ErrNoSources,
+	)
 }
 
 func isRoot(dir string) bool {

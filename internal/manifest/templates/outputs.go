@@ -13,8 +13,8 @@ const outputValue = "value"
 // valueFunction is what `.x.value` calls in place of looking up a field.
 const valueFunction = "terraformOutputValue"
 
-// readOutputs lets templates write .x.value for an output x, wherever that is: each access of a field called value
-// becomes a call, since a text has no fields.
+// readOutputs lets templates write .x.value for an output x, wherever that is: each access of a
+// field called value becomes a call, since a text has no fields.
 func readOutputs(t *template.Template) {
 	for _, one := range t.Templates() {
 		if one.Tree != nil {
@@ -23,8 +23,8 @@ func readOutputs(t *template.Template) {
 	}
 }
 
-// valueOf returns the function behind an access of a field called value: what is no map, and a map that is an output
-// itself, is its own value.
+// valueOf returns the function behind an access of a field called value: what is no map, and a map
+// that is an output itself, is its own value.
 func valueOf(outputs map[uintptr]bool, failOnMissing bool) func(any) (any, error) {
 	return func(receiver any) (any, error) {
 		m, ok := receiver.(map[string]any)
@@ -94,7 +94,8 @@ func (r *rewriter) argument(n parse.Node) parse.Node {
 	return n
 }
 
-// fields returns the node for fields of a receiver, nil being dot. Without one called value it is the node itself.
+// fields returns the node for fields of a receiver, nil being dot. Without one called value it is
+// the node itself.
 func (r *rewriter) fields(whole, receiver parse.Node, names []string) parse.Node {
 	pos := whole.Position()
 	start, found := 0, false

@@ -44,8 +44,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// The messages of text/template, which have no structure. Those of templates that others include are nested, and the
-// last is the place where it happened.
+// The messages of text/template, which have no structure. Those of templates that others include
+// are nested, and the last is the place where it happened.
 var (
 	failure    = lazyregexp.New(`(?s)^template: (.+?):(\d+)(?::(\d+))?: (?:executing "(.*?)" at <(.*?)>: )?(.*)$`)
 	missingKey = lazyregexp.New(`map has no entry for key "(.*?)"$`)

@@ -35,8 +35,8 @@ type Input struct {
 	FormatYAML bool
 }
 
-// Render renders the templates. The error is Error of the first template that cannot be rendered, or, of text that is
-// not YAML and was to be formatted, tree.Problems with the lines around each.
+// Render renders the templates. The error is Error of the first template that cannot be rendered,
+// or, of text that is not YAML and was to be formatted, tree.Problems with the lines around each.
 func Render(in Input) ([]byte, error) {
 	var out bytes.Buffer
 	for _, file := range in.Templates {
@@ -130,7 +130,10 @@ func formatted(name string, text []byte) ([]byte, error) {
 	if err != nil {
 		problems, _ := errors.AsType[tree.Problems](err)
 		for i := range problems {
-			problems[i].Message = "the text that the template made cannot be formatted: " + problems[i].Message + around(text, problems[i].Line)
+			problems[i].Message = "the text that the template made cannot be formatted: " + problems[i].Message + around(
+				text,
+				problems[i].Line,
+			)
 		}
 		return nil, problems
 	}

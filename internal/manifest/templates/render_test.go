@@ -19,7 +19,8 @@ func file(t *testing.T, name string) templates.File {
 	return templates.File{Name: "testdata/" + name, Text: string(data)}
 }
 
-// workflow is what people have who make the network with Terraform: a template, snippets, values and outputs.
+// workflow is what people have who make the network with Terraform: a template, snippets, values
+// and outputs.
 func workflow(t *testing.T) templates.Input {
 	t.Helper()
 	in := templates.Input{

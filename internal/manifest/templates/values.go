@@ -33,7 +33,8 @@ func (v *Values) AddFile(file string, data []byte) error {
 	return nil
 }
 
-// AddTerraform merges what `terraform output -json` printed over the values. The error is tree.Problems.
+// AddTerraform merges what `terraform output -json` printed over the values. The error is
+// tree.Problems.
 func (v *Values) AddTerraform(file string, data []byte) error {
 	outputs, err := read(file, data)
 	if err != nil {
@@ -44,7 +45,13 @@ func (v *Values) AddTerraform(file string, data []byte) error {
 		output, ok := outputs[name].(map[string]any)
 		value, has := output["value"]
 		if !ok || !has {
-			return tree.Problems{{File: file, Path: name, Message: "this is no output of Terraform, which has a value: give what `terraform output -json` prints, or use --values"}}
+			return tree.Problems{
+				{
+					File:    file,
+					Path:    name,
+					Message: "this is no output of Terraform, which has a value: give what `terraform output -json` prints, or use --values",
+				},
+			}
 		}
 		flat[name] = value
 	}
@@ -89,7 +96,14 @@ func read(file string, data []byte) (map[string]any, error) {
 	for _, d := range documents {
 		one, ok := native(d.Value.Interface()).(map[string]any)
 		if !ok {
-			return nil, tree.Problems{{File: file, Document: d.Number, Line: d.Value.Line, Message: fmt.Sprintf("values are a map by their names; this is %s", d.Value.Kind)}}
+			return nil, tree.Problems{
+				{
+					File:     file,
+					Document: d.Number,
+					Line:     d.Value.Line,
+					Message:  fmt.Sprintf("values are a map by their names; this is %s", d.Value.Kind),
+				},
+			}
 		}
 		values = merged(values, one)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// Decode reads a document into what into points to. The error is Problems: fields that the type does not have, and
-// values of another kind than their fields.
+// Decode reads a document into what into points to. The error is Problems: fields that the type
+// does not have, and values of another kind than their fields.
 func Decode(d Document, into any) error {
 	c := checker{document: d}
 	c.check(d.Value, "", reflect.TypeOf(into).Elem())
@@ -110,7 +110,8 @@ func (c *checker) fields(v *Value, path string, t reflect.Type) {
 	}
 }
 
-// fieldsOf collects the fields of a struct by their names in JSON, those of embedded structs with them.
+// fieldsOf collects the fields of a struct by their names in JSON, those of embedded structs with
+// them.
 func fieldsOf(t reflect.Type, into map[string]reflect.Type) {
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

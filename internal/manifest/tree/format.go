@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Format prints a value as YAML in one way: keys in their order, indented by two, no comments, aliases or merges; the
-// digits of numbers as they were written.
+// Format prints a value as YAML in one way: keys in their order, indented by two, no comments,
+// aliases or merges; the digits of numbers as they were written.
 func Format(v *Value) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -27,7 +27,8 @@ func Format(v *Value) ([]byte, error) {
 
 var tags = [...]string{Null: "!!null", Bool: "!!bool", Number: "!!int", String: "!!str", List: "!!seq", Map: "!!map"}
 
-// numeric matches text that some reader of YAML takes for a number, also one of base 60 or with underscores.
+// numeric matches text that some reader of YAML takes for a number, also one of base 60 or with
+// underscores.
 var numeric = regexp.MustCompile(`^[-+.0-9][-+.:_0-9a-fA-FxXoO]*$`)
 
 // mistakable reports whether a reader of YAML 1.1 takes a text without quotes for something else.

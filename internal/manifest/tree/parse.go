@@ -28,7 +28,8 @@ const (
 	maxValues = 300_000
 )
 
-// Parse returns the documents of a file; those that hold nothing are left out. The error is Problems.
+// Parse returns the documents of a file; those that hold nothing are left out. The error is
+// Problems.
 func Parse(file string, data []byte) ([]Document, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var documents []Document

@@ -93,7 +93,8 @@ func (v *Value) Truth() (truth, ok bool) {
 	return false, false
 }
 
-// Interface returns the value as encoding/json would have it: nil, bool, json.Number, string, []any or map[string]any.
+// Interface returns the value as encoding/json would have it: nil, bool, json.Number, string, []any
+// or map[string]any.
 func (v *Value) Interface() any {
 	switch v.Kind {
 	case Bool:

@@ -21,12 +21,13 @@ import (
 const (
 	// ProofAnnotation is the annotation of a request that holds its proof.
 	ProofAnnotation = "cluster-operator.aws/instance-proof"
-	// Group is the group of the tokens that workers join with. Its members may create requests, and nothing else.
+	// Group is the group of the tokens that workers join with. Its members may create requests, and
+	// nothing else.
 	Group = "system:bootstrappers:cluster-operator:workers"
 	// Signer signs the certificates by which kubelets are known to the API.
 	Signer = "kubernetes.io/kube-apiserver-client-kubelet"
-	// MaxValidity is the longest validity that a request may ask for. The certificate serves to join only: with it a kubelet asks for
-	// one of its own.
+	// MaxValidity is the longest validity that a request may ask for. The certificate serves to
+	// join only: with it a kubelet asks for one of its own.
 	MaxValidity = time.Hour
 
 	requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -46,7 +47,8 @@ type Instances interface {
 
 // Approver decides about the requests of one cluster's workers.
 type Approver struct {
-	// Server is the address of the cluster's API, and Client a client with an administrator's rights there.
+	// Server is the address of the cluster's API, and Client a client with an administrator's
+	// rights there.
 	Server string
 	Client *http.Client
 	// Proofs verifies proofs.
@@ -63,8 +65,9 @@ type Approver struct {
 	Log *slog.Logger
 }
 
-// Run decides about requests as they come in, for some minutes; call it again when it returns nil. It returns an error if the API does
-// not answer, or if STS or EC2 cannot be asked about a request, which is then still undecided.
+// Run decides about requests as they come in, for some minutes; call it again when it returns nil.
+// It returns an error if the API does not answer, or if STS or EC2 cannot be asked about a request,
+// which is then still undecided.
 func (a *Approver) Run(ctx context.Context) error {
 	if err := a.bind(ctx); err != nil {
 		return err
@@ -95,8 +98,8 @@ func (a *Approver) Run(ctx context.Context) error {
 	return a.watch(ctx, selector+"&watch=true&resourceVersion="+url.QueryEscape(list.Metadata.ResourceVersion))
 }
 
-// bind lets the group of workers' tokens create requests. Unlike the group that kubeadm makes tokens for, it is not bound to the
-// role whose requests kube-controller-manager approves unseen.
+// bind lets the group of workers' tokens create requests. Unlike the group that kubeadm makes
+// tokens for, it is not bound to the role whose requests kube-controller-manager approves unseen.
 func (a *Approver) bind(ctx context.Context) error {
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
@@ -184,7 +187,8 @@ func (a *Approver) decide(ctx context.Context, object json.RawMessage) error {
 	return nil
 }
 
-// withCondition returns an object with one more condition in its status, and everything else as it is.
+// withCondition returns an object with one more condition in its status, and everything else as it
+// is.
 func withCondition(object json.RawMessage, condition map[string]string) ([]byte, error) {
 	var whole map[string]any
 	if err := json.Unmarshal(object, &whole); err != nil {

@@ -55,7 +55,11 @@ type instances struct {
 	fails atomic.Bool
 }
 
-func (i *instances) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+func (i *instances) DescribeInstances(
+	_ context.Context,
+	in *ec2.DescribeInstancesInput,
+	_ ...func(*ec2.Options),
+) (*ec2.DescribeInstancesOutput, error) {
 	if i.fails.Load() {
 		return nil, errors.New("RequestLimitExceeded")
 	}
@@ -116,7 +120,9 @@ func start(t *testing.T) *suite {
 		Server: w.config.Host, Client: client,
 		Proofs:    &proof.Verifier{Client: server.Client(), Host: stsHost, Endpoint: server.URL},
 		Instances: w.instances, WorkerRole: "arn:aws:iam::" + account + ":role/team/" + role,
-		Tags: map[string]string{"kubernetes.io/cluster/demo": "owned"}, Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(w.log, nil)),
+		Tags: map[string]string{
+			"kubernetes.io/cluster/demo": "owned",
+		}, Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(w.log, nil)),
 	}
 	return w
 }
@@ -159,7 +165,14 @@ func (w *suite) newRequestOf(t *testing.T, node, session, of, account string, no
 		key: newKey(t), subject: pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}},
 		groups: []string{"system:bootstrappers", approver.Group, "system:authenticated"},
 	}
-	text, err := proof.Sign(t.Context(), aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: "token"}, region, stsHost, r.key.Public(), now)
+	text, err := proof.Sign(
+		t.Context(),
+		aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: "token"},
+		region,
+		stsHost,
+		r.key.Public(),
+		now,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +380,8 @@ func TestOnlyTheInstanceOfANodeGetsItsCertificate(t *testing.T) {
 	}
 }
 
-// Those by which kubelets renew their certificates, and those of administrators, are for others to decide about.
+// Those by which kubelets renew their certificates, and those of administrators, are for others to
+// decide about.
 func TestRequestsOfOthersAreLeftAlone(t *testing.T) {
 	w := start(t)
 	w.run(t)

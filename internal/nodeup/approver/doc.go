@@ -1,11 +1,15 @@
-// Package approver approves the certificates that workers join with, on the slots of a control plane.
+// Package approver approves the certificates that workers join with, on the slots of a control
+// plane.
 //
-// A worker asks for a client certificate of system:node:NAME in a CertificateSigningRequest, with the bootstrap token that all workers
-// have, and with a proof of which instance it is as an annotation (package proof). [Approver.Run] approves a request if STS confirms that
-// a session of the cluster's worker role signed the proof for the request's key, and EC2 confirms that the session's instance runs, is of
-// an Auto Scaling group of the cluster and has that name. It denies other requests of the token's group, and leaves alone the requests
-// of all others: kube-controller-manager approves those by which a kubelet renews its certificate.
+// A worker asks for a client certificate of system:node:NAME in a CertificateSigningRequest, with
+// the bootstrap token that all workers have, and with a proof of which instance it is as an
+// annotation (package proof). [Approver.Run] approves a request if STS confirms that a session of
+// the cluster's worker role signed the proof for the request's key, and EC2 confirms that the
+// session's instance runs, is of an Auto Scaling group of the cluster and has that name. It denies
+// other requests of the token's group, and leaves alone the requests of all others:
+// kube-controller-manager approves those by which a kubelet renews its certificate.
 // https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/
 //
-// Several approvers may run beside each other: the first decides. The package uses no client library, because nodeup has to stay small.
+// Several approvers may run beside each other: the first decides. The package uses no client
+// library, because nodeup has to stay small.
 package approver

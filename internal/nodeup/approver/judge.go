@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// userPrefix and a Node's name are the name of the Node's kubelet, and organization is the group of all kubelets:
-	// https://kubernetes.io/docs/reference/access-authn-authz/node/
+	// userPrefix and a Node's name are the name of the Node's kubelet, and organization is the
+	// group of all kubelets: https://kubernetes.io/docs/reference/access-authn-authz/node/
 	userPrefix   = "system:node:"
 	organization = "system:nodes"
 	// groupNameTag names an instance's Auto Scaling group. Auto Scaling alone can set it.
@@ -55,7 +55,8 @@ type signingRequest struct {
 
 // isPending reports whether the request is one of the workers' that is not decided.
 func (r *signingRequest) isPending() bool {
-	return r.Spec.SignerName == Signer && slices.Contains(r.Spec.Groups, Group) && len(r.Status.Conditions) == 0 && len(r.Status.Certificate) == 0
+	return r.Spec.SignerName == Signer && slices.Contains(r.Spec.Groups, Group) && len(r.Status.Conditions) == 0 &&
+		len(r.Status.Certificate) == 0
 }
 
 // denial is why a request is denied, as a sentence.
@@ -68,8 +69,8 @@ func denied(format string, args ...any) error { return &denial{fmt.Sprintf(forma
 // instance is an instance that may join.
 type instance struct{ id, group string }
 
-// judge returns the instance that asks, if it may have what it asks for. It returns a denial if not, and another error if that cannot
-// be found out now.
+// judge returns the instance that asks, if it may have what it asks for. It returns a denial if
+// not, and another error if that cannot be found out now.
 func (a *Approver) judge(ctx context.Context, request *signingRequest) (*instance, error) {
 	node, publicKey, err := asked(request)
 	if err != nil {
@@ -92,8 +93,8 @@ func (a *Approver) judge(ctx context.Context, request *signingRequest) (*instanc
 	return a.confirm(ctx, caller.Session, node)
 }
 
-// asked returns the name of the Node and the public key that a certificate is asked for. It returns a denial unless the certificate is
-// one of a kubelet, for nothing else and for a short time.
+// asked returns the name of the Node and the public key that a certificate is asked for. It returns
+// a denial unless the certificate is one of a kubelet, for nothing else and for a short time.
 func asked(request *signingRequest) (node string, publicKey any, err error) {
 	block, rest := pem.Decode(request.Spec.Request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(rest) > 0 {
@@ -124,14 +125,15 @@ func asked(request *signingRequest) (node string, publicKey any, err error) {
 	return node, parsed.PublicKey, nil
 }
 
-// isOf reports whether a session is of a role, arn:aws:iam::ACCOUNT:role/PATH/NAME. A role's name is unique in its account, whatever
-// its path.
+// isOf reports whether a session is of a role, arn:aws:iam::ACCOUNT:role/PATH/NAME. A role's name
+// is unique in its account, whatever its path.
 func isOf(caller *proof.Caller, role string) bool {
 	account, name, ok := strings.Cut(role, ":role/")
 	return ok && account == "arn:"+caller.Partition+":iam::"+caller.Account && name[strings.LastIndexByte(name, '/')+1:] == caller.Role
 }
 
-// confirm returns the instance of an ID if EC2 confirms that it is one of the cluster's groups and that the Node is its own.
+// confirm returns the instance of an ID if EC2 confirms that it is one of the cluster's groups and
+// that the Node is its own.
 func (a *Approver) confirm(ctx context.Context, id, node string) (*instance, error) {
 	former, err := a.instanceOf(ctx, node)
 	if err != nil {
@@ -157,8 +159,9 @@ func (a *Approver) confirm(ctx context.Context, id, node string) (*instance, err
 	if tags[groupNameTag] == "" {
 		return nil, denied("Instance %s is in no Auto Scaling group.", id)
 	}
-	// The first label is that of the address or of the instance's ID. What follows may be the domain of the VPC's DHCP options, which EC2
-	// does not report. https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-naming.html
+	// The first label is that of the address or of the instance's ID. What follows may be the
+	// domain of the VPC's DHCP options, which EC2 does not report.
+	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-naming.html
 	if own := aws.ToString(asks.PrivateDnsName); own == "" || firstLabel(own) != firstLabel(node) {
 		return nil, denied("The request is for Node %s, and the proof is of instance %s, whose name is %s.", node, id, own)
 	}
@@ -178,7 +181,8 @@ func isLive(i *types.Instance) bool {
 	return i.State != nil && (i.State.Name == types.InstanceStateNamePending || i.State.Name == types.InstanceStateNameRunning)
 }
 
-// instanceOf returns the ID of the instance that a Node says it runs on; empty if there is no such Node.
+// instanceOf returns the ID of the instance that a Node says it runs on; empty if there is no such
+// Node.
 func (a *Approver) instanceOf(ctx context.Context, node string) (string, error) {
 	answer, err := a.call(ctx, http.MethodGet, "/api/v1/nodes/"+url.PathEscape(node), nil)
 	if status, ok := errors.AsType[*statusError](err); ok && status.code == http.StatusNotFound {
@@ -198,8 +202,8 @@ func (a *Approver) instanceOf(ctx context.Context, node string) (string, error) 
 	return read.Spec.ProviderID[strings.LastIndexByte(read.Spec.ProviderID, '/')+1:], nil
 }
 
-// describe returns those of the instances that EC2 has. A filter, unlike a list of IDs, passes over those that it does not have and
-// over texts that are no IDs.
+// describe returns those of the instances that EC2 has. A filter, unlike a list of IDs, passes over
+// those that it does not have and over texts that are no IDs.
 func (a *Approver) describe(ctx context.Context, ids ...string) (map[string]*types.Instance, error) {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 	out, err := a.Instances.DescribeInstances(ctx, &ec2.DescribeInstancesInput{

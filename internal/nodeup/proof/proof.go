@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// KeyHeader binds a request to a public key: its value is the SHA-256 of the key's PKIX form, in hex.
+	// KeyHeader binds a request to a public key: its value is the SHA-256 of the key's PKIX form,
+	// in hex.
 	KeyHeader = "X-Cluster-Operator-Key-Sha256"
 	// Validity is how long a proof is good.
 	Validity = 5 * time.Minute
@@ -52,13 +53,13 @@ func refused(format string, args ...any) error { return &RefusedError{fmt.Sprint
 
 // Caller is the session that signed a proof.
 type Caller struct {
-	// Partition and Account are those of the role, as in its ARN. Role is its name without a path. Session is the session's name, which is
-	// the instance's ID if EC2 opened the session.
+	// Partition and Account are those of the role, as in its ARN. Role is its name without a path.
+	// Session is the session's name, which is the instance's ID if EC2 opened the session.
 	Partition, Account, Role, Session string
 }
 
-// Sign returns a proof that the holder of a public key's private key has the credentials: the query of a presigned GetCallerIdentity.
-// Host is that of the region's STS.
+// Sign returns a proof that the holder of a public key's private key has the credentials: the query
+// of a presigned GetCallerIdentity. Host is that of the region's STS.
 func Sign(ctx context.Context, credentials aws.Credentials, region, host string, publicKey any, now time.Time) (string, error) {
 	hash, err := hashOf(publicKey)
 	if err != nil {
@@ -82,13 +83,13 @@ func Sign(ctx context.Context, credentials aws.Credentials, region, host string,
 type Verifier struct {
 	// Client sends the requests. It must not follow redirects.
 	Client *http.Client
-	// Host is that of the region's STS, for which proofs are signed. Endpoint, if it is not empty, is the address at which STS is reached
-	// instead, for example http://127.0.0.1:1234.
+	// Host is that of the region's STS, for which proofs are signed. Endpoint, if it is not empty,
+	// is the address at which STS is reached instead, for example http://127.0.0.1:1234.
 	Host, Endpoint string
 }
 
-// Verify returns the session that signed a proof for a public key. It returns a [RefusedError] if the proof is not good, and another
-// error if STS cannot be asked.
+// Verify returns the session that signed a proof for a public key. It returns a [RefusedError] if
+// the proof is not good, and another error if STS cannot be asked.
 func (v *Verifier) Verify(ctx context.Context, proof string, publicKey any, now time.Time) (*Caller, error) {
 	query, err := check(proof, now)
 	if err != nil {
@@ -123,7 +124,8 @@ func (v *Verifier) Verify(ctx context.Context, proof string, publicKey any, now 
 	return callerOf(response, body)
 }
 
-// check returns the parameters of a proof, if it is what Sign makes and of now. The signature is STS's to verify.
+// check returns the parameters of a proof, if it is what Sign makes and of now. The signature is
+// STS's to verify.
 func check(proof string, now time.Time) (url.Values, error) {
 	query, err := url.ParseQuery(proof)
 	if err != nil {
@@ -146,7 +148,12 @@ func check(proof string, now time.Time) (url.Values, error) {
 		return nil, refused("the proof does not say when it was signed, or has another validity than %s", Validity)
 	}
 	if age := now.Sub(signed); age > Validity || age < -skew {
-		return nil, refused("the proof was signed at %s and is good for %s; it is %s", signed.Format(time.RFC3339), Validity, now.UTC().Format(time.RFC3339))
+		return nil, refused(
+			"the proof was signed at %s and is good for %s; it is %s",
+			signed.Format(time.RFC3339),
+			Validity,
+			now.UTC().Format(time.RFC3339),
+		)
 	}
 	return query, nil
 }

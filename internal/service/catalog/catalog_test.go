@@ -22,7 +22,11 @@ func TestBuiltInKinds(t *testing.T) {
 			[]string{"hashAttribute", "rangeAttribute", "readCapacityUnits", "writeCapacityUnits"},
 			[]string{"tableName", "tableARN"},
 		},
-		"S3Bucket":      {[]string{"s3", "bucket", "buckets"}, []string{"accessControl", "logging", "versioning", "website"}, []string{"bucketName", "bucketARN", "websiteURL"}},
+		"S3Bucket": {
+			[]string{"s3", "bucket", "buckets"},
+			[]string{"accessControl", "logging", "versioning", "website"},
+			[]string{"bucketName", "bucketARN", "websiteURL"},
+		},
 		"ECRRepository": {[]string{"ecr", "repository"}, nil, []string{"repositoryName", "repositoryARN", "repositoryURL"}},
 		"SNSTopic":      {[]string{"sns", "topic", "topics"}, nil, []string{"topicARN"}},
 		"SNSSubscription": {

@@ -29,7 +29,11 @@ func TestApprovalOfAReplacedTable(t *testing.T) {
 	if !strings.HasPrefix(pending.Summary, loss) || !strings.Contains(held.Message, loss) {
 		t.Errorf("summary %q, message %q: want %q", pending.Summary, held.Message, loss)
 	}
-	command := fmt.Sprintf("kubectl annotate --overwrite -n %s dynamodb.service-operator.aws/dynamo-table aws-operator/approve=%s", w.namespace, pending.Digest)
+	command := fmt.Sprintf(
+		"kubectl annotate --overwrite -n %s dynamodb.service-operator.aws/dynamo-table aws-operator/approve=%s",
+		w.namespace,
+		pending.Digest,
+	)
 	if !strings.HasSuffix(held.Message, command) {
 		t.Errorf("message %q, want the command %q", held.Message, command)
 	}
@@ -60,7 +64,11 @@ func TestApprovalOfAQueue(t *testing.T) {
 	}
 
 	w.stop()
-	w.change("SQSQueue", "jobs", fmt.Sprintf(`{"spec":{"delaySeconds":3},"metadata":{"annotations":{"aws-operator/approve":%q}}}`, first.Digest))
+	w.change(
+		"SQSQueue",
+		"jobs",
+		fmt.Sprintf(`{"spec":{"delaySeconds":3},"metadata":{"annotations":{"aws-operator/approve":%q}}}`, first.Digest),
+	)
 	w.startOperator()
 	w.condition("SQSQueue", "jobs", "Synced", "False", "ApprovalStale")
 	second := w.pending("SQSQueue", "jobs")
@@ -93,7 +101,9 @@ func TestApprovalOfAUsersKind(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: ModelDefinition, metadata: {name: approvedtopics}, spec: {kind: ApprovedTopic, resourceType: 'AWS::SNS::Topic'}}")
 	w.condition("ModelDefinition", "approvedtopics", "Ready", "True", "Served")
-	w.apply("{kind: ApprovedTopic, metadata: {name: news, annotations: {service-operator.aws/deletion-policy: retain}}, spec: {updatePolicy: Manual, displayName: one}}")
+	w.apply(
+		"{kind: ApprovedTopic, metadata: {name: news, annotations: {service-operator.aws/deletion-policy: retain}}, spec: {updatePolicy: Manual, displayName: one}}",
+	)
 	obj := w.ready("ApprovedTopic", "news")
 	name := fmt.Sprint(nested(obj, "status", "stackName"))
 	w.change("ApprovedTopic", "news", `{"spec":{"displayName":"two"}}`)
@@ -151,7 +161,9 @@ func (w *suite) deployed(kind, name string) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	shown, err := json.Marshal([]any{stacks.Stacks[0].StackStatus, stacks.Stacks[0].LastUpdatedTime, stacks.Stacks[0].Tags, resources.StackResources})
+	shown, err := json.Marshal(
+		[]any{stacks.Stacks[0].StackStatus, stacks.Stacks[0].LastUpdatedTime, stacks.Stacks[0].Tags, resources.StackResources},
+	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -160,7 +172,8 @@ func (w *suite) deployed(kind, name string) string {
 
 func (w *suite) changeSets(stack string) []string {
 	w.t.Helper()
-	out, err := cloudformation.NewFromConfig(w.awsConfig()).ListChangeSets(w.t.Context(), &cloudformation.ListChangeSetsInput{StackName: aws.String(stack)})
+	out, err := cloudformation.NewFromConfig(w.awsConfig()).
+		ListChangeSets(w.t.Context(), &cloudformation.ListChangeSetsInput{StackName: aws.String(stack)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

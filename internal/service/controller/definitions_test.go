@@ -18,7 +18,9 @@ import (
 // without a restart, and not while it has objects.
 func TestModelDefinitionAtRunTime(t *testing.T) {
 	w := newSuite(t, nil)
-	w.apply("{kind: ModelDefinition, metadata: {name: streams}, spec: {kind: KinesisStream, shortNames: [stream], resourceType: 'AWS::Kinesis::Stream'}}")
+	w.apply(
+		"{kind: ModelDefinition, metadata: {name: streams}, spec: {kind: KinesisStream, shortNames: [stream], resourceType: 'AWS::Kinesis::Stream'}}",
+	)
 	w.condition("ModelDefinition", "streams", "Ready", "True", "Served")
 	w.apply("{kind: KinesisStream, metadata: {name: clicks}, spec: {shardCount: 2}}")
 	obj := w.ready("KinesisStream", "clicks")

@@ -197,7 +197,11 @@ func createAndDelete(t *testing.T, stacks *cloudformation.Client, desired *rende
 	t.Helper()
 	_, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
 		StackName: &desired.Name, TemplateBody: aws.String(string(desired.Template.JSON())), DisableRollback: aws.Bool(true),
-		Capabilities: []types.Capability{types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam, types.CapabilityCapabilityAutoExpand},
+		Capabilities: []types.Capability{
+			types.CapabilityCapabilityIam,
+			types.CapabilityCapabilityNamedIam,
+			types.CapabilityCapabilityAutoExpand,
+		},
 	})
 	if err != nil {
 		return err

@@ -21,7 +21,14 @@ type inputs struct {
 // digest hashes the inputs, the object and the version of its model.
 func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, error) {
 	sum := fnv.New64a() // writing to a hash never fails
-	_, _ = fmt.Fprintf(sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus)
+	_, _ = fmt.Fprintf(
+		sum,
+		"%d|%s|%s|%s|",
+		modelVersion,
+		obj.Annotations[v1alpha1.AllowAnnotation],
+		obj.Status.StackID,
+		obj.Status.ResourceStatus,
+	)
 	_, _ = sum.Write(obj.Spec)
 	if in.override != nil {
 		_, _ = fmt.Fprintf(sum, "|%s|%s", in.override.File, in.override.Template)

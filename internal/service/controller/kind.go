@@ -56,7 +56,14 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &kind{name: m.Kind, service: s, manager: manager, ready: newUIDCache[uint64](), made: newUIDCache[*madeList](), done: make(chan struct{})}
+	k := &kind{
+		name:    m.Kind,
+		service: s,
+		manager: manager,
+		ready:   newUIDCache[uint64](),
+		made:    newUIDCache[*madeList](),
+		done:    make(chan struct{}),
+	}
 	k.model.Store(m)
 	writer, err := operatorkit.NewFieldsWriter[*v1alpha1.Object](manager.GetClient(), "output", "additionalResources")
 	if err != nil {

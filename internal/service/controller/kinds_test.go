@@ -70,14 +70,19 @@ spec: {delaySeconds: 0, visibilityTimeout: 30, usedeadletterQueue: true, content
 	arn := "arn:aws:sqs:eu-west-1:123456789012:"
 	want := map[string]string{
 		"queueURL": url, "queueARN": arn + "jobs", "queueName": "jobs",
-		"deadLetterQueueURL": fmt.Sprint(nested(obj, "output", "deadLetterQueueURL")), "deadLetterQueueARN": arn + "jobs-dead-letter", "deadLetterQueueName": "jobs-dead-letter",
+		"deadLetterQueueURL": fmt.Sprint(
+			nested(obj, "output", "deadLetterQueueURL"),
+		), "deadLetterQueueARN": arn + "jobs-dead-letter", "deadLetterQueueName": "jobs-dead-letter",
 	}
 	if diff := cmp.Diff(want, data); diff != "" {
 		t.Errorf("the ConfigMap differs (-want +got):\n%s", diff)
 	}
 	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":7}}`)
 	w.eventually("delaySeconds is used", func() error {
-		out, err := queues.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
+		out, err := queues.GetQueueAttributes(
+			t.Context(),
+			&sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}},
+		)
 		if err == nil && out.Attributes["DelaySeconds"] != "7" {
 			err = fmt.Errorf("the attributes are %v", out.Attributes)
 		}
@@ -126,7 +131,9 @@ metadata: {name: pictures}
 spec: {versioning: true, accessControl: Private, logging: {enabled: false, prefix: archive}}
 `)
 	w.ready("S3Bucket", "pictures")
-	if _, err := buckets.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("pictures"), Key: aws.String("a"), Body: strings.NewReader("x")}); err != nil {
+	if _, err := buckets.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: aws.String("pictures"), Key: aws.String("a"), Body: strings.NewReader("x"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := w.configMap("pictures")
@@ -185,12 +192,14 @@ func TestECRRepository(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: ECRRepository, metadata: {name: images}}")
 	obj := w.ready("ECRRepository", "images")
-	out, err := ecr.NewFromConfig(w.awsConfig()).DescribeRepositories(t.Context(), &ecr.DescribeRepositoriesInput{RepositoryNames: []string{"images"}})
+	out, err := ecr.NewFromConfig(w.awsConfig()).
+		DescribeRepositories(t.Context(), &ecr.DescribeRepositoriesInput{RepositoryNames: []string{"images"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]*string{
-		"repositoryName": out.Repositories[0].RepositoryName, "repositoryARN": out.Repositories[0].RepositoryArn, "repositoryURL": out.Repositories[0].RepositoryUri,
+		"repositoryName": out.Repositories[0].RepositoryName, "repositoryARN": out.Repositories[0].RepositoryArn,
+		"repositoryURL": out.Repositories[0].RepositoryUri,
 	} {
 		if got := nested(obj, "output", path); got != *want {
 			t.Errorf("output.%s is %v, want %s", path, got, *want)
@@ -256,7 +265,8 @@ func (w *suite) delivers(topic, queueURL string) {
 		if err != nil {
 			return err
 		}
-		out, err := sqs.NewFromConfig(w.awsConfig()).ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &queueURL, MaxNumberOfMessages: 10})
+		out, err := sqs.NewFromConfig(w.awsConfig()).
+			ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &queueURL, MaxNumberOfMessages: 10})
 		if err != nil {
 			return err
 		}
@@ -281,7 +291,10 @@ func TestSubscriptionsByEmailAndHTTP(t *testing.T) {
 `)
 	for _, name := range []string{"mail", "web"} {
 		obj := w.ready("SNSSubscription", name)
-		if got := fmt.Sprint(nested(obj, "output", "subscriptionARN")); !strings.HasPrefix(got, "arn:aws:sns:eu-west-1:123456789012:news:") {
+		if got := fmt.Sprint(nested(obj, "output", "subscriptionARN")); !strings.HasPrefix(
+			got,
+			"arn:aws:sns:eu-west-1:123456789012:news:",
+		) {
 			t.Errorf("output.subscriptionARN of %s is %s", name, got)
 		}
 	}

@@ -32,7 +32,10 @@ func (w *suite) delay(name, seconds string) {
 		if err != nil {
 			return err
 		}
-		out, err := queues.GetQueueAttributes(w.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: url.QueueUrl, AttributeNames: []types.QueueAttributeName{"All"}})
+		out, err := queues.GetQueueAttributes(
+			w.t.Context(),
+			&sqs.GetQueueAttributesInput{QueueUrl: url.QueueUrl, AttributeNames: []types.QueueAttributeName{"All"}},
+		)
 		if err == nil && out.Attributes["DelaySeconds"] != seconds {
 			err = fmt.Errorf("it is %s", out.Attributes["DelaySeconds"])
 		}
@@ -198,7 +201,8 @@ func TestNamesThatCollide(t *testing.T) {
 func TestFailingStackIsRetriedUpToItsLimit(t *testing.T) {
 	w := newSuite(t, nil)
 	remove := w.sim.Faults().Add(fault.Rule{
-		Service: "cloudformation", Operation: "Create", ResourceType: "AWS::DynamoDB::Table", Code: "Conflict", Message: "A table named dynamo-table was deleted just now", Status: 400,
+		Service: "cloudformation", Operation: "Create", ResourceType: "AWS::DynamoDB::Table", Code: "Conflict",
+		Message: "A table named dynamo-table was deleted just now", Status: 400,
 	})
 	calls := w.count()
 	w.apply(dynamoTable + "  rollbackCount: 2\n")

@@ -56,8 +56,13 @@ func TestTemplatesOfUsersAreRefusedUnlessAllowed(t *testing.T) {
 
 func TestTemplatesOfOtherNamespacesAreRefusedUnlessShared(t *testing.T) {
 	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
-	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {cloudFormationTemplateName: theirs, cloudFormationTemplateNamespace: default}}")
-	if got := w.condition("SQSQueue", "jobs", "Stalled", "True", "TemplateNotShared"); !strings.Contains(got.Message, "--user-templates-namespaces") {
+	w.apply(
+		"{kind: SQSQueue, metadata: {name: jobs}, spec: {cloudFormationTemplateName: theirs, cloudFormationTemplateNamespace: default}}",
+	)
+	if got := w.condition("SQSQueue", "jobs", "Stalled", "True", "TemplateNotShared"); !strings.Contains(
+		got.Message,
+		"--user-templates-namespaces",
+	) {
 		t.Errorf("the message is %q", got.Message)
 	}
 }
@@ -81,7 +86,10 @@ func TestDynamicReferencesInASpecAreRefused(t *testing.T) {
 ---
 {kind: SNSSubscription, metadata: {name: mail}, spec: {topicName: news, protocol: email, endpoint: "{{resolve:secretsmanager:prod}}@example.com"}}
 `)
-	if got := w.condition("SNSSubscription", "mail", "Stalled", "True", "DynamicReferenceNotAllowed"); !strings.Contains(got.Message, "spec.endpoint") {
+	if got := w.condition("SNSSubscription", "mail", "Stalled", "True", "DynamicReferenceNotAllowed"); !strings.Contains(
+		got.Message,
+		"spec.endpoint",
+	) {
 		t.Errorf("the message is %q, want the field", got.Message)
 	}
 	w.change("SNSSubscription", "mail", `{"spec":{"endpoint":"someone@example.com"}}`)
@@ -125,7 +133,10 @@ func TestQueueOfAnotherTenantIsNotTouched(t *testing.T) {
 	w := newSuite(t, nil)
 	url := w.queueOfOthers("theirs", theirPolicy)
 	w.apply(subscribeARN("steal", "mine", "theirs", url))
-	if got := w.condition("SNSSubscription", "steal", "Stalled", "True", "ForeignResource"); !strings.Contains(got.Message, "--allow-foreign="+w.namespace+"=arn:aws:sqs:eu-west-1:123456789012:theirs") {
+	if got := w.condition("SNSSubscription", "steal", "Stalled", "True", "ForeignResource"); !strings.Contains(
+		got.Message,
+		"--allow-foreign="+w.namespace+"=arn:aws:sqs:eu-west-1:123456789012:theirs",
+	) {
 		t.Errorf("the message is %q, want what to do", got.Message)
 	}
 	if got := w.policyOf(url); got != theirPolicy {
@@ -135,14 +146,25 @@ func TestQueueOfAnotherTenantIsNotTouched(t *testing.T) {
 
 func TestOperatorsOwnQueueIsNeverForeign(t *testing.T) {
 	w := newLimitedSuite(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:*"}}})
-	w.apply(subscribeARN("steal", "mine", "aws-operator-events-test", "https://sqs.eu-west-1.amazonaws.com/123456789012/aws-operator-events-test"))
+	w.apply(
+		subscribeARN(
+			"steal",
+			"mine",
+			"aws-operator-events-test",
+			"https://sqs.eu-west-1.amazonaws.com/123456789012/aws-operator-events-test",
+		),
+	)
 	w.condition("SNSSubscription", "steal", "Stalled", "True", "OperatorsOwn")
 }
 
 // Subscriptions to a queue that an administrator allowed have the same queue policy in all their
 // stacks, and it is the policy of the endpoint, whatever queueURL says.
 func TestSubscriptionsToAGrantedQueueShareItsPolicy(t *testing.T) {
-	w := newLimitedSuite(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:eu-west-1:123456789012:shared"}}})
+	w := newLimitedSuite(
+		t,
+		nil,
+		render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:eu-west-1:123456789012:shared"}}},
+	)
 	shared, theirs := w.queueOfOthers("shared", theirPolicy), w.queueOfOthers("theirs", theirPolicy)
 	w.apply(subscribeARN("sub-0", "topic-0", "shared", shared))
 	w.apply(subscribeARN("sub-1", "topic-1", "shared", theirs))

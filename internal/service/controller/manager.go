@@ -37,8 +37,18 @@ func newKindManager(mgr manager.Manager, m *model.Model, namespaces []string) (*
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
 	// The list kind has no resource of its own, but caches of several namespaces look it up.
 	list := v1alpha1.GroupVersion.WithKind(m.Kind + "List")
-	mapper.AddSpecific(list, v1alpha1.GroupVersion.WithResource(m.Plural), v1alpha1.GroupVersion.WithResource(m.Kind), meta.RESTScopeNamespace)
-	mapper.AddSpecific(k.gvk, v1alpha1.GroupVersion.WithResource(m.Plural), v1alpha1.GroupVersion.WithResource(m.Kind), meta.RESTScopeNamespace)
+	mapper.AddSpecific(
+		list,
+		v1alpha1.GroupVersion.WithResource(m.Plural),
+		v1alpha1.GroupVersion.WithResource(m.Kind),
+		meta.RESTScopeNamespace,
+	)
+	mapper.AddSpecific(
+		k.gvk,
+		v1alpha1.GroupVersion.WithResource(m.Plural),
+		v1alpha1.GroupVersion.WithResource(m.Kind),
+		meta.RESTScopeNamespace,
+	)
 	k.mapper = mapper
 
 	var err error

@@ -76,12 +76,20 @@ func served(m *model.Model) operatorkit.Outcome {
 }
 
 // taken reports whether the kind or its plural is in use already.
-func (s definitionStep) taken(ctx context.Context, definition *v1alpha1.ModelDefinition, m *model.Model) (reason, message string, err error) {
+func (s definitionStep) taken(
+	ctx context.Context,
+	definition *v1alpha1.ModelDefinition,
+	m *model.Model,
+) (reason, message string, err error) {
 	if m.Kind == templateKind || m.Kind == "ModelDefinition" || s.service.isBuiltIn(m.Kind) {
 		return "KindTaken", fmt.Sprintf("Kind %s is built in; choose another kind.", m.Kind), nil
 	}
 	if owner, ok := s.service.definition(m.Kind); ok && owner != definition.Name {
-		return "KindTaken", fmt.Sprintf("Kind %s is defined by ModelDefinition %s; choose another kind, or change that one.", m.Kind, owner), nil
+		return "KindTaken", fmt.Sprintf(
+			"Kind %s is defined by ModelDefinition %s; choose another kind, or change that one.",
+			m.Kind,
+			owner,
+		), nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err = s.service.direct.Get(ctx, client.ObjectKey{Name: m.CRD().Name}, crd)
@@ -107,7 +115,9 @@ func (s definitionStep) madeFor(
 		return "", "", nil
 	case "":
 		return "KindTaken", fmt.Sprintf(
-			"CustomResourceDefinition %s exists, but does not belong to a ModelDefinition; choose another kind, or delete it.", crd.Name), nil
+			"CustomResourceDefinition %s exists, but does not belong to a ModelDefinition; choose another kind, or delete it.",
+			crd.Name,
+		), nil
 	}
 	other := &v1alpha1.ModelDefinition{}
 	err = s.service.manager.GetAPIReader().Get(ctx, client.ObjectKey{Name: owner}, other)
@@ -117,7 +127,11 @@ func (s definitionStep) madeFor(
 	case err != nil:
 		return "", "", fmt.Errorf("read ModelDefinition %s: %w", owner, err)
 	}
-	return "KindTaken", fmt.Sprintf("Kind %s is defined by ModelDefinition %s; choose another kind, or change that one.", crd.Spec.Names.Kind, owner), nil
+	return "KindTaken", fmt.Sprintf(
+		"Kind %s is defined by ModelDefinition %s; choose another kind, or change that one.",
+		crd.Spec.Names.Kind,
+		owner,
+	), nil
 }
 
 // definedBy is the annotation of a CustomResourceDefinition that names its ModelDefinition.

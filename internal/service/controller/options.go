@@ -53,7 +53,8 @@ type Options struct {
 	// MaxConcurrentReconciles is the number of objects of a kind that are reconciled concurrently;
 	// by default 8.
 	MaxConcurrentReconciles int
-	// BackgroundLimiter delays background work while users edit; by default each service has its own.
+	// BackgroundLimiter delays background work while users edit; by default each service has its
+	// own.
 	BackgroundLimiter *operatorkit.BackgroundLimiter
 	// Metrics, if not nil, counts and measures reconciles.
 	Metrics *operatorkit.Metrics

@@ -40,8 +40,15 @@ func TestForgedStatusReachesNoOtherStack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := shown.Stacks[0]; s.StackStatus != types.StackStatusCreateComplete || !aws.ToBool(s.EnableTerminationProtection) || s.LastUpdatedTime != nil {
-			t.Errorf("%s: the stack is %s, protected %t, updated %v", goal, s.StackStatus, aws.ToBool(s.EnableTerminationProtection), s.LastUpdatedTime)
+		if s := shown.Stacks[0]; s.StackStatus != types.StackStatusCreateComplete || !aws.ToBool(s.EnableTerminationProtection) ||
+			s.LastUpdatedTime != nil {
+			t.Errorf(
+				"%s: the stack is %s, protected %t, updated %v",
+				goal,
+				s.StackStatus,
+				aws.ToBool(s.EnableTerminationProtection),
+				s.LastUpdatedTime,
+			)
 		}
 	}
 	status := func(patch string) {
@@ -54,7 +61,12 @@ func TestForgedStatusReachesNoOtherStack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	status(fmt.Sprintf(`{"status":{"stackID":%q,"resourceStatus":"UPDATE_COMPLETE","stack":{"terminationProtection":true,"revision":99999999}}}`, id))
+	status(
+		fmt.Sprintf(
+			`{"status":{"stackID":%q,"resourceStatus":"UPDATE_COMPLETE","stack":{"terminationProtection":true,"revision":99999999}}}`,
+			id,
+		),
+	)
 	w.apply(fmt.Sprintf(manifest, 2))
 	refused("change")
 	w.eventually("an Event reports it", func() error {

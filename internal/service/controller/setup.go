@@ -101,7 +101,10 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 	if err := mgr.Add(s.additional); err != nil {
 		return nil, fmt.Errorf("add the cache of additional resources to the manager: %w", err)
 	}
-	s.direct, err = client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()})
+	s.direct, err = client.New(
+		mgr.GetConfig(),
+		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)
 	}

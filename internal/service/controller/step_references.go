@@ -101,7 +101,10 @@ func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 	}
 	var targets []objectKey
 	for _, r := range references {
-		targets = append(targets, objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}})
+		targets = append(
+			targets,
+			objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}},
+		)
 	}
 	foreign, err := render.ForeignResources(k.model.Load(), obj, &k.service.options.Limits)
 	if err != nil {
@@ -172,7 +175,11 @@ func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missi
 }
 
 // resolve reads the outputs of the referenced objects.
-func (k *kind) resolve(ctx context.Context, obj *v1alpha1.Object, references []render.Reference) (map[string]map[string]any, *missing, error) {
+func (k *kind) resolve(
+	ctx context.Context,
+	obj *v1alpha1.Object,
+	references []render.Reference,
+) (map[string]map[string]any, *missing, error) {
 	if len(references) == 0 {
 		return nil, nil, nil
 	}
@@ -191,13 +198,21 @@ func (k *kind) resolve(ctx context.Context, obj *v1alpha1.Object, references []r
 func (s *service) find(ctx context.Context, kindName string, key types.NamespacedName) (*v1alpha1.Object, *missing, error) {
 	other := s.served(kindName)
 	if other == nil {
-		return nil, &missing{"KindNotServed", fmt.Sprintf("The kind %s of %s is not served; apply a ModelDefinition for it.", kindName, key.Name), 0}, nil
+		return nil, &missing{
+			"KindNotServed",
+			fmt.Sprintf("The kind %s of %s is not served; apply a ModelDefinition for it.", kindName, key.Name),
+			0,
+		}, nil
 	}
 	target := &v1alpha1.Object{}
 	err := other.manager.cache.Get(ctx, key, target)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &missing{"ReferenceNotFound", fmt.Sprintf("There is no %s %s in namespace %s; create it.", kindName, key.Name, key.Namespace), 0}, nil
+		return nil, &missing{
+			"ReferenceNotFound",
+			fmt.Sprintf("There is no %s %s in namespace %s; create it.", kindName, key.Name, key.Namespace),
+			0,
+		}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("read %s %s: %w", kindName, key, err)
 	case target.DeletionTimestamp != nil:
@@ -206,7 +221,11 @@ func (s *service) find(ctx context.Context, kindName string, key types.Namespace
 		return nil, &missing{"ReferenceNotReady", fmt.Sprintf("Waiting for %s %s to become ready.", kindName, key.Name), 0}, nil
 	case outputDigest(target.Output) != target.Status.OutputDigest:
 		// Another client changed the output, or the operator is still writing it.
-		return nil, &missing{"ReferenceChanging", fmt.Sprintf("Waiting for the output of %s %s to match its stack.", kindName, key.Name), time.Second}, nil
+		return nil, &missing{
+			"ReferenceChanging",
+			fmt.Sprintf("Waiting for the output of %s %s to match its stack.", kindName, key.Name),
+			time.Second,
+		}, nil
 	}
 	return target, nil, nil
 }
@@ -316,11 +335,19 @@ func (k *kind) override(ctx context.Context, obj *v1alpha1.Object) (*render.Over
 	err = k.service.manager.GetClient().Get(ctx, key, template)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &missing{"TemplateNotFound", fmt.Sprintf("There is no CloudFormationTemplate %s in namespace %s; create it.", key.Name, key.Namespace), 0}, nil
+		return nil, &missing{
+			"TemplateNotFound",
+			fmt.Sprintf("There is no CloudFormationTemplate %s in namespace %s; create it.", key.Name, key.Namespace),
+			0,
+		}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("read CloudFormationTemplate %s: %w", key, err)
 	case template.Data.Template == "":
-		return nil, &missing{"TemplateEmpty", fmt.Sprintf("CloudFormationTemplate %s in namespace %s has no data.template.", key.Name, key.Namespace), 0}, nil
+		return nil, &missing{
+			"TemplateEmpty",
+			fmt.Sprintf("CloudFormationTemplate %s in namespace %s has no data.template.", key.Name, key.Namespace),
+			0,
+		}, nil
 	}
 	return &render.Override{File: templateFile(template), Template: template.Data.Template}, nil, nil
 }

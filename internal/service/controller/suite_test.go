@@ -214,7 +214,8 @@ func (w *suite) condition(kind, name, conditionType, status, reason string) *met
 			return err
 		}
 		found = findCondition(obj, conditionType)
-		if found == nil || string(found.Status) != status || reason != "" && found.Reason != reason || found.ObservedGeneration != obj.GetGeneration() {
+		if found == nil || string(found.Status) != status || reason != "" && found.Reason != reason ||
+			found.ObservedGeneration != obj.GetGeneration() {
 			return fmt.Errorf("generation %d, status %v", obj.GetGeneration(), show(obj.Object["status"]))
 		}
 		return nil

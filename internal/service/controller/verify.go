@@ -32,7 +32,12 @@ func (k *kind) verifyReferences(ctx context.Context, obj *v1alpha1.Object, facts
 		if id == "" || !slices.Contains(ids, id) {
 			return operatorkit.Stall("ReferenceNotOwned", fmt.Sprintf(
 				"The output %s of %s %s is %q, which is not a resource of its stack %s. Correct the template of %[2]s %[3]s so that the output is a Ref to a resource.",
-				r.PhysicalID, r.Kind, r.ObjectName, id, name))
+				r.PhysicalID,
+				r.Kind,
+				r.ObjectName,
+				id,
+				name,
+			))
 		}
 	}
 	return operatorkit.Done()

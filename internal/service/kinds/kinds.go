@@ -126,9 +126,23 @@ func (s *Set) ExampleOutputs(reference render.Reference, facts render.Facts) map
 	for _, output := range referenced.Outputs {
 		switch {
 		case strings.HasSuffix(output.Name, "ARN"):
-			values[output.Name] = fmt.Sprintf("arn:%s:%s:%s:%s:%s", arnPartition, service, facts.Region, facts.AccountID, reference.ObjectName)
+			values[output.Name] = fmt.Sprintf(
+				"arn:%s:%s:%s:%s:%s",
+				arnPartition,
+				service,
+				facts.Region,
+				facts.AccountID,
+				reference.ObjectName,
+			)
 		case strings.HasSuffix(output.Name, "URL"):
-			values[output.Name] = fmt.Sprintf("https://%s.%s.%s/%s/%s", service, facts.Region, suffix, facts.AccountID, reference.ObjectName)
+			values[output.Name] = fmt.Sprintf(
+				"https://%s.%s.%s/%s/%s",
+				service,
+				facts.Region,
+				suffix,
+				facts.AccountID,
+				reference.ObjectName,
+			)
 		default:
 			values[output.Name] = reference.ObjectName
 		}

@@ -37,7 +37,11 @@ func TestBadDefinitions(t *testing.T) {
 
 // TestDerivedStream tests the kind of a definition with only a resource type.
 func TestDerivedStream(t *testing.T) {
-	m, err := model.Compile("streams", &v1alpha1.ModelDefinitionSpec{Kind: "KinesisStream", ResourceType: "AWS::Kinesis::Stream"}, schema.Default())
+	m, err := model.Compile(
+		"streams",
+		&v1alpha1.ModelDefinitionSpec{Kind: "KinesisStream", ResourceType: "AWS::Kinesis::Stream"},
+		schema.Default(),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +56,11 @@ func TestDerivedStream(t *testing.T) {
 	}
 	rendered, err := m.Template.Execute(map[string]any{
 		"name": "events", "namespace": "default",
-		"spec": map[string]any{"shardCount": int64(2), "streamModeDetails": map[string]any{"streamMode": "PROVISIONED"}, "rollbackCount": int64(1)},
+		"spec": map[string]any{
+			"shardCount":        int64(2),
+			"streamModeDetails": map[string]any{"streamMode": "PROVISIONED"},
+			"rollbackCount":     int64(1),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

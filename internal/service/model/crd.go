@@ -32,8 +32,10 @@ func (m *Model) CRD() *apiextensionsv1.CustomResourceDefinition {
 			Scope: apiextensionsv1.NamespaceScoped,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: v1alpha1.Version, Served: true, Storage: true,
-				Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root},
-				Subresources:             &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root},
+				Subresources: &apiextensionsv1.CustomResourceSubresources{
+					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+				},
 				AdditionalPrinterColumns: columns(),
 			}},
 		},
@@ -137,8 +139,9 @@ func sharedSchemas() map[string]apiextensionsv1.JSONSchemaProps {
 
 func (m *Model) outputSchema() *apiextensionsv1.JSONSchemaProps {
 	out := &apiextensionsv1.JSONSchemaProps{
-		Type: "object", XMapType: atomic(), Nullable: true, Description: "The outputs of the stack, once it is complete. Written by the operator.",
-		Properties: map[string]apiextensionsv1.JSONSchemaProps{},
+		Type: "object", XMapType: atomic(), Nullable: true,
+		Description: "The outputs of the stack, once it is complete. Written by the operator.",
+		Properties:  map[string]apiextensionsv1.JSONSchemaProps{},
 	}
 	for _, o := range m.Outputs {
 		props := apiextensionsv1.JSONSchemaProps{Type: "string", Description: o.Description}
@@ -166,7 +169,8 @@ func additionalSchema() apiextensionsv1.JSONSchemaProps {
 		}
 	}
 	return apiextensionsv1.JSONSchemaProps{
-		Type: "object", XMapType: atomic(), Nullable: true, Description: "The objects that the operator created from the outputs, in the object's namespace. Written by the operator.",
+		Type: "object", XMapType: atomic(), Nullable: true,
+		Description: "The objects that the operator created from the outputs, in the object's namespace. Written by the operator.",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"configMaps": names("ConfigMaps"), "services": names("Services"), "secrets": names("Secrets"),
 		},
@@ -194,9 +198,13 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 			"stackName":            text("The name of the stack."),
 			"outputDigest":         text("A short hash of the output as the operator wrote it."),
 			"observedGeneration":   {Type: "integer", Format: "int64", Description: "The generation that this status is for."},
-			"stack":                {Type: "object", XPreserveUnknownFields: truePointer(), Description: "The operator's record of the stack. Its format is internal."},
-			"conditions":           conditionsSchema(),
-			"pendingChanges":       pendingSchema(),
+			"stack": {
+				Type:                   "object",
+				XPreserveUnknownFields: truePointer(),
+				Description:            "The operator's record of the stack. Its format is internal.",
+			},
+			"conditions":     conditionsSchema(),
+			"pendingChanges": pendingSchema(),
 		},
 	}
 }
@@ -236,8 +244,12 @@ func conditionsSchema() apiextensionsv1.JSONSchemaProps {
 	condition := apiextensionsv1.JSONSchemaProps{
 		Type: "object", Required: []string{"lastTransitionTime", "message", "reason", "status", "type"},
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"type":               {Type: "string", Description: "Ready, Synced, Stalled, Reconciling or ReferencesResolved."},
-			"status":             {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}, Description: "Whether the condition holds."},
+			"type": {Type: "string", Description: "Ready, Synced, Stalled, Reconciling or ReferencesResolved."},
+			"status": {
+				Type:        "string",
+				Enum:        []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}},
+				Description: "Whether the condition holds.",
+			},
 			"reason":             {Type: "string", Description: "The reason of the status, in CamelCase."},
 			"message":            {Type: "string", Description: "The reason of the status, as a sentence, and what to do about it."},
 			"lastTransitionTime": {Type: "string", Format: "date-time", Description: "When the status last changed."},

@@ -41,7 +41,9 @@ func TestUserTextIsNeverStructure(t *testing.T) {
 // template must not: the result may be garbled or an error, but adds no key.
 func TestMisplacedInterpolation(t *testing.T) {
 	hostile := "\"'\nevil: true\n#, evil: {x: y}]"
-	for _, source := range []string{"a: 'x{{ .v }}'\n", "a: \"x{{ .v }}\"\n", "a: x{{ .v }}\n", "a: [x{{ .v }}y]\n", "a: {b: x{{ .v }}}\n", "a: |\n  x {{ .v }}\n"} {
+	for _, source := range []string{
+		"a: 'x{{ .v }}'\n", "a: \"x{{ .v }}\"\n", "a: x{{ .v }}\n", "a: [x{{ .v }}y]\n", "a: {b: x{{ .v }}}\n", "a: |\n  x {{ .v }}\n",
+	} {
 		template, err := model.ParseStackTemplate("m", source, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -80,8 +80,11 @@ func (l *Limits) AllowsTemplates(namespace, templates string) error {
 		return &RefusedError{"UserTemplatesOff", "The operator does not create stacks from CloudFormationTemplates, " +
 			"because they act with its permissions. Remove spec.cloudFormationTemplateName, or have an administrator allow resource types by --user-templates-allowed-types."}
 	case !l.allowsNamespace(namespace, templates):
-		return &RefusedError{"TemplateNotShared", fmt.Sprintf("Objects of namespace %s may not use the CloudFormationTemplates of namespace %s; "+
-			"use one of their own namespace, or have an administrator add %[2]s to --user-templates-namespaces.", namespace, templates)}
+		return &RefusedError{
+			"TemplateNotShared",
+			fmt.Sprintf("Objects of namespace %s may not use the CloudFormationTemplates of namespace %s; "+
+				"use one of their own namespace, or have an administrator add %[2]s to --user-templates-namespaces.", namespace, templates),
+		}
 	}
 	return nil
 }
@@ -101,7 +104,12 @@ func (l *Limits) CheckTemplate(t *cfntemplate.Template) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Resources)) {
 		if r := t.Resources[name]; !l.allowsType(r.Type) {
-			refuse(r.Pos, "resource %s is of type %s, which is not allowed; remove it, or have an administrator add %[2]s to --user-templates-allowed-types", name, r.Type)
+			refuse(
+				r.Pos,
+				"resource %s is of type %s, which is not allowed; remove it, or have an administrator add %[2]s to --user-templates-allowed-types",
+				name,
+				r.Type,
+			)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
@@ -112,12 +120,20 @@ func (l *Limits) CheckTemplate(t *cfntemplate.Template) error {
 	}
 	for _, name := range t.Transforms {
 		if !slices.Contains(l.TemplateTypes, name) {
-			refuse(cfntemplate.Position{}, "transform %s is not allowed, because it creates resources that are not in the template; remove it, "+
-				"or have an administrator add %[1]s to --user-templates-allowed-types", name)
+			refuse(
+				cfntemplate.Position{},
+				"transform %s is not allowed, because it creates resources that are not in the template; remove it, "+
+					"or have an administrator add %[1]s to --user-templates-allowed-types",
+				name,
+			)
 		}
 	}
 	for section := range t.Macros {
-		refuse(cfntemplate.Position{}, "a macro in section %q is not allowed, because it creates resources that are not in the template; write them out", section)
+		refuse(
+			cfntemplate.Position{},
+			"a macro in section %q is not allowed, because it creates resources that are not in the template; write them out",
+			section,
+		)
 	}
 	refuseFunctions(t, refuse)
 	refused = append(refused, dynamic.Pieces(t)...)
@@ -133,7 +149,8 @@ func refuseFunctions(t *cfntemplate.Template, refuse func(pos cfntemplate.Positi
 		if n.Kind == cfntemplate.Intrinsic && n.Func == "Fn::ImportValue" {
 			refuse(n.Pos, "Fn::ImportValue reads outputs of stacks of other owners; write the value into the spec")
 		}
-		if n.Kind == cfntemplate.Intrinsic && n.Func == "Fn::Transform" || n.Kind == cfntemplate.Map && slices.ContainsFunc(n.Fields, isTransform) {
+		if n.Kind == cfntemplate.Intrinsic && n.Func == "Fn::Transform" ||
+			n.Kind == cfntemplate.Map && slices.ContainsFunc(n.Fields, isTransform) {
 			refuse(n.Pos, "Fn::Transform is not allowed, because it inserts what is not in the template; write it out")
 		}
 		return true
@@ -157,7 +174,10 @@ func (l *Limits) checkSpec(m *model.Model, spec map[string]any) error {
 		return nil
 	}
 	if f := found[0]; f.Function != "" {
-		return &RefusedError{"FunctionNotAllowed", fmt.Sprintf("%s calls a function of CloudFormation, which is not allowed in a spec; write the value itself.", f.Field)}
+		return &RefusedError{
+			"FunctionNotAllowed",
+			fmt.Sprintf("%s calls a function of CloudFormation, which is not allowed in a spec; write the value itself.", f.Field),
+		}
 	}
 	return &RefusedError{"DynamicReferenceNotAllowed", fmt.Sprintf("%s holds a dynamic reference ({{resolve:…}}), or a piece of one, "+
 		"which would read secrets with the operator's permissions; write the value itself, or have an administrator add the field to dynamicReferences of the ModelDefinition.", found[0].Field)}
@@ -178,7 +198,10 @@ func (l *Limits) checkRendered(m *model.Model, desired *Desired) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return &RefusedError{"DynamicReferenceNotAllowed", "The spec renders to a template that would read secrets with the operator's permissions: " + problems.Sentence()}
+	return &RefusedError{
+		"DynamicReferenceNotAllowed",
+		"The spec renders to a template that would read secrets with the operator's permissions: " + problems.Sentence(),
+	}
 }
 
 // foreign returns the AWS resources that an object references and its namespace did not create, or
@@ -196,10 +219,16 @@ func (l *Limits) foreign(m *model.Model, namespace string, data map[string]any) 
 		switch name := arn[strings.LastIndex(arn, ":")+1:]; {
 		case l == nil:
 		case l.OwnPrefix != "" && strings.HasPrefix(name, l.OwnPrefix):
-			return nil, &RefusedError{"OperatorsOwn", fmt.Sprintf("%s names %s, which belongs to the operator; name another resource.", f.Field, arn)}
+			return nil, &RefusedError{
+				"OperatorsOwn",
+				fmt.Sprintf("%s names %s, which belongs to the operator; name another resource.", f.Field, arn),
+			}
 		case !grant.Allows(l.Foreign, namespace, arn):
-			return nil, &RefusedError{"ForeignResource", fmt.Sprintf("%s names %s, which no object of namespace %s created; name an object of the namespace, "+
-				"or have an administrator start the operator with --allow-foreign=%[3]s=%[2]s.", f.Field, arn, namespace)}
+			return nil, &RefusedError{
+				"ForeignResource",
+				fmt.Sprintf("%s names %s, which no object of namespace %s created; name an object of the namespace, "+
+					"or have an administrator start the operator with --allow-foreign=%[3]s=%[2]s.", f.Field, arn, namespace),
+			}
 		}
 		found = append(found, Foreign{Name: f.Name, ARN: arn})
 	}

@@ -20,7 +20,8 @@ func TestStackName(t *testing.T) {
 		{"a long name is truncated", "c", "default", strings.Repeat("x", 120), `c-sqsqueue-x{108}` + hash},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			if got := render.StackName(c.cluster, "SQSQueue", c.namespace, c.name); !regexp.MustCompile("^" + c.want + "$").MatchString(got) {
+			if got := render.StackName(c.cluster, "SQSQueue", c.namespace, c.name); !regexp.MustCompile("^" + c.want + "$").
+				MatchString(got) {
 				t.Errorf("the name is %q, want %q", got, c.want)
 			}
 		})

@@ -39,7 +39,8 @@ func TestParametersOfUsersTemplates(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"Namespace": "default", "ResourceName": "table", "ClusterName": "aws-operator", "ResourceVersion": desired.Parameters["ResourceVersion"],
+		"Namespace": "default", "ResourceName": "table", "ClusterName": "aws-operator",
+		"ResourceVersion":   desired.Parameters["ResourceVersion"],
 		"HashAttributeName": "id", "HashAttributeType": "S", "ReadCapacityUnits": "5", "TableName": "table",
 	}
 	if diff := cmp.Diff(want, desired.Parameters); diff != "" {
@@ -71,7 +72,10 @@ func TestParametersOfUsersTemplates(t *testing.T) {
 
 // TestOutputs tests that names match case-insensitively and that numbers are numbers.
 func TestOutputs(t *testing.T) {
-	got := render.Outputs(builtIn(t, "ElastiCache"), map[string]string{"redisendpointADDRESS": "a", "RedisEndpointPort": "6379", "Else": "x"})
+	got := render.Outputs(
+		builtIn(t, "ElastiCache"),
+		map[string]string{"redisendpointADDRESS": "a", "RedisEndpointPort": "6379", "Else": "x"},
+	)
 	want := map[string]v1alpha1.Value{"redisEndpointAddress": {Text: "a"}, "redisEndpointPort": {Text: "6379", Number: true}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the output differs (-want +got):\n%s", diff)

@@ -8,14 +8,16 @@ const CalledVia = "aws:CalledVia"
 // permission.
 var names = map[string]string{
 	// https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
-	"s3:HeadObject": "s3:GetObject", "s3:ListObjects": "s3:ListBucket", "s3:ListObjectsV2": "s3:ListBucket", "s3:HeadBucket": "s3:ListBucket",
+	"s3:HeadObject": "s3:GetObject", "s3:ListObjects": "s3:ListBucket", "s3:ListObjectsV2": "s3:ListBucket",
+	"s3:HeadBucket":         "s3:ListBucket",
 	"s3:ListObjectVersions": "s3:ListBucketVersions", "s3:DeleteObjects": "s3:DeleteObject", "s3:CopyObject": "s3:PutObject",
 	"s3:CreateMultipartUpload": "s3:PutObject", "s3:UploadPart": "s3:PutObject", "s3:CompleteMultipartUpload": "s3:PutObject",
 	"s3:ListBuckets": "s3:ListAllMyBuckets",
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-api-permissions-reference.html
 	"sqs:DeleteMessageBatch": "sqs:DeleteMessage", "sqs:SendMessageBatch": "sqs:SendMessage",
 	"sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
-	// https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html: no permissions are required.
+	// https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html: no
+	// permissions are required.
 	"sts:GetCallerIdentity": "",
 }
 

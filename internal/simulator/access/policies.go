@@ -98,7 +98,8 @@ func roleOf(principal string) string {
 }
 
 func (s *statement) allows(r Request) bool {
-	// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_action.html: case does not matter.
+	// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_action.html:
+	// case does not matter.
 	action := strings.ToLower(r.Action)
 	if !slices.ContainsFunc(s.actions, func(a string) bool { return matches(strings.ToLower(a), action) }) {
 		return false

@@ -16,7 +16,10 @@ func (s *Service) putWarmPool(context.Context, *autoscaling.PutWarmPoolInput) (*
 	return nil, unsupported("warm pools")
 }
 
-func (s *Service) describeWarmPool(ctx context.Context, in *autoscaling.DescribeWarmPoolInput) (*autoscaling.DescribeWarmPoolOutput, error) {
+func (s *Service) describeWarmPool(
+	ctx context.Context,
+	in *autoscaling.DescribeWarmPoolInput,
+) (*autoscaling.DescribeWarmPoolOutput, error) {
 	return &autoscaling.DescribeWarmPoolOutput{Instances: []types.Instance{}}, s.exists(ctx, in.AutoScalingGroupName)
 }
 
@@ -32,13 +35,19 @@ func (s *Service) describePolicies(context.Context, *autoscaling.DescribePolicie
 	return &autoscaling.DescribePoliciesOutput{ScalingPolicies: []types.ScalingPolicy{}}, nil
 }
 
-func (s *Service) describeNotificationConfigurations(context.Context, *autoscaling.DescribeNotificationConfigurationsInput) (*autoscaling.DescribeNotificationConfigurationsOutput, error) {
+func (s *Service) describeNotificationConfigurations(
+	context.Context,
+	*autoscaling.DescribeNotificationConfigurationsInput,
+) (*autoscaling.DescribeNotificationConfigurationsOutput, error) {
 	return &autoscaling.DescribeNotificationConfigurationsOutput{NotificationConfigurations: []types.NotificationConfiguration{}}, nil
 }
 
 // describeAccountLimits returns AWS's quotas; they are not enforced.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html
-func (s *Service) describeAccountLimits(ctx context.Context, _ *autoscaling.DescribeAccountLimitsInput) (*autoscaling.DescribeAccountLimitsOutput, error) {
+func (s *Service) describeAccountLimits(
+	ctx context.Context,
+	_ *autoscaling.DescribeAccountLimitsInput,
+) (*autoscaling.DescribeAccountLimitsOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +65,10 @@ var metrics = []string{
 	"GroupStandbyCapacity", "GroupTerminatingCapacity", "GroupTotalCapacity",
 }
 
-func (s *Service) enableMetrics(ctx context.Context, in *autoscaling.EnableMetricsCollectionInput) (*autoscaling.EnableMetricsCollectionOutput, error) {
+func (s *Service) enableMetrics(
+	ctx context.Context,
+	in *autoscaling.EnableMetricsCollectionInput,
+) (*autoscaling.EnableMetricsCollectionOutput, error) {
 	names := in.Metrics
 	if len(names) == 0 {
 		names = metrics
@@ -77,7 +89,10 @@ func enabled(before []types.EnabledMetric, names []string, granularity string) [
 	return after
 }
 
-func (s *Service) disableMetrics(ctx context.Context, in *autoscaling.DisableMetricsCollectionInput) (*autoscaling.DisableMetricsCollectionOutput, error) {
+func (s *Service) disableMetrics(
+	ctx context.Context,
+	in *autoscaling.DisableMetricsCollectionInput,
+) (*autoscaling.DisableMetricsCollectionOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		g.metrics = slices.DeleteFunc(slices.Clone(g.metrics), func(m types.EnabledMetric) bool {
 			return len(in.Metrics) == 0 || slices.Contains(in.Metrics, *m.Metric)

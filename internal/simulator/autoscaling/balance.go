@@ -95,7 +95,11 @@ func (p *pass) balance() bool {
 	m.outgoing = &outgoing{zone: emptiest, why: fmt.Sprintf(
 		"instances were launched to balance instances in zones %s with other zones resulting in more than desired number of instances in the group.  "+
 			"%s an instance was taken out of service in response to a difference between desired and actual capacity, shrinking the capacity from %d to %d.",
-		emptiest, at(p.now), g.desired+1, g.desired)}
+		emptiest,
+		at(p.now),
+		g.desired+1,
+		g.desired,
+	)}
 	return true
 }
 

@@ -49,7 +49,10 @@ func TestZonesAreBalancedByLaunchingFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually("a failed attempt", func() bool {
-		return slices.ContainsFunc(w.activities("g"), func(a types.Activity) bool { return a.StatusCode == types.ScalingActivityStatusCodeFailed })
+		return slices.ContainsFunc(
+			w.activities("g"),
+			func(a types.Activity) bool { return a.StatusCode == types.ScalingActivityStatusCodeFailed },
+		)
 	})
 	if got := w.zonesOf("g"); got["a"] != 4 {
 		t.Errorf("without capacity the zones are %v", got)
@@ -66,7 +69,10 @@ func TestZonesAreBalancedByLaunchingFirst(t *testing.T) {
 	if held := w.in("g", types.LifecycleStateTerminatingWait); len(held) != 2 {
 		t.Errorf("held: %v", held)
 	}
-	if a := w.activities("g")[0]; !strings.Contains(*a.Cause, "instances were launched to balance instances in zones "+region+"b with other zones") {
+	if a := w.activities("g")[0]; !strings.Contains(
+		*a.Cause,
+		"instances were launched to balance instances in zones "+region+"b with other zones",
+	) {
 		t.Errorf("the cause is %s", *a.Cause)
 	}
 }

@@ -11,19 +11,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-func (s *Service) setDesiredCapacity(ctx context.Context, in *autoscaling.SetDesiredCapacityInput) (*autoscaling.SetDesiredCapacityOutput, error) {
+func (s *Service) setDesiredCapacity(
+	ctx context.Context,
+	in *autoscaling.SetDesiredCapacityInput,
+) (*autoscaling.SetDesiredCapacityOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		n := int(deref(in.DesiredCapacity))
 		switch {
 		case in.DesiredCapacity == nil:
-			return validation("1 validation error detected: Value null at 'desiredCapacity' failed to satisfy constraint: Member must not be null")
+			return validation(
+				"1 validation error detected: Value null at 'desiredCapacity' failed to satisfy constraint: Member must not be null",
+			)
 		case n < g.min:
 			return validation("New SetDesiredCapacity value %d is below min value %d for the AutoScalingGroup.", n, g.min)
 		case n > g.max:
 			return validation("New SetDesiredCapacity value %d is above max value %d for the AutoScalingGroup.", n, g.max)
 		}
 		if n != g.desired {
-			g.pendingCause = fmt.Sprintf("%s a user request explicitly set group desired capacity changing the desired capacity from %d to %d.  ", at(s.now()), g.desired, n)
+			g.pendingCause = fmt.Sprintf(
+				"%s a user request explicitly set group desired capacity changing the desired capacity from %d to %d.  ",
+				at(s.now()),
+				g.desired,
+				n,
+			)
 		}
 		g.desired = n
 		g.retryNow()
@@ -31,7 +41,10 @@ func (s *Service) setDesiredCapacity(ctx context.Context, in *autoscaling.SetDes
 	})
 }
 
-func (s *Service) terminateInstance(ctx context.Context, in *autoscaling.TerminateInstanceInAutoScalingGroupInput) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
+func (s *Service) terminateInstance(
+	ctx context.Context,
+	in *autoscaling.TerminateInstanceInAutoScalingGroupInput,
+) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
 	var out types.Activity
 	err := s.changeOwner(ctx, in.InstanceId, func(g *group, m *member) error {
 		err := g.terminate(s.now(), m, deref(in.ShouldDecrementDesiredCapacity))
@@ -50,11 +63,17 @@ func (s *Service) terminateInstance(ctx context.Context, in *autoscaling.Termina
 func (g *group) terminate(now time.Time, m *member, decrement bool) error {
 	switch {
 	case m.retained() && decrement:
-		return validation("Instance %s is retained and does not count towards the desired capacity, which cannot be decremented with it.", m.id)
+		return validation(
+			"Instance %s is retained and does not count towards the desired capacity, which cannot be decremented with it.",
+			m.id,
+		)
 	case m.leaving && !m.retained():
 		return validation("Instance %s is not in a state that permits termination.", m.id)
 	case decrement && g.desired <= g.min:
-		return validation("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.min)
+		return validation(
+			"Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.",
+			g.min,
+		)
 	}
 	tail := fmt.Sprintf("keeping the capacity at the current %d.", g.desired)
 	if decrement {
@@ -66,7 +85,10 @@ func (g *group) terminate(now time.Time, m *member, decrement bool) error {
 	return nil
 }
 
-func (s *Service) setInstanceHealth(ctx context.Context, in *autoscaling.SetInstanceHealthInput) (*autoscaling.SetInstanceHealthOutput, error) {
+func (s *Service) setInstanceHealth(
+	ctx context.Context,
+	in *autoscaling.SetInstanceHealthInput,
+) (*autoscaling.SetInstanceHealthOutput, error) {
 	status := deref(in.HealthStatus)
 	if !strings.EqualFold(status, "Healthy") && !strings.EqualFold(status, "Unhealthy") {
 		return nil, validation("Value '%s' at 'healthStatus' failed to satisfy constraint: Valid values are Healthy and Unhealthy", status)
@@ -82,7 +104,10 @@ func (s *Service) setInstanceHealth(ctx context.Context, in *autoscaling.SetInst
 	})
 }
 
-func (s *Service) setInstanceProtection(ctx context.Context, in *autoscaling.SetInstanceProtectionInput) (*autoscaling.SetInstanceProtectionOutput, error) {
+func (s *Service) setInstanceProtection(
+	ctx context.Context,
+	in *autoscaling.SetInstanceProtectionInput,
+) (*autoscaling.SetInstanceProtectionOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		members, err := g.all(in.InstanceIds)
 		if err != nil {
@@ -141,8 +166,13 @@ func (s *Service) step(g *group, ids []string, decrement bool, what string) ([]*
 		return members, nil
 	}
 	if g.desired-len(members) < g.min {
-		return nil, validation("AutoScalingGroup %s has min-size=%d, max-size=%d, and desired-size=%d. To do this with decrement of the desired capacity, please reduce min size first.",
-			g.name, g.min, g.max, g.desired)
+		return nil, validation(
+			"AutoScalingGroup %s has min-size=%d, max-size=%d, and desired-size=%d. To do this with decrement of the desired capacity, please reduce min size first.",
+			g.name,
+			g.min,
+			g.max,
+			g.desired,
+		)
 	}
 	g.desired -= len(members)
 	return members, nil
@@ -161,7 +191,12 @@ func (s *Service) exitStandby(ctx context.Context, in *autoscaling.ExitStandbyIn
 			}
 		}
 		if g.desired+len(members) > g.max {
-			return validation("AutoScalingGroup %s has max-size=%d; %d instances cannot be moved out of standby.", g.name, g.max, len(members))
+			return validation(
+				"AutoScalingGroup %s has max-size=%d; %d instances cannot be moved out of standby.",
+				g.name,
+				g.max,
+				len(members),
+			)
 		}
 		g.desired += len(members)
 		for _, m := range members {
@@ -210,8 +245,17 @@ func (s *Service) attachInstances(ctx context.Context, in *autoscaling.AttachIns
 		g.desired += len(members)
 		for _, m := range members {
 			m.protected = g.protect
-			m.activity = g.begin(s.now(), false, "Attaching an existing EC2 instance: "+m.id,
-				fmt.Sprintf("%s an instance was attached in response to a user request, increasing the capacity from %d to %d.", at(s.now()), g.active(), g.active()+1))
+			m.activity = g.begin(
+				s.now(),
+				false,
+				"Attaching an existing EC2 instance: "+m.id,
+				fmt.Sprintf(
+					"%s an instance was attached in response to a user request, increasing the capacity from %d to %d.",
+					at(s.now()),
+					g.active(),
+					g.active()+1,
+				),
+			)
 			g.members = append(g.members, m)
 			s.owners.Store(m.id, g)
 		}
@@ -246,7 +290,10 @@ func namedProcesses(names []string) ([]string, error) {
 	return names, nil
 }
 
-func (s *Service) suspendProcesses(ctx context.Context, in *autoscaling.SuspendProcessesInput) (*autoscaling.SuspendProcessesOutput, error) {
+func (s *Service) suspendProcesses(
+	ctx context.Context,
+	in *autoscaling.SuspendProcessesInput,
+) (*autoscaling.SuspendProcessesOutput, error) {
 	names, err := namedProcesses(in.ScalingProcesses)
 	if err != nil {
 		return nil, err
@@ -273,7 +320,10 @@ func (s *Service) resumeProcesses(ctx context.Context, in *autoscaling.ResumePro
 	})
 }
 
-func (s *Service) describeProcessTypes(context.Context, *autoscaling.DescribeScalingProcessTypesInput) (*autoscaling.DescribeScalingProcessTypesOutput, error) {
+func (s *Service) describeProcessTypes(
+	context.Context,
+	*autoscaling.DescribeScalingProcessTypesInput,
+) (*autoscaling.DescribeScalingProcessTypesOutput, error) {
 	out := &autoscaling.DescribeScalingProcessTypesOutput{}
 	for _, name := range processes {
 		out.Processes = append(out.Processes, types.ProcessType{ProcessName: &name})
@@ -281,6 +331,9 @@ func (s *Service) describeProcessTypes(context.Context, *autoscaling.DescribeSca
 	return out, nil
 }
 
-func (s *Service) describeTerminationPolicyTypes(context.Context, *autoscaling.DescribeTerminationPolicyTypesInput) (*autoscaling.DescribeTerminationPolicyTypesOutput, error) {
+func (s *Service) describeTerminationPolicyTypes(
+	context.Context,
+	*autoscaling.DescribeTerminationPolicyTypesInput,
+) (*autoscaling.DescribeTerminationPolicyTypesOutput, error) {
 	return &autoscaling.DescribeTerminationPolicyTypesOutput{TerminationPolicyTypes: policies}, nil
 }

@@ -81,8 +81,9 @@ func (p *groupProperties) input(r resource.Request) *autoscaling.CreateAutoScali
 		DefaultCooldown: p.Cooldown, HealthCheckGracePeriod: p.HealthCheckGracePeriod, DefaultInstanceWarmup: p.DefaultInstanceWarmup,
 		HealthCheckType: p.HealthCheckType, VPCZoneIdentifier: aws.String(strings.Join(p.VPCZoneIdentifier, ",")),
 		LaunchTemplate: p.LaunchTemplate, MixedInstancesPolicy: p.MixedInstancesPolicy,
-		LifecycleHookSpecificationList: p.LifecycleHookSpecificationList, NewInstancesProtectedFromScaleIn: p.NewInstancesProtectedFromScaleIn,
-		TargetGroupARNs: p.TargetGroupARNs, TrafficSources: p.TrafficSources, TerminationPolicies: p.TerminationPolicies,
+		LifecycleHookSpecificationList:   p.LifecycleHookSpecificationList,
+		NewInstancesProtectedFromScaleIn: p.NewInstancesProtectedFromScaleIn,
+		TargetGroupARNs:                  p.TargetGroupARNs, TrafficSources: p.TrafficSources, TerminationPolicies: p.TerminationPolicies,
 		CapacityRebalance: p.CapacityRebalance, Context: p.Context, ServiceLinkedRoleARN: p.ServiceLinkedRoleARN,
 		DesiredCapacityType: p.DesiredCapacityType, MaxInstanceLifetime: p.MaxInstanceLifetime, Tags: p.tags(r.Tags),
 		LaunchConfigurationName: p.LaunchConfigurationName, InstanceId: p.InstanceId, LoadBalancerNames: p.LoadBalancerNames,
@@ -103,7 +104,10 @@ func (p *groupProperties) tags(stack map[string]string) []types.Tag {
 		tags = withTag(tags, types.Tag{Key: aws.String(key), Value: aws.String(stack[key]), PropagateAtLaunch: aws.Bool(true)})
 	}
 	for _, t := range p.Tags {
-		tags = withTag(tags, types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value), PropagateAtLaunch: aws.Bool(t.PropagateAtLaunch)})
+		tags = withTag(
+			tags,
+			types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value), PropagateAtLaunch: aws.Bool(t.PropagateAtLaunch)},
+		)
 	}
 	return tags
 }

@@ -95,7 +95,8 @@ func TestGroupStack(t *testing.T) {
 	if len(first) != 2 {
 		t.Errorf("%d instances are in service when the stack is complete", len(first))
 	}
-	if i, _ := w.compute.Instance(account, region, first[0]); i.Tags["role"] != "worker" || i.Tags["cluster"] != "demo" || i.Tags["aws:cloudformation:stack-name"] != "workers" {
+	if i, _ := w.compute.Instance(account, region, first[0]); i.Tags["role"] != "worker" || i.Tags["cluster"] != "demo" ||
+		i.Tags["aws:cloudformation:stack-name"] != "workers" {
 		t.Errorf("an instance has the tags %v", i.Tags)
 	}
 
@@ -136,7 +137,8 @@ func TestInvalidGroupFailsItsStack(t *testing.T) {
 	w := start(t)
 	w.createStack("missing", map[string]string{"Image": "ami-0123456789abcdef0"})
 	w.settled("missing", cfntypes.StackStatusRollbackComplete)
-	if said := w.reasons("missing"); !strings.Contains(said, "You must use a valid fully-formed launch template. ") || !strings.Contains(said, "ami-0123456789abcdef0") {
+	if said := w.reasons("missing"); !strings.Contains(said, "You must use a valid fully-formed launch template. ") ||
+		!strings.Contains(said, "ami-0123456789abcdef0") {
 		t.Errorf("the events say\n%s", said)
 	}
 }
@@ -146,7 +148,10 @@ func TestGroupWithoutQuotaDoesNotStabilize(t *testing.T) {
 	w.compute.SetQuota(account, region, false, 2)
 	w.createStack("quota", nil)
 	w.eventually("a failed attempt", func() bool {
-		return slices.ContainsFunc(w.activities(""), func(a types.Activity) bool { return a.StatusCode == types.ScalingActivityStatusCodeFailed })
+		return slices.ContainsFunc(
+			w.activities(""),
+			func(a types.Activity) bool { return a.StatusCode == types.ScalingActivityStatusCodeFailed },
+		)
 	})
 	w.settled("quota", cfntypes.StackStatusRollbackComplete)
 	want := "Group did not stabilize. {current/minSize/maxSize group size = 1/2/3}. Failed Scaling Activity: "

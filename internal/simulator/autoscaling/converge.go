@@ -180,7 +180,10 @@ func stopped(l observation) bool {
 func (p *pass) pending(m *member, seen observation) effect {
 	switch {
 	case ended(seen) || stopped(seen):
-		return p.abort(m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen))
+		return p.abort(
+			m,
+			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen),
+		)
 	case seen.instance.State != compute.InstanceStateNameRunning:
 		return nil
 	}
@@ -222,7 +225,10 @@ const (
 // enter moves a member into service and registers it with the target groups.
 func (p *pass) enter(m *member, seen observation) effect {
 	if ended(seen) || stopped(seen) {
-		return p.abort(m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen))
+		return p.abort(
+			m,
+			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen),
+		)
 	}
 	if do := p.register(m); do != nil {
 		return do

@@ -17,7 +17,10 @@ import (
 // page returns a page of names, of at most 100 entries.
 func page(names []string, token *string, most *int32) (cut []string, next *string, err error) {
 	if most != nil && (*most < 1 || *most > 100) {
-		return nil, nil, validation("1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value between 1 and 100", *most)
+		return nil, nil, validation(
+			"1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value between 1 and 100",
+			*most,
+		)
 	}
 	cut, next = listing.Size{Standard: 50, Most: 100}.Page(names, token, most)
 	return cut, next, nil
@@ -26,7 +29,9 @@ func page(names []string, token *string, most *int32) (cut []string, next *strin
 func (g *group) sdk(zones map[string]string) types.AutoScalingGroup {
 	out := types.AutoScalingGroup{
 		AutoScalingGroupName: &g.name, AutoScalingGroupARN: &g.arn, CreatedTime: aws.Time(g.created),
-		MinSize: aws.Int32(int32(g.min)), MaxSize: aws.Int32(int32(g.max)), DesiredCapacity: aws.Int32(int32(g.desired)), //nolint:gosec // sizes came as int32
+		MinSize: aws.Int32(
+			int32(g.min),
+		), MaxSize: aws.Int32(int32(g.max)), DesiredCapacity: aws.Int32(int32(g.desired)), //nolint:gosec // sizes came as int32
 		DefaultCooldown: aws.Int32(g.cooldown), DefaultInstanceWarmup: g.warmup, HealthCheckType: aws.String(g.healthCheckType),
 		HealthCheckGracePeriod: aws.Int32(int32(g.grace.Seconds())), LaunchTemplate: g.template, MixedInstancesPolicy: g.mixed,
 		NewInstancesProtectedFromScaleIn: aws.Bool(g.protect), VPCZoneIdentifier: aws.String(strings.Join(g.subnets, ",")),
@@ -36,7 +41,8 @@ func (g *group) sdk(zones map[string]string) types.AutoScalingGroup {
 		AvailabilityZoneDistribution: &types.AvailabilityZoneDistribution{
 			CapacityDistributionStrategy: types.CapacityDistributionStrategyBalancedBestEffort,
 		},
-		InstanceLifecyclePolicy: g.lifecycle, Context: wire.Optional(g.context), DesiredCapacityType: wire.Optional(g.capacityType), TrafficSources: []types.TrafficSourceIdentifier{},
+		InstanceLifecyclePolicy: g.lifecycle, Context: wire.Optional(g.context), DesiredCapacityType: wire.Optional(g.capacityType),
+		TrafficSources: []types.TrafficSourceIdentifier{},
 	}
 	if g.serviceRole == "" {
 		out.ServiceLinkedRoleARN = aws.String("arn:" + strings.Split(g.arn, ":")[1] + ":iam::" + g.region.Account +
@@ -54,7 +60,10 @@ func (g *group) sdk(zones map[string]string) types.AutoScalingGroup {
 		}
 	}
 	for _, arn := range g.targetGroups {
-		out.TrafficSources = append(out.TrafficSources, types.TrafficSourceIdentifier{Identifier: aws.String(arn), Type: aws.String("elbv2")})
+		out.TrafficSources = append(
+			out.TrafficSources,
+			types.TrafficSourceIdentifier{Identifier: aws.String(arn), Type: aws.String("elbv2")},
+		)
 	}
 	for _, m := range g.members {
 		if m.id != "" {
@@ -92,7 +101,10 @@ func (m *member) sdk(g *group) types.Instance {
 	}
 }
 
-func (s *Service) describeInstances(ctx context.Context, in *autoscaling.DescribeAutoScalingInstancesInput) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
+func (s *Service) describeInstances(
+	ctx context.Context,
+	in *autoscaling.DescribeAutoScalingInstancesInput,
+) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +112,8 @@ func (s *Service) describeInstances(ctx context.Context, in *autoscaling.Describ
 	add := func(g *group, m *member) {
 		if m != nil && m.id != "" {
 			found[m.id] = types.AutoScalingInstanceDetails{
-				AutoScalingGroupName: &g.name, InstanceId: &m.id, AvailabilityZone: aws.String(m.zone), InstanceType: wire.Optional(m.instanceType),
+				AutoScalingGroupName: &g.name, InstanceId: &m.id, AvailabilityZone: aws.String(m.zone),
+				InstanceType:   wire.Optional(m.instanceType),
 				LifecycleState: aws.String(string(m.state)), HealthStatus: aws.String(strings.ToUpper(m.health())),
 				ProtectedFromScaleIn: aws.Bool(m.protected), LaunchTemplate: m.template(g),
 			}
@@ -119,7 +132,10 @@ func (s *Service) describeInstances(ctx context.Context, in *autoscaling.Describ
 		}
 	}
 	if in.MaxRecords != nil && *in.MaxRecords > 50 {
-		return nil, validation("1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value less than or equal to 50", *in.MaxRecords)
+		return nil, validation(
+			"1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value less than or equal to 50",
+			*in.MaxRecords,
+		)
 	}
 	ids, next, err := page(slices.Collect(maps.Keys(found)), in.NextToken, in.MaxRecords)
 	if err != nil {
@@ -132,7 +148,10 @@ func (s *Service) describeInstances(ctx context.Context, in *autoscaling.Describ
 	return out, nil
 }
 
-func (s *Service) describeActivities(ctx context.Context, in *autoscaling.DescribeScalingActivitiesInput) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+func (s *Service) describeActivities(
+	ctx context.Context,
+	in *autoscaling.DescribeScalingActivitiesInput,
+) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()

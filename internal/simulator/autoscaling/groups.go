@@ -18,7 +18,10 @@ func wireLimit(format string, args ...any) *wire.Error {
 	return wire.Errorf("LimitExceeded", format, args...)
 }
 
-func (s *Service) createGroup(ctx context.Context, in *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupOutput, error) {
+func (s *Service) createGroup(
+	ctx context.Context,
+	in *autoscaling.CreateAutoScalingGroupInput,
+) (*autoscaling.CreateAutoScalingGroupOutput, error) {
 	_, err := s.create(s.at(ctx), in)
 	return nil, err
 }
@@ -30,7 +33,9 @@ func (s *Service) create(r *region, in *autoscaling.CreateAutoScalingGroupInput)
 	case name == "" || len(name) > 255 || strings.Contains(name, ":"):
 		return nil, validation("1 validation error detected: Value '%s' at 'autoScalingGroupName' failed to satisfy constraint", name)
 	case in.MinSize == nil || in.MaxSize == nil:
-		return nil, validation("1 validation error detected: Value null at 'minSize' or 'maxSize' failed to satisfy constraint: Member must not be null")
+		return nil, validation(
+			"1 validation error detected: Value null at 'minSize' or 'maxSize' failed to satisfy constraint: Member must not be null",
+		)
 	}
 	request := ofCreate(in)
 	set, desired, err := request.apply(newSettings(), 0, true)
@@ -59,11 +64,19 @@ func (s *Service) create(r *region, in *autoscaling.CreateAutoScalingGroupInput)
 			return nil, err
 		}
 	}
-	g.pendingCause = fmt.Sprintf("%s a user request created an AutoScalingGroup changing the desired capacity from 0 to %d.  ", at(now), desired)
+	g.pendingCause = fmt.Sprintf(
+		"%s a user request created an AutoScalingGroup changing the desired capacity from 0 to %d.  ",
+		at(now),
+		desired,
+	)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.groups[name]; ok {
-		return nil, wire.Errorf("AlreadyExists", "AutoScalingGroup by this name already exists - A group with the name %s already exists", name)
+		return nil, wire.Errorf(
+			"AlreadyExists",
+			"AutoScalingGroup by this name already exists - A group with the name %s already exists",
+			name,
+		)
 	}
 	r.groups[name] = g
 	s.queue.post(g)
@@ -103,7 +116,10 @@ func (s *Service) checkTargets(r *region, arns []string) error {
 	return nil
 }
 
-func (s *Service) updateGroup(ctx context.Context, in *autoscaling.UpdateAutoScalingGroupInput) (*autoscaling.UpdateAutoScalingGroupOutput, error) {
+func (s *Service) updateGroup(
+	ctx context.Context,
+	in *autoscaling.UpdateAutoScalingGroupInput,
+) (*autoscaling.UpdateAutoScalingGroupOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	g, err := r.find(in.AutoScalingGroupName)
@@ -131,8 +147,15 @@ func (g *group) update(now time.Time, set settings, desired int) {
 	set.tags, set.targetGroups, set.metrics = g.tags, g.targetGroups, g.metrics // they have their own calls
 	g.settings = set
 	if desired != g.desired {
-		g.pendingCause = fmt.Sprintf("%s a user request update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d changing the desired capacity from %d to %d.  ",
-			at(now), set.min, set.max, desired, g.desired, desired)
+		g.pendingCause = fmt.Sprintf(
+			"%s a user request update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d changing the desired capacity from %d to %d.  ",
+			at(now),
+			set.min,
+			set.max,
+			desired,
+			g.desired,
+			desired,
+		)
 	}
 	g.desired = desired
 	g.retryNow()
@@ -141,16 +164,25 @@ func (g *group) update(now time.Time, set settings, desired int) {
 // retryNow retries failed launches at once, because the change may have fixed the cause.
 func (g *group) retryNow() { g.failures, g.retry, g.failure = 0, time.Time{}, "" }
 
-func (s *Service) deleteGroup(ctx context.Context, in *autoscaling.DeleteAutoScalingGroupInput) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
+func (s *Service) deleteGroup(
+	ctx context.Context,
+	in *autoscaling.DeleteAutoScalingGroupInput,
+) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		force := deref(in.ForceDelete)
 		switch {
 		case force && g.retains():
 			return validation("You cannot force delete an AutoScalingGroup whose instance lifecycle policy retains instances.")
 		case len(g.members) > 0 && !force && g.leavingOnly():
-			return wire.Errorf("ScalingActivityInProgress", "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.")
+			return wire.Errorf(
+				"ScalingActivityInProgress",
+				"You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.",
+			)
 		case len(g.members) > 0 && !force:
-			return wire.Errorf("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
+			return wire.Errorf(
+				"ResourceInUse",
+				"You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.",
+			)
 		}
 		g.beginDeletion(s.now(), force)
 		return nil
@@ -168,7 +200,12 @@ func (g *group) beginDeletion(now time.Time, force bool) {
 		if force {
 			verb = "force deleted"
 		}
-		g.pendingCause = fmt.Sprintf("%s a user request %s AutoScalingGroup changing the desired capacity from %d to 0.  ", at(now), verb, g.desired)
+		g.pendingCause = fmt.Sprintf(
+			"%s a user request %s AutoScalingGroup changing the desired capacity from %d to 0.  ",
+			at(now),
+			verb,
+			g.desired,
+		)
 	}
 	g.deleting, g.desired, g.min = true, 0, 0
 	delete(g.suspended, processTerminate)
@@ -191,7 +228,10 @@ func (g *group) beginDeletion(now time.Time, force bool) {
 	}
 }
 
-func (s *Service) describeGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+func (s *Service) describeGroups(
+	ctx context.Context,
+	in *autoscaling.DescribeAutoScalingGroupsInput,
+) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	r := s.at(ctx)
 	found, next, err := r.choose(in)
 	if err != nil {

@@ -53,7 +53,10 @@ func TestGroupSpreadsOverZones(t *testing.T) {
 	a := w.activities("g")
 	if len(a) != 6 || a[5].StatusCode != types.ScalingActivityStatusCodeSuccessful ||
 		!strings.Contains(*a[5].Cause, "a user request created an AutoScalingGroup changing the desired capacity from 0 to 6.") ||
-		!strings.Contains(*a[5].Cause, "increasing the capacity from 0 to 6.") || !strings.HasPrefix(*a[5].Description, "Launching a new EC2 instance: i-") {
+		!strings.Contains(
+			*a[5].Cause,
+			"increasing the capacity from 0 to 6.",
+		) || !strings.HasPrefix(*a[5].Description, "Launching a new EC2 instance: i-") {
 		t.Errorf("the first activity is %+v", a[len(a)-1])
 	}
 	if n := len(w.published("EC2 Instance Launch Successful")); n != 6 {
@@ -90,7 +93,10 @@ func TestCapacityFollowsDesiredCapacity(t *testing.T) {
 	if last := w.until("g", 1); last[0] != after[0] {
 		t.Errorf("%s is left, not the protected %s", last[0], after[0])
 	}
-	_, err := w.SetDesiredCapacity(ctx, &awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(5)})
+	_, err := w.SetDesiredCapacity(
+		ctx,
+		&awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(5)},
+	)
 	wiretest.WantCode(t, err, "ValidationError")
 	_, err = w.DeleteAutoScalingGroup(ctx, &awsas.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("g")})
 	wiretest.WantCode(t, err, "ResourceInUse")
@@ -131,7 +137,9 @@ func TestLostInstancesAreReplaced(t *testing.T) {
 		}
 	}
 
-	if _, err := w.SetInstanceHealth(ctx, &awsas.SetInstanceHealthInput{InstanceId: &ids[1], HealthStatus: aws.String("Unhealthy")}); err != nil {
+	if _, err := w.SetInstanceHealth(ctx, &awsas.SetInstanceHealthInput{
+		InstanceId: &ids[1], HealthStatus: aws.String("Unhealthy"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.eventually("another replacement", func() bool {
@@ -154,7 +162,10 @@ func TestTerminateInstanceInGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(*out.Activity.Cause, "was taken out of service in response to a user request, shrinking the capacity from 2 to 1.") {
+	if !strings.HasSuffix(
+		*out.Activity.Cause,
+		"was taken out of service in response to a user request, shrinking the capacity from 2 to 1.",
+	) {
 		t.Errorf("the cause is %q", *out.Activity.Cause)
 	}
 	if left := w.until("g", 1); left[0] != ids[1] {
@@ -214,7 +225,8 @@ func TestFailedLaunchIsReportedAndRetried(t *testing.T) {
 		!strings.HasPrefix(*a.Description, "Launching a new EC2 instance.  Status Reason: ") {
 		t.Errorf("the activity says %q, %q", *a.StatusMessage, *a.Description)
 	}
-	if reported := w.published("EC2 Instance Launch Unsuccessful"); len(reported) == 0 || reported[0].detail["StatusMessage"] != *a.StatusMessage {
+	if reported := w.published("EC2 Instance Launch Unsuccessful"); len(reported) == 0 ||
+		reported[0].detail["StatusMessage"] != *a.StatusMessage {
 		t.Errorf("events: %v", reported)
 	}
 	w.compute.SetQuota(account, region, false, 100)
@@ -260,7 +272,9 @@ func TestSharesOfOnDemandAndSpot(t *testing.T) {
 	in.MixedInstancesPolicy = &types.MixedInstancesPolicy{
 		LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: in.LaunchTemplate},
 		InstancesDistribution: &types.InstancesDistribution{
-			OnDemandBaseCapacity: aws.Int32(1), OnDemandPercentageAboveBaseCapacity: aws.Int32(25), SpotAllocationStrategy: aws.String("price-capacity-optimized"),
+			OnDemandBaseCapacity: aws.Int32(
+				1,
+			), OnDemandPercentageAboveBaseCapacity: aws.Int32(25), SpotAllocationStrategy: aws.String("price-capacity-optimized"),
 		},
 	}
 	in.LaunchTemplate = nil
@@ -284,12 +298,15 @@ func TestDefaultPolicyTerminatesOldestVersion(t *testing.T) {
 	w.create(in)
 	old := w.until("g", 2)
 	if _, err := w.ec2.CreateLaunchTemplateVersion(ctx, &awsec2.CreateLaunchTemplateVersionInput{
-		LaunchTemplateId: &w.template, SourceVersion: aws.String("1"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: ec2types.InstanceTypeM6iXlarge},
+		LaunchTemplateId: &w.template, SourceVersion: aws.String("1"),
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: ec2types.InstanceTypeM6iXlarge},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []int32{4, 2} {
-		if _, err := w.SetDesiredCapacity(ctx, &awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("g"), DesiredCapacity: &n}); err != nil {
+		if _, err := w.SetDesiredCapacity(ctx, &awsas.SetDesiredCapacityInput{
+			AutoScalingGroupName: aws.String("g"), DesiredCapacity: &n,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		w.until("g", int(n))
@@ -364,17 +381,20 @@ func TestInvalidGroupsAreRefused(t *testing.T) {
 		message string
 	}{
 		"the minimum is above the maximum": {
-			func(in *awsas.CreateAutoScalingGroupInput) { in.MinSize = aws.Int32(9) }, "Max bound, 2, must be greater than or equal to min bound, 9",
+			func(in *awsas.CreateAutoScalingGroupInput) { in.MinSize = aws.Int32(9) },
+			"Max bound, 2, must be greater than or equal to min bound, 9",
 		},
 		"the desired capacity is out of bounds": {
 			func(in *awsas.CreateAutoScalingGroupInput) { in.DesiredCapacity = aws.Int32(7) },
 			"Desired capacity:7 must be between the specified min size:1 and max size:2",
 		},
 		"there is no subnet": {
-			func(in *awsas.CreateAutoScalingGroupInput) { in.VPCZoneIdentifier = nil }, "At least one Availability Zone or VPC Subnet is required.",
+			func(in *awsas.CreateAutoScalingGroupInput) { in.VPCZoneIdentifier = nil },
+			"At least one Availability Zone or VPC Subnet is required.",
 		},
 		"the subnet does not exist": {
-			func(in *awsas.CreateAutoScalingGroupInput) { in.VPCZoneIdentifier = aws.String("subnet-0") }, "The subnet ID 'subnet-0' does not exist",
+			func(in *awsas.CreateAutoScalingGroupInput) { in.VPCZoneIdentifier = aws.String("subnet-0") },
+			"The subnet ID 'subnet-0' does not exist",
 		},
 		"nothing says what to launch": {
 			func(in *awsas.CreateAutoScalingGroupInput) { in.LaunchTemplate = nil }, "Valid requests must contain either LaunchTemplate",
@@ -386,13 +406,16 @@ func TestInvalidGroupsAreRefused(t *testing.T) {
 			"You must use a valid fully-formed launch template.",
 		},
 		"the version does not exist": {
-			func(in *awsas.CreateAutoScalingGroupInput) { in.LaunchTemplate.Version = aws.String("7") }, "You must use a valid fully-formed launch template.",
+			func(in *awsas.CreateAutoScalingGroupInput) { in.LaunchTemplate.Version = aws.String("7") },
+			"You must use a valid fully-formed launch template.",
 		},
 		"an instance type is weighted, which is not supported": {
 			func(in *awsas.CreateAutoScalingGroupInput) {
 				in.MixedInstancesPolicy = &types.MixedInstancesPolicy{LaunchTemplate: &types.LaunchTemplate{
 					LaunchTemplateSpecification: in.LaunchTemplate,
-					Overrides:                   []types.LaunchTemplateOverrides{{InstanceType: aws.String("m6i.large"), WeightedCapacity: aws.String("2")}},
+					Overrides: []types.LaunchTemplateOverrides{
+						{InstanceType: aws.String("m6i.large"), WeightedCapacity: aws.String("2")},
+					},
 				}}
 			}, "does not support weighted capacity",
 		},
@@ -402,7 +425,8 @@ func TestInvalidGroupsAreRefused(t *testing.T) {
 			}, "Provided Target Groups may not be valid. Please ensure they exist and try again.",
 		},
 		"a termination policy is unknown": {
-			func(in *awsas.CreateAutoScalingGroupInput) { in.TerminationPolicies = []string{"Random"} }, "Invalid termination policy: Random",
+			func(in *awsas.CreateAutoScalingGroupInput) { in.TerminationPolicies = []string{"Random"} },
+			"Invalid termination policy: Random",
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -448,11 +472,20 @@ func TestPagesAndTags(t *testing.T) {
 	if err != nil || len(out.AutoScalingGroups) != 1 || *out.AutoScalingGroups[0].Tags[0].ResourceId != "b" {
 		t.Errorf("by tag: %+v %v", out, err)
 	}
-	tag := types.Tag{Key: aws.String("k"), Value: aws.String("v"), ResourceId: aws.String("a"), ResourceType: aws.String("auto-scaling-group"), PropagateAtLaunch: aws.Bool(true)}
+	tag := types.Tag{
+		Key:               aws.String("k"),
+		Value:             aws.String("v"),
+		ResourceId:        aws.String("a"),
+		ResourceType:      aws.String("auto-scaling-group"),
+		PropagateAtLaunch: aws.Bool(true),
+	}
 	if _, err := w.CreateOrUpdateTags(ctx, &awsas.CreateOrUpdateTagsInput{Tags: []types.Tag{tag}}); err != nil {
 		t.Fatal(err)
 	}
-	tags, err := w.DescribeTags(ctx, &awsas.DescribeTagsInput{Filters: []types.Filter{{Name: aws.String("auto-scaling-group"), Values: []string{"a"}}}})
+	tags, err := w.DescribeTags(
+		ctx,
+		&awsas.DescribeTagsInput{Filters: []types.Filter{{Name: aws.String("auto-scaling-group"), Values: []string{"a"}}}},
+	)
 	if err != nil || len(tags.Tags) != 2 {
 		t.Errorf("tags: %+v %v", tags, err)
 	}

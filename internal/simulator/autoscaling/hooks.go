@@ -81,7 +81,10 @@ func (p *pass) waiting(m *member, seen observation) effect {
 		return func() {}
 	}
 	if launching && (ended(seen) || stopped(seen)) {
-		return p.abort(m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen))
+		return p.abort(
+			m,
+			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen),
+		)
 	}
 	open := false
 	for _, w := range m.waits {
@@ -136,7 +139,10 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-func (s *Service) putLifecycleHook(ctx context.Context, in *autoscaling.PutLifecycleHookInput) (*autoscaling.PutLifecycleHookOutput, error) {
+func (s *Service) putLifecycleHook(
+	ctx context.Context,
+	in *autoscaling.PutLifecycleHookInput,
+) (*autoscaling.PutLifecycleHookOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		return g.putHook(types.LifecycleHookSpecification{
 			LifecycleHookName: in.LifecycleHookName, LifecycleTransition: in.LifecycleTransition, DefaultResult: in.DefaultResult,
@@ -186,11 +192,15 @@ func (g *group) putHook(in types.LifecycleHookSpecification) error {
 func (h *hook) check() error {
 	switch {
 	case h.name == "":
-		return validation("1 validation error detected: Value null at 'lifecycleHookName' failed to satisfy constraint: Member must not be null")
+		return validation(
+			"1 validation error detected: Value null at 'lifecycleHookName' failed to satisfy constraint: Member must not be null",
+		)
 	case h.transition == "":
 		return validation("LifecycleTransition must be specified for a new lifecycle hook.")
 	case h.transition != transitionLaunching && h.transition != transitionTerminating:
-		return validation("Invalid Lifecycle Transition. Valid values are autoscaling:EC2_INSTANCE_LAUNCHING and autoscaling:EC2_INSTANCE_TERMINATING")
+		return validation(
+			"Invalid Lifecycle Transition. Valid values are autoscaling:EC2_INSTANCE_LAUNCHING and autoscaling:EC2_INSTANCE_TERMINATING",
+		)
 	case h.result != resultContinue && h.result != resultAbandon:
 		return validation("Invalid Lifecycle Action Result. Valid values are CONTINUE and ABANDON")
 	case h.heartbeat < 30 || h.heartbeat > 7200:
@@ -199,7 +209,10 @@ func (h *hook) check() error {
 	return nil
 }
 
-func (s *Service) deleteLifecycleHook(ctx context.Context, in *autoscaling.DeleteLifecycleHookInput) (*autoscaling.DeleteLifecycleHookOutput, error) {
+func (s *Service) deleteLifecycleHook(
+	ctx context.Context,
+	in *autoscaling.DeleteLifecycleHookInput,
+) (*autoscaling.DeleteLifecycleHookOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error { return g.deleteHook(deref(in.LifecycleHookName)) })
 }
 
@@ -220,7 +233,10 @@ func (g *group) deleteHook(name string) error {
 	return nil
 }
 
-func (s *Service) describeLifecycleHooks(ctx context.Context, in *autoscaling.DescribeLifecycleHooksInput) (*autoscaling.DescribeLifecycleHooksOutput, error) {
+func (s *Service) describeLifecycleHooks(
+	ctx context.Context,
+	in *autoscaling.DescribeLifecycleHooksInput,
+) (*autoscaling.DescribeLifecycleHooksOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,7 +253,10 @@ func (s *Service) describeLifecycleHooks(ctx context.Context, in *autoscaling.De
 	return out, nil
 }
 
-func (s *Service) describeLifecycleHookTypes(context.Context, *autoscaling.DescribeLifecycleHookTypesInput) (*autoscaling.DescribeLifecycleHookTypesOutput, error) {
+func (s *Service) describeLifecycleHookTypes(
+	context.Context,
+	*autoscaling.DescribeLifecycleHookTypesInput,
+) (*autoscaling.DescribeLifecycleHookTypesOutput, error) {
 	return &autoscaling.DescribeLifecycleHookTypesOutput{LifecycleHookTypes: []string{transitionLaunching, transitionTerminating}}, nil
 }
 
@@ -260,7 +279,10 @@ func (g *group) action(hookName, token, id *string) (*wait, error) {
 	return nil, validation("No active Lifecycle Action found with instance ID %s", *id)
 }
 
-func (s *Service) completeLifecycleAction(ctx context.Context, in *autoscaling.CompleteLifecycleActionInput) (*autoscaling.CompleteLifecycleActionOutput, error) {
+func (s *Service) completeLifecycleAction(
+	ctx context.Context,
+	in *autoscaling.CompleteLifecycleActionInput,
+) (*autoscaling.CompleteLifecycleActionOutput, error) {
 	result := strings.ToUpper(deref(in.LifecycleActionResult))
 	if result != resultContinue && result != resultAbandon {
 		return nil, validation("Invalid Lifecycle Action Result. Valid values are CONTINUE and ABANDON")
@@ -274,7 +296,10 @@ func (s *Service) completeLifecycleAction(ctx context.Context, in *autoscaling.C
 	})
 }
 
-func (s *Service) recordHeartbeat(ctx context.Context, in *autoscaling.RecordLifecycleActionHeartbeatInput) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error) {
+func (s *Service) recordHeartbeat(
+	ctx context.Context,
+	in *autoscaling.RecordLifecycleActionHeartbeatInput,
+) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		w, err := g.action(in.LifecycleHookName, in.LifecycleActionToken, in.InstanceId)
 		if err == nil {

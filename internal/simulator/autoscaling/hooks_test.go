@@ -38,7 +38,8 @@ func TestTerminatingHookHoldsInstance(t *testing.T) {
 	w.eventually("the event", func() bool { return len(w.published("EC2 Instance-terminate Lifecycle Action")) == 1 })
 	e := w.published("EC2 Instance-terminate Lifecycle Action")[0]
 	if e.detail["EC2InstanceId"] != id || e.detail["LifecycleHookName"] != "drain" || e.detail["NotificationMetadata"] != "cluster=demo" ||
-		e.detail["LifecycleTransition"] != terminating || len(e.resources) != 1 || !strings.HasSuffix(e.resources[0], "autoScalingGroupName/g") {
+		e.detail["LifecycleTransition"] != terminating || len(e.resources) != 1 ||
+		!strings.HasSuffix(e.resources[0], "autoScalingGroupName/g") {
 		t.Errorf("the event is %+v", e)
 	}
 	token := aws.String(e.detail["LifecycleActionToken"].(string))
@@ -54,7 +55,9 @@ func TestTerminatingHookHoldsInstance(t *testing.T) {
 		t.Fatalf("held: %v", held)
 	}
 	complete := &awsas.CompleteLifecycleActionInput{
-		AutoScalingGroupName: aws.String("g"), LifecycleHookName: aws.String("drain"), InstanceId: &id, LifecycleActionResult: aws.String("CONTINUE"),
+		AutoScalingGroupName: aws.String(
+			"g",
+		), LifecycleHookName: aws.String("drain"), InstanceId: &id, LifecycleActionResult: aws.String("CONTINUE"),
 	}
 	if _, err := w.CompleteLifecycleAction(ctx, complete); err != nil {
 		t.Fatal(err)
@@ -68,7 +71,9 @@ func TestTerminatingHookHoldsInstance(t *testing.T) {
 func TestIncompleteHookTimesOut(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	in := w.group("g", 1, 1)
-	in.LifecycleHookSpecificationList = []types.LifecycleHookSpecification{hook("boot", "autoscaling:EC2_INSTANCE_LAUNCHING", "ABANDON", 60)}
+	in.LifecycleHookSpecificationList = []types.LifecycleHookSpecification{
+		hook("boot", "autoscaling:EC2_INSTANCE_LAUNCHING", "ABANDON", 60),
+	}
 	w.create(in)
 	w.eventually("the hold", func() bool { return len(w.in("g", types.LifecycleStatePendingWait)) == 1 })
 	first := w.in("g", types.LifecycleStatePendingWait)
@@ -79,7 +84,8 @@ func TestIncompleteHookTimesOut(t *testing.T) {
 		return len(now) == 1 && !slices.Equal(now, first)
 	})
 	cancelled := slices.ContainsFunc(w.activities("g"), func(a types.Activity) bool {
-		return a.StatusCode == types.ScalingActivityStatusCodeCancelled && strings.HasSuffix(aws.ToString(a.StatusMessage), "was abandoned: Heartbeat Timeout")
+		return a.StatusCode == types.ScalingActivityStatusCodeCancelled &&
+			strings.HasSuffix(aws.ToString(a.StatusMessage), "was abandoned: Heartbeat Timeout")
 	})
 	if !cancelled {
 		t.Errorf("activities: %+v", w.activities("g"))
@@ -97,7 +103,11 @@ func TestHooksAreStoredAndDescribed(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	w.create(w.group("g", 0, 0))
-	put := &awsas.PutLifecycleHookInput{AutoScalingGroupName: aws.String("g"), LifecycleHookName: aws.String("h"), LifecycleTransition: aws.String(terminating)}
+	put := &awsas.PutLifecycleHookInput{
+		AutoScalingGroupName: aws.String("g"),
+		LifecycleHookName:    aws.String("h"),
+		LifecycleTransition:  aws.String(terminating),
+	}
 	if _, err := w.PutLifecycleHook(ctx, put); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +126,9 @@ func TestHooksAreStoredAndDescribed(t *testing.T) {
 	put.HeartbeatTimeout = aws.Int32(5)
 	_, err = w.PutLifecycleHook(ctx, put)
 	wiretest.WantCode(t, err, "ValidationError")
-	if _, err := w.DeleteLifecycleHook(ctx, &awsas.DeleteLifecycleHookInput{AutoScalingGroupName: aws.String("g"), LifecycleHookName: aws.String("h")}); err != nil {
+	if _, err := w.DeleteLifecycleHook(ctx, &awsas.DeleteLifecycleHookInput{
+		AutoScalingGroupName: aws.String("g"), LifecycleHookName: aws.String("h"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

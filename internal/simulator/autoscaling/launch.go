@@ -271,6 +271,10 @@ func (g *group) launchCause(now time.Time) string {
 	}
 	from := g.active()
 	to := max(g.desired, from)
-	return g.pendingCause + fmt.Sprintf("%s an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.",
-		at(now), from, to)
+	return g.pendingCause + fmt.Sprintf(
+		"%s an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.",
+		at(now),
+		from,
+		to,
+	)
 }

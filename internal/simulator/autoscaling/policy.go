@@ -16,8 +16,15 @@ func (p *pass) shrink() effect {
 		return nil
 	}
 	from := g.active()
-	cause := g.pendingCause + fmt.Sprintf("%s an instance was taken out of service in response to a difference between desired and actual capacity, "+
-		"shrinking the capacity from %d to %d.  %s instance %s was selected for termination.", at(p.now), from, g.desired, at(p.now), m.id)
+	cause := g.pendingCause + fmt.Sprintf(
+		"%s an instance was taken out of service in response to a difference between desired and actual capacity, "+
+			"shrinking the capacity from %d to %d.  %s instance %s was selected for termination.",
+		at(p.now),
+		from,
+		g.desired,
+		at(p.now),
+		m.id,
+	)
 	if m.activity != nil && m.activity.end == nil && m.activity.launch {
 		m.activity.finish(p.now, types.ScalingActivityStatusCodeCancelled, "The instance was terminated before it was in service.")
 	}

@@ -166,7 +166,10 @@ func (r *refresh) restoreLaunch(g *group) {
 	}
 }
 
-func (s *Service) startInstanceRefresh(ctx context.Context, in *autoscaling.StartInstanceRefreshInput) (*autoscaling.StartInstanceRefreshOutput, error) {
+func (s *Service) startInstanceRefresh(
+	ctx context.Context,
+	in *autoscaling.StartInstanceRefreshInput,
+) (*autoscaling.StartInstanceRefreshOutput, error) {
 	r, err := s.newRefresh(in)
 	if err != nil {
 		return nil, err
@@ -194,7 +197,10 @@ func (s *Service) startInstanceRefresh(ctx context.Context, in *autoscaling.Star
 	fits := s.shape(&group{region: reg, settings: set})
 	return &autoscaling.StartInstanceRefreshOutput{InstanceRefreshId: &r.id}, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		if g.refreshing() {
-			return wire.Errorf("InstanceRefreshInProgress", "An Instance Refresh is already in progress and blocks the execution of this Instance Refresh.")
+			return wire.Errorf(
+				"InstanceRefreshInProgress",
+				"An Instance Refresh is already in progress and blocks the execution of this Instance Refresh.",
+			)
 		}
 		if in.DesiredConfiguration != nil {
 			g.template, g.mixed = set.template, set.mixed
@@ -230,8 +236,9 @@ func (r *refresh) fill(g *group, fits func(*member) bool) {
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_RefreshPreferences.html
 func (s *Service) newRefresh(in *autoscaling.StartInstanceRefreshInput) (*refresh, error) {
 	r := &refresh{
-		id: uuid.NewString(), status: types.InstanceRefreshStatusInProgress, start: s.now(), given: in.Preferences, wanted: in.DesiredConfiguration,
-		least: 90, most: 100, warmup: -1, todo: map[string]bool{}, original: map[string]bool{},
+		id: uuid.NewString(), status: types.InstanceRefreshStatusInProgress, start: s.now(), given: in.Preferences,
+		wanted: in.DesiredConfiguration,
+		least:  90, most: 100, warmup: -1, todo: map[string]bool{}, original: map[string]bool{},
 		protected: types.ScaleInProtectedInstancesWait, standby: types.StandbyInstancesWait,
 	}
 	if in.Strategy != "" && in.Strategy != types.RefreshStrategyRolling {
@@ -286,10 +293,17 @@ func (r *refresh) percentages(p *types.RefreshPreferences) error {
 }
 
 func noRefresh(g *group) error {
-	return wire.Errorf("ActiveInstanceRefreshNotFound", "No in progress or pending Instance Refresh found for Auto Scaling group %s", g.name)
+	return wire.Errorf(
+		"ActiveInstanceRefreshNotFound",
+		"No in progress or pending Instance Refresh found for Auto Scaling group %s",
+		g.name,
+	)
 }
 
-func (s *Service) cancelInstanceRefresh(ctx context.Context, in *autoscaling.CancelInstanceRefreshInput) (*autoscaling.CancelInstanceRefreshOutput, error) {
+func (s *Service) cancelInstanceRefresh(
+	ctx context.Context,
+	in *autoscaling.CancelInstanceRefreshInput,
+) (*autoscaling.CancelInstanceRefreshOutput, error) {
 	out := &autoscaling.CancelInstanceRefreshOutput{}
 	return out, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		r := g.refreshed()
@@ -304,7 +318,10 @@ func (s *Service) cancelInstanceRefresh(ctx context.Context, in *autoscaling.Can
 	})
 }
 
-func (s *Service) rollbackInstanceRefresh(ctx context.Context, in *autoscaling.RollbackInstanceRefreshInput) (*autoscaling.RollbackInstanceRefreshOutput, error) {
+func (s *Service) rollbackInstanceRefresh(
+	ctx context.Context,
+	in *autoscaling.RollbackInstanceRefreshInput,
+) (*autoscaling.RollbackInstanceRefreshOutput, error) {
 	out := &autoscaling.RollbackInstanceRefreshOutput{}
 	return out, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		r := g.refreshed()
@@ -312,12 +329,17 @@ func (s *Service) rollbackInstanceRefresh(ctx context.Context, in *autoscaling.R
 		case r == nil || r.rollback != nil:
 			return noRefresh(g)
 		case r.wanted == nil || !versionFixed(r.before.template):
-			return wire.Errorf("IrreversibleInstanceRefresh", "An instance refresh can be rolled back only with a desired configuration and a launch template version that is a number.")
+			return wire.Errorf(
+				"IrreversibleInstanceRefresh",
+				"An instance refresh can be rolled back only with a desired configuration and a launch template version that is a number.",
+			)
 		}
 		remaining := r.remaining(g)
 		r.rollback = &types.RollbackDetails{
 			RollbackReason: aws.String("Rollback was requested by a user."), RollbackStartTime: aws.Time(s.now()),
-			InstancesToUpdateOnRollback: aws.Int32(int32(remaining)), PercentageCompleteOnRollback: aws.Int32(r.percentage(remaining)), //nolint:gosec // few
+			InstancesToUpdateOnRollback: aws.Int32(
+				int32(remaining),
+			), PercentageCompleteOnRollback: aws.Int32(r.percentage(remaining)), //nolint:gosec // few
 		}
 		r.restoreLaunch(g)
 		r.status, r.todo = types.InstanceRefreshStatusRollbackInProgress, map[string]bool{}
@@ -369,7 +391,10 @@ func (r *refresh) sdk(g *group) types.InstanceRefresh {
 	}
 }
 
-func (s *Service) describeInstanceRefreshes(ctx context.Context, in *autoscaling.DescribeInstanceRefreshesInput) (*autoscaling.DescribeInstanceRefreshesOutput, error) {
+func (s *Service) describeInstanceRefreshes(
+	ctx context.Context,
+	in *autoscaling.DescribeInstanceRefreshesInput,
+) (*autoscaling.DescribeInstanceRefreshesOutput, error) {
 	reg := s.at(ctx)
 	reg.mu.Lock()
 	defer reg.mu.Unlock()

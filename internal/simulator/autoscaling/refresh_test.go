@@ -131,7 +131,9 @@ func TestRefreshCanBeCancelledAndRolledBack(t *testing.T) {
 	_, err := w.refresh("2", slow)
 	wiretest.WantCode(t, err, "InstanceRefreshInProgress")
 	w.eventually("the first new instance", func() bool { return len(w.others("g", old...)) == 1 && len(w.get("g").Instances) == 2 })
-	if _, err := w.RollbackInstanceRefresh(t.Context(), &awsas.RollbackInstanceRefreshInput{AutoScalingGroupName: aws.String("g")}); err != nil {
+	if _, err := w.RollbackInstanceRefresh(t.Context(), &awsas.RollbackInstanceRefreshInput{
+		AutoScalingGroupName: aws.String("g"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.refreshed(types.InstanceRefreshStatusRollbackSuccessful, 2)
@@ -144,7 +146,9 @@ func TestRefreshCanBeCancelledAndRolledBack(t *testing.T) {
 	if _, err := w.refresh("2", slow); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.CancelInstanceRefresh(t.Context(), &awsas.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String("g")}); err != nil {
+	if _, err := w.CancelInstanceRefresh(t.Context(), &awsas.CancelInstanceRefreshInput{
+		AutoScalingGroupName: aws.String("g"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if r := w.latestRefresh(); r.Status != types.InstanceRefreshStatusCancelled {

@@ -20,8 +20,11 @@ func checkRetention(p *types.InstanceLifecyclePolicy) error {
 	case "", types.RetentionActionRetain, types.RetentionActionTerminate:
 		return nil
 	}
-	return validation("1 validation error detected: Value '%s' at 'instanceLifecyclePolicy.retentionTriggers.terminateHookAbandon' failed to satisfy constraint: "+
-		"Member must satisfy enum value set: [retain, terminate]", p.RetentionTriggers.TerminateHookAbandon)
+	return validation(
+		"1 validation error detected: Value '%s' at 'instanceLifecyclePolicy.retentionTriggers.terminateHookAbandon' failed to satisfy constraint: "+
+			"Member must satisfy enum value set: [retain, terminate]",
+		p.RetentionTriggers.TerminateHookAbandon,
+	)
 }
 
 // retains reports whether the group retains instances whose terminating hooks are abandoned.
@@ -35,7 +38,11 @@ func (m *member) retained() bool { return m.state == types.LifecycleStateTermina
 // retain retains a member whose terminating hook was abandoned.
 func (p *pass) retain(m *member) effect {
 	m.state = types.LifecycleStateTerminatingRetained
-	m.activity.finish(p.now, types.ScalingActivityStatusCodeCancelled, "Instance "+m.id+" was retained: its termination lifecycle action was abandoned.")
+	m.activity.finish(
+		p.now,
+		types.ScalingActivityStatusCodeCancelled,
+		"Instance "+m.id+" was retained: its termination lifecycle action was abandoned.",
+	)
 	return func() {}
 }
 

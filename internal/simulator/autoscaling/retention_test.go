@@ -58,13 +58,17 @@ func TestAbandonedInstanceIsRetained(t *testing.T) {
 	w.eventually("retention and a replacement", func() bool {
 		return slices.Equal(w.in("g", types.LifecycleStateTerminatingRetained), []string{id}) && len(w.inService("g")) == 1
 	})
-	if g := w.get("g"); *g.DesiredCapacity != 1 || g.InstanceLifecyclePolicy.RetentionTriggers.TerminateHookAbandon != types.RetentionActionRetain {
+	if g := w.get("g"); *g.DesiredCapacity != 1 ||
+		g.InstanceLifecyclePolicy.RetentionTriggers.TerminateHookAbandon != types.RetentionActionRetain {
 		t.Errorf("the group is %+v", g)
 	}
 	if i, _ := w.compute.Instance(account, region, id); i.State != "running" {
 		t.Errorf("the retained instance is %s", i.State)
 	}
-	_, err := w.DeleteAutoScalingGroup(t.Context(), &awsas.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("g"), ForceDelete: aws.Bool(true)})
+	_, err := w.DeleteAutoScalingGroup(
+		t.Context(),
+		&awsas.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("g"), ForceDelete: aws.Bool(true)},
+	)
 	wiretest.WantCode(t, err, "ValidationError")
 	wiretest.WantCode(t, w.terminate(id, true), "ValidationError")
 

@@ -167,5 +167,11 @@ func (g *group) suspend(process string, now time.Time) {
 
 // unstable returns the stack's error for a group whose launches fail.
 func (g *group) unstable() string {
-	return fmt.Sprintf("Group did not stabilize. {current/minSize/maxSize group size = %d/%d/%d}. Failed Scaling Activity: %s", g.inService(), g.min, g.max, g.failure)
+	return fmt.Sprintf(
+		"Group did not stabilize. {current/minSize/maxSize group size = %d/%d/%d}. Failed Scaling Activity: %s",
+		g.inService(),
+		g.min,
+		g.max,
+		g.failure,
+	)
 }

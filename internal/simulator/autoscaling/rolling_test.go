@@ -288,7 +288,9 @@ func TestTooManyFailuresEndRollAtOnce(t *testing.T) {
 	// If the rollback also fails, the stack stays in its failed state until the rollback is
 	// continued.
 	w.answer(append(bad, old...), cfntypes.ResourceSignalStatusFailure, cfntypes.StackStatusUpdateRollbackFailed)
-	if _, err := w.cfn.ContinueUpdateRollback(t.Context(), &awscfn.ContinueUpdateRollbackInput{StackName: aws.String("rolling")}); err != nil {
+	if _, err := w.cfn.ContinueUpdateRollback(t.Context(), &awscfn.ContinueUpdateRollbackInput{
+		StackName: aws.String("rolling"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.answer(w.inService("workers"), cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateRollbackComplete)
@@ -310,7 +312,8 @@ func TestCancelledRollIsRolledBack(t *testing.T) {
 	if g := w.get("workers"); *g.MinSize != 3 || len(g.SuspendedProcesses) != 0 || len(w.inService("workers")) != 4 {
 		t.Errorf("the group is %+v", g)
 	}
-	if err := w.signal(old[0], cfntypes.ResourceSignalStatusSuccess); err == nil || !strings.Contains(err.Error(), "is in UPDATE_ROLLBACK_COMPLETE state and can not be signaled") {
+	if err := w.signal(old[0], cfntypes.ResourceSignalStatusSuccess); err == nil ||
+		!strings.Contains(err.Error(), "is in UPDATE_ROLLBACK_COMPLETE state and can not be signaled") {
 		t.Errorf("a signal after the roll: %v", err)
 	}
 }
@@ -451,14 +454,18 @@ func TestRollWithoutCapacityIsRolledBack(t *testing.T) {
 	}
 	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
 	w.answer(old, cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateRollbackComplete)
-	w.sayInOrder("Temporarily setting autoscaling group MinSize and DesiredCapacity to 4.", "Group did not stabilize. {current/minSize/maxSize group size = 3/4/5}. Failed Scaling Activity: ")
+	w.sayInOrder(
+		"Temporarily setting autoscaling group MinSize and DesiredCapacity to 4.",
+		"Group did not stabilize. {current/minSize/maxSize group size = 3/4/5}. Failed Scaling Activity: ",
+	)
 	if g := w.get("workers"); *g.MinSize != 3 || *g.LaunchTemplate.Version != "1" {
 		t.Errorf("the group is %+v", g)
 	}
 }
 
 func TestRollWithoutSignalsPauses(t *testing.T) {
-	body := strings.NewReplacer("        WaitOnResourceSignals: true\n", "", "        MinSuccessfulInstancesPercent: !Ref Percent\n", "").Replace(rollingStack)
+	body := strings.NewReplacer("        WaitOnResourceSignals: true\n", "", "        MinSuccessfulInstancesPercent: !Ref Percent\n", "").
+		Replace(rollingStack)
 	w, old := startRolling(t, body, map[string]string{"Pause": "PT10S"})
 	began := w.clock.Now()
 	w.update(body, map[string]string{"Pause": "PT10S", "Type": "m6i.xlarge"})
@@ -475,7 +482,8 @@ func TestRollWithoutSignalsPauses(t *testing.T) {
 
 func TestReplacingUpdateCreatesNewGroup(t *testing.T) {
 	body := strings.NewReplacer("AutoScalingRollingUpdate:", "AutoScalingReplacingUpdate: {WillReplace: true}\n      AutoScalingRollingUpdate:",
-		"      AutoScalingGroupName: workers\n", "").Replace(rollingStack)
+		"      AutoScalingGroupName: workers\n", "").
+		Replace(rollingStack)
 	w, _ := startRolling(t, body, nil)
 	out, err := w.DescribeAutoScalingGroups(t.Context(), &awsas.DescribeAutoScalingGroupsInput{})
 	before := must(t, out, err).AutoScalingGroups
@@ -483,7 +491,8 @@ func TestReplacingUpdateCreatesNewGroup(t *testing.T) {
 	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
 	out, err = w.DescribeAutoScalingGroups(t.Context(), &awsas.DescribeAutoScalingGroupsInput{})
 	after := must(t, out, err).AutoScalingGroups
-	if len(after) != 1 || *after[0].AutoScalingGroupName == *before[0].AutoScalingGroupName || len(w.inService(*after[0].AutoScalingGroupName)) != 3 {
+	if len(after) != 1 || *after[0].AutoScalingGroupName == *before[0].AutoScalingGroupName ||
+		len(w.inService(*after[0].AutoScalingGroupName)) != 3 {
 		t.Errorf("the groups are %+v", after)
 	}
 }
@@ -504,7 +513,10 @@ func TestCreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
     UpdatePolicy:
 `, 1)
 			w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
-			_, err := w.cfn.CreateStack(t.Context(), &awscfn.CreateStackInput{StackName: aws.String("rolling"), TemplateBody: &body, Parameters: w.parameters(nil)})
+			_, err := w.cfn.CreateStack(
+				t.Context(),
+				&awscfn.CreateStackInput{StackName: aws.String("rolling"), TemplateBody: &body, Parameters: w.parameters(nil)},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -560,12 +572,17 @@ func TestStackCreatesScheduledActions(t *testing.T) {
 }
 
 func TestMixedGroupOfSpotInstancesRolls(t *testing.T) {
-	body := strings.Replace(rollingStack, "      LaunchTemplate: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}\n", `      MixedInstancesPolicy:
+	body := strings.Replace(
+		rollingStack,
+		"      LaunchTemplate: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}\n",
+		`      MixedInstancesPolicy:
         InstancesDistribution: {OnDemandPercentageAboveBaseCapacity: 0}
         LaunchTemplate:
           LaunchTemplateSpecification: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}
           Overrides: [{InstanceType: !Ref Type}, {InstanceType: m6a.large}]
-`, 1)
+`,
+		1,
+	)
 	w, old := startRolling(t, body, nil)
 	w.update(body, map[string]string{"Type": "m6i.xlarge"})
 	w.answer(old, cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateComplete)

@@ -78,12 +78,22 @@ func (g *group) rescale(now time.Time, a *scheduled) {
 	before := g.desired
 	g.update(now, set, desired)
 	if desired != before {
-		g.pendingCause = fmt.Sprintf("%s a scheduled action update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d changing the desired capacity from %d to %d.  ",
-			at(now), set.min, set.max, desired, before, desired)
+		g.pendingCause = fmt.Sprintf(
+			"%s a scheduled action update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d changing the desired capacity from %d to %d.  ",
+			at(now),
+			set.min,
+			set.max,
+			desired,
+			before,
+			desired,
+		)
 	}
 }
 
-func (s *Service) putScheduledAction(ctx context.Context, in *autoscaling.PutScheduledUpdateGroupActionInput) (*autoscaling.PutScheduledUpdateGroupActionOutput, error) {
+func (s *Service) putScheduledAction(
+	ctx context.Context,
+	in *autoscaling.PutScheduledUpdateGroupActionInput,
+) (*autoscaling.PutScheduledUpdateGroupActionOutput, error) {
 	request := types.ScheduledUpdateGroupActionRequest{
 		ScheduledActionName: in.ScheduledActionName, StartTime: in.StartTime, EndTime: in.EndTime, Recurrence: in.Recurrence,
 		MinSize: in.MinSize, MaxSize: in.MaxSize, DesiredCapacity: in.DesiredCapacity, TimeZone: in.TimeZone,
@@ -111,7 +121,11 @@ func (g *group) putScheduled(now time.Time, partition string, in types.Scheduled
 	case len(g.scheduled) >= maxScheduled:
 		return wireLimit("The limit of %d scheduled actions per Auto Scaling group is reached.", maxScheduled)
 	default:
-		a.arn = g.region.ARN(partition, "autoscaling", "scheduledUpdateGroupAction:"+uuid.NewString()+":autoScalingGroupName/"+g.name+":scheduledActionName/"+a.name)
+		a.arn = g.region.ARN(
+			partition,
+			"autoscaling",
+			"scheduledUpdateGroupAction:"+uuid.NewString()+":autoScalingGroupName/"+g.name+":scheduledActionName/"+a.name,
+		)
 		g.scheduled = append(g.scheduled, a)
 	}
 	return nil
@@ -132,7 +146,9 @@ func (a *scheduled) check(now time.Time, start *time.Time) (err error) {
 	}
 	switch {
 	case a.name == "":
-		return validation("1 validation error detected: Value null at 'scheduledActionName' failed to satisfy constraint: Member must not be null")
+		return validation(
+			"1 validation error detected: Value null at 'scheduledActionName' failed to satisfy constraint: Member must not be null",
+		)
 	case a.min == nil && a.max == nil && a.desired == nil:
 		return validation("At least one of DesiredCapacity, MinSize or MaxSize must be specified.")
 	case a.min != nil && a.max != nil && *a.min > *a.max:
@@ -158,7 +174,10 @@ func (g *group) deleteScheduled(name string) error {
 	return nil
 }
 
-func (s *Service) deleteScheduledAction(ctx context.Context, in *autoscaling.DeleteScheduledActionInput) (*autoscaling.DeleteScheduledActionOutput, error) {
+func (s *Service) deleteScheduledAction(
+	ctx context.Context,
+	in *autoscaling.DeleteScheduledActionInput,
+) (*autoscaling.DeleteScheduledActionOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error { return g.deleteScheduled(deref(in.ScheduledActionName)) })
 }
 
@@ -169,19 +188,28 @@ func failedScheduled(name *string, err error) types.FailedScheduledUpdateGroupAc
 	}
 }
 
-func (s *Service) batchPutScheduled(ctx context.Context, in *autoscaling.BatchPutScheduledUpdateGroupActionInput) (*autoscaling.BatchPutScheduledUpdateGroupActionOutput, error) {
+func (s *Service) batchPutScheduled(
+	ctx context.Context,
+	in *autoscaling.BatchPutScheduledUpdateGroupActionInput,
+) (*autoscaling.BatchPutScheduledUpdateGroupActionOutput, error) {
 	out := &autoscaling.BatchPutScheduledUpdateGroupActionOutput{}
 	return out, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		for _, r := range in.ScheduledUpdateGroupActions {
 			if err := g.putScheduled(s.now(), s.partition(), r); err != nil {
-				out.FailedScheduledUpdateGroupActions = append(out.FailedScheduledUpdateGroupActions, failedScheduled(r.ScheduledActionName, err))
+				out.FailedScheduledUpdateGroupActions = append(
+					out.FailedScheduledUpdateGroupActions,
+					failedScheduled(r.ScheduledActionName, err),
+				)
 			}
 		}
 		return nil
 	})
 }
 
-func (s *Service) batchDeleteScheduled(ctx context.Context, in *autoscaling.BatchDeleteScheduledActionInput) (*autoscaling.BatchDeleteScheduledActionOutput, error) {
+func (s *Service) batchDeleteScheduled(
+	ctx context.Context,
+	in *autoscaling.BatchDeleteScheduledActionInput,
+) (*autoscaling.BatchDeleteScheduledActionOutput, error) {
 	out := &autoscaling.BatchDeleteScheduledActionOutput{}
 	return out, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		for _, name := range in.ScheduledActionNames {
@@ -193,7 +221,10 @@ func (s *Service) batchDeleteScheduled(ctx context.Context, in *autoscaling.Batc
 	})
 }
 
-func (s *Service) describeScheduledActions(ctx context.Context, in *autoscaling.DescribeScheduledActionsInput) (*autoscaling.DescribeScheduledActionsOutput, error) {
+func (s *Service) describeScheduledActions(
+	ctx context.Context,
+	in *autoscaling.DescribeScheduledActionsInput,
+) (*autoscaling.DescribeScheduledActionsOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,8 +290,46 @@ func parseCron(text string) (*cron, error) {
 	return c, nil
 }
 
-var cronNames = strings.NewReplacer("JAN", "1", "FEB", "2", "MAR", "3", "APR", "4", "MAY", "5", "JUN", "6", "JUL", "7", "AUG", "8", "SEP", "9",
-	"OCT", "10", "NOV", "11", "DEC", "12", "SUN", "0", "MON", "1", "TUE", "2", "WED", "3", "THU", "4", "FRI", "5", "SAT", "6")
+var cronNames = strings.NewReplacer(
+	"JAN",
+	"1",
+	"FEB",
+	"2",
+	"MAR",
+	"3",
+	"APR",
+	"4",
+	"MAY",
+	"5",
+	"JUN",
+	"6",
+	"JUL",
+	"7",
+	"AUG",
+	"8",
+	"SEP",
+	"9",
+	"OCT",
+	"10",
+	"NOV",
+	"11",
+	"DEC",
+	"12",
+	"SUN",
+	"0",
+	"MON",
+	"1",
+	"TUE",
+	"2",
+	"WED",
+	"3",
+	"THU",
+	"4",
+	"FRI",
+	"5",
+	"SAT",
+	"6",
+)
 
 // parseCronField parses a comma-separated list of items such as 5, 1-5, * and */15.
 func parseCronField(text string, least, most int) ([]bool, error) {

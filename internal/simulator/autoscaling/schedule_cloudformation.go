@@ -46,8 +46,9 @@ func (p scheduledActionProvider) put(r resource.Request, name string) (resource.
 	}
 	err := p.on(r, func(g *group) error {
 		return g.putScheduled(p.s.now(), p.s.partition(), types.ScheduledUpdateGroupActionRequest{
-			ScheduledActionName: &name, Recurrence: optional(props.Recurrence), TimeZone: optional(props.TimeZone), StartTime: props.StartTime,
-			EndTime: props.EndTime, MinSize: props.MinSize, MaxSize: props.MaxSize, DesiredCapacity: props.DesiredCapacity,
+			ScheduledActionName: &name, Recurrence: optional(props.Recurrence), TimeZone: optional(props.TimeZone),
+			StartTime: props.StartTime,
+			EndTime:   props.EndTime, MinSize: props.MinSize, MaxSize: props.MaxSize, DesiredCapacity: props.DesiredCapacity,
 		})
 	})
 	return resource.Result{PhysicalID: name, Attributes: map[string]any{"ScheduledActionName": name}}, err

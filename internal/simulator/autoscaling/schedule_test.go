@@ -52,12 +52,16 @@ func TestScheduledActionsRunWhenDue(t *testing.T) {
 	}
 	monday := time.Date(2026, 1, 5, 6, 30, 0, 0, time.UTC)
 	list := w.scheduled()
-	if len(list) != 2 || *list[1].ScheduledActionName != "weekdays" || !list[1].StartTime.Equal(monday) || !strings.HasSuffix(*list[1].ScheduledActionARN, "scheduledActionName/weekdays") {
+	if len(list) != 2 || *list[1].ScheduledActionName != "weekdays" || !list[1].StartTime.Equal(monday) ||
+		!strings.HasSuffix(*list[1].ScheduledActionARN, "scheduledActionName/weekdays") {
 		t.Errorf("the actions are %+v", list)
 	}
 	w.clock.Step(time.Hour)
 	w.soon("two instances", func() bool { return len(w.inService("g")) == 2 })
-	if a := w.activities("g")[0]; !strings.Contains(*a.Cause, "a scheduled action update of AutoScalingGroup constraints to min: 0, max: 5, desired: 2 changing the desired capacity from 0 to 2.") {
+	if a := w.activities("g")[0]; !strings.Contains(
+		*a.Cause,
+		"a scheduled action update of AutoScalingGroup constraints to min: 0, max: 5, desired: 2 changing the desired capacity from 0 to 2.",
+	) {
 		t.Errorf("the cause is %s", *a.Cause)
 	}
 	if list := w.scheduled(); len(list) != 1 {
@@ -70,7 +74,9 @@ func TestScheduledActionsRunWhenDue(t *testing.T) {
 	}
 
 	// Actions that are due while the process is suspended are skipped.
-	if _, err := w.SuspendProcesses(t.Context(), &awsas.SuspendProcessesInput{AutoScalingGroupName: aws.String("g"), ScalingProcesses: []string{"ScheduledActions"}}); err != nil {
+	if _, err := w.SuspendProcesses(t.Context(), &awsas.SuspendProcessesInput{
+		AutoScalingGroupName: aws.String("g"), ScalingProcesses: []string{"ScheduledActions"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	once.StartTime, once.DesiredCapacity = aws.Time(monday.Add(time.Hour)), aws.Int32(5)
@@ -82,7 +88,9 @@ func TestScheduledActionsRunWhenDue(t *testing.T) {
 	if g := w.get("g"); *g.DesiredCapacity != 3 {
 		t.Errorf("the desired capacity is %d", *g.DesiredCapacity)
 	}
-	if _, err := w.DeleteScheduledAction(t.Context(), &awsas.DeleteScheduledActionInput{AutoScalingGroupName: aws.String("g"), ScheduledActionName: aws.String("weekdays")}); err != nil {
+	if _, err := w.DeleteScheduledAction(t.Context(), &awsas.DeleteScheduledActionInput{
+		AutoScalingGroupName: aws.String("g"), ScheduledActionName: aws.String("weekdays"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if list := w.scheduled(); len(list) != 0 {

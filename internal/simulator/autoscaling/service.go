@@ -118,7 +118,9 @@ func (s *Service) at(ctx context.Context) *region { return s.regions.At(place.Of
 // find returns a group by its name. The caller holds the lock.
 func (r *region) find(name *string) (*group, error) {
 	if name == nil || *name == "" {
-		return nil, validation("1 validation error detected: Value null at 'autoScalingGroupName' failed to satisfy constraint: Member must not be null")
+		return nil, validation(
+			"1 validation error detected: Value null at 'autoScalingGroupName' failed to satisfy constraint: Member must not be null",
+		)
 	}
 	g, ok := r.groups[*name]
 	if !ok {

@@ -251,7 +251,9 @@ func (s *settings) check() error {
 		return err
 	}
 	if s.template == nil && s.mixed == nil {
-		return validation("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
+		return validation(
+			"Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.",
+		)
 	}
 	return s.checkMixed()
 }

@@ -23,7 +23,9 @@ func ownTags(name string, tags []types.Tag) ([]types.Tag, error) {
 		case deref(t.ResourceId) != "" && *t.ResourceId != name:
 			return nil, validation("The resource id of a tag is %s, but the group is called %s.", *t.ResourceId, name)
 		case deref(t.Key) == "":
-			return nil, validation("1 validation error detected: Value null at 'tags.member.key' failed to satisfy constraint: Member must not be null")
+			return nil, validation(
+				"1 validation error detected: Value null at 'tags.member.key' failed to satisfy constraint: Member must not be null",
+			)
 		}
 		own = withTag(own, t)
 	}
@@ -47,7 +49,8 @@ func (g *group) tagDescriptions() []types.TagDescription {
 	out := make([]types.TagDescription, 0, len(g.tags))
 	for _, t := range g.tags {
 		out = append(out, types.TagDescription{
-			Key: t.Key, Value: t.Value, PropagateAtLaunch: t.PropagateAtLaunch, ResourceId: &g.name, ResourceType: aws.String(groupResource),
+			Key: t.Key, Value: t.Value, PropagateAtLaunch: t.PropagateAtLaunch, ResourceId: &g.name,
+			ResourceType: aws.String(groupResource),
 		})
 	}
 	return out
@@ -66,7 +69,10 @@ func (s *Service) eachTagged(ctx context.Context, tags []types.Tag, change func(
 	return nil
 }
 
-func (s *Service) createOrUpdateTags(ctx context.Context, in *autoscaling.CreateOrUpdateTagsInput) (*autoscaling.CreateOrUpdateTagsOutput, error) {
+func (s *Service) createOrUpdateTags(
+	ctx context.Context,
+	in *autoscaling.CreateOrUpdateTagsInput,
+) (*autoscaling.CreateOrUpdateTagsOutput, error) {
 	return nil, s.eachTagged(ctx, in.Tags, func(g *group, t types.Tag) error {
 		tags := withTag(g.tags, t)
 		if len(tags) > maxTags {
@@ -130,7 +136,10 @@ func tagMatches(t types.TagDescription, filters []types.Filter) (bool, error) {
 				value = "true"
 			}
 		default:
-			return false, validation("Filter type %s is not correct. Allowed Filter types are: auto-scaling-group key value propagate-at-launch", deref(f.Name))
+			return false, validation(
+				"Filter type %s is not correct. Allowed Filter types are: auto-scaling-group key value propagate-at-launch",
+				deref(f.Name),
+			)
 		}
 		if !slices.Contains(f.Values, value) {
 			return false, nil

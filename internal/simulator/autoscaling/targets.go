@@ -39,11 +39,17 @@ func (s *Service) detach(ctx context.Context, name *string, arns []string) error
 	})
 }
 
-func (s *Service) attachTargetGroups(ctx context.Context, in *autoscaling.AttachLoadBalancerTargetGroupsInput) (*autoscaling.AttachLoadBalancerTargetGroupsOutput, error) {
+func (s *Service) attachTargetGroups(
+	ctx context.Context,
+	in *autoscaling.AttachLoadBalancerTargetGroupsInput,
+) (*autoscaling.AttachLoadBalancerTargetGroupsOutput, error) {
 	return nil, s.attach(ctx, in.AutoScalingGroupName, in.TargetGroupARNs)
 }
 
-func (s *Service) detachTargetGroups(ctx context.Context, in *autoscaling.DetachLoadBalancerTargetGroupsInput) (*autoscaling.DetachLoadBalancerTargetGroupsOutput, error) {
+func (s *Service) detachTargetGroups(
+	ctx context.Context,
+	in *autoscaling.DetachLoadBalancerTargetGroupsInput,
+) (*autoscaling.DetachLoadBalancerTargetGroupsOutput, error) {
 	return nil, s.detach(ctx, in.AutoScalingGroupName, in.TargetGroupARNs)
 }
 
@@ -55,11 +61,17 @@ func sources(list []types.TrafficSourceIdentifier) []string {
 	return arns
 }
 
-func (s *Service) attachTrafficSources(ctx context.Context, in *autoscaling.AttachTrafficSourcesInput) (*autoscaling.AttachTrafficSourcesOutput, error) {
+func (s *Service) attachTrafficSources(
+	ctx context.Context,
+	in *autoscaling.AttachTrafficSourcesInput,
+) (*autoscaling.AttachTrafficSourcesOutput, error) {
 	return nil, s.attach(ctx, in.AutoScalingGroupName, sources(in.TrafficSources))
 }
 
-func (s *Service) detachTrafficSources(ctx context.Context, in *autoscaling.DetachTrafficSourcesInput) (*autoscaling.DetachTrafficSourcesOutput, error) {
+func (s *Service) detachTrafficSources(
+	ctx context.Context,
+	in *autoscaling.DetachTrafficSourcesInput,
+) (*autoscaling.DetachTrafficSourcesOutput, error) {
 	return nil, s.detach(ctx, in.AutoScalingGroupName, sources(in.TrafficSources))
 }
 
@@ -76,7 +88,10 @@ func (g *group) targetState(arn string) string {
 	return "InService"
 }
 
-func (s *Service) describeTargetGroups(ctx context.Context, in *autoscaling.DescribeLoadBalancerTargetGroupsInput) (*autoscaling.DescribeLoadBalancerTargetGroupsOutput, error) {
+func (s *Service) describeTargetGroups(
+	ctx context.Context,
+	in *autoscaling.DescribeLoadBalancerTargetGroupsInput,
+) (*autoscaling.DescribeLoadBalancerTargetGroupsOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +108,10 @@ func (s *Service) describeTargetGroups(ctx context.Context, in *autoscaling.Desc
 	return out, nil
 }
 
-func (s *Service) describeTrafficSources(ctx context.Context, in *autoscaling.DescribeTrafficSourcesInput) (*autoscaling.DescribeTrafficSourcesOutput, error) {
+func (s *Service) describeTrafficSources(
+	ctx context.Context,
+	in *autoscaling.DescribeTrafficSourcesInput,
+) (*autoscaling.DescribeTrafficSourcesOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +128,10 @@ func (s *Service) describeTrafficSources(ctx context.Context, in *autoscaling.De
 	return out, nil
 }
 
-func (s *Service) describeLoadBalancers(ctx context.Context, in *autoscaling.DescribeLoadBalancersInput) (*autoscaling.DescribeLoadBalancersOutput, error) {
+func (s *Service) describeLoadBalancers(
+	ctx context.Context,
+	in *autoscaling.DescribeLoadBalancersInput,
+) (*autoscaling.DescribeLoadBalancersOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()

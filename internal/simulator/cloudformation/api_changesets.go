@@ -24,7 +24,10 @@ func isNoChangeSet(err error) bool {
 func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSetInput) (*awscfn.CreateChangeSetOutput, error) {
 	name := aws.ToString(in.ChangeSetName)
 	if !stackNamePattern.MatchString(name) || len(name) > 128 {
-		return nil, invalid("1 validation error detected: Value '%s' at 'changeSetName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*", name)
+		return nil, invalid(
+			"1 validation error detected: Value '%s' at 'changeSetName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*",
+			name,
+		)
 	}
 	kind := in.ChangeSetType
 	if kind == "" {
@@ -48,7 +51,9 @@ func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSet
 		roleARN: aws.ToString(in.RoleARN), rollback: in.RollbackConfiguration,
 	}
 	cs.revision, err = e.revise(ctx, s, input{
-		templateBody: aws.ToString(in.TemplateBody), templateURL: aws.ToString(in.TemplateURL), usePrevious: aws.ToBool(in.UsePreviousTemplate),
+		templateBody: aws.ToString(
+			in.TemplateBody,
+		), templateURL: aws.ToString(in.TemplateURL), usePrevious: aws.ToBool(in.UsePreviousTemplate),
 		parameters: given(in.Parameters), tags: in.Tags, keepTags: in.Tags == nil, capabilities: in.Capabilities,
 		notificationARNs: in.NotificationARNs, keepTopics: in.NotificationARNs == nil, resourceTypes: in.ResourceTypes,
 	}, s.revision)
@@ -93,7 +98,12 @@ func (e *Engine) changeSetStack(ctx context.Context, in *awscfn.CreateChangeSetI
 	switch {
 	case kind == types.ChangeSetTypeCreate && s.status != types.StackStatusReviewInProgress:
 		defer s.mu.Unlock()
-		return nil, nil, wire.Errorf("AlreadyExistsException", "Stack [%s] already exists and cannot be created again with the changeSet [%s].", s.name, aws.ToString(in.ChangeSetName))
+		return nil, nil, wire.Errorf(
+			"AlreadyExistsException",
+			"Stack [%s] already exists and cannot be created again with the changeSet [%s].",
+			s.name,
+			aws.ToString(in.ChangeSetName),
+		)
 	case kind != types.ChangeSetTypeCreate && !updatable(s.status):
 		defer s.mu.Unlock()
 		return nil, nil, invalid("Stack:%s is in %s state and can not be updated.", s.id, s.status)
@@ -121,7 +131,10 @@ func (s *stack) checkImportRequest(cs *changeSet) error {
 		case definition == nil || definition.Type != aws.ToString(r.ResourceType):
 			return invalid("Resources [%s] is missing from the template or has another type", id)
 		case definition.DeletionPolicy == "":
-			return invalid("Resources to import must have a DeletionPolicy attribute specified in the template. Resources without DeletionPolicy: [%s]", id)
+			return invalid(
+				"Resources to import must have a DeletionPolicy attribute specified in the template. Resources without DeletionPolicy: [%s]",
+				id,
+			)
 		case s.members[id] != nil:
 			return invalid("Resource %s already exists in the stack", id)
 		}
@@ -228,7 +241,12 @@ func (e *Engine) deleteChangeSet(ctx context.Context, in *awscfn.DeleteChangeSet
 	// because all have the same name.
 	// https://github.com/aws/aws-cdk-cli/blob/main/packages/%40aws-cdk/toolkit-lib/lib/api/deployments/deploy-stack.ts
 	if cs.execution == types.ExecutionStatusExecuteInProgress {
-		return nil, wire.Errorf("InvalidChangeSetStatus", "ChangeSet [%s] cannot be deleted in its current status of [%s]", cs.id, cs.status)
+		return nil, wire.Errorf(
+			"InvalidChangeSetStatus",
+			"ChangeSet [%s] cannot be deleted in its current status of [%s]",
+			cs.id,
+			cs.status,
+		)
 	}
 	s.changeSets = slices.DeleteFunc(s.changeSets, func(c *changeSet) bool { return c == cs })
 	return &awscfn.DeleteChangeSetOutput{}, nil

@@ -164,10 +164,16 @@ func (m *member) driftInformation() *types.StackResourceDriftInformation {
 	if m.drift == nil {
 		return &types.StackResourceDriftInformation{StackResourceDriftStatus: types.StackResourceDriftStatusNotChecked}
 	}
-	return &types.StackResourceDriftInformation{StackResourceDriftStatus: m.drift.StackResourceDriftStatus, LastCheckTimestamp: m.drift.Timestamp}
+	return &types.StackResourceDriftInformation{
+		StackResourceDriftStatus: m.drift.StackResourceDriftStatus,
+		LastCheckTimestamp:       m.drift.Timestamp,
+	}
 }
 
-func (e *Engine) describeStackResource(ctx context.Context, in *awscfn.DescribeStackResourceInput) (*awscfn.DescribeStackResourceOutput, error) {
+func (e *Engine) describeStackResource(
+	ctx context.Context,
+	in *awscfn.DescribeStackResourceInput,
+) (*awscfn.DescribeStackResourceOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, "Stack '%s' does not exist")
 	if err != nil {
 		return nil, err
@@ -190,7 +196,10 @@ func (e *Engine) describeStackResource(ctx context.Context, in *awscfn.DescribeS
 	return &awscfn.DescribeStackResourceOutput{StackResourceDetail: detail}, nil
 }
 
-func (e *Engine) describeStackResources(ctx context.Context, in *awscfn.DescribeStackResourcesInput) (*awscfn.DescribeStackResourcesOutput, error) {
+func (e *Engine) describeStackResources(
+	ctx context.Context,
+	in *awscfn.DescribeStackResourcesInput,
+) (*awscfn.DescribeStackResourcesOutput, error) {
 	name := in.StackName
 	if name == nil && in.PhysicalResourceId != nil {
 		owner := e.owner(ctx, *in.PhysicalResourceId)

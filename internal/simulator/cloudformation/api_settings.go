@@ -10,7 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-func (e *Engine) updateTerminationProtection(ctx context.Context, in *awscfn.UpdateTerminationProtectionInput) (*awscfn.UpdateTerminationProtectionOutput, error) {
+func (e *Engine) updateTerminationProtection(
+	ctx context.Context,
+	in *awscfn.UpdateTerminationProtectionInput,
+) (*awscfn.UpdateTerminationProtectionOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {
 		return nil, err
@@ -18,7 +21,9 @@ func (e *Engine) updateTerminationProtection(ctx context.Context, in *awscfn.Upd
 	defer unlock()
 	switch {
 	case in.EnableTerminationProtection == nil:
-		return nil, invalid("1 validation error detected: Value null at 'enableTerminationProtection' failed to satisfy constraint: Member must not be null")
+		return nil, invalid(
+			"1 validation error detected: Value null at 'enableTerminationProtection' failed to satisfy constraint: Member must not be null",
+		)
 	case s.parent != nil:
 		return nil, invalid("Termination protection cannot be updated on nested stacks; update the root stack %s", s.root().id)
 	case !s.live() || s.status == types.StackStatusDeleteInProgress:
@@ -94,7 +99,10 @@ func (e *Engine) detectStackDrift(ctx context.Context, in *awscfn.DetectStackDri
 	return &awscfn.DetectStackDriftOutput{StackDriftDetectionId: aws.String(d.id)}, nil
 }
 
-func (e *Engine) describeStackDriftDetectionStatus(ctx context.Context, in *awscfn.DescribeStackDriftDetectionStatusInput) (*awscfn.DescribeStackDriftDetectionStatusOutput, error) {
+func (e *Engine) describeStackDriftDetectionStatus(
+	ctx context.Context,
+	in *awscfn.DescribeStackDriftDetectionStatusInput,
+) (*awscfn.DescribeStackDriftDetectionStatusOutput, error) {
 	sp := e.here(ctx)
 	sp.mu.RLock()
 	defer sp.mu.RUnlock()
@@ -112,7 +120,10 @@ func (e *Engine) describeStackDriftDetectionStatus(ctx context.Context, in *awsc
 	return out, nil
 }
 
-func (e *Engine) detectStackResourceDrift(ctx context.Context, in *awscfn.DetectStackResourceDriftInput) (*awscfn.DetectStackResourceDriftOutput, error) {
+func (e *Engine) detectStackResourceDrift(
+	ctx context.Context,
+	in *awscfn.DetectStackResourceDriftInput,
+) (*awscfn.DetectStackResourceDriftOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {
 		return nil, err
@@ -139,7 +150,10 @@ func (e *Engine) detectStackResourceDrift(ctx context.Context, in *awscfn.Detect
 	}
 }
 
-func (e *Engine) describeStackResourceDrifts(ctx context.Context, in *awscfn.DescribeStackResourceDriftsInput) (*awscfn.DescribeStackResourceDriftsOutput, error) {
+func (e *Engine) describeStackResourceDrifts(
+	ctx context.Context,
+	in *awscfn.DescribeStackResourceDriftsInput,
+) (*awscfn.DescribeStackResourceDriftsOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {
 		return nil, err

@@ -22,9 +22,15 @@ func checkStackName(name *string) error {
 	case name == nil || *name == "":
 		return invalid("1 validation error detected: Value null at 'stackName' failed to satisfy constraint: Member must not be null")
 	case !stackNamePattern.MatchString(*name):
-		return invalid("1 validation error detected: Value '%s' at 'stackName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*", *name)
+		return invalid(
+			"1 validation error detected: Value '%s' at 'stackName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*",
+			*name,
+		)
 	case len(*name) > 128:
-		return invalid("1 validation error detected: Value '%s' at 'stackName' failed to satisfy constraint: Member must have length less than or equal to 128", *name)
+		return invalid(
+			"1 validation error detected: Value '%s' at 'stackName' failed to satisfy constraint: Member must have length less than or equal to 128",
+			*name,
+		)
 	}
 	return nil
 }
@@ -90,7 +96,9 @@ func (e *Engine) createStack(ctx context.Context, in *awscfn.CreateStackInput) (
 	}
 	s.settings = settings{
 		disableRollback: aws.ToBool(in.DisableRollback) || in.OnFailure == types.OnFailureDoNothing, onFailure: in.OnFailure,
-		timeoutMinutes: aws.ToInt32(in.TimeoutInMinutes), policy: policy, roleARN: aws.ToString(in.RoleARN), rollbackConfiguration: in.RollbackConfiguration,
+		timeoutMinutes: aws.ToInt32(
+			in.TimeoutInMinutes,
+		), policy: policy, roleARN: aws.ToString(in.RoleARN), rollbackConfiguration: in.RollbackConfiguration,
 		retainExceptOnCreate: aws.ToBool(in.RetainExceptOnCreate),
 	}
 	s.protected.Store(aws.ToBool(in.EnableTerminationProtection))
@@ -140,7 +148,8 @@ func (e *Engine) policyText(ctx context.Context, body, address *string) (string,
 func updatable(status types.StackStatus) bool {
 	return slices.Contains([]types.StackStatus{
 		types.StackStatusCreateComplete, types.StackStatusUpdateComplete, types.StackStatusUpdateRollbackComplete,
-		types.StackStatusImportComplete, types.StackStatusImportRollbackComplete, types.StackStatusUpdateFailed, types.StackStatusCreateFailed,
+		types.StackStatusImportComplete, types.StackStatusImportRollbackComplete, types.StackStatusUpdateFailed,
+		types.StackStatusCreateFailed,
 	}, status)
 }
 
@@ -161,7 +170,9 @@ func (e *Engine) updateStack(ctx context.Context, in *awscfn.UpdateStackInput) (
 		return nil, invalid("Stack:%s is in %s state and can not be updated.", s.id, s.status)
 	}
 	rev, err := e.revise(ctx, s, input{
-		templateBody: aws.ToString(in.TemplateBody), templateURL: aws.ToString(in.TemplateURL), usePrevious: aws.ToBool(in.UsePreviousTemplate),
+		templateBody: aws.ToString(
+			in.TemplateBody,
+		), templateURL: aws.ToString(in.TemplateURL), usePrevious: aws.ToBool(in.UsePreviousTemplate),
 		parameters: given(in.Parameters), tags: in.Tags, keepTags: in.Tags == nil, capabilities: in.Capabilities,
 		notificationARNs: in.NotificationARNs, keepTopics: in.NotificationARNs == nil, resourceTypes: in.ResourceTypes,
 	}, s.revision)
@@ -211,7 +222,10 @@ func (s *stack) sameTypes(rev *revision) error {
 		return nil
 	}
 	slices.Sort(changed)
-	return invalid("Update of resource type is not permitted. The new template modifies resource type of the following resources: [%s]", strings.Join(changed, ", "))
+	return invalid(
+		"Update of resource type is not permitted. The new template modifies resource type of the following resources: [%s]",
+		strings.Join(changed, ", "),
+	)
 }
 
 func (e *Engine) deleteStack(ctx context.Context, in *awscfn.DeleteStackInput) (*awscfn.DeleteStackOutput, error) {
@@ -251,7 +265,8 @@ func (s *stack) checkDeletable(in *awscfn.DeleteStackInput) error {
 		return invalid("Stack [%s] cannot be deleted while TerminationProtection is enabled", s.name)
 	}
 	busy := strings.HasSuffix(string(s.status), "_IN_PROGRESS") &&
-		s.status != types.StackStatusCreateInProgress && s.status != types.StackStatusReviewInProgress && s.status != types.StackStatusRollbackInProgress
+		s.status != types.StackStatusCreateInProgress && s.status != types.StackStatusReviewInProgress &&
+		s.status != types.StackStatusRollbackInProgress
 	if busy {
 		return invalid("Stack [%s] cannot be deleted while in status %s", s.id, s.status)
 	}
@@ -287,7 +302,10 @@ func (e *Engine) cancelUpdateStack(ctx context.Context, in *awscfn.CancelUpdateS
 	return &awscfn.CancelUpdateStackOutput{}, nil
 }
 
-func (e *Engine) continueUpdateRollback(ctx context.Context, in *awscfn.ContinueUpdateRollbackInput) (*awscfn.ContinueUpdateRollbackOutput, error) {
+func (e *Engine) continueUpdateRollback(
+	ctx context.Context,
+	in *awscfn.ContinueUpdateRollbackInput,
+) (*awscfn.ContinueUpdateRollbackOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {
 		return nil, err

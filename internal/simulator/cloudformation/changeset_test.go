@@ -26,7 +26,9 @@ func (w *suite) changeSet(in *awscfn.CreateChangeSetInput) *awscfn.DescribeChang
 
 func (w *suite) execute(stack, name string) {
 	w.t.Helper()
-	if _, err := w.ExecuteChangeSet(w.t.Context(), &awscfn.ExecuteChangeSetInput{StackName: aws.String(stack), ChangeSetName: aws.String(name)}); err != nil {
+	if _, err := w.ExecuteChangeSet(w.t.Context(), &awscfn.ExecuteChangeSetInput{
+		StackName: aws.String(stack), ChangeSetName: aws.String(name),
+	}); err != nil {
 		w.t.Fatalf("ExecuteChangeSet: %v", err)
 	}
 }
@@ -38,7 +40,8 @@ func TestChangeSetCreatesAndUpdatesAStack(t *testing.T) {
 		StackName: aws.String("planned"), ChangeSetName: aws.String("first"), ChangeSetType: types.ChangeSetTypeCreate,
 		TemplateBody: aws.String(stream(`"Name": "one", "ShardCount": 1`)),
 	})
-	if cs.Status != types.ChangeSetStatusCreateComplete || len(cs.Changes) != 1 || cs.Changes[0].ResourceChange.Action != types.ChangeActionAdd {
+	if cs.Status != types.ChangeSetStatusCreateComplete || len(cs.Changes) != 1 ||
+		cs.Changes[0].ResourceChange.Action != types.ChangeActionAdd {
 		t.Fatalf("change set %+v", cs)
 	}
 	if got := w.stack("planned").StackStatus; got != types.StackStatusReviewInProgress {
@@ -48,7 +51,9 @@ func TestChangeSetCreatesAndUpdatesAStack(t *testing.T) {
 	w.waitFor("planned", types.StackStatusCreateComplete)
 
 	cs = w.changeSet(&awscfn.CreateChangeSetInput{
-		StackName: aws.String("planned"), ChangeSetName: aws.String("second"), TemplateBody: aws.String(stream(`"Name": "two", "ShardCount": 2`)),
+		StackName: aws.String(
+			"planned",
+		), ChangeSetName: aws.String("second"), TemplateBody: aws.String(stream(`"Name": "two", "ShardCount": 2`)),
 	})
 	change := cs.Changes[0].ResourceChange
 	if change.Action != types.ChangeActionModify || change.Replacement != types.ReplacementTrue || len(change.Details) != 2 {
@@ -91,15 +96,25 @@ func TestChangeSetWithoutChanges(t *testing.T) {
 		StackName: aws.String("same"), ChangeSetName: aws.String("none"), UsePreviousTemplate: aws.Bool(true),
 	})
 	if cs.Status != types.ChangeSetStatusFailed ||
-		aws.ToString(cs.StatusReason) != "The submitted information didn't contain changes. Submit different information to create a change set." {
+		aws.ToString(
+			cs.StatusReason,
+		) != "The submitted information didn't contain changes. Submit different information to create a change set." {
 		t.Errorf("%s %s", cs.Status, aws.ToString(cs.StatusReason))
 	}
-	_, err := w.ExecuteChangeSet(t.Context(), &awscfn.ExecuteChangeSetInput{StackName: aws.String("same"), ChangeSetName: aws.String("none")})
+	_, err := w.ExecuteChangeSet(
+		t.Context(),
+		&awscfn.ExecuteChangeSetInput{StackName: aws.String("same"), ChangeSetName: aws.String("none")},
+	)
 	expectError(t, err, "InvalidChangeSetStatus", "cannot be executed in its current status of [FAILED]")
-	if _, err := w.DeleteChangeSet(t.Context(), &awscfn.DeleteChangeSetInput{StackName: aws.String("same"), ChangeSetName: aws.String("none")}); err != nil {
+	if _, err := w.DeleteChangeSet(t.Context(), &awscfn.DeleteChangeSetInput{
+		StackName: aws.String("same"), ChangeSetName: aws.String("none"),
+	}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.DescribeChangeSet(t.Context(), &awscfn.DescribeChangeSetInput{StackName: aws.String("same"), ChangeSetName: aws.String("none")})
+	_, err = w.DescribeChangeSet(
+		t.Context(),
+		&awscfn.DescribeChangeSetInput{StackName: aws.String("same"), ChangeSetName: aws.String("none")},
+	)
 	expectError(t, err, "ChangeSetNotFound", "ChangeSet [none] does not exist")
 }
 
@@ -143,7 +158,9 @@ func TestImport(t *testing.T) {
 			StackName: aws.String("adopt"), ChangeSetName: aws.String("import-" + name), ChangeSetType: types.ChangeSetTypeImport,
 			TemplateBody: aws.String(replace(both, name)),
 			ResourcesToImport: []types.ResourceToImport{{
-				LogicalResourceId: aws.String("Stream"), ResourceType: aws.String("AWS::Kinesis::Stream"), ResourceIdentifier: map[string]string{"Name": name},
+				LogicalResourceId: aws.String(
+					"Stream",
+				), ResourceType: aws.String("AWS::Kinesis::Stream"), ResourceIdentifier: map[string]string{"Name": name},
 			}},
 		}
 	}
@@ -188,7 +205,10 @@ func TestDrift(t *testing.T) {
 	}
 	var status *awscfn.DescribeStackDriftDetectionStatusOutput
 	w.eventually(func() bool {
-		status, err = w.DescribeStackDriftDetectionStatus(t.Context(), &awscfn.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: detection.StackDriftDetectionId})
+		status, err = w.DescribeStackDriftDetectionStatus(
+			t.Context(),
+			&awscfn.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: detection.StackDriftDetectionId},
+		)
 		return err == nil && status.DetectionStatus == types.StackDriftDetectionStatusDetectionComplete
 	}, func() string { return "drift detection does not end" })
 	if status.StackDriftStatus != types.StackDriftStatusDrifted || *status.DriftedStackResourceCount != 2 {
@@ -198,7 +218,11 @@ func TestDrift(t *testing.T) {
 	if err != nil || len(drifts.StackResourceDrifts) != 3 {
 		t.Fatalf("%v %v", drifts, err)
 	}
-	want := []types.StackResourceDriftStatus{types.StackResourceDriftStatusModified, types.StackResourceDriftStatusDeleted, types.StackResourceDriftStatusInSync}
+	want := []types.StackResourceDriftStatus{
+		types.StackResourceDriftStatusModified,
+		types.StackResourceDriftStatusDeleted,
+		types.StackResourceDriftStatusInSync,
+	}
 	for i, d := range drifts.StackResourceDrifts {
 		if d.StackResourceDriftStatus != want[i] {
 			t.Errorf("%s is %s, want %s", *d.LogicalResourceId, d.StackResourceDriftStatus, want[i])
@@ -208,7 +232,10 @@ func TestDrift(t *testing.T) {
 	if *difference.PropertyPath != "/ShardCount" || *difference.ExpectedValue != "1" || *difference.ActualValue != "3" {
 		t.Errorf("difference %+v", difference)
 	}
-	one, err := w.DetectStackResourceDrift(t.Context(), &awscfn.DetectStackResourceDriftInput{StackName: aws.String("drift"), LogicalResourceId: aws.String("A")})
+	one, err := w.DetectStackResourceDrift(
+		t.Context(),
+		&awscfn.DetectStackResourceDriftInput{StackName: aws.String("drift"), LogicalResourceId: aws.String("A")},
+	)
 	if err != nil || one.StackResourceDrift.StackResourceDriftStatus != types.StackResourceDriftStatusModified {
 		t.Errorf("%v %v", one, err)
 	}
@@ -229,12 +256,17 @@ func TestChangeSetsAfterAnUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.waitFor("planned", types.StackStatusUpdateComplete)
-	out, err := w.DescribeChangeSet(t.Context(), &awscfn.DescribeChangeSetInput{StackName: aws.String("planned"), ChangeSetName: aws.String("plan")})
+	out, err := w.DescribeChangeSet(
+		t.Context(),
+		&awscfn.DescribeChangeSetInput{StackName: aws.String("planned"), ChangeSetName: aws.String("plan")},
+	)
 	if err != nil || out.ExecutionStatus != types.ExecutionStatusObsolete {
 		t.Errorf("after an update the change set is %v, %v", out, err)
 	}
 	for _, shards := range []string{"7", "8"} {
-		if _, err := w.DeleteChangeSet(t.Context(), &awscfn.DeleteChangeSetInput{StackName: aws.String("planned"), ChangeSetName: aws.String("plan")}); err != nil {
+		if _, err := w.DeleteChangeSet(t.Context(), &awscfn.DeleteChangeSetInput{
+			StackName: aws.String("planned"), ChangeSetName: aws.String("plan"),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		plan("plan", shards)

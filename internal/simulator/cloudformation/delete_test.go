@@ -17,7 +17,9 @@ import (
 func TestDeleteFailureAndRetain(t *testing.T) {
 	w := newSuite(t, nil)
 	id := *w.createAndWait("sticky", two("1", "1", "")).StackId
-	w.faults.Add(fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Delete", Name: "First", Code: "ResourceConflict", Message: "in use"})
+	w.faults.Add(
+		fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Delete", Name: "First", Code: "ResourceConflict", Message: "in use"},
+	)
 	w.delete("sticky")
 	s := w.waitFor("sticky", types.StackStatusDeleteFailed)
 	if got := aws.ToString(s.StackStatusReason); got != "The following resource(s) failed to delete: [First]. " {
@@ -106,7 +108,10 @@ func TestExports(t *testing.T) {
 	importer := `{"Resources": {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Fn::ImportValue": "shared"}}}}}`
 	w.create("early", importer)
 	s := w.waitFor("early", types.StackStatusRollbackComplete)
-	if events := strings.Join(w.events("early"), "\n"); !strings.Contains(events, "ROLLBACK_IN_PROGRESS No export named shared found. Rollback requested by user.") {
+	if events := strings.Join(w.events("early"), "\n"); !strings.Contains(
+		events,
+		"ROLLBACK_IN_PROGRESS No export named shared found. Rollback requested by user.",
+	) {
 		t.Errorf("%s\n%s", aws.ToString(s.StackStatusReason), events)
 	}
 	w.createAndWait("exporter", exporter("shared", "1"))

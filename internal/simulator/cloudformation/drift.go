@@ -53,7 +53,8 @@ func (s *stack) detect(d *driftDetection, only []string) {
 		if m.drift.StackResourceDriftStatus != types.StackResourceDriftStatusNotChecked {
 			checked++
 		}
-		if m.drift.StackResourceDriftStatus == types.StackResourceDriftStatusModified || m.drift.StackResourceDriftStatus == types.StackResourceDriftStatusDeleted {
+		if m.drift.StackResourceDriftStatus == types.StackResourceDriftStatusModified ||
+			m.drift.StackResourceDriftStatus == types.StackResourceDriftStatusDeleted {
 			drifted++
 		}
 	}

@@ -126,7 +126,14 @@ func (s *stack) notify(event *types.StackEvent, topics []string) {
 	line("ClientRequestToken", token)
 	for _, topic := range topics {
 		// A deleted topic does not stop the stack.
-		_ = s.engine.options.Notify(s.background(), s.space.account, s.space.region, topic, "AWS CloudFormation Notification", text.String())
+		_ = s.engine.options.Notify(
+			s.background(),
+			s.space.account,
+			s.space.region,
+			topic,
+			"AWS CloudFormation Notification",
+			text.String(),
+		)
 	}
 }
 

@@ -64,7 +64,10 @@ func TestAccessDeniedNamesTheAction(t *testing.T) {
 			w.create("denied", `{"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}}`)
 			w.waitFor("denied", types.StackStatusRollbackComplete)
 			e := strings.Join(w.events("denied"), "\n")
-			if !strings.Contains(e, "is not authorized to perform: sqs:CreateQueue because no identity-based policy allows the sqs:CreateQueue action (Service: Sqs, Status Code: 403") ||
+			if !strings.Contains(
+				e,
+				"is not authorized to perform: sqs:CreateQueue because no identity-based policy allows the sqs:CreateQueue action (Service: Sqs, Status Code: 403",
+			) ||
 				!strings.Contains(e, "HandlerErrorCode: AccessDenied)") {
 				t.Errorf("events:\n%s", e)
 			}
@@ -82,8 +85,14 @@ func TestLatencyUsesTheClock(t *testing.T) {
 			return 0
 		}
 	})
-	w.create("slow", `{"Resources": {"A": {"Type": "AWS::SQS::Queue"}, "B": {"Type": "AWS::SQS::Queue"}, "C": {"Type": "AWS::Kinesis::Stream"}}}`)
-	w.eventually(func() bool { return len(w.events("slow")) == 8 && w.clock.HasWaiters() }, func() string { return strings.Join(w.events("slow"), "\n") })
+	w.create(
+		"slow",
+		`{"Resources": {"A": {"Type": "AWS::SQS::Queue"}, "B": {"Type": "AWS::SQS::Queue"}, "C": {"Type": "AWS::Kinesis::Stream"}}}`,
+	)
+	w.eventually(
+		func() bool { return len(w.events("slow")) == 8 && w.clock.HasWaiters() },
+		func() string { return strings.Join(w.events("slow"), "\n") },
+	)
 	if got := w.resource("slow", "C").ResourceStatus; got != types.ResourceStatusCreateComplete {
 		t.Errorf("C is %s", got)
 	}
@@ -184,12 +193,16 @@ func TestElastiCacheEndpoints(t *testing.T) {
 
 func TestTypes(t *testing.T) {
 	w := newSuite(t, nil)
-	described, err := w.DescribeType(t.Context(), &awscfn.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::SQS::Queue")})
+	described, err := w.DescribeType(
+		t.Context(),
+		&awscfn.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::SQS::Queue")},
+	)
 	if err != nil || !strings.Contains(*described.Schema, `"QueueUrl"`) {
 		t.Errorf("%v", err)
 	}
 	listed, err := w.ListTypes(t.Context(), &awscfn.ListTypesInput{
-		Visibility: types.VisibilityPublic, Type: types.RegistryTypeResource, Filters: &types.TypeFilters{TypeNamePrefix: aws.String("AWS::SQS::")},
+		Visibility: types.VisibilityPublic, Type: types.RegistryTypeResource,
+		Filters: &types.TypeFilters{TypeNamePrefix: aws.String("AWS::SQS::")},
 	})
 	if err != nil || len(listed.TypeSummaries) < 2 {
 		t.Errorf("%v %v", listed, err)
@@ -215,7 +228,10 @@ func TestThousandStacksAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	w.eventually(func() bool {
-		p := awscfn.NewListStacksPaginator(w.Client, &awscfn.ListStacksInput{StackStatusFilter: []types.StackStatus{types.StackStatusCreateComplete}})
+		p := awscfn.NewListStacksPaginator(
+			w.Client,
+			&awscfn.ListStacksInput{StackStatusFilter: []types.StackStatus{types.StackStatusCreateComplete}},
+		)
 		n := 0
 		for p.HasMorePages() {
 			part, err := p.NextPage(t.Context())

@@ -200,7 +200,11 @@ func (w *suite) events(name string) []string {
 			w.t.Fatalf("DescribeStackEvents: %v", err)
 		}
 		for _, e := range part.StackEvents {
-			out = append([]string{strings.TrimSpace(*e.LogicalResourceId + " " + string(e.ResourceStatus) + " " + aws.ToString(e.ResourceStatusReason))}, out...)
+			out = append(
+				[]string{
+					strings.TrimSpace(*e.LogicalResourceId + " " + string(e.ResourceStatus) + " " + aws.ToString(e.ResourceStatusReason)),
+				},
+				out...)
 		}
 	}
 	return out
@@ -208,7 +212,10 @@ func (w *suite) events(name string) []string {
 
 func (w *suite) resource(stack, id string) types.StackResource {
 	w.t.Helper()
-	out, err := w.DescribeStackResources(w.t.Context(), &awscfn.DescribeStackResourcesInput{StackName: aws.String(stack), LogicalResourceId: aws.String(id)})
+	out, err := w.DescribeStackResources(
+		w.t.Context(),
+		&awscfn.DescribeStackResourcesInput{StackName: aws.String(stack), LogicalResourceId: aws.String(id)},
+	)
 	if err != nil {
 		w.t.Fatalf("DescribeStackResources: %v", err)
 	}

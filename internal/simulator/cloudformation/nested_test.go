@@ -34,7 +34,8 @@ func TestNestedStack(t *testing.T) {
 	}
 	childID := *w.resource("parent", "Child").PhysicalResourceId
 	child := w.stack(childID)
-	if aws.ToString(child.ParentId) != *s.StackId || aws.ToString(child.RootId) != *s.StackId || !strings.HasPrefix(*child.StackName, "parent-Child-") {
+	if aws.ToString(child.ParentId) != *s.StackId || aws.ToString(child.RootId) != *s.StackId ||
+		!strings.HasPrefix(*child.StackName, "parent-Child-") {
 		t.Errorf("child %+v", child)
 	}
 	if err := w.update("parent", parent("2")); err != nil {
@@ -149,7 +150,10 @@ func TestCreationPolicyFails(t *testing.T) {
 		w.eventually(func() bool { return w.clock.HasWaiters() }, func() string { return "no timer is set" })
 		w.clock.Step(10 * time.Minute)
 		w.waitFor("signals", types.StackStatusRollbackComplete)
-		if e := strings.Join(w.events("signals"), "\n"); !strings.Contains(e, "Failed to receive 2 resource signal(s) within the specified duration") {
+		if e := strings.Join(w.events("signals"), "\n"); !strings.Contains(
+			e,
+			"Failed to receive 2 resource signal(s) within the specified duration",
+		) {
 			t.Errorf("events:\n%s", e)
 		}
 	})
@@ -166,7 +170,12 @@ func TestWaitCondition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := httptest.NewRequestWithContext(t.Context(), http.MethodPut, address.EscapedPath(), bytes.NewBufferString(`{"Status": "SUCCESS", "UniqueId": "one", "Data": "hello", "Reason": "ok"}`))
+	request := httptest.NewRequestWithContext(
+		t.Context(),
+		http.MethodPut,
+		address.EscapedPath(),
+		bytes.NewBufferString(`{"Status": "SUCCESS", "UniqueId": "one", "Data": "hello", "Reason": "ok"}`),
+	)
 	answer := httptest.NewRecorder()
 	w.engine.WaitConditions().ServeHTTP(answer, request)
 	if answer.Code != http.StatusOK {

@@ -59,7 +59,10 @@ func evaluateOutput(sc *eval.Scope, declared *template.Output) (types.Output, er
 	}
 	exportName, ok := property.Text(name)
 	if !ok || exportName == "" {
-		return types.Output{}, eval.Errorf("Template format error: Output %s is malformed. The Name field of every Export member must be specified and must be a String.", declared.Name)
+		return types.Output{}, eval.Errorf(
+			"Template format error: Output %s is malformed. The Name field of every Export member must be specified and must be a String.",
+			declared.Name,
+		)
 	}
 	out.ExportName = aws.String(exportName)
 	return out, nil

@@ -188,7 +188,8 @@ func (e *Engine) checkTypes(t *template.Template) error {
 }
 
 func (e *Engine) knows(kind string) bool {
-	if strings.HasPrefix(kind, "Custom::") || kind == customType || kind == waitConditionType || kind == waitHandleType || kind == stackType {
+	if strings.HasPrefix(kind, "Custom::") || kind == customType || kind == waitConditionType || kind == waitHandleType ||
+		kind == stackType {
 		return true
 	}
 	if _, ok := e.options.Providers[kind]; ok {
@@ -295,7 +296,8 @@ func (e *Engine) checkReference(t *template.Template, ref template.Reference) (m
 }
 
 var pseudoParameters = []string{
-	"AWS::AccountId", "AWS::NotificationARNs", "AWS::NoValue", "AWS::Partition", "AWS::Region", "AWS::StackId", "AWS::StackName", "AWS::URLSuffix",
+	"AWS::AccountId", "AWS::NotificationARNs", "AWS::NoValue", "AWS::Partition", "AWS::Region", "AWS::StackId", "AWS::StackName",
+	"AWS::URLSuffix",
 }
 
 func (e *Engine) hasAttribute(kind, attribute string) bool {

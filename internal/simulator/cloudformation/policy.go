@@ -49,7 +49,8 @@ func parsePolicy(text string) (*stackPolicy, error) {
 		return nil, invalid("Error validating stack policy: Invalid stack policy")
 	}
 	for i, st := range p.Statement {
-		if st.Effect != "Allow" && st.Effect != "Deny" || len(st.Action)+len(st.NotAction) == 0 || len(st.Resource)+len(st.NotResource) == 0 {
+		if st.Effect != "Allow" && st.Effect != "Deny" || len(st.Action)+len(st.NotAction) == 0 ||
+			len(st.Resource)+len(st.NotResource) == 0 {
 			return nil, invalid("Error validating stack policy: Invalid statement [#%d]", i+1)
 		}
 	}
@@ -76,7 +77,12 @@ func (s *stack) denied(action string, m *member) string {
 			continue
 		}
 		if st.Effect == "Deny" {
-			return fmt.Sprintf("Action denied by stack policy: Statement [#%d] does not allow [%s] for resource [LogicalResourceId/%s];", i+1, action, m.id)
+			return fmt.Sprintf(
+				"Action denied by stack policy: Statement [#%d] does not allow [%s] for resource [LogicalResourceId/%s];",
+				i+1,
+				action,
+				m.id,
+			)
 		}
 		allowed = true
 	}

@@ -15,7 +15,10 @@ func (s *stack) scope(rev *revision) *eval.Scope {
 	sc.Ref = func(id string) (any, error) {
 		m := s.members[id]
 		if m == nil || m.physicalID == "" {
-			return nil, eval.Errorf("Template format error: Unresolved resource dependencies [%s] in the Resources block of the template", id)
+			return nil, eval.Errorf(
+				"Template format error: Unresolved resource dependencies [%s] in the Resources block of the template",
+				id,
+			)
 		}
 		return m.physicalID, nil
 	}

@@ -122,7 +122,10 @@ func (e *Engine) source(ctx context.Context, in input, previous *revision) (*par
 		return nil, invalid("Specify exactly one of 'TemplateBody' or 'TemplateUrl'")
 	case in.templateBody != "":
 		if len(in.templateBody) > maxBody {
-			return nil, invalid("1 validation error detected: Value at 'templateBody' failed to satisfy constraint: Member must have length less than or equal to %d", maxBody)
+			return nil, invalid(
+				"1 validation error detected: Value at 'templateBody' failed to satisfy constraint: Member must have length less than or equal to %d",
+				maxBody,
+			)
 		}
 		return e.parse(in.templateBody)
 	case in.templateURL != "":
@@ -149,7 +152,10 @@ func (e *Engine) fetch(ctx context.Context, address string) (string, error) {
 	}
 	body, err := e.options.FetchS3(ctx, bucket, key)
 	if err != nil {
-		return "", invalid("S3 error: %s\nFor more information check http://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html", messageOf(err))
+		return "", invalid(
+			"S3 error: %s\nFor more information check http://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html",
+			messageOf(err),
+		)
 	}
 	return string(body), nil
 }

@@ -72,7 +72,9 @@ func (e *Engine) here(ctx context.Context) *space {
 // exist, with a %s for the name.
 func (e *Engine) theStack(ctx context.Context, nameOrID *string, missing string) (s *stack, unlock func(), err error) {
 	if nameOrID == nil || *nameOrID == "" {
-		return nil, nil, invalid("1 validation error detected: Value null at 'stackName' failed to satisfy constraint: Member must not be null")
+		return nil, nil, invalid(
+			"1 validation error detected: Value null at 'stackName' failed to satisfy constraint: Member must not be null",
+		)
 	}
 	s = e.here(ctx).find(*nameOrID)
 	if s == nil {

@@ -20,7 +20,10 @@ func (w *suite) outputsOf(name, head, outputs string, parameters ...types.Parame
 		key, value, _ := strings.Cut(line, ": ")
 		fmt.Fprintf(&body, "  %s: {Value: %s}\n", strings.TrimSpace(key), value)
 	}
-	_, err := w.CreateStack(w.t.Context(), &awscfn.CreateStackInput{StackName: aws.String(name), TemplateBody: aws.String(body.String()), Parameters: parameters})
+	_, err := w.CreateStack(
+		w.t.Context(),
+		&awscfn.CreateStackInput{StackName: aws.String(name), TemplateBody: aws.String(body.String()), Parameters: parameters},
+	)
 	if err != nil {
 		w.t.Fatalf("CreateStack: %v\n%s", err, body.String())
 	}
@@ -74,7 +77,8 @@ Image: !Ref Image
 	want := map[string]string{
 		"Joined": "a-b-c", "Chosen": "y", "Mapped": "3", "Fallback": "7", "Conditional": "yes",
 		"Sub": "123456789012/prod/${Literal}/arn:aws:sqs:eu-west-1:123456789012:q/prod", "Encoded": "aGVsbG8=",
-		"Block": "10.0.1.0/24", "Zone": "eu-west-1a", "Length": "3", "Json": `{"a":[1,"b"]}`, "Suffix": "amazonaws.com", "QueueName": "q", "Image": "ami-1",
+		"Block": "10.0.1.0/24", "Zone": "eu-west-1a", "Length": "3", "Json": `{"a":[1,"b"]}`, "Suffix": "amazonaws.com", "QueueName": "q",
+		"Image": "ami-1",
 	}
 	for key, value := range want {
 		if key == "Sub" {
@@ -108,7 +112,10 @@ Resources:
 	if err != nil || !strings.Contains(*original.TemplateBody, "Fn::ForEach") {
 		t.Errorf("%v %v", original, err)
 	}
-	processed, err := w.GetTemplate(t.Context(), &awscfn.GetTemplateInput{StackName: aws.String("loop"), TemplateStage: types.TemplateStageProcessed})
+	processed, err := w.GetTemplate(
+		t.Context(),
+		&awscfn.GetTemplateInput{StackName: aws.String("loop"), TemplateStage: types.TemplateStageProcessed},
+	)
 	if err != nil || strings.Contains(*processed.TemplateBody, "Fn::ForEach") || !strings.Contains(*processed.TemplateBody, "QueueTwo") {
 		t.Errorf("%v %v", processed, err)
 	}
@@ -123,23 +130,91 @@ func TestRefusedTemplates(t *testing.T) {
 		{"no map at all", "hello", "ValidationError", "Template format error: unsupported structure."},
 		{"no resources", `{"Resources": {}}`, "ValidationError", "Template format error: At least one Resources member must be defined."},
 		{"an unknown section", `{"Resource": {}, ` + queue + `}`, "ValidationError", "Invalid template property or properties [Resource]"},
-		{"a resource without type", `{"Resources": {"A": {}}}`, "ValidationError", "Template format error: [/Resources/A] Every Resources object must contain a Type member."},
-		{"an unknown type", `{"Resources": {"A": {"Type": "AWS::SQS::Queu"}}}`, "ValidationError", "Template format error: Unrecognized resource types: [AWS::SQS::Queu]"},
-		{"an unknown Ref", `{"Resources": {"A": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Ref": "B"}}}}}`, "ValidationError", "Template format error: Unresolved resource dependencies [B] in the Resources block of the template"},
-		{"an unknown Ref in outputs", `{` + queue + `, "Outputs": {"O": {"Value": {"Ref": "B"}}}}`, "ValidationError", "Template format error: Unresolved resource dependencies [B] in the Outputs block of the template"},
-		{"an unknown attribute", `{` + queue + `, "Outputs": {"O": {"Value": {"Fn::GetAtt": ["Queue", "Nope"]}}}}`, "ValidationError", "Template error: resource Queue does not support attribute type Nope in Fn::GetAtt"},
-		{"a GetAtt of nothing", `{` + queue + `, "Outputs": {"O": {"Value": {"Fn::GetAtt": ["B", "Arn"]}}}}`, "ValidationError", "Template error: instance of Fn::GetAtt references undefined resource B"},
-		{"a cycle", `{"Resources": {"A": {"Type": "AWS::SQS::Queue", "DependsOn": "B"}, "B": {"Type": "AWS::SQS::Queue", "DependsOn": "A"}}}`, "ValidationError", "Circular dependency between resources: [A, B]"},
-		{"a name that is not alphanumeric", `{"Resources": {"a-b": {"Type": "AWS::SQS::Queue"}}}`, "ValidationError", "Template format error: Resource name a-b is non alphanumeric."},
-		{"an unknown macro", `{"Transform": "AWS::Serverless-2016-10-31", ` + queue + `}`, "ValidationError", "No transform named AWS::Serverless-2016-10-31 found."},
-		{"IAM without capability", `{"Resources": {"A": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "r", "AssumeRolePolicyDocument": {}}}}}`, "InsufficientCapabilitiesException", "Requires capabilities : [CAPABILITY_NAMED_IAM]"},
-		{"a parameter without value", `{"Parameters": {"P": {"Type": "String"}}, ` + queue + `}`, "ValidationError", "Parameters: [P] must have values"},
-		{"a default that is not allowed", `{"Parameters": {"P": {"Type": "String", "Default": "c", "AllowedValues": ["a", "b"]}}, ` + queue + `}`, "ValidationError", "P"},
-		{"a rule that does not hold", `{"Parameters": {"P": {"Type": "String", "Default": "c"}}, "Rules": {"R": {"Assertions": [{"Assert": {"Fn::Contains": [["a"], {"Ref": "P"}]}, "AssertDescription": "only a"}]}}, ` + queue + `}`, "ValidationError", "only a"},
+		{
+			"a resource without type",
+			`{"Resources": {"A": {}}}`,
+			"ValidationError",
+			"Template format error: [/Resources/A] Every Resources object must contain a Type member.",
+		},
+		{
+			"an unknown type",
+			`{"Resources": {"A": {"Type": "AWS::SQS::Queu"}}}`,
+			"ValidationError",
+			"Template format error: Unrecognized resource types: [AWS::SQS::Queu]",
+		},
+		{
+			"an unknown Ref",
+			`{"Resources": {"A": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Ref": "B"}}}}}`,
+			"ValidationError",
+			"Template format error: Unresolved resource dependencies [B] in the Resources block of the template",
+		},
+		{
+			"an unknown Ref in outputs",
+			`{` + queue + `, "Outputs": {"O": {"Value": {"Ref": "B"}}}}`,
+			"ValidationError",
+			"Template format error: Unresolved resource dependencies [B] in the Outputs block of the template",
+		},
+		{
+			"an unknown attribute",
+			`{` + queue + `, "Outputs": {"O": {"Value": {"Fn::GetAtt": ["Queue", "Nope"]}}}}`,
+			"ValidationError",
+			"Template error: resource Queue does not support attribute type Nope in Fn::GetAtt",
+		},
+		{
+			"a GetAtt of nothing",
+			`{` + queue + `, "Outputs": {"O": {"Value": {"Fn::GetAtt": ["B", "Arn"]}}}}`,
+			"ValidationError",
+			"Template error: instance of Fn::GetAtt references undefined resource B",
+		},
+		{
+			"a cycle",
+			`{"Resources": {"A": {"Type": "AWS::SQS::Queue", "DependsOn": "B"}, "B": {"Type": "AWS::SQS::Queue", "DependsOn": "A"}}}`,
+			"ValidationError",
+			"Circular dependency between resources: [A, B]",
+		},
+		{
+			"a name that is not alphanumeric",
+			`{"Resources": {"a-b": {"Type": "AWS::SQS::Queue"}}}`,
+			"ValidationError",
+			"Template format error: Resource name a-b is non alphanumeric.",
+		},
+		{
+			"an unknown macro",
+			`{"Transform": "AWS::Serverless-2016-10-31", ` + queue + `}`,
+			"ValidationError",
+			"No transform named AWS::Serverless-2016-10-31 found.",
+		},
+		{
+			"IAM without capability",
+			`{"Resources": {"A": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "r", "AssumeRolePolicyDocument": {}}}}}`,
+			"InsufficientCapabilitiesException",
+			"Requires capabilities : [CAPABILITY_NAMED_IAM]",
+		},
+		{
+			"a parameter without value",
+			`{"Parameters": {"P": {"Type": "String"}}, ` + queue + `}`,
+			"ValidationError",
+			"Parameters: [P] must have values",
+		},
+		{
+			"a default that is not allowed",
+			`{"Parameters": {"P": {"Type": "String", "Default": "c", "AllowedValues": ["a", "b"]}}, ` + queue + `}`,
+			"ValidationError",
+			"P",
+		},
+		{
+			"a rule that does not hold",
+			`{"Parameters": {"P": {"Type": "String", "Default": "c"}}, "Rules": {"R": {"Assertions": [{"Assert": {"Fn::Contains": [["a"], {"Ref": "P"}]}, "AssertDescription": "only a"}]}}, ` + queue + `}`,
+			"ValidationError",
+			"only a",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
-			_, err := w.CreateStack(t.Context(), &awscfn.CreateStackInput{StackName: aws.String("refused"), TemplateBody: aws.String(c.template)})
+			_, err := w.CreateStack(
+				t.Context(),
+				&awscfn.CreateStackInput{StackName: aws.String("refused"), TemplateBody: aws.String(c.template)},
+			)
 			expectError(t, err, c.code, c.message)
 		})
 	}
@@ -147,7 +222,12 @@ func TestRefusedTemplates(t *testing.T) {
 	_, err := w.CreateStack(t.Context(), &awscfn.CreateStackInput{StackName: aws.String("refused"), TemplateBody: aws.String(big)})
 	expectError(t, err, "ValidationError", "Member must have length less than or equal to 51200")
 	_, err = w.CreateStack(t.Context(), &awscfn.CreateStackInput{StackName: aws.String("1st"), TemplateBody: aws.String(streamTemplate)})
-	expectError(t, err, "ValidationError", "Value '1st' at 'stackName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*")
+	expectError(
+		t,
+		err,
+		"ValidationError",
+		"Value '1st' at 'stackName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*",
+	)
 }
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html
@@ -155,14 +235,24 @@ func TestParameterValidation(t *testing.T) {
 	w := newSuite(t, nil)
 	cases := []struct{ why, declaration, value, message string }{
 		{"not one of the values", `"Type": "String", "AllowedValues": ["a"]`, "b", "Parameter 'P' must be one of AllowedValues"},
-		{"the constraint explained", `"Type": "String", "AllowedValues": ["a"], "ConstraintDescription": "must be a"`, "b", "Parameter P failed to satisfy constraint: must be a"},
+		{
+			"the constraint explained",
+			`"Type": "String", "AllowedValues": ["a"], "ConstraintDescription": "must be a"`,
+			"b",
+			"Parameter P failed to satisfy constraint: must be a",
+		},
 		{"no match", `"Type": "String", "AllowedPattern": "[a-z]+"`, "B", "Parameter 'P' must match pattern [a-z]+"},
 		{"too short", `"Type": "String", "MinLength": 3`, "ab", "Parameter 'P' must contain at least 3 characters"},
 		{"too long", `"Type": "String", "MaxLength": 1`, "ab", "Parameter 'P' must contain at most 1 characters"},
 		{"no number", `"Type": "Number"`, "x", "Parameter 'P' must be a number"},
 		{"too small", `"Type": "Number", "MinValue": 2`, "1", "Parameter 'P' must be a number not less than 2"},
 		{"too large", `"Type": "Number", "MaxValue": 2`, "3", "Parameter 'P' must be a number not greater than 2"},
-		{"nothing in the parameter store", `"Type": "AWS::SSM::Parameter::Value<String>"`, "/none", "Unable to fetch parameters [/none] from parameter store for this account."},
+		{
+			"nothing in the parameter store",
+			`"Type": "AWS::SSM::Parameter::Value<String>"`,
+			"/none",
+			"Unable to fetch parameters [/none] from parameter store for this account.",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
@@ -192,7 +282,8 @@ func TestParametersAreKeptAndMasked(t *testing.T) {
 		return types.Parameter{ParameterKey: aws.String(key), UsePreviousValue: aws.Bool(true)}
 	}
 	if _, err := w.CreateStack(t.Context(), &awscfn.CreateStackInput{
-		StackName: aws.String("kept"), TemplateBody: aws.String(template), Parameters: []types.Parameter{set("Secret", "s3cret"), set("Delay", "2")},
+		StackName: aws.String("kept"), TemplateBody: aws.String(template),
+		Parameters: []types.Parameter{set("Secret", "s3cret"), set("Delay", "2")},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +296,8 @@ func TestParametersAreKeptAndMasked(t *testing.T) {
 	})
 	expectError(t, err, "ValidationError", "No updates are to be performed.")
 	if _, err := w.UpdateStack(t.Context(), &awscfn.UpdateStackInput{
-		StackName: aws.String("kept"), UsePreviousTemplate: aws.Bool(true), Parameters: []types.Parameter{keep("Secret"), set("Delay", "3")},
+		StackName: aws.String("kept"), UsePreviousTemplate: aws.Bool(true),
+		Parameters: []types.Parameter{keep("Secret"), set("Delay", "3")},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +310,8 @@ func TestValidateTemplateAndSummary(t *testing.T) {
 	body := `{"Description": "d", "Parameters": {"P": {"Type": "String", "Default": "x", "Description": "pd"}},
 		"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": {}}}}}`
 	valid, err := w.ValidateTemplate(t.Context(), &awscfn.ValidateTemplateInput{TemplateBody: aws.String(body)})
-	if err != nil || *valid.Description != "d" || *valid.Parameters[0].DefaultValue != "x" || valid.Capabilities[0] != types.CapabilityCapabilityIam {
+	if err != nil || *valid.Description != "d" || *valid.Parameters[0].DefaultValue != "x" ||
+		valid.Capabilities[0] != types.CapabilityCapabilityIam {
 		t.Errorf("%+v %v", valid, err)
 	}
 	if want := "The following resource(s) require capabilities: [AWS::IAM::Role]"; aws.ToString(valid.CapabilitiesReason) != want {

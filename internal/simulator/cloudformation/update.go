@@ -214,8 +214,11 @@ func (s *stack) replaces(kind string, changed [][]string) bool {
 func (s *stack) replace(st *step, old, m *member, properties map[string]any) {
 	if name := s.customName(old, properties); name != "" {
 		s.setMember(m, types.ResourceStatusUpdateInProgress, replacementText)
-		s.setMember(m, types.ResourceStatusUpdateFailed,
-			"CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename "+name+" and update the stack again.")
+		s.setMember(
+			m,
+			types.ResourceStatusUpdateFailed,
+			"CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename "+name+" and update the stack again.",
+		)
 		st.fail()
 		return
 	}

@@ -121,7 +121,17 @@ func TestFailedUpdateRollsBack(t *testing.T) {
 func TestFailedRollbackIsContinued(t *testing.T) {
 	w := newSuite(t, nil)
 	w.createAndWait("stuck", two("1", "1", ""))
-	w.faults.Add(fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Update", Name: "First", Skip: 1, Times: 1, Code: "ServiceInternalError", Message: "try again"})
+	w.faults.Add(
+		fault.Rule{
+			ResourceType: "AWS::SQS::Queue",
+			Operation:    "Update",
+			Name:         "First",
+			Skip:         1,
+			Times:        1,
+			Code:         "ServiceInternalError",
+			Message:      "try again",
+		},
+	)
 	if err := w.update("stuck", two("2", "901", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -139,13 +149,25 @@ func TestFailedRollbackIsContinued(t *testing.T) {
 func TestContinuedRollbackSkipsResources(t *testing.T) {
 	w := newSuite(t, nil)
 	w.createAndWait("skip", two("1", "1", ""))
-	w.faults.Add(fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Update", Name: "First", Skip: 1, Code: "ServiceInternalError", Message: "never"})
+	w.faults.Add(
+		fault.Rule{
+			ResourceType: "AWS::SQS::Queue",
+			Operation:    "Update",
+			Name:         "First",
+			Skip:         1,
+			Code:         "ServiceInternalError",
+			Message:      "never",
+		},
+	)
 	if err := w.update("skip", two("2", "901", "")); err != nil {
 		t.Fatal(err)
 	}
 	w.waitFor("skip", types.StackStatusUpdateRollbackFailed)
 	again := func(skip ...string) error {
-		_, err := w.ContinueUpdateRollback(t.Context(), &awscfn.ContinueUpdateRollbackInput{StackName: aws.String("skip"), ResourcesToSkip: skip})
+		_, err := w.ContinueUpdateRollback(
+			t.Context(),
+			&awscfn.ContinueUpdateRollbackInput{StackName: aws.String("skip"), ResourcesToSkip: skip},
+		)
 		return err
 	}
 	if err := again(); err != nil {
@@ -273,13 +295,16 @@ func TestStackPolicy(t *testing.T) {
 	w.waitFor("guarded", types.StackStatusUpdateComplete)
 	_, err := w.UpdateStack(t.Context(), &awscfn.UpdateStackInput{
 		StackName: aws.String("guarded"), TemplateBody: aws.String(two("3", "2", "")),
-		StackPolicyDuringUpdateBody: aws.String(`{"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}`),
+		StackPolicyDuringUpdateBody: aws.String(
+			`{"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}`,
+		),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.waitFor("guarded", types.StackStatusUpdateComplete)
-	if out, err := w.GetStackPolicy(t.Context(), &awscfn.GetStackPolicyInput{StackName: aws.String("guarded")}); err != nil || aws.ToString(out.StackPolicyBody) != policy {
+	if out, err := w.GetStackPolicy(t.Context(), &awscfn.GetStackPolicyInput{StackName: aws.String("guarded")}); err != nil ||
+		aws.ToString(out.StackPolicyBody) != policy {
 		t.Errorf("policy %v %v", out, err)
 	}
 }

@@ -24,7 +24,9 @@ func (t *Tables) batchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInpu
 		total += len(keys.Keys)
 	}
 	if total == 0 {
-		return nil, invalid("1 validation error detected: Value '{}' at 'requestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
+		return nil, invalid(
+			"1 validation error detected: Value '{}' at 'requestItems' failed to satisfy constraint: Member must have length greater than or equal to 1",
+		)
 	}
 	if total > maxBatchGet {
 		return nil, invalid("Too many items requested for the BatchGetItem call")
@@ -45,7 +47,14 @@ func (t *Tables) batchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInpu
 }
 
 // batchGetTable reads the keys of one table. It leaves keys past the limit of bytes unprocessed.
-func (t *Tables) batchGetTable(ctx context.Context, name string, keys *types.KeysAndAttributes, capacity types.ReturnConsumedCapacity, left *int, out *dynamodb.BatchGetItemOutput) error {
+func (t *Tables) batchGetTable(
+	ctx context.Context,
+	name string,
+	keys *types.KeysAndAttributes,
+	capacity types.ReturnConsumedCapacity,
+	left *int,
+	out *dynamodb.BatchGetItemOutput,
+) error {
 	found, err := t.data(idOf(ctx, &name))
 	if err != nil {
 		return err
@@ -108,7 +117,9 @@ func (t *Tables) batchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItem
 		total += len(requests)
 	}
 	if total == 0 {
-		return nil, invalid("1 validation error detected: Value '{}' at 'requestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
+		return nil, invalid(
+			"1 validation error detected: Value '{}' at 'requestItems' failed to satisfy constraint: Member must have length greater than or equal to 1",
+		)
 	}
 	if total > maxBatchWrite {
 		return nil, invalid("Too many items requested for the BatchWriteItem call")
@@ -152,7 +163,9 @@ func (t *Tables) batchWrites(ctx context.Context, name string, requests []types.
 		case r.DeleteRequest != nil && r.PutRequest == nil:
 			w.kind, w.item = writeDelete, r.DeleteRequest.Key
 		default:
-			return nil, invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
+			return nil, invalid(
+				"Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
+			)
 		}
 		if err := w.prepare(); err != nil {
 			return nil, err

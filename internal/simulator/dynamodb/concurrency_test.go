@@ -18,7 +18,8 @@ func TestConcurrentUpdatesAreAtomic(t *testing.T) {
 		group.Go(func() {
 			for range 20 {
 				_, err := c.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-					TableName: name, Key: item{"id": s("a")}, UpdateExpression: aws.String("ADD n :one SET seen = list_append(if_not_exists(seen, :none), :none)"),
+					TableName: name, Key: item{"id": s("a")},
+					UpdateExpression:          aws.String("ADD n :one SET seen = list_append(if_not_exists(seen, :none), :none)"),
 					ExpressionAttributeValues: item{":one": n("1"), ":none": list()},
 				})
 				if err != nil {
@@ -30,14 +31,19 @@ func TestConcurrentUpdatesAreAtomic(t *testing.T) {
 				if _, err := c.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: name}); err != nil {
 					t.Error(err)
 				}
-				if _, err := c.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: name, DeletionProtectionEnabled: aws.Bool(true)}); err != nil {
+				if _, err := c.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
+					TableName: name, DeletionProtectionEnabled: aws.Bool(true),
+				}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	group.Wait()
-	got, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name, Key: item{"id": s("a")}, ProjectionExpression: aws.String("n")})
+	got, err := c.GetItem(
+		t.Context(),
+		&dynamodb.GetItemInput{TableName: name, Key: item{"id": s("a")}, ProjectionExpression: aws.String("n")},
+	)
 	if d := cmp.Diff(item{"n": n("160")}, got.Item, ignore); err != nil || d != "" {
 		t.Fatal(err, d)
 	}

@@ -162,12 +162,18 @@ func (p *parser) checkBounds(low, high operand) error {
 		return nil
 	}
 	if typeOf(l.value) != typeOf(h.value) {
-		return p.refuse("The BETWEEN operator requires same data type for lower and upper bounds; lower bound operand: AttributeValue: {%s}, upper bound operand: AttributeValue: {%s}",
-			describe(l.value), describe(h.value))
+		return p.refuse(
+			"The BETWEEN operator requires same data type for lower and upper bounds; lower bound operand: AttributeValue: {%s}, upper bound operand: AttributeValue: {%s}",
+			describe(l.value),
+			describe(h.value),
+		)
 	}
 	if compares(">", l.value, h.value) {
-		return p.refuse("The BETWEEN operator requires upper bound to be greater than or equal to lower bound; lower bound operand: AttributeValue: {%s}, upper bound operand: AttributeValue: {%s}",
-			describe(l.value), describe(h.value))
+		return p.refuse(
+			"The BETWEEN operator requires upper bound to be greater than or equal to lower bound; lower bound operand: AttributeValue: {%s}, upper bound operand: AttributeValue: {%s}",
+			describe(l.value),
+			describe(h.value),
+		)
 	}
 	return nil
 }
@@ -188,7 +194,11 @@ func (p *parser) checkOrdered(op string, operands ...operand) error {
 	for _, o := range operands {
 		if l, ok := o.(literal); ok {
 			if _, ordered := sortKeyOf(l.value); !ordered {
-				return p.refuse("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", op, typeOf(l.value))
+				return p.refuse(
+					"Incorrect operand type for operator or function; operator or function: %s, operand type: %s",
+					op,
+					typeOf(l.value),
+				)
 			}
 		}
 	}
@@ -241,7 +251,10 @@ func (p *parser) operand() (operand, error) {
 		return nil, err
 	}
 	if len(args) != 1 {
-		return nil, p.refuse("Incorrect number of operands for operator or function; operator or function: size, number of operands: %d", len(args))
+		return nil, p.refuse(
+			"Incorrect number of operands for operator or function; operator or function: size, number of operands: %d",
+			len(args),
+		)
 	}
 	if of, ok := args[0].(path); ok {
 		return sized{of}, nil
@@ -249,7 +262,10 @@ func (p *parser) operand() (operand, error) {
 	if l, ok := args[0].(literal); ok && sizeFunction(l.value) != nil {
 		return literal{sizeFunction(l.value)}, nil
 	}
-	return nil, p.refuse("Incorrect operand type for operator or function; operator or function: size, operand type: %s", typeOf(args[0].of(nil)))
+	return nil, p.refuse(
+		"Incorrect operand type for operator or function; operator or function: size, operand type: %s",
+		typeOf(args[0].of(nil)),
+	)
 }
 
 func (p *parser) function() (condition, error) {
@@ -264,7 +280,11 @@ func (p *parser) function() (condition, error) {
 		return nil, err
 	}
 	if len(args) != arity {
-		return nil, p.refuse("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
+		return nil, p.refuse(
+			"Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d",
+			name,
+			len(args),
+		)
 	}
 	return call{name, args}, p.checkArguments(name, args)
 }

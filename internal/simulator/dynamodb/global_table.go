@@ -63,7 +63,11 @@ func (p *globalTableProvider) asTable(r resource.Request) (*tableProperties, err
 		return nil, resource.Errorf(resource.InvalidRequest, "Properties validation failed: %v", err)
 	}
 	if len(global.Replicas) != 1 || global.Replicas[0].Region != r.Region {
-		return nil, resource.Errorf(resource.InvalidRequest, "The simulator does not replicate tables: Replicas must be one replica in the stack's region, %s", r.Region)
+		return nil, resource.Errorf(
+			resource.InvalidRequest,
+			"The simulator does not replicate tables: Replicas must be one replica in the stack's region, %s",
+			r.Region,
+		)
 	}
 	flat := maps.Clone(r.Properties)
 	replicas, _ := r.Properties["Replicas"].([]any)

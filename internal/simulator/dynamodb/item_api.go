@@ -111,7 +111,10 @@ func checkReturnValues(want types.ReturnValue, allowed ...types.ReturnValue) err
 	if slices.Contains(want.Values(), want) {
 		return invalid("Return values set to invalid value")
 	}
-	return invalid("1 validation error detected: Value '%s' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]", want)
+	return invalid(
+		"1 validation error detected: Value '%s' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]",
+		want,
+	)
 }
 
 func (t *Tables) getItem(ctx context.Context, in *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error) {

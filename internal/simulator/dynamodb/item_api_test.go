@@ -31,7 +31,10 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 		"bs": &types.AttributeValueMemberBS{Value: [][]byte{{1}, {2}}},
 	}
 	put(t, c, want)
-	got, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("things"), Key: item{"id": s("a")}, ReturnConsumedCapacity: "TOTAL"})
+	got, err := c.GetItem(
+		t.Context(),
+		&dynamodb.GetItemInput{TableName: aws.String("things"), Key: item{"id": s("a")}, ReturnConsumedCapacity: "TOTAL"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +46,8 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 	}
 }
 
-// Update expressions: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html
+// Update expressions:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html
 func TestUpdateItem(t *testing.T) {
 	start := item{
 		"id": s("a"), "n": n("5"), "l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("0"), s("1"), s("2")}},
@@ -57,35 +61,133 @@ func TestUpdateItem(t *testing.T) {
 		removed    []string
 		refused    string
 	}{
-		"sets a value":                        {expression: "SET v = :v", values: item{":v": s("1")}, want: item{"v": s("1")}},
-		"keywords in any case":                {expression: "set v = :v Remove n", values: item{":v": s("1")}, want: item{"v": s("1")}, removed: []string{"n"}},
-		"adds and subtracts":                  {expression: "SET n = n + :a, k = :a - n", values: item{":a": n("0.1")}, want: item{"n": n("5.1"), "k": n("-4.9")}},
-		"keeps what exists":                   {expression: "SET n = if_not_exists(n, :z), k = if_not_exists(k, :z)", values: item{":z": n("0")}, want: item{"k": n("0")}},
-		"counts from nothing":                 {expression: "SET k = if_not_exists(k, :z) + :one", values: item{":z": n("0"), ":one": n("1")}, want: item{"k": n("1")}},
-		"appends to a list":                   {expression: "SET l = list_append(l, :l)", values: item{":l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("3")}}}, want: item{"l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("0"), s("1"), s("2"), s("3")}}}},
-		"a position past the end appends":     {expression: "SET l[9] = :v", values: item{":v": s("x")}, want: item{"l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("0"), s("1"), s("2"), s("x")}}}},
-		"positions are those before removing": {expression: "REMOVE l[0], l[1]", want: item{"l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("2")}}}},
-		"a nested name by placeholder":        {expression: "SET m.#k = :v", names: map[string]string{"#k": "a.b"}, values: item{":v": s("1")}, want: item{"m": &types.AttributeValueMemberM{Value: item{"x": s("y"), "a.b": s("1")}}}},
-		"ADD to a missing number":             {expression: "ADD k :v", values: item{":v": n("7")}, want: item{"k": n("7")}},
-		"ADD to a set":                        {expression: "ADD ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"b", "c"}}}, want: item{"ss": &types.AttributeValueMemberSS{Value: []string{"a", "b", "c"}}}},
-		"DELETE from a set":                   {expression: "DELETE ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"a"}}}, want: item{"ss": &types.AttributeValueMemberSS{Value: []string{"b"}}}},
-		"an empty set is removed":             {expression: "DELETE ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"a", "b"}}}, removed: []string{"ss"}},
-		"values are those before the update":  {expression: "SET n = :v, k = n", values: item{":v": n("9")}, want: item{"n": n("9"), "k": n("5")}},
+		"sets a value": {expression: "SET v = :v", values: item{":v": s("1")}, want: item{"v": s("1")}},
+		"keywords in any case": {
+			expression: "set v = :v Remove n",
+			values:     item{":v": s("1")},
+			want:       item{"v": s("1")},
+			removed:    []string{"n"},
+		},
+		"adds and subtracts": {
+			expression: "SET n = n + :a, k = :a - n",
+			values:     item{":a": n("0.1")},
+			want:       item{"n": n("5.1"), "k": n("-4.9")},
+		},
+		"keeps what exists": {
+			expression: "SET n = if_not_exists(n, :z), k = if_not_exists(k, :z)",
+			values:     item{":z": n("0")},
+			want:       item{"k": n("0")},
+		},
+		"counts from nothing": {
+			expression: "SET k = if_not_exists(k, :z) + :one",
+			values:     item{":z": n("0"), ":one": n("1")},
+			want:       item{"k": n("1")},
+		},
+		"appends to a list": {
+			expression: "SET l = list_append(l, :l)",
+			values:     item{":l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("3")}}},
+			want:       item{"l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("0"), s("1"), s("2"), s("3")}}},
+		},
+		"a position past the end appends": {
+			expression: "SET l[9] = :v",
+			values:     item{":v": s("x")},
+			want:       item{"l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("0"), s("1"), s("2"), s("x")}}},
+		},
+		"positions are those before removing": {
+			expression: "REMOVE l[0], l[1]",
+			want:       item{"l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("2")}}},
+		},
+		"a nested name by placeholder": {
+			expression: "SET m.#k = :v",
+			names:      map[string]string{"#k": "a.b"},
+			values:     item{":v": s("1")},
+			want:       item{"m": &types.AttributeValueMemberM{Value: item{"x": s("y"), "a.b": s("1")}}},
+		},
+		"ADD to a missing number": {expression: "ADD k :v", values: item{":v": n("7")}, want: item{"k": n("7")}},
+		"ADD to a set": {
+			expression: "ADD ss :v",
+			values:     item{":v": &types.AttributeValueMemberSS{Value: []string{"b", "c"}}},
+			want:       item{"ss": &types.AttributeValueMemberSS{Value: []string{"a", "b", "c"}}},
+		},
+		"DELETE from a set": {
+			expression: "DELETE ss :v",
+			values:     item{":v": &types.AttributeValueMemberSS{Value: []string{"a"}}},
+			want:       item{"ss": &types.AttributeValueMemberSS{Value: []string{"b"}}},
+		},
+		"an empty set is removed": {
+			expression: "DELETE ss :v",
+			values:     item{":v": &types.AttributeValueMemberSS{Value: []string{"a", "b"}}},
+			removed:    []string{"ss"},
+		},
+		"values are those before the update": {
+			expression: "SET n = :v, k = n",
+			values:     item{":v": n("9")},
+			want:       item{"n": n("9"), "k": n("5")},
+		},
 
-		"a key":                     {expression: "SET id = :v", values: item{":v": s("b")}, refused: "One or more parameter values were invalid: Cannot update attribute id. This attribute is part of the key"},
-		"a reserved word":           {expression: "SET name = :v", values: item{":v": s("b")}, refused: "Invalid UpdateExpression: Attribute name is a reserved keyword; reserved keyword: name"},
-		"a missing attribute":       {expression: "SET k = nothing", refused: "The provided expression refers to an attribute that does not exist in the item"},
-		"a missing parent":          {expression: "SET nix.x = :v", values: item{":v": s("b")}, refused: "The document path provided in the update expression is invalid for update"},
-		"arithmetic on a string":    {expression: "SET k = id + :v", values: item{":v": n("1")}, refused: "An operand in the update expression has an incorrect data type"},
-		"an undefined value":        {expression: "SET k = :v", refused: "Invalid UpdateExpression: An expression attribute value used in expression is not defined; attribute value: :v"},
-		"an undefined name":         {expression: "SET #k = n", refused: "Invalid UpdateExpression: An expression attribute name used in the document path is not defined; attribute name: #k"},
-		"an unused value":           {expression: "REMOVE n", values: item{":v": n("1")}, refused: "Value provided in ExpressionAttributeValues unused in expressions: keys: {:v}"},
-		"overlapping paths":         {expression: "SET m.x = :v REMOVE m", values: item{":v": n("1")}, refused: "Invalid UpdateExpression: Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [m, x], path two: [m]"},
-		"a section twice":           {expression: "SET a = :v SET b = :v", values: item{":v": n("1")}, refused: `Invalid UpdateExpression: The "SET" section can only be used once in an update expression;`},
-		"a syntax error":            {expression: "SET a :v", values: item{":v": n("1")}, refused: `Invalid UpdateExpression: Syntax error; token: ":v", near: "a :v"`},
-		"ADD of a string":           {expression: "ADD k :v", values: item{":v": s("1")}, refused: "Invalid UpdateExpression: Incorrect operand type for operator or function; operator: ADD, operand type: STRING, typeSet: ALLOWED_FOR_ADD_OPERAND"},
-		"an empty expression":       {expression: " ", refused: "Invalid UpdateExpression: The expression can not be empty;"},
-		"list_append with a string": {expression: "SET l = list_append(l, :v)", values: item{":v": s("1")}, refused: "Invalid UpdateExpression: Incorrect operand type for operator or function; operator or function: list_append, operand type: S"},
+		"a key": {
+			expression: "SET id = :v",
+			values:     item{":v": s("b")},
+			refused:    "One or more parameter values were invalid: Cannot update attribute id. This attribute is part of the key",
+		},
+		"a reserved word": {
+			expression: "SET name = :v",
+			values:     item{":v": s("b")},
+			refused:    "Invalid UpdateExpression: Attribute name is a reserved keyword; reserved keyword: name",
+		},
+		"a missing attribute": {
+			expression: "SET k = nothing",
+			refused:    "The provided expression refers to an attribute that does not exist in the item",
+		},
+		"a missing parent": {
+			expression: "SET nix.x = :v",
+			values:     item{":v": s("b")},
+			refused:    "The document path provided in the update expression is invalid for update",
+		},
+		"arithmetic on a string": {
+			expression: "SET k = id + :v",
+			values:     item{":v": n("1")},
+			refused:    "An operand in the update expression has an incorrect data type",
+		},
+		"an undefined value": {
+			expression: "SET k = :v",
+			refused:    "Invalid UpdateExpression: An expression attribute value used in expression is not defined; attribute value: :v",
+		},
+		"an undefined name": {
+			expression: "SET #k = n",
+			refused:    "Invalid UpdateExpression: An expression attribute name used in the document path is not defined; attribute name: #k",
+		},
+		"an unused value": {
+			expression: "REMOVE n",
+			values:     item{":v": n("1")},
+			refused:    "Value provided in ExpressionAttributeValues unused in expressions: keys: {:v}",
+		},
+		"overlapping paths": {
+			expression: "SET m.x = :v REMOVE m",
+			values:     item{":v": n("1")},
+			refused:    "Invalid UpdateExpression: Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [m, x], path two: [m]",
+		},
+		"a section twice": {
+			expression: "SET a = :v SET b = :v",
+			values:     item{":v": n("1")},
+			refused:    `Invalid UpdateExpression: The "SET" section can only be used once in an update expression;`,
+		},
+		"a syntax error": {
+			expression: "SET a :v",
+			values:     item{":v": n("1")},
+			refused:    `Invalid UpdateExpression: Syntax error; token: ":v", near: "a :v"`,
+		},
+		"ADD of a string": {
+			expression: "ADD k :v",
+			values:     item{":v": s("1")},
+			refused:    "Invalid UpdateExpression: Incorrect operand type for operator or function; operator: ADD, operand type: STRING, typeSet: ALLOWED_FOR_ADD_OPERAND",
+		},
+		"an empty expression": {expression: " ", refused: "Invalid UpdateExpression: The expression can not be empty;"},
+		"list_append with a string": {
+			expression: "SET l = list_append(l, :v)",
+			values:     item{":v": s("1")},
+			refused:    "Invalid UpdateExpression: Incorrect operand type for operator or function; operator or function: list_append, operand type: S",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,11 +235,14 @@ func TestUpdateReturnsOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// Conditions: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
+// Conditions:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 func TestConditions(t *testing.T) {
 	stored := item{
 		"id": s("a"), "n": n("10"), "txt": s("hello"), "ss": &types.AttributeValueMemberSS{Value: []string{"x", "y"}},
-		"l": &types.AttributeValueMemberL{Value: []types.AttributeValue{s("p"), n("1")}}, "m": &types.AttributeValueMemberM{Value: item{"k": n("1")}},
+		"l": &types.AttributeValueMemberL{
+			Value: []types.AttributeValue{s("p"), n("1")},
+		}, "m": &types.AttributeValueMemberM{Value: item{"k": n("1")}},
 	}
 	values := item{":nine": n("9"), ":ten": n("10.0"), ":he": s("he"), ":x": s("x"), ":type": s("SS"), ":eleven": n("11")}
 	tests := map[string]struct {
@@ -170,7 +275,8 @@ func TestConditions(t *testing.T) {
 			put(t, c, stored)
 			used := item{}
 			for k, v := range values {
-				if strings.Contains(tt.condition+" ", k+" ") || strings.Contains(tt.condition, k+",") || strings.Contains(tt.condition, k+")") {
+				if strings.Contains(tt.condition+" ", k+" ") || strings.Contains(tt.condition, k+",") ||
+					strings.Contains(tt.condition, k+")") {
 					used[k] = v
 				}
 			}
@@ -178,7 +284,9 @@ func TestConditions(t *testing.T) {
 				used = nil
 			}
 			_, err := c.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
-				TableName: aws.String("things"), Key: item{"id": s("a")}, ConditionExpression: &tt.condition, ExpressionAttributeValues: used,
+				TableName: aws.String(
+					"things",
+				), Key: item{"id": s("a")}, ConditionExpression: &tt.condition, ExpressionAttributeValues: used,
 				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 			})
 			var failed *types.ConditionalCheckFailedException
@@ -201,18 +309,39 @@ func TestPutItemRefuses(t *testing.T) {
 		item    item
 		message string
 	}{
-		"no key":              {item{"x": s("1")}, "One or more parameter values were invalid: Missing the key id in the item"},
-		"a key of wrong type": {item{"id": n("1")}, "One or more parameter values were invalid: Type mismatch for key id expected: S actual: N"},
-		"an empty key":        {item{"id": s("")}, "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: id"},
-		"an empty set":        {item{"id": s("a"), "x": &types.AttributeValueMemberSS{Value: []string{}}}, "One or more parameter values were invalid: An string set  may not be empty"},
-		"a doubled member":    {item{"id": s("a"), "x": &types.AttributeValueMemberSS{Value: []string{"a", "a"}}}, "One or more parameter values were invalid: Input collection [a a] contains duplicates."},
-		"too much":            {item{"id": s("a"), "x": s(strings.Repeat("x", 400<<10))}, "Item size has exceeded the maximum allowed size"},
-		"too deep":            {item{"id": s("a"), "x": deep}, "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"},
-		"not a number":        {item{"id": s("a"), "x": n("x")}, "The parameter cannot be converted to a numeric value: x"},
+		"no key": {item{"x": s("1")}, "One or more parameter values were invalid: Missing the key id in the item"},
+		"a key of wrong type": {
+			item{"id": n("1")},
+			"One or more parameter values were invalid: Type mismatch for key id expected: S actual: N",
+		},
+		"an empty key": {
+			item{"id": s("")},
+			"One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: id",
+		},
+		"an empty set": {
+			item{"id": s("a"), "x": &types.AttributeValueMemberSS{Value: []string{}}},
+			"One or more parameter values were invalid: An string set  may not be empty",
+		},
+		"a doubled member": {
+			item{"id": s("a"), "x": &types.AttributeValueMemberSS{Value: []string{"a", "a"}}},
+			"One or more parameter values were invalid: Input collection [a a] contains duplicates.",
+		},
+		"too much": {
+			item{"id": s("a"), "x": s(strings.Repeat("x", 400<<10))},
+			"Item size has exceeded the maximum allowed size",
+		},
+		"too deep": {
+			item{"id": s("a"), "x": deep},
+			"Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit",
+		},
+		"not a number": {item{"id": s("a"), "x": n("x")}, "The parameter cannot be converted to a numeric value: x"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := newSuite(t).simple("", "").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("things"), Item: tt.item})
+			_, err := newSuite(
+				t,
+			).simple("", "").
+				PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("things"), Item: tt.item})
 			wantError(t, err, "ValidationException", tt.message)
 		})
 	}
@@ -234,15 +363,18 @@ func TestTransactionIsAllOrNothing(t *testing.T) {
 	if !errors.As(err, &canceled) {
 		t.Fatal(err)
 	}
-	if len(canceled.CancellationReasons) != 2 || *canceled.CancellationReasons[1].Code != "ConditionalCheckFailed" || canceled.CancellationReasons[1].Item == nil ||
+	if len(canceled.CancellationReasons) != 2 || *canceled.CancellationReasons[1].Code != "ConditionalCheckFailed" ||
+		canceled.CancellationReasons[1].Item == nil ||
 		canceled.ErrorMessage() != "Transaction cancelled, please refer cancellation reasons for specific reasons [None, ConditionalCheckFailed]" {
 		t.Fatalf("got %+v", canceled)
 	}
-	if got, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: table, Key: item{"id": s("b")}}); err != nil || got.Item != nil {
+	if got, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: table, Key: item{"id": s("b")}}); err != nil ||
+		got.Item != nil {
 		t.Fatalf("the put went through: %v %v", got.Item, err)
 	}
 	in.TransactItems[1] = types.TransactWriteItem{Update: &types.Update{
-		TableName: table, Key: item{"id": s("a")}, UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: item{":one": n("1")},
+		TableName: table, Key: item{"id": s("a")}, UpdateExpression: aws.String("ADD n :one"),
+		ExpressionAttributeValues: item{":one": n("1")},
 	}}
 	in.ClientRequestToken = aws.String("once")
 	for range 2 { // the second repeats the same token
@@ -268,7 +400,9 @@ func TestBatches(t *testing.T) {
 		requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: it}})
 		keys = append(keys, item{"id": it["id"]})
 	}
-	if _, err := c.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"things": requests}}); err != nil {
+	if _, err := c.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{
+		RequestItems: map[string][]types.WriteRequest{"things": requests},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := c.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{
@@ -277,7 +411,12 @@ func TestBatches(t *testing.T) {
 	if err != nil || len(got.Responses["things"]) != 25 {
 		t.Fatalf("got %v %v", got, err)
 	}
-	_, err = c.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{"things": {Keys: []map[string]types.AttributeValue{keys[0], keys[0]}}}})
+	_, err = c.BatchGetItem(
+		t.Context(),
+		&dynamodb.BatchGetItemInput{
+			RequestItems: map[string]types.KeysAndAttributes{"things": {Keys: []map[string]types.AttributeValue{keys[0], keys[0]}}},
+		},
+	)
 	wantError(t, err, "ValidationException", "Provided list of item keys contains duplicates")
 	requests = append(requests, requests[0])
 	_, err = c.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"things": requests}})

@@ -95,7 +95,9 @@ func keyOperands(c condition) (name string, values []types.AttributeValue, err e
 	}
 	at, isPath := what.(path)
 	if !isPath {
-		return "", nil, invalid("Invalid KeyConditionExpression: Invalid operand in condition; the key attribute must stand on the left side")
+		return "", nil, invalid(
+			"Invalid KeyConditionExpression: Invalid operand in condition; the key attribute must stand on the left side",
+		)
 	}
 	if len(at) != 1 {
 		return "", nil, invalid("Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes")
@@ -103,7 +105,9 @@ func keyOperands(c condition) (name string, values []types.AttributeValue, err e
 	for _, o := range with {
 		l, isLiteral := o.(literal)
 		if !isLiteral {
-			return "", nil, invalid("Invalid KeyConditionExpression: KeyConditionExpressions cannot contain more than one attribute name in a condition")
+			return "", nil, invalid(
+				"Invalid KeyConditionExpression: KeyConditionExpressions cannot contain more than one attribute name in a condition",
+			)
 		}
 		values = append(values, l.value)
 	}
@@ -133,7 +137,10 @@ func (t *table) checkConditionTypes(name string, values []types.AttributeValue, 
 			return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
 		}
 		if encoded, _ := sortKeyOf(v); encoded == "" {
-			return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: %s", name)
+			return invalid(
+				"One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: %s",
+				name,
+			)
 		}
 	}
 	return nil

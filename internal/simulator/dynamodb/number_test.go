@@ -9,18 +9,31 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Limits: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html#HowItWorks.DataTypes.Number
+// Limits:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html#HowItWorks.DataTypes.Number
 func TestParseNumber(t *testing.T) {
 	tests := map[string]struct{ in, want, refused string }{
-		"zeros at both ends are removed":    {in: "0012.3400", want: "12.34"},
-		"an exponent is written out":        {in: "1.5E3", want: "1500"},
-		"a negative exponent is too":        {in: "-15e-4", want: "-0.0015"},
-		"minus zero is zero":                {in: "-0.0", want: "0"},
-		"38 digits are kept":                {in: strings.Repeat("7", 38), want: strings.Repeat("7", 38)},
-		"the largest":                       {in: "9.9999999999999999999999999999999999999E+125", want: strings.Repeat("9", 38) + strings.Repeat("0", 88)},
-		"39 digits are refused":             {in: strings.Repeat("7", 39), refused: "Attempting to store more than 38 significant digits in a Number"},
-		"above the largest":                 {in: "1E126", refused: "Number overflow. Attempting to store a number with magnitude larger than supported range"},
-		"below the smallest":                {in: "1E-131", refused: "Number underflow. Attempting to store a number with magnitude smaller than supported range"},
+		"zeros at both ends are removed": {in: "0012.3400", want: "12.34"},
+		"an exponent is written out":     {in: "1.5E3", want: "1500"},
+		"a negative exponent is too":     {in: "-15e-4", want: "-0.0015"},
+		"minus zero is zero":             {in: "-0.0", want: "0"},
+		"38 digits are kept":             {in: strings.Repeat("7", 38), want: strings.Repeat("7", 38)},
+		"the largest": {
+			in:   "9.9999999999999999999999999999999999999E+125",
+			want: strings.Repeat("9", 38) + strings.Repeat("0", 88),
+		},
+		"39 digits are refused": {
+			in:      strings.Repeat("7", 39),
+			refused: "Attempting to store more than 38 significant digits in a Number",
+		},
+		"above the largest": {
+			in:      "1E126",
+			refused: "Number overflow. Attempting to store a number with magnitude larger than supported range",
+		},
+		"below the smallest": {
+			in:      "1E-131",
+			refused: "Number underflow. Attempting to store a number with magnitude smaller than supported range",
+		},
 		"letters are refused":               {in: "ten", refused: "The parameter cannot be converted to a numeric value: ten"},
 		"an empty text is refused":          {in: "", refused: "The parameter cannot be converted to a numeric value: "},
 		"a point alone is refused":          {in: ".", refused: "The parameter cannot be converted to a numeric value: ."},
@@ -88,7 +101,12 @@ func TestReservedWords(t *testing.T) {
 }
 
 func TestEscapedKeysStayDistinct(t *testing.T) {
-	keys := []string{escapeKey("a") + escapeKey("b"), escapeKey("a\x00b") + escapeKey(""), escapeKey("a") + escapeKey("\x00b"), escapeKey("") + escapeKey("a\x00b")}
+	keys := []string{
+		escapeKey("a") + escapeKey("b"),
+		escapeKey("a\x00b") + escapeKey(""),
+		escapeKey("a") + escapeKey("\x00b"),
+		escapeKey("") + escapeKey("a\x00b"),
+	}
 	slices.Sort(keys)
 	if len(slices.Compact(keys)) != 4 {
 		t.Fatal("two different keys have one encoding")

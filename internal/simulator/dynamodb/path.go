@@ -61,8 +61,13 @@ func checkDisjoint(kind string, paths []path) error {
 	for i, a := range paths {
 		for _, b := range paths[:i] {
 			if reason := clash(b, a); reason != "" {
-				return invalid("Invalid %s: Two document paths %s with each other; must remove or rewrite one of these paths; path one: %s, path two: %s",
-					kind, reason, b, a)
+				return invalid(
+					"Invalid %s: Two document paths %s with each other; must remove or rewrite one of these paths; path one: %s, path two: %s",
+					kind,
+					reason,
+					b,
+					a,
+				)
 			}
 		}
 	}

@@ -143,14 +143,20 @@ func (p *throughputProperty) input() *types.ProvisionedThroughput {
 	if p == nil {
 		return nil
 	}
-	return &types.ProvisionedThroughput{ReadCapacityUnits: p.ReadCapacityUnits.pointer(), WriteCapacityUnits: p.WriteCapacityUnits.pointer()}
+	return &types.ProvisionedThroughput{
+		ReadCapacityUnits:  p.ReadCapacityUnits.pointer(),
+		WriteCapacityUnits: p.WriteCapacityUnits.pointer(),
+	}
 }
 
 func (p *onDemandProperty) input() *types.OnDemandThroughput {
 	if p == nil {
 		return nil
 	}
-	return &types.OnDemandThroughput{MaxReadRequestUnits: p.MaxReadRequestUnits.pointer(), MaxWriteRequestUnits: p.MaxWriteRequestUnits.pointer()}
+	return &types.OnDemandThroughput{
+		MaxReadRequestUnits:  p.MaxReadRequestUnits.pointer(),
+		MaxWriteRequestUnits: p.MaxWriteRequestUnits.pointer(),
+	}
 }
 
 func (p *warmProperty) input() *types.WarmThroughput {

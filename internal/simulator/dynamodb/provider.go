@@ -38,7 +38,12 @@ func (p *tableProvider) create(r resource.Request, want *tableProperties) (resou
 	defer t.mu.Unlock()
 	id := tableID{r.Account, r.Region, want.TableName}
 	if t.find(id) != nil {
-		return resource.Result{}, resource.Errorf(resource.AlreadyExists, "Resource of type '%s' with identifier '%s' already exists.", tableType, id.name)
+		return resource.Result{}, resource.Errorf(
+			resource.AlreadyExists,
+			"Resource of type '%s' with identifier '%s' already exists.",
+			tableType,
+			id.name,
+		)
 	}
 	made, err := t.create(id, want.createInput(), 0)
 	if err != nil {
@@ -134,7 +139,12 @@ func (p *tableProvider) change(r resource.Request, want *tableProperties) (resou
 	}
 	for _, d := range want.AttributeDefinitions {
 		if found.hasOtherType(d) {
-			return resource.Result{}, resource.Errorf(resource.NotUpdatable, "The type of attribute %s of table %s cannot be updated", deref(d.AttributeName), id.name)
+			return resource.Result{}, resource.Errorf(
+				resource.NotUpdatable,
+				"The type of attribute %s of table %s cannot be updated",
+				deref(d.AttributeName),
+				id.name,
+			)
 		}
 	}
 	updates, err := found.updatesTo(want)
@@ -200,7 +210,9 @@ func (t *table) throughputChange(want *tableProperties, in *dynamodb.UpdateTable
 		in.BillingMode, in.ProvisionedThroughput = mode, units
 		return
 	}
-	if units != nil && (*units.ReadCapacityUnits != deref(t.throughput.ReadCapacityUnits) || *units.WriteCapacityUnits != deref(t.throughput.WriteCapacityUnits)) {
+	if units != nil &&
+		(*units.ReadCapacityUnits != deref(t.throughput.ReadCapacityUnits) ||
+			*units.WriteCapacityUnits != deref(t.throughput.WriteCapacityUnits)) {
 		in.ProvisionedThroughput = units
 	}
 }
@@ -246,13 +258,17 @@ func (t *table) indexChanges(want *tableProperties) ([]types.GlobalSecondaryInde
 	for _, w := range want.GlobalSecondaryIndexes {
 		x := t.index(w.IndexName)
 		if x != nil && (keySchemaOf(w.KeySchema) != x.key || !sameProjection(w.Projection, x.projection)) {
-			return nil, resource.Errorf(resource.InvalidRequest, "Cannot update GSI's properties other than Provisioned Throughput and Contributor Insights Specification. You can create a new GSI with a different name.")
+			return nil, resource.Errorf(
+				resource.InvalidRequest,
+				"Cannot update GSI's properties other than Provisioned Throughput and Contributor Insights Specification. You can create a new GSI with a different name.",
+			)
 		}
 		if x == nil {
 			moved++
 			updates = append(updates, types.GlobalSecondaryIndexUpdate{Create: &types.CreateGlobalSecondaryIndexAction{
 				IndexName: &w.IndexName, KeySchema: w.KeySchema, Projection: w.Projection,
-				ProvisionedThroughput: w.ProvisionedThroughput.input(), OnDemandThroughput: w.OnDemandThroughput.input(), WarmThroughput: w.WarmThroughput.input(),
+				ProvisionedThroughput: w.ProvisionedThroughput.input(), OnDemandThroughput: w.OnDemandThroughput.input(),
+				WarmThroughput: w.WarmThroughput.input(),
 			}})
 			continue
 		}

@@ -57,7 +57,11 @@ func (t *table) optionalProperties(out map[string]any) {
 		}
 	}
 	if t.encryption != nil {
-		out["SSESpecification"] = map[string]any{"SSEEnabled": true, "SSEType": string(t.encryption.SSEType), "KMSMasterKeyId": *t.encryption.KMSMasterKeyArn}
+		out["SSESpecification"] = map[string]any{
+			"SSEEnabled":     true,
+			"SSEType":        string(t.encryption.SSEType),
+			"KMSMasterKeyId": *t.encryption.KMSMasterKeyArn,
+		}
 	}
 	if t.stream != nil {
 		out["StreamSpecification"] = map[string]any{"StreamViewType": string(t.stream.StreamViewType)}
@@ -67,10 +71,20 @@ func (t *table) optionalProperties(out map[string]any) {
 		out["TableClass"] = string(t.class)
 	}
 	if t.onDemand != nil {
-		out["OnDemandThroughput"] = pairProperty("MaxReadRequestUnits", t.onDemand.MaxReadRequestUnits, "MaxWriteRequestUnits", t.onDemand.MaxWriteRequestUnits)
+		out["OnDemandThroughput"] = pairProperty(
+			"MaxReadRequestUnits",
+			t.onDemand.MaxReadRequestUnits,
+			"MaxWriteRequestUnits",
+			t.onDemand.MaxWriteRequestUnits,
+		)
 	}
 	if t.warm != nil {
-		out["WarmThroughput"] = pairProperty("ReadUnitsPerSecond", t.warm.ReadUnitsPerSecond, "WriteUnitsPerSecond", t.warm.WriteUnitsPerSecond)
+		out["WarmThroughput"] = pairProperty(
+			"ReadUnitsPerSecond",
+			t.warm.ReadUnitsPerSecond,
+			"WriteUnitsPerSecond",
+			t.warm.WriteUnitsPerSecond,
+		)
 	}
 	if len(t.kinesis) > 0 {
 		out["KinesisStreamSpecification"] = map[string]any{"StreamArn": deref(t.kinesis[0].StreamArn)}

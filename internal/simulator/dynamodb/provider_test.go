@@ -57,16 +57,21 @@ func TestTableProvider(t *testing.T) {
 
 	r.Properties["BillingMode"] = "PAY_PER_REQUEST"
 	delete(r.Properties, "ProvisionedThroughput")
-	r.Properties["AttributeDefinitions"] = append(r.Properties["AttributeDefinitions"].([]any), properties{"AttributeName": "color", "AttributeType": "S"})
+	r.Properties["AttributeDefinitions"] = append(
+		r.Properties["AttributeDefinitions"].([]any),
+		properties{"AttributeName": "color", "AttributeType": "S"},
+	)
 	r.Properties["GlobalSecondaryIndexes"] = []any{properties{
-		"IndexName": "by-color", "KeySchema": []any{properties{"AttributeName": "color", "KeyType": "HASH"}}, "Projection": properties{"ProjectionType": "ALL"},
+		"IndexName": "by-color", "KeySchema": []any{properties{"AttributeName": "color", "KeyType": "HASH"}},
+		"Projection": properties{"ProjectionType": "ALL"},
 	}}
 	r.Properties["StreamSpecification"] = properties{"StreamViewType": "NEW_IMAGE"}
 	r.Properties["TimeToLiveSpecification"] = properties{"AttributeName": "until", "Enabled": "true"}
 	r.Properties["PointInTimeRecoverySpecification"] = properties{"PointInTimeRecoveryEnabled": true}
 	r.Properties["Tags"] = []any{properties{"Key": "own", "Value": "yes"}}
 	got, err = p.Update(t.Context(), r)
-	if err != nil || !strings.HasPrefix(got.Attributes["StreamArn"].(string), "arn:aws:dynamodb:eu-west-1:111111111111:table/things/stream/2026-") {
+	if err != nil ||
+		!strings.HasPrefix(got.Attributes["StreamArn"].(string), "arn:aws:dynamodb:eu-west-1:111111111111:table/things/stream/2026-") {
 		t.Fatalf("got %+v %v", got, err)
 	}
 	live, err := p.Read(t.Context(), r)
@@ -101,7 +106,8 @@ func TestTableProviderRefuses(t *testing.T) {
 	}{
 		"what the service refuses, in its words": {
 			func(p properties) { p["KeySchema"] = []any{properties{"AttributeName": "other", "KeyType": "HASH"}} },
-			resource.InvalidRequest, "One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [other], AttributeDefinitions: [id]",
+			resource.InvalidRequest,
+			"One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [other], AttributeDefinitions: [id]",
 		},
 		"a word for a number": {
 			func(p properties) { p["ProvisionedThroughput"] = properties{"ReadCapacityUnits": "five"} }, resource.InvalidRequest, "",
@@ -156,5 +162,10 @@ func TestGlobalTableProvider(t *testing.T) {
 	}
 	p["Replicas"] = []any{properties{"Region": "us-east-1"}}
 	_, err = provider.Update(t.Context(), request(p))
-	wantHandlerError(t, err, resource.InvalidRequest, "The simulator does not replicate tables: Replicas must be one replica in the stack's region, eu-west-1")
+	wantHandlerError(
+		t,
+		err,
+		resource.InvalidRequest,
+		"The simulator does not replicate tables: Replicas must be one replica in the stack's region, eu-west-1",
+	)
 }

@@ -78,7 +78,13 @@ func (t *Tables) query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.
 		return nil, err
 	}
 	p := s.run()
-	return &dynamodb.QueryOutput{Items: p.items, Count: p.count, ScannedCount: p.scanned, LastEvaluatedKey: p.last, ConsumedCapacity: p.consumed}, nil
+	return &dynamodb.QueryOutput{
+		Items:            p.items,
+		Count:            p.count,
+		ScannedCount:     p.scanned,
+		LastEvaluatedKey: p.last,
+		ConsumedCapacity: p.consumed,
+	}, nil
 }
 
 func (t *Tables) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
@@ -112,7 +118,13 @@ func (t *Tables) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.Sc
 		return nil, err
 	}
 	p := s.run()
-	return &dynamodb.ScanOutput{Items: p.items, Count: p.count, ScannedCount: p.scanned, LastEvaluatedKey: p.last, ConsumedCapacity: p.consumed}, nil
+	return &dynamodb.ScanOutput{
+		Items:            p.items,
+		Count:            p.count,
+		ScannedCount:     p.scanned,
+		LastEvaluatedKey: p.last,
+		ConsumedCapacity: p.consumed,
+	}, nil
 }
 
 // segmentOf returns a test whether a position belongs to a segment of a parallel scan.
@@ -125,7 +137,11 @@ func segmentOf(segment, total *int32) (func(position) bool, error) {
 	case segment == nil:
 		return nil, invalid("The Segment parameter is required but was not present in the request when parameter TotalSegments is present")
 	case *segment >= *total:
-		return nil, invalid("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than TotalSegments: %d", *segment, *total)
+		return nil, invalid(
+			"The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than TotalSegments: %d",
+			*segment,
+			*total,
+		)
 	}
 	return func(p position) bool { return int32(p.hash%uint64(*total)) == *segment }, nil //nolint:gosec // total is positive and small
 }
@@ -133,7 +149,10 @@ func segmentOf(segment, total *int32) (func(position) bool, error) {
 // parse parses the expressions that Query and Scan share and finds the index.
 func (s *search) parse(given *placeholders, filter, projection, index *string, limit *int32) (err error) {
 	if limit != nil && *limit < 1 {
-		return invalid("1 validation error detected: Value '%d' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1", *limit)
+		return invalid(
+			"1 validation error detected: Value '%d' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1",
+			*limit,
+		)
 	}
 	if s.filter, err = parseCondition(filterExpression, filter, given); err != nil {
 		return err
@@ -164,7 +183,10 @@ func (s *search) checkSelect() error {
 		}
 	case types.SelectAllAttributes:
 		if x := s.secondary; x != nil && !x.local && x.projection.ProjectionType != types.ProjectionTypeAll {
-			return invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL", x.name)
+			return invalid(
+				"One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL",
+				x.name,
+			)
 		}
 	case types.SelectCount:
 	}

@@ -24,7 +24,8 @@ func sortsOf(items []map[string]types.AttributeValue) string {
 	return strings.Join(out, " ")
 }
 
-// Query: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.KeyConditionExpressions.html
+// Query:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.KeyConditionExpressions.html
 func TestQuery(t *testing.T) {
 	c := newSuite(t).simple("seq", types.ScalarAttributeTypeN)
 	for _, at := range []string{"10", "9", "-1", "2.5", "100"} {
@@ -38,17 +39,38 @@ func TestQuery(t *testing.T) {
 		want     string
 		refused  string
 	}{
-		"numbers sort as numbers":   {keys: "id = :id", want: "-1 2.5 9 10 100"},
-		"backwards":                 {keys: "id = :id", backward: true, want: "100 10 9 2.5 -1"},
-		"a range":                   {keys: "id = :id AND seq BETWEEN :a AND :b", values: item{":a": n("2"), ":b": n("10")}, want: "2.5 9 10"},
-		"above":                     {keys: "seq > :a AND id = :id", values: item{":a": n("9")}, want: "10 100"},
-		"a filter":                  {keys: "id = :id", filter: "attribute_not_exists(even)", want: ""},
-		"no partition":              {keys: "seq = :a", values: item{":a": n("9"), ":id": nil}, refused: "Query condition missed key schema element: id"},
+		"numbers sort as numbers": {keys: "id = :id", want: "-1 2.5 9 10 100"},
+		"backwards":               {keys: "id = :id", backward: true, want: "100 10 9 2.5 -1"},
+		"a range": {
+			keys:   "id = :id AND seq BETWEEN :a AND :b",
+			values: item{":a": n("2"), ":b": n("10")},
+			want:   "2.5 9 10",
+		},
+		"above":    {keys: "seq > :a AND id = :id", values: item{":a": n("9")}, want: "10 100"},
+		"a filter": {keys: "id = :id", filter: "attribute_not_exists(even)", want: ""},
+		"no partition": {
+			keys:    "seq = :a",
+			values:  item{":a": n("9"), ":id": nil},
+			refused: "Query condition missed key schema element: id",
+		},
 		"an inequality of the hash": {keys: "id > :id", refused: "Query key condition not supported"},
 		"an or":                     {keys: "id = :id OR id = :id", refused: "Invalid operator used in KeyConditionExpression: OR"},
-		"another attribute":         {keys: "id = :id AND even = :a", values: item{":a": n("9")}, refused: "Query condition missed key schema element: seq"},
-		"a value of another type":   {keys: "id = :id AND seq = :a", values: item{":a": s("9")}, refused: "One or more parameter values were invalid: Condition parameter type does not match schema type"},
-		"a filter on the key":       {keys: "id = :id", filter: "seq > :a", values: item{":a": n("9")}, refused: "Filter Expression can only contain non-primary key attributes: Primary key attribute: seq"},
+		"another attribute": {
+			keys:    "id = :id AND even = :a",
+			values:  item{":a": n("9")},
+			refused: "Query condition missed key schema element: seq",
+		},
+		"a value of another type": {
+			keys:    "id = :id AND seq = :a",
+			values:  item{":a": s("9")},
+			refused: "One or more parameter values were invalid: Condition parameter type does not match schema type",
+		},
+		"a filter on the key": {
+			keys:    "id = :id",
+			filter:  "seq > :a",
+			values:  item{":a": n("9")},
+			refused: "Filter Expression can only contain non-primary key attributes: Primary key attribute: seq",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +98,8 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// Pagination: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
+// Pagination:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 func TestPagesCoverEverythingOnce(t *testing.T) {
 	c := newSuite(t).simple("seq", types.ScalarAttributeTypeS)
 	var want []string
@@ -113,7 +136,16 @@ func TestPagesCoverEverythingOnce(t *testing.T) {
 	for segment := range int32(3) {
 		var start item
 		for {
-			page, err := c.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("things"), Limit: aws.Int32(7), Segment: &segment, TotalSegments: aws.Int32(3), ExclusiveStartKey: start})
+			page, err := c.Scan(
+				t.Context(),
+				&dynamodb.ScanInput{
+					TableName:         aws.String("things"),
+					Limit:             aws.Int32(7),
+					Segment:           &segment,
+					TotalSegments:     aws.Int32(3),
+					ExclusiveStartKey: start,
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +177,8 @@ func TestSecondaryIndexes(t *testing.T) {
 		AttributeDefinitions: []types.AttributeDefinition{attribute("id"), attribute("seq"), attribute("color"), attribute("size")},
 		KeySchema:            key("id", "seq"),
 		LocalSecondaryIndexes: []types.LocalSecondaryIndex{{
-			IndexName: aws.String("by-size"), KeySchema: key("id", "size"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
+			IndexName: aws.String("by-size"), KeySchema: key("id", "size"),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
 		}},
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
 			IndexName: aws.String("by-color"), KeySchema: key("color", ""),
@@ -161,14 +194,18 @@ func TestSecondaryIndexes(t *testing.T) {
 		item{"id": s("b"), "seq": s("4")},
 	)
 	red := &dynamodb.QueryInput{
-		TableName: aws.String("things"), IndexName: aws.String("by-color"), KeyConditionExpression: aws.String("color = :c"), ExpressionAttributeValues: item{":c": s("red")},
+		TableName: aws.String(
+			"things",
+		), IndexName: aws.String("by-color"), KeyConditionExpression: aws.String("color = :c"), ExpressionAttributeValues: item{":c": s("red")},
 	}
 	got, err := c.Query(t.Context(), red)
 	if err != nil || sortsOf(got.Items) != "1 2" || got.Items[0]["kept"] == nil || got.Items[0]["lost"] != nil {
 		t.Fatalf("got %v %v", got, err)
 	}
 	got, err = c.Query(t.Context(), &dynamodb.QueryInput{
-		TableName: aws.String("things"), IndexName: aws.String("by-size"), KeyConditionExpression: aws.String("id = :i"), ExpressionAttributeValues: item{":i": s("a")},
+		TableName: aws.String(
+			"things",
+		), IndexName: aws.String("by-size"), KeyConditionExpression: aws.String("id = :i"), ExpressionAttributeValues: item{":i": s("a")},
 		Select: types.SelectAllAttributes,
 	})
 	if err != nil || sortsOf(got.Items) != "2 1" || got.Items[1]["lost"] == nil {
@@ -178,7 +215,9 @@ func TestSecondaryIndexes(t *testing.T) {
 	if got, err = c.Query(t.Context(), red); err != nil || sortsOf(got.Items) != "2" {
 		t.Fatalf("the index keeps up with writes: %v %v", got, err)
 	}
-	if _, err := c.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("things"), Key: item{"id": s("a"), "seq": s("2")}}); err != nil {
+	if _, err := c.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+		TableName: aws.String("things"), Key: item{"id": s("a"), "seq": s("2")},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err = c.Query(t.Context(), red); err != nil || got.Count != 0 {

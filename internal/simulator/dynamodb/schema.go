@@ -23,11 +23,19 @@ func checkName(parameter, member, name string) error {
 	case name == "":
 		return invalid("The parameter '%s' is required but was not present in the request", parameter)
 	case !namePattern.MatchString(name):
-		return invalid("1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+", name, member)
+		return invalid(
+			"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+			name,
+			member,
+		)
 	case len(name) < 3:
 		return invalid("%s must be at least 3 characters long and at most 255 characters long", parameter)
 	case len(name) > 255:
-		return invalid("1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must have length less than or equal to 255", name, member)
+		return invalid(
+			"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must have length less than or equal to 255",
+			name,
+			member,
+		)
 	}
 	return nil
 }
@@ -63,10 +71,14 @@ func checkStream(s *types.StreamSpecification) error {
 		return nil
 	}
 	if deref(s.StreamEnabled) && s.StreamViewType == "" {
-		return invalid("One or more parameter values were invalid: StreamSpecification.StreamViewType is required when StreamSpecification.StreamEnabled is true")
+		return invalid(
+			"One or more parameter values were invalid: StreamSpecification.StreamViewType is required when StreamSpecification.StreamEnabled is true",
+		)
 	}
 	if !deref(s.StreamEnabled) && s.StreamViewType != "" {
-		return invalid("One or more parameter values were invalid: StreamSpecification.StreamViewType must not be specified when StreamSpecification.StreamEnabled is false")
+		return invalid(
+			"One or more parameter values were invalid: StreamSpecification.StreamViewType must not be specified when StreamSpecification.StreamEnabled is false",
+		)
 	}
 	return nil
 }
@@ -79,7 +91,10 @@ func checkBilling(mode types.BillingMode, throughput *types.ProvisionedThroughpu
 	switch mode {
 	case types.BillingModePayPerRequest:
 		if throughput != nil && (deref(throughput.ReadCapacityUnits) != 0 || deref(throughput.WriteCapacityUnits) != 0) {
-			return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST%s", suffix)
+			return invalid(
+				"One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST%s",
+				suffix,
+			)
 		}
 		return nil
 	case types.BillingModeProvisioned, "":
@@ -87,11 +102,16 @@ func checkBilling(mode types.BillingMode, throughput *types.ProvisionedThroughpu
 			if index != "" {
 				return invalid("One or more parameter values were invalid: ProvisionedThroughput must be specified%s", suffix)
 			}
-			return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
+			return invalid(
+				"One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
+			)
 		}
 		return checkUnits(throughput)
 	}
-	return invalid("1 validation error detected: Value '%s' at 'billingMode' failed to satisfy constraint: Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]", mode)
+	return invalid(
+		"1 validation error detected: Value '%s' at 'billingMode' failed to satisfy constraint: Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]",
+		mode,
+	)
 }
 
 func checkUnits(t *types.ProvisionedThroughput) error {
@@ -99,7 +119,11 @@ func checkUnits(t *types.ProvisionedThroughput) error {
 		"readCapacityUnits": deref(t.ReadCapacityUnits), "writeCapacityUnits": deref(t.WriteCapacityUnits),
 	} {
 		if units < 1 {
-			return invalid("1 validation error detected: Value '%d' at 'provisionedThroughput.%s' failed to satisfy constraint: Member must have value greater than or equal to 1", units, member)
+			return invalid(
+				"1 validation error detected: Value '%d' at 'provisionedThroughput.%s' failed to satisfy constraint: Member must have value greater than or equal to 1",
+				units,
+				member,
+			)
 		}
 	}
 	return nil
@@ -110,7 +134,11 @@ func checkDefinitions(definitions []types.AttributeDefinition) error {
 	for i, d := range definitions {
 		name := deref(d.AttributeName)
 		if !slices.Contains(types.ScalarAttributeType("").Values(), d.AttributeType) {
-			return invalid("1 validation error detected: Value '%s' at 'attributeDefinitions.%d.member.attributeType' failed to satisfy constraint: Member must satisfy enum value set: [B, N, S]", d.AttributeType, i+1)
+			return invalid(
+				"1 validation error detected: Value '%s' at 'attributeDefinitions.%d.member.attributeType' failed to satisfy constraint: Member must satisfy enum value set: [B, N, S]",
+				d.AttributeType,
+				i+1,
+			)
 		}
 		if seen[name] {
 			return invalid("Cannot have two attributes with the same name")
@@ -132,8 +160,11 @@ func checkKeySchema(schema []types.KeySchemaElement, definitions []types.Attribu
 		}
 	}
 	if len(missing) > 0 {
-		return invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: [%s]",
-			strings.Join(missing, ", "), strings.Join(definedNames(definitions), ", "))
+		return invalid(
+			"One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: [%s]",
+			strings.Join(missing, ", "),
+			strings.Join(definedNames(definitions), ", "),
+		)
 	}
 	return nil
 }
@@ -141,11 +172,18 @@ func checkKeySchema(schema []types.KeySchemaElement, definitions []types.Attribu
 func checkKeyShape(schema []types.KeySchemaElement) error {
 	switch {
 	case len(schema) == 0:
-		return invalid("1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1")
+		return invalid(
+			"1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1",
+		)
 	case len(schema) > 2:
-		return invalid("1 validation error detected: Value '[%s]' at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2", strings.Join(describeSchema(schema), ", "))
+		return invalid(
+			"1 validation error detected: Value '[%s]' at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2",
+			strings.Join(describeSchema(schema), ", "),
+		)
 	case slices.ContainsFunc(schema, func(e types.KeySchemaElement) bool { return e.AttributeName == nil }):
-		return invalid("1 validation error detected: Value null at 'keySchema.1.member.attributeName' failed to satisfy constraint: Member must not be null")
+		return invalid(
+			"1 validation error detected: Value null at 'keySchema.1.member.attributeName' failed to satisfy constraint: Member must not be null",
+		)
 	case schema[0].KeyType != types.KeyTypeHash:
 		return invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
 	case len(schema) == 1:
@@ -182,17 +220,26 @@ func checkIndexes(in *dynamodb.CreateTableInput) error {
 	names := map[string]bool{}
 	for _, x := range in.LocalSecondaryIndexes {
 		if len(in.KeySchema) < 2 {
-			return invalid("One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
+			return invalid(
+				"One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
+			)
 		}
 		if err := checkIndex(names, x.IndexName, x.KeySchema, x.Projection, in.AttributeDefinitions); err != nil {
 			return err
 		}
 		if *x.KeySchema[0].AttributeName != *in.KeySchema[0].AttributeName {
-			return invalid("One or more parameter values were invalid: Index KeySchema does not have the same leading hash key as table KeySchema for index: %s. index hash key: %s, table hash key: %s",
-				*x.IndexName, *x.KeySchema[0].AttributeName, *in.KeySchema[0].AttributeName)
+			return invalid(
+				"One or more parameter values were invalid: Index KeySchema does not have the same leading hash key as table KeySchema for index: %s. index hash key: %s, table hash key: %s",
+				*x.IndexName,
+				*x.KeySchema[0].AttributeName,
+				*in.KeySchema[0].AttributeName,
+			)
 		}
 		if len(x.KeySchema) < 2 {
-			return invalid("One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s", *x.IndexName)
+			return invalid(
+				"One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s",
+				*x.IndexName,
+			)
 		}
 	}
 	if len(in.LocalSecondaryIndexes) > 5 {
@@ -212,7 +259,13 @@ func checkIndexes(in *dynamodb.CreateTableInput) error {
 	return nil
 }
 
-func checkIndex(names map[string]bool, name *string, schema []types.KeySchemaElement, projection *types.Projection, definitions []types.AttributeDefinition) error {
+func checkIndex(
+	names map[string]bool,
+	name *string,
+	schema []types.KeySchemaElement,
+	projection *types.Projection,
+	definitions []types.AttributeDefinition,
+) error {
 	if err := checkName("IndexName", "indexName", deref(name)); err != nil {
 		return err
 	}
@@ -231,7 +284,10 @@ func checkIndex(names map[string]bool, name *string, schema []types.KeySchemaEle
 		return invalid("One or more parameter values were invalid: ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
 	}
 	if !include && len(projection.NonKeyAttributes) > 0 {
-		return invalid("One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified", projection.ProjectionType)
+		return invalid(
+			"One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified",
+			projection.ProjectionType,
+		)
 	}
 	return nil
 }
@@ -255,7 +311,9 @@ func checkAllUsed(in *dynamodb.CreateTableInput) error {
 		return nil
 	}
 	if len(in.LocalSecondaryIndexes)+len(in.GlobalSecondaryIndexes) == 0 {
-		return invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+		return invalid(
+			"One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions",
+		)
 	}
 	var keys []string
 	for _, name := range definedNames(in.AttributeDefinitions) {
@@ -263,6 +321,9 @@ func checkAllUsed(in *dynamodb.CreateTableInput) error {
 			keys = append(keys, name)
 		}
 	}
-	return invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: [%s], keys used: [%s]",
-		strings.Join(definedNames(in.AttributeDefinitions), ", "), strings.Join(keys, ", "))
+	return invalid(
+		"One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: [%s], keys used: [%s]",
+		strings.Join(definedNames(in.AttributeDefinitions), ", "),
+		strings.Join(keys, ", "),
+	)
 }

@@ -68,7 +68,9 @@ func (t *Tables) updateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeTo
 
 func (t *table) setTimeToLive(want *types.TimeToLiveSpecification) error {
 	if want == nil || deref(want.AttributeName) == "" {
-		return invalid("1 validation error detected: Value null at 'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member must not be null")
+		return invalid(
+			"1 validation error detected: Value null at 'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member must not be null",
+		)
 	}
 	enabled := t.ttl != nil
 	switch {
@@ -99,7 +101,10 @@ func (t *Tables) describeTimeToLive(ctx context.Context, in *dynamodb.DescribeTi
 	return &dynamodb.DescribeTimeToLiveOutput{TimeToLiveDescription: d}, nil
 }
 
-func (t *Tables) updateContinuousBackups(ctx context.Context, in *dynamodb.UpdateContinuousBackupsInput) (*dynamodb.UpdateContinuousBackupsOutput, error) {
+func (t *Tables) updateContinuousBackups(
+	ctx context.Context,
+	in *dynamodb.UpdateContinuousBackupsInput,
+) (*dynamodb.UpdateContinuousBackupsOutput, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	found, err := t.described(idOf(ctx, in.TableName))
@@ -118,10 +123,15 @@ func noSuchTable(name *string) error {
 
 func (t *table) setRecovery(want *types.PointInTimeRecoverySpecification, now time.Time) error {
 	if want == nil {
-		return invalid("1 validation error detected: Value null at 'pointInTimeRecoverySpecification' failed to satisfy constraint: Member must not be null")
+		return invalid(
+			"1 validation error detected: Value null at 'pointInTimeRecoverySpecification' failed to satisfy constraint: Member must not be null",
+		)
 	}
 	if days := want.RecoveryPeriodInDays; days != nil && (*days < 1 || *days > 35) {
-		return invalid("1 validation error detected: Value '%d' at 'pointInTimeRecoverySpecification.recoveryPeriodInDays' failed to satisfy constraint: Member must have value between 1 and 35", *days)
+		return invalid(
+			"1 validation error detected: Value '%d' at 'pointInTimeRecoverySpecification.recoveryPeriodInDays' failed to satisfy constraint: Member must have value between 1 and 35",
+			*days,
+		)
 	}
 	if !deref(want.PointInTimeRecoveryEnabled) {
 		t.recovery = nil
@@ -134,7 +144,10 @@ func (t *table) setRecovery(want *types.PointInTimeRecoverySpecification, now ti
 	return nil
 }
 
-func (t *Tables) describeContinuousBackups(ctx context.Context, in *dynamodb.DescribeContinuousBackupsInput) (*dynamodb.DescribeContinuousBackupsOutput, error) {
+func (t *Tables) describeContinuousBackups(
+	ctx context.Context,
+	in *dynamodb.DescribeContinuousBackupsInput,
+) (*dynamodb.DescribeContinuousBackupsOutput, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	found, err := t.described(idOf(ctx, in.TableName))
@@ -144,8 +157,7 @@ func (t *Tables) describeContinuousBackups(ctx context.Context, in *dynamodb.Des
 	return &dynamodb.DescribeContinuousBackupsOutput{ContinuousBackupsDescription: found.backups(t.env.Clock.Now())}, nil
 }
 
-// backups describes point-in-time recovery; its latest point is about five
-// minutes ago:
+// backups describes point-in-time recovery; its latest point is about five minutes ago:
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PointInTimeRecoveryDescription.html
 func (t *table) backups(now time.Time) *types.ContinuousBackupsDescription {
 	d := &types.PointInTimeRecoveryDescription{PointInTimeRecoveryStatus: types.PointInTimeRecoveryStatusDisabled}
@@ -164,7 +176,10 @@ func (t *table) backups(now time.Time) *types.ContinuousBackupsDescription {
 		d.PointInTimeRecoveryStatus, d.RecoveryPeriodInDays = types.PointInTimeRecoveryStatusEnabled, &days
 		d.EarliestRestorableDateTime, d.LatestRestorableDateTime = &earliest, &latest
 	}
-	return &types.ContinuousBackupsDescription{ContinuousBackupsStatus: types.ContinuousBackupsStatusEnabled, PointInTimeRecoveryDescription: d}
+	return &types.ContinuousBackupsDescription{
+		ContinuousBackupsStatus:        types.ContinuousBackupsStatusEnabled,
+		PointInTimeRecoveryDescription: d,
+	}
 }
 
 func (t *Tables) putResourcePolicy(ctx context.Context, in *dynamodb.PutResourcePolicyInput) (*dynamodb.PutResourcePolicyOutput, error) {
@@ -203,7 +218,10 @@ func (t *Tables) getResourcePolicy(ctx context.Context, in *dynamodb.GetResource
 	return &dynamodb.GetResourcePolicyOutput{Policy: new(found.policy), RevisionId: new(found.revisionID())}, nil
 }
 
-func (t *Tables) deleteResourcePolicy(ctx context.Context, in *dynamodb.DeleteResourcePolicyInput) (*dynamodb.DeleteResourcePolicyOutput, error) {
+func (t *Tables) deleteResourcePolicy(
+	ctx context.Context,
+	in *dynamodb.DeleteResourcePolicyInput,
+) (*dynamodb.DeleteResourcePolicyOutput, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	found, err := t.byARN(ctx, in.ResourceArn)
@@ -218,7 +236,10 @@ func (t *Tables) deleteResourcePolicy(ctx context.Context, in *dynamodb.DeleteRe
 	return out, nil
 }
 
-func (t *Tables) describeKinesisDestination(ctx context.Context, in *dynamodb.DescribeKinesisStreamingDestinationInput) (*dynamodb.DescribeKinesisStreamingDestinationOutput, error) {
+func (t *Tables) describeKinesisDestination(
+	ctx context.Context,
+	in *dynamodb.DescribeKinesisStreamingDestinationInput,
+) (*dynamodb.DescribeKinesisStreamingDestinationOutput, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	found, err := t.described(idOf(ctx, in.TableName))
@@ -228,7 +249,10 @@ func (t *Tables) describeKinesisDestination(ctx context.Context, in *dynamodb.De
 	return &dynamodb.DescribeKinesisStreamingDestinationOutput{TableName: &found.id.name, KinesisDataStreamDestinations: found.kinesis}, nil
 }
 
-func (t *Tables) describeContributorInsights(ctx context.Context, in *dynamodb.DescribeContributorInsightsInput) (*dynamodb.DescribeContributorInsightsOutput, error) {
+func (t *Tables) describeContributorInsights(
+	ctx context.Context,
+	in *dynamodb.DescribeContributorInsightsInput,
+) (*dynamodb.DescribeContributorInsightsOutput, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	found, err := t.described(idOf(ctx, in.TableName))
@@ -242,7 +266,10 @@ func (t *Tables) describeContributorInsights(ctx context.Context, in *dynamodb.D
 	return &dynamodb.DescribeContributorInsightsOutput{TableName: &found.id.name, ContributorInsightsStatus: status}, nil
 }
 
-func (t *Tables) updateContributorInsights(ctx context.Context, in *dynamodb.UpdateContributorInsightsInput) (*dynamodb.UpdateContributorInsightsOutput, error) {
+func (t *Tables) updateContributorInsights(
+	ctx context.Context,
+	in *dynamodb.UpdateContributorInsightsInput,
+) (*dynamodb.UpdateContributorInsightsOutput, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	found, err := t.described(idOf(ctx, in.TableName))

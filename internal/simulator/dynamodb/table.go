@@ -154,7 +154,9 @@ func (t *table) describe(now time.Time) *types.TableDescription {
 	if t.billing == types.BillingModePayPerRequest {
 		d.BillingModeSummary = &types.BillingModeSummary{BillingMode: t.billing, LastUpdateToPayPerRequestDateTime: t.onDemandAt}
 	} else if t.onDemandAt != nil {
-		d.BillingModeSummary = &types.BillingModeSummary{BillingMode: types.BillingModeProvisioned, LastUpdateToPayPerRequestDateTime: t.onDemandAt}
+		d.BillingModeSummary = &types.BillingModeSummary{
+			BillingMode: types.BillingModeProvisioned, LastUpdateToPayPerRequestDateTime: t.onDemandAt,
+		}
 	}
 	if t.class != "" {
 		d.TableClassSummary = &types.TableClassSummary{TableClass: t.class, LastUpdateDateTime: t.classAt}
@@ -166,7 +168,11 @@ func (t *table) describe(now time.Time) *types.TableDescription {
 		d.LatestStreamLabel, d.LatestStreamArn = &t.streamLabel, new(t.streamARN())
 	}
 	read, write := t.warmUnits()
-	d.WarmThroughput = &types.TableWarmThroughputDescription{ReadUnitsPerSecond: &read, WriteUnitsPerSecond: &write, Status: types.TableStatusActive}
+	d.WarmThroughput = &types.TableWarmThroughputDescription{
+		ReadUnitsPerSecond:  &read,
+		WriteUnitsPerSecond: &write,
+		Status:              types.TableStatusActive,
+	}
 	for _, x := range t.secondary {
 		x.describe(t, d, now)
 	}

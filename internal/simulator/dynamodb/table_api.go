@@ -133,7 +133,10 @@ func (t *Tables) describeTable(ctx context.Context, in *dynamodb.DescribeTableIn
 func (t *Tables) listTables(ctx context.Context, in *dynamodb.ListTablesInput) (*dynamodb.ListTablesOutput, error) {
 	limit := int(deref(in.Limit))
 	if in.Limit != nil && (limit < 1 || limit > 100) {
-		return nil, invalid("1 validation error detected: Value '%d' at 'limit' failed to satisfy constraint: Member must have value between 1 and 100", limit)
+		return nil, invalid(
+			"1 validation error detected: Value '%d' at 'limit' failed to satisfy constraint: Member must have value between 1 and 100",
+			limit,
+		)
 	}
 	if limit == 0 {
 		limit = 100

@@ -40,7 +40,12 @@ func TestTableLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("things")})
-	wantError(t, err, "ValidationException", "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
+	wantError(
+		t,
+		err,
+		"ValidationException",
+		"Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.",
+	)
 	if _, err = c.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: aws.String("things"), DeletionProtectionEnabled: aws.Bool(false)}); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +58,8 @@ func TestTableLifecycle(t *testing.T) {
 	}
 }
 
-// Statuses: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TableDescription.html
+// Statuses:
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TableDescription.html
 func TestTableOperationsTakeConfiguredLatency(t *testing.T) {
 	w := newSuite(t)
 	c := w.mine()
@@ -76,7 +82,8 @@ func TestTableOperationsTakeConfiguredLatency(t *testing.T) {
 	if status() != types.TableStatusActive {
 		t.Fatalf("got %v", status())
 	}
-	if _, err := c.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("things")}); err != nil || status() != types.TableStatusDeleting {
+	if _, err := c.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("things")}); err != nil ||
+		status() != types.TableStatusDeleting {
 		t.Fatalf("got %v %v", status(), err)
 	}
 	w.clock.Step(10 * time.Second)
@@ -108,7 +115,10 @@ func TestCreateTableRefuses(t *testing.T) {
 		},
 		"a definition that no key uses": {
 			func(in *dynamodb.CreateTableInput) {
-				in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("x"), AttributeType: "S"})
+				in.AttributeDefinitions = append(
+					in.AttributeDefinitions,
+					types.AttributeDefinition{AttributeName: aws.String("x"), AttributeType: "S"},
+				)
 			},
 			"One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions",
 		},
@@ -139,7 +149,9 @@ func TestSettings(t *testing.T) {
 	w := newSuite(t)
 	c := w.simple("", "")
 	name, arn := aws.String("things"), aws.String("arn:aws:dynamodb:eu-west-1:111111111111:table/things")
-	if _, err := c.TagResource(t.Context(), &dynamodb.TagResourceInput{ResourceArn: arn, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}}}); err != nil {
+	if _, err := c.TagResource(t.Context(), &dynamodb.TagResourceInput{
+		ResourceArn: arn, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	tags, err := c.ListTagsOfResource(t.Context(), &dynamodb.ListTagsOfResourceInput{ResourceArn: arn})
@@ -147,7 +159,8 @@ func TestSettings(t *testing.T) {
 		t.Fatalf("got %v %v", tags, err)
 	}
 	if _, err := c.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
-		TableName: name, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("until"), Enabled: aws.Bool(true)},
+		TableName:               name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("until"), Enabled: aws.Bool(true)},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -156,14 +169,21 @@ func TestSettings(t *testing.T) {
 		t.Fatalf("got %v %v", ttl, err)
 	}
 	if _, err := c.UpdateContinuousBackups(t.Context(), &dynamodb.UpdateContinuousBackupsInput{
-		TableName: name, PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
+		TableName:                        name,
+		PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	backups, err := c.DescribeContinuousBackups(t.Context(), &dynamodb.DescribeContinuousBackupsInput{TableName: name})
-	if err != nil || backups.ContinuousBackupsDescription.PointInTimeRecoveryDescription.PointInTimeRecoveryStatus != types.PointInTimeRecoveryStatusEnabled {
+	if err != nil ||
+		backups.ContinuousBackupsDescription.PointInTimeRecoveryDescription.PointInTimeRecoveryStatus != types.PointInTimeRecoveryStatusEnabled {
 		t.Fatalf("got %v %v", backups, err)
 	}
 	_, err = c.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: name})
-	wantError(t, err, "ValidationException", "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
+	wantError(
+		t,
+		err,
+		"ValidationException",
+		"At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required",
+	)
 }

@@ -51,7 +51,9 @@ func (t *Tables) update(id tableID, in *dynamodb.UpdateTableInput, latency time.
 
 func (t *table) checkUpdate(in *dynamodb.UpdateTableInput) error {
 	if nothingToUpdate(in) {
-		return invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
+		return invalid(
+			"At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required",
+		)
 	}
 	if len(in.VectorIndexUpdates) > 0 || len(in.GlobalTableWitnessUpdates) > 0 || len(in.ReplicaUpdates) > 0 {
 		return invalid("One or more parameter values were invalid: The simulator has no replicas, witnesses and vector indexes")
@@ -130,16 +132,25 @@ func (t *table) checkIndexUpdates(in *dynamodb.UpdateTableInput) error {
 				return refuse("ResourceNotFoundException", "Requested resource not found")
 			}
 		default:
-			return invalid("One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
+			return invalid(
+				"One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null",
+			)
 		}
 	}
 	if changes > 1 {
-		return refuse("LimitExceededException", "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table")
+		return refuse(
+			"LimitExceededException",
+			"Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
+		)
 	}
 	return nil
 }
 
-func (t *table) checkIndexCreate(create *types.CreateGlobalSecondaryIndexAction, in *dynamodb.UpdateTableInput, definitions []types.AttributeDefinition) error {
+func (t *table) checkIndexCreate(
+	create *types.CreateGlobalSecondaryIndexAction,
+	in *dynamodb.UpdateTableInput,
+	definitions []types.AttributeDefinition,
+) error {
 	if t.index(deref(create.IndexName)) != nil {
 		return invalid("Attempting to create an index which already exists")
 	}
@@ -175,7 +186,11 @@ func (t *table) updateThroughput(in *dynamodb.UpdateTableInput, now time.Time) {
 	}
 }
 
-func changedThroughput(old types.ProvisionedThroughputDescription, in *types.ProvisionedThroughput, now time.Time) types.ProvisionedThroughputDescription {
+func changedThroughput(
+	old types.ProvisionedThroughputDescription,
+	in *types.ProvisionedThroughput,
+	now time.Time,
+) types.ProvisionedThroughputDescription {
 	out := throughputOf(in)
 	out.LastIncreaseDateTime, out.LastDecreaseDateTime = old.LastIncreaseDateTime, old.LastDecreaseDateTime
 	out.NumberOfDecreasesToday = old.NumberOfDecreasesToday

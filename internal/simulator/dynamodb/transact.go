@@ -30,7 +30,9 @@ type transaction struct {
 
 func (t *Tables) transactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
 	if len(in.TransactItems) == 0 || len(in.TransactItems) > maxTransact {
-		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length between 1 and 100")
+		return nil, invalid(
+			"1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length between 1 and 100",
+		)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,7 +44,10 @@ func (t *Tables) transactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	now := t.env.Clock.Now()
 	if done, found := t.tokens[id]; found && now.Before(done.until) && id.token != "" {
 		if done.digest != digest {
-			return nil, refuse("IdempotentParameterMismatchException", "The request uses the same client token as a previous, but non-identical request. Do not reuse a client token with different requests, unless the requests are identical")
+			return nil, refuse(
+				"IdempotentParameterMismatchException",
+				"The request uses the same client token as a previous, but non-identical request. Do not reuse a client token with different requests, unless the requests are identical",
+			)
 		}
 		return done.out, nil
 	}
@@ -179,7 +184,9 @@ func planAll(writes []*write) error {
 
 func (t *Tables) transactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput) (*dynamodb.TransactGetItemsOutput, error) {
 	if len(in.TransactItems) == 0 || len(in.TransactItems) > maxTransact {
-		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length between 1 and 100")
+		return nil, invalid(
+			"1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length between 1 and 100",
+		)
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -187,7 +194,9 @@ func (t *Tables) transactGetItems(ctx context.Context, in *dynamodb.TransactGetI
 	for _, item := range in.TransactItems {
 		get := item.Get
 		if get == nil {
-			return nil, invalid("1 validation error detected: Value null at 'transactItems.1.member.get' failed to satisfy constraint: Member must not be null")
+			return nil, invalid(
+				"1 validation error detected: Value null at 'transactItems.1.member.get' failed to satisfy constraint: Member must not be null",
+			)
 		}
 		found, err := t.data(idOf(ctx, get.TableName))
 		if err != nil {

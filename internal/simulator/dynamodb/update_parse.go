@@ -147,7 +147,11 @@ func (p *parser) sourceFunction() (source, error) {
 		return nil, err
 	}
 	if len(args) != 2 {
-		return nil, p.refuse("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
+		return nil, p.refuse(
+			"Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d",
+			name,
+			len(args),
+		)
 	}
 	if name == "list_append" {
 		return listAppend{args[0], args[1]}, p.checkSources(name, "L", args...)
@@ -177,7 +181,11 @@ func (p *parser) sources() ([]source, error) {
 func (p *parser) checkSources(operator, want string, of ...source) error {
 	for _, s := range of {
 		if l, ok := s.(literal); ok && typeOf(l.value) != want {
-			return p.refuse("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, typeOf(l.value))
+			return p.refuse(
+				"Incorrect operand type for operator or function; operator or function: %s, operand type: %s",
+				operator,
+				typeOf(l.value),
+			)
 		}
 	}
 	return nil

@@ -35,7 +35,9 @@ func checkedMap(in attributes, depth int) (attributes, error) {
 // checkedValue returns the value with its numbers in canonical form, or DynamoDB's error.
 func checkedValue(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 	if depth > maxNesting {
-		return nil, invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
+		return nil, invalid(
+			"Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit",
+		)
 	}
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS, *types.AttributeValueMemberB, *types.AttributeValueMemberBOOL:

@@ -69,7 +69,10 @@ func (w *write) prepare() error {
 func (w *write) checkKeyUntouched() error {
 	for _, p := range w.parsedUpdate.paths {
 		if p[0].key == w.table.items.key.partition || p[0].key == w.table.items.key.sort {
-			return invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", p[0].key)
+			return invalid(
+				"One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key",
+				p[0].key,
+			)
 		}
 	}
 	return nil
@@ -174,7 +177,12 @@ func (t *table) checkItem(in attributes) error {
 			return invalid("One or more parameter values were invalid: Missing the key %s in the item", name)
 		}
 		if want := t.typeOf(name); typeOf(v) != string(want) {
-			return invalid("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s", name, want, typeOf(v))
+			return invalid(
+				"One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s",
+				name,
+				want,
+				typeOf(v),
+			)
 		}
 		if err := t.checkKeyValue(name, v); err != nil {
 			return err
@@ -217,13 +225,19 @@ func (t *table) checkKeyValue(name string, v types.AttributeValue) error {
 		if typeOf(v) == "B" {
 			kind = "binary"
 		}
-		return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s", kind, name)
+		return invalid(
+			"One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s",
+			kind,
+			name,
+		)
 	}
 	if name == t.items.key.partition && len(key) > 2048 {
 		return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
 	}
 	if name == t.items.key.sort && len(key) > 1024 {
-		return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
+		return invalid(
+			"One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
+		)
 	}
 	return nil
 }
@@ -237,10 +251,20 @@ func (t *table) checkIndexKeys(in attributes) error {
 				continue
 			}
 			if want := t.typeOf(name); typeOf(v) != string(want) {
-				return invalid("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s", name, want, typeOf(v), x.name)
+				return invalid(
+					"One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s",
+					name,
+					want,
+					typeOf(v),
+					x.name,
+				)
 			}
 			if key, _ := sortKeyOf(v); key == "" {
-				return invalid("One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty string value. IndexName: %s, IndexKey: %s", x.name, name)
+				return invalid(
+					"One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty string value. IndexName: %s, IndexKey: %s",
+					x.name,
+					name,
+				)
 			}
 		}
 	}

@@ -35,7 +35,10 @@ func text(s string) *types.AttributeValue { return &types.AttributeValue{Value: 
 
 // describeInstanceAttribute returns one attribute.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceAttribute.html
-func (s *Service) describeInstanceAttribute(ctx context.Context, in *ec2.DescribeInstanceAttributeInput) (*ec2.DescribeInstanceAttributeOutput, error) {
+func (s *Service) describeInstanceAttribute(
+	ctx context.Context,
+	in *ec2.DescribeInstanceAttributeInput,
+) (*ec2.DescribeInstanceAttributeOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	i, err := r.instance(aws.ToString(in.InstanceId))
@@ -74,7 +77,10 @@ func (s *Service) describeInstanceAttribute(ctx context.Context, in *ec2.Describ
 }
 
 // modifyInstanceAttribute changes one attribute; AWS accepts only one per call.
-func (s *Service) modifyInstanceAttribute(ctx context.Context, in *ec2.ModifyInstanceAttributeInput) (*ec2.ModifyInstanceAttributeOutput, error) {
+func (s *Service) modifyInstanceAttribute(
+	ctx context.Context,
+	in *ec2.ModifyInstanceAttributeInput,
+) (*ec2.ModifyInstanceAttributeOutput, error) {
 	if in.Attribute != "" || in.EnaSupport != nil || in.Kernel != nil || in.Ramdisk != nil || in.SriovNetSupport != nil {
 		return nil, unsupported("Attribute")
 	}
@@ -147,7 +153,10 @@ func (s *Service) changeStopped(i *instance, in *ec2.ModifyInstanceAttributeInpu
 	return nil
 }
 
-func (s *Service) modifyInstanceMetadataOptions(ctx context.Context, in *ec2.ModifyInstanceMetadataOptionsInput) (*ec2.ModifyInstanceMetadataOptionsOutput, error) {
+func (s *Service) modifyInstanceMetadataOptions(
+	ctx context.Context,
+	in *ec2.ModifyInstanceMetadataOptionsInput,
+) (*ec2.ModifyInstanceMetadataOptionsOutput, error) {
 	if err := dry(in.DryRun); err != nil {
 		return nil, err
 	}
@@ -173,7 +182,10 @@ func (i *instance) describeAssociation() *types.IamInstanceProfileAssociation {
 	}
 }
 
-func (s *Service) associateIamInstanceProfile(ctx context.Context, in *ec2.AssociateIamInstanceProfileInput) (*ec2.AssociateIamInstanceProfileOutput, error) {
+func (s *Service) associateIamInstanceProfile(
+	ctx context.Context,
+	in *ec2.AssociateIamInstanceProfileInput,
+) (*ec2.AssociateIamInstanceProfileOutput, error) {
 	if in.IamInstanceProfile == nil {
 		return nil, missing("IamInstanceProfile")
 	}
@@ -194,7 +206,10 @@ func (s *Service) associateIamInstanceProfile(ctx context.Context, in *ec2.Assoc
 	return &ec2.AssociateIamInstanceProfileOutput{IamInstanceProfileAssociation: i.describeAssociation()}, nil
 }
 
-func (s *Service) disassociateIamInstanceProfile(ctx context.Context, in *ec2.DisassociateIamInstanceProfileInput) (*ec2.DisassociateIamInstanceProfileOutput, error) {
+func (s *Service) disassociateIamInstanceProfile(
+	ctx context.Context,
+	in *ec2.DisassociateIamInstanceProfileInput,
+) (*ec2.DisassociateIamInstanceProfileOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	for _, i := range r.instances {
@@ -209,7 +224,10 @@ func (s *Service) disassociateIamInstanceProfile(ctx context.Context, in *ec2.Di
 	return nil, wire.Errorf("NoSuchAssociation", "An invalid association-id of '%s' was given", aws.ToString(in.AssociationId))
 }
 
-func (s *Service) describeIamInstanceProfileAssociations(ctx context.Context, in *ec2.DescribeIamInstanceProfileAssociationsInput) (*ec2.DescribeIamInstanceProfileAssociationsOutput, error) {
+func (s *Service) describeIamInstanceProfileAssociations(
+	ctx context.Context,
+	in *ec2.DescribeIamInstanceProfileAssociationsInput,
+) (*ec2.DescribeIamInstanceProfileAssociationsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	items := map[string]*instance{}
@@ -231,14 +249,20 @@ func (s *Service) describeIamInstanceProfileAssociations(ctx context.Context, in
 	if err != nil {
 		return nil, err
 	}
-	out := &ec2.DescribeIamInstanceProfileAssociationsOutput{IamInstanceProfileAssociations: []types.IamInstanceProfileAssociation{}, NextToken: next}
+	out := &ec2.DescribeIamInstanceProfileAssociationsOutput{
+		IamInstanceProfileAssociations: []types.IamInstanceProfileAssociation{},
+		NextToken:                      next,
+	}
 	for _, i := range found {
 		out.IamInstanceProfileAssociations = append(out.IamInstanceProfileAssociations, *i.describeAssociation())
 	}
 	return out, nil
 }
 
-func (s *Service) attachNetworkInterface(ctx context.Context, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
+func (s *Service) attachNetworkInterface(
+	ctx context.Context,
+	in *ec2.AttachNetworkInterfaceInput,
+) (*ec2.AttachNetworkInterfaceOutput, error) {
 	if err := dry(in.DryRun); err != nil {
 		return nil, err
 	}
@@ -262,7 +286,12 @@ func (s *Service) attachNetworkInterface(ctx context.Context, in *ec2.AttachNetw
 			return nil, invalid("Instance '%s' already has an interface attached at device index '%d'.", i.ID, *in.DeviceIndex)
 		}
 	}
-	card, err := s.network.AttachInterface(r.Account, r.Region, aws.ToString(in.NetworkInterfaceId), vpc.Attachment{InstanceID: i.ID, DeviceIndex: *in.DeviceIndex})
+	card, err := s.network.AttachInterface(
+		r.Account,
+		r.Region,
+		aws.ToString(in.NetworkInterfaceId),
+		vpc.Attachment{InstanceID: i.ID, DeviceIndex: *in.DeviceIndex},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +299,10 @@ func (s *Service) attachNetworkInterface(ctx context.Context, in *ec2.AttachNetw
 	return &ec2.AttachNetworkInterfaceOutput{AttachmentId: aws.String(card.Attachment.ID), NetworkCardIndex: aws.Int32(0)}, nil
 }
 
-func (s *Service) detachNetworkInterface(ctx context.Context, in *ec2.DetachNetworkInterfaceInput) (*ec2.DetachNetworkInterfaceOutput, error) {
+func (s *Service) detachNetworkInterface(
+	ctx context.Context,
+	in *ec2.DetachNetworkInterfaceInput,
+) (*ec2.DetachNetworkInterfaceOutput, error) {
 	if err := dry(in.DryRun); err != nil {
 		return nil, err
 	}
@@ -292,7 +324,10 @@ func (s *Service) detachNetworkInterface(ctx context.Context, in *ec2.DetachNetw
 }
 
 // describeSpotInstanceRequests returns the requests of the running spot instances.
-func (s *Service) describeSpotInstanceRequests(ctx context.Context, in *ec2.DescribeSpotInstanceRequestsInput) (*ec2.DescribeSpotInstanceRequestsOutput, error) {
+func (s *Service) describeSpotInstanceRequests(
+	ctx context.Context,
+	in *ec2.DescribeSpotInstanceRequestsInput,
+) (*ec2.DescribeSpotInstanceRequestsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	items := map[string]*instance{}
@@ -327,7 +362,8 @@ func (s *Service) describeSpotInstanceRequests(ctx context.Context, in *ec2.Desc
 			code, message = "instance-terminated-by-user", "Spot Instance terminated due to user-initiated termination."
 		}
 		out.SpotInstanceRequests = append(out.SpotInstanceRequests, types.SpotInstanceRequest{
-			SpotInstanceRequestId: &i.spotRequest, InstanceId: &i.ID, State: i.spotState(), Type: types.SpotInstanceTypeOneTime, CreateTime: &i.Launched,
+			SpotInstanceRequestId: &i.spotRequest, InstanceId: &i.ID, State: i.spotState(), Type: types.SpotInstanceTypeOneTime,
+			CreateTime:               &i.Launched,
 			LaunchedAvailabilityZone: &i.Zone, InstanceInterruptionBehavior: types.InstanceInterruptionBehaviorTerminate,
 			Status: &types.SpotInstanceStatus{Code: &code, Message: &message}, ProductDescription: types.RIProductDescriptionLinuxUnix,
 		})

@@ -58,7 +58,8 @@ func (s *Service) describeImages(ctx context.Context, in *ec2.DescribeImagesInpu
 	var found []types.Image
 	for _, i := range s.images.all(call.Region) {
 		owned := len(in.Owners) == 0 || slices.ContainsFunc(in.Owners, func(owner string) bool {
-			return owner == aws.ToString(i.OwnerId) || owner == aws.ToString(i.ImageOwnerAlias) || owner == "self" && call.Account == aws.ToString(i.OwnerId)
+			return owner == aws.ToString(i.OwnerId) || owner == aws.ToString(i.ImageOwnerAlias) ||
+				owner == "self" && call.Account == aws.ToString(i.OwnerId)
 		})
 		asked := len(in.ImageIds) == 0 || slices.Contains(in.ImageIds, *i.ImageId)
 		if owned && asked && passes(i, nil) {
@@ -101,7 +102,11 @@ func (s *Service) describeInstanceTypes(_ context.Context, in *ec2.DescribeInsta
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, wire.Errorf("InvalidInstanceType", "The following supplied instance types do not exist: [%s]", strings.Join(unknown, ", "))
+		return nil, wire.Errorf(
+			"InvalidInstanceType",
+			"The following supplied instance types do not exist: [%s]",
+			strings.Join(unknown, ", "),
+		)
 	}
 	var found []*kind
 	for _, name := range kindNames() {
@@ -126,7 +131,10 @@ func (s *Service) describeInstanceTypes(_ context.Context, in *ec2.DescribeInsta
 
 // describeInstanceTypeOfferings returns the instance types that zones offer.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceTypeOfferings.html
-func (s *Service) describeInstanceTypeOfferings(ctx context.Context, in *ec2.DescribeInstanceTypeOfferingsInput) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
+func (s *Service) describeInstanceTypeOfferings(
+	ctx context.Context,
+	in *ec2.DescribeInstanceTypeOfferingsInput,
+) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
 	region := wire.CallFrom(ctx).Region
 	passes, err := vpc.Fields[types.InstanceTypeOffering]{
 		"location":      func(o types.InstanceTypeOffering) []string { return []string{*o.Location} },
@@ -154,13 +162,24 @@ func (s *Service) describeInstanceTypeOfferings(ctx context.Context, in *ec2.Des
 			}
 		}
 	}
-	found, next, err := vpc.Page(found, func(o types.InstanceTypeOffering) string { return string(o.InstanceType) + "/" + *o.Location }, in.MaxResults, in.NextToken)
+	found, next, err := vpc.Page(
+		found,
+		func(o types.InstanceTypeOffering) string { return string(o.InstanceType) + "/" + *o.Location },
+		in.MaxResults,
+		in.NextToken,
+	)
 	if err != nil {
 		return nil, err
 	}
-	return &ec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: append([]types.InstanceTypeOffering{}, found...), NextToken: next}, nil
+	return &ec2.DescribeInstanceTypeOfferingsOutput{
+		InstanceTypeOfferings: append([]types.InstanceTypeOffering{}, found...),
+		NextToken:             next,
+	}, nil
 }
 
-func (s *Service) getEbsEncryptionByDefault(context.Context, *ec2.GetEbsEncryptionByDefaultInput) (*ec2.GetEbsEncryptionByDefaultOutput, error) {
+func (s *Service) getEbsEncryptionByDefault(
+	context.Context,
+	*ec2.GetEbsEncryptionByDefaultInput,
+) (*ec2.GetEbsEncryptionByDefaultOutput, error) {
 	return &ec2.GetEbsEncryptionByDefaultOutput{EbsEncryptionByDefault: aws.Bool(false)}, nil
 }

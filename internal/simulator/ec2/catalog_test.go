@@ -33,13 +33,18 @@ func TestInstanceTypesMatchAWS(t *testing.T) {
 		{"t2.small", 1, 2048, 3, 4, "x86_64"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, err := w.DescribeInstanceTypes(t.Context(), &awsec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceType(c.name)}})
+			out, err := w.DescribeInstanceTypes(
+				t.Context(),
+				&awsec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceType(c.name)}},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 			i := out.InstanceTypes[0]
-			if int64(*i.VCpuInfo.DefaultVCpus) != c.vCPUs || *i.MemoryInfo.SizeInMiB != c.MiB || int64(*i.NetworkInfo.MaximumNetworkInterfaces) != c.interfaces ||
-				int64(*i.NetworkInfo.Ipv4AddressesPerInterface) != c.addresses || i.ProcessorInfo.SupportedArchitectures[0] != c.architecture {
+			if int64(*i.VCpuInfo.DefaultVCpus) != c.vCPUs || *i.MemoryInfo.SizeInMiB != c.MiB ||
+				int64(*i.NetworkInfo.MaximumNetworkInterfaces) != c.interfaces ||
+				int64(*i.NetworkInfo.Ipv4AddressesPerInterface) != c.addresses ||
+				i.ProcessorInfo.SupportedArchitectures[0] != c.architecture {
 				t.Errorf("described as %+v %+v %+v", i.VCpuInfo, i.MemoryInfo, i.NetworkInfo)
 			}
 		})
@@ -75,8 +80,10 @@ func TestOfferings(t *testing.T) {
 func TestImagesCanBeRemovedAndRestored(t *testing.T) {
 	w := start(t)
 	out, err := w.DescribeImages(t.Context(), &awsec2.DescribeImagesInput{
-		Owners:  []string{"099720109477"},
-		Filters: []types.Filter{{Name: aws.String("name"), Values: []string{"ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-*"}}},
+		Owners: []string{"099720109477"},
+		Filters: []types.Filter{
+			{Name: aws.String("name"), Values: []string{"ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-*"}},
+		},
 	})
 	if err != nil || len(out.Images) != 1 {
 		t.Fatalf("images %+v %v", out, err)
@@ -101,7 +108,10 @@ func TestKeyPairs(t *testing.T) {
 	wiretest.WantCode(t, err, "InvalidKey.Format")
 	_, err = w.CreateKeyPair(t.Context(), &awsec2.CreateKeyPairInput{KeyName: aws.String("made")})
 	wiretest.WantCode(t, err, "InvalidKeyPair.Duplicate")
-	found, err := w.DescribeKeyPairs(t.Context(), &awsec2.DescribeKeyPairsInput{KeyNames: []string{"made"}, IncludePublicKey: aws.Bool(true)})
+	found, err := w.DescribeKeyPairs(
+		t.Context(),
+		&awsec2.DescribeKeyPairsInput{KeyNames: []string{"made"}, IncludePublicKey: aws.Bool(true)},
+	)
 	if err != nil || len(found.KeyPairs) != 1 || aws.ToString(found.KeyPairs[0].PublicKey) == "" {
 		t.Errorf("found %+v %v", found, err)
 	}

@@ -67,7 +67,11 @@ type templateProperties struct {
 func (p *templateProperties) tags() (tags []property.Tag, err error) {
 	for _, t := range p.TagSpecifications {
 		if t.ResourceType != string(types.ResourceTypeLaunchTemplate) {
-			return nil, resource.Errorf(resource.InvalidRequest, "'%s' is not a valid taggable resource type for this operation.", t.ResourceType)
+			return nil, resource.Errorf(
+				resource.InvalidRequest,
+				"'%s' is not a valid taggable resource type for this operation.",
+				t.ResourceType,
+			)
 		}
 		tags = append(tags, t.Tags...)
 	}
@@ -78,7 +82,8 @@ type templateProvider struct{ s *Service }
 
 func templateResult(t *launchTemplate) resource.Result {
 	return resource.Result{PhysicalID: t.id, Attributes: map[string]any{
-		"LaunchTemplateId": t.id, "DefaultVersionNumber": strconv.FormatInt(t.standard, 10), "LatestVersionNumber": strconv.FormatInt(t.latest, 10),
+		"LaunchTemplateId": t.id, "DefaultVersionNumber": strconv.FormatInt(t.standard, 10),
+		"LatestVersionNumber": strconv.FormatInt(t.latest, 10),
 	}}
 }
 
@@ -221,7 +226,9 @@ func (p volumeProvider) Create(_ context.Context, r resource.Request) (resource.
 		return resource.Result{}, err
 	}
 	if !hasZone(r.Region, props.AvailabilityZone) {
-		return resource.Result{}, handled(invalid("Value (%s) for parameter availabilityZone is invalid. Invalid availability zone", props.AvailabilityZone))
+		return resource.Result{}, handled(
+			invalid("Value (%s) for parameter availabilityZone is invalid. Invalid availability zone", props.AvailabilityZone),
+		)
 	}
 	if err := vpc.CheckTags(property.Tags(nil, props.Tags), false); err != nil {
 		return resource.Result{}, handled(err)
@@ -229,7 +236,8 @@ func (p volumeProvider) Create(_ context.Context, r resource.Request) (resource.
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
 	v, err := p.s.addVolume(reg, newVolume{
-		zone: props.AvailabilityZone, size: props.Size, iops: props.Iops, throughput: props.Throughput, kind: types.VolumeType(props.VolumeType),
+		zone: props.AvailabilityZone, size: props.Size, iops: props.Iops, throughput: props.Throughput,
+		kind:      types.VolumeType(props.VolumeType),
 		encrypted: props.Encrypted, key: props.KmsKeyID, snapshot: props.SnapshotID, multiAttach: props.MultiAttachEnabled,
 		initializingRate: props.VolumeInitializationRate, tags: property.Tags(r.Tags, props.Tags),
 	})
@@ -261,7 +269,12 @@ func (p volumeProvider) Update(_ context.Context, r resource.Request) (resource.
 	}
 	for _, name := range []string{"AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "MultiAttachEnabled"} {
 		if digest(r.Properties[name]) != digest(r.Previous[name]) {
-			return resource.Result{}, resource.Errorf(resource.NotUpdatable, "Update to the property %s of %s is not supported", name, volumeType)
+			return resource.Result{}, resource.Errorf(
+				resource.NotUpdatable,
+				"Update to the property %s of %s is not supported",
+				name,
+				volumeType,
+			)
 		}
 	}
 	reg := p.s.of(r)
@@ -454,7 +467,11 @@ func (p keyPairProvider) Create(_ context.Context, r resource.Request) (resource
 		return resource.Result{}, err
 	}
 	if props.PublicKeyMaterial == "" {
-		return resource.Result{}, resource.Errorf(resource.InvalidRequest, "The simulator imports key pairs: give %s a PublicKeyMaterial.", keyPairType)
+		return resource.Result{}, resource.Errorf(
+			resource.InvalidRequest,
+			"The simulator imports key pairs: give %s a PublicKeyMaterial.",
+			keyPairType,
+		)
 	}
 	if err := vpc.CheckTags(property.Tags(nil, props.Tags), false); err != nil {
 		return resource.Result{}, handled(err)

@@ -34,7 +34,8 @@ type instanceProperties struct {
 var commonProperties = []string{
 	"BlockDeviceMappings", "CpuOptions", "CreditSpecification", "DisableApiTermination", "EbsOptimized", "ElasticGpuSpecifications",
 	"ElasticInferenceAccelerators", "EnclaveOptions", "HibernationOptions", "ImageId", "InstanceInitiatedShutdownBehavior", "InstanceType",
-	"KernelId", "KeyName", "LicenseSpecifications", "MetadataOptions", "PrivateDnsNameOptions", "SecurityGroupIds", "SecurityGroups", "UserData",
+	"KernelId", "KeyName", "LicenseSpecifications", "MetadataOptions", "PrivateDnsNameOptions", "SecurityGroupIds", "SecurityGroups",
+	"UserData",
 }
 
 // unsupportedProperties are the properties that the simulator does not support.
@@ -114,7 +115,14 @@ func (p instanceProvider) Create(_ context.Context, r resource.Request) (resourc
 	}
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
-	l := &launch{data: data, subnet: props.SubnetID, privateIP: props.PrivateIPAddress, least: 1, most: 1, tags: property.Tags(r.Tags, props.Tags)}
+	l := &launch{
+		data:      data,
+		subnet:    props.SubnetID,
+		privateIP: props.PrivateIPAddress,
+		least:     1,
+		most:      1,
+		tags:      property.Tags(r.Tags, props.Tags),
+	}
 	if from := props.LaunchTemplate; from.LaunchTemplateID != nil || from.LaunchTemplateName != nil {
 		if l.template, err = reg.template(from.LaunchTemplateID, from.LaunchTemplateName); err != nil {
 			return resource.Result{}, handled(err)
@@ -158,7 +166,8 @@ func (p instanceProvider) live(reg *region, r resource.Request) (*instance, erro
 // updatable are the properties that can change without a replacement. A change of any other
 // property replaces the instance.
 var updatable = []string{
-	"CreditSpecification", "DisableApiTermination", "IamInstanceProfile", "InstanceInitiatedShutdownBehavior", "InstanceType", "MetadataOptions",
+	"CreditSpecification", "DisableApiTermination", "IamInstanceProfile", "InstanceInitiatedShutdownBehavior", "InstanceType",
+	"MetadataOptions",
 	"Monitoring", "SecurityGroupIds", "SourceDestCheck", "Tags", "EbsOptimized", "UserData", "PropagateTagsToVolumeOnCreation",
 }
 
@@ -262,7 +271,11 @@ func (p instanceProvider) Delete(_ context.Context, r resource.Request) error {
 		return err
 	}
 	if i.protect {
-		return resource.Errorf(resource.InvalidRequest, "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again. (Service: Ec2, Status Code: 400, Error Code: OperationNotPermitted)", i.ID)
+		return resource.Errorf(
+			resource.InvalidRequest,
+			"The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again. (Service: Ec2, Status Code: 400, Error Code: OperationNotPermitted)",
+			i.ID,
+		)
 	}
 	p.s.terminate(reg, i)
 	return nil
@@ -281,7 +294,12 @@ func (p instanceProvider) Stable(_ context.Context, r resource.Request) (bool, e
 	case i.State == terminated && aws.ToString(i.Reason.Code) == "Client.UserInitiatedShutdown":
 		return true, nil
 	case i.State == terminated:
-		return false, resource.Errorf(resource.NotStabilized, "Instance %s failed to stabilize. Current state: terminated. Reason: %s", i.ID, aws.ToString(i.Reason.Message))
+		return false, resource.Errorf(
+			resource.NotStabilized,
+			"Instance %s failed to stabilize. Current state: terminated. Reason: %s",
+			i.ID,
+			aws.ToString(i.Reason.Message),
+		)
 	default:
 		return false, nil
 	}

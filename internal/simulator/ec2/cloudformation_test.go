@@ -140,10 +140,12 @@ func TestStackOfInstancesAndVolumes(t *testing.T) {
 	for _, tag := range i.Tags {
 		tags[*tag.Key] = *tag.Value
 	}
-	if tags["Name"] != "one" || tags["from"] != "template" || tags["team"] != "blue" || tags["aws:cloudformation:logical-id"] != "Instance" {
+	if tags["Name"] != "one" || tags["from"] != "template" || tags["team"] != "blue" ||
+		tags["aws:cloudformation:logical-id"] != "Instance" {
 		t.Errorf("tagged %v", tags)
 	}
-	if i.State.Name != types.InstanceStateNameRunning || i.MetadataOptions.HttpTokens != types.HttpTokensStateRequired || len(i.BlockDeviceMappings) != 2 {
+	if i.State.Name != types.InstanceStateNameRunning || i.MetadataOptions.HttpTokens != types.HttpTokensStateRequired ||
+		len(i.BlockDeviceMappings) != 2 {
 		t.Errorf("described as %+v", i)
 	}
 	if made["Latest"] != "1" || made["IP"] != *i.PrivateIpAddress {
@@ -199,8 +201,10 @@ func TestPublicParametersNameImages(t *testing.T) {
 		_, err := read(name)
 		wiretest.WantCode(t, err, "ParameterNotFound")
 	}
-	out, err := awsec2.NewFromConfig(config).DescribeImages(t.Context(), &awsec2.DescribeImagesInput{ImageIds: []string{dated}, Owners: []string{"099720109477"}})
-	if err != nil || len(out.Images) != 1 || out.Images[0].Architecture != types.ArchitectureValuesArm64 || !strings.HasSuffix(*out.Images[0].Name, "-20250610") {
+	out, err := awsec2.NewFromConfig(config).
+		DescribeImages(t.Context(), &awsec2.DescribeImagesInput{ImageIds: []string{dated}, Owners: []string{"099720109477"}})
+	if err != nil || len(out.Images) != 1 || out.Images[0].Architecture != types.ArchitectureValuesArm64 ||
+		!strings.HasSuffix(*out.Images[0].Name, "-20250610") {
 		t.Errorf("described as %+v %v", out, err)
 	}
 }
@@ -226,7 +230,8 @@ func TestPublicParametersNameAmazonImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := awsec2.NewFromConfig(config).DescribeImages(t.Context(), &awsec2.DescribeImagesInput{ImageIds: []string{*named.Parameter.Value}, Owners: []string{"amazon"}})
+		out, err := awsec2.NewFromConfig(config).
+			DescribeImages(t.Context(), &awsec2.DescribeImagesInput{ImageIds: []string{*named.Parameter.Value}, Owners: []string{"amazon"}})
 		if err != nil || len(out.Images) != 1 {
 			t.Fatalf("%s: %+v %v", parameter, out, err)
 		}

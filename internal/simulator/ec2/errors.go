@@ -32,7 +32,8 @@ func unsupported(parameter string) *wire.Error {
 // dry returns the error with which AWS answers a dry run that would have succeeded.
 func dry(run *bool) error {
 	if aws.ToBool(run) {
-		return wire.Errorf("DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(http.StatusPreconditionFailed)
+		return wire.Errorf("DryRunOperation", "Request would have succeeded, but DryRun flag is set.").
+			WithStatus(http.StatusPreconditionFailed)
 	}
 	return nil
 }

@@ -162,7 +162,10 @@ func (w *suite) makeNetwork() {
 // image returns the current Ubuntu image of an architecture.
 func (w *suite) image(architecture string) string {
 	w.t.Helper()
-	id, ok := w.service.PublicParameter(region, "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/"+architecture+"/hvm/ebs-gp3/ami-id")
+	id, ok := w.service.PublicParameter(
+		region,
+		"/aws/service/canonical/ubuntu/server/24.04/stable/20260610/"+architecture+"/hvm/ebs-gp3/ami-id",
+	)
 	if !ok {
 		w.t.Fatal("no image of " + architecture)
 	}
@@ -233,9 +236,15 @@ func (w *suite) published(detailType string) (found []event) {
 func (w *suite) profile(name string) {
 	w.t.Helper()
 	client, ctx := awsiam.NewFromConfig(w.config), w.t.Context()
-	_, err1 := client.CreateRole(ctx, &awsiam.CreateRoleInput{RoleName: aws.String(name + "-role"), AssumeRolePolicyDocument: aws.String(`{"Statement":[]}`)})
+	_, err1 := client.CreateRole(
+		ctx,
+		&awsiam.CreateRoleInput{RoleName: aws.String(name + "-role"), AssumeRolePolicyDocument: aws.String(`{"Statement":[]}`)},
+	)
 	_, err2 := client.CreateInstanceProfile(ctx, &awsiam.CreateInstanceProfileInput{InstanceProfileName: &name})
-	_, err3 := client.AddRoleToInstanceProfile(ctx, &awsiam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: aws.String(name + "-role")})
+	_, err3 := client.AddRoleToInstanceProfile(
+		ctx,
+		&awsiam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: aws.String(name + "-role")},
+	)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		w.t.Fatal(err)
 	}

@@ -39,7 +39,9 @@ var ubuntus = []struct{ version, name, volume string }{
 }
 
 // ubuntuParameter matches the public parameters that name Ubuntu images.
-var ubuntuParameter = lazyregexp.New(`^/aws/service/canonical/ubuntu/server/([a-z0-9.]+)/stable/(current|20\d{6}(?:\.\d{1,2})?)/(amd64|arm64)/hvm/ebs-(gp2|gp3)/ami-id$`)
+var ubuntuParameter = lazyregexp.New(
+	`^/aws/service/canonical/ubuntu/server/([a-z0-9.]+)/stable/(current|20\d{6}(?:\.\d{1,2})?)/(amd64|arm64)/hvm/ebs-(gp2|gp3)/ami-id$`,
+)
 
 // PublicParameter returns the value of a region's public parameter that names an image:
 // /aws/service/canonical/ubuntu/server/24.04/stable/SERIAL/amd64/hvm/ebs-gp3/ami-id, where the
@@ -96,13 +98,16 @@ func (m *images) addUbuntu(region, version, name, volume, serial, architecture s
 	date, _, _ := strings.Cut(serial, ".")
 	full := "ubuntu/images/hvm-ssd-" + volume + "/ubuntu-" + name + "-" + version + "-" + architecture + "-server-" + serial
 	image := types.Image{
-		ImageId: &id, Name: &full, ImageLocation: aws.String("amazon/" + full), OwnerId: aws.String(canonical), ImageOwnerAlias: aws.String("amazon"),
-		Description:  aws.String("Canonical, Ubuntu, " + version + ", " + architecture + " " + name + " image"),
-		CreationDate: aws.String(date[:4] + "-" + date[4:6] + "-" + date[6:8] + "T00:00:00.000Z"),
-		Architecture: types.ArchitectureValuesX8664, BootMode: types.BootModeValuesUefiPreferred,
+		ImageId: &id, Name: &full, ImageLocation: aws.String("amazon/" + full), OwnerId: aws.String(canonical),
+		ImageOwnerAlias: aws.String("amazon"),
+		Description:     aws.String("Canonical, Ubuntu, " + version + ", " + architecture + " " + name + " image"),
+		CreationDate:    aws.String(date[:4] + "-" + date[4:6] + "-" + date[6:8] + "T00:00:00.000Z"),
+		Architecture:    types.ArchitectureValuesX8664, BootMode: types.BootModeValuesUefiPreferred,
 		BlockDeviceMappings: []types.BlockDeviceMapping{
 			{DeviceName: aws.String(rootDevice), Ebs: &types.EbsBlockDevice{
-				VolumeSize: aws.Int32(8), VolumeType: types.VolumeType(volume), DeleteOnTermination: aws.Bool(true), Encrypted: aws.Bool(false),
+				VolumeSize: aws.Int32(
+					8,
+				), VolumeType: types.VolumeType(volume), DeleteOnTermination: aws.Bool(true), Encrypted: aws.Bool(false),
 				SnapshotId: aws.String("snap-0" + hex.EncodeToString(sum[16:])[:16]),
 			}},
 			{DeviceName: aws.String("/dev/sdb"), VirtualName: aws.String("ephemeral0")},
@@ -135,7 +140,11 @@ func completeImage(i *types.Image) {
 	if len(i.BlockDeviceMappings) == 0 {
 		i.BlockDeviceMappings = []types.BlockDeviceMapping{{
 			DeviceName: i.RootDeviceName,
-			Ebs:        &types.EbsBlockDevice{VolumeSize: aws.Int32(8), VolumeType: types.VolumeTypeGp3, DeleteOnTermination: aws.Bool(true)},
+			Ebs: &types.EbsBlockDevice{
+				VolumeSize:          aws.Int32(8),
+				VolumeType:          types.VolumeTypeGp3,
+				DeleteOnTermination: aws.Bool(true),
+			},
 		}}
 	}
 }

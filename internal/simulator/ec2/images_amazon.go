@@ -36,7 +36,9 @@ var amazonImages = []struct {
 		"bottlerocket-aws-k8s-$1-$2-v1.50.0-20260915", "092701018921", 2, 20,
 	},
 	{
-		lazyregexp.New(`^/aws/service/eks/optimized-ami/(1\.(?:29|3[0-6]))/amazon-linux-2023/(x86_64|arm64)/standard/recommended/image_id$`),
+		lazyregexp.New(
+			`^/aws/service/eks/optimized-ami/(1\.(?:29|3[0-6]))/amazon-linux-2023/(x86_64|arm64)/standard/recommended/image_id$`,
+		),
 		"amazon-eks-node-al2023-$2-standard-$1-v20260915", "602401143452", 20, 0,
 	},
 }

@@ -170,9 +170,12 @@ func (s *Service) describeInstance(r *region, i *instance) types.Instance {
 		PrivateDnsName: aws.String(""), PublicDnsName: aws.String(""), RootDeviceName: &i.rootDevice, RootDeviceType: types.DeviceTypeEbs,
 		StateTransitionReason: aws.String(i.transition), Tags: s.tags(r.Place).List(i.ID), VirtualizationType: types.VirtualizationTypeHvm,
 		PlatformDetails: aws.String("Linux/UNIX"), UsageOperation: aws.String("RunInstances"), UsageOperationUpdateTime: &i.Launched,
-		ProductCodes: []types.ProductCode{}, NetworkInterfaces: []types.InstanceNetworkInterface{}, SecurityGroups: []types.GroupIdentifier{},
+		ProductCodes: []types.ProductCode{}, NetworkInterfaces: []types.InstanceNetworkInterface{},
+		SecurityGroups:      []types.GroupIdentifier{},
 		BlockDeviceMappings: []types.InstanceBlockDeviceMapping{}, SpotInstanceRequestId: wire.Optional(i.spotRequest),
-		EnclaveOptions: &types.EnclaveOptions{Enabled: aws.Bool(false)}, HibernationOptions: &types.HibernationOptions{Configured: aws.Bool(false)},
+		EnclaveOptions: &types.EnclaveOptions{
+			Enabled: aws.Bool(false),
+		}, HibernationOptions: &types.HibernationOptions{Configured: aws.Bool(false)},
 		MaintenanceOptions: &types.InstanceMaintenanceOptions{AutoRecovery: types.InstanceAutoRecoveryStateDefault},
 		CpuOptions: &types.CpuOptions{
 			CoreCount: aws.Int32(max(1, i.kind.vCPUs/i.kind.threads)), ThreadsPerCore: aws.Int32(min(i.kind.threads, i.kind.vCPUs)),
@@ -195,7 +198,8 @@ func (s *Service) describeInstance(r *region, i *instance) types.Instance {
 		d.BlockDeviceMappings = append(d.BlockDeviceMappings, types.InstanceBlockDeviceMapping{
 			DeviceName: &v.attachment.device,
 			Ebs: &types.EbsInstanceBlockDevice{
-				VolumeId: &v.id, AttachTime: &v.attachment.at, DeleteOnTermination: aws.Bool(v.attachment.deleteToo), Status: types.AttachmentStatus(v.attachment.state),
+				VolumeId: &v.id, AttachTime: &v.attachment.at, DeleteOnTermination: aws.Bool(v.attachment.deleteToo),
+				Status: types.AttachmentStatus(v.attachment.state),
 			},
 		})
 	}
@@ -209,7 +213,8 @@ func (s *Service) describeNetwork(r *region, i *instance, d *types.Instance) {
 	d.SubnetId, d.VpcId = &i.SubnetID, &i.VPCID
 	d.PrivateIpAddress, d.PrivateDnsName = aws.String(i.PrivateIP.String()), &i.PrivateDNSName
 	d.PrivateDnsNameOptions = &types.PrivateDnsNameOptionsResponse{
-		HostnameType: types.HostnameTypeIpName, EnableResourceNameDnsARecord: aws.Bool(false), EnableResourceNameDnsAAAARecord: aws.Bool(false),
+		HostnameType: types.HostnameTypeIpName, EnableResourceNameDnsARecord: aws.Bool(false),
+		EnableResourceNameDnsAAAARecord: aws.Bool(false),
 	}
 	for _, card := range s.cards(r, i) {
 		full, ok := s.network.DescribeInterface(r.Account, r.Region, card.ID)
@@ -228,7 +233,8 @@ func (s *Service) describeNetwork(r *region, i *instance, d *types.Instance) {
 
 func (s *Service) describeCard(p place.Place, card *vpc.Interface, full *types.NetworkInterface) types.InstanceNetworkInterface {
 	n := types.InstanceNetworkInterface{
-		NetworkInterfaceId: &card.ID, SubnetId: &card.SubnetID, VpcId: &card.VPCID, MacAddress: &card.MAC, Description: aws.String(card.Description),
+		NetworkInterfaceId: &card.ID, SubnetId: &card.SubnetID, VpcId: &card.VPCID, MacAddress: &card.MAC,
+		Description:      aws.String(card.Description),
 		PrivateIpAddress: aws.String(card.PrivateIP.String()), PrivateDnsName: &card.PrivateDNSName, OwnerId: aws.String(p.Account),
 		Status: types.NetworkInterfaceStatusInUse, InterfaceType: aws.String("interface"), SourceDestCheck: full.SourceDestCheck,
 		Groups: s.groups(p, card.SecurityGroups), Ipv6Addresses: []types.InstanceIpv6Address{},
@@ -239,7 +245,11 @@ func (s *Service) describeCard(p place.Place, card *vpc.Interface, full *types.N
 			AttachTime: a.AttachTime, Status: types.AttachmentStatusAttached, NetworkCardIndex: aws.Int32(0),
 		}
 	}
-	address := types.InstancePrivateIpAddress{Primary: aws.Bool(true), PrivateIpAddress: n.PrivateIpAddress, PrivateDnsName: n.PrivateDnsName}
+	address := types.InstancePrivateIpAddress{
+		Primary:          aws.Bool(true),
+		PrivateIpAddress: n.PrivateIpAddress,
+		PrivateDnsName:   n.PrivateDnsName,
+	}
 	if card.PublicIP.IsValid() {
 		n.Association = &types.InstanceNetworkInterfaceAssociation{
 			PublicIp: aws.String(card.PublicIP.String()), PublicDnsName: aws.String(card.PublicDNSName), IpOwnerId: aws.String("amazon"),

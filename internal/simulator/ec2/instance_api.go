@@ -62,7 +62,10 @@ func (s *Service) runInstances(ctx context.Context, in *ec2.RunInstancesInput) (
 	token := aws.ToString(in.ClientToken)
 	if made, ok := r.launches[token]; ok && token != "" {
 		if made.digest != digest(in) {
-			return nil, wire.Errorf("IdempotentParameterMismatch", "Arguments on this idempotent request are inconsistent with arguments used in previous request(s).")
+			return nil, wire.Errorf(
+				"IdempotentParameterMismatch",
+				"Arguments on this idempotent request are inconsistent with arguments used in previous request(s).",
+			)
 		}
 		return recast[ec2.RunInstancesOutput](s.describeReservation(r, made, made.instances))
 	}
@@ -121,7 +124,10 @@ func (s *Service) change(r *region, ids []string, check, fn func(*instance) erro
 		if err := fn(i); err != nil {
 			return nil, err
 		}
-		changes = append(changes, types.InstanceStateChange{InstanceId: &i.ID, PreviousState: stateOf(before), CurrentState: stateOf(i.State)})
+		changes = append(
+			changes,
+			types.InstanceStateChange{InstanceId: &i.ID, PreviousState: stateOf(before), CurrentState: stateOf(i.State)},
+		)
 	}
 	return changes, nil
 }
@@ -131,7 +137,11 @@ func (s *Service) terminateInstances(ctx context.Context, in *ec2.TerminateInsta
 	defer r.mu.Unlock()
 	changes, err := s.change(r, in.InstanceIds, func(i *instance) error {
 		if i.protect {
-			return wire.Errorf("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", i.ID)
+			return wire.Errorf(
+				"OperationNotPermitted",
+				"The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.",
+				i.ID,
+			)
 		}
 		return dry(in.DryRun)
 	}, func(i *instance) error {
@@ -153,9 +163,17 @@ func (s *Service) stopInstances(ctx context.Context, in *ec2.StopInstancesInput)
 	changes, err := s.change(r, in.InstanceIds, func(i *instance) error {
 		switch {
 		case i.protectStop:
-			return wire.Errorf("OperationNotPermitted", "The instance '%s' may not be stopped. Modify its 'disableApiStop' instance attribute and try again.", i.ID)
+			return wire.Errorf(
+				"OperationNotPermitted",
+				"The instance '%s' may not be stopped. Modify its 'disableApiStop' instance attribute and try again.",
+				i.ID,
+			)
 		case i.Spot:
-			return wire.Errorf("UnsupportedOperation", "You can't stop the Spot Instance '%s' because it is associated with a one-time Spot Instance request. You can only stop Spot Instances associated with persistent Spot Instance requests.", i.ID)
+			return wire.Errorf(
+				"UnsupportedOperation",
+				"You can't stop the Spot Instance '%s' because it is associated with a one-time Spot Instance request. You can only stop Spot Instances associated with persistent Spot Instance requests.",
+				i.ID,
+			)
 		case i.State != running && i.State != stopping && i.State != stopped:
 			return wire.Errorf("IncorrectInstanceState", "This instance '%s' is not in a state from which it can be stopped.", i.ID)
 		}
@@ -284,7 +302,9 @@ func (s *Service) instanceFields(r *region) vpc.Fields[*instance] {
 		"network-interface.subnet-id":            cards(func(c *vpc.Interface) []string { return []string{c.SubnetID} }),
 		"network-interface.vpc-id":               cards(func(c *vpc.Interface) []string { return []string{c.VPCID} }),
 		"network-interface.group-id":             groups,
-		"network-interface.addresses.private-ip-address":    cards(func(c *vpc.Interface) []string { return []string{c.PrivateIP.String()} }),
+		"network-interface.addresses.private-ip-address": cards(
+			func(c *vpc.Interface) []string { return []string{c.PrivateIP.String()} },
+		),
 		"network-interface.addresses.association.public-ip": public,
 		"metadata-options.http-tokens":                      func(i *instance) []string { return []string{string(i.metadata.HttpTokens)} },
 	}
@@ -332,7 +352,10 @@ func (s *Service) describeInstances(ctx context.Context, in *ec2.DescribeInstanc
 	return out, nil
 }
 
-func (s *Service) describeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput) (*ec2.DescribeInstanceStatusOutput, error) {
+func (s *Service) describeInstanceStatus(
+	ctx context.Context,
+	in *ec2.DescribeInstanceStatusInput,
+) (*ec2.DescribeInstanceStatusOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	summary := func(check StatusCheck) func(*instance) []string {
@@ -357,7 +380,8 @@ func (s *Service) describeInstanceStatus(ctx context.Context, in *ec2.DescribeIn
 	found, next, err := choose(s, r, choice[*instance]{
 		items: items, ids: in.InstanceIds, missing: noInstance, filters: in.Filters, token: in.NextToken, most: in.MaxResults,
 		fields: vpc.Fields[*instance]{
-			"availability-zone": all["availability-zone"], "instance-state-name": all["instance-state-name"], "instance-state-code": all["instance-state-code"],
+			"availability-zone": all["availability-zone"], "instance-state-name": all["instance-state-name"],
+			"instance-state-code":    all["instance-state-code"],
 			"instance-status.status": summary(InstanceCheck), "system-status.status": summary(SystemCheck),
 			"instance-status.reachability": reachability(InstanceCheck), "system-status.reachability": reachability(SystemCheck),
 		},

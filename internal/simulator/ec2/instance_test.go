@@ -20,7 +20,9 @@ func TestInstanceBootsItsMachine(t *testing.T) {
 	w := start(t)
 	in := w.request()
 	in.UserData = aws.String(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\n")))
-	in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String("one")}}}}
+	in.TagSpecifications = []types.TagSpecification{
+		{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String("one")}}},
+	}
 	out, err := w.RunInstances(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -30,10 +32,13 @@ func TestInstanceBootsItsMachine(t *testing.T) {
 	}
 	i := w.until(*out.Instances[0].InstanceId, types.InstanceStateNameRunning)
 	spec := w.host.specs[*i.InstanceId]
-	if string(spec.UserData) != "#!/bin/sh\n" || spec.PrivateIP.String() != *i.PrivateIpAddress || spec.Zone != region+"a" || spec.Architecture != "amd64" || spec.VPCRange.String() != "10.0.0.0/16" {
+	if string(spec.UserData) != "#!/bin/sh\n" || spec.PrivateIP.String() != *i.PrivateIpAddress || spec.Zone != region+"a" ||
+		spec.Architecture != "amd64" ||
+		spec.VPCRange.String() != "10.0.0.0/16" {
 		t.Errorf("booted from %+v", spec)
 	}
-	if want := "ip-" + strings.ReplaceAll(*i.PrivateIpAddress, ".", "-") + ".eu-central-1.compute.internal"; *i.PrivateDnsName != want || spec.PrivateDNSName != want {
+	if want := "ip-" + strings.ReplaceAll(*i.PrivateIpAddress, ".", "-") + ".eu-central-1.compute.internal"; *i.PrivateDnsName != want ||
+		spec.PrivateDNSName != want {
 		t.Errorf("called %s, want %s", *i.PrivateDnsName, want)
 	}
 	if len(i.NetworkInterfaces) != 1 || len(i.SecurityGroups) != 1 || len(i.BlockDeviceMappings) != 1 || len(i.Tags) != 1 {
@@ -56,7 +61,12 @@ func TestInstanceBootsItsMachine(t *testing.T) {
 		defer w.mu.Unlock()
 		return len(w.states) == 4
 	})
-	want := []string{*i.InstanceId + " pending", *i.InstanceId + " running", *i.InstanceId + " shutting-down", *i.InstanceId + " terminated"}
+	want := []string{
+		*i.InstanceId + " pending",
+		*i.InstanceId + " running",
+		*i.InstanceId + " shutting-down",
+		*i.InstanceId + " terminated",
+	}
 	if !slices.Equal(w.states, want) {
 		t.Errorf("watched %v", w.states)
 	}
@@ -228,7 +238,9 @@ func TestInstancesAreFoundByFilters(t *testing.T) {
 	w := start(t)
 	in := w.request()
 	in.MaxCount = aws.Int32(7)
-	in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("role"), Value: aws.String("worker")}}}}
+	in.TagSpecifications = []types.TagSpecification{
+		{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("role"), Value: aws.String("worker")}}},
+	}
 	out, err := w.RunInstances(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +265,10 @@ func TestInstancesAreFoundByFilters(t *testing.T) {
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			got, pages := 0, 0
-			p := awsec2.NewDescribeInstancesPaginator(w.Client, &awsec2.DescribeInstancesInput{Filters: c.filters, MaxResults: aws.Int32(5)})
+			p := awsec2.NewDescribeInstancesPaginator(
+				w.Client,
+				&awsec2.DescribeInstancesInput{Filters: c.filters, MaxResults: aws.Int32(5)},
+			)
 			for p.HasMorePages() {
 				page, err := p.NextPage(t.Context())
 				if err != nil {
@@ -272,7 +287,10 @@ func TestInstancesAreFoundByFilters(t *testing.T) {
 	_, err = w.DescribeInstances(t.Context(), &awsec2.DescribeInstancesInput{Filters: []types.Filter{filter("colour", "red")}})
 	wiretest.WantCode(t, err, "InvalidParameterValue")
 	w.service.SetImpaired(account, region, *out.Instances[0].InstanceId, true)
-	status, err := w.DescribeInstanceStatus(t.Context(), &awsec2.DescribeInstanceStatusInput{Filters: []types.Filter{filter("instance-status.status", "impaired")}})
+	status, err := w.DescribeInstanceStatus(
+		t.Context(),
+		&awsec2.DescribeInstanceStatusInput{Filters: []types.Filter{filter("instance-status.status", "impaired")}},
+	)
 	if err != nil || len(status.InstanceStatuses) != 1 {
 		t.Errorf("impaired: %+v %v", status, err)
 	}

@@ -89,7 +89,14 @@ func (s *Service) addKeyPair(r *region, name, public string, tags map[string]str
 	if err != nil {
 		return nil, err
 	}
-	k := &keyPair{id: newID("key"), name: name, public: strings.TrimSpace(public), fingerprint: digits, kind: kind, created: s.env.Clock.Now()}
+	k := &keyPair{
+		id:          newID("key"),
+		name:        name,
+		public:      strings.TrimSpace(public),
+		fingerprint: digits,
+		kind:        kind,
+		created:     s.env.Clock.Now(),
+	}
 	r.keyPairs[name] = k
 	s.tags(r.Place).Register(k.id, types.ResourceTypeKeyPair, tags)
 	return k, nil
@@ -114,7 +121,12 @@ func (s *Service) importKeyPair(ctx context.Context, in *ec2.ImportKeyPairInput)
 	if err != nil {
 		return nil, err
 	}
-	return &ec2.ImportKeyPairOutput{KeyFingerprint: &k.fingerprint, KeyName: &k.name, KeyPairId: &k.id, Tags: s.tags(r.Place).List(k.id)}, nil
+	return &ec2.ImportKeyPairOutput{
+		KeyFingerprint: &k.fingerprint,
+		KeyName:        &k.name,
+		KeyPairId:      &k.id,
+		Tags:           s.tags(r.Place).List(k.id),
+	}, nil
 }
 
 // newSSHKey generates a key pair and returns the public key in SSH's format and the private key.
@@ -215,7 +227,8 @@ func (s *Service) describeKeyPairs(ctx context.Context, in *ec2.DescribeKeyPairs
 	out := &ec2.DescribeKeyPairsOutput{KeyPairs: []types.KeyPairInfo{}}
 	for _, k := range found {
 		info := types.KeyPairInfo{
-			KeyName: &k.name, KeyPairId: &k.id, KeyFingerprint: &k.fingerprint, KeyType: k.kind, CreateTime: &k.created, Tags: s.tags(r.Place).List(k.id),
+			KeyName: &k.name, KeyPairId: &k.id, KeyFingerprint: &k.fingerprint, KeyType: k.kind, CreateTime: &k.created,
+			Tags: s.tags(r.Place).List(k.id),
 		}
 		if aws.ToBool(in.IncludePublicKey) {
 			info.PublicKey = &k.public

@@ -175,7 +175,9 @@ func kindNames() []string {
 
 func (k *kind) describe() types.InstanceTypeInfo {
 	info := types.InstanceTypeInfo{
-		InstanceType: types.InstanceType(k.name), CurrentGeneration: aws.Bool(!strings.HasPrefix(k.name, "t2.")), BareMetal: aws.Bool(false),
+		InstanceType: types.InstanceType(
+			k.name,
+		), CurrentGeneration: aws.Bool(!strings.HasPrefix(k.name, "t2.")), BareMetal: aws.Bool(false),
 		BurstablePerformanceSupported: aws.Bool(k.burst), FreeTierEligible: aws.Bool(k.name == "t3.micro" || k.name == "t2.micro"),
 		Hypervisor: types.InstanceTypeHypervisorNitro, InstanceStorageSupported: aws.Bool(false), HibernationSupported: aws.Bool(false),
 		AutoRecoverySupported: aws.Bool(true), DedicatedHostsSupported: aws.Bool(!k.burst),
@@ -200,7 +202,9 @@ func (k *kind) describe() types.InstanceTypeInfo {
 			Ipv6AddressesPerInterface: aws.Int32(k.addresses), Ipv6Supported: aws.Bool(true), EnaSupport: types.EnaSupportRequired,
 			DefaultNetworkCardIndex: aws.Int32(0), MaximumNetworkCards: aws.Int32(1), EfaSupported: aws.Bool(false),
 		},
-		PlacementGroupInfo: &types.PlacementGroupInfo{SupportedStrategies: []types.PlacementGroupStrategy{types.PlacementGroupStrategyPartition, types.PlacementGroupStrategySpread}},
+		PlacementGroupInfo: &types.PlacementGroupInfo{
+			SupportedStrategies: []types.PlacementGroupStrategy{types.PlacementGroupStrategyPartition, types.PlacementGroupStrategySpread},
+		},
 	}
 	if !k.arm {
 		info.SupportedBootModes = append(info.SupportedBootModes, types.BootModeTypeLegacyBios)

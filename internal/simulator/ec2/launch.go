@@ -188,7 +188,10 @@ func (s *Service) profileOf(account string, p *types.LaunchTemplateIamInstancePr
 	parameter, what, name := "name", "name", aws.ToString(p.Name)
 	if p.Arn != nil {
 		if p.Name != nil {
-			return iam.InstanceProfile{}, wire.Errorf("InvalidParameterCombination", "The parameter 'iamInstanceProfile.name' may not be used in combination with 'iamInstanceProfile.arn'")
+			return iam.InstanceProfile{}, wire.Errorf(
+				"InvalidParameterCombination",
+				"The parameter 'iamInstanceProfile.name' may not be used in combination with 'iamInstanceProfile.arn'",
+			)
 		}
 		parameter, what, name = "arn", "ARN", *p.Arn
 	}
@@ -197,7 +200,12 @@ func (s *Service) profileOf(account string, p *types.LaunchTemplateIamInstancePr
 	}
 	profile, ok := s.options.Profiles.InstanceProfile(account, name)
 	if !ok {
-		return profile, invalid("Value (%s) for parameter iamInstanceProfile.%s is invalid. Invalid IAM Instance Profile %s", name, parameter, what)
+		return profile, invalid(
+			"Value (%s) for parameter iamInstanceProfile.%s is invalid. Invalid IAM Instance Profile %s",
+			name,
+			parameter,
+			what,
+		)
 	}
 	if profile.RoleName == "" {
 		return profile, invalid("IAM Instance Profile %q has no associated IAM Roles", profile.ARN)
@@ -218,7 +226,10 @@ func (l *launch) cards() ([]types.LaunchTemplateInstanceNetworkInterfaceSpecific
 		return []types.LaunchTemplateInstanceNetworkInterfaceSpecification{card}, nil
 	}
 	if l.subnet != "" {
-		return nil, wire.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request")
+		return nil, wire.Errorf(
+			"InvalidParameterCombination",
+			"Network interfaces and an instance-level subnet ID may not be specified on the same request",
+		)
 	}
 	cards := slices.Clone(d.NetworkInterfaces)
 	slices.SortFunc(cards, func(a, b types.LaunchTemplateInstanceNetworkInterfaceSpecification) int {
@@ -236,25 +247,41 @@ func (l *launch) cards() ([]types.LaunchTemplateInstanceNetworkInterfaceSpecific
 }
 
 // subnetOf returns the subnet that determines a launch's zone.
-func (s *Service) subnetOf(p place.Place, primary *types.LaunchTemplateInstanceNetworkInterfaceSpecification, d *launchData) (vpc.Subnet, error) {
+func (s *Service) subnetOf(
+	p place.Place,
+	primary *types.LaunchTemplateInstanceNetworkInterfaceSpecification,
+	d *launchData,
+) (vpc.Subnet, error) {
 	id := aws.ToString(primary.SubnetId)
 	if primary.NetworkInterfaceId != nil {
 		card, ok := s.network.Interface(p.Account, p.Region, *primary.NetworkInterfaceId)
 		if !ok {
-			return vpc.Subnet{}, wire.Errorf("InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", *primary.NetworkInterfaceId)
+			return vpc.Subnet{}, wire.Errorf(
+				"InvalidNetworkInterfaceID.NotFound",
+				"The networkInterface ID '%s' does not exist",
+				*primary.NetworkInterfaceId,
+			)
 		}
 		id = card.SubnetID
 	}
 	if id == "" {
-		return vpc.Subnet{}, wire.Errorf("VPCIdNotSpecified", "No default VPC for this user. GroupName is only supported for EC2-Classic and default VPC.")
+		return vpc.Subnet{}, wire.Errorf(
+			"VPCIdNotSpecified",
+			"No default VPC for this user. GroupName is only supported for EC2-Classic and default VPC.",
+		)
 	}
 	subnet, ok := s.network.Subnet(p.Account, p.Region, id)
 	if !ok {
 		return vpc.Subnet{}, wire.Errorf("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
 	}
 	if want := d.Placement; want != nil && want.AvailabilityZone != nil && *want.AvailabilityZone != subnet.Zone {
-		return vpc.Subnet{}, wire.Errorf("InvalidParameterCombination", "The availability zone '%s' does not match the availability zone of the subnet '%s' (%s)",
-			*want.AvailabilityZone, id, subnet.Zone)
+		return vpc.Subnet{}, wire.Errorf(
+			"InvalidParameterCombination",
+			"The availability zone '%s' does not match the availability zone of the subnet '%s' (%s)",
+			*want.AvailabilityZone,
+			id,
+			subnet.Zone,
+		)
 	}
 	return subnet, nil
 }
@@ -312,7 +339,11 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 // make creates one instance with its interfaces and volumes. If it returns an error, it has removed
 // what it created.
 func (s *Service) make(
-	r *region, l *launch, cards []types.LaunchTemplateInstanceNetworkInterfaceSpecification, subnet *vpc.Subnet, devices []types.BlockDeviceMapping,
+	r *region,
+	l *launch,
+	cards []types.LaunchTemplateInstanceNetworkInterfaceSpecification,
+	subnet *vpc.Subnet,
+	devices []types.BlockDeviceMapping,
 ) (*instance, error) {
 	i := &instance{
 		Instance: Instance{
@@ -321,8 +352,9 @@ func (s *Service) make(
 			State: types.InstanceStateNamePending, Reason: types.StateReason{Code: aws.String("pending"), Message: aws.String("pending")},
 			Launched: s.env.Clock.Now(),
 		},
-		kind: l.kind, data: l.data, userData: l.userData, profile: l.profile, token: l.token, rootDevice: aws.ToString(l.image.RootDeviceName),
-		protect: aws.ToBool(l.data.DisableApiTermination), protectStop: aws.ToBool(l.data.DisableApiStop),
+		kind: l.kind, data: l.data, userData: l.userData, profile: l.profile, token: l.token,
+		rootDevice: aws.ToString(l.image.RootDeviceName),
+		protect:    aws.ToBool(l.data.DisableApiTermination), protectStop: aws.ToBool(l.data.DisableApiStop),
 		shutdown: l.data.InstanceInitiatedShutdownBehavior, metadata: metadataOptions(l.data.MetadataOptions), tokens: nil,
 	}
 	if l.template != nil {
@@ -354,10 +386,20 @@ func (s *Service) make(
 }
 
 // plugCards creates or attaches the network interfaces of an instance.
-func (s *Service) plugCards(r *region, i *instance, l *launch, cards []types.LaunchTemplateInstanceNetworkInterfaceSpecification, subnet *vpc.Subnet) error {
+func (s *Service) plugCards(
+	r *region,
+	i *instance,
+	l *launch,
+	cards []types.LaunchTemplateInstanceNetworkInterfaceSpecification,
+	subnet *vpc.Subnet,
+) error {
 	for n := range cards {
 		c := &cards[n]
-		attachment := vpc.Attachment{InstanceID: i.ID, DeviceIndex: int32(n), DeleteOnTermination: c.DeleteOnTermination == nil || *c.DeleteOnTermination}
+		attachment := vpc.Attachment{
+			InstanceID:          i.ID,
+			DeviceIndex:         int32(n),
+			DeleteOnTermination: c.DeleteOnTermination == nil || *c.DeleteOnTermination,
+		}
 		var card vpc.Interface
 		var err error
 		if c.NetworkInterfaceId != nil {
@@ -373,7 +415,8 @@ func (s *Service) plugCards(r *region, i *instance, l *launch, cards []types.Lau
 				subnetID = *c.SubnetId
 			}
 			card, err = s.network.NewInterface(r.Account, r.Region, subnetID, vpc.InterfaceRequest{
-				Description: aws.ToString(c.Description), SecurityGroups: c.Groups, PrivateIP: aws.ToString(c.PrivateIpAddress), PublicIP: public,
+				Description: aws.ToString(c.Description), SecurityGroups: c.Groups, PrivateIP: aws.ToString(c.PrivateIpAddress),
+				PublicIP:   public,
 				Attachment: &attachment, Tags: l.kinds[types.ResourceTypeNetworkInterface],
 			})
 		}
@@ -402,8 +445,9 @@ func privateName(a netip.Addr, region string) string {
 func (s *Service) makeVolumes(r *region, i *instance, l *launch, devices []types.BlockDeviceMapping) error {
 	for _, d := range devices {
 		v, err := s.addVolume(r, newVolume{
-			zone: i.Zone, size: d.Ebs.VolumeSize, iops: d.Ebs.Iops, throughput: d.Ebs.Throughput, kind: d.Ebs.VolumeType, encrypted: d.Ebs.Encrypted,
-			key: d.Ebs.KmsKeyId, snapshot: d.Ebs.SnapshotId, tags: l.kinds[types.ResourceTypeVolume],
+			zone: i.Zone, size: d.Ebs.VolumeSize, iops: d.Ebs.Iops, throughput: d.Ebs.Throughput, kind: d.Ebs.VolumeType,
+			encrypted: d.Ebs.Encrypted,
+			key:       d.Ebs.KmsKeyId, snapshot: d.Ebs.SnapshotId, tags: l.kinds[types.ResourceTypeVolume],
 			image: ofImage(l.image, d.Ebs.SnapshotId),
 		})
 		if doom, ok := launchFailureOf(err); ok {

@@ -53,7 +53,8 @@ func (s *Service) setReason(i *instance, why types.StateReason, who string) {
 func (s *Service) spec(r *region, i *instance) machine.Spec {
 	subnet, _ := s.network.Subnet(r.Account, r.Region, i.SubnetID)
 	return machine.Spec{
-		InstanceID: i.ID, Account: r.Account, Region: r.Region, Zone: i.Zone, VPCID: i.VPCID, SubnetID: i.SubnetID, VPCRange: subnet.VPCRange,
+		InstanceID: i.ID, Account: r.Account, Region: r.Region, Zone: i.Zone, VPCID: i.VPCID, SubnetID: i.SubnetID,
+		VPCRange:  subnet.VPCRange,
 		PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName, InstanceType: i.Type, ImageID: i.ImageID, Architecture: i.Architecture,
 		UserData: i.userData, Metadata: s.metadata(r.Place, i),
 	}

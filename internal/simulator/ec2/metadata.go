@@ -70,8 +70,12 @@ func statusPage(w http.ResponseWriter, status int) {
 	w.Header().Set("Server", "EC2ws")
 	w.WriteHeader(status)
 	// A write fails only if the client has disconnected.
-	_, _ = w.Write([]byte("<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" xml:lang=\"en\" lang=\"en\">\n" +
-		" <head>\n  <title>" + title + "</title>\n </head>\n <body>\n  <h1>" + title + "</h1>\n </body>\n</html>\n"))
+	_, _ = w.Write(
+		[]byte(
+			"<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" xml:lang=\"en\" lang=\"en\">\n" +
+				" <head>\n  <title>" + title + "</title>\n </head>\n <body>\n  <h1>" + title + "</h1>\n </body>\n</html>\n",
+		),
+	)
 }
 
 // ServeHTTP serves one request of the instance.
@@ -210,7 +214,10 @@ func (m *metadataService) tree(r *region) map[string]string {
 		"meta-data/profile": "default-hvm", "meta-data/reservation-id": i.reservation.id,
 		"meta-data/services/domain": "amazonaws.com", "meta-data/services/partition": m.s.partition(),
 		"meta-data/system": "nitro", "meta-data/events/maintenance/history": "[]", "meta-data/events/maintenance/scheduled": "[]",
-		"meta-data/block-device-mapping/ami": strings.TrimPrefix(i.rootDevice, "/dev/"), "meta-data/block-device-mapping/root": i.rootDevice,
+		"meta-data/block-device-mapping/ami": strings.TrimPrefix(
+			i.rootDevice,
+			"/dev/",
+		), "meta-data/block-device-mapping/root": i.rootDevice,
 		"dynamic/instance-identity/document": m.document(r),
 	}
 	if strings.HasPrefix(r.Region, "cn-") {
@@ -250,8 +257,10 @@ func (m *metadataService) addNetwork(r *region, tree map[string]string) {
 		}
 		maps.Copy(tree, map[string]string{
 			base + "device-number": number, base + "interface-id": card.ID, base + "local-hostname": privateName(card.PrivateIP, r.Region),
-			base + "local-ipv4s": card.PrivateIP.String(), base + "mac": card.MAC, base + "owner-id": r.Account, base + "subnet-id": card.SubnetID,
-			base + "vpc-id": card.VPCID, base + "security-group-ids": strings.Join(card.SecurityGroups, "\n"), base + "security-groups": strings.Join(names, "\n"),
+			base + "local-ipv4s": card.PrivateIP.String(), base + "mac": card.MAC, base + "owner-id": r.Account,
+			base + "subnet-id": card.SubnetID,
+			base + "vpc-id":    card.VPCID, base + "security-group-ids": strings.Join(card.SecurityGroups, "\n"),
+			base + "security-groups": strings.Join(names, "\n"),
 		})
 		if subnet, ok := m.s.network.Subnet(r.Account, r.Region, card.SubnetID); ok {
 			tree[base+"subnet-ipv4-cidr-block"], tree[base+"vpc-ipv4-cidr-block"] = subnet.CIDR.String(), subnet.VPCRange.String()

@@ -47,8 +47,13 @@ func imdsSuite(t *testing.T, tokens types.HttpTokensState) (w *suite, id, addres
 	in := w.request()
 	in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("node")}
 	in.UserData = aws.String(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\necho hello\n")))
-	in.MetadataOptions = &types.InstanceMetadataOptionsRequest{HttpTokens: tokens, InstanceMetadataTags: types.InstanceMetadataTagsStateEnabled}
-	in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("slot"), Value: aws.String("2")}}}}
+	in.MetadataOptions = &types.InstanceMetadataOptionsRequest{
+		HttpTokens:           tokens,
+		InstanceMetadataTags: types.InstanceMetadataTagsStateEnabled,
+	}
+	in.TagSpecifications = []types.TagSpecification{
+		{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("slot"), Value: aws.String("2")}}},
+	}
 	i := w.launch(in)
 	return w, *i.InstanceId, serve(t, w.host.specs[*i.InstanceId].Metadata)
 }
@@ -101,7 +106,8 @@ func TestMetadataDescribesInstance(t *testing.T) {
 		"instance-id": id, "local-ipv4": *i.PrivateIpAddress, "local-hostname": *i.PrivateDnsName, "hostname": *i.PrivateDnsName,
 		"placement/availability-zone": region + "a", "placement/region": region, "instance-type": "m6i.large", "ami-id": *i.ImageId,
 		"mac": *i.NetworkInterfaces[0].MacAddress, "tags/instance/slot": "2", "instance-life-cycle": "on-demand", "tags/instance/": "slot",
-		"iam/security-credentials/": "node-role", "network/interfaces/macs/" + *i.NetworkInterfaces[0].MacAddress + "/subnet-id": w.subnets[region+"a"],
+		"iam/security-credentials/": "node-role",
+		"network/interfaces/macs/" + *i.NetworkInterfaces[0].MacAddress + "/subnet-id": w.subnets[region+"a"],
 		"placement/": "availability-zone\navailability-zone-id\nregion",
 	} {
 		out, err := client.GetMetadata(ctx, &imds.GetMetadataInput{Path: path})
@@ -121,7 +127,8 @@ func TestMetadataDescribesInstance(t *testing.T) {
 		t.Errorf("user data is %q", got)
 	}
 	document, err := client.GetInstanceIdentityDocument(ctx, &imds.GetInstanceIdentityDocumentInput{})
-	if err != nil || document.InstanceID != id || document.Region != region || document.AccountID != account || document.Architecture != "x86_64" {
+	if err != nil || document.InstanceID != id || document.Region != region || document.AccountID != account ||
+		document.Architecture != "x86_64" {
 		t.Errorf("identity %+v %v", document, err)
 	}
 	info, err := client.GetIAMInfo(ctx, &imds.GetIAMInfoInput{})

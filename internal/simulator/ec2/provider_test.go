@@ -13,8 +13,9 @@ import (
 // request returns a request to a provider for a resource of a stack.
 func request(properties, previous map[string]any, physicalID string) resource.Request {
 	return resource.Request{
-		Account: account, Region: region, StackName: "stack", LogicalID: "Thing", PhysicalID: physicalID, Properties: properties, Previous: previous,
-		Tags: map[string]string{"aws:cloudformation:stack-name": "stack"},
+		Account: account, Region: region, StackName: "stack", LogicalID: "Thing", PhysicalID: physicalID, Properties: properties,
+		Previous: previous,
+		Tags:     map[string]string{"aws:cloudformation:stack-name": "stack"},
 	}
 }
 
@@ -91,7 +92,12 @@ func TestInstanceUpdates(t *testing.T) {
 func TestVolumeUpdates(t *testing.T) {
 	w := start(t)
 	p := w.service.Providers()["AWS::EC2::Volume"]
-	before := map[string]any{"AvailabilityZone": region + "a", "Size": "10", "VolumeType": "gp3", "Tags": []any{map[string]any{"Key": "a", "Value": "1"}}}
+	before := map[string]any{
+		"AvailabilityZone": region + "a",
+		"Size":             "10",
+		"VolumeType":       "gp3",
+		"Tags":             []any{map[string]any{"Key": "a", "Value": "1"}},
+	}
 	made, err := p.Create(t.Context(), request(before, nil, ""))
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +116,12 @@ func TestVolumeUpdates(t *testing.T) {
 			wantHandler(t, err, c.code)
 		})
 	}
-	after := map[string]any{"AvailabilityZone": region + "a", "Size": 20.0, "VolumeType": "gp3", "Tags": []any{map[string]any{"Key": "b", "Value": "2"}}}
+	after := map[string]any{
+		"AvailabilityZone": region + "a",
+		"Size":             20.0,
+		"VolumeType":       "gp3",
+		"Tags":             []any{map[string]any{"Key": "b", "Value": "2"}},
+	}
 	if _, err := p.Update(t.Context(), request(after, before, made.PhysicalID)); err != nil {
 		t.Fatal(err)
 	}

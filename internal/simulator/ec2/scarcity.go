@@ -103,11 +103,15 @@ func (c *scarcity) available(p place.Place, zone string, k *kind, spot bool) err
 		return nil
 	}
 	if spot {
-		return wire.Errorf("InsufficientInstanceCapacity", "There is no Spot capacity available that matches your request.").WithStatus(http.StatusInternalServerError)
+		return wire.Errorf("InsufficientInstanceCapacity", "There is no Spot capacity available that matches your request.").
+			WithStatus(http.StatusInternalServerError)
 	}
 	text := "We currently do not have sufficient " + k.name + " capacity in the Availability Zone you requested (" + zone +
 		"). Our system will be working on provisioning additional capacity."
-	if elsewhere := others(p.Region, zone, func(z string) bool { return c.hasCapacity(z, k.name) && c.offers(z, k.name) }); elsewhere != "" {
+	if elsewhere := others(p.Region, zone, func(z string) bool {
+		return c.hasCapacity(z, k.name) &&
+			c.offers(z, k.name)
+	}); elsewhere != "" {
 		text += " You can currently get " + k.name + " capacity by not specifying an Availability Zone in your request or choosing " + elsewhere + "."
 	}
 	return wire.Errorf("InsufficientInstanceCapacity", "%s", text).WithStatus(http.StatusInternalServerError)

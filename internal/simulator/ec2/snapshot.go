@@ -86,7 +86,9 @@ func (s *Service) addSnapshot(r *region, v *volume, description string, tags map
 		return nil, wire.Errorf("ConcurrentSnapshotLimitExceeded", "Maximum allowed in-progress snapshots for a single volume exceeded.")
 	}
 	snap := &snapshot{
-		id: newID("snap"), volume: v.id, description: description, key: v.key, size: v.size, encrypted: v.encrypted, started: s.env.Clock.Now(),
+		id: newID(
+			"snap",
+		), volume: v.id, description: description, key: v.key, size: v.size, encrypted: v.encrypted, started: s.env.Clock.Now(),
 	}
 	var takes time.Duration
 	takes, snap.failure = s.snapshots.nextResult(v.id)
@@ -103,7 +105,9 @@ func (s *Service) describeSnapshot(r *region, snap *snapshot) types.Snapshot {
 	d := types.Snapshot{
 		SnapshotId: &snap.id, VolumeId: &snap.volume, VolumeSize: aws.Int32(snap.size), Description: aws.String(snap.description),
 		Encrypted: aws.Bool(snap.encrypted), KmsKeyId: wire.Optional(snap.key), StartTime: &snap.started,
-		State: s.snapshotState(snap), Progress: aws.String(s.progress(snap)), OwnerId: aws.String(r.Account), StorageTier: types.StorageTierStandard,
+		State: s.snapshotState(
+			snap,
+		), Progress: aws.String(s.progress(snap)), OwnerId: aws.String(r.Account), StorageTier: types.StorageTierStandard,
 		Tags: s.tags(r.Place).List(snap.id),
 	}
 	switch d.State {
@@ -217,7 +221,8 @@ func (s *Service) describeSnapshots(ctx context.Context, in *ec2.DescribeSnapsho
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	found, next, err := choose(s, r, choice[*snapshot]{
-		items: r.snapshots, ids: in.SnapshotIds, missing: noSnapshot, filters: in.Filters, token: in.NextToken, most: in.MaxResults, fields: s.snapshotFields(r),
+		items: r.snapshots, ids: in.SnapshotIds, missing: noSnapshot, filters: in.Filters, token: in.NextToken, most: in.MaxResults,
+		fields: s.snapshotFields(r),
 	})
 	if err != nil {
 		return nil, err

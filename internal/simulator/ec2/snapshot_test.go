@@ -36,7 +36,10 @@ func (w *suite) snapshot(volume string, tags map[string]string) string {
 func (w *suite) snapshots(filters ...types.Filter) []types.Snapshot {
 	w.t.Helper()
 	var found []types.Snapshot
-	pages := awsec2.NewDescribeSnapshotsPaginator(w.Client, &awsec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, Filters: filters, MaxResults: aws.Int32(5)})
+	pages := awsec2.NewDescribeSnapshotsPaginator(
+		w.Client,
+		&awsec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, Filters: filters, MaxResults: aws.Int32(5)},
+	)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(w.t.Context())
 		if err != nil {
@@ -66,7 +69,9 @@ func TestSnapshotsTakeTime(t *testing.T) {
 	w.service.FailSnapshot(volume, "out of luck")
 	failed := w.snapshot(volume, nil)
 	w.clock.Step(time.Minute)
-	if got := w.snapshots(types.Filter{Name: aws.String("status"), Values: []string{"error"}}); len(got) != 1 || *got[0].SnapshotId != failed || *got[0].StateMessage != "out of luck" {
+	if got := w.snapshots(types.Filter{Name: aws.String("status"), Values: []string{"error"}}); len(got) != 1 ||
+		*got[0].SnapshotId != failed ||
+		*got[0].StateMessage != "out of luck" {
 		t.Errorf("failed are %+v", got)
 	}
 	for range 5 {
@@ -86,7 +91,9 @@ func TestSnapshotsAreFound(t *testing.T) {
 		w.snapshot(volume, map[string]string{"cluster": "theirs"})
 	}
 	find := func() (ids []string) {
-		for _, one := range w.snapshots(types.Filter{Name: aws.String("tag:cluster"), Values: []string{"ours"}}, types.Filter{Name: aws.String("tag-key"), Values: []string{"slot"}}) {
+		for _, one := range w.snapshots(types.Filter{
+			Name: aws.String("tag:cluster"), Values: []string{"ours"},
+		}, types.Filter{Name: aws.String("tag-key"), Values: []string{"slot"}}) {
 			ids = append(ids, *one.SnapshotId)
 		}
 		slices.Sort(ids)

@@ -44,16 +44,27 @@ func recast[T any](from any) (*T, error) {
 
 func noTemplate(idOrName string) *wire.Error {
 	if hexID.MatchString(idOrName) && idOrName[:3] == "lt-" {
-		return wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", idOrName)
+		return wire.Errorf(
+			"InvalidLaunchTemplateId.NotFound",
+			"The specified launch template, with template ID %s, does not exist.",
+			idOrName,
+		)
 	}
-	return wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", idOrName)
+	return wire.Errorf(
+		"InvalidLaunchTemplateName.NotFoundException",
+		"The specified launch template, with template name %s, does not exist.",
+		idOrName,
+	)
 }
 
 // template returns a launch template by ID or name. The caller holds the lock.
 func (r *region) template(id, name *string) (*launchTemplate, error) {
 	switch {
 	case id != nil && name != nil:
-		return nil, wire.Errorf("InvalidParameterCombination", "The parameters LaunchTemplateId and LaunchTemplateName cannot be used together.")
+		return nil, wire.Errorf(
+			"InvalidParameterCombination",
+			"The parameters LaunchTemplateId and LaunchTemplateName cannot be used together.",
+		)
 	case id != nil:
 		if err := checkID("InvalidLaunchTemplateId", "lt-", *id); err != nil {
 			return nil, err
@@ -90,7 +101,12 @@ func (t *launchTemplate) version(text string) (*templateVersion, error) {
 	}
 	v, ok := t.versions[number]
 	if !ok {
-		return nil, wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", text, t.id)
+		return nil, wire.Errorf(
+			"InvalidLaunchTemplateId.VersionNotFound",
+			"Could not find the specified version %s for the launch template with ID %s.",
+			text,
+			t.id,
+		)
 	}
 	return v, nil
 }
@@ -119,9 +135,18 @@ var templateName = lazyregexp.New(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
 // addTemplate creates a launch template with its first version. The caller holds the lock.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateLaunchTemplate.html
-func (s *Service) addTemplate(r *region, name, creator, description string, data *types.RequestLaunchTemplateData, tags map[string]string) (*launchTemplate, error) {
+func (s *Service) addTemplate(
+	r *region,
+	name, creator, description string,
+	data *types.RequestLaunchTemplateData,
+	tags map[string]string,
+) (*launchTemplate, error) {
 	if !templateName.MatchString(name) {
-		return nil, wire.Errorf("InvalidLaunchTemplateName.MalformedException", "The launch template name %q is not valid: it has 3 to 128 letters, digits and ().-/_", name)
+		return nil, wire.Errorf(
+			"InvalidLaunchTemplateName.MalformedException",
+			"The launch template name %q is not valid: it has 3 to 128 letters, digits and ().-/_",
+			name,
+		)
 	}
 	for _, t := range r.templates {
 		if t.name == name {
@@ -140,7 +165,11 @@ func (s *Service) addTemplate(r *region, name, creator, description string, data
 }
 
 // addVersion adds a version to a template.
-func (s *Service) addVersion(t *launchTemplate, creator, description string, data *types.RequestLaunchTemplateData) (*templateVersion, error) {
+func (s *Service) addVersion(
+	t *launchTemplate,
+	creator, description string,
+	data *types.RequestLaunchTemplateData,
+) (*templateVersion, error) {
 	if data == nil {
 		return nil, missing("LaunchTemplateData")
 	}
@@ -165,7 +194,10 @@ func checkTemplateData(d *types.ResponseLaunchTemplateData) error {
 		}
 	}
 	if len(d.NetworkInterfaces) > 0 && (len(d.SecurityGroupIds) > 0 || len(d.SecurityGroups) > 0) {
-		return wire.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level security groups may not be specified on the same request")
+		return wire.Errorf(
+			"InvalidParameterCombination",
+			"Network interfaces and an instance-level security groups may not be specified on the same request",
+		)
 	}
 	return nil
 }
@@ -179,7 +211,8 @@ func (t *launchTemplate) describe(tags []types.Tag) *types.LaunchTemplate {
 
 func (t *launchTemplate) describeVersion(v *templateVersion) types.LaunchTemplateVersion {
 	return types.LaunchTemplateVersion{
-		LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, VersionNumber: aws.Int64(v.number), CreatedBy: &v.creator, CreateTime: &v.created,
+		LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, VersionNumber: aws.Int64(v.number), CreatedBy: &v.creator,
+		CreateTime:     &v.created,
 		DefaultVersion: aws.Bool(v.number == t.standard), VersionDescription: wire.Optional(v.description), LaunchTemplateData: v.data,
 	}
 }

@@ -38,14 +38,24 @@ func (s *Service) createLaunchTemplate(ctx context.Context, in *ec2.CreateLaunch
 	}
 	r := s.here(ctx)
 	defer r.mu.Unlock()
-	t, err := s.addTemplate(r, aws.ToString(in.LaunchTemplateName), wire.CallFrom(ctx).Principal, aws.ToString(in.VersionDescription), in.LaunchTemplateData, tags)
+	t, err := s.addTemplate(
+		r,
+		aws.ToString(in.LaunchTemplateName),
+		wire.CallFrom(ctx).Principal,
+		aws.ToString(in.VersionDescription),
+		in.LaunchTemplateData,
+		tags,
+	)
 	if err != nil {
 		return nil, err
 	}
 	return &ec2.CreateLaunchTemplateOutput{LaunchTemplate: t.describe(s.tags(r.Place).List(t.id))}, nil
 }
 
-func (s *Service) createLaunchTemplateVersion(ctx context.Context, in *ec2.CreateLaunchTemplateVersionInput) (*ec2.CreateLaunchTemplateVersionOutput, error) {
+func (s *Service) createLaunchTemplateVersion(
+	ctx context.Context,
+	in *ec2.CreateLaunchTemplateVersionInput,
+) (*ec2.CreateLaunchTemplateVersionOutput, error) {
 	if err := dry(in.DryRun); err != nil {
 		return nil, err
 	}
@@ -114,7 +124,10 @@ func (s *Service) deleteLaunchTemplate(ctx context.Context, in *ec2.DeleteLaunch
 	return &ec2.DeleteLaunchTemplateOutput{LaunchTemplate: described}, nil
 }
 
-func (s *Service) deleteLaunchTemplateVersions(ctx context.Context, in *ec2.DeleteLaunchTemplateVersionsInput) (*ec2.DeleteLaunchTemplateVersionsOutput, error) {
+func (s *Service) deleteLaunchTemplateVersions(
+	ctx context.Context,
+	in *ec2.DeleteLaunchTemplateVersionsInput,
+) (*ec2.DeleteLaunchTemplateVersionsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	t, err := r.template(in.LaunchTemplateId, in.LaunchTemplateName)
@@ -132,21 +145,33 @@ func (s *Service) deleteLaunchTemplateVersions(ctx context.Context, in *ec2.Dele
 			code = types.LaunchTemplateErrorCodeUnexpectedError
 		}
 		if code != "" {
-			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(out.UnsuccessfullyDeletedLaunchTemplateVersions, types.DeleteLaunchTemplateVersionsResponseErrorItem{
-				LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, VersionNumber: aws.Int64(number),
-				ResponseError: &types.ResponseError{Code: code, Message: aws.String("The version " + text + " does not exist or is the default version.")},
-			})
+			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(
+				out.UnsuccessfullyDeletedLaunchTemplateVersions,
+				types.DeleteLaunchTemplateVersionsResponseErrorItem{
+					LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, VersionNumber: aws.Int64(number),
+					ResponseError: &types.ResponseError{
+						Code:    code,
+						Message: aws.String("The version " + text + " does not exist or is the default version."),
+					},
+				},
+			)
 			continue
 		}
 		delete(t.versions, number)
-		out.SuccessfullyDeletedLaunchTemplateVersions = append(out.SuccessfullyDeletedLaunchTemplateVersions, types.DeleteLaunchTemplateVersionsResponseSuccessItem{
-			LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, VersionNumber: aws.Int64(number),
-		})
+		out.SuccessfullyDeletedLaunchTemplateVersions = append(
+			out.SuccessfullyDeletedLaunchTemplateVersions,
+			types.DeleteLaunchTemplateVersionsResponseSuccessItem{
+				LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, VersionNumber: aws.Int64(number),
+			},
+		)
 	}
 	return out, nil
 }
 
-func (s *Service) describeLaunchTemplates(ctx context.Context, in *ec2.DescribeLaunchTemplatesInput) (*ec2.DescribeLaunchTemplatesOutput, error) {
+func (s *Service) describeLaunchTemplates(
+	ctx context.Context,
+	in *ec2.DescribeLaunchTemplatesInput,
+) (*ec2.DescribeLaunchTemplatesOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	ids := slices.Clone(in.LaunchTemplateIds)
@@ -205,7 +230,10 @@ func versionsOf(t *launchTemplate, in *ec2.DescribeLaunchTemplateVersionsInput) 
 	return list, nil
 }
 
-func (s *Service) describeLaunchTemplateVersions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+func (s *Service) describeLaunchTemplateVersions(
+	ctx context.Context,
+	in *ec2.DescribeLaunchTemplateVersionsInput,
+) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	if len(in.Filters) > 0 {
@@ -241,7 +269,10 @@ func (s *Service) describeLaunchTemplateVersions(ctx context.Context, in *ec2.De
 }
 
 // page returns a page of the versions; the token is the number of versions before it.
-func page(out *ec2.DescribeLaunchTemplateVersionsOutput, in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+func page(
+	out *ec2.DescribeLaunchTemplateVersionsOutput,
+	in *ec2.DescribeLaunchTemplateVersionsInput,
+) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	start := 0
 	if in.NextToken != nil {
 		n, err := strconv.Atoi(*in.NextToken)

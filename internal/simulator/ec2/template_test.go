@@ -22,7 +22,13 @@ func (w *suite) template(name string) string {
 				DeviceName: aws.String("/dev/sda1"), Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(20)},
 			}},
 			TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
-				{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("b"), Value: aws.String("1")}}},
+				{
+					ResourceType: types.ResourceTypeInstance,
+					Tags: []types.Tag{
+						{Key: aws.String("a"), Value: aws.String("1")},
+						{Key: aws.String("b"), Value: aws.String("1")},
+					},
+				},
 				{ResourceType: types.ResourceTypeVolume, Tags: []types.Tag{{Key: aws.String("disk"), Value: aws.String("root")}}},
 			},
 		},
@@ -38,12 +44,17 @@ func TestLaunchTemplateVersions(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	id := w.template("nodes")
-	_, err := w.CreateLaunchTemplate(ctx, &awsec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("nodes"), LaunchTemplateData: &types.RequestLaunchTemplateData{}})
+	_, err := w.CreateLaunchTemplate(
+		ctx,
+		&awsec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("nodes"), LaunchTemplateData: &types.RequestLaunchTemplateData{}},
+	)
 	wiretest.WantCode(t, err, "InvalidLaunchTemplateName.AlreadyExistsException")
 	second, err := w.CreateLaunchTemplateVersion(ctx, &awsec2.CreateLaunchTemplateVersionInput{
-		LaunchTemplateId: &id, SourceVersion: aws.String("1"), LaunchTemplateData: &types.RequestLaunchTemplateData{InstanceType: types.InstanceTypeM6iXlarge},
+		LaunchTemplateId: &id, SourceVersion: aws.String("1"),
+		LaunchTemplateData: &types.RequestLaunchTemplateData{InstanceType: types.InstanceTypeM6iXlarge},
 	})
-	if err != nil || *second.LaunchTemplateVersion.VersionNumber != 2 || aws.ToString(second.LaunchTemplateVersion.LaunchTemplateData.ImageId) != w.image("amd64") {
+	if err != nil || *second.LaunchTemplateVersion.VersionNumber != 2 ||
+		aws.ToString(second.LaunchTemplateVersion.LaunchTemplateData.ImageId) != w.image("amd64") {
 		t.Fatalf("second version %+v %v", second, err)
 	}
 	for version, want := range map[string]string{"$Default": "1", "$Latest": "2", "1": "1", "": "1"} {
@@ -51,7 +62,9 @@ func TestLaunchTemplateVersions(t *testing.T) {
 			t.Errorf("%q is %+v %v", version, got, err)
 		}
 	}
-	if _, err := w.ModifyLaunchTemplate(ctx, &awsec2.ModifyLaunchTemplateInput{LaunchTemplateId: &id, DefaultVersion: aws.String("2")}); err != nil {
+	if _, err := w.ModifyLaunchTemplate(ctx, &awsec2.ModifyLaunchTemplateInput{
+		LaunchTemplateId: &id, DefaultVersion: aws.String("2"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	described, err := w.DescribeLaunchTemplates(ctx, &awsec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{"nodes"}})
@@ -62,8 +75,12 @@ func TestLaunchTemplateVersions(t *testing.T) {
 	if err != nil || len(versions.LaunchTemplateVersions) != 2 || *versions.LaunchTemplateVersions[0].VersionNumber != 2 {
 		t.Errorf("versions %+v %v", versions, err)
 	}
-	gone, err := w.DeleteLaunchTemplateVersions(ctx, &awsec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"1", "2", "9"}})
-	if err != nil || len(gone.SuccessfullyDeletedLaunchTemplateVersions) != 1 || len(gone.UnsuccessfullyDeletedLaunchTemplateVersions) != 2 {
+	gone, err := w.DeleteLaunchTemplateVersions(
+		ctx,
+		&awsec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"1", "2", "9"}},
+	)
+	if err != nil || len(gone.SuccessfullyDeletedLaunchTemplateVersions) != 1 ||
+		len(gone.UnsuccessfullyDeletedLaunchTemplateVersions) != 2 {
 		t.Errorf("deleted %+v %v", gone, err)
 	}
 	_, err = w.service.LaunchTemplate(account, region, id, "1")
@@ -81,15 +98,20 @@ func TestRequestOverridesLaunchTemplate(t *testing.T) {
 	w := start(t)
 	w.template("nodes")
 	i := w.launch(&awsec2.RunInstancesInput{
-		LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String("nodes")}, InstanceType: types.InstanceTypeM6iXlarge,
+		LaunchTemplate: &types.LaunchTemplateSpecification{
+			LaunchTemplateName: aws.String("nodes"),
+		}, InstanceType: types.InstanceTypeM6iXlarge,
 		SubnetId: aws.String(w.subnets[region+"a"]), MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
-		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("b"), Value: aws.String("2")}}}},
+		TagSpecifications: []types.TagSpecification{
+			{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("b"), Value: aws.String("2")}}},
+		},
 	})
 	tags := map[string]string{}
 	for _, tag := range i.Tags {
 		tags[*tag.Key] = *tag.Value
 	}
-	if i.InstanceType != types.InstanceTypeM6iXlarge || tags["a"] != "1" || tags["b"] != "2" || tags["aws:ec2launchtemplate:version"] != "1" {
+	if i.InstanceType != types.InstanceTypeM6iXlarge || tags["a"] != "1" || tags["b"] != "2" ||
+		tags["aws:ec2launchtemplate:version"] != "1" {
 		t.Errorf("launched as %s tagged %v", i.InstanceType, tags)
 	}
 	v := w.volumeUntil(*i.BlockDeviceMappings[0].Ebs.VolumeId, types.VolumeStateInUse, types.VolumeAttachmentStateAttached)

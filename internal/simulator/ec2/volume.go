@@ -62,8 +62,16 @@ type limits struct {
 }
 
 var volumeLimits = map[types.VolumeType]limits{
-	types.VolumeTypeGp2:      {least: 1, most: 16384},
-	types.VolumeTypeGp3:      {least: 1, most: 65536, leastIOPS: 3000, mostIOPS: 80000, iops: 3000, leastThrough: 125, mostThroughput: 2000},
+	types.VolumeTypeGp2: {least: 1, most: 16384},
+	types.VolumeTypeGp3: {
+		least:          1,
+		most:           65536,
+		leastIOPS:      3000,
+		mostIOPS:       80000,
+		iops:           3000,
+		leastThrough:   125,
+		mostThroughput: 2000,
+	},
 	types.VolumeTypeIo1:      {least: 4, most: 16384, leastIOPS: 100, mostIOPS: 64000},
 	types.VolumeTypeIo2:      {least: 4, most: 65536, leastIOPS: 100, mostIOPS: 256000},
 	types.VolumeTypeSt1:      {least: 125, most: 16384},
@@ -100,7 +108,13 @@ func (v *volume) complete(iops, throughput *int32) error {
 	if throughput != nil {
 		v.throughput = *throughput
 		if v.throughput < l.leastThrough || v.throughput > l.mostThroughput {
-			return invalid("Volume throughput of %d is not in the range of %d to %d MiB/s for volume type %s.", v.throughput, l.leastThrough, l.mostThroughput, v.kind)
+			return invalid(
+				"Volume throughput of %d is not in the range of %d to %d MiB/s for volume type %s.",
+				v.throughput,
+				l.leastThrough,
+				l.mostThroughput,
+				v.kind,
+			)
 		}
 	}
 	if v.kind == types.VolumeTypeGp2 { // three per GiB, within bounds
@@ -112,7 +126,9 @@ func (v *volume) complete(iops, throughput *int32) error {
 // addVolume creates a volume. The caller holds the lock.
 func (s *Service) addVolume(r *region, n newVolume) (*volume, error) {
 	v := &volume{
-		id: newID("vol"), zone: n.zone, size: aws.ToInt32(n.size), kind: cmp.Or(n.kind, types.VolumeTypeGp2), encrypted: aws.ToBool(n.encrypted),
+		id: newID(
+			"vol",
+		), zone: n.zone, size: aws.ToInt32(n.size), kind: cmp.Or(n.kind, types.VolumeTypeGp2), encrypted: aws.ToBool(n.encrypted),
 		state: types.VolumeStateAvailable, created: s.env.Clock.Now(), multiAttach: aws.ToBool(n.multiAttach),
 		snapshot: aws.ToString(n.snapshot), initializingRate: aws.ToInt32(n.initializingRate),
 	}
@@ -227,7 +243,12 @@ func (s *Service) attach(r *region, v *volume, i *instance, device string) error
 	case i.State != types.InstanceStateNameRunning && i.State != types.InstanceStateNameStopped:
 		return incorrectState("Instance '%s' is not 'running'.", i.ID)
 	case v.zone != i.Zone:
-		return wire.Errorf("InvalidVolume.ZoneMismatch", "The volume '%s' is not in the same availability zone as instance '%s'", v.id, i.ID)
+		return wire.Errorf(
+			"InvalidVolume.ZoneMismatch",
+			"The volume '%s' is not in the same availability zone as instance '%s'",
+			v.id,
+			i.ID,
+		)
 	case device == "":
 		return missing("device")
 	}
@@ -316,7 +337,8 @@ func (r *region) attached(instanceID string) []*volume {
 func (v *volume) describeAttachment() types.VolumeAttachment {
 	a := v.attachment
 	return types.VolumeAttachment{
-		VolumeId: &v.id, InstanceId: &a.instance, Device: &a.device, State: a.state, AttachTime: &a.at, DeleteOnTermination: aws.Bool(a.deleteToo),
+		VolumeId: &v.id, InstanceId: &a.instance, Device: &a.device, State: a.state, AttachTime: &a.at,
+		DeleteOnTermination: aws.Bool(a.deleteToo),
 	}
 }
 
@@ -324,7 +346,9 @@ func (s *Service) describeVolume(r *region, v *volume) types.Volume {
 	d := types.Volume{
 		VolumeId: &v.id, AvailabilityZone: &v.zone, Size: aws.Int32(v.size), VolumeType: v.kind, Encrypted: aws.Bool(v.encrypted),
 		KmsKeyId: wire.Optional(v.key), SnapshotId: aws.String(v.snapshot), State: v.state, CreateTime: &v.created,
-		MultiAttachEnabled: aws.Bool(v.multiAttach), Tags: s.tags(r.Place).List(v.id), Attachments: []types.VolumeAttachment{}, OwnerId: aws.String(r.Account),
+		MultiAttachEnabled: aws.Bool(
+			v.multiAttach,
+		), Tags: s.tags(r.Place).List(v.id), Attachments: []types.VolumeAttachment{}, OwnerId: aws.String(r.Account),
 	}
 	if v.iops > 0 {
 		d.Iops = aws.Int32(v.iops)

@@ -113,7 +113,13 @@ func (s *Service) detachVolume(ctx context.Context, in *ec2.DetachVolumeInput) (
 	case a == nil:
 		return nil, incorrectState("Volume '%s' is in the 'available' state.", v.id)
 	case in.InstanceId != nil && *in.InstanceId != a.instance, in.Device != nil && *in.Device != a.device:
-		return nil, wire.Errorf("InvalidAttachment.NotFound", "Volume '%s' is not attached to '%s' as '%s'.", v.id, aws.ToString(in.InstanceId), aws.ToString(in.Device))
+		return nil, wire.Errorf(
+			"InvalidAttachment.NotFound",
+			"Volume '%s' is not attached to '%s' as '%s'.",
+			v.id,
+			aws.ToString(in.InstanceId),
+			aws.ToString(in.Device),
+		)
 	}
 	i := r.instances[a.instance]
 	if i != nil && a.device == i.rootDevice && i.State != types.InstanceStateNameStopped {
@@ -161,7 +167,8 @@ func (s *Service) describeVolumes(ctx context.Context, in *ec2.DescribeVolumesIn
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	found, next, err := choose(s, r, choice[*volume]{
-		items: r.volumes, ids: in.VolumeIds, missing: noVolume, filters: in.Filters, fields: volumeFields, token: in.NextToken, most: in.MaxResults,
+		items: r.volumes, ids: in.VolumeIds, missing: noVolume, filters: in.Filters, fields: volumeFields, token: in.NextToken,
+		most: in.MaxResults,
 	})
 	if err != nil {
 		return nil, err
@@ -192,7 +199,10 @@ func (s *Service) describeVolumeStatus(ctx context.Context, in *ec2.DescribeVolu
 	return out, nil
 }
 
-func (s *Service) describeVolumeAttribute(ctx context.Context, in *ec2.DescribeVolumeAttributeInput) (*ec2.DescribeVolumeAttributeOutput, error) {
+func (s *Service) describeVolumeAttribute(
+	ctx context.Context,
+	in *ec2.DescribeVolumeAttributeInput,
+) (*ec2.DescribeVolumeAttributeOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	v, err := r.volume(aws.ToString(in.VolumeId))
@@ -230,9 +240,14 @@ func (s *Service) changeVolume(v *volume, size *int32, kind types.VolumeType, io
 	}
 	now := s.env.Clock.Now()
 	changed.modification = &types.VolumeModification{
-		VolumeId: &v.id, ModificationState: types.VolumeModificationStateCompleted, Progress: aws.Int64(100), StartTime: &now, EndTime: &now,
-		OriginalSize: aws.Int32(v.size), OriginalVolumeType: v.kind, OriginalIops: aws.Int32(v.iops), OriginalThroughput: aws.Int32(v.throughput),
-		TargetSize: aws.Int32(changed.size), TargetVolumeType: changed.kind, TargetIops: aws.Int32(changed.iops), TargetThroughput: aws.Int32(changed.throughput),
+		VolumeId: &v.id, ModificationState: types.VolumeModificationStateCompleted, Progress: aws.Int64(100), StartTime: &now,
+		EndTime: &now,
+		OriginalSize: aws.Int32(
+			v.size,
+		), OriginalVolumeType: v.kind, OriginalIops: aws.Int32(v.iops), OriginalThroughput: aws.Int32(v.throughput),
+		TargetSize: aws.Int32(
+			changed.size,
+		), TargetVolumeType: changed.kind, TargetIops: aws.Int32(changed.iops), TargetThroughput: aws.Int32(changed.throughput),
 	}
 	*v = changed
 	return nil
@@ -258,7 +273,10 @@ func (s *Service) modifyVolume(ctx context.Context, in *ec2.ModifyVolumeInput) (
 	return &ec2.ModifyVolumeOutput{VolumeModification: &answer}, nil
 }
 
-func (s *Service) describeVolumesModifications(ctx context.Context, in *ec2.DescribeVolumesModificationsInput) (*ec2.DescribeVolumesModificationsOutput, error) {
+func (s *Service) describeVolumesModifications(
+	ctx context.Context,
+	in *ec2.DescribeVolumesModificationsInput,
+) (*ec2.DescribeVolumesModificationsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	found, next, err := choose(s, r, choice[*volume]{

@@ -114,9 +114,15 @@ func TestVolumeIsCreatedFromSnapshot(t *testing.T) {
 	if !w.host.called("copy " + id + " " + *snap.SnapshotId) {
 		t.Errorf("the host heard %v", w.host.calls)
 	}
-	_, err = w.CreateVolume(t.Context(), &awsec2.CreateVolumeInput{AvailabilityZone: aws.String(region + "b"), SnapshotId: snap.SnapshotId, Size: aws.Int32(5)})
+	_, err = w.CreateVolume(
+		t.Context(),
+		&awsec2.CreateVolumeInput{AvailabilityZone: aws.String(region + "b"), SnapshotId: snap.SnapshotId, Size: aws.Int32(5)},
+	)
 	wiretest.WantCode(t, err, "InvalidParameterValue")
-	restored, err := w.CreateVolume(t.Context(), &awsec2.CreateVolumeInput{AvailabilityZone: aws.String(region + "b"), SnapshotId: snap.SnapshotId})
+	restored, err := w.CreateVolume(
+		t.Context(),
+		&awsec2.CreateVolumeInput{AvailabilityZone: aws.String(region + "b"), SnapshotId: snap.SnapshotId},
+	)
 	if err != nil || *restored.Size != 10 || !*restored.Encrypted {
 		t.Fatalf("restored %+v %v", restored, err)
 	}
@@ -162,7 +168,9 @@ func TestVolumeCanGrow(t *testing.T) {
 	id := w.volume(region + "a")
 	_, err := w.ModifyVolume(t.Context(), &awsec2.ModifyVolumeInput{VolumeId: &id, Size: aws.Int32(5)})
 	wiretest.WantCode(t, err, "InvalidParameterValue")
-	if _, err := w.ModifyVolume(t.Context(), &awsec2.ModifyVolumeInput{VolumeId: &id, Size: aws.Int32(20), Iops: aws.Int32(4000)}); err != nil {
+	if _, err := w.ModifyVolume(t.Context(), &awsec2.ModifyVolumeInput{
+		VolumeId: &id, Size: aws.Int32(20), Iops: aws.Int32(4000),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	v := w.volumeUntil(id, types.VolumeStateAvailable, "")

@@ -62,7 +62,12 @@ func (p *repository) newImage(in *ecr.PutImageInput) (*image, error) {
 	}
 	digest := digestOf([]byte(text))
 	if want := deref(in.ImageDigest); want != "" && want != digest {
-		return nil, refuse("ImageDigestDoesNotMatchException", "The provided digest '%s' does not match the calculated digest '%s'", want, digest)
+		return nil, refuse(
+			"ImageDigestDoesNotMatchException",
+			"The provided digest '%s' does not match the calculated digest '%s'",
+			want,
+			digest,
+		)
 	}
 	if have := p.byDigest(digest); have != nil {
 		return have, nil
@@ -80,13 +85,23 @@ func (p *repository) newImage(in *ecr.PutImageInput) (*image, error) {
 		size += part.Size
 	}
 	if len(missing) > 0 {
-		return nil, refuse("LayersNotFoundException", "Layers with digests '[%s]' required for pushing image into repository with name '%s' in the registry with id '%s' do not exist",
-			strings.Join(missing, ", "), p.id.name, p.id.account)
+		return nil, refuse(
+			"LayersNotFoundException",
+			"Layers with digests '[%s]' required for pushing image into repository with name '%s' in the registry with id '%s' do not exist",
+			strings.Join(missing, ", "),
+			p.id.name,
+			p.id.account,
+		)
 	}
 	for _, child := range m.Manifests {
 		if p.byDigest(child.Digest) == nil {
-			return nil, refuse("ReferencedImagesNotFoundException", "Images with digests '[%s]' required for pushing image into repository with name '%s' in the registry with id '%s' do not exist",
-				child.Digest, p.id.name, p.id.account)
+			return nil, refuse(
+				"ReferencedImagesNotFoundException",
+				"Images with digests '[%s]' required for pushing image into repository with name '%s' in the registry with id '%s' do not exist",
+				child.Digest,
+				p.id.name,
+				p.id.account,
+			)
 		}
 	}
 	made := &image{digest: digest, manifest: text, mediaType: deref(in.ImageManifestMediaType), size: size}
@@ -103,15 +118,26 @@ func (p *repository) newImage(in *ecr.PutImageInput) (*image, error) {
 func (p *repository) tagImage(made *image, tag string) error {
 	exists := p.byDigest(made.digest) != nil
 	if exists && (tag == "" || slices.Contains(made.tags, tag)) {
-		return refuse("ImageAlreadyExistsException", "Image with digest '%s' and tag '%s' already exists in the repository with name '%s' in registry with id '%s'",
-			made.digest, tag, p.id.name, p.id.account)
+		return refuse(
+			"ImageAlreadyExistsException",
+			"Image with digest '%s' and tag '%s' already exists in the repository with name '%s' in registry with id '%s'",
+			made.digest,
+			tag,
+			p.id.name,
+			p.id.account,
+		)
 	}
 	if tag == "" {
 		return nil
 	}
 	if other := p.byTag(tag); other != nil {
 		if p.immutable(tag) {
-			return refuse("ImageTagAlreadyExistsException", "The image tag '%s' already exists in the '%s' repository and cannot be overwritten because the tag is immutable.", tag, p.id.name)
+			return refuse(
+				"ImageTagAlreadyExistsException",
+				"The image tag '%s' already exists in the '%s' repository and cannot be overwritten because the tag is immutable.",
+				tag,
+				p.id.name,
+			)
 		}
 		other.tags = slices.DeleteFunc(slices.Clone(other.tags), func(t string) bool { return t == tag })
 	}
@@ -206,8 +232,14 @@ func (r *Registry) describeImages(ctx context.Context, in *ecr.DescribeImagesInp
 	for _, id := range in.ImageIds {
 		m, failure := found.lookUp(id)
 		if failure != nil {
-			return nil, refuse("ImageNotFoundException", "The image with imageId {imageDigest:'%s', imageTag:'%s'} does not exist within the repository with name '%s' in the registry with id '%s'",
-				orNull(id.ImageDigest), orNull(id.ImageTag), found.id.name, found.id.account)
+			return nil, refuse(
+				"ImageNotFoundException",
+				"The image with imageId {imageDigest:'%s', imageTag:'%s'} does not exist within the repository with name '%s' in the registry with id '%s'",
+				orNull(id.ImageDigest),
+				orNull(id.ImageTag),
+				found.id.name,
+				found.id.account,
+			)
 		}
 		out.ImageDetails = append(out.ImageDetails, found.detail(m))
 	}

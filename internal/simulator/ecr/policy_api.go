@@ -31,18 +31,31 @@ func checkLifecycle(text string) error {
 	}
 	for _, rule := range document.Rules {
 		if rule.RulePriority < 1 || rule.Selection == nil || rule.Action == nil {
-			return invalid("LifecyclePolicyText", "Lifecycle policy validation failure: a rule must have rulePriority, selection and action")
+			return invalid(
+				"LifecyclePolicyText",
+				"Lifecycle policy validation failure: a rule must have rulePriority, selection and action",
+			)
 		}
 	}
 	return nil
 }
 
 func (p *repository) noPolicy() error {
-	return refuse("RepositoryPolicyNotFoundException", "Repository policy does not exist for the repository with name '%s' in the registry with id '%s'", p.id.name, p.id.account)
+	return refuse(
+		"RepositoryPolicyNotFoundException",
+		"Repository policy does not exist for the repository with name '%s' in the registry with id '%s'",
+		p.id.name,
+		p.id.account,
+	)
 }
 
 func (p *repository) noLifecycle() error {
-	return refuse("LifecyclePolicyNotFoundException", "Lifecycle policy does not exist for the repository with name '%s' in the registry with id '%s'", p.id.name, p.id.account)
+	return refuse(
+		"LifecyclePolicyNotFoundException",
+		"Lifecycle policy does not exist for the repository with name '%s' in the registry with id '%s'",
+		p.id.name,
+		p.id.account,
+	)
 }
 
 func (r *Registry) setRepositoryPolicy(ctx context.Context, in *ecr.SetRepositoryPolicyInput) (*ecr.SetRepositoryPolicyOutput, error) {
@@ -72,7 +85,10 @@ func (r *Registry) getRepositoryPolicy(ctx context.Context, in *ecr.GetRepositor
 	return &ecr.GetRepositoryPolicyOutput{PolicyText: new(found.policy), RegistryId: &found.id.account, RepositoryName: &found.id.name}, nil
 }
 
-func (r *Registry) deleteRepositoryPolicy(ctx context.Context, in *ecr.DeleteRepositoryPolicyInput) (*ecr.DeleteRepositoryPolicyOutput, error) {
+func (r *Registry) deleteRepositoryPolicy(
+	ctx context.Context,
+	in *ecr.DeleteRepositoryPolicyInput,
+) (*ecr.DeleteRepositoryPolicyOutput, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, err := r.find(ctx, in.RegistryId, in.RepositoryName)
@@ -98,7 +114,11 @@ func (r *Registry) putLifecyclePolicy(ctx context.Context, in *ecr.PutLifecycleP
 		return nil, err
 	}
 	found.lifecycle = *in.LifecyclePolicyText
-	return &ecr.PutLifecyclePolicyOutput{LifecyclePolicyText: in.LifecyclePolicyText, RegistryId: &found.id.account, RepositoryName: &found.id.name}, nil
+	return &ecr.PutLifecyclePolicyOutput{
+		LifecyclePolicyText: in.LifecyclePolicyText,
+		RegistryId:          &found.id.account,
+		RepositoryName:      &found.id.name,
+	}, nil
 }
 
 func (r *Registry) getLifecyclePolicy(ctx context.Context, in *ecr.GetLifecyclePolicyInput) (*ecr.GetLifecyclePolicyOutput, error) {
@@ -111,10 +131,17 @@ func (r *Registry) getLifecyclePolicy(ctx context.Context, in *ecr.GetLifecycleP
 	if found.lifecycle == "" {
 		return nil, found.noLifecycle()
 	}
-	return &ecr.GetLifecyclePolicyOutput{LifecyclePolicyText: new(found.lifecycle), RegistryId: &found.id.account, RepositoryName: &found.id.name}, nil
+	return &ecr.GetLifecyclePolicyOutput{
+		LifecyclePolicyText: new(found.lifecycle),
+		RegistryId:          &found.id.account,
+		RepositoryName:      &found.id.name,
+	}, nil
 }
 
-func (r *Registry) deleteLifecyclePolicy(ctx context.Context, in *ecr.DeleteLifecyclePolicyInput) (*ecr.DeleteLifecyclePolicyOutput, error) {
+func (r *Registry) deleteLifecyclePolicy(
+	ctx context.Context,
+	in *ecr.DeleteLifecyclePolicyInput,
+) (*ecr.DeleteLifecyclePolicyOutput, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, err := r.find(ctx, in.RegistryId, in.RepositoryName)

@@ -148,7 +148,12 @@ func (p *repositoryProvider) find(req resource.Request) (*repository, error) {
 	if found := p.registry.repositories[repositoryID{req.Account, req.Region, req.PhysicalID}]; found != nil {
 		return found, nil
 	}
-	return nil, resource.Errorf(resource.NotFound, "The repository with name '%s' does not exist in the registry with id '%s'", req.PhysicalID, req.Account)
+	return nil, resource.Errorf(
+		resource.NotFound,
+		"The repository with name '%s' does not exist in the registry with id '%s'",
+		req.PhysicalID,
+		req.Account,
+	)
 }
 
 // Update changes a repository in place.

@@ -35,7 +35,9 @@ func TestRepositoryProvider(t *testing.T) {
 	r.PhysicalID, r.Tags = made.PhysicalID, map[string]string{"aws:cloudformation:stack-name": "My-Stack", "team": "blue"}
 	r.Properties = properties{
 		"ImageTagMutability": "IMMUTABLE", "ImageScanningConfiguration": properties{"ScanOnPush": true},
-		"LifecyclePolicy":      properties{"LifecyclePolicyText": `{"rules":[{"rulePriority":1,"selection":{},"action":{"type":"expire"}}]}`},
+		"LifecyclePolicy": properties{
+			"LifecyclePolicyText": `{"rules":[{"rulePriority":1,"selection":{},"action":{"type":"expire"}}]}`,
+		},
 		"RepositoryPolicyText": properties{"Version": "2012-10-17", "Statement": []any{}},
 		"Tags":                 []any{properties{"Key": "own", "Value": "yes"}},
 	}
@@ -52,9 +54,14 @@ func TestRepositoryProvider(t *testing.T) {
 		}
 	}
 	manifest := `{"schemaVersion":2}`
-	must[*ecr.PutImageOutput](t)(c.PutImage(t.Context(), &ecr.PutImageInput{RepositoryName: &made.PhysicalID, ImageManifest: &manifest, ImageTag: aws.String("v1")}))
+	must[*ecr.PutImageOutput](
+		t,
+	)(
+		c.PutImage(t.Context(), &ecr.PutImageInput{RepositoryName: &made.PhysicalID, ImageManifest: &manifest, ImageTag: aws.String("v1")}),
+	)
 	var refused *resource.Error
-	if err := p.Delete(t.Context(), r); !errors.As(err, &refused) || refused.Message != "The repository with name '"+made.PhysicalID+"' in registry with id '111111111111' cannot be deleted because it still contains images" {
+	if err := p.Delete(t.Context(), r); !errors.As(err, &refused) ||
+		refused.Message != "The repository with name '"+made.PhysicalID+"' in registry with id '111111111111' cannot be deleted because it still contains images" {
 		t.Fatalf("got %v", err)
 	}
 	r.Properties["EmptyOnDelete"] = "true"

@@ -132,7 +132,12 @@ func (r *Registry) find(ctx context.Context, registry, name *string) (*repositor
 	if found := r.repositories[id]; found != nil {
 		return found, nil
 	}
-	return nil, refuse("RepositoryNotFoundException", "The repository with name '%s' does not exist in the registry with id '%s'", id.name, id.account)
+	return nil, refuse(
+		"RepositoryNotFoundException",
+		"The repository with name '%s' does not exist in the registry with id '%s'",
+		id.name,
+		id.account,
+	)
 }
 
 // byARN returns the repository of a resource ARN.
@@ -145,7 +150,12 @@ func (r *Registry) byARN(arn *string) (*repository, error) {
 	if found := r.repositories[repositoryID{parts[4], parts[3], name}]; found != nil {
 		return found, nil
 	}
-	return nil, refuse("RepositoryNotFoundException", "The repository with name '%s' does not exist in the registry with id '%s'", name, parts[4])
+	return nil, refuse(
+		"RepositoryNotFoundException",
+		"The repository with name '%s' does not exist in the registry with id '%s'",
+		name,
+		parts[4],
+	)
 }
 
 func (r *Registry) arn(id repositoryID) string {

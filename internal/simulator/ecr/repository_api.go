@@ -34,10 +34,16 @@ func checkName(name string) error {
 
 func checkMutability(m types.ImageTagMutability, exclusions []types.ImageTagMutabilityExclusionFilter) error {
 	if m != "" && !slices.Contains(m.Values(), m) {
-		return invalid("imageTagMutability", "Member must satisfy enum value set: [MUTABLE, IMMUTABLE, MUTABLE_WITH_EXCLUSION, IMMUTABLE_WITH_EXCLUSION]")
+		return invalid(
+			"imageTagMutability",
+			"Member must satisfy enum value set: [MUTABLE, IMMUTABLE, MUTABLE_WITH_EXCLUSION, IMMUTABLE_WITH_EXCLUSION]",
+		)
 	}
 	if strings.HasSuffix(string(m), "_WITH_EXCLUSION") != (len(exclusions) > 0) {
-		return invalid("imageTagMutabilityExclusionFilters", "exclusion filters are required with, and only allowed with, a mutability with exclusion")
+		return invalid(
+			"imageTagMutabilityExclusionFilters",
+			"exclusion filters are required with, and only allowed with, a mutability with exclusion",
+		)
 	}
 	return nil
 }
@@ -61,7 +67,12 @@ func (r *Registry) create(id repositoryID, in *ecr.CreateRepositoryInput) (*repo
 		return nil, err
 	}
 	if r.repositories[id] != nil {
-		return nil, refuse("RepositoryAlreadyExistsException", "The repository with name '%s' already exists in the registry with id '%s'", id.name, id.account)
+		return nil, refuse(
+			"RepositoryAlreadyExistsException",
+			"The repository with name '%s' already exists in the registry with id '%s'",
+			id.name,
+			id.account,
+		)
 	}
 	made := &repository{
 		id: id, created: r.env.Clock.Now().UTC(), mutability: in.ImageTagMutability, exclusions: in.ImageTagMutabilityExclusionFilters,
@@ -148,7 +159,12 @@ func (r *Registry) deleteRepository(ctx context.Context, in *ecr.DeleteRepositor
 // delete deletes a repository. The caller holds the lock.
 func (r *Registry) delete(p *repository, force bool) error {
 	if len(p.images) > 0 && !force {
-		return refuse("RepositoryNotEmptyException", "The repository with name '%s' in registry with id '%s' cannot be deleted because it still contains images", p.id.name, p.id.account)
+		return refuse(
+			"RepositoryNotEmptyException",
+			"The repository with name '%s' in registry with id '%s' cannot be deleted because it still contains images",
+			p.id.name,
+			p.id.account,
+		)
 	}
 	delete(r.repositories, p.id)
 	return nil
@@ -156,14 +172,19 @@ func (r *Registry) delete(p *repository, force bool) error {
 
 func (r *Registry) describeRegistry(ctx context.Context, _ *ecr.DescribeRegistryInput) (*ecr.DescribeRegistryOutput, error) {
 	return &ecr.DescribeRegistryOutput{
-		RegistryId: new(wire.CallFrom(ctx).Account), ReplicationConfiguration: &types.ReplicationConfiguration{Rules: []types.ReplicationRule{}},
+		RegistryId: new(
+			wire.CallFrom(ctx).Account,
+		), ReplicationConfiguration: &types.ReplicationConfiguration{Rules: []types.ReplicationRule{}},
 	}, nil
 }
 
 // getAuthorizationToken returns a token in the form for docker login, which is valid for twelve
 // hours:
 // https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_GetAuthorizationToken.html
-func (r *Registry) getAuthorizationToken(ctx context.Context, in *ecr.GetAuthorizationTokenInput) (*ecr.GetAuthorizationTokenOutput, error) {
+func (r *Registry) getAuthorizationToken(
+	ctx context.Context,
+	in *ecr.GetAuthorizationTokenInput,
+) (*ecr.GetAuthorizationTokenOutput, error) {
 	registries := in.RegistryIds // older clients send it
 	if len(registries) == 0 {
 		registries = []string{wire.CallFrom(ctx).Account}
@@ -179,7 +200,10 @@ func (r *Registry) getAuthorizationToken(ctx context.Context, in *ecr.GetAuthori
 	return out, nil
 }
 
-func (r *Registry) putImageTagMutability(ctx context.Context, in *ecr.PutImageTagMutabilityInput) (*ecr.PutImageTagMutabilityOutput, error) {
+func (r *Registry) putImageTagMutability(
+	ctx context.Context,
+	in *ecr.PutImageTagMutabilityInput,
+) (*ecr.PutImageTagMutabilityOutput, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, err := r.find(ctx, in.RegistryId, in.RepositoryName)
@@ -196,7 +220,10 @@ func (r *Registry) putImageTagMutability(ctx context.Context, in *ecr.PutImageTa
 	}, nil
 }
 
-func (r *Registry) putImageScanningConfiguration(ctx context.Context, in *ecr.PutImageScanningConfigurationInput) (*ecr.PutImageScanningConfigurationOutput, error) {
+func (r *Registry) putImageScanningConfiguration(
+	ctx context.Context,
+	in *ecr.PutImageScanningConfigurationInput,
+) (*ecr.PutImageScanningConfigurationOutput, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, err := r.find(ctx, in.RegistryId, in.RepositoryName)
@@ -209,7 +236,10 @@ func (r *Registry) putImageScanningConfiguration(ctx context.Context, in *ecr.Pu
 	}, nil
 }
 
-func (r *Registry) batchGetRepositoryScanningConfiguration(ctx context.Context, in *ecr.BatchGetRepositoryScanningConfigurationInput) (*ecr.BatchGetRepositoryScanningConfigurationOutput, error) {
+func (r *Registry) batchGetRepositoryScanningConfiguration(
+	ctx context.Context,
+	in *ecr.BatchGetRepositoryScanningConfigurationInput,
+) (*ecr.BatchGetRepositoryScanningConfigurationOutput, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	out := &ecr.BatchGetRepositoryScanningConfigurationOutput{}
@@ -217,7 +247,8 @@ func (r *Registry) batchGetRepositoryScanningConfiguration(ctx context.Context, 
 		found, err := r.find(ctx, nil, &name)
 		if err != nil {
 			out.Failures = append(out.Failures, types.RepositoryScanningConfigurationFailure{
-				FailureCode: types.ScanningConfigurationFailureCodeRepositoryNotFound, RepositoryName: &name, FailureReason: new("Repository not found"),
+				FailureCode: types.ScanningConfigurationFailureCodeRepositoryNotFound, RepositoryName: &name,
+				FailureReason: new("Repository not found"),
 			})
 			continue
 		}
@@ -241,7 +272,10 @@ func (r *Registry) tagResource(_ context.Context, in *ecr.TagResourceInput) (*ec
 	}
 	for _, tag := range in.Tags {
 		if strings.HasPrefix(strings.ToLower(deref(tag.Key)), "aws:") {
-			return nil, refuse("InvalidTagParameterException", "Invalid parameter at 'tags' failed to satisfy constraint: 'Tag keys must not begin with aws:'")
+			return nil, refuse(
+				"InvalidTagParameterException",
+				"Invalid parameter at 'tags' failed to satisfy constraint: 'Tag keys must not begin with aws:'",
+			)
 		}
 	}
 	for _, tag := range in.Tags {

@@ -27,7 +27,9 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 	r := s.at(ctx)
 	b := &balancer{
 		name: deref(in.LoadBalancerName), scheme: internetFacing, created: s.env.Clock.Now(), subnets: map[string]subnet{},
-		securityGroups: slices.Clone(in.SecurityGroups), tags: map[string]string{}, attributes: standardAttributes(), health: standardHealthCheck(in.Listeners),
+		securityGroups: slices.Clone(
+			in.SecurityGroups,
+		), tags: map[string]string{}, attributes: standardAttributes(), health: standardHealthCheck(in.Listeners),
 	}
 	if in.Scheme != nil {
 		b.scheme = *in.Scheme
@@ -50,7 +52,11 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 		if old.same(b, in.Subnets) {
 			return &elb.CreateLoadBalancerOutput{DNSName: &old.dnsName}, nil
 		}
-		return nil, wire.Errorf("DuplicateLoadBalancerName", "Load Balancer named %s already exists and it is configured with different parameters.", b.name)
+		return nil, wire.Errorf(
+			"DuplicateLoadBalancerName",
+			"Load Balancer named %s already exists and it is configured with different parameters.",
+			b.name,
+		)
 	}
 	if err := s.plug(r, b, in.Subnets); err != nil {
 		return nil, err
@@ -67,7 +73,10 @@ func (b *balancer) check(in *elb.CreateLoadBalancerInput) error {
 	}
 	switch {
 	case b.name == "" || len(b.name) > 32 || strings.ContainsFunc(b.name, strange) || strings.Trim(b.name, "-") != b.name:
-		return validation("LoadBalancer name must have 1 to 32 alphanumeric characters or hyphens, and neither begin nor end with a hyphen: '%s'", b.name)
+		return validation(
+			"LoadBalancer name must have 1 to 32 alphanumeric characters or hyphens, and neither begin nor end with a hyphen: '%s'",
+			b.name,
+		)
 	case b.scheme != internal && b.scheme != internetFacing:
 		return wire.Errorf("InvalidScheme", "The scheme '%s' is not valid", b.scheme)
 	case len(in.Listeners) == 0:
@@ -172,8 +181,9 @@ func (s *Service) describeLoadBalancers(ctx context.Context, in *elb.DescribeLoa
 
 func (s *Service) describe(r *region, b *balancer) types.LoadBalancerDescription {
 	d := types.LoadBalancerDescription{
-		LoadBalancerName: &b.name, DNSName: &b.dnsName, CanonicalHostedZoneName: &b.dnsName, CanonicalHostedZoneNameID: aws.String("Z215JYRZR1TBD5"),
-		CreatedTime: aws.Time(b.created), Scheme: &b.scheme, VPCId: &b.vpcID, SecurityGroups: slices.Clone(b.securityGroups),
+		LoadBalancerName: &b.name, DNSName: &b.dnsName, CanonicalHostedZoneName: &b.dnsName,
+		CanonicalHostedZoneNameID: aws.String("Z215JYRZR1TBD5"),
+		CreatedTime:               aws.Time(b.created), Scheme: &b.scheme, VPCId: &b.vpcID, SecurityGroups: slices.Clone(b.securityGroups),
 		Subnets: sortedKeys(b.subnets), HealthCheck: b.health, Instances: ids(b.instances), Policies: &types.Policies{},
 		BackendServerDescriptions: []types.BackendServerDescription{},
 	}
@@ -193,7 +203,10 @@ func (s *Service) describe(r *region, b *balancer) types.LoadBalancerDescription
 	return d
 }
 
-func (s *Service) attachSubnets(ctx context.Context, in *elb.AttachLoadBalancerToSubnetsInput) (*elb.AttachLoadBalancerToSubnetsOutput, error) {
+func (s *Service) attachSubnets(
+	ctx context.Context,
+	in *elb.AttachLoadBalancerToSubnetsInput,
+) (*elb.AttachLoadBalancerToSubnetsOutput, error) {
 	out := &elb.AttachLoadBalancerToSubnetsOutput{}
 	return out, s.on(ctx, in.LoadBalancerName, func(r *region, b *balancer) error {
 		missing := slices.DeleteFunc(slices.Clone(in.Subnets), func(id string) bool { _, ok := b.subnets[id]; return ok })
@@ -203,7 +216,10 @@ func (s *Service) attachSubnets(ctx context.Context, in *elb.AttachLoadBalancerT
 	})
 }
 
-func (s *Service) detachSubnets(ctx context.Context, in *elb.DetachLoadBalancerFromSubnetsInput) (*elb.DetachLoadBalancerFromSubnetsOutput, error) {
+func (s *Service) detachSubnets(
+	ctx context.Context,
+	in *elb.DetachLoadBalancerFromSubnetsInput,
+) (*elb.DetachLoadBalancerFromSubnetsOutput, error) {
 	out := &elb.DetachLoadBalancerFromSubnetsOutput{}
 	return out, s.on(ctx, in.LoadBalancerName, func(r *region, b *balancer) error {
 		here := slices.DeleteFunc(slices.Clone(in.Subnets), func(id string) bool { _, ok := b.subnets[id]; return !ok })
@@ -216,16 +232,25 @@ func (s *Service) detachSubnets(ctx context.Context, in *elb.DetachLoadBalancerF
 	})
 }
 
-func (s *Service) applySecurityGroups(ctx context.Context, in *elb.ApplySecurityGroupsToLoadBalancerInput) (*elb.ApplySecurityGroupsToLoadBalancerOutput, error) {
-	return &elb.ApplySecurityGroupsToLoadBalancerOutput{SecurityGroups: in.SecurityGroups}, s.on(ctx, in.LoadBalancerName, func(r *region, b *balancer) error {
-		for _, n := range b.subnets {
-			if err := s.networks.SetInterface(r.Account, r.Region, n.interfaceID, in.SecurityGroups, nil, nil); err != nil {
-				return wire.Errorf("InvalidSecurityGroup", "%v", err)
-			}
-		}
-		b.securityGroups = slices.Clone(in.SecurityGroups)
-		return nil
-	})
+func (s *Service) applySecurityGroups(
+	ctx context.Context,
+	in *elb.ApplySecurityGroupsToLoadBalancerInput,
+) (*elb.ApplySecurityGroupsToLoadBalancerOutput, error) {
+	return &elb.ApplySecurityGroupsToLoadBalancerOutput{
+			SecurityGroups: in.SecurityGroups,
+		}, s.on(
+			ctx,
+			in.LoadBalancerName,
+			func(r *region, b *balancer) error {
+				for _, n := range b.subnets {
+					if err := s.networks.SetInterface(r.Account, r.Region, n.interfaceID, in.SecurityGroups, nil, nil); err != nil {
+						return wire.Errorf("InvalidSecurityGroup", "%v", err)
+					}
+				}
+				b.securityGroups = slices.Clone(in.SecurityGroups)
+				return nil
+			},
+		)
 }
 
 func (s *Service) addTags(ctx context.Context, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {

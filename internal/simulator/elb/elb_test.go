@@ -41,9 +41,15 @@ func TestLoadBalancerOfService(t *testing.T) {
 	vpcID := must(t, made, err).Vpc.VpcId
 	net, err := machines.CreateSubnet(ctx, &awsec2.CreateSubnetInput{VpcId: vpcID, CidrBlock: aws.String("10.0.1.0/24")})
 	subnet := *must(t, net, err).Subnet.SubnetId
-	group, err := machines.CreateSecurityGroup(ctx, &awsec2.CreateSecurityGroupInput{GroupName: aws.String("k8s-elb-a1"), Description: aws.String("x"), VpcId: vpcID})
+	group, err := machines.CreateSecurityGroup(
+		ctx,
+		&awsec2.CreateSecurityGroupInput{GroupName: aws.String("k8s-elb-a1"), Description: aws.String("x"), VpcId: vpcID},
+	)
 	groupID := *must(t, group, err).GroupId
-	image, _ := compute.PublicParameter("eu-central-1", "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/amd64/hvm/ebs-gp3/ami-id")
+	image, _ := compute.PublicParameter(
+		"eu-central-1",
+		"/aws/service/canonical/ubuntu/server/24.04/stable/20260610/amd64/hvm/ebs-gp3/ami-id",
+	)
 	run, err := machines.RunInstances(ctx, &awsec2.RunInstancesInput{
 		ImageId: &image, InstanceType: ec2types.InstanceTypeM6iLarge, SubnetId: &subnet, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 	})
@@ -51,8 +57,10 @@ func TestLoadBalancerOfService(t *testing.T) {
 
 	in := &awselb.CreateLoadBalancerInput{
 		LoadBalancerName: aws.String("a1"), Subnets: []string{subnet}, SecurityGroups: []string{groupID}, Scheme: aws.String("internal"),
-		Listeners: []types.Listener{{LoadBalancerPort: 80, InstancePort: aws.Int32(30080), Protocol: aws.String("tcp"), InstanceProtocol: aws.String("tcp")}},
-		Tags:      []types.Tag{{Key: aws.String("kubernetes.io/cluster/demo"), Value: aws.String("owned")}},
+		Listeners: []types.Listener{
+			{LoadBalancerPort: 80, InstancePort: aws.Int32(30080), Protocol: aws.String("tcp"), InstanceProtocol: aws.String("tcp")},
+		},
+		Tags: []types.Tag{{Key: aws.String("kubernetes.io/cluster/demo"), Value: aws.String("owned")}},
 	}
 	first, err := c.CreateLoadBalancer(ctx, in)
 	again, err2 := c.CreateLoadBalancer(ctx, in)
@@ -63,15 +71,26 @@ func TestLoadBalancerOfService(t *testing.T) {
 	_, err = c.CreateLoadBalancer(ctx, in)
 	wiretest.WantCode(t, err, "DuplicateLoadBalancerName")
 
-	_, err = c.RegisterInstancesWithLoadBalancer(ctx, &awselb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: aws.String("a1"), Instances: []types.Instance{instance}})
+	_, err = c.RegisterInstancesWithLoadBalancer(
+		ctx,
+		&awselb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: aws.String("a1"), Instances: []types.Instance{instance}},
+	)
 	must(t, instance, err)
-	_, err = c.ConfigureHealthCheck(ctx, &awselb.ConfigureHealthCheckInput{LoadBalancerName: aws.String("a1"), HealthCheck: &types.HealthCheck{
-		Target: aws.String("TCP:30080"), Interval: aws.Int32(10), Timeout: aws.Int32(5), HealthyThreshold: aws.Int32(2), UnhealthyThreshold: aws.Int32(6),
-	}})
+	_, err = c.ConfigureHealthCheck(
+		ctx,
+		&awselb.ConfigureHealthCheckInput{LoadBalancerName: aws.String("a1"), HealthCheck: &types.HealthCheck{
+			Target: aws.String(
+				"TCP:30080",
+			), Interval: aws.Int32(10), Timeout: aws.Int32(5), HealthyThreshold: aws.Int32(2), UnhealthyThreshold: aws.Int32(6),
+		}},
+	)
 	must(t, instance, err)
-	_, err = c.ModifyLoadBalancerAttributes(ctx, &awselb.ModifyLoadBalancerAttributesInput{LoadBalancerName: aws.String("a1"), LoadBalancerAttributes: &types.LoadBalancerAttributes{
-		CrossZoneLoadBalancing: &types.CrossZoneLoadBalancing{Enabled: true},
-	}})
+	_, err = c.ModifyLoadBalancerAttributes(
+		ctx,
+		&awselb.ModifyLoadBalancerAttributesInput{LoadBalancerName: aws.String("a1"), LoadBalancerAttributes: &types.LoadBalancerAttributes{
+			CrossZoneLoadBalancing: &types.CrossZoneLoadBalancing{Enabled: true},
+		}},
+	)
 	must(t, instance, err)
 	health, err := c.DescribeInstanceHealth(ctx, &awselb.DescribeInstanceHealthInput{LoadBalancerName: aws.String("a1")})
 	if states := must(t, health, err).InstanceStates; len(states) != 1 || *states[0].InstanceId != *instance.InstanceId {
@@ -79,8 +98,10 @@ func TestLoadBalancerOfService(t *testing.T) {
 	}
 	described, err := c.DescribeLoadBalancers(ctx, &awselb.DescribeLoadBalancersInput{})
 	d := must(t, described, err).LoadBalancerDescriptions[0]
-	if *d.VPCId != *vpcID || d.SecurityGroups[0] != groupID || *d.ListenerDescriptions[0].Listener.Protocol != "TCP" || *d.HealthCheck.Target != "TCP:30080" ||
-		*d.SourceSecurityGroup.GroupName != "k8s-elb-a1" || len(d.Instances) != 1 {
+	if *d.VPCId != *vpcID || d.SecurityGroups[0] != groupID || *d.ListenerDescriptions[0].Listener.Protocol != "TCP" ||
+		*d.HealthCheck.Target != "TCP:30080" ||
+		*d.SourceSecurityGroup.GroupName != "k8s-elb-a1" ||
+		len(d.Instances) != 1 {
 		t.Errorf("described as %+v", d)
 	}
 	tags, err := c.DescribeTags(ctx, &awselb.DescribeTagsInput{LoadBalancerNames: []string{"a1"}})

@@ -36,14 +36,21 @@ func (b *balancer) listen(l types.Listener) error {
 		if *other.Protocol == *l.Protocol && *other.InstancePort == *l.InstancePort && *other.InstanceProtocol == *l.InstanceProtocol {
 			return nil
 		}
-		return wire.Errorf("DuplicateListener", "A listener already exists for %s with LoadBalancerPort %d, but with a different InstancePort, Protocol, or SSLCertificateId",
-			b.name, l.LoadBalancerPort)
+		return wire.Errorf(
+			"DuplicateListener",
+			"A listener already exists for %s with LoadBalancerPort %d, but with a different InstancePort, Protocol, or SSLCertificateId",
+			b.name,
+			l.LoadBalancerPort,
+		)
 	}
 	b.listeners = append(b.listeners, l)
 	return nil
 }
 
-func (s *Service) createListeners(ctx context.Context, in *elb.CreateLoadBalancerListenersInput) (*elb.CreateLoadBalancerListenersOutput, error) {
+func (s *Service) createListeners(
+	ctx context.Context,
+	in *elb.CreateLoadBalancerListenersInput,
+) (*elb.CreateLoadBalancerListenersOutput, error) {
 	return nil, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
 		before := slices.Clone(b.listeners)
 		for _, l := range in.Listeners {
@@ -56,9 +63,15 @@ func (s *Service) createListeners(ctx context.Context, in *elb.CreateLoadBalance
 	})
 }
 
-func (s *Service) deleteListeners(ctx context.Context, in *elb.DeleteLoadBalancerListenersInput) (*elb.DeleteLoadBalancerListenersOutput, error) {
+func (s *Service) deleteListeners(
+	ctx context.Context,
+	in *elb.DeleteLoadBalancerListenersInput,
+) (*elb.DeleteLoadBalancerListenersOutput, error) {
 	return nil, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
-		b.listeners = slices.DeleteFunc(b.listeners, func(l types.Listener) bool { return slices.Contains(in.LoadBalancerPorts, l.LoadBalancerPort) })
+		b.listeners = slices.DeleteFunc(
+			b.listeners,
+			func(l types.Listener) bool { return slices.Contains(in.LoadBalancerPorts, l.LoadBalancerPort) },
+		)
 		return nil
 	})
 }
@@ -81,7 +94,8 @@ func (s *Service) configureHealthCheck(ctx context.Context, in *elb.ConfigureHea
 	if h == nil || deref(h.Target) == "" {
 		return nil, validation("HealthCheck must have a target")
 	}
-	if protocol, _, ok := strings.Cut(*h.Target, ":"); !ok || !slices.Contains([]string{"TCP", "HTTP", "HTTPS", "SSL"}, strings.ToUpper(protocol)) {
+	if protocol, _, ok := strings.Cut(*h.Target, ":"); !ok ||
+		!slices.Contains([]string{"TCP", "HTTP", "HTTPS", "SSL"}, strings.ToUpper(protocol)) {
 		return nil, validation("HealthCheck Target must begin with one of HTTP, TCP, HTTPS, SSL")
 	}
 	return &elb.ConfigureHealthCheckOutput{HealthCheck: h}, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
@@ -95,12 +109,19 @@ func (s *Service) configureHealthCheck(ctx context.Context, in *elb.ConfigureHea
 func standardAttributes() *types.LoadBalancerAttributes {
 	return &types.LoadBalancerAttributes{
 		CrossZoneLoadBalancing: &types.CrossZoneLoadBalancing{}, AccessLog: &types.AccessLog{},
-		ConnectionDraining: &types.ConnectionDraining{Timeout: aws.Int32(300)}, ConnectionSettings: &types.ConnectionSettings{IdleTimeout: aws.Int32(60)},
-		AdditionalAttributes: []types.AdditionalAttribute{{Key: aws.String("elb.http.desyncmitigationmode"), Value: aws.String("defensive")}},
+		ConnectionDraining: &types.ConnectionDraining{
+			Timeout: aws.Int32(300),
+		}, ConnectionSettings: &types.ConnectionSettings{IdleTimeout: aws.Int32(60)},
+		AdditionalAttributes: []types.AdditionalAttribute{
+			{Key: aws.String("elb.http.desyncmitigationmode"), Value: aws.String("defensive")},
+		},
 	}
 }
 
-func (s *Service) describeAttributes(ctx context.Context, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
+func (s *Service) describeAttributes(
+	ctx context.Context,
+	in *elb.DescribeLoadBalancerAttributesInput,
+) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 	out := &elb.DescribeLoadBalancerAttributesOutput{}
 	return out, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
 		out.LoadBalancerAttributes = b.attributes
@@ -108,7 +129,10 @@ func (s *Service) describeAttributes(ctx context.Context, in *elb.DescribeLoadBa
 	})
 }
 
-func (s *Service) modifyAttributes(ctx context.Context, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
+func (s *Service) modifyAttributes(
+	ctx context.Context,
+	in *elb.ModifyLoadBalancerAttributesInput,
+) (*elb.ModifyLoadBalancerAttributesOutput, error) {
 	out := &elb.ModifyLoadBalancerAttributesOutput{LoadBalancerName: in.LoadBalancerName}
 	return out, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
 		next := *b.attributes
@@ -141,7 +165,10 @@ func ids(list []string) []types.Instance {
 	return out
 }
 
-func (s *Service) registerInstances(ctx context.Context, in *elb.RegisterInstancesWithLoadBalancerInput) (*elb.RegisterInstancesWithLoadBalancerOutput, error) {
+func (s *Service) registerInstances(
+	ctx context.Context,
+	in *elb.RegisterInstancesWithLoadBalancerInput,
+) (*elb.RegisterInstancesWithLoadBalancerOutput, error) {
 	r := s.at(ctx)
 	for _, i := range in.Instances {
 		if _, ok := s.compute.Instance(r.Account, r.Region, deref(i.InstanceId)); !ok {
@@ -160,7 +187,10 @@ func (s *Service) registerInstances(ctx context.Context, in *elb.RegisterInstanc
 	})
 }
 
-func (s *Service) deregisterInstances(ctx context.Context, in *elb.DeregisterInstancesFromLoadBalancerInput) (*elb.DeregisterInstancesFromLoadBalancerOutput, error) {
+func (s *Service) deregisterInstances(
+	ctx context.Context,
+	in *elb.DeregisterInstancesFromLoadBalancerInput,
+) (*elb.DeregisterInstancesFromLoadBalancerOutput, error) {
 	out := &elb.DeregisterInstancesFromLoadBalancerOutput{}
 	return out, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
 		for _, i := range in.Instances {
@@ -171,7 +201,10 @@ func (s *Service) deregisterInstances(ctx context.Context, in *elb.DeregisterIns
 	})
 }
 
-func (s *Service) describeInstanceHealth(ctx context.Context, in *elb.DescribeInstanceHealthInput) (*elb.DescribeInstanceHealthOutput, error) {
+func (s *Service) describeInstanceHealth(
+	ctx context.Context,
+	in *elb.DescribeInstanceHealthInput,
+) (*elb.DescribeInstanceHealthOutput, error) {
 	var registered []string
 	err := s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
 		registered = slices.Clone(b.instances)
@@ -197,7 +230,10 @@ func (s *Service) describeInstanceHealth(ctx context.Context, in *elb.DescribeIn
 				state, reason, text = "InService", "N/A", "N/A"
 			}
 		}
-		out.InstanceStates = append(out.InstanceStates, types.InstanceState{InstanceId: aws.String(id), State: &state, ReasonCode: &reason, Description: &text})
+		out.InstanceStates = append(
+			out.InstanceStates,
+			types.InstanceState{InstanceId: aws.String(id), State: &state, ReasonCode: &reason, Description: &text},
+		)
 	}
 	return out, nil
 }

@@ -73,7 +73,8 @@ func layer7(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumHttp || p == types.ProtocolEnumHttps
 }
 
-// attribute is an attribute in a request or a response. The SDK has a type for each kind of resource.
+// attribute is an attribute in a request or a response. The SDK has a type for each kind of
+// resource.
 type attribute interface {
 	types.LoadBalancerAttribute | types.TargetGroupAttribute | types.ListenerAttribute
 }
@@ -92,7 +93,12 @@ func attributeList[A attribute](attributes map[string]string) []A {
 type attributed interface{ values() map[string]string }
 
 // describeAttributes returns the attributes of the resource that find returns for an ARN.
-func describeAttributes[A attribute, R attributed](ctx context.Context, s *Service, find func(*region, *string) (R, error), arn *string) ([]A, error) {
+func describeAttributes[A attribute, R attributed](
+	ctx context.Context,
+	s *Service,
+	find func(*region, *string) (R, error),
+	arn *string,
+) ([]A, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,12 +133,18 @@ func modifyAttributes[A attribute, R interface {
 	return attributeList[A](x.values()), nil
 }
 
-func (s *Service) describeLoadBalancerAttributes(ctx context.Context, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
+func (s *Service) describeLoadBalancerAttributes(
+	ctx context.Context,
+	in *elb.DescribeLoadBalancerAttributesInput,
+) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 	list, err := describeAttributes[types.LoadBalancerAttribute](ctx, s, (*region).balancer, in.LoadBalancerArn)
 	return &elb.DescribeLoadBalancerAttributesOutput{Attributes: list}, err
 }
 
-func (s *Service) modifyLoadBalancerAttributes(ctx context.Context, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
+func (s *Service) modifyLoadBalancerAttributes(
+	ctx context.Context,
+	in *elb.ModifyLoadBalancerAttributesInput,
+) (*elb.ModifyLoadBalancerAttributesOutput, error) {
 	list, err := modifyAttributes(ctx, s, (*region).balancer, in.LoadBalancerArn, in.Attributes)
 	return &elb.ModifyLoadBalancerAttributesOutput{Attributes: list}, err
 }
@@ -150,12 +162,18 @@ func (b *balancer) setAttributes(changed map[string]string) error {
 	return nil
 }
 
-func (s *Service) describeTargetGroupAttributes(ctx context.Context, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
+func (s *Service) describeTargetGroupAttributes(
+	ctx context.Context,
+	in *elb.DescribeTargetGroupAttributesInput,
+) (*elb.DescribeTargetGroupAttributesOutput, error) {
 	list, err := describeAttributes[types.TargetGroupAttribute](ctx, s, (*region).group, in.TargetGroupArn)
 	return &elb.DescribeTargetGroupAttributesOutput{Attributes: list}, err
 }
 
-func (s *Service) modifyTargetGroupAttributes(ctx context.Context, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
+func (s *Service) modifyTargetGroupAttributes(
+	ctx context.Context,
+	in *elb.ModifyTargetGroupAttributesInput,
+) (*elb.ModifyTargetGroupAttributesOutput, error) {
 	list, err := modifyAttributes(ctx, s, (*region).group, in.TargetGroupArn, in.Attributes)
 	return &elb.ModifyTargetGroupAttributesOutput{Attributes: list}, err
 }

@@ -133,7 +133,10 @@ func (s *Service) locate(r *region, w *wanted) error {
 		case w.vpcID != "" && n.VPCID != w.vpcID:
 			return wire.Errorf("InvalidSubnet", "All subnets must belong to the same VPC: '%s'", w.vpcID)
 		case slices.ContainsFunc(w.zones, func(z zone) bool { return z.name == n.Zone }):
-			return wire.Errorf("InvalidConfigurationRequest", "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
+			return wire.Errorf(
+				"InvalidConfigurationRequest",
+				"A load balancer cannot be attached to multiple subnets in the same Availability Zone",
+			)
 		// AWS does not check that the subnets' routes lead to it:
 		// https://github.com/openshift/installer/issues/1110
 		case w.scheme == types.LoadBalancerSchemeEnumInternetFacing && !n.InternetGateway:
@@ -197,7 +200,11 @@ func (r *region) reserve(b *balancer, most int) (*balancer, error) {
 			if other.kind == b.kind && other.scheme == b.scheme && other.vpcID == b.vpcID {
 				return other, nil
 			}
-			return nil, wire.Errorf("DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", b.name)
+			return nil, wire.Errorf(
+				"DuplicateLoadBalancerName",
+				"A load balancer with the same name '%s' exists, but with different settings",
+				b.name,
+			)
 		}
 		if other.kind == b.kind {
 			count++
@@ -352,7 +359,10 @@ func (s *Service) regroup(r *region, arn string, groups []string) error {
 	had, zones, vpcID, kind := b.securityGroups, slices.Clone(b.zones), b.vpcID, b.kind
 	r.mu.Unlock()
 	if kind == types.LoadBalancerTypeEnumNetwork && (len(had) == 0) != (len(groups) == 0) {
-		return wire.Errorf("InvalidConfigurationRequest", "You cannot add security groups to, or remove them all from, a Network Load Balancer after it was created")
+		return wire.Errorf(
+			"InvalidConfigurationRequest",
+			"You cannot add security groups to, or remove them all from, a Network Load Balancer after it was created",
+		)
 	}
 	if err := s.locate(r, &wanted{vpcID: vpcID, securityGroups: groups}); err != nil {
 		return err

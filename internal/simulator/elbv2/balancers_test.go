@@ -21,10 +21,12 @@ func TestLoadBalancerBlocksDeletionOfItsResources(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	b := w.balancer("api")
-	if !strings.HasPrefix(*b.DNSName, "api-") || !strings.HasSuffix(*b.DNSName, ".elb.eu-central-1.amazonaws.com") || len(b.AvailabilityZones) != 3 {
+	if !strings.HasPrefix(*b.DNSName, "api-") || !strings.HasSuffix(*b.DNSName, ".elb.eu-central-1.amazonaws.com") ||
+		len(b.AvailabilityZones) != 3 {
 		t.Errorf("the load balancer is %+v", b)
 	}
-	if cards := w.interfaces(); len(cards) != 3 || !strings.HasPrefix(cards[0], "ELB net/api/") || !strings.HasSuffix(cards[0], "network_load_balancer") {
+	if cards := w.interfaces(); len(cards) != 3 || !strings.HasPrefix(cards[0], "ELB net/api/") ||
+		!strings.HasSuffix(cards[0], "network_load_balancer") {
 		t.Errorf("its interfaces are %v", cards)
 	}
 	_, err := w.ec2.DeleteSubnet(ctx, &awsec2.DeleteSubnetInput{SubnetId: &w.subnets[0]})
@@ -48,7 +50,8 @@ func TestLoadBalancerBlocksDeletionOfItsResources(t *testing.T) {
 	}
 	protect := func(value string) {
 		_, err := w.ModifyLoadBalancerAttributes(ctx, &awselb.ModifyLoadBalancerAttributesInput{
-			LoadBalancerArn: b.LoadBalancerArn, Attributes: []types.LoadBalancerAttribute{{Key: aws.String("deletion_protection.enabled"), Value: &value}},
+			LoadBalancerArn: b.LoadBalancerArn,
+			Attributes:      []types.LoadBalancerAttribute{{Key: aws.String("deletion_protection.enabled"), Value: &value}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +80,10 @@ func TestLoadBalancerBlocksDeletionOfItsResources(t *testing.T) {
 func TestLoadBalancerSubnetsAndSecurityGroups(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
-	group, err := w.ec2.CreateSecurityGroup(ctx, &awsec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &w.vpcID})
+	group, err := w.ec2.CreateSecurityGroup(
+		ctx,
+		&awsec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &w.vpcID},
+	)
 	id := *must(t, group, err).GroupId
 	made, err := w.CreateLoadBalancer(ctx, &awselb.CreateLoadBalancerInput{
 		Name: aws.String("api"), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnumInternal,
@@ -92,7 +98,10 @@ func TestLoadBalancerSubnetsAndSecurityGroups(t *testing.T) {
 	if cards := w.interfaces(); len(cards) != 2 {
 		t.Errorf("interfaces: %v", cards)
 	}
-	_, err = w.SetSecurityGroups(ctx, &awselb.SetSecurityGroupsInput{LoadBalancerArn: arn, SecurityGroups: []string{"sg-0123456789abcdef0"}})
+	_, err = w.SetSecurityGroups(
+		ctx,
+		&awselb.SetSecurityGroupsInput{LoadBalancerArn: arn, SecurityGroups: []string{"sg-0123456789abcdef0"}},
+	)
 	wiretest.WantCode(t, err, "InvalidSecurityGroup")
 }
 
@@ -117,7 +126,9 @@ func TestInvalidLoadBalancersAndTargetGroupsAreRefused(t *testing.T) {
 	w.listener(*b.LoadBalancerArn, group, 80)
 	create := func(change func(*awselb.CreateLoadBalancerInput)) error {
 		in := &awselb.CreateLoadBalancerInput{
-			Name: aws.String("new"), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnumInternal, Subnets: w.subnets,
+			Name: aws.String(
+				"new",
+			), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnumInternal, Subnets: w.subnets,
 		}
 		change(in)
 		_, err := w.CreateLoadBalancer(ctx, in)
@@ -147,7 +158,8 @@ func TestInvalidLoadBalancersAndTargetGroupsAreRefused(t *testing.T) {
 		}), "InvalidSubnet"},
 		"an attribute is unknown": {func() error {
 			_, err := w.ModifyLoadBalancerAttributes(ctx, &awselb.ModifyLoadBalancerAttributesInput{
-				LoadBalancerArn: b.LoadBalancerArn, Attributes: []types.LoadBalancerAttribute{{Key: aws.String("x"), Value: aws.String("y")}},
+				LoadBalancerArn: b.LoadBalancerArn,
+				Attributes:      []types.LoadBalancerAttribute{{Key: aws.String("x"), Value: aws.String("y")}},
 			})
 			return err
 		}(), "ValidationError"},
@@ -227,7 +239,10 @@ func TestListingByLoadBalancerAndPage(t *testing.T) {
 			w.listener(*b.LoadBalancerArn, group, int32(80+i))
 		}
 	}
-	pages := awselb.NewDescribeTargetGroupsPaginator(w.Client, &awselb.DescribeTargetGroupsInput{LoadBalancerArn: b.LoadBalancerArn, PageSize: aws.Int32(1)})
+	pages := awselb.NewDescribeTargetGroupsPaginator(
+		w.Client,
+		&awselb.DescribeTargetGroupsInput{LoadBalancerArn: b.LoadBalancerArn, PageSize: aws.Int32(1)},
+	)
 	var names []string
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -254,7 +269,9 @@ func TestInternetFacingLoadBalancerRequiresInternetGateway(t *testing.T) {
 	w := start(t, false)
 	create := func() error {
 		_, err := w.CreateLoadBalancer(t.Context(), &awselb.CreateLoadBalancerInput{
-			Name: aws.String("web"), Type: types.LoadBalancerTypeEnumApplication, Scheme: types.LoadBalancerSchemeEnumInternetFacing, Subnets: w.subnets,
+			Name: aws.String(
+				"web",
+			), Type: types.LoadBalancerTypeEnumApplication, Scheme: types.LoadBalancerSchemeEnumInternetFacing, Subnets: w.subnets,
 		})
 		return err
 	}

@@ -31,7 +31,8 @@ type groupProperties struct {
 
 func (p *groupProperties) check() checkRequest {
 	return checkRequest{
-		enabled: p.HealthCheckEnabled, protocol: types.ProtocolEnum(p.HealthCheckProtocol), port: p.HealthCheckPort, path: p.HealthCheckPath,
+		enabled: p.HealthCheckEnabled, protocol: types.ProtocolEnum(p.HealthCheckProtocol), port: p.HealthCheckPort,
+		path:    p.HealthCheckPath,
 		matcher: p.Matcher, interval: p.HealthCheckIntervalSeconds, timeout: p.HealthCheckTimeoutSeconds,
 		healthy: p.HealthyThresholdCount, sick: p.UnhealthyThresholdCount,
 	}
@@ -62,9 +63,11 @@ func (p groupProvider) Create(_ context.Context, r resource.Request) (resource.R
 		return resource.Result{}, property.Exists(groupType, props.Name)
 	}
 	in := &elb.CreateTargetGroupInput{
-		Name: &props.Name, Protocol: types.ProtocolEnum(props.Protocol), Port: props.Port, TargetType: types.TargetTypeEnum(props.TargetType),
-		VpcId: &props.VpcId, HealthCheckEnabled: props.HealthCheckEnabled, HealthCheckProtocol: types.ProtocolEnum(props.HealthCheckProtocol),
-		HealthCheckPort: props.HealthCheckPort, HealthCheckPath: props.HealthCheckPath, Matcher: props.Matcher,
+		Name: &props.Name, Protocol: types.ProtocolEnum(props.Protocol), Port: props.Port,
+		TargetType: types.TargetTypeEnum(props.TargetType),
+		VpcId:      &props.VpcId, HealthCheckEnabled: props.HealthCheckEnabled,
+		HealthCheckProtocol: types.ProtocolEnum(props.HealthCheckProtocol),
+		HealthCheckPort:     props.HealthCheckPort, HealthCheckPath: props.HealthCheckPath, Matcher: props.Matcher,
 		HealthCheckIntervalSeconds: props.HealthCheckIntervalSeconds, HealthCheckTimeoutSeconds: props.HealthCheckTimeoutSeconds,
 		HealthyThresholdCount: props.HealthyThresholdCount, UnhealthyThresholdCount: props.UnhealthyThresholdCount,
 		Tags: tagList(property.Tags(r.Tags, props.Tags)),

@@ -109,7 +109,9 @@ func TestDeregisteredTargetKeepsItsConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.DeregisterTargets(ctx, &awselb.DeregisterTargetsInput{TargetGroupArn: &group, Targets: []types.TargetDescription{{Id: &one}}}); err != nil {
+	if _, err := w.DeregisterTargets(ctx, &awselb.DeregisterTargetsInput{
+		TargetGroupArn: &group, Targets: []types.TargetDescription{{Id: &one}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.becomes(group, one, "unused Target.NotRegistered")
@@ -245,7 +247,9 @@ func TestLoadBalancerStack(t *testing.T) {
 	for _, o := range s.Outputs {
 		outputs[*o.OutputKey] = *o.OutputValue
 	}
-	if !strings.HasPrefix(outputs["Name"], "demo-Balanc") || !strings.HasSuffix(outputs["Name"], ".elb.eu-central-1.amazonaws.com") || outputs["Zone"] != "Z3F0SRJ5LGBH90" || !strings.HasPrefix(outputs["Full"], "targetgroup/demo-") {
+	if !strings.HasPrefix(outputs["Name"], "demo-Balanc") || !strings.HasSuffix(outputs["Name"], ".elb.eu-central-1.amazonaws.com") ||
+		outputs["Zone"] != "Z3F0SRJ5LGBH90" ||
+		!strings.HasPrefix(outputs["Full"], "targetgroup/demo-") {
 		t.Errorf("outputs: %v", outputs)
 	}
 	if _, err := w.cfn.UpdateStack(ctx, &awscfn.UpdateStackInput{StackName: aws.String("demo"), UsePreviousTemplate: aws.Bool(true), Parameters: parameters("/livez")}); err != nil {

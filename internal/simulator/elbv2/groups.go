@@ -105,7 +105,11 @@ func (c *check) check() error {
 	case !layer7(c.protocol) && c.protocol != types.ProtocolEnumTcp:
 		return unsupported("health checks over " + string(c.protocol))
 	case !layer7(c.protocol) && (c.path != "" || c.codes != ""):
-		return wire.Errorf("InvalidConfigurationRequest", "You cannot specify a health check path or matcher for a %s health check", c.protocol)
+		return wire.Errorf(
+			"InvalidConfigurationRequest",
+			"You cannot specify a health check path or matcher for a %s health check",
+			c.protocol,
+		)
 	}
 	return nil
 }
@@ -145,8 +149,10 @@ func (s *Service) newGroup(r *region, in *elb.CreateTargetGroupInput) (*targetGr
 	}
 	g.attributes = groupDefaults(g.protocol, g.targetType)
 	g.health, err = checkRequest{
-		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath, matcher: in.Matcher,
-		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds, healthy: in.HealthyThresholdCount, sick: in.UnhealthyThresholdCount,
+		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
+		matcher:  in.Matcher,
+		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds, healthy: in.HealthyThresholdCount,
+		sick: in.UnhealthyThresholdCount,
 	}.apply(checkDefaults(g.protocol))
 	if err != nil {
 		return nil, err
@@ -159,7 +165,11 @@ func (s *Service) newGroup(r *region, in *elb.CreateTargetGroupInput) (*targetGr
 		case other.same(g):
 			return other, nil
 		default:
-			return nil, wire.Errorf("DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", name)
+			return nil, wire.Errorf(
+				"DuplicateTargetGroupName",
+				"A target group with the same name '%s' exists, but with different settings",
+				name,
+			)
 		}
 	}
 	r.groups[g.arn] = g
@@ -167,7 +177,8 @@ func (s *Service) newGroup(r *region, in *elb.CreateTargetGroupInput) (*targetGr
 }
 
 func (g *targetGroup) same(other *targetGroup) bool {
-	return g.protocol == other.protocol && g.port == other.port && g.vpcID == other.vpcID && g.targetType == other.targetType && g.health == other.health
+	return g.protocol == other.protocol && g.port == other.port && g.vpcID == other.vpcID && g.targetType == other.targetType &&
+		g.health == other.health
 }
 
 func (s *Service) checkGroup(g *targetGroup) error {
@@ -213,9 +224,12 @@ func (g *targetGroup) users() []*balancer {
 func describeGroup(g *targetGroup) types.TargetGroup {
 	h := g.health
 	out := types.TargetGroup{
-		TargetGroupArn: &g.arn, TargetGroupName: &g.name, Protocol: g.protocol, Port: aws.Int32(g.port), VpcId: &g.vpcID, TargetType: g.targetType,
+		TargetGroupArn: &g.arn, TargetGroupName: &g.name, Protocol: g.protocol, Port: aws.Int32(g.port), VpcId: &g.vpcID,
+		TargetType:         g.targetType,
 		HealthCheckEnabled: aws.Bool(h.enabled), HealthCheckProtocol: h.protocol, HealthCheckPort: aws.String(h.port),
-		HealthCheckPath: wire.Optional(h.path), HealthCheckIntervalSeconds: aws.Int32(h.interval), HealthCheckTimeoutSeconds: aws.Int32(h.timeout),
+		HealthCheckPath: wire.Optional(
+			h.path,
+		), HealthCheckIntervalSeconds: aws.Int32(h.interval), HealthCheckTimeoutSeconds: aws.Int32(h.timeout),
 		HealthyThresholdCount: aws.Int32(h.healthy), UnhealthyThresholdCount: aws.Int32(h.sick), ProtocolVersion: wire.Optional(g.version),
 		IpAddressType: types.TargetGroupIpAddressTypeEnumIpv4, LoadBalancerArns: []string{},
 	}
@@ -264,8 +278,10 @@ func (s *Service) modifyTargetGroup(ctx context.Context, in *elb.ModifyTargetGro
 		return nil, err
 	}
 	g.health, err = checkRequest{
-		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath, matcher: in.Matcher,
-		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds, healthy: in.HealthyThresholdCount, sick: in.UnhealthyThresholdCount,
+		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
+		matcher:  in.Matcher,
+		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds, healthy: in.HealthyThresholdCount,
+		sick: in.UnhealthyThresholdCount,
 	}.apply(g.health)
 	if err != nil {
 		return nil, err

@@ -187,7 +187,8 @@ func (w *suite) launch(subnet int) string {
 	w.t.Helper()
 	image, _ := w.compute.PublicParameter(region, "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/amd64/hvm/ebs-gp3/ami-id")
 	out, err := w.ec2.RunInstances(w.t.Context(), &awsec2.RunInstancesInput{
-		ImageId: &image, InstanceType: ec2types.InstanceTypeM6iLarge, SubnetId: &w.subnets[subnet], MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+		ImageId: &image, InstanceType: ec2types.InstanceTypeM6iLarge, SubnetId: &w.subnets[subnet], MinCount: aws.Int32(1),
+		MaxCount: aws.Int32(1),
 	})
 	id := *must(w.t, out, err).Instances[0].InstanceId
 	w.eventually("instance "+id, func() bool {
@@ -282,7 +283,11 @@ func (w *suite) visit(name string, port int32) (net.Conn, string, error) {
 	if len(addresses) != 1 {
 		return nil, "", fmt.Errorf("%s has the addresses %v", name, addresses)
 	}
-	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(w.t.Context(), "tcp", net.JoinHostPort(addresses[0].String(), strconv.Itoa(int(port))))
+	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(
+		w.t.Context(),
+		"tcp",
+		net.JoinHostPort(addresses[0].String(), strconv.Itoa(int(port))),
+	)
 	if err != nil {
 		return nil, "", err
 	}

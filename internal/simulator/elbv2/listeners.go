@@ -108,7 +108,12 @@ func (l *listener) check(r *region, certificates bool) error {
 	case !network && l.protocol != types.ProtocolEnumHttp:
 		return validation("Listener protocol '%s' must be one of 'HTTPS, HTTP'", l.protocol)
 	case network != (g.protocol == types.ProtocolEnumTcp):
-		return wire.Errorf("IncompatibleProtocols", "The protocols of listener ('%s') and target group ('%s') are incompatible", l.protocol, g.protocol)
+		return wire.Errorf(
+			"IncompatibleProtocols",
+			"The protocols of listener ('%s') and target group ('%s') are incompatible",
+			l.protocol,
+			g.protocol,
+		)
 	case g.vpcID != b.vpcID:
 		return wire.Errorf("InvalidConfigurationRequest", "The target group and the load balancer must be in the same VPC")
 	}
@@ -119,7 +124,11 @@ func (l *listener) check(r *region, certificates bool) error {
 	}
 	for _, user := range g.users() {
 		if user != b && !network {
-			return wire.Errorf("TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", l.group)
+			return wire.Errorf(
+				"TargetGroupAssociationLimit",
+				"The following target groups cannot be associated with more than one load balancer: %s",
+				l.group,
+			)
 		}
 	}
 	return nil
@@ -273,12 +282,18 @@ func (l *listener) setAttributes(list []types.ListenerAttribute) error {
 	return nil
 }
 
-func (s *Service) describeListenerAttributes(ctx context.Context, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
+func (s *Service) describeListenerAttributes(
+	ctx context.Context,
+	in *elb.DescribeListenerAttributesInput,
+) (*elb.DescribeListenerAttributesOutput, error) {
 	list, err := describeAttributes[types.ListenerAttribute](ctx, s, (*region).listener, in.ListenerArn)
 	return &elb.DescribeListenerAttributesOutput{Attributes: list}, err
 }
 
-func (s *Service) modifyListenerAttributes(ctx context.Context, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
+func (s *Service) modifyListenerAttributes(
+	ctx context.Context,
+	in *elb.ModifyListenerAttributesInput,
+) (*elb.ModifyListenerAttributesOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -32,7 +32,10 @@ func (s *Service) createEventBus(ctx context.Context, in *eventbridge.CreateEven
 // makeBus creates a bus. The caller holds the lock.
 func (s *Service) makeBus(r *region, name string) (*bus, error) {
 	if !validName.MatchString(name) || len(name) > 256 || name == defaultBus {
-		return nil, validation("Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [/\\.\\-_A-Za-z0-9]+", name)
+		return nil, validation(
+			"Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [/\\.\\-_A-Za-z0-9]+",
+			name,
+		)
 	}
 	if _, ok := r.buses[name]; ok {
 		return nil, wire.Errorf("ResourceAlreadyExistsException", "Event bus %s already exists.", name)
@@ -61,10 +64,14 @@ func (r *region) removeBus(name string) error {
 	return nil
 }
 
-func (s *Service) describeEventBus(ctx context.Context, in *eventbridge.DescribeEventBusInput) (out *eventbridge.DescribeEventBusOutput, err error) {
+func (s *Service) describeEventBus(
+	ctx context.Context,
+	in *eventbridge.DescribeEventBusInput,
+) (out *eventbridge.DescribeEventBusOutput, err error) {
 	err = s.withBus(place.Of(ctx), in.Name, func(_ *region, b *bus) error {
 		out = &eventbridge.DescribeEventBusOutput{
-			Name: &b.name, Arn: &b.arn, Description: wire.Optional(b.description), CreationTime: &b.created, LastModifiedTime: aws.Time(b.modified),
+			Name: &b.name, Arn: &b.arn, Description: wire.Optional(b.description), CreationTime: &b.created,
+			LastModifiedTime: aws.Time(b.modified),
 			DeadLetterConfig: b.deadLetters, KmsKeyIdentifier: b.kmsKey, LogConfig: b.logs, Policy: wire.Optional(b.policy),
 		}
 		return nil
@@ -100,7 +107,10 @@ func (s *Service) untagResource(ctx context.Context, in *eventbridge.UntagResour
 	})
 }
 
-func (s *Service) listTagsForResource(ctx context.Context, in *eventbridge.ListTagsForResourceInput) (*eventbridge.ListTagsForResourceOutput, error) {
+func (s *Service) listTagsForResource(
+	ctx context.Context,
+	in *eventbridge.ListTagsForResourceInput,
+) (*eventbridge.ListTagsForResourceOutput, error) {
 	out := &eventbridge.ListTagsForResourceOutput{Tags: []types.Tag{}}
 	err := s.withTags(ctx, in.ResourceARN, func(tags map[string]string) {
 		for _, key := range slices.Sorted(maps.Keys(tags)) {

@@ -50,7 +50,13 @@ type targetProperties struct {
 }
 
 func (p *targetProperties) target() types.Target {
-	t := types.Target{Id: aws.String(p.ID), Arn: aws.String(p.Arn), RoleArn: wire.Optional(p.RoleArn), Input: p.Input, InputPath: p.InputPath}
+	t := types.Target{
+		Id:        aws.String(p.ID),
+		Arn:       aws.String(p.Arn),
+		RoleArn:   wire.Optional(p.RoleArn),
+		Input:     p.Input,
+		InputPath: p.InputPath,
+	}
 	if x := p.InputTransformer; x != nil {
 		t.InputTransformer = &types.InputTransformer{InputPathsMap: x.InputPathsMap, InputTemplate: aws.String(x.InputTemplate)}
 	}
@@ -61,7 +67,10 @@ func (p *targetProperties) target() types.Target {
 		t.DeadLetterConfig = &types.DeadLetterConfig{Arn: aws.String(x.Arn)}
 	}
 	if x := p.RetryPolicy; x != nil {
-		t.RetryPolicy = &types.RetryPolicy{MaximumEventAgeInSeconds: x.MaximumEventAgeInSeconds, MaximumRetryAttempts: x.MaximumRetryAttempts}
+		t.RetryPolicy = &types.RetryPolicy{
+			MaximumEventAgeInSeconds: x.MaximumEventAgeInSeconds,
+			MaximumRetryAttempts:     x.MaximumRetryAttempts,
+		}
 	}
 	return t
 }
@@ -166,7 +175,9 @@ func (p ruleProvider) Read(_ context.Context, r resource.Request) (props map[str
 			"Name": found.name, "Arn": found.arn, "State": string(found.state), "EventBusName": found.bus.name,
 			"Tags": property.TagList(found.tags),
 		}
-		for name, value := range map[string]string{"Description": found.description, "ScheduleExpression": found.schedule, "RoleArn": found.roleARN} {
+		for name, value := range map[string]string{
+			"Description": found.description, "ScheduleExpression": found.schedule, "RoleArn": found.roleARN,
+		} {
 			if value != "" {
 				props[name] = value
 			}

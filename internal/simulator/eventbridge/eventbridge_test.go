@@ -64,7 +64,10 @@ func (r *rig) rule(name, pattern string, change func(*types.Target)) (queue *str
 
 func (r *rig) bodies(queue *string) []string {
 	r.t.Helper()
-	out, err := r.sqs.ReceiveMessage(r.t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, WaitTimeSeconds: r.wait})
+	out, err := r.sqs.ReceiveMessage(
+		r.t.Context(),
+		&awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, WaitTimeSeconds: r.wait},
+	)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -131,7 +134,8 @@ func TestPutEventsAndInputs(t *testing.T) {
 		{Source: aws.String("aws.fake"), DetailType: aws.String("d"), Detail: aws.String(`{}`)},
 		{Source: aws.String("app"), DetailType: aws.String("d"), Detail: aws.String(`no JSON`)},
 	}})
-	if err != nil || out.FailedEntryCount != 2 || *out.Entries[1].ErrorCode != "NotAuthorizedForSourceException" || *out.Entries[2].ErrorCode != "MalformedDetail" {
+	if err != nil || out.FailedEntryCount != 2 || *out.Entries[1].ErrorCode != "NotAuthorizedForSourceException" ||
+		*out.Entries[2].ErrorCode != "MalformedDetail" {
 		t.Fatalf("got %+v %v", out, err)
 	}
 	for _, tt := range tests {
@@ -196,7 +200,10 @@ func TestRuleLifeCycle(t *testing.T) {
 	wiretest.WantCode(t, err, "ResourceNotFoundException")
 	_, err = r.PutRule(ctx, &awsevents.PutRuleInput{Name: aws.String("r"), EventPattern: aws.String(`{"a":"b"}`)})
 	wiretest.WantCode(t, err, "InvalidEventPatternException")
-	_, err = r.PutRule(ctx, &awsevents.PutRuleInput{Name: aws.String("r"), EventBusName: aws.String("none"), EventPattern: aws.String(`{"a":["b"]}`)})
+	_, err = r.PutRule(
+		ctx,
+		&awsevents.PutRuleInput{Name: aws.String("r"), EventBusName: aws.String("none"), EventPattern: aws.String(`{"a":["b"]}`)},
+	)
 	wiretest.WantCode(t, err, "ResourceNotFoundException")
 }
 

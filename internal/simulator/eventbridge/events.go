@@ -281,7 +281,9 @@ func render(value any, quoted bool) string {
 
 func (s *Service) putEvents(ctx context.Context, in *eventbridge.PutEventsInput) (*eventbridge.PutEventsOutput, error) {
 	if len(in.Entries) == 0 || len(in.Entries) > 10 {
-		return nil, validation("1 validation error detected: Value at 'entries' failed to satisfy constraint: Member must have length less than or equal to 10 and greater than or equal to 1")
+		return nil, validation(
+			"1 validation error detected: Value at 'entries' failed to satisfy constraint: Member must have length less than or equal to 10 and greater than or equal to 1",
+		)
 	}
 	out := &eventbridge.PutEventsOutput{}
 	for i := range in.Entries {

@@ -29,7 +29,10 @@ type specification struct {
 // put creates or changes a rule. The caller holds the lock.
 func (s *Service) put(r *region, b *bus, spec specification) (*rule, error) {
 	if !validName.MatchString(spec.name) || len(spec.name) > 64 {
-		return nil, validation("1 validation error detected: Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\.\\-_A-Za-z0-9]+", spec.name)
+		return nil, validation(
+			"1 validation error detected: Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\.\\-_A-Za-z0-9]+",
+			spec.name,
+		)
 	}
 	if spec.pattern == "" && spec.schedule == "" {
 		return nil, validation("Parameter(s) EventPattern or ScheduleExpression must be specified.")
@@ -52,7 +55,10 @@ func (s *Service) put(r *region, b *bus, spec specification) (*rule, error) {
 		spec.state = types.RuleStateEnabled
 	case types.RuleStateEnabled, types.RuleStateDisabled, types.RuleStateEnabledWithAllCloudtrailManagementEvents:
 	default:
-		return nil, validation("1 validation error detected: Value '%s' at 'state' failed to satisfy constraint: Member must satisfy enum value set: [ENABLED, DISABLED, ENABLED_WITH_ALL_CLOUDTRAIL_MANAGEMENT_EVENTS]", spec.state)
+		return nil, validation(
+			"1 validation error detected: Value '%s' at 'state' failed to satisfy constraint: Member must satisfy enum value set: [ENABLED, DISABLED, ENABLED_WITH_ALL_CLOUDTRAIL_MANAGEMENT_EVENTS]",
+			spec.state,
+		)
 	}
 	found, ok := b.rules[spec.name]
 	if !ok {
@@ -145,7 +151,10 @@ func (s *Service) listRules(ctx context.Context, in *eventbridge.ListRulesInput)
 	return out, err
 }
 
-func (s *Service) listRuleNamesByTarget(ctx context.Context, in *eventbridge.ListRuleNamesByTargetInput) (out *eventbridge.ListRuleNamesByTargetOutput, err error) {
+func (s *Service) listRuleNamesByTarget(
+	ctx context.Context,
+	in *eventbridge.ListRuleNamesByTargetInput,
+) (out *eventbridge.ListRuleNamesByTargetOutput, err error) {
 	err = s.withBus(place.Of(ctx), in.EventBusName, func(_ *region, b *bus) error {
 		var names []string
 		for name, found := range b.rules {
@@ -213,7 +222,10 @@ func (s *Service) removeTargets(ctx context.Context, in *eventbridge.RemoveTarge
 	return out, err
 }
 
-func (s *Service) listTargetsByRule(ctx context.Context, in *eventbridge.ListTargetsByRuleInput) (out *eventbridge.ListTargetsByRuleOutput, err error) {
+func (s *Service) listTargetsByRule(
+	ctx context.Context,
+	in *eventbridge.ListTargetsByRuleInput,
+) (out *eventbridge.ListTargetsByRuleOutput, err error) {
 	err = s.withRule(place.Of(ctx), in.EventBusName, in.Rule, func(_ *region, found *rule) error {
 		out = &eventbridge.ListTargetsByRuleOutput{Targets: slices.Clone(found.targets)}
 		if out.Targets == nil {

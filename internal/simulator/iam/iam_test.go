@@ -35,7 +35,10 @@ func TestRoles(t *testing.T) {
 	c, _ := start(t)
 	ctx := t.Context()
 	name := aws.String("r")
-	made, err := c.CreateRole(ctx, &awsiam.CreateRoleInput{RoleName: name, Path: aws.String("/team/"), AssumeRolePolicyDocument: aws.String(document)})
+	made, err := c.CreateRole(
+		ctx,
+		&awsiam.CreateRoleInput{RoleName: name, Path: aws.String("/team/"), AssumeRolePolicyDocument: aws.String(document)},
+	)
 	if err != nil || *made.Role.Arn != "arn:aws:iam::123456789012:role/team/r" {
 		t.Fatalf("create: %+v %v", made, err)
 	}
@@ -97,13 +100,18 @@ func TestManagedPoliciesHaveVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v2, err := c.CreatePolicyVersion(ctx, &awsiam.CreatePolicyVersionInput{PolicyArn: made.Policy.Arn, PolicyDocument: aws.String(document), SetAsDefault: true})
+	v2, err := c.CreatePolicyVersion(
+		ctx,
+		&awsiam.CreatePolicyVersionInput{PolicyArn: made.Policy.Arn, PolicyDocument: aws.String(document), SetAsDefault: true},
+	)
 	if err != nil || *v2.PolicyVersion.VersionId != "v2" {
 		t.Fatalf("got %+v %v", v2, err)
 	}
 	_, err = c.DeletePolicy(ctx, &awsiam.DeletePolicyInput{PolicyArn: made.Policy.Arn})
 	wiretest.WantCode(t, err, "DeleteConflict")
-	if _, err := c.DeletePolicyVersion(ctx, &awsiam.DeletePolicyVersionInput{PolicyArn: made.Policy.Arn, VersionId: aws.String("v1")}); err != nil {
+	if _, err := c.DeletePolicyVersion(ctx, &awsiam.DeletePolicyVersionInput{
+		PolicyArn: made.Policy.Arn, VersionId: aws.String("v1"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.DeletePolicy(ctx, &awsiam.DeletePolicyInput{PolicyArn: made.Policy.Arn}); err != nil {
@@ -138,13 +146,19 @@ func TestCloudFormationTypes(t *testing.T) {
 		t.Errorf("role: %v %v", live, err)
 	}
 	var refused *resource.Error
-	if err := providers["AWS::IAM::Role"].Delete(t.Context(), role); !errors.As(err, &refused) || refused.Code != resource.ResourceConflict {
+	if err := providers["AWS::IAM::Role"].Delete(t.Context(), role); !errors.As(err, &refused) ||
+		refused.Code != resource.ResourceConflict {
 		t.Errorf("deleting a role in use: %v", err)
 	}
 	for _, step := range []struct {
 		kind string
 		r    resource.Request
-	}{{"AWS::IAM::InstanceProfile", profile}, {"AWS::IAM::ManagedPolicy", managed}, {"AWS::IAM::Policy", inline}, {"AWS::IAM::Role", role}} {
+	}{
+		{"AWS::IAM::InstanceProfile", profile},
+		{"AWS::IAM::ManagedPolicy", managed},
+		{"AWS::IAM::Policy", inline},
+		{"AWS::IAM::Role", role},
+	} {
 		if err := providers[step.kind].Delete(t.Context(), step.r); err != nil {
 			t.Errorf("deleting %s: %v", step.kind, err)
 		}

@@ -52,7 +52,8 @@ func (s *Service) addVersion(p *policy, document string, isDefault bool) (*types
 		return nil, err
 	}
 	if len(p.versions) >= 5 {
-		return nil, wire.Errorf("LimitExceeded", "A managed policy can have up to 5 versions. Before you create a new version, you must delete an existing version.").WithStatus(409)
+		return nil, wire.Errorf("LimitExceeded", "A managed policy can have up to 5 versions. Before you create a new version, you must delete an existing version.").
+			WithStatus(409)
 	}
 	p.next++
 	now := s.env.Clock.Now()
@@ -122,7 +123,9 @@ func (s *Service) deletePolicy(ctx context.Context, in *iam.DeletePolicyInput) (
 			return conflict("Cannot delete a policy attached to entities.")
 		}
 		if len(p.versions) > 1 {
-			return conflict("This policy has more than one version. Before you delete a policy, you must delete the policy's versions. The default version is deleted with the policy.")
+			return conflict(
+				"This policy has more than one version. Before you delete a policy, you must delete the policy's versions. The default version is deleted with the policy.",
+			)
 		}
 		delete(a.policies, p.arn)
 		return nil
@@ -134,7 +137,8 @@ func (s *Service) listPolicies(ctx context.Context, in *iam.ListPoliciesInput) (
 	defer unlock()
 	var arns []string
 	for arn, p := range a.policies {
-		if in.Scope != types.PolicyScopeTypeAws && strings.HasPrefix(p.path, aws.ToString(in.PathPrefix)) && (!in.OnlyAttached || a.attachments(arn) > 0) {
+		if in.Scope != types.PolicyScopeTypeAws && strings.HasPrefix(p.path, aws.ToString(in.PathPrefix)) &&
+			(!in.OnlyAttached || a.attachments(arn) > 0) {
 			arns = append(arns, arn)
 		}
 	}
@@ -171,7 +175,10 @@ func (s *Service) getPolicyVersion(ctx context.Context, in *iam.GetPolicyVersion
 	return out, err
 }
 
-func (s *Service) createPolicyVersion(ctx context.Context, in *iam.CreatePolicyVersionInput) (out *iam.CreatePolicyVersionOutput, err error) {
+func (s *Service) createPolicyVersion(
+	ctx context.Context,
+	in *iam.CreatePolicyVersionInput,
+) (out *iam.CreatePolicyVersionOutput, err error) {
 	err = s.onPolicy(ctx, in.PolicyArn, func(_ *account, p *policy) error {
 		v, err := s.addVersion(p, aws.ToString(in.PolicyDocument), in.SetAsDefault)
 		if err != nil {

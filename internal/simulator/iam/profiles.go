@@ -90,11 +90,17 @@ func (a *account) setRole(p *profile, name *string) error {
 	return nil
 }
 
-func (s *Service) addRoleToInstanceProfile(ctx context.Context, in *iam.AddRoleToInstanceProfileInput) (*iam.AddRoleToInstanceProfileOutput, error) {
+func (s *Service) addRoleToInstanceProfile(
+	ctx context.Context,
+	in *iam.AddRoleToInstanceProfileInput,
+) (*iam.AddRoleToInstanceProfileOutput, error) {
 	return nil, s.onProfile(ctx, in.InstanceProfileName, func(a *account, p *profile) error { return a.setRole(p, in.RoleName) })
 }
 
-func (s *Service) removeRoleFromInstanceProfile(ctx context.Context, in *iam.RemoveRoleFromInstanceProfileInput) (*iam.RemoveRoleFromInstanceProfileOutput, error) {
+func (s *Service) removeRoleFromInstanceProfile(
+	ctx context.Context,
+	in *iam.RemoveRoleFromInstanceProfileInput,
+) (*iam.RemoveRoleFromInstanceProfileOutput, error) {
 	return nil, s.onProfile(ctx, in.InstanceProfileName, func(_ *account, p *profile) error {
 		if p.role == nil || p.role.name != aws.ToString(in.RoleName) {
 			return noSuch("The role with name %s cannot be found.", aws.ToString(in.RoleName))
@@ -115,7 +121,10 @@ func (s *Service) listInstanceProfiles(ctx context.Context, in *iam.ListInstance
 	return out, nil
 }
 
-func (s *Service) listInstanceProfilesForRole(ctx context.Context, in *iam.ListInstanceProfilesForRoleInput) (out *iam.ListInstanceProfilesForRoleOutput, err error) {
+func (s *Service) listInstanceProfilesForRole(
+	ctx context.Context,
+	in *iam.ListInstanceProfilesForRoleInput,
+) (out *iam.ListInstanceProfilesForRoleOutput, err error) {
 	err = s.onRole(ctx, in.RoleName, func(a *account, e *entity) error {
 		out = &iam.ListInstanceProfilesForRoleOutput{InstanceProfiles: []types.InstanceProfile{}}
 		names := keysOf(a.profiles)
@@ -130,7 +139,10 @@ func (s *Service) listInstanceProfilesForRole(ctx context.Context, in *iam.ListI
 	return out, err
 }
 
-func (s *Service) createProvider(ctx context.Context, in *iam.CreateOpenIDConnectProviderInput) (*iam.CreateOpenIDConnectProviderOutput, error) {
+func (s *Service) createProvider(
+	ctx context.Context,
+	in *iam.CreateOpenIDConnectProviderInput,
+) (*iam.CreateOpenIDConnectProviderOutput, error) {
 	host, ok := strings.CutPrefix(aws.ToString(in.Url), "https://")
 	if !ok || host == "" {
 		return nil, wire.Errorf("InvalidInput", "Invalid Open ID Connect Provider URL")
@@ -138,7 +150,12 @@ func (s *Service) createProvider(ctx context.Context, in *iam.CreateOpenIDConnec
 	a, unlock := s.locked(ctx)
 	defer unlock()
 	p := &provider{
-		arn: s.arn(a, "oidc-provider/", "", strings.TrimSuffix(host, "/")), url: host, clients: in.ClientIDList, thumbprints: in.ThumbprintList,
+		arn: s.arn(
+			a,
+			"oidc-provider/",
+			"",
+			strings.TrimSuffix(host, "/"),
+		), url: host, clients: in.ClientIDList, thumbprints: in.ThumbprintList,
 		created: s.env.Clock.Now(), tags: tagMap(in.Tags),
 	}
 	if _, ok := a.providers[p.arn]; ok {
@@ -159,7 +176,10 @@ func (s *Service) onProvider(ctx context.Context, arn *string, fn func(*account,
 	return nil
 }
 
-func (s *Service) getProvider(ctx context.Context, in *iam.GetOpenIDConnectProviderInput) (out *iam.GetOpenIDConnectProviderOutput, err error) {
+func (s *Service) getProvider(
+	ctx context.Context,
+	in *iam.GetOpenIDConnectProviderInput,
+) (out *iam.GetOpenIDConnectProviderOutput, err error) {
 	err = s.onProvider(ctx, in.OpenIDConnectProviderArn, func(_ *account, p *provider) {
 		out = &iam.GetOpenIDConnectProviderOutput{
 			Url: &p.url, ClientIDList: p.clients, ThumbprintList: p.thumbprints, CreateDate: &p.created, Tags: tagList(p.tags),
@@ -168,11 +188,17 @@ func (s *Service) getProvider(ctx context.Context, in *iam.GetOpenIDConnectProvi
 	return out, err
 }
 
-func (s *Service) deleteProvider(ctx context.Context, in *iam.DeleteOpenIDConnectProviderInput) (*iam.DeleteOpenIDConnectProviderOutput, error) {
+func (s *Service) deleteProvider(
+	ctx context.Context,
+	in *iam.DeleteOpenIDConnectProviderInput,
+) (*iam.DeleteOpenIDConnectProviderOutput, error) {
 	return nil, s.onProvider(ctx, in.OpenIDConnectProviderArn, func(a *account, p *provider) { delete(a.providers, p.arn) })
 }
 
-func (s *Service) listProviders(ctx context.Context, _ *iam.ListOpenIDConnectProvidersInput) (*iam.ListOpenIDConnectProvidersOutput, error) {
+func (s *Service) listProviders(
+	ctx context.Context,
+	_ *iam.ListOpenIDConnectProvidersInput,
+) (*iam.ListOpenIDConnectProvidersOutput, error) {
 	a, unlock := s.locked(ctx)
 	defer unlock()
 	out := &iam.ListOpenIDConnectProvidersOutput{OpenIDConnectProviderList: []types.OpenIDConnectProviderListEntry{}}

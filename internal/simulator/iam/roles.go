@@ -22,7 +22,10 @@ func boundary(arn string) *types.AttachedPermissionsBoundary {
 	if arn == "" {
 		return nil
 	}
-	return &types.AttachedPermissionsBoundary{PermissionsBoundaryArn: &arn, PermissionsBoundaryType: types.PermissionsBoundaryAttachmentTypePolicy}
+	return &types.AttachedPermissionsBoundary{
+		PermissionsBoundaryArn:  &arn,
+		PermissionsBoundaryType: types.PermissionsBoundaryAttachmentTypePolicy,
+	}
 }
 
 func (e *entity) role() *types.Role {
@@ -82,7 +85,10 @@ func (s *Service) updateRole(ctx context.Context, in *iam.UpdateRoleInput) (*iam
 	})
 }
 
-func (s *Service) updateAssumeRolePolicy(ctx context.Context, in *iam.UpdateAssumeRolePolicyInput) (*iam.UpdateAssumeRolePolicyOutput, error) {
+func (s *Service) updateAssumeRolePolicy(
+	ctx context.Context,
+	in *iam.UpdateAssumeRolePolicyInput,
+) (*iam.UpdateAssumeRolePolicyOutput, error) {
 	return nil, s.onRole(ctx, in.RoleName, func(_ *account, e *entity) error {
 		if err := checkDocument(aws.ToString(in.PolicyDocument)); err != nil {
 			return err
@@ -206,12 +212,18 @@ func (e *entity) attachments(marker *string, most *int32) (list []types.Attached
 	arns, next := pageSize.Page(append([]string{}, e.attached...), marker, most)
 	list = []types.AttachedPolicy{}
 	for _, arn := range arns {
-		list = append(list, types.AttachedPolicy{PolicyArn: aws.String(arn), PolicyName: aws.String(arn[strings.LastIndexByte(arn, '/')+1:])})
+		list = append(
+			list,
+			types.AttachedPolicy{PolicyArn: aws.String(arn), PolicyName: aws.String(arn[strings.LastIndexByte(arn, '/')+1:])},
+		)
 	}
 	return list, next
 }
 
-func (s *Service) listAttachedRolePolicies(ctx context.Context, in *iam.ListAttachedRolePoliciesInput) (out *iam.ListAttachedRolePoliciesOutput, err error) {
+func (s *Service) listAttachedRolePolicies(
+	ctx context.Context,
+	in *iam.ListAttachedRolePoliciesInput,
+) (out *iam.ListAttachedRolePoliciesOutput, err error) {
 	err = s.onRole(ctx, in.RoleName, func(_ *account, e *entity) error {
 		list, next := e.attachments(in.Marker, in.MaxItems)
 		out = &iam.ListAttachedRolePoliciesOutput{AttachedPolicies: list, Marker: next, IsTruncated: next != nil}

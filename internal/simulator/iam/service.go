@@ -132,13 +132,23 @@ var (
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 func checkName(member, name, path string, limit int) error {
 	if !validName.MatchString(name) {
-		return validation("The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-", member)
+		return validation(
+			"The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-",
+			member,
+		)
 	}
 	if len(name) > limit {
-		return validation("1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", name, member, limit)
+		return validation(
+			"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must have length less than or equal to %d",
+			name,
+			member,
+			limit,
+		)
 	}
 	if !validPath.MatchString(path) {
-		return validation("The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.")
+		return validation(
+			"The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.",
+		)
 	}
 	return nil
 }

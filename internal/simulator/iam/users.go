@@ -146,7 +146,10 @@ func (s *Service) detachUserPolicy(ctx context.Context, in *iam.DetachUserPolicy
 	return nil, s.onUser(ctx, in.UserName, func(a *account, e *entity) error { return a.detach(e, aws.ToString(in.PolicyArn)) })
 }
 
-func (s *Service) listAttachedUserPolicies(ctx context.Context, in *iam.ListAttachedUserPoliciesInput) (out *iam.ListAttachedUserPoliciesOutput, err error) {
+func (s *Service) listAttachedUserPolicies(
+	ctx context.Context,
+	in *iam.ListAttachedUserPoliciesInput,
+) (out *iam.ListAttachedUserPoliciesOutput, err error) {
 	err = s.onUser(ctx, in.UserName, func(_ *account, e *entity) error {
 		list, next := e.attachments(in.Marker, in.MaxItems)
 		out = &iam.ListAttachedUserPoliciesOutput{AttachedPolicies: list, Marker: next, IsTruncated: next != nil}

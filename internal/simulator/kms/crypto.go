@@ -106,7 +106,10 @@ func (k *key) open(blob []byte, values map[string]string) ([]byte, error) {
 
 func (s *Service) encrypt(ctx context.Context, in *kms.EncryptInput) (out *kms.EncryptOutput, err error) {
 	if len(in.Plaintext) == 0 || len(in.Plaintext) > maxPlaintext {
-		return nil, validation("1 validation error detected: Value at 'plaintext' failed to satisfy constraint: Member must have length between 1 and %d", maxPlaintext)
+		return nil, validation(
+			"1 validation error detected: Value at 'plaintext' failed to satisfy constraint: Member must have length between 1 and %d",
+			maxPlaintext,
+		)
 	}
 	err = s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
 		blob, err := k.seal(in.Plaintext, in.EncryptionContext)
@@ -117,7 +120,12 @@ func (s *Service) encrypt(ctx context.Context, in *kms.EncryptInput) (out *kms.E
 }
 
 // unseal decrypts with the ciphertext's key, which must be the requested key, if any.
-func (s *Service) unseal(ctx context.Context, blob []byte, asked *string, values map[string]string) (plaintext []byte, arn string, err error) {
+func (s *Service) unseal(
+	ctx context.Context,
+	blob []byte,
+	asked *string,
+	values map[string]string,
+) (plaintext []byte, arn string, err error) {
 	id, err := keyOf(blob)
 	if err != nil {
 		return nil, "", err
@@ -125,7 +133,10 @@ func (s *Service) unseal(ctx context.Context, blob []byte, asked *string, values
 	if asked != nil {
 		err := s.withKey(ctx, asked, func(_ *region, k *key) error {
 			if k.id != id {
-				return wire.Errorf("IncorrectKeyException", "The key ID in the request does not identify a CMK that can perform this operation.")
+				return wire.Errorf(
+					"IncorrectKeyException",
+					"The key ID in the request does not identify a CMK that can perform this operation.",
+				)
 			}
 			return nil
 		})
@@ -180,7 +191,10 @@ func (s *Service) generateDataKey(ctx context.Context, in *kms.GenerateDataKeyIn
 		size = int(*in.NumberOfBytes)
 	}
 	if size < 1 || size > 1024 {
-		return nil, validation("1 validation error detected: Value '%d' at 'numberOfBytes' failed to satisfy constraint: Member must have value between 1 and 1024", size)
+		return nil, validation(
+			"1 validation error detected: Value '%d' at 'numberOfBytes' failed to satisfy constraint: Member must have value between 1 and 1024",
+			size,
+		)
 	}
 	err = s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
 		plaintext := random(size)
@@ -191,7 +205,10 @@ func (s *Service) generateDataKey(ctx context.Context, in *kms.GenerateDataKeyIn
 	return out, err
 }
 
-func (s *Service) generateDataKeyWithoutPlaintext(ctx context.Context, in *kms.GenerateDataKeyWithoutPlaintextInput) (*kms.GenerateDataKeyWithoutPlaintextOutput, error) {
+func (s *Service) generateDataKeyWithoutPlaintext(
+	ctx context.Context,
+	in *kms.GenerateDataKeyWithoutPlaintextInput,
+) (*kms.GenerateDataKeyWithoutPlaintextOutput, error) {
 	out, err := s.generateDataKey(ctx, &kms.GenerateDataKeyInput{
 		KeyId: in.KeyId, KeySpec: in.KeySpec, NumberOfBytes: in.NumberOfBytes, EncryptionContext: in.EncryptionContext,
 	})
@@ -204,7 +221,10 @@ func (s *Service) generateDataKeyWithoutPlaintext(ctx context.Context, in *kms.G
 func (s *Service) generateRandom(_ context.Context, in *kms.GenerateRandomInput) (*kms.GenerateRandomOutput, error) {
 	n := aws.ToInt32(in.NumberOfBytes)
 	if n < 1 || n > 1024 {
-		return nil, validation("1 validation error detected: Value '%d' at 'numberOfBytes' failed to satisfy constraint: Member must have value between 1 and 1024", n)
+		return nil, validation(
+			"1 validation error detected: Value '%d' at 'numberOfBytes' failed to satisfy constraint: Member must have value between 1 and 1024",
+			n,
+		)
 	}
 	return &kms.GenerateRandomOutput{Plaintext: random(int(n))}, nil
 }

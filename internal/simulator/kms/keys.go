@@ -28,7 +28,13 @@ func tagMap(tags []types.Tag) map[string]string {
 func checkKind(spec types.KeySpec, usage types.KeyUsageType, origin types.OriginType) error {
 	if spec != "" && spec != types.KeySpecSymmetricDefault || usage != "" && usage != types.KeyUsageTypeEncryptDecrypt ||
 		origin != "" && origin != types.OriginTypeAwsKms {
-		return wire.Errorf("UnsupportedOperationException", "The simulator has symmetric encryption keys with material of its own only, not %s %s %s.", spec, usage, origin)
+		return wire.Errorf(
+			"UnsupportedOperationException",
+			"The simulator has symmetric encryption keys with material of its own only, not %s %s %s.",
+			spec,
+			usage,
+			origin,
+		)
 	}
 	return nil
 }
@@ -99,7 +105,10 @@ func (s *Service) disableKey(ctx context.Context, in *kms.DisableKeyInput) (*kms
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_ScheduleKeyDeletion.html
 func (s *Service) schedule(k *key, days int32) error {
 	if days < 7 || days > 30 {
-		return validation("1 validation error detected: Value '%d' at 'pendingWindowInDays' failed to satisfy constraint: Member must have value between 7 and 30", days)
+		return validation(
+			"1 validation error detected: Value '%d' at 'pendingWindowInDays' failed to satisfy constraint: Member must have value between 7 and 30",
+			days,
+		)
 	}
 	if k.state == types.KeyStatePendingDeletion {
 		return k.usable()
@@ -109,7 +118,10 @@ func (s *Service) schedule(k *key, days int32) error {
 	return nil
 }
 
-func (s *Service) scheduleKeyDeletion(ctx context.Context, in *kms.ScheduleKeyDeletionInput) (out *kms.ScheduleKeyDeletionOutput, err error) {
+func (s *Service) scheduleKeyDeletion(
+	ctx context.Context,
+	in *kms.ScheduleKeyDeletionInput,
+) (out *kms.ScheduleKeyDeletionOutput, err error) {
 	days := int32(30)
 	if in.PendingWindowInDays != nil {
 		days = *in.PendingWindowInDays
@@ -118,7 +130,12 @@ func (s *Service) scheduleKeyDeletion(ctx context.Context, in *kms.ScheduleKeyDe
 		if err := s.schedule(k, days); err != nil {
 			return err
 		}
-		out = &kms.ScheduleKeyDeletionOutput{KeyId: &k.arn, DeletionDate: k.deletion, KeyState: k.state, PendingWindowInDays: aws.Int32(k.window)}
+		out = &kms.ScheduleKeyDeletionOutput{
+			KeyId:               &k.arn,
+			DeletionDate:        k.deletion,
+			KeyState:            k.state,
+			PendingWindowInDays: aws.Int32(k.window),
+		}
 		return nil
 	})
 	return out, err
@@ -160,7 +177,10 @@ func (s *Service) disableKeyRotation(ctx context.Context, in *kms.DisableKeyRota
 	})
 }
 
-func (s *Service) getKeyRotationStatus(ctx context.Context, in *kms.GetKeyRotationStatusInput) (out *kms.GetKeyRotationStatusOutput, err error) {
+func (s *Service) getKeyRotationStatus(
+	ctx context.Context,
+	in *kms.GetKeyRotationStatusInput,
+) (out *kms.GetKeyRotationStatusOutput, err error) {
 	err = s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
 		out = &kms.GetKeyRotationStatusOutput{KeyId: &k.arn, KeyRotationEnabled: k.rotation}
 		if k.rotation {
@@ -223,7 +243,10 @@ func (s *Service) listResourceTags(ctx context.Context, in *kms.ListResourceTags
 // addAlias creates an alias of a key. The caller holds the lock.
 func (s *Service) addAlias(r *region, name string, k *key) error {
 	if !strings.HasPrefix(name, "alias/") || strings.HasPrefix(name, "alias/aws/") || name == "alias/" {
-		return wire.Errorf("InvalidAliasNameException", "Alias must start with the prefix \"alias/\". Please see https://docs.aws.amazon.com/kms/latest/developerguide/kms-alias.html")
+		return wire.Errorf(
+			"InvalidAliasNameException",
+			"Alias must start with the prefix \"alias/\". Please see https://docs.aws.amazon.com/kms/latest/developerguide/kms-alias.html",
+		)
 	}
 	if a, ok := r.aliases[name]; ok {
 		return wire.Errorf("AlreadyExistsException", "An alias with the name %s already exists", a.arn)
@@ -282,7 +305,8 @@ func (s *Service) listAliases(ctx context.Context, in *kms.ListAliasesInput) (*k
 	for _, name := range names {
 		a := r.aliases[name]
 		out.Aliases = append(out.Aliases, types.AliasListEntry{
-			AliasName: &a.name, AliasArn: &a.arn, TargetKeyId: aws.String(a.target), CreationDate: &a.created, LastUpdatedDate: aws.Time(a.updated),
+			AliasName: &a.name, AliasArn: &a.arn, TargetKeyId: aws.String(a.target), CreationDate: &a.created,
+			LastUpdatedDate: aws.Time(a.updated),
 		})
 	}
 	return out, nil

@@ -39,7 +39,10 @@ func TestEncryption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := c.Decrypt(ctx, &awskms.DecryptInput{CiphertextBlob: sealed.CiphertextBlob, EncryptionContext: map[string]string{"k": "v"}})
+	opened, err := c.Decrypt(
+		ctx,
+		&awskms.DecryptInput{CiphertextBlob: sealed.CiphertextBlob, EncryptionContext: map[string]string{"k": "v"}},
+	)
 	if err != nil || string(opened.Plaintext) != "hello" || *opened.KeyId != *made.KeyMetadata.Arn {
 		t.Errorf("decrypt: %+v %v", opened, err)
 	}
@@ -82,7 +85,11 @@ func TestKeyStates(t *testing.T) {
 func TestCloudFormationKeys(t *testing.T) {
 	service := kms.New(&resource.Env{Clock: testclock.NewFakeClock(time.Unix(0, 0))})
 	providers := service.Providers()
-	r := resource.Request{Account: "1", Region: "r", Properties: map[string]any{"EnableKeyRotation": "true", "KeyPolicy": map[string]any{"Version": "2012-10-17"}}}
+	r := resource.Request{
+		Account:    "1",
+		Region:     "r",
+		Properties: map[string]any{"EnableKeyRotation": "true", "KeyPolicy": map[string]any{"Version": "2012-10-17"}},
+	}
 	k, err := providers["AWS::KMS::Key"].Create(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)

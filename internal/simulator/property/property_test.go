@@ -36,7 +36,11 @@ func TestDecode(t *testing.T) {
 		{"a document as an object", map[string]any{"Policy": map[string]any{"a": 1.0}}, properties{Policy: `{"a":1}`}},
 		{"a document as its text", map[string]any{"Policy": `{"a": 1}`}, properties{Policy: `{"a": 1}`}},
 		{"one value for a list", map[string]any{"List": "a"}, properties{List: []string{"a"}}},
-		{"objects in a list", map[string]any{"Tags": []any{map[string]any{"Key": "k", "Value": 1.0}}}, properties{Tags: []property.Tag{{Key: "k", Value: "1"}}}},
+		{
+			"objects in a list",
+			map[string]any{"Tags": []any{map[string]any{"Key": "k", "Value": 1.0}}},
+			properties{Tags: []property.Tag{{Key: "k", Value: "1"}}},
+		},
 		{"a name that Go spells otherwise", map[string]any{"Id": "x"}, properties{ID: "x"}},
 		{"null is absent", map[string]any{"Name": nil}, properties{}},
 	}

@@ -166,8 +166,9 @@ type recordProperties struct {
 
 func (p *recordProperties) set() (*types.ResourceRecordSet, error) {
 	for name, given := range map[string]bool{
-		"SetIdentifier": p.SetIdentifier != "", "Failover": p.Failover != "", "Region": p.Region != "", "HealthCheckId": p.HealthCheckId != "",
-		"Weight": p.Weight != nil, "MultiValueAnswer": p.MultiValueAnswer != nil, "GeoLocation": p.GeoLocation != nil,
+		"SetIdentifier": p.SetIdentifier != "", "Failover": p.Failover != "", "Region": p.Region != "",
+		"HealthCheckId": p.HealthCheckId != "",
+		"Weight":        p.Weight != nil, "MultiValueAnswer": p.MultiValueAnswer != nil, "GeoLocation": p.GeoLocation != nil,
 		"GeoProximityLocation": p.GeoProximityLocation != nil, "CidrRoutingConfig": p.CidrRoutingConfig != nil,
 	} {
 		if given {
@@ -186,7 +187,11 @@ func (p *recordProperties) set() (*types.ResourceRecordSet, error) {
 		set.ResourceRecords = append(set.ResourceRecords, types.ResourceRecord{Value: &value})
 	}
 	if a := p.AliasTarget; a != nil {
-		set.AliasTarget = &types.AliasTarget{DNSName: &a.DNSName, HostedZoneId: &a.HostedZoneId, EvaluateTargetHealth: a.EvaluateTargetHealth}
+		set.AliasTarget = &types.AliasTarget{
+			DNSName:              &a.DNSName,
+			HostedZoneId:         &a.HostedZoneId,
+			EvaluateTargetHealth: a.EvaluateTargetHealth,
+		}
 	}
 	return set, nil
 }
@@ -335,7 +340,9 @@ func (x *record) properties(p *recordProperties) map[string]any {
 	properties := map[string]any{"Name": p.Name, "Type": x.kind}
 	if x.alias != nil {
 		properties["AliasTarget"] = map[string]any{
-			"DNSName": aws.ToString(x.alias.DNSName), "HostedZoneId": aws.ToString(x.alias.HostedZoneId), "EvaluateTargetHealth": x.alias.EvaluateTargetHealth,
+			"DNSName": aws.ToString(
+				x.alias.DNSName,
+			), "HostedZoneId": aws.ToString(x.alias.HostedZoneId), "EvaluateTargetHealth": x.alias.EvaluateTargetHealth,
 		}
 		return properties
 	}
@@ -434,12 +441,15 @@ func (p groupProvider) Read(_ context.Context, r resource.Request) (map[string]a
 		}
 	}
 	properties := map[string]any{"RecordSets": sets}
-	for name, text := range map[string]string{"HostedZoneId": now.HostedZoneId, "HostedZoneName": now.HostedZoneName, "Comment": now.Comment} {
+	for name, text := range map[string]string{
+		"HostedZoneId": now.HostedZoneId, "HostedZoneName": now.HostedZoneName, "Comment": now.Comment,
+	} {
 		if text != "" {
 			properties[name] = text
 		}
 	}
-	if !slices.ContainsFunc(now.RecordSets, func(p recordProperties) bool { return z.records[key{fqdn(p.Name), p.Type}] != nil }) && len(now.RecordSets) > 0 {
+	if !slices.ContainsFunc(now.RecordSets, func(p recordProperties) bool { return z.records[key{fqdn(p.Name), p.Type}] != nil }) &&
+		len(now.RecordSets) > 0 {
 		return nil, property.Missing(groupType, r.PhysicalID)
 	}
 	return properties, nil

@@ -31,8 +31,10 @@ func (k key) String() string { return fmt.Sprintf("[name='%s', type='%s']", k.na
 func routed(set *types.ResourceRecordSet) string {
 	for member, given := range map[string]bool{
 		"SetIdentifier": set.SetIdentifier != nil, "Weight": set.Weight != nil, "Failover": set.Failover != "", "Region": set.Region != "",
-		"GeoLocation": set.GeoLocation != nil, "GeoProximityLocation": set.GeoProximityLocation != nil, "MultiValueAnswer": set.MultiValueAnswer != nil,
-		"HealthCheckId": set.HealthCheckId != nil, "CidrRoutingConfig": set.CidrRoutingConfig != nil, "TrafficPolicyInstanceId": set.TrafficPolicyInstanceId != nil,
+		"GeoLocation": set.GeoLocation != nil, "GeoProximityLocation": set.GeoProximityLocation != nil,
+		"MultiValueAnswer": set.MultiValueAnswer != nil,
+		"HealthCheckId":    set.HealthCheckId != nil, "CidrRoutingConfig": set.CidrRoutingConfig != nil,
+		"TrafficPolicyInstanceId": set.TrafficPolicyInstanceId != nil,
 	} {
 		if given {
 			return member
@@ -53,8 +55,13 @@ func recordOf(set *types.ResourceRecordSet, action string) (*record, error) {
 		if x.alias != nil {
 			found = "more than one"
 		}
-		return nil, invalidInput("Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], but found %s in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]",
-			found, action, aws.ToString(set.Name), set.Type)
+		return nil, invalidInput(
+			"Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], but found %s in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]",
+			found,
+			action,
+			aws.ToString(set.Name),
+			set.Type,
+		)
 	}
 	if !slices.Contains(types.RRType("").Values(), set.Type) {
 		return nil, invalidInput("Invalid record type %q", set.Type)
@@ -77,11 +84,20 @@ func checkValue(kind, value string) error {
 	a, err := netip.ParseAddr(value)
 	switch {
 	case kind == "A" && (err != nil || !a.Is4()):
-		return invalidBatch("Invalid Resource Record: 'FATAL problem: ARRDATAIllegalIPv4Address (Value is not a valid IPv4 address) encountered with '%s''", value)
+		return invalidBatch(
+			"Invalid Resource Record: 'FATAL problem: ARRDATAIllegalIPv4Address (Value is not a valid IPv4 address) encountered with '%s''",
+			value,
+		)
 	case kind == "AAAA" && (err != nil || !a.Is6()):
-		return invalidBatch("Invalid Resource Record: 'FATAL problem: AAAARRDATAIllegalIPv6Address (Value is not a valid IPv6 address) encountered with '%s''", value)
+		return invalidBatch(
+			"Invalid Resource Record: 'FATAL problem: AAAARRDATAIllegalIPv6Address (Value is not a valid IPv6 address) encountered with '%s''",
+			value,
+		)
 	case (kind == "TXT" || kind == "SPF") && !strings.HasPrefix(value, `"`):
-		return invalidBatch("Invalid Resource Record: 'FATAL problem: InvalidCharacterString (Value should be enclosed in quotation marks) encountered with '%s''", value)
+		return invalidBatch(
+			"Invalid Resource Record: 'FATAL problem: InvalidCharacterString (Value should be enclosed in quotation marks) encountered with '%s''",
+			value,
+		)
 	case value == "":
 		return invalidInput("A resource record has no value")
 	}
@@ -137,7 +153,12 @@ func (s *Service) permitted(z *zone, records map[key]*record, x *record) error {
 	}
 	for k := range records {
 		if k.name == x.name && k.kind != x.kind && (k.kind == "CNAME" || x.kind == "CNAME") {
-			return invalidBatch("RRSet of type %s with DNS name %s is not permitted as it conflicts with other records with the same DNS name in zone %s", x.kind, x.name, z.name)
+			return invalidBatch(
+				"RRSet of type %s with DNS name %s is not permitted as it conflicts with other records with the same DNS name in zone %s",
+				x.kind,
+				x.name,
+				z.name,
+			)
 		}
 	}
 	if x.alias == nil {
@@ -151,10 +172,20 @@ func (s *Service) permitted(z *zone, records map[key]*record, x *record) error {
 		return nil
 	}
 	if target != z.name && !strings.HasSuffix(target, "."+z.name) {
-		return invalidBatch("Tried to create an alias that targets %s, type %s in zone %s, but the alias target name does not lie within the target zone", target, x.kind, z.id)
+		return invalidBatch(
+			"Tried to create an alias that targets %s, type %s in zone %s, but the alias target name does not lie within the target zone",
+			target,
+			x.kind,
+			z.id,
+		)
 	}
 	if _, ok := records[key{target, x.kind}]; !ok {
-		return invalidBatch("Tried to create an alias that targets %s, type %s in zone %s, but that target was not found", target, x.kind, z.id)
+		return invalidBatch(
+			"Tried to create an alias that targets %s, type %s in zone %s, but that target was not found",
+			target,
+			x.kind,
+			z.id,
+		)
 	}
 	return nil
 }
@@ -165,7 +196,8 @@ func (x *record) same(o *record) bool {
 		return false
 	}
 	if x.alias != nil {
-		return fqdn(aws.ToString(x.alias.DNSName)) == fqdn(aws.ToString(o.alias.DNSName)) && trimID(x.alias.HostedZoneId) == trimID(o.alias.HostedZoneId)
+		return fqdn(aws.ToString(x.alias.DNSName)) == fqdn(aws.ToString(o.alias.DNSName)) &&
+			trimID(x.alias.HostedZoneId) == trimID(o.alias.HostedZoneId)
 	}
 	return x.ttl == o.ttl && slices.Equal(slices.Sorted(slices.Values(x.values)), slices.Sorted(slices.Values(o.values)))
 }
@@ -186,7 +218,10 @@ func (s *Service) apply(z *zone, changes []types.Change) error {
 	return nil
 }
 
-func (s *Service) changeRecords(account string, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
+func (s *Service) changeRecords(
+	account string,
+	in *route53.ChangeResourceRecordSetsInput,
+) (*route53.ChangeResourceRecordSetsOutput, error) {
 	z, err := s.find(account, in.HostedZoneId)
 	if err != nil {
 		return nil, err

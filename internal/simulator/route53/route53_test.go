@@ -83,7 +83,10 @@ func alias(name, target, zone string) types.Change {
 }
 
 func (w *suite) change(zone *string, changes ...types.Change) error {
-	_, err := w.ChangeResourceRecordSets(w.t.Context(), &awsroute53.ChangeResourceRecordSetsInput{HostedZoneId: zone, ChangeBatch: &types.ChangeBatch{Changes: changes}})
+	_, err := w.ChangeResourceRecordSets(
+		w.t.Context(),
+		&awsroute53.ChangeResourceRecordSetsInput{HostedZoneId: zone, ChangeBatch: &types.ChangeBatch{Changes: changes}},
+	)
 	return err
 }
 
@@ -92,7 +95,8 @@ func TestZones(t *testing.T) {
 	ctx := t.Context()
 	public, private := w.zone("Example.com", ""), w.zone("demo.internal.", "vpc-1")
 	got, err := w.GetHostedZone(ctx, &awsroute53.GetHostedZoneInput{Id: private})
-	if err != nil || *got.HostedZone.Name != "demo.internal." || !got.HostedZone.Config.PrivateZone || len(got.VPCs) != 1 || *got.HostedZone.ResourceRecordSetCount != 2 {
+	if err != nil || *got.HostedZone.Name != "demo.internal." || !got.HostedZone.Config.PrivateZone || len(got.VPCs) != 1 ||
+		*got.HostedZone.ResourceRecordSetCount != 2 {
 		t.Errorf("%+v %v", got, err)
 	}
 	again := &awsroute53.CreateHostedZoneInput{Name: aws.String("x.y"), CallerReference: aws.String("Example.com")}
@@ -106,21 +110,29 @@ func TestZones(t *testing.T) {
 	wiretest.WantCode(t, err, "InvalidVPCId")
 
 	second := &types.VPC{VPCId: aws.String("vpc-2"), VPCRegion: types.VPCRegionEuCentral1}
-	if _, err := w.AssociateVPCWithHostedZone(ctx, &awsroute53.AssociateVPCWithHostedZoneInput{HostedZoneId: private, VPC: second}); err != nil {
+	if _, err := w.AssociateVPCWithHostedZone(ctx, &awsroute53.AssociateVPCWithHostedZoneInput{
+		HostedZoneId: private, VPC: second,
+	}); err != nil {
 		t.Error(err)
 	}
 	_, err = w.AssociateVPCWithHostedZone(ctx, &awsroute53.AssociateVPCWithHostedZoneInput{HostedZoneId: public, VPC: second})
 	wiretest.WantCode(t, err, "PublicZoneVPCAssociation")
-	if _, err := w.DisassociateVPCFromHostedZone(ctx, &awsroute53.DisassociateVPCFromHostedZoneInput{HostedZoneId: private, VPC: second}); err != nil {
+	if _, err := w.DisassociateVPCFromHostedZone(ctx, &awsroute53.DisassociateVPCFromHostedZoneInput{
+		HostedZoneId: private, VPC: second,
+	}); err != nil {
 		t.Error(err)
 	}
 	_, err = w.DisassociateVPCFromHostedZone(ctx, &awsroute53.DisassociateVPCFromHostedZoneInput{HostedZoneId: private, VPC: &got.VPCs[0]})
 	wiretest.WantCode(t, err, "LastVPCAssociation")
 
-	if list, err := w.ListHostedZonesByName(ctx, &awsroute53.ListHostedZonesByNameInput{DNSName: aws.String("demo.internal")}); err != nil || len(list.HostedZones) != 1 {
+	if list, err := w.ListHostedZonesByName(ctx, &awsroute53.ListHostedZonesByNameInput{
+		DNSName: aws.String("demo.internal"),
+	}); err != nil ||
+		len(list.HostedZones) != 1 {
 		t.Errorf("by name: %+v %v", list, err)
 	}
-	if list, err := w.ListHostedZonesByVPC(ctx, &awsroute53.ListHostedZonesByVPCInput{VPCId: aws.String("vpc-1"), VPCRegion: types.VPCRegionEuCentral1}); err != nil || len(list.HostedZoneSummaries) != 1 {
+	if list, err := w.ListHostedZonesByVPC(ctx, &awsroute53.ListHostedZonesByVPCInput{VPCId: aws.String("vpc-1"), VPCRegion: types.VPCRegionEuCentral1}); err != nil ||
+		len(list.HostedZoneSummaries) != 1 {
 		t.Errorf("by VPC: %+v %v", list, err)
 	}
 	p := awsroute53.NewListHostedZonesPaginator(w, &awsroute53.ListHostedZonesInput{MaxItems: aws.Int32(1)})
@@ -187,7 +199,10 @@ func TestChangesAreAtomic(t *testing.T) {
 			wiretest.WantCode(t, err, test.code)
 		})
 	}
-	list, err := w.ListResourceRecordSets(t.Context(), &awsroute53.ListResourceRecordSetsInput{HostedZoneId: z, StartRecordName: aws.String("a.demo.internal")})
+	list, err := w.ListResourceRecordSets(
+		t.Context(),
+		&awsroute53.ListResourceRecordSetsInput{HostedZoneId: z, StartRecordName: aws.String("a.demo.internal")},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +219,10 @@ func TestChangePropagatesAfterDelay(t *testing.T) {
 	w := start(t)
 	z := w.zone("demo.internal", "vpc-1")
 	out, err := w.ChangeResourceRecordSets(t.Context(), &awsroute53.ChangeResourceRecordSetsInput{
-		HostedZoneId: z, ChangeBatch: &types.ChangeBatch{Changes: []types.Change{change(types.ChangeActionUpsert, "a.demo.internal", types.RRTypeA, "10.0.0.1")}},
+		HostedZoneId: z,
+		ChangeBatch: &types.ChangeBatch{
+			Changes: []types.Change{change(types.ChangeActionUpsert, "a.demo.internal", types.RRTypeA, "10.0.0.1")},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -223,16 +241,27 @@ func TestTags(t *testing.T) {
 	z := w.zone("demo.internal", "vpc-1")
 	plain := aws.String((*z)[len("/hostedzone/"):])
 	_, err := w.ChangeTagsForResource(t.Context(), &awsroute53.ChangeTagsForResourceInput{
-		ResourceId: plain, ResourceType: types.TagResourceTypeHostedzone, AddTags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("b"), Value: aws.String("2")}},
+		ResourceId: plain, ResourceType: types.TagResourceTypeHostedzone,
+		AddTags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("b"), Value: aws.String("2")}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.ChangeTagsForResource(t.Context(), &awsroute53.ChangeTagsForResourceInput{ResourceId: plain, ResourceType: types.TagResourceTypeHostedzone, RemoveTagKeys: []string{"a"}})
+	_, err = w.ChangeTagsForResource(
+		t.Context(),
+		&awsroute53.ChangeTagsForResourceInput{
+			ResourceId:    plain,
+			ResourceType:  types.TagResourceTypeHostedzone,
+			RemoveTagKeys: []string{"a"},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.ListTagsForResources(t.Context(), &awsroute53.ListTagsForResourcesInput{ResourceIds: []string{*plain}, ResourceType: types.TagResourceTypeHostedzone})
+	got, err := w.ListTagsForResources(
+		t.Context(),
+		&awsroute53.ListTagsForResourcesInput{ResourceIds: []string{*plain}, ResourceType: types.TagResourceTypeHostedzone},
+	)
 	if err != nil || len(got.ResourceTagSets) != 1 || len(got.ResourceTagSets[0].Tags) != 1 || *got.ResourceTagSets[0].Tags[0].Key != "b" {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -247,7 +276,8 @@ func TestResolve(t *testing.T) {
 		w.change(public, change(up, "www.example.com", types.RRTypeA, "192.0.2.1"), change(up, "*.example.com", types.RRTypeA, "192.0.2.9"),
 			change(up, "a.demo.example.com", types.RRTypeA, "192.0.2.2")),
 		w.change(private, change(up, "a.demo.example.com", types.RRTypeA, "10.0.0.2", "10.0.0.1"), change(up, "a.demo.example.com", types.RRTypeAaaa, "fd00::1"),
-			change(up, "c.demo.example.com", types.RRTypeCname, "a.demo.example.com"), alias("api.demo.example.com", "dualstack.demo-APILo-aB3d-0123456789abcdef.elb.eu-central-1.amazonaws.com.", "ZELB"),
+			change(up, "c.demo.example.com", types.RRTypeCname, "a.demo.example.com"),
+			alias("api.demo.example.com", "dualstack.demo-APILo-aB3d-0123456789abcdef.elb.eu-central-1.amazonaws.com.", "ZELB"),
 			change(up, "out.demo.example.com", types.RRTypeCname, "www.example.com"), change(up, "loop.demo.example.com", types.RRTypeCname, "loop.demo.example.com")),
 		w.change(deep, change(up, "b.x.demo.example.com", types.RRTypeA, "10.0.1.1")),
 	} {

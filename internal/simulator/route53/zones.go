@@ -27,7 +27,9 @@ func (s *Service) createHostedZone(account string, in *route53.CreateHostedZoneI
 	if in.HostedZoneConfig != nil {
 		z.comment = aws.ToString(in.HostedZoneConfig.Comment)
 		if in.HostedZoneConfig.PrivateZone && in.VPC == nil {
-			return nil, invalidInput("When you're creating a private hosted zone (when you specify true for PrivateZone), you must also specify values for VPCId and VPCRegion.")
+			return nil, invalidInput(
+				"When you're creating a private hosted zone (when you specify true for PrivateZone), you must also specify values for VPCId and VPCRegion.",
+			)
 		}
 	}
 	if in.VPC != nil {
@@ -37,7 +39,8 @@ func (s *Service) createHostedZone(account string, in *route53.CreateHostedZoneI
 		return nil, err
 	}
 	out := &route53.CreateHostedZoneOutput{
-		HostedZone: z.describe(), ChangeInfo: s.submit(account, ""), Location: aws.String("https://route53.amazonaws.com/2013-04-01/hostedzone/" + z.id),
+		HostedZone: z.describe(), ChangeInfo: s.submit(account, ""),
+		Location: aws.String("https://route53.amazonaws.com/2013-04-01/hostedzone/" + z.id),
 	}
 	if z.private {
 		out.VPC = &z.vpcs[0]
@@ -54,7 +57,8 @@ func (s *Service) addZone(z *zone) error {
 	}
 	for _, o := range s.zones {
 		if o.account == z.account && o.reference == z.reference {
-			return wire.Errorf("HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.").WithStatus(http.StatusConflict)
+			return wire.Errorf("HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.").
+				WithStatus(http.StatusConflict)
 		}
 	}
 	z.private = len(z.vpcs) > 0
@@ -70,7 +74,11 @@ func (s *Service) addZone(z *zone) error {
 	for _, server := range z.servers {
 		ns.values = append(ns.values, server+".")
 	}
-	soa := &record{key: key{z.name, "SOA"}, ttl: 900, values: []string{z.servers[0] + ". awsdns-hostmaster.amazon.com. 1 7200 900 1209600 86400"}}
+	soa := &record{
+		key:    key{z.name, "SOA"},
+		ttl:    900,
+		values: []string{z.servers[0] + ". awsdns-hostmaster.amazon.com. 1 7200 900 1209600 86400"},
+	}
 	z.records[ns.key], z.records[soa.key] = ns, soa
 	s.zones[z.id] = z
 	return nil
@@ -85,7 +93,13 @@ func (s *Service) checkVPC(z *zone, v types.VPC) error {
 	}
 	for _, o := range s.zones {
 		if o != z && o.name == z.name && o.has(aws.ToString(v.VPCId)) {
-			return wire.Errorf("ConflictingDomainExists", "The VPC %s in region %s has already been associated with the hosted zone %s with the same domain name.", aws.ToString(v.VPCId), v.VPCRegion, o.id)
+			return wire.Errorf(
+				"ConflictingDomainExists",
+				"The VPC %s in region %s has already been associated with the hosted zone %s with the same domain name.",
+				aws.ToString(v.VPCId),
+				v.VPCRegion,
+				o.id,
+			)
 		}
 	}
 	return nil
@@ -132,14 +146,20 @@ func (s *Service) getDNSSEC(account string, in *route53.GetDNSSECInput) (*route5
 	if z.private {
 		return nil, wire.Errorf("InvalidArgument", "Operation is unsupported for private hosted zones.")
 	}
-	return &route53.GetDNSSECOutput{KeySigningKeys: []types.KeySigningKey{}, Status: &types.DNSSECStatus{ServeSignature: aws.String("NOT_SIGNING")}}, nil
+	return &route53.GetDNSSECOutput{
+		KeySigningKeys: []types.KeySigningKey{},
+		Status:         &types.DNSSECStatus{ServeSignature: aws.String("NOT_SIGNING")},
+	}, nil
 }
 
 // removeZone deletes a zone that only contains the records that every zone has.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_DeleteHostedZone.html
 func (s *Service) removeZone(z *zone) error {
 	if len(z.records) > 2 {
-		return wire.Errorf("HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.")
+		return wire.Errorf(
+			"HostedZoneNotEmpty",
+			"The specified hosted zone contains non-required resource record sets and so cannot be deleted.",
+		)
 	}
 	delete(s.zones, z.id)
 	return nil
@@ -190,7 +210,10 @@ func (s *Service) listHostedZones(account string, in *route53.ListHostedZonesInp
 	return out, nil
 }
 
-func (s *Service) listHostedZonesByName(account string, in *route53.ListHostedZonesByNameInput) (*route53.ListHostedZonesByNameOutput, error) {
+func (s *Service) listHostedZonesByName(
+	account string,
+	in *route53.ListHostedZonesByNameInput,
+) (*route53.ListHostedZonesByNameOutput, error) {
 	list := s.sorted(account)
 	slices.SortStableFunc(list, func(a, b *zone) int { return cmp.Or(compareNames(a.name, b.name), cmp.Compare(a.id, b.id)) })
 	if in.DNSName != nil {
@@ -200,7 +223,12 @@ func (s *Service) listHostedZonesByName(account string, in *route53.ListHostedZo
 		})
 	}
 	n := size(in.MaxItems, pageSize)
-	out := &route53.ListHostedZonesByNameOutput{HostedZones: []types.HostedZone{}, DNSName: in.DNSName, HostedZoneId: in.HostedZoneId, MaxItems: aws.Int32(n)}
+	out := &route53.ListHostedZonesByNameOutput{
+		HostedZones:  []types.HostedZone{},
+		DNSName:      in.DNSName,
+		HostedZoneId: in.HostedZoneId,
+		MaxItems:     aws.Int32(n),
+	}
 	if len(list) > int(n) {
 		out.IsTruncated, out.NextDNSName, out.NextHostedZoneId = true, aws.String(list[n].name), aws.String(list[n].id)
 		list = list[:n]
@@ -231,7 +259,10 @@ func (s *Service) join(z *zone, v *types.VPC) error {
 	case v == nil:
 		return invalidInput("VPC is required")
 	case !z.private:
-		return wire.Errorf("PublicZoneVPCAssociation", "You're trying to associate a VPC with a public hosted zone. Amazon Route 53 doesn't support associating a VPC with a public hosted zone.")
+		return wire.Errorf(
+			"PublicZoneVPCAssociation",
+			"You're trying to associate a VPC with a public hosted zone. Amazon Route 53 doesn't support associating a VPC with a public hosted zone.",
+		)
 	case z.has(aws.ToString(v.VPCId)):
 		return wire.Errorf("ConflictingDomainExists", "The VPC %s has already been associated with the hosted zone %s.", *v.VPCId, z.id)
 	}
@@ -247,15 +278,22 @@ func (s *Service) part(z *zone, v *types.VPC) error {
 	case v == nil:
 		return invalidInput("VPC is required")
 	case !z.has(aws.ToString(v.VPCId)):
-		return wire.Errorf("VPCAssociationNotFound", "The VPC %s is not associated with the hosted zone %s.", aws.ToString(v.VPCId), z.id).WithStatus(http.StatusNotFound)
+		return wire.Errorf("VPCAssociationNotFound", "The VPC %s is not associated with the hosted zone %s.", aws.ToString(v.VPCId), z.id).
+			WithStatus(http.StatusNotFound)
 	case len(z.vpcs) == 1:
-		return wire.Errorf("LastVPCAssociation", "The VPC that you're trying to disassociate from the private hosted zone is the last VPC that is associated with the hosted zone.")
+		return wire.Errorf(
+			"LastVPCAssociation",
+			"The VPC that you're trying to disassociate from the private hosted zone is the last VPC that is associated with the hosted zone.",
+		)
 	}
 	z.vpcs = slices.DeleteFunc(z.vpcs, func(o types.VPC) bool { return *o.VPCId == *v.VPCId })
 	return nil
 }
 
-func (s *Service) associateVPC(account string, in *route53.AssociateVPCWithHostedZoneInput) (*route53.AssociateVPCWithHostedZoneOutput, error) {
+func (s *Service) associateVPC(
+	account string,
+	in *route53.AssociateVPCWithHostedZoneInput,
+) (*route53.AssociateVPCWithHostedZoneOutput, error) {
 	z, err := s.find(account, in.HostedZoneId)
 	if err != nil {
 		return nil, err
@@ -266,7 +304,10 @@ func (s *Service) associateVPC(account string, in *route53.AssociateVPCWithHoste
 	return &route53.AssociateVPCWithHostedZoneOutput{ChangeInfo: s.submit(account, aws.ToString(in.Comment))}, nil
 }
 
-func (s *Service) disassociateVPC(account string, in *route53.DisassociateVPCFromHostedZoneInput) (*route53.DisassociateVPCFromHostedZoneOutput, error) {
+func (s *Service) disassociateVPC(
+	account string,
+	in *route53.DisassociateVPCFromHostedZoneInput,
+) (*route53.DisassociateVPCFromHostedZoneOutput, error) {
 	z, err := s.find(account, in.HostedZoneId)
 	if err != nil {
 		return nil, err
@@ -280,7 +321,8 @@ func (s *Service) disassociateVPC(account string, in *route53.DisassociateVPCFro
 func (s *Service) getChange(account string, in *route53.GetChangeInput) (*route53.GetChangeOutput, error) {
 	c, ok := s.changes[trimID(in.Id)]
 	if !ok || c.account != account {
-		return nil, wire.Errorf("NoSuchChange", "A change with the specified change ID %s does not exist.", trimID(in.Id)).WithStatus(http.StatusNotFound)
+		return nil, wire.Errorf("NoSuchChange", "A change with the specified change ID %s does not exist.", trimID(in.Id)).
+			WithStatus(http.StatusNotFound)
 	}
 	return &route53.GetChangeOutput{ChangeInfo: s.describeChange(c)}, nil
 }

@@ -31,7 +31,11 @@ func (b *Buckets) getAccountBlock(r *request) error {
 		return accessDenied()
 	}
 	if b.blocks[r.control] == nil {
-		return with(refuse(http.StatusNotFound, "NoSuchPublicAccessBlockConfiguration", "The public access block configuration was not found"), "AccountId", r.control)
+		return with(
+			refuse(http.StatusNotFound, "NoSuchPublicAccessBlockConfiguration", "The public access block configuration was not found"),
+			"AccountId",
+			r.control,
+		)
 	}
 	return r.respond(b.blocks[r.control])
 }
@@ -138,10 +142,18 @@ func (k *bucket) setACL(canned string, list *node) error {
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
 func (k *bucket) checkNewACL(canned string) error {
 	if k.ownership() == bucketOwnerEnforced && len(cannedGrants[canned]) > 0 {
-		return refuse(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
+		return refuse(
+			http.StatusBadRequest,
+			"InvalidBucketAclWithObjectOwnership",
+			"Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
+		)
 	}
 	if k.blocks("BlockPublicAcls") && isPublicList(grantList(k.account, canned)) {
-		return refuse(http.StatusBadRequest, "InvalidBucketAclWithBlockPublicAccessError", "Bucket cannot have public ACLs set with BlockPublicAccess enabled")
+		return refuse(
+			http.StatusBadRequest,
+			"InvalidBucketAclWithBlockPublicAccessError",
+			"Bucket cannot have public ACLs set with BlockPublicAccess enabled",
+		)
 	}
 	return nil
 }
@@ -328,8 +340,9 @@ func actionOf(operation string) string {
 	action, renamed := map[string]string{
 		"HeadObject": "GetObject", "HeadBucket": "ListBucket", "ListObjects": "ListBucket", "ListObjectsV2": "ListBucket",
 		"ListObjectVersions": "ListBucketVersions", "CopyObject": "PutObject", "DeleteObjects": "DeleteObject",
-		"CreateMultipartUpload": "PutObject", "UploadPart": "PutObject", "UploadPartCopy": "PutObject", "CompleteMultipartUpload": "PutObject",
-		"ListParts": "ListMultipartUploadParts", "ListMultipartUploads": "ListBucketMultipartUploads",
+		"CreateMultipartUpload": "PutObject", "UploadPart": "PutObject", "UploadPartCopy": "PutObject",
+		"CompleteMultipartUpload": "PutObject",
+		"ListParts":               "ListMultipartUploadParts", "ListMultipartUploads": "ListBucketMultipartUploads",
 	}[operation]
 	if renamed {
 		return action

@@ -15,12 +15,20 @@ import (
 // Control.
 func (w *suite) control(caller, method, body string) (status int, answer string) {
 	w.t.Helper()
-	request, err := http.NewRequestWithContext(w.t.Context(), method, w.url+"/v20180820/configuration/publicAccessBlock", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(
+		w.t.Context(),
+		method,
+		w.url+"/v20180820/configuration/publicAccessBlock",
+		strings.NewReader(body),
+	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	request.Header.Set("X-Amz-Account-Id", account)
-	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+caller+"/20260102/"+region+"/s3/aws4_request, SignedHeaders=host, Signature=0")
+	request.Header.Set(
+		"Authorization",
+		"AWS4-HMAC-SHA256 Credential="+caller+"/20260102/"+region+"/s3/aws4_request, SignedHeaders=host, Signature=0",
+	)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		w.t.Fatal(err)
@@ -35,13 +43,15 @@ func TestPublicPoliciesAreRefusedIfAccountBlocksThem(t *testing.T) {
 	w := newSuite(t)
 	c := w.bucket()
 	public := &s3.PutBucketPolicyInput{Bucket: things, Policy: aws.String(
-		`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::things/oidc"}]}`)}
+		`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::things/oidc"}]}`,
+	)}
 	must[*s3.PutPublicAccessBlockOutput](t)(c.PutPublicAccessBlock(t.Context(), &s3.PutPublicAccessBlockInput{
 		Bucket: things, PublicAccessBlockConfiguration: &types.PublicAccessBlockConfiguration{BlockPublicPolicy: aws.Bool(false)},
 	}))
 	must[*s3.PutBucketPolicyOutput](t)(c.PutBucketPolicy(t.Context(), public))
 
-	if status, answer := w.control(account, http.MethodGet, ""); status != http.StatusNotFound || !strings.Contains(answer, "NoSuchPublicAccessBlockConfiguration") {
+	if status, answer := w.control(account, http.MethodGet, ""); status != http.StatusNotFound ||
+		!strings.Contains(answer, "NoSuchPublicAccessBlockConfiguration") {
 		t.Errorf("an account without settings: %d %s", status, answer)
 	}
 	const block = `<PublicAccessBlockConfiguration xmlns="http://awss3control.amazonaws.com/doc/2018-08-20/"><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>`
@@ -51,7 +61,8 @@ func TestPublicPoliciesAreRefusedIfAccountBlocksThem(t *testing.T) {
 	if status, answer := w.control(account, http.MethodPut, block); status != http.StatusCreated {
 		t.Fatalf("the settings are refused: %d %s", status, answer)
 	}
-	if status, answer := w.control(account, http.MethodGet, ""); status != http.StatusOK || !strings.Contains(answer, "<BlockPublicPolicy>true</BlockPublicPolicy>") {
+	if status, answer := w.control(account, http.MethodGet, ""); status != http.StatusOK ||
+		!strings.Contains(answer, "<BlockPublicPolicy>true</BlockPublicPolicy>") {
 		t.Errorf("the settings are %d %s", status, answer)
 	}
 	_, err := c.PutBucketPolicy(t.Context(), public)

@@ -113,7 +113,11 @@ func (r *request) checkAlgorithm(trailer http.Header) error {
 }
 
 func incompleteBody() error {
-	return refuse(http.StatusBadRequest, "IncompleteBody", "You did not provide the number of bytes specified by the Content-Length HTTP header")
+	return refuse(
+		http.StatusBadRequest,
+		"IncompleteBody",
+		"You did not provide the number of bytes specified by the Content-Length HTTP header",
+	)
 }
 
 // checkDigests compares the body with Content-MD5 and with the signed hash.
@@ -132,7 +136,11 @@ func (r *request) checkDigests() error {
 		return nil
 	}
 	if sum := sha256.Sum256(r.body); hex.EncodeToString(sum[:]) != strings.ToLower(want) {
-		return refuse(http.StatusBadRequest, "XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match what was computed.")
+		return refuse(
+			http.StatusBadRequest,
+			"XAmzContentSHA256Mismatch",
+			"The provided 'x-amz-content-sha256' header does not match what was computed.",
+		)
 	}
 	return nil
 }

@@ -100,9 +100,25 @@ func (b *Buckets) create(name, account, region string) (*bucket, error) {
 	}
 	if have := b.buckets[name]; have != nil {
 		if have.account != account {
-			return nil, with(refuse(http.StatusConflict, "BucketAlreadyExists", "The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again."), "BucketName", name)
+			return nil, with(
+				refuse(
+					http.StatusConflict,
+					"BucketAlreadyExists",
+					"The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again.",
+				),
+				"BucketName",
+				name,
+			)
 		}
-		return nil, with(refuse(http.StatusConflict, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it."), "BucketName", name)
+		return nil, with(
+			refuse(
+				http.StatusConflict,
+				"BucketAlreadyOwnedByYou",
+				"Your previous request to create the named bucket succeeded and you already own it.",
+			),
+			"BucketName",
+			name,
+		)
 	}
 	made := &bucket{
 		name: name, account: account, region: region, accounts: b.blocks, created: b.env.Clock.Now().UTC().Truncate(time.Second),

@@ -18,7 +18,10 @@ func TestOneConditionalWriteWins(t *testing.T) {
 	won := make(chan string, 32)
 	for range 8 {
 		group.Go(func() {
-			_, err := c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: things, Key: aws.String("leader"), Body: strings.NewReader("me"), IfNoneMatch: aws.String("*")})
+			_, err := c.PutObject(
+				t.Context(),
+				&s3.PutObjectInput{Bucket: things, Key: aws.String("leader"), Body: strings.NewReader("me"), IfNoneMatch: aws.String("*")},
+			)
 			if err == nil {
 				won <- "me"
 			}
@@ -29,7 +32,9 @@ func TestOneConditionalWriteWins(t *testing.T) {
 				if _, err := c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: aws.String("leader")}); err != nil {
 					t.Error(err)
 				}
-				if _, err := c.PutBucketTagging(t.Context(), &s3.PutBucketTaggingInput{Bucket: things, Tagging: &types.Tagging{TagSet: []types.Tag{}}}); err != nil {
+				if _, err := c.PutBucketTagging(t.Context(), &s3.PutBucketTaggingInput{
+					Bucket: things, Tagging: &types.Tagging{TagSet: []types.Tag{}},
+				}); err != nil {
 					t.Error(err)
 				}
 				put(t, c, "other", "x")

@@ -29,7 +29,13 @@ func empty(root string) func(*bucket) *node {
 // subresources are the configurations of a bucket:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
 var subresources = []subresource{
-	{query: "versioning", operation: "BucketVersioning", root: "VersioningConfiguration", absent: empty("VersioningConfiguration"), check: checkVersioning},
+	{
+		query:     "versioning",
+		operation: "BucketVersioning",
+		root:      "VersioningConfiguration",
+		absent:    empty("VersioningConfiguration"),
+		check:     checkVersioning,
+	},
 	{
 		query: "website", operation: "BucketWebsite", root: "WebsiteConfiguration", deleted: "DeleteBucketWebsite",
 		code: "NoSuchWebsiteConfiguration", message: "The specified bucket does not have a website configuration", check: checkWebsite,
@@ -48,15 +54,27 @@ var subresources = []subresource{
 		code: "NoSuchCORSConfiguration", message: "The CORS configuration does not exist", check: checkCORS,
 	},
 	{
-		query: "publicAccessBlock", operation: "PublicAccessBlock", root: "PublicAccessBlockConfiguration", deleted: "DeletePublicAccessBlock",
-		code: "NoSuchPublicAccessBlockConfiguration", message: "The public access block configuration was not found",
+		query: "publicAccessBlock", operation: "PublicAccessBlock", root: "PublicAccessBlockConfiguration",
+		deleted: "DeletePublicAccessBlock",
+		code:    "NoSuchPublicAccessBlockConfiguration", message: "The public access block configuration was not found",
 	},
 	{
-		query: "ownershipControls", operation: "BucketOwnershipControls", root: "OwnershipControls", deleted: "DeleteBucketOwnershipControls",
-		code: "OwnershipControlsNotFoundError", message: "The bucket ownership controls were not found", check: checkOwnership,
+		query: "ownershipControls", operation: "BucketOwnershipControls", root: "OwnershipControls",
+		deleted: "DeleteBucketOwnershipControls",
+		code:    "OwnershipControlsNotFoundError", message: "The bucket ownership controls were not found", check: checkOwnership,
 	},
-	{query: "notification", operation: "BucketNotificationConfiguration", root: "NotificationConfiguration", absent: empty("NotificationConfiguration")},
-	{query: "accelerate", operation: "BucketAccelerateConfiguration", root: "AccelerateConfiguration", absent: empty("AccelerateConfiguration")},
+	{
+		query:     "notification",
+		operation: "BucketNotificationConfiguration",
+		root:      "NotificationConfiguration",
+		absent:    empty("NotificationConfiguration"),
+	},
+	{
+		query:     "accelerate",
+		operation: "BucketAccelerateConfiguration",
+		root:      "AccelerateConfiguration",
+		absent:    empty("AccelerateConfiguration"),
+	},
 	{
 		query: "requestPayment", operation: "BucketRequestPayment", root: "RequestPaymentConfiguration",
 		absent: func(*bucket) *node { return element("RequestPaymentConfiguration", leaf("Payer", "BucketOwner")) },
@@ -67,7 +85,8 @@ var subresources = []subresource{
 	},
 	{
 		query: "object-lock", operation: "ObjectLockConfiguration", root: "ObjectLockConfiguration",
-		code: "ObjectLockConfigurationNotFoundError", message: "Object Lock configuration does not exist for this bucket", check: checkObjectLock,
+		code: "ObjectLockConfigurationNotFoundError", message: "Object Lock configuration does not exist for this bucket",
+		check: checkObjectLock,
 	},
 }
 
@@ -90,14 +109,22 @@ func checkVersioning(k *bucket, n *node) error {
 		return refuse(http.StatusBadRequest, "IllegalVersioningConfigurationException", "The Versioning element must be specified")
 	}
 	if status == "Suspended" && k.objectLock {
-		return refuse(http.StatusConflict, "InvalidBucketState", "An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.")
+		return refuse(
+			http.StatusConflict,
+			"InvalidBucketState",
+			"An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.",
+		)
 	}
 	return nil
 }
 
 func checkWebsite(_ *bucket, n *node) error {
 	if n.child("RedirectAllRequestsTo") == nil && n.at("IndexDocument", "Suffix") == "" {
-		return invalidArgument("IndexDocument", "null", "A value for IndexDocument Suffix must be provided if RedirectAllRequestsTo is empty")
+		return invalidArgument(
+			"IndexDocument",
+			"null",
+			"A value for IndexDocument Suffix must be provided if RedirectAllRequestsTo is empty",
+		)
 	}
 	if strings.Contains(n.at("IndexDocument", "Suffix"), "/") {
 		return invalidArgument("IndexDocument", n.at("IndexDocument", "Suffix"), "The IndexDocument Suffix is not well formed")
@@ -113,7 +140,11 @@ func checkEncryption(_ *bucket, n *node) error {
 	switch algorithm := rules[0].at("ApplyServerSideEncryptionByDefault", "SSEAlgorithm"); algorithm {
 	case "AES256":
 		if rules[0].at("ApplyServerSideEncryptionByDefault", "KMSMasterKeyID") != "" {
-			return invalidArgument("ApplyServerSideEncryptionByDefault", "null", "a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or aws:kms:dsse")
+			return invalidArgument(
+				"ApplyServerSideEncryptionByDefault",
+				"null",
+				"a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or aws:kms:dsse",
+			)
 		}
 	case "aws:kms", "aws:kms:dsse":
 	case "":
@@ -136,8 +167,16 @@ func checkLifecycle(_ *bucket, n *node) error {
 		if status := rule.at("Status"); status != "Enabled" && status != "Disabled" {
 			return malformedXML()
 		}
-		if !slices.ContainsFunc([]string{"Expiration", "Transition", "NoncurrentVersionExpiration", "NoncurrentVersionTransition", "AbortIncompleteMultipartUpload"},
-			func(action string) bool { return rule.child(action) != nil }) {
+		if !slices.ContainsFunc(
+			[]string{
+				"Expiration",
+				"Transition",
+				"NoncurrentVersionExpiration",
+				"NoncurrentVersionTransition",
+				"AbortIncompleteMultipartUpload",
+			},
+			func(action string) bool { return rule.child(action) != nil },
+		) {
 			return invalidRequest("At least one action needs to be specified in a rule")
 		}
 		id := rule.at("ID")
@@ -169,7 +208,11 @@ func checkOwnership(k *bucket, n *node) error {
 		return nil
 	case bucketOwnerEnforced:
 		if k.grants != nil && !ownerOnly(k.account, k.grants) {
-			return refuse(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
+			return refuse(
+				http.StatusBadRequest,
+				"InvalidBucketAclWithObjectOwnership",
+				"Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
+			)
 		}
 		return nil
 	}
@@ -191,7 +234,11 @@ func checkObjectLock(k *bucket, n *node) error {
 		return malformedXML()
 	}
 	if k.versioning() != "Enabled" {
-		return refuse(http.StatusConflict, "InvalidBucketState", "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration")
+		return refuse(
+			http.StatusConflict,
+			"InvalidBucketState",
+			"Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration",
+		)
 	}
 	return nil
 }
@@ -254,32 +301,55 @@ func subresourceNamed(query string) *subresource {
 
 // routes returns the operations that read, set and delete the configuration.
 func (s *subresource) routes() []route {
-	get := route{operation: "Get" + s.operation, method: http.MethodGet, level: onBucket, query: s.query, handle: func(_ *Buckets, r *request) error {
-		if n := r.found.configuration[s.query]; n != nil {
-			return r.respond(r.withoutHeaders(s, n))
-		}
-		if s.absent != nil {
-			return r.respond(s.absent(r.found))
-		}
-		return s.absentError(r.bucket)
-	}}
-	put := route{operation: "Put" + s.operation, method: http.MethodPut, level: onBucket, query: s.query, write: true, handle: func(_ *Buckets, r *request) error {
-		n, err := parseRoot(r.body, s.root)
-		if err != nil {
-			return err
-		}
-		if size := r.Header.Get(transitionHeader); size != "" && s.query == "lifecycle" {
-			n.add(transitionElement, size)
-		}
-		r.withoutHeaders(s, n)
-		return r.found.configure(s, n)
-	}}
+	get := route{
+		operation: "Get" + s.operation,
+		method:    http.MethodGet,
+		level:     onBucket,
+		query:     s.query,
+		handle: func(_ *Buckets, r *request) error {
+			if n := r.found.configuration[s.query]; n != nil {
+				return r.respond(r.withoutHeaders(s, n))
+			}
+			if s.absent != nil {
+				return r.respond(s.absent(r.found))
+			}
+			return s.absentError(r.bucket)
+		},
+	}
+	put := route{
+		operation: "Put" + s.operation,
+		method:    http.MethodPut,
+		level:     onBucket,
+		query:     s.query,
+		write:     true,
+		handle: func(_ *Buckets, r *request) error {
+			n, err := parseRoot(r.body, s.root)
+			if err != nil {
+				return err
+			}
+			if size := r.Header.Get(transitionHeader); size != "" && s.query == "lifecycle" {
+				n.add(transitionElement, size)
+			}
+			r.withoutHeaders(s, n)
+			return r.found.configure(s, n)
+		},
+	}
 	out := []route{get, put}
 	if s.deleted != "" {
-		out = append(out, route{operation: s.deleted, method: http.MethodDelete, level: onBucket, query: s.query, write: true, handle: func(_ *Buckets, r *request) error {
-			delete(r.found.configuration, s.query)
-			return r.noContent()
-		}})
+		out = append(
+			out,
+			route{
+				operation: s.deleted,
+				method:    http.MethodDelete,
+				level:     onBucket,
+				query:     s.query,
+				write:     true,
+				handle: func(_ *Buckets, r *request) error {
+					delete(r.found.configuration, s.query)
+					return r.noContent()
+				},
+			},
+		)
 	}
 	return out
 }
@@ -288,38 +358,58 @@ func (s *subresource) routes() []route {
 func (s *subresource) listedRoutes() []route {
 	plural := strings.Replace(s.operation, "Configuration", "Configurations", 1)
 	return []route{
-		{operation: "Get" + s.operation, method: http.MethodGet, level: onBucket, query: s.query, handle: func(_ *Buckets, r *request) error {
-			if id := r.query.Get("id"); id != "" {
-				if n := r.found.listed[s.query][id]; n != nil {
-					return r.respond(n)
+		{
+			operation: "Get" + s.operation,
+			method:    http.MethodGet,
+			level:     onBucket,
+			query:     s.query,
+			handle: func(_ *Buckets, r *request) error {
+				if id := r.query.Get("id"); id != "" {
+					if n := r.found.listed[s.query][id]; n != nil {
+						return r.respond(n)
+					}
+					return refuse(http.StatusNotFound, "NoSuchConfiguration", "The specified configuration does not exist.")
 				}
-				return refuse(http.StatusNotFound, "NoSuchConfiguration", "The specified configuration does not exist.")
-			}
-			r.operation = "List" + plural
-			out := element("List"+strings.TrimPrefix(plural, "Bucket")+"Result", leaf("IsTruncated", "false"))
-			out.name = strings.Replace(out.name, "sResult", "Result", 1)
-			for _, id := range sortedNames(r.found.listed[s.query]) {
-				out.children = append(out.children, r.found.listed[s.query][id])
-			}
-			return r.respond(out)
-		}},
-		{operation: "Put" + s.operation, method: http.MethodPut, level: onBucket, query: s.query, write: true, handle: func(_ *Buckets, r *request) error {
-			n, err := parseRoot(r.body, s.root)
-			if err != nil {
-				return err
-			}
-			if n.at("Id") == "" || n.at("Id") != r.query.Get("id") {
-				return malformedXML()
-			}
-			if r.found.listed[s.query] == nil {
-				r.found.listed[s.query] = map[string]*node{}
-			}
-			r.found.listed[s.query][n.at("Id")] = n
-			return nil
-		}},
-		{operation: "Delete" + s.operation, method: http.MethodDelete, level: onBucket, query: s.query, write: true, handle: func(_ *Buckets, r *request) error {
-			delete(r.found.listed[s.query], r.query.Get("id"))
-			return r.noContent()
-		}},
+				r.operation = "List" + plural
+				out := element("List"+strings.TrimPrefix(plural, "Bucket")+"Result", leaf("IsTruncated", "false"))
+				out.name = strings.Replace(out.name, "sResult", "Result", 1)
+				for _, id := range sortedNames(r.found.listed[s.query]) {
+					out.children = append(out.children, r.found.listed[s.query][id])
+				}
+				return r.respond(out)
+			},
+		},
+		{
+			operation: "Put" + s.operation,
+			method:    http.MethodPut,
+			level:     onBucket,
+			query:     s.query,
+			write:     true,
+			handle: func(_ *Buckets, r *request) error {
+				n, err := parseRoot(r.body, s.root)
+				if err != nil {
+					return err
+				}
+				if n.at("Id") == "" || n.at("Id") != r.query.Get("id") {
+					return malformedXML()
+				}
+				if r.found.listed[s.query] == nil {
+					r.found.listed[s.query] = map[string]*node{}
+				}
+				r.found.listed[s.query][n.at("Id")] = n
+				return nil
+			},
+		},
+		{
+			operation: "Delete" + s.operation,
+			method:    http.MethodDelete,
+			level:     onBucket,
+			query:     s.query,
+			write:     true,
+			handle: func(_ *Buckets, r *request) error {
+				delete(r.found.listed[s.query], r.query.Get("id"))
+				return r.noContent()
+			},
+		},
 	}
 }

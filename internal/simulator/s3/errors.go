@@ -24,7 +24,11 @@ func with(e *wire.Error, name, value string) *wire.Error {
 }
 
 func malformedXML() error {
-	return refuse(http.StatusBadRequest, "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema")
+	return refuse(
+		http.StatusBadRequest,
+		"MalformedXML",
+		"The XML you provided was not well-formed or did not validate against our published schema",
+	)
 }
 
 func invalidArgument(name, value, message string) error {
@@ -44,7 +48,11 @@ func noSuchKey(key string) error {
 }
 
 func noSuchVersion(key, version string) error {
-	return with(with(refuse(http.StatusNotFound, "NoSuchVersion", "The specified version does not exist."), "Key", key), "VersionId", version)
+	return with(
+		with(refuse(http.StatusNotFound, "NoSuchVersion", "The specified version does not exist."), "Key", key),
+		"VersionId",
+		version,
+	)
 }
 
 func accessDenied() error {
@@ -52,5 +60,9 @@ func accessDenied() error {
 }
 
 func preconditionFailed(condition string) error {
-	return with(refuse(http.StatusPreconditionFailed, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold"), "Condition", condition)
+	return with(
+		refuse(http.StatusPreconditionFailed, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold"),
+		"Condition",
+		condition,
+	)
 }

@@ -49,8 +49,9 @@ const (
 func (w *suite) client(account, region string, options ...func(*s3.Options)) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &w.url, Region: region, UsePathStyle: true,
-		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
-		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
+		Credentials:                credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	}, options...)
 }
 
@@ -85,7 +86,11 @@ func must[T any](t *testing.T) func(T, error) T {
 
 func put(t *testing.T, c *s3.Client, key, data string) *s3.PutObjectOutput {
 	t.Helper()
-	return must[*s3.PutObjectOutput](t)(c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: things, Key: &key, Body: bytes.NewReader([]byte(data))}))
+	return must[*s3.PutObjectOutput](
+		t,
+	)(
+		c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: things, Key: &key, Body: bytes.NewReader([]byte(data))}),
+	)
 }
 
 func read(t *testing.T, body io.ReadCloser) string {

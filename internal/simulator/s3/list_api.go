@@ -160,7 +160,12 @@ func (l *listing) addRows(out *node, page []row, object func(row) *node) {
 // contents describes an object, with the owner only on request.
 func (l *listing) contents(withOwner bool) func(row) *node {
 	return func(w row) *node {
-		n := element("Contents", leaf("Key", l.encode(w.version.key)), leaf("LastModified", stamp(w.version.modified)), leaf("ETag", quoted(w.version.etag)))
+		n := element(
+			"Contents",
+			leaf("Key", l.encode(w.version.key)),
+			leaf("LastModified", stamp(w.version.modified)),
+			leaf("ETag", quoted(w.version.etag)),
+		)
 		for _, name := range w.version.sums.names() {
 			n.add("ChecksumAlgorithm", name)
 		}
@@ -243,7 +248,12 @@ func (b *Buckets) listObjectVersions(r *request) error {
 		n := l.contents(true)(w)
 		n.name = "Version"
 		if w.version.marker {
-			n = element("DeleteMarker", leaf("Key", l.encode(w.version.key)), leaf("LastModified", stamp(w.version.modified)), ownerNode("Owner", l.bucket.account))
+			n = element(
+				"DeleteMarker",
+				leaf("Key", l.encode(w.version.key)),
+				leaf("LastModified", stamp(w.version.modified)),
+				ownerNode("Owner", l.bucket.account),
+			)
 		}
 		return n.add("VersionId", w.version.id).add("IsLatest", strconv.FormatBool(w.latest))
 	})

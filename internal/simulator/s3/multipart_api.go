@@ -49,7 +49,9 @@ func (b *Buckets) createMultipartUpload(r *request) error {
 		u.algorithm = "CRC64NVME"
 	}
 	if algorithms[u.algorithm] == nil {
-		return invalidRequest("Checksum algorithm provided is unsupported. Please try again with any of the valid types: [CRC32, CRC32C, CRC64NVME, SHA1, SHA256]")
+		return invalidRequest(
+			"Checksum algorithm provided is unsupported. Please try again with any of the valid types: [CRC32, CRC32C, CRC64NVME, SHA1, SHA256]",
+		)
 	}
 	if u.kind == "" {
 		if u.kind = "COMPOSITE"; u.algorithm == "CRC64NVME" {
@@ -57,7 +59,9 @@ func (b *Buckets) createMultipartUpload(r *request) error {
 		}
 	}
 	if u.kind == "FULL_OBJECT" && strings.HasPrefix(u.algorithm, "SHA") || u.kind == "COMPOSITE" && u.algorithm == "CRC64NVME" {
-		return invalidRequest(fmt.Sprintf("The %s checksum type cannot be used with the %s checksum algorithm.", u.kind, strings.ToLower(u.algorithm)))
+		return invalidRequest(
+			fmt.Sprintf("The %s checksum type cannot be used with the %s checksum algorithm.", u.kind, strings.ToLower(u.algorithm)),
+		)
 	}
 	if u.announced {
 		r.header.Set("X-Amz-Checksum-Algorithm", u.algorithm)
@@ -74,7 +78,15 @@ func (r *request) upload() (*upload, error) {
 	if u := r.found.uploads[id]; u != nil && u.key == r.key {
 		return u, nil
 	}
-	return nil, with(refuse(http.StatusNotFound, "NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed."), "UploadId", id)
+	return nil, with(
+		refuse(
+			http.StatusNotFound,
+			"NoSuchUpload",
+			"The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.",
+		),
+		"UploadId",
+		id,
+	)
 }
 
 func (r *request) partNumber() (int, error) {
@@ -108,7 +120,13 @@ func (b *Buckets) addPart(r *request, data []byte) (*part, *upload, error) {
 	}
 	p := &part{data: data, etag: hex.EncodeToString(md5Of(data)), sums: r.sums, modified: b.env.Clock.Now().UTC().Truncate(time.Second)}
 	if len(p.sums) > 0 && u.announced && p.sums[u.algorithm] == "" {
-		return nil, nil, invalidRequest(fmt.Sprintf("Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s", strings.ToLower(u.algorithm), strings.ToLower(p.sums.names()[0])))
+		return nil, nil, invalidRequest(
+			fmt.Sprintf(
+				"Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s",
+				strings.ToLower(u.algorithm),
+				strings.ToLower(p.sums.names()[0]),
+			),
+		)
 	}
 	if len(p.sums) == 0 {
 		p.sums = checksums{u.algorithm: checksumOf(u.algorithm, data)}
@@ -126,7 +144,11 @@ func (b *Buckets) uploadPartCopy(r *request) error {
 	if text := r.Header.Get("X-Amz-Copy-Source-Range"); text != "" {
 		var first, last int
 		if n, err := fmt.Sscanf(text, "bytes=%d-%d", &first, &last); n != 2 || err != nil || first > last || last >= len(data) {
-			return invalidArgument("x-amz-copy-source-range", text, "Range specified is not valid for source object of size: "+strconv.Itoa(len(data)))
+			return invalidArgument(
+				"x-amz-copy-source-range",
+				text,
+				"Range specified is not valid for source object of size: "+strconv.Itoa(len(data)),
+			)
 		}
 		data = data[first : last+1]
 	}
@@ -186,7 +208,11 @@ func (u *upload) chosen(list []*node) ([]*part, error) {
 			return nil, malformedXML()
 		}
 		if i > 0 && n <= numbers[i-1] {
-			return nil, refuse(http.StatusBadRequest, "InvalidPartOrder", "The list of parts was not in ascending order. The parts list must be specified in order by part number.")
+			return nil, refuse(
+				http.StatusBadRequest,
+				"InvalidPartOrder",
+				"The list of parts was not in ascending order. The parts list must be specified in order by part number.",
+			)
 		}
 		numbers[i] = n
 	}
@@ -194,7 +220,11 @@ func (u *upload) chosen(list []*node) ([]*part, error) {
 	for i, listed := range list {
 		p := u.parts[numbers[i]]
 		if p == nil || strings.Trim(listed.at("ETag"), `"`) != p.etag || !p.hasSums(listed) {
-			return nil, refuse(http.StatusBadRequest, "InvalidPart", "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.")
+			return nil, refuse(
+				http.StatusBadRequest,
+				"InvalidPart",
+				"One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.",
+			)
 		}
 		if len(p.data) < minPart && i < len(list)-1 {
 			e := refuse(http.StatusBadRequest, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size")
@@ -270,7 +300,13 @@ func (b *Buckets) listParts(r *request) error {
 	out.add("IsTruncated", strconv.FormatBool(truncated))
 	for _, n := range numbers {
 		p := u.parts[n]
-		listed := element("Part", leaf("PartNumber", strconv.Itoa(n)), leaf("LastModified", stamp(p.modified)), leaf("ETag", quoted(p.etag)), leaf("Size", strconv.Itoa(len(p.data))))
+		listed := element(
+			"Part",
+			leaf("PartNumber", strconv.Itoa(n)),
+			leaf("LastModified", stamp(p.modified)),
+			leaf("ETag", quoted(p.etag)),
+			leaf("Size", strconv.Itoa(len(p.data))),
+		)
 		p.sums.addTo(listed, "")
 		out.children = append(out.children, listed)
 	}
@@ -279,7 +315,13 @@ func (b *Buckets) listParts(r *request) error {
 
 func (b *Buckets) listMultipartUploads(r *request) error {
 	prefix := r.query.Get("prefix")
-	out := element("ListMultipartUploadsResult", leaf("Bucket", r.bucket), leaf("Prefix", prefix), leaf("MaxUploads", "1000"), leaf("IsTruncated", "false"))
+	out := element(
+		"ListMultipartUploadsResult",
+		leaf("Bucket", r.bucket),
+		leaf("Prefix", prefix),
+		leaf("MaxUploads", "1000"),
+		leaf("IsTruncated", "false"),
+	)
 	uploads := slices.SortedFunc(maps.Values(r.found.uploads), func(a, b *upload) int {
 		return strings.Compare(a.key+"\x00"+a.id, b.key+"\x00"+b.id)
 	})
@@ -287,8 +329,11 @@ func (b *Buckets) listMultipartUploads(r *request) error {
 		if !strings.HasPrefix(u.key, prefix) {
 			continue
 		}
-		out.children = append(out.children, element("Upload", leaf("Key", u.key), leaf("UploadId", u.id), ownerNode("Initiator", r.found.account),
-			ownerNode("Owner", r.found.account), leaf("StorageClass", u.version.storageClass), leaf("Initiated", stamp(u.started))))
+		out.children = append(
+			out.children,
+			element("Upload", leaf("Key", u.key), leaf("UploadId", u.id), ownerNode("Initiator", r.found.account),
+				ownerNode("Owner", r.found.account), leaf("StorageClass", u.version.storageClass), leaf("Initiated", stamp(u.started))),
+		)
 	}
 	return r.respond(out)
 }

@@ -51,7 +51,9 @@ var keptHeaders = []string{"Content-Type", "Content-Encoding", "Content-Language
 func (b *Buckets) newVersion(r *request, k *bucket) (*version, error) {
 	v := &version{
 		key: r.key, modified: b.env.Clock.Now().UTC().Truncate(time.Second), headers: http.Header{}, metadata: http.Header{},
-		storageClass: r.Header.Get("X-Amz-Storage-Class"), redirect: r.Header.Get("X-Amz-Website-Redirect-Location"), acl: r.Header.Get("X-Amz-Acl"),
+		storageClass: r.Header.Get(
+			"X-Amz-Storage-Class",
+		), redirect: r.Header.Get("X-Amz-Website-Redirect-Location"), acl: r.Header.Get("X-Amz-Acl"),
 	}
 	if err := r.checkServed(); err != nil {
 		return nil, err
@@ -78,7 +80,11 @@ func (b *Buckets) newVersion(r *request, k *bucket) (*version, error) {
 func (r *request) checkServed() error {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Amz-Grant-") || strings.HasPrefix(name, "X-Amz-Server-Side-Encryption-Customer-") {
-			return with(refuse(http.StatusNotImplemented, "NotImplemented", "The simulator does not serve the header %s.", name), "Header", name)
+			return with(
+				refuse(http.StatusNotImplemented, "NotImplemented", "The simulator does not serve the header %s.", name),
+				"Header",
+				name,
+			)
 		}
 	}
 	return nil
@@ -150,7 +156,11 @@ func (v *version) lock(from http.Header, k *bucket, now time.Time) error {
 	if v.lockMode != "" {
 		until, err := time.Parse(time.RFC3339, from.Get("X-Amz-Object-Lock-Retain-Until-Date"))
 		if err != nil {
-			return invalidArgument("x-amz-object-lock-retain-until-date", from.Get("X-Amz-Object-Lock-Retain-Until-Date"), "The retain until date must be provided in ISO 8601 format")
+			return invalidArgument(
+				"x-amz-object-lock-retain-until-date",
+				from.Get("X-Amz-Object-Lock-Retain-Until-Date"),
+				"The retain until date must be provided in ISO 8601 format",
+			)
 		}
 		v.lockUntil = until
 		return nil
@@ -176,12 +186,20 @@ func (v *version) locked(now time.Time, bypass bool) bool {
 func headerTags(text string) (map[string]string, error) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
-		return nil, invalidArgument("x-amz-tagging", text, "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag name duplicates.")
+		return nil, invalidArgument(
+			"x-amz-tagging",
+			text,
+			"The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag name duplicates.",
+		)
 	}
 	tags := map[string]string{}
 	for key, list := range values {
 		if len(list) > 1 {
-			return nil, invalidArgument("x-amz-tagging", text, "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag name duplicates.")
+			return nil, invalidArgument(
+				"x-amz-tagging",
+				text,
+				"The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag name duplicates.",
+			)
 		}
 		tags[key] = list[0]
 	}
@@ -263,7 +281,11 @@ func (r *request) target() (*version, error) {
 	if v.marker {
 		r.header.Set("X-Amz-Delete-Marker", "true")
 		r.header.Set("X-Amz-Version-Id", v.id)
-		return nil, with(refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource."), "ResourceType", "DeleteMarker")
+		return nil, with(
+			refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource."),
+			"ResourceType",
+			"DeleteMarker",
+		)
 	}
 	return v, nil
 }

@@ -52,7 +52,11 @@ func (r *request) checkPutConditions() error {
 	have := r.found.current(r.key)
 	if want := r.Header.Get("If-None-Match"); want != "" {
 		if want != "*" {
-			return with(refuse(http.StatusNotImplemented, "NotImplemented", "A header you provided implies functionality that is not implemented"), "Header", "If-None-Match")
+			return with(
+				refuse(http.StatusNotImplemented, "NotImplemented", "A header you provided implies functionality that is not implemented"),
+				"Header",
+				"If-None-Match",
+			)
 		}
 		if have != nil {
 			return preconditionFailed("If-None-Match")
@@ -127,7 +131,8 @@ func (b *Buckets) getObject(r *request) error {
 	}
 	for parameter, name := range map[string]string{
 		"response-content-type": "Content-Type", "response-content-language": "Content-Language", "response-expires": "Expires",
-		"response-cache-control": "Cache-Control", "response-content-disposition": "Content-Disposition", "response-content-encoding": "Content-Encoding",
+		"response-cache-control": "Cache-Control", "response-content-disposition": "Content-Disposition",
+		"response-content-encoding": "Content-Encoding",
 	} {
 		if value := r.query.Get(parameter); value != "" {
 			r.header.Set(name, value)
@@ -297,7 +302,10 @@ func (b *Buckets) deleteObjects(r *request) error {
 		key, id := rawAt(o, "Key"), o.at("VersionId")
 		gone, err := b.remove(r.found, key, id, bypass)
 		if err != nil {
-			out.children = append(out.children, element("Error", leaf("Key", key), leaf("Code", "AccessDenied"), leaf("Message", "Access Denied")))
+			out.children = append(
+				out.children,
+				element("Error", leaf("Key", key), leaf("Code", "AccessDenied"), leaf("Message", "Access Denied")),
+			)
 			continue
 		}
 		if doc.at("Quiet") == "true" {
@@ -368,8 +376,11 @@ func (b *Buckets) copyObject(r *request) error {
 		made.tags = from.clone().tags
 	}
 	same := r.found.current(r.key) == from
-	if same && !replace && r.Header.Get("X-Amz-Storage-Class") == "" && made.redirect == "" && r.Header.Get("X-Amz-Server-Side-Encryption") == "" {
-		return invalidRequest("This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.")
+	if same && !replace && r.Header.Get("X-Amz-Storage-Class") == "" && made.redirect == "" &&
+		r.Header.Get("X-Amz-Server-Side-Encryption") == "" {
+		return invalidRequest(
+			"This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
+		)
 	}
 	algorithm := strings.ToUpper(r.Header.Get("X-Amz-Checksum-Algorithm"))
 	sums := from.sums

@@ -22,21 +22,32 @@ func TestObjectRoundTrips(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := must[*s3.PutObjectOutput](t)(c.PutObject(t.Context(), &s3.PutObjectInput{
-				Bucket: things, Key: &key, Body: strings.NewReader("hello"), ContentType: aws.String("text/plain"), Metadata: map[string]string{"color": "red"},
-				Tagging: aws.String("team=blue"),
+				Bucket: things, Key: &key, Body: strings.NewReader("hello"), ContentType: aws.String("text/plain"),
+				Metadata: map[string]string{"color": "red"},
+				Tagging:  aws.String("team=blue"),
 			}))
-			if *made.ETag != `"5d41402abc4b2a76b9719d911017c592"` || made.ServerSideEncryption != types.ServerSideEncryptionAes256 || made.ChecksumCRC32 == nil {
+			if *made.ETag != `"5d41402abc4b2a76b9719d911017c592"` || made.ServerSideEncryption != types.ServerSideEncryptionAes256 ||
+				made.ChecksumCRC32 == nil {
 				t.Errorf("got %+v", made)
 			}
-			got := must[*s3.GetObjectOutput](t)(c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: &key, ChecksumMode: types.ChecksumModeEnabled}))
-			if read(t, got.Body) != "hello" || *got.ContentType != "text/plain" || got.Metadata["color"] != "red" || *got.TagCount != 1 || *got.ChecksumCRC32 != *made.ChecksumCRC32 {
+			got := must[*s3.GetObjectOutput](
+				t,
+			)(
+				c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: &key, ChecksumMode: types.ChecksumModeEnabled}),
+			)
+			if read(t, got.Body) != "hello" || *got.ContentType != "text/plain" || got.Metadata["color"] != "red" || *got.TagCount != 1 ||
+				*got.ChecksumCRC32 != *made.ChecksumCRC32 {
 				t.Errorf("got %+v", got)
 			}
 			head := must[*s3.HeadObjectOutput](t)(c.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: things, Key: &key}))
 			if *head.ContentLength != 5 || *head.ETag != *made.ETag {
 				t.Errorf("got %+v", head)
 			}
-			list := must[*s3.ListObjectsV2Output](t)(c.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: things, Prefix: &key, EncodingType: types.EncodingTypeUrl}))
+			list := must[*s3.ListObjectsV2Output](
+				t,
+			)(
+				c.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: things, Prefix: &key, EncodingType: types.EncodingTypeUrl}),
+			)
 			if len(list.Contents) != 1 {
 				t.Errorf("got %+v", list.Contents)
 			}
@@ -63,7 +74,11 @@ func TestChecksums(t *testing.T) {
 			made := must[*s3.PutObjectOutput](t)(c.PutObject(t.Context(), &s3.PutObjectInput{
 				Bucket: things, Key: aws.String("x"), Body: bytes.NewReader(data), ChecksumAlgorithm: algorithm,
 			}))
-			got := must[*s3.GetObjectOutput](t)(c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: aws.String("x"), ChecksumMode: types.ChecksumModeEnabled}))
+			got := must[*s3.GetObjectOutput](
+				t,
+			)(
+				c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: aws.String("x"), ChecksumMode: types.ChecksumModeEnabled}),
+			)
 			if read(t, got.Body) != string(data) || made.ChecksumType != types.ChecksumTypeFullObject {
 				t.Fatalf("got %+v", made)
 			}
@@ -71,10 +86,19 @@ func TestChecksums(t *testing.T) {
 	}
 	sum := sha256.Sum256([]byte("other"))
 	_, err := c.PutObject(t.Context(), &s3.PutObjectInput{
-		Bucket: things, Key: aws.String("x"), Body: bytes.NewReader(data), ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
+		Bucket: things, Key: aws.String("x"), Body: bytes.NewReader(data),
+		ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
 	})
 	wantError(t, err, "BadDigest", "The SHA256 you specified did not match the calculated checksum.")
-	_, err = c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: things, Key: aws.String("x"), Body: bytes.NewReader(data), ContentMD5: aws.String("1B2M2Y8AsgTpgAmY7PhCfg==")})
+	_, err = c.PutObject(
+		t.Context(),
+		&s3.PutObjectInput{
+			Bucket:     things,
+			Key:        aws.String("x"),
+			Body:       bytes.NewReader(data),
+			ContentMD5: aws.String("1B2M2Y8AsgTpgAmY7PhCfg=="),
+		},
+	)
 	wantError(t, err, "BadDigest", "The Content-MD5 you specified did not match what we received.")
 }
 
@@ -83,17 +107,48 @@ func TestChunkedUploads(t *testing.T) {
 	w := newSuite(t)
 	c := w.bucket()
 	tests := map[string]struct{ body, hash, trailer, length, code string }{
-		"unsigned with a trailer": {"5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r\n", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "x-amz-checksum-crc32", "5", ""},
-		"signed chunks":           {"3;chunk-signature=ab\r\nhel\r\n2;chunk-signature=cd\r\nlo\r\n0;chunk-signature=ef\r\n\r\n", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "", "5", ""},
-		"signed with a trailer":   {"5;chunk-signature=ab\r\nhello\r\n0;chunk-signature=ef\r\nx-amz-checksum-crc32:NhCmhg==\nx-amz-trailer-signature:00\r\n\r\n", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", "x-amz-checksum-crc32", "5", ""},
-		"a wrong trailer":         {"5\r\nhullo\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r\n", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "x-amz-checksum-crc32", "5", "BadDigest"},
-		"too short":               {"5\r\nhel", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "", "5", "IncompleteBody"},
-		"another length":          {"5\r\nhello\r\n0\r\n\r\n", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "", "6", "IncompleteBody"},
+		"unsigned with a trailer": {
+			"5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r\n",
+			"STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+			"x-amz-checksum-crc32",
+			"5",
+			"",
+		},
+		"signed chunks": {
+			"3;chunk-signature=ab\r\nhel\r\n2;chunk-signature=cd\r\nlo\r\n0;chunk-signature=ef\r\n\r\n",
+			"STREAMING-AWS4-HMAC-SHA256-PAYLOAD",
+			"",
+			"5",
+			"",
+		},
+		"signed with a trailer": {
+			"5;chunk-signature=ab\r\nhello\r\n0;chunk-signature=ef\r\nx-amz-checksum-crc32:NhCmhg==\nx-amz-trailer-signature:00\r\n\r\n",
+			"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER",
+			"x-amz-checksum-crc32",
+			"5",
+			"",
+		},
+		"a wrong trailer": {
+			"5\r\nhullo\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r\n",
+			"STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+			"x-amz-checksum-crc32",
+			"5",
+			"BadDigest",
+		},
+		"too short":      {"5\r\nhel", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "", "5", "IncompleteBody"},
+		"another length": {"5\r\nhello\r\n0\r\n\r\n", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "", "6", "IncompleteBody"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			req := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodPut, w.url+"/things/chunked", strings.NewReader(tt.body)))
-			req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+account+"/20260102/"+region+"/s3/aws4_request, SignedHeaders=host, Signature=00")
+			req := must[*http.Request](
+				t,
+			)(
+				http.NewRequestWithContext(t.Context(), http.MethodPut, w.url+"/things/chunked", strings.NewReader(tt.body)),
+			)
+			req.Header.Set(
+				"Authorization",
+				"AWS4-HMAC-SHA256 Credential="+account+"/20260102/"+region+"/s3/aws4_request, SignedHeaders=host, Signature=00",
+			)
 			req.Header.Set("X-Amz-Content-Sha256", tt.hash)
 			req.Header.Set("X-Amz-Decoded-Content-Length", tt.length)
 			req.Header.Set("Content-Encoding", "aws-chunked,gzip")
@@ -126,7 +181,11 @@ func TestRangeReads(t *testing.T) {
 	c := w.bucket()
 	etag := put(t, c, "a", "0123456789").ETag
 	for given, want := range map[string]string{"bytes=2-4": "234", "bytes=7-": "789", "bytes=-2": "89", "bytes=5-100": "56789"} {
-		got := must[*s3.GetObjectOutput](t)(c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: aws.String("a"), Range: &given}))
+		got := must[*s3.GetObjectOutput](
+			t,
+		)(
+			c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: aws.String("a"), Range: &given}),
+		)
 		if text := read(t, got.Body); text != want || !strings.HasSuffix(*got.ContentRange, "/10") {
 			t.Errorf("%s: %s %s", given, text, *got.ContentRange)
 		}
@@ -148,7 +207,17 @@ func TestVersions(t *testing.T) {
 	c := w.bucket()
 	ctx, key := t.Context(), aws.String("a")
 	put(t, c, "a", "zero") // the null version
-	must[*s3.PutBucketVersioningOutput](t)(c.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{Bucket: things, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled}}))
+	must[*s3.PutBucketVersioningOutput](
+		t,
+	)(
+		c.PutBucketVersioning(
+			ctx,
+			&s3.PutBucketVersioningInput{
+				Bucket:                  things,
+				VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+			},
+		),
+	)
 	first := put(t, c, "a", "one").VersionId
 	put(t, c, "a", "two")
 	marker := must[*s3.DeleteObjectOutput](t)(c.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: things, Key: key}))
@@ -158,7 +227,10 @@ func TestVersions(t *testing.T) {
 	_, err := c.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: key})
 	wantError(t, err, "NoSuchKey", "")
 	for id, want := range map[string]string{*first: "one", "null": "zero"} {
-		if got := must[*s3.GetObjectOutput](t)(c.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: key, VersionId: &id})); read(t, got.Body) != want {
+		if got := must[*s3.GetObjectOutput](t)(c.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: key, VersionId: &id})); read(
+			t,
+			got.Body,
+		) != want {
 			t.Errorf("version %s is not %s", id, want)
 		}
 	}
@@ -195,13 +267,33 @@ func TestVersions(t *testing.T) {
 func TestCopy(t *testing.T) {
 	c := newSuite(t).bucket()
 	ctx := t.Context()
-	must[*s3.PutObjectOutput](t)(c.PutObject(ctx, &s3.PutObjectInput{Bucket: things, Key: aws.String("a b"), Body: strings.NewReader("x"), Metadata: map[string]string{"k": "v"}}))
-	must[*s3.CopyObjectOutput](t)(c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: things, Key: aws.String("c"), CopySource: aws.String("things/a%20b")}))
-	if got := must[*s3.GetObjectOutput](t)(c.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: aws.String("c")})); read(t, got.Body) != "x" || got.Metadata["k"] != "v" {
+	must[*s3.PutObjectOutput](
+		t,
+	)(
+		c.PutObject(
+			ctx,
+			&s3.PutObjectInput{Bucket: things, Key: aws.String("a b"), Body: strings.NewReader("x"), Metadata: map[string]string{"k": "v"}},
+		),
+	)
+	must[*s3.CopyObjectOutput](
+		t,
+	)(
+		c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: things, Key: aws.String("c"), CopySource: aws.String("things/a%20b")}),
+	)
+	if got := must[*s3.GetObjectOutput](t)(c.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: aws.String("c")})); read(
+		t,
+		got.Body,
+	) != "x" ||
+		got.Metadata["k"] != "v" {
 		t.Errorf("got %+v", got)
 	}
 	_, err := c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: things, Key: aws.String("c"), CopySource: aws.String("things/c")})
-	wantError(t, err, "InvalidRequest", "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.")
+	wantError(
+		t,
+		err,
+		"InvalidRequest",
+		"This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
+	)
 	_, err = c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: things, Key: aws.String("c"), CopySource: aws.String("things/none")})
 	wantError(t, err, "NoSuchKey", "")
 }

@@ -1,7 +1,7 @@
 package s3
 
-// The properties of AWS::S3::Bucket that are configurations, by the query
-// parameter of their sub-resource:
+// The properties of AWS::S3::Bucket that are configurations, by the query parameter of their
+// sub-resource:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-s3-bucket.html
 var bucketProperties = []struct {
 	property string
@@ -54,9 +54,27 @@ var bucketProperties = []struct {
 	}},
 	{"LifecycleConfiguration", "lifecycle", lifecycleFields},
 	{"NotificationConfiguration", "notification", []mapping{
-		{property: "QueueConfigurations", path: "QueueConfiguration", kind: isStruct, list: true, fields: notificationFields("Queue", "Queue")},
-		{property: "TopicConfigurations", path: "TopicConfiguration", kind: isStruct, list: true, fields: notificationFields("Topic", "Topic")},
-		{property: "LambdaConfigurations", path: "CloudFunctionConfiguration", kind: isStruct, list: true, fields: notificationFields("Function", "CloudFunction")},
+		{
+			property: "QueueConfigurations",
+			path:     "QueueConfiguration",
+			kind:     isStruct,
+			list:     true,
+			fields:   notificationFields("Queue", "Queue"),
+		},
+		{
+			property: "TopicConfigurations",
+			path:     "TopicConfiguration",
+			kind:     isStruct,
+			list:     true,
+			fields:   notificationFields("Topic", "Topic"),
+		},
+		{
+			property: "LambdaConfigurations",
+			path:     "CloudFunctionConfiguration",
+			kind:     isStruct,
+			list:     true,
+			fields:   notificationFields("Function", "CloudFunction"),
+		},
 		{property: "EventBridgeConfiguration", kind: isStruct, fields: []mapping{{property: "EventBridgeEnabled", kind: isBool}}},
 	}},
 	{"AccelerateConfiguration", "accelerate", []mapping{{property: "AccelerationStatus", path: "Status"}}},
@@ -100,7 +118,13 @@ var lifecycleFields = []mapping{
 			{property: "NoncurrentDays", kind: isNumber}, {property: "NewerNoncurrentVersions", kind: isNumber},
 		}},
 		{property: "NoncurrentVersionExpirationInDays", path: "NoncurrentVersionExpiration/NoncurrentDays", kind: isNumber, written: true},
-		{property: "NoncurrentVersionTransitions", path: "NoncurrentVersionTransition", kind: isStruct, list: true, fields: noncurrentFields},
+		{
+			property: "NoncurrentVersionTransitions",
+			path:     "NoncurrentVersionTransition",
+			kind:     isStruct,
+			list:     true,
+			fields:   noncurrentFields,
+		},
 		{property: "NoncurrentVersionTransition", kind: isStruct, fields: noncurrentFields, written: true},
 		{property: "Transitions", path: "Transition", kind: isStruct, list: true, fields: transitionFields},
 		{property: "Transition", kind: isStruct, fields: transitionFields, written: true},
@@ -110,7 +134,9 @@ var lifecycleFields = []mapping{
 var (
 	tagFields        = []mapping{{property: "Key"}, {property: "Value"}}
 	transitionFields = []mapping{
-		{property: "StorageClass"}, {property: "TransitionInDays", path: "Days", kind: isNumber}, {property: "TransitionDate", path: "Date"},
+		{
+			property: "StorageClass",
+		}, {property: "TransitionInDays", path: "Days", kind: isNumber}, {property: "TransitionDate", path: "Date"},
 	}
 	noncurrentFields = []mapping{
 		{property: "StorageClass"},
@@ -126,7 +152,13 @@ func notificationFields(property, element string) []mapping {
 		{property: "Event"},
 		{property: "Filter", kind: isStruct, fields: []mapping{
 			{property: "S3Key", kind: isStruct, fields: []mapping{
-				{property: "Rules", path: "FilterRule", kind: isStruct, list: true, fields: []mapping{{property: "Name"}, {property: "Value"}}},
+				{
+					property: "Rules",
+					path:     "FilterRule",
+					kind:     isStruct,
+					list:     true,
+					fields:   []mapping{{property: "Name"}, {property: "Value"}},
+				},
 			}},
 		}},
 	}
@@ -152,8 +184,22 @@ var replicationFields = []mapping{
 			{property: "StorageClass"},
 			{property: "AccessControlTranslation", kind: isStruct, fields: []mapping{{property: "Owner"}}},
 			{property: "EncryptionConfiguration", kind: isStruct, fields: []mapping{{property: "ReplicaKmsKeyID"}}},
-			{property: "Metrics", kind: isStruct, fields: []mapping{{property: "Status"}, {property: "EventThreshold", kind: isStruct, fields: []mapping{{property: "Minutes", kind: isNumber}}}}},
-			{property: "ReplicationTime", kind: isStruct, fields: []mapping{{property: "Status"}, {property: "Time", kind: isStruct, fields: []mapping{{property: "Minutes", kind: isNumber}}}}},
+			{
+				property: "Metrics",
+				kind:     isStruct,
+				fields: []mapping{
+					{property: "Status"},
+					{property: "EventThreshold", kind: isStruct, fields: []mapping{{property: "Minutes", kind: isNumber}}},
+				},
+			},
+			{
+				property: "ReplicationTime",
+				kind:     isStruct,
+				fields: []mapping{
+					{property: "Status"},
+					{property: "Time", kind: isStruct, fields: []mapping{{property: "Minutes", kind: isNumber}}},
+				},
+			},
 		}},
 		{property: "DeleteMarkerReplication", kind: isStruct, fields: statusFields},
 		{property: "SourceSelectionCriteria", kind: isStruct, fields: []mapping{

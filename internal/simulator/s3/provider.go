@@ -115,7 +115,10 @@ func (k *bucket) configureProperty(query string, fields []mapping, want map[stri
 	case "logging":
 		if enabled := n.child("LoggingEnabled"); enabled == nil || enabled.child("TargetBucket") == nil {
 			// The default target of logs is the bucket itself.
-			n.children = append([]*node{}, element("LoggingEnabled", leaf("TargetBucket", k.name), leaf("TargetPrefix", n.at("LoggingEnabled", "TargetPrefix"))))
+			n.children = append(
+				[]*node{},
+				element("LoggingEnabled", leaf("TargetBucket", k.name), leaf("TargetPrefix", n.at("LoggingEnabled", "TargetPrefix"))),
+			)
 		}
 	case "notification":
 		if bridge := n.child("EventBridgeConfiguration"); bridge != nil && bridge.at("EventBridgeEnabled") == "false" {
@@ -151,8 +154,8 @@ var cannedNames = map[string]string{
 	"BucketOwnerFullControl": "bucket-owner-full-control", "AwsExecRead": "aws-exec-read",
 }
 
-// applyACL applies AccessControl. A bucket without OwnershipControls accepts only values that
-// grant nothing to others:
+// applyACL applies AccessControl. A bucket without OwnershipControls accepts only values that grant
+// nothing to others:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-s3-bucket.html#cfn-s3-bucket-accesscontrol
 func (k *bucket) applyACL(r resource.Request) error {
 	want, given := r.Properties["AccessControl"].(string)
@@ -191,7 +194,8 @@ func (b *Buckets) result(k *bucket) resource.Result {
 // https://docs.aws.amazon.com/general/latest/gr/s3.html#s3_website_region_endpoints
 func websiteMark(region string) string {
 	if slices.Contains([]string{
-		"us-east-1", "us-west-1", "us-west-2", "ap-southeast-1", "ap-southeast-2", "ap-northeast-1", "eu-west-1", "sa-east-1", "us-gov-west-1",
+		"us-east-1", "us-west-1", "us-west-2", "ap-southeast-1", "ap-southeast-2", "ap-northeast-1", "eu-west-1", "sa-east-1",
+		"us-gov-west-1",
 	}, region) {
 		return ".s3-website-"
 	}

@@ -14,7 +14,14 @@ import (
 type properties = map[string]any
 
 func request(p properties) resource.Request {
-	return resource.Request{Account: account, Region: region, StackName: "My-Stack", LogicalID: "Bucket", PhysicalID: "things", Properties: p}
+	return resource.Request{
+		Account:    account,
+		Region:     region,
+		StackName:  "My-Stack",
+		LogicalID:  "Bucket",
+		PhysicalID: "things",
+		Properties: p,
+	}
 }
 
 func wantHandlerError(t *testing.T, err error, code, message string) {
@@ -25,13 +32,15 @@ func wantHandlerError(t *testing.T, err error, code, message string) {
 	}
 }
 
-// Return values: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-s3-bucket.html#aws-resource-s3-bucket-return-values
+// Return values:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-s3-bucket.html#aws-resource-s3-bucket-return-values
 func TestBucketProviderAttributes(t *testing.T) {
 	p := newSuite(t).buckets.Providers()["AWS::S3::Bucket"]
 	got, err := p.Create(t.Context(), request(properties{"BucketName": "things"}))
 	want := resource.Result{PhysicalID: "things", Attributes: map[string]any{
 		"Arn": "arn:aws:s3:::things", "DomainName": "things.s3.amazonaws.com", "RegionalDomainName": "things.s3.eu-west-1.amazonaws.com",
-		"DualStackDomainName": "things.s3.dualstack.eu-west-1.amazonaws.com", "WebsiteURL": "http://things.s3-website-eu-west-1.amazonaws.com",
+		"DualStackDomainName": "things.s3.dualstack.eu-west-1.amazonaws.com",
+		"WebsiteURL":          "http://things.s3-website-eu-west-1.amazonaws.com",
 	}}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Fatal(err, d)
@@ -60,20 +69,32 @@ func TestBucketProviderConfigures(t *testing.T) {
 		"BucketName":              "things",
 		"VersioningConfiguration": properties{"Status": "Enabled"},
 		"WebsiteConfiguration": properties{"IndexDocument": "index.html", "ErrorDocument": "error.html", "RoutingRules": []any{
-			properties{"RoutingRuleCondition": properties{"KeyPrefixEquals": "a/"}, "RedirectRule": properties{"ReplaceKeyPrefixWith": "b/"}},
+			properties{
+				"RoutingRuleCondition": properties{"KeyPrefixEquals": "a/"},
+				"RedirectRule":         properties{"ReplaceKeyPrefixWith": "b/"},
+			},
 		}},
-		"LoggingConfiguration":           properties{"DestinationBucketName": "logs", "LogFilePrefix": "p/"},
-		"PublicAccessBlockConfiguration": properties{"BlockPublicAcls": false, "IgnorePublicAcls": false, "BlockPublicPolicy": true, "RestrictPublicBuckets": true},
-		"OwnershipControls":              properties{"Rules": []any{properties{"ObjectOwnership": "BucketOwnerPreferred"}}},
+		"LoggingConfiguration": properties{"DestinationBucketName": "logs", "LogFilePrefix": "p/"},
+		"PublicAccessBlockConfiguration": properties{
+			"BlockPublicAcls":       false,
+			"IgnorePublicAcls":      false,
+			"BlockPublicPolicy":     true,
+			"RestrictPublicBuckets": true,
+		},
+		"OwnershipControls": properties{"Rules": []any{properties{"ObjectOwnership": "BucketOwnerPreferred"}}},
 		"BucketEncryption": properties{"ServerSideEncryptionConfiguration": []any{properties{
 			"BucketKeyEnabled": true, "ServerSideEncryptionByDefault": properties{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "alias/k"},
 		}}},
-		"CorsConfiguration": properties{"CorsRules": []any{properties{"AllowedMethods": []any{"GET"}, "AllowedOrigins": []any{"*"}, "MaxAge": 60.0}}},
+		"CorsConfiguration": properties{
+			"CorsRules": []any{properties{"AllowedMethods": []any{"GET"}, "AllowedOrigins": []any{"*"}, "MaxAge": 60.0}},
+		},
 		"LifecycleConfiguration": properties{"Rules": []any{
 			properties{"Id": "one", "Status": "Enabled", "Prefix": "tmp/", "ExpirationInDays": 7.0},
 			properties{
 				"Id": "two", "Status": "Disabled", "Prefix": "x", "TagFilters": []any{properties{"Key": "k", "Value": "v"}},
-				"Transitions": []any{properties{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}, "NoncurrentVersionExpiration": properties{"NoncurrentDays": 3.0},
+				"Transitions": []any{
+					properties{"StorageClass": "GLACIER", "TransitionInDays": 30.0},
+				}, "NoncurrentVersionExpiration": properties{"NoncurrentDays": 3.0},
 			},
 		}},
 		"NotificationConfiguration": properties{
@@ -96,11 +117,17 @@ func TestBucketProviderConfigures(t *testing.T) {
 		}
 	}
 	c := w.client(account, region)
-	rules := must[*s3.GetBucketLifecycleConfigurationOutput](t)(c.GetBucketLifecycleConfiguration(t.Context(), &s3.GetBucketLifecycleConfigurationInput{Bucket: things})).Rules
+	rules := must[*s3.GetBucketLifecycleConfigurationOutput](
+		t,
+	)(
+		c.GetBucketLifecycleConfiguration(t.Context(), &s3.GetBucketLifecycleConfigurationInput{Bucket: things}),
+	).Rules
 	if *rules[0].Filter.Prefix != "tmp/" || *rules[1].Filter.And.Prefix != "x" || len(rules[1].Filter.And.Tags) != 1 {
 		t.Errorf("got %+v", rules)
 	}
-	if tags := must[*s3.GetBucketTaggingOutput](t)(c.GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: things})); len(tags.TagSet) != 3 {
+	if tags := must[*s3.GetBucketTaggingOutput](t)(c.GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: things})); len(
+		tags.TagSet,
+	) != 3 {
 		t.Errorf("got %+v", tags.TagSet)
 	}
 
@@ -122,13 +149,23 @@ func TestAccessControlNeedsOwnershipControls(t *testing.T) {
 		properties properties
 		message    string
 	}{
-		"private says nothing":         {properties{"AccessControl": "Private"}, ""},
-		"public without controls":      {properties{"AccessControl": "PublicRead"}, "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"},
-		"log delivery without them":    {properties{"AccessControl": "LogDeliveryWrite"}, "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"},
-		"log delivery with them":       {properties{"AccessControl": "LogDeliveryWrite", "OwnershipControls": controls}, ""},
-		"public while access is block": {properties{"AccessControl": "PublicRead", "OwnershipControls": controls}, "Bucket cannot have public ACLs set with BlockPublicAccess enabled"},
+		"private says nothing": {properties{"AccessControl": "Private"}, ""},
+		"public without controls": {
+			properties{"AccessControl": "PublicRead"},
+			"Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
+		},
+		"log delivery without them": {
+			properties{"AccessControl": "LogDeliveryWrite"},
+			"Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
+		},
+		"log delivery with them": {properties{"AccessControl": "LogDeliveryWrite", "OwnershipControls": controls}, ""},
+		"public while access is block": {
+			properties{"AccessControl": "PublicRead", "OwnershipControls": controls},
+			"Bucket cannot have public ACLs set with BlockPublicAccess enabled",
+		},
 		"public with all that it takes": {properties{
-			"AccessControl": "PublicRead", "OwnershipControls": controls, "PublicAccessBlockConfiguration": properties{"BlockPublicAcls": false},
+			"AccessControl": "PublicRead", "OwnershipControls": controls,
+			"PublicAccessBlockConfiguration": properties{"BlockPublicAcls": false},
 		}, ""},
 	}
 	for name, tt := range tests {
@@ -174,7 +211,12 @@ func TestBucketPolicyProvider(t *testing.T) {
 	if _, err := buckets.Create(t.Context(), request(properties{"BucketName": "things"})); err != nil {
 		t.Fatal(err)
 	}
-	statement := properties{"Effect": "Allow", "Principal": properties{"AWS": "arn:aws:iam::222222222222:root"}, "Action": "s3:GetObject", "Resource": "arn:aws:s3:::things/*"}
+	statement := properties{
+		"Effect":    "Allow",
+		"Principal": properties{"AWS": "arn:aws:iam::222222222222:root"},
+		"Action":    "s3:GetObject",
+		"Resource":  "arn:aws:s3:::things/*",
+	}
 	r := request(properties{"Bucket": "things", "PolicyDocument": properties{"Version": "2012-10-17", "Statement": []any{statement}}})
 	got, err := policies.Create(t.Context(), r)
 	if err != nil || got.PhysicalID != "things" {

@@ -219,7 +219,15 @@ func (r *request) noContent() error {
 func (b *Buckets) serve(r *request) error {
 	found := b.match(r)
 	if found == nil {
-		return with(with(refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource."), "Method", r.Method), "ResourceType", "OBJECT")
+		return with(
+			with(
+				refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource."),
+				"Method",
+				r.Method,
+			),
+			"ResourceType",
+			"OBJECT",
+		)
 	}
 	r.operation = found.operation
 	if r.expired(b.env.Clock.Now()) {
@@ -294,10 +302,20 @@ func (r *request) checkRegion(k *bucket) error {
 	}
 	r.header.Set("X-Amz-Bucket-Region", k.region)
 	if r.call.Region == "us-east-1" {
-		e := refuse(http.StatusMovedPermanently, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint. Please send all future requests to this endpoint.")
+		e := refuse(
+			http.StatusMovedPermanently,
+			"PermanentRedirect",
+			"The bucket you are attempting to access must be addressed using the specified endpoint. Please send all future requests to this endpoint.",
+		)
 		return with(with(e, "Bucket", k.name), "Endpoint", k.name+".s3."+k.region+".amazonaws.com")
 	}
-	e := refuse(http.StatusBadRequest, "AuthorizationHeaderMalformed", "The authorization header is malformed; the region '%s' is wrong; expecting '%s'", r.call.Region, k.region)
+	e := refuse(
+		http.StatusBadRequest,
+		"AuthorizationHeaderMalformed",
+		"The authorization header is malformed; the region '%s' is wrong; expecting '%s'",
+		r.call.Region,
+		k.region,
+	)
 	return with(e, "Region", k.region)
 }
 
@@ -306,9 +324,17 @@ func (r *request) readBody() error {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		if errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return refuse(http.StatusBadRequest, "IncompleteBody", "You did not provide the number of bytes specified by the Content-Length HTTP header")
+			return refuse(
+				http.StatusBadRequest,
+				"IncompleteBody",
+				"You did not provide the number of bytes specified by the Content-Length HTTP header",
+			)
 		}
-		return refuse(http.StatusBadRequest, "RequestTimeout", "Your socket connection to the server was not read from or written to within the timeout period. Idle connections will be closed.")
+		return refuse(
+			http.StatusBadRequest,
+			"RequestTimeout",
+			"Your socket connection to the server was not read from or written to within the timeout period. Idle connections will be closed.",
+		)
 	}
 	r.body = data
 	return r.decodeBody()

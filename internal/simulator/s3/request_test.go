@@ -17,7 +17,10 @@ func get(t *testing.T, url, host string) (status int, body string) {
 	req := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody))
 	if host != "" {
 		req.Host = host
-		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+account+"/20260102/"+region+"/s3/aws4_request, SignedHeaders=host, Signature=00")
+		req.Header.Set(
+			"Authorization",
+			"AWS4-HMAC-SHA256 Credential="+account+"/20260102/"+region+"/s3/aws4_request, SignedHeaders=host, Signature=00",
+		)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -32,7 +35,8 @@ func TestBucketInHostName(t *testing.T) {
 	w := newSuite(t)
 	put(t, w.bucket(), "a/b", "data")
 	for _, host := range []string{
-		"things.s3.eu-west-1.amazonaws.com", "things.s3.amazonaws.com", "things.localhost:4566", "things.s3.localhost", "things.simulator.svc.cluster.local:80",
+		"things.s3.eu-west-1.amazonaws.com", "things.s3.amazonaws.com", "things.localhost:4566", "things.s3.localhost",
+		"things.simulator.svc.cluster.local:80",
 	} {
 		if status, body := get(t, w.url+"/a/b", host); status != http.StatusOK || body != "data" {
 			t.Errorf("%s: %d %s", host, status, body)

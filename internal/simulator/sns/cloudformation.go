@@ -61,7 +61,9 @@ func decodeTopic(properties map[string]any) (p topicProperties, err error) {
 	if p.plain["FifoTopic"] == "false" {
 		delete(p.plain, "FifoTopic")
 	}
-	for name, text := range map[string]property.Document{"ArchivePolicy": own.ArchivePolicy, "DataProtectionPolicy": own.DataProtectionPolicy} {
+	for name, text := range map[string]property.Document{
+		"ArchivePolicy": own.ArchivePolicy, "DataProtectionPolicy": own.DataProtectionPolicy,
+	} {
 		if text != "" {
 			p.plain[name] = string(text)
 		}

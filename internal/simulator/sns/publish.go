@@ -56,7 +56,9 @@ func (d *draft) check(t *topic) error {
 	case t.fifo && aws.ToString(d.dedup) == "" && t.attributes["ContentBasedDeduplication"] != "true":
 		return invalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 	case !t.fifo && d.dedup != nil:
-		return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
+		return invalid(
+			"MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type",
+		)
 	}
 	if t.fifo && aws.ToString(d.dedup) == "" {
 		sum := sha256.Sum256([]byte(*d.message))
@@ -180,7 +182,10 @@ func (s *Service) publish(ctx context.Context, in *sns.PublishInput) (*sns.Publi
 // Publish sends a message to a topic, for other simulated services. It returns an error if the
 // topic does not exist.
 func (s *Service) Publish(ctx context.Context, topicARN, subject, message string) error {
-	_, err := s.publish(wire.WithCall(ctx, &wire.Call{}), &sns.PublishInput{TopicArn: &topicARN, Subject: wire.Optional(subject), Message: &message})
+	_, err := s.publish(
+		wire.WithCall(ctx, &wire.Call{}),
+		&sns.PublishInput{TopicArn: &topicARN, Subject: wire.Optional(subject), Message: &message},
+	)
 	return err
 }
 
@@ -203,15 +208,24 @@ func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (
 	var deliveries []func(context.Context)
 	err := s.withTopic(ctx, in.TopicArn, func(_ *region, t *topic) error {
 		for _, e := range entries {
-			id, sequence, deliver, err := s.send(t, draft{e.Message, e.Subject, e.MessageStructure, e.MessageGroupId, e.MessageDeduplicationId, e.MessageAttributes})
+			id, sequence, deliver, err := s.send(
+				t,
+				draft{e.Message, e.Subject, e.MessageStructure, e.MessageGroupId, e.MessageDeduplicationId, e.MessageAttributes},
+			)
 			if err != nil {
 				failed := &wire.Error{Code: "InternalError", Message: err.Error(), Status: http.StatusInternalServerError}
 				errors.As(err, &failed)
-				out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: &failed.Code, Message: &failed.Message, SenderFault: failed.Status < 500})
+				out.Failed = append(
+					out.Failed,
+					types.BatchResultErrorEntry{Id: e.Id, Code: &failed.Code, Message: &failed.Message, SenderFault: failed.Status < 500},
+				)
 				continue
 			}
 			deliveries = append(deliveries, deliver)
-			out.Successful = append(out.Successful, types.PublishBatchResultEntry{Id: e.Id, MessageId: &id, SequenceNumber: wire.Optional(sequence)})
+			out.Successful = append(
+				out.Successful,
+				types.PublishBatchResultEntry{Id: e.Id, MessageId: &id, SequenceNumber: wire.Optional(sequence)},
+			)
 		}
 		return nil
 	})

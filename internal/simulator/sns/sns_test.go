@@ -86,7 +86,10 @@ func (r *rig) publish(in awssns.PublishInput) *awssns.PublishOutput {
 
 func (r *rig) bodies(queue *string) []string {
 	r.t.Helper()
-	out, err := r.sqs.ReceiveMessage(r.t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}})
+	out, err := r.sqs.ReceiveMessage(
+		r.t.Context(),
+		&awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}},
+	)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -140,7 +143,12 @@ func TestFilterPolicies(t *testing.T) {
 	byAttribute, a := r.queue("a", nil)
 	byBody, b := r.queue("b", nil)
 	r.subscribe(topic, "sqs", a, map[string]string{"FilterPolicy": `{"n":[{"numeric":[">",5]}]}`, "RawMessageDelivery": "true"})
-	r.subscribe(topic, "sqs", b, map[string]string{"FilterPolicyScope": "MessageBody", "FilterPolicy": `{"x":{"y":["z"]}}`, "RawMessageDelivery": "true"})
+	r.subscribe(
+		topic,
+		"sqs",
+		b,
+		map[string]string{"FilterPolicyScope": "MessageBody", "FilterPolicy": `{"x":{"y":["z"]}}`, "RawMessageDelivery": "true"},
+	)
 	number := func(n string) map[string]types.MessageAttributeValue {
 		return map[string]types.MessageAttributeValue{"n": {DataType: aws.String("Number"), StringValue: &n}}
 	}
@@ -173,7 +181,10 @@ func TestFIFOTopics(t *testing.T) {
 func TestPendingSubscriptionIsConfirmedWithToken(t *testing.T) {
 	r := start(t)
 	topic := r.topic("t", nil)
-	out, err := r.Subscribe(t.Context(), &awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("email"), Endpoint: aws.String("a@example.com")})
+	out, err := r.Subscribe(
+		t.Context(),
+		&awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("email"), Endpoint: aws.String("a@example.com")},
+	)
 	if err != nil || *out.SubscriptionArn != "pending confirmation" {
 		t.Fatalf("subscribe: %+v %v", out, err)
 	}
@@ -186,7 +197,9 @@ func TestPendingSubscriptionIsConfirmedWithToken(t *testing.T) {
 	if err != nil || len(list.Subscriptions) != 1 || *list.Subscriptions[0].SubscriptionArn != "PendingConfirmation" {
 		t.Errorf("list: %+v %v", list, err)
 	}
-	if _, err := r.ConfirmSubscription(t.Context(), &awssns.ConfirmSubscriptionInput{TopicArn: topic, Token: aws.String("wrong")}); err == nil {
+	if _, err := r.ConfirmSubscription(t.Context(), &awssns.ConfirmSubscriptionInput{
+		TopicArn: topic, Token: aws.String("wrong"),
+	}); err == nil {
 		t.Error("a wrong token was taken")
 	}
 	confirmed, err := r.ConfirmSubscription(t.Context(), &awssns.ConfirmSubscriptionInput{TopicArn: topic, Token: &token})
@@ -235,7 +248,10 @@ func TestRefusals(t *testing.T) {
 	topic := r.topic("t", nil)
 	subscribe := func(protocol, endpoint string, attributes map[string]string) func() error {
 		return func() error {
-			_, err := r.Subscribe(t.Context(), &awssns.SubscribeInput{TopicArn: topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes})
+			_, err := r.Subscribe(
+				t.Context(),
+				&awssns.SubscribeInput{TopicArn: topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes},
+			)
 			return err
 		}
 	}
@@ -249,11 +265,17 @@ func TestRefusals(t *testing.T) {
 			return err
 		}},
 		{"FIFO topic without its suffix", "InvalidParameter", func() error {
-			_, err := r.CreateTopic(t.Context(), &awssns.CreateTopicInput{Name: aws.String("x"), Attributes: map[string]string{"FifoTopic": "true"}})
+			_, err := r.CreateTopic(
+				t.Context(),
+				&awssns.CreateTopicInput{Name: aws.String("x"), Attributes: map[string]string{"FifoTopic": "true"}},
+			)
 			return err
 		}},
 		{"same topic with another attribute", "InvalidParameter", func() error {
-			_, err := r.CreateTopic(t.Context(), &awssns.CreateTopicInput{Name: aws.String("t"), Attributes: map[string]string{"DisplayName": "other"}})
+			_, err := r.CreateTopic(
+				t.Context(),
+				&awssns.CreateTopicInput{Name: aws.String("t"), Attributes: map[string]string{"DisplayName": "other"}},
+			)
 			return err
 		}},
 		{"topic that is not there", "NotFound", func() error {
@@ -306,7 +328,13 @@ func TestCloudFormationTypes(t *testing.T) {
 	_, queue := r.queue("q", nil)
 	sub, err := providers["AWS::SNS::Subscription"].Create(t.Context(), resource.Request{
 		Account: "123456789012", Region: "eu-central-1",
-		Properties: map[string]any{"TopicArn": made.PhysicalID, "Protocol": "sqs", "Endpoint": *queue, "RawMessageDelivery": true, "FilterPolicy": map[string]any{"a": []any{"b"}}},
+		Properties: map[string]any{
+			"TopicArn":           made.PhysicalID,
+			"Protocol":           "sqs",
+			"Endpoint":           *queue,
+			"RawMessageDelivery": true,
+			"FilterPolicy":       map[string]any{"a": []any{"b"}},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,15 @@ const pendingARN = "PendingConfirmation"
 
 var (
 	phone             = lazyregexp.New(`^\+?[0-9 ()-]{5,20}$`)
-	subscriptionNames = []string{"DeliveryPolicy", "FilterPolicy", "FilterPolicyScope", "RawMessageDelivery", "RedrivePolicy", "SubscriptionRoleArn", "ReplayPolicy"}
+	subscriptionNames = []string{
+		"DeliveryPolicy",
+		"FilterPolicy",
+		"FilterPolicyScope",
+		"RawMessageDelivery",
+		"RedrivePolicy",
+		"SubscriptionRoleArn",
+		"ReplayPolicy",
+	}
 )
 
 // checkEndpoint validates an endpoint for its protocol.
@@ -144,7 +152,10 @@ func (sub *subscription) set(name, value string) error {
 		}
 	case "FilterPolicyScope":
 		if value != "MessageAttributes" && value != "MessageBody" {
-			return invalid("Attributes Reason: FilterPolicyScope: Invalid value [%s]. Please use either MessageBody or MessageAttributes", value)
+			return invalid(
+				"Attributes Reason: FilterPolicyScope: Invalid value [%s]. Please use either MessageBody or MessageAttributes",
+				value,
+			)
 		}
 	case "FilterPolicy":
 		if err := sub.setFilter(value); err != nil {
@@ -179,7 +190,10 @@ func (sub *subscription) setFilter(value string) error {
 	return nil
 }
 
-func (s *Service) confirmSubscription(ctx context.Context, in *sns.ConfirmSubscriptionInput) (out *sns.ConfirmSubscriptionOutput, err error) {
+func (s *Service) confirmSubscription(
+	ctx context.Context,
+	in *sns.ConfirmSubscriptionInput,
+) (out *sns.ConfirmSubscriptionOutput, err error) {
 	err = s.withTopic(ctx, in.TopicArn, func(_ *region, t *topic) error {
 		for _, sub := range t.subscriptions {
 			if sub.token != "" && sub.token == aws.ToString(in.Token) {
@@ -221,7 +235,10 @@ func (r *region) drop(sub *subscription) {
 	sub.topic.subscriptions = slices.DeleteFunc(sub.topic.subscriptions, func(o *subscription) bool { return o == sub })
 }
 
-func (s *Service) getSubscriptionAttributes(_ context.Context, in *sns.GetSubscriptionAttributesInput) (out *sns.GetSubscriptionAttributesOutput, err error) {
+func (s *Service) getSubscriptionAttributes(
+	_ context.Context,
+	in *sns.GetSubscriptionAttributesInput,
+) (out *sns.GetSubscriptionAttributesOutput, err error) {
 	err = s.withSubscription(in.SubscriptionArn, func(r *region, sub *subscription) error {
 		attributes := maps.Clone(sub.attributes)
 		maps.Copy(attributes, map[string]string{
@@ -240,7 +257,10 @@ func (s *Service) getSubscriptionAttributes(_ context.Context, in *sns.GetSubscr
 	return out, err
 }
 
-func (s *Service) setSubscriptionAttributes(_ context.Context, in *sns.SetSubscriptionAttributesInput) (*sns.SetSubscriptionAttributesOutput, error) {
+func (s *Service) setSubscriptionAttributes(
+	_ context.Context,
+	in *sns.SetSubscriptionAttributesInput,
+) (*sns.SetSubscriptionAttributesOutput, error) {
 	return nil, s.withSubscription(in.SubscriptionArn, func(_ *region, sub *subscription) error {
 		return sub.set(aws.ToString(in.AttributeName), aws.ToString(in.AttributeValue))
 	})
@@ -269,7 +289,10 @@ func (s *Service) listSubscriptions(ctx context.Context, in *sns.ListSubscriptio
 	return out, nil
 }
 
-func (s *Service) listSubscriptionsByTopic(ctx context.Context, in *sns.ListSubscriptionsByTopicInput) (*sns.ListSubscriptionsByTopicOutput, error) {
+func (s *Service) listSubscriptionsByTopic(
+	ctx context.Context,
+	in *sns.ListSubscriptionsByTopicInput,
+) (*sns.ListSubscriptionsByTopicOutput, error) {
 	out := &sns.ListSubscriptionsByTopicOutput{Subscriptions: []types.Subscription{}}
 	err := s.withTopic(ctx, in.TopicArn, func(r *region, t *topic) error {
 		var all []string

@@ -38,7 +38,9 @@ func checkTopic(name string, attributes map[string]string) error {
 	base, suffixed := strings.CutSuffix(name, fifoSuffix)
 	fifo := attributes["FifoTopic"] == "true"
 	if fifo && !suffixed {
-		return invalid("Topic Name Reason: FIFO Topic names must end with .fifo and must be made up of only uppercase and lowercase ASCII letters, numbers, underscores, and hyphens, and must be between 1 and 256 characters long.")
+		return invalid(
+			"Topic Name Reason: FIFO Topic names must end with .fifo and must be made up of only uppercase and lowercase ASCII letters, numbers, underscores, and hyphens, and must be between 1 and 256 characters long.",
+		)
 	}
 	if !fifo {
 		base = name

@@ -42,9 +42,16 @@ var enums = map[string][]string{
 }
 
 var (
-	fifoOnly  = []string{"FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"}
-	texts     = []string{"Policy", "RedrivePolicy", "RedriveAllowPolicy", "KmsMasterKeyId"}
-	readOnly  = []string{"QueueArn", "CreatedTimestamp", "LastModifiedTimestamp", "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"}
+	fifoOnly = []string{"FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"}
+	texts    = []string{"Policy", "RedrivePolicy", "RedriveAllowPolicy", "KmsMasterKeyId"}
+	readOnly = []string{
+		"QueueArn",
+		"CreatedTimestamp",
+		"LastModifiedTimestamp",
+		"ApproximateNumberOfMessages",
+		"ApproximateNumberOfMessagesNotVisible",
+		"ApproximateNumberOfMessagesDelayed",
+	}
 	validName = lazyregexp.New(`^[A-Za-z0-9_-]{1,80}$`)
 )
 
@@ -59,7 +66,10 @@ func checkName(name string, fifo bool) error {
 	if fifo {
 		base, ok := strings.CutSuffix(name, fifoSuffix)
 		if !ok || len(name) > 80 || !validName.MatchString(base) {
-			return wire.Errorf("InvalidParameterValue", "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length.")
+			return wire.Errorf(
+				"InvalidParameterValue",
+				"The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length.",
+			)
 		}
 		return nil
 	}
@@ -125,7 +135,11 @@ func (s *Service) checkText(name, value string, fifo bool) error {
 		return invalidValue(value, name, "Redrive policy does not contain mandatory attribute: deadLetterTargetArn.")
 	}
 	if most < 1 || most > 1000 {
-		return invalidValue(value, name, "Invalid value for maxReceiveCount: "+policy.Max.String()+", valid values are from 1 to 1000 both inclusive.")
+		return invalidValue(
+			value,
+			name,
+			"Invalid value for maxReceiveCount: "+policy.Max.String()+", valid values are from 1 to 1000 both inclusive.",
+		)
 	}
 	target := s.byARN(policy.Target)
 	if target == nil {

@@ -26,7 +26,10 @@ func checkBatch(entry string, ids []*string) error {
 	for _, id := range ids {
 		switch id := aws.ToString(id); {
 		case !validBatchID.MatchString(id):
-			return wire.Errorf("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
+			return wire.Errorf(
+				"InvalidBatchEntryId",
+				"A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.",
+			)
 		case seen[id]:
 			return wire.Errorf("BatchEntryIdsNotDistinct", "Id %s repeated.", id)
 		default:
@@ -62,11 +65,23 @@ func (s *Service) sendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	drafts := make([]draft, len(in.Entries))
 	total := 0
 	for i, e := range in.Entries {
-		drafts[i] = draft{e.MessageBody, e.MessageAttributes, e.MessageSystemAttributes, e.DelaySeconds, e.MessageGroupId, e.MessageDeduplicationId}
+		drafts[i] = draft{
+			e.MessageBody,
+			e.MessageAttributes,
+			e.MessageSystemAttributes,
+			e.DelaySeconds,
+			e.MessageGroupId,
+			e.MessageDeduplicationId,
+		}
 		total += drafts[i].size()
 	}
 	if total > maxMessageSize {
-		return nil, wire.Errorf("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageSize, total)
+		return nil, wire.Errorf(
+			"BatchRequestTooLong",
+			"Batch requests cannot be longer than %d bytes. You have sent %d bytes.",
+			maxMessageSize,
+			total,
+		)
 	}
 	out := &sqs.SendMessageBatchOutput{Successful: []types.SendMessageBatchResultEntry{}}
 	sender := wire.CallFrom(ctx).UserID
@@ -89,7 +104,10 @@ func (s *Service) deleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageB
 	if err != nil {
 		return nil, err
 	}
-	err = checkBatch("DeleteMessageBatchRequestEntry", ids(in.Entries, func(e *types.DeleteMessageBatchRequestEntry) *string { return e.Id }))
+	err = checkBatch(
+		"DeleteMessageBatchRequestEntry",
+		ids(in.Entries, func(e *types.DeleteMessageBatchRequestEntry) *string { return e.Id }),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +122,18 @@ func (s *Service) deleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageB
 	return out, nil
 }
 
-func (s *Service) changeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+func (s *Service) changeMessageVisibilityBatch(
+	ctx context.Context,
+	in *sqs.ChangeMessageVisibilityBatchInput,
+) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	_, q, err := s.find(ctx, in.QueueUrl)
 	if err != nil {
 		return nil, err
 	}
-	err = checkBatch("ChangeMessageVisibilityBatchRequestEntry", ids(in.Entries, func(e *types.ChangeMessageVisibilityBatchRequestEntry) *string { return e.Id }))
+	err = checkBatch(
+		"ChangeMessageVisibilityBatchRequestEntry",
+		ids(in.Entries, func(e *types.ChangeMessageVisibilityBatchRequestEntry) *string { return e.Id }),
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,10 @@ func TestCloudFormationRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := provider.Create(t.Context(), resource.Request{Account: "123456789012", Region: "eu-central-1", Properties: tt.properties})
+			_, err := provider.Create(
+				t.Context(),
+				resource.Request{Account: "123456789012", Region: "eu-central-1", Properties: tt.properties},
+			)
 			wantHandler(t, tt.code, err)
 		})
 	}
@@ -88,7 +91,10 @@ func TestCloudFormationQueuePolicy(t *testing.T) {
 		Properties: map[string]any{"Queues": []any{*u}, "PolicyDocument": map[string]any{"Version": "2012-10-17"}},
 	}
 	policy := func() string {
-		out, err := r.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: u, AttributeNames: []types.QueueAttributeName{"Policy"}})
+		out, err := r.GetQueueAttributes(
+			t.Context(),
+			&awssqs.GetQueueAttributesInput{QueueUrl: u, AttributeNames: []types.QueueAttributeName{"Policy"}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

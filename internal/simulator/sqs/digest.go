@@ -63,10 +63,18 @@ func checkMessageAttributes(attributes map[string]types.MessageAttributeValue) e
 			return invalidValue(name, "MessageAttributeName", "Can only include alphanumeric characters, hyphens, underscores and periods.")
 		}
 		if !validDataType.MatchString(dataType) {
-			return invalidValue(dataType, "DataType", "The type of message (user) attribute '"+name+"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
+			return invalidValue(
+				dataType,
+				"DataType",
+				"The type of message (user) attribute '"+name+"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.",
+			)
 		}
 		if strings.HasPrefix(dataType, "Binary") != (v.BinaryValue != nil) || v.BinaryValue == nil && aws.ToString(v.StringValue) == "" {
-			return invalidValue(name, "MessageAttributes", "The message (user) attribute '"+name+"' must contain a non-empty message attribute value.")
+			return invalidValue(
+				name,
+				"MessageAttributes",
+				"The message (user) attribute '"+name+"' must contain a non-empty message attribute value.",
+			)
 		}
 	}
 	return nil

@@ -64,10 +64,17 @@ func (q *queue) check(d *draft) error {
 	maxSize, content := q.maxSize, q.contentDedup
 	q.mu.Unlock()
 	if d.size() > maxSize {
-		return wire.Errorf("InvalidParameterValue", "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", maxSize)
+		return wire.Errorf(
+			"InvalidParameterValue",
+			"One or more parameters are invalid. Reason: Message must be shorter than %d bytes.",
+			maxSize,
+		)
 	}
 	if !utf8.ValidString(*d.body) || strings.ContainsFunc(*d.body, forbidden) {
-		return wire.Errorf("InvalidMessageContents", "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")
+		return wire.Errorf(
+			"InvalidMessageContents",
+			"Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF",
+		)
 	}
 	if d.delay < 0 || d.delay > 900 {
 		return invalidValue(d.delay, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
@@ -89,17 +96,28 @@ func (d *draft) checkFIFO(contentBased bool) error {
 		return invalidValue(d.delay, "DelaySeconds", "The request include parameter that is not valid for this queue type.")
 	}
 	if !validDedup.MatchString(*d.group) {
-		return invalidValue(*d.group, "MessageGroupId", "MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+		return invalidValue(
+			*d.group,
+			"MessageGroupId",
+			"MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.",
+		)
 	}
 	if aws.ToString(d.dedup) == "" {
 		if !contentBased {
-			return wire.Errorf("InvalidParameterValue", "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+			return wire.Errorf(
+				"InvalidParameterValue",
+				"The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly",
+			)
 		}
 		sum := sha256.Sum256([]byte(*d.body))
 		d.dedup = aws.String(hex.EncodeToString(sum[:]))
 	}
 	if !validDedup.MatchString(*d.dedup) {
-		return invalidValue(*d.dedup, "MessageDeduplicationId", "MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+		return invalidValue(
+			*d.dedup,
+			"MessageDeduplicationId",
+			"MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length.",
+		)
 	}
 	return nil
 }
@@ -320,7 +338,10 @@ func isReceipt(handle string) bool {
 	return len(handle) == 2*36 && uuid.Validate(handle[:36]) == nil
 }
 
-func (s *Service) changeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
+func (s *Service) changeMessageVisibility(
+	ctx context.Context,
+	in *sqs.ChangeMessageVisibilityInput,
+) (*sqs.ChangeMessageVisibilityOutput, error) {
 	_, q, err := s.find(ctx, in.QueueUrl)
 	if err != nil {
 		return nil, err

@@ -184,13 +184,17 @@ func (s *Service) purgeQueue(ctx context.Context, in *sqs.PurgeQueueInput) (*sqs
 	defer q.mu.Unlock()
 	now := s.env.Clock.Now()
 	if !q.purged.IsZero() && now.Sub(q.purged) < time.Minute {
-		return nil, wire.Errorf("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name).WithStatus(403)
+		return nil, wire.Errorf("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name).
+			WithStatus(403)
 	}
 	q.purge(now)
 	return nil, nil
 }
 
-func (s *Service) listDeadLetterSourceQueues(ctx context.Context, in *sqs.ListDeadLetterSourceQueuesInput) (*sqs.ListDeadLetterSourceQueuesOutput, error) {
+func (s *Service) listDeadLetterSourceQueues(
+	ctx context.Context,
+	in *sqs.ListDeadLetterSourceQueuesInput,
+) (*sqs.ListDeadLetterSourceQueuesOutput, error) {
 	r, dlq, err := s.find(ctx, in.QueueUrl)
 	if err != nil {
 		return nil, err

@@ -83,11 +83,17 @@ func TestQueueLifeCycle(t *testing.T) {
 	if again := r.queue("q", map[string]string{"VisibilityTimeout": "5"}); *again != *u {
 		t.Error("creating it again with the same attributes must return it")
 	}
-	_, err := r.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("q"), Attributes: map[string]string{"VisibilityTimeout": "6"}})
+	_, err := r.CreateQueue(
+		t.Context(),
+		&awssqs.CreateQueueInput{QueueName: aws.String("q"), Attributes: map[string]string{"VisibilityTimeout": "6"}},
+	)
 	if _, ok := errors.AsType[*types.QueueNameExists](err); !ok {
 		t.Errorf("other attributes: %v", err)
 	}
-	attributes, err := r.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: u, AttributeNames: []types.QueueAttributeName{"All"}})
+	attributes, err := r.GetQueueAttributes(
+		t.Context(),
+		&awssqs.GetQueueAttributesInput{QueueUrl: u, AttributeNames: []types.QueueAttributeName{"All"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,15 +139,49 @@ func TestRefusals(t *testing.T) {
 		{"suffix without FIFO", "InvalidParameterValue", create("x.fifo", nil)},
 		{"delay over 900 s", "InvalidAttributeValue", create("x", map[string]string{"DelaySeconds": "901"})},
 		{"attribute that is not there", "InvalidAttributeName", create("x", map[string]string{"Colour": "red"})},
-		{"FIFO's attribute on a standard queue", "InvalidAttributeName", create("x", map[string]string{"ContentBasedDeduplication": "true"})},
-		{"dead-letter queue that is not there", "InvalidParameterValue", create("x", map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:eu-central-1:123456789012:nope","maxReceiveCount":3}`})},
-		{"dead-letter queue of the other kind", "InvalidParameterValue", create("x", map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:eu-central-1:123456789012:f.fifo","maxReceiveCount":3}`})},
-		{"queue that is not there", "AWS.SimpleQueueService.NonExistentQueue", send(awssqs.SendMessageInput{QueueUrl: aws.String(*u + "x"), MessageBody: aws.String("m")})},
+		{
+			"FIFO's attribute on a standard queue",
+			"InvalidAttributeName",
+			create("x", map[string]string{"ContentBasedDeduplication": "true"}),
+		},
+		{
+			"dead-letter queue that is not there",
+			"InvalidParameterValue",
+			create(
+				"x",
+				map[string]string{
+					"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:eu-central-1:123456789012:nope","maxReceiveCount":3}`,
+				},
+			),
+		},
+		{
+			"dead-letter queue of the other kind",
+			"InvalidParameterValue",
+			create(
+				"x",
+				map[string]string{
+					"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:eu-central-1:123456789012:f.fifo","maxReceiveCount":3}`,
+				},
+			),
+		},
+		{
+			"queue that is not there",
+			"AWS.SimpleQueueService.NonExistentQueue",
+			send(awssqs.SendMessageInput{QueueUrl: aws.String(*u + "x"), MessageBody: aws.String("m")}),
+		},
 		{"empty message", "MissingParameter", send(awssqs.SendMessageInput{QueueUrl: u, MessageBody: aws.String("")})},
-		{"message over the limit", "InvalidParameterValue", send(awssqs.SendMessageInput{QueueUrl: u, MessageBody: aws.String(strings.Repeat("x", 1<<20+1))})},
+		{
+			"message over the limit",
+			"InvalidParameterValue",
+			send(awssqs.SendMessageInput{QueueUrl: u, MessageBody: aws.String(strings.Repeat("x", 1<<20+1))}),
+		},
 		{"characters XML has not", "InvalidMessageContents", send(awssqs.SendMessageInput{QueueUrl: u, MessageBody: aws.String("\x01")})},
 		{"FIFO message without a group", "MissingParameter", send(awssqs.SendMessageInput{QueueUrl: fifo, MessageBody: aws.String("m")})},
-		{"FIFO message without deduplication", "InvalidParameterValue", send(awssqs.SendMessageInput{QueueUrl: fifo, MessageBody: aws.String("m"), MessageGroupId: aws.String("g")})},
+		{
+			"FIFO message without deduplication",
+			"InvalidParameterValue",
+			send(awssqs.SendMessageInput{QueueUrl: fifo, MessageBody: aws.String("m"), MessageGroupId: aws.String("g")}),
+		},
 		{"eleven messages at once", "InvalidParameterValue", func() error {
 			_, err := r.ReceiveMessage(t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: u, MaxNumberOfMessages: 11})
 			return err
@@ -152,7 +192,10 @@ func TestRefusals(t *testing.T) {
 		}},
 		{"batch with an id twice", "AWS.SimpleQueueService.BatchEntryIdsNotDistinct", func() error {
 			e := types.SendMessageBatchRequestEntry{Id: aws.String("a"), MessageBody: aws.String("m")}
-			_, err := r.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: u, Entries: []types.SendMessageBatchRequestEntry{e, e}})
+			_, err := r.SendMessageBatch(
+				t.Context(),
+				&awssqs.SendMessageBatchInput{QueueUrl: u, Entries: []types.SendMessageBatchRequestEntry{e, e}},
+			)
 			return err
 		}},
 	}
@@ -203,7 +246,9 @@ func TestVisibilityCanBeChanged(t *testing.T) {
 	u := r.queue("q", nil)
 	r.send(awssqs.SendMessageInput{QueueUrl: u, MessageBody: aws.String("a")})
 	handle := r.receive(u)[0].ReceiptHandle
-	if _, err := r.ChangeMessageVisibility(t.Context(), &awssqs.ChangeMessageVisibilityInput{QueueUrl: u, ReceiptHandle: handle, VisibilityTimeout: 0}); err != nil {
+	if _, err := r.ChangeMessageVisibility(t.Context(), &awssqs.ChangeMessageVisibilityInput{
+		QueueUrl: u, ReceiptHandle: handle, VisibilityTimeout: 0,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.receive(u); bodies(got) != "a" {
@@ -253,10 +298,13 @@ func TestFIFO(t *testing.T) {
 	if rest := r.receive(u); bodies(rest) != "3" {
 		t.Errorf("while group g has a message in flight: %s", bodies(rest))
 	}
-	if _, err := r.DeleteMessage(t.Context(), &awssqs.DeleteMessageInput{QueueUrl: u, ReceiptHandle: one.Messages[0].ReceiptHandle}); err != nil {
+	if _, err := r.DeleteMessage(t.Context(), &awssqs.DeleteMessageInput{
+		QueueUrl: u, ReceiptHandle: one.Messages[0].ReceiptHandle,
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if rest := r.receive(u); bodies(rest) != "2" || rest[0].Attributes["MessageGroupId"] != "g" || len(rest[0].Attributes["SequenceNumber"]) != 20 {
+	if rest := r.receive(u); bodies(rest) != "2" || rest[0].Attributes["MessageGroupId"] != "g" ||
+		len(rest[0].Attributes["SequenceNumber"]) != 20 {
 		t.Errorf("after deletion: %+v", rest)
 	}
 	r.clock.Step(6 * time.Minute)
@@ -289,15 +337,21 @@ func TestBatches(t *testing.T) {
 	r := start(t)
 	u := r.queue("q", nil)
 	out, err := r.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: u, Entries: []types.SendMessageBatchRequestEntry{
-		{Id: aws.String("a"), MessageBody: aws.String("1")}, {Id: aws.String("b"), MessageBody: aws.String("\x00")}, {Id: aws.String("c"), MessageBody: aws.String("3")},
+		{
+			Id:          aws.String("a"),
+			MessageBody: aws.String("1"),
+		}, {Id: aws.String("b"), MessageBody: aws.String("\x00")}, {Id: aws.String("c"), MessageBody: aws.String("3")},
 	}})
 	if err != nil || len(out.Successful) != 2 || len(out.Failed) != 1 || *out.Failed[0].Id != "b" || !out.Failed[0].SenderFault {
 		t.Fatalf("got %+v %v", out, err)
 	}
 	messages := r.receive(u)
-	del, err := r.DeleteMessageBatch(t.Context(), &awssqs.DeleteMessageBatchInput{QueueUrl: u, Entries: []types.DeleteMessageBatchRequestEntry{
-		{Id: aws.String("a"), ReceiptHandle: messages[0].ReceiptHandle}, {Id: aws.String("b"), ReceiptHandle: aws.String("x")},
-	}})
+	del, err := r.DeleteMessageBatch(
+		t.Context(),
+		&awssqs.DeleteMessageBatchInput{QueueUrl: u, Entries: []types.DeleteMessageBatchRequestEntry{
+			{Id: aws.String("a"), ReceiptHandle: messages[0].ReceiptHandle}, {Id: aws.String("b"), ReceiptHandle: aws.String("x")},
+		}},
+	)
 	if err != nil || len(del.Successful) != 1 || len(del.Failed) != 1 {
 		t.Errorf("got %+v %v", del, err)
 	}
@@ -343,7 +397,10 @@ func TestQueryProtocol(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AK/20260101/eu-central-1/sqs/aws4_request, SignedHeaders=host, Signature=0")
+		req.Header.Set(
+			"Authorization",
+			"AWS4-HMAC-SHA256 Credential=AK/20260101/eu-central-1/sqs/aws4_request, SignedHeaders=host, Signature=0",
+		)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -357,13 +414,55 @@ func TestQueryProtocol(t *testing.T) {
 		status           int
 		want             string
 	}{
-		{"attributes are flattened pairs", "/", "Action=CreateQueue&QueueName=q&Attribute.1.Name=VisibilityTimeout&Attribute.1.Value=7&Tag.1.Key=k&Tag.1.Value=v", 200, "/123456789012/q</QueueUrl></CreateQueueResult>"},
-		{"and so they come back", "/123456789012/q", "Action=GetQueueAttributes&AttributeName.1=VisibilityTimeout", 200, "<Attribute><Name>VisibilityTimeout</Name><Value>7</Value></Attribute>"},
-		{"the path names the queue", "/123456789012/q", "Action=SendMessage&MessageBody=hello", 200, "<MD5OfMessageBody>5d41402abc4b2a76b9719d911017c592</MD5OfMessageBody>"},
-		{"messages are flattened", "/", "Action=ReceiveMessage&QueueUrl=http://x/123456789012/q&AttributeName.1=All", 200, "<Message><Attribute><Name>ApproximateFirstReceiveTimestamp</Name>"},
-		{"batches have their own element", "/123456789012/q", "Action=SendMessageBatch&SendMessageBatchRequestEntry.1.Id=a&SendMessageBatchRequestEntry.1.MessageBody=m", 200, "<SendMessageBatchResultEntry><Id>a</Id>"},
-		{"errors have their old codes", "/", "Action=GetQueueUrl&QueueName=none", 400, "<Code>AWS.SimpleQueueService.NonExistentQueue</Code>"},
-		{"actions without an answer", "/123456789012/q", "Action=DeleteQueue", 200, "<DeleteQueueResponse xmlns=\"http://queue.amazonaws.com/doc/2012-11-05/\"><ResponseMetadata>"},
+		{
+			"attributes are flattened pairs",
+			"/",
+			"Action=CreateQueue&QueueName=q&Attribute.1.Name=VisibilityTimeout&Attribute.1.Value=7&Tag.1.Key=k&Tag.1.Value=v",
+			200,
+			"/123456789012/q</QueueUrl></CreateQueueResult>",
+		},
+		{
+			"and so they come back",
+			"/123456789012/q",
+			"Action=GetQueueAttributes&AttributeName.1=VisibilityTimeout",
+			200,
+			"<Attribute><Name>VisibilityTimeout</Name><Value>7</Value></Attribute>",
+		},
+		{
+			"the path names the queue",
+			"/123456789012/q",
+			"Action=SendMessage&MessageBody=hello",
+			200,
+			"<MD5OfMessageBody>5d41402abc4b2a76b9719d911017c592</MD5OfMessageBody>",
+		},
+		{
+			"messages are flattened",
+			"/",
+			"Action=ReceiveMessage&QueueUrl=http://x/123456789012/q&AttributeName.1=All",
+			200,
+			"<Message><Attribute><Name>ApproximateFirstReceiveTimestamp</Name>",
+		},
+		{
+			"batches have their own element",
+			"/123456789012/q",
+			"Action=SendMessageBatch&SendMessageBatchRequestEntry.1.Id=a&SendMessageBatchRequestEntry.1.MessageBody=m",
+			200,
+			"<SendMessageBatchResultEntry><Id>a</Id>",
+		},
+		{
+			"errors have their old codes",
+			"/",
+			"Action=GetQueueUrl&QueueName=none",
+			400,
+			"<Code>AWS.SimpleQueueService.NonExistentQueue</Code>",
+		},
+		{
+			"actions without an answer",
+			"/123456789012/q",
+			"Action=DeleteQueue",
+			200,
+			"<DeleteQueueResponse xmlns=\"http://queue.amazonaws.com/doc/2012-11-05/\"><ResponseMetadata>",
+		},
 	}
 	for _, s := range steps {
 		t.Run(s.name, func(t *testing.T) {

@@ -31,7 +31,10 @@ func (p provider) put(r resource.Request, overwrite bool) (resource.Result, erro
 		return resource.Result{}, err
 	}
 	if props.Type == string(types.ParameterTypeSecureString) {
-		return resource.Result{}, resource.Errorf(resource.InvalidRequest, "CloudFormation doesn't support creating a SecureString parameter type.")
+		return resource.Result{}, resource.Errorf(
+			resource.InvalidRequest,
+			"CloudFormation doesn't support creating a SecureString parameter type.",
+		)
 	}
 	switch {
 	case overwrite:

@@ -113,7 +113,9 @@ func checkName(name string) error {
 	lower := strings.ToLower(strings.TrimPrefix(name, "/"))
 	switch {
 	case !validName.MatchString(name), len(name) > 1011:
-		return validation("Parameter name: can't be prefixed with \"ssm\" (case-insensitive). If formed as a path, it can consist of sub-paths divided by slash symbol; each sub-path can be formed as a mix of letters, numbers and the following 3 symbols .-_")
+		return validation(
+			"Parameter name: can't be prefixed with \"ssm\" (case-insensitive). If formed as a path, it can consist of sub-paths divided by slash symbol; each sub-path can be formed as a mix of letters, numbers and the following 3 symbols .-_",
+		)
 	case strings.HasPrefix(lower, "aws"):
 		return wire.Errorf("AccessDeniedException", "No access to reserved parameter name: %s.", name)
 	case strings.HasPrefix(lower, "ssm"):
@@ -121,7 +123,10 @@ func checkName(name string) error {
 	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
 		return validation("Parameter name must be a fully qualified name.")
 	case strings.Count(name, "/") > 15:
-		return wire.Errorf("HierarchyLevelLimitExceededException", "Hierarchy level limit exceeded: a parameter name can have at most 15 levels.")
+		return wire.Errorf(
+			"HierarchyLevelLimitExceededException",
+			"Hierarchy level limit exceeded: a parameter name can have at most 15 levels.",
+		)
 	}
 	return nil
 }
@@ -146,7 +151,9 @@ func (v *version) check() error {
 		limit = 8192
 	}
 	if v.value == "" {
-		return validation("1 validation error detected: Value '' at 'value' failed to satisfy constraint: Member must have length greater than or equal to 1.")
+		return validation(
+			"1 validation error detected: Value '' at 'value' failed to satisfy constraint: Member must have length greater than or equal to 1.",
+		)
 	}
 	if len(v.value) > limit {
 		return validation("%s tier parameters support a maximum parameter value of %d characters.", v.tier, limit)
@@ -157,7 +164,11 @@ func (v *version) check() error {
 			return wire.Errorf("InvalidAllowedPatternException", "The request does not meet the regular expression requirement.")
 		}
 		if !pattern.MatchString(v.value) {
-			return wire.Errorf("ParameterPatternMismatchException", "Parameter value, cannot be validated against allowedPattern: %s", v.pattern)
+			return wire.Errorf(
+				"ParameterPatternMismatchException",
+				"Parameter value, cannot be validated against allowedPattern: %s",
+				v.pattern,
+			)
 		}
 	}
 	if v.kind == types.ParameterTypeSecureString {
@@ -174,7 +185,10 @@ func (s *Service) put(r *region, name string, v version, overwrite bool) (*param
 	}
 	p, ok := r.parameters[name]
 	if ok && !overwrite {
-		return nil, wire.Errorf("ParameterAlreadyExists", "The parameter already exists. To overwrite this value, set the overwrite option in the request to true.")
+		return nil, wire.Errorf(
+			"ParameterAlreadyExists",
+			"The parameter already exists. To overwrite this value, set the overwrite option in the request to true.",
+		)
 	}
 	if ok && v.kind == "" {
 		v.kind = p.current().kind
@@ -206,11 +220,15 @@ func (s *Service) putParameter(ctx context.Context, in *ssm.PutParameterInput) (
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(in.Tags) > 0 && aws.ToBool(in.Overwrite) {
-		return nil, validation("Invalid request: tags and overwrite can't be used together. To create a parameter with tags, please remove overwrite flag. To update tags for an existing parameter, please use AddTagsToResource or RemoveTagsFromResource.")
+		return nil, validation(
+			"Invalid request: tags and overwrite can't be used together. To create a parameter with tags, please remove overwrite flag. To update tags for an existing parameter, please use AddTagsToResource or RemoveTagsFromResource.",
+		)
 	}
 	p, err := s.put(r, aws.ToString(in.Name), version{
 		value: aws.ToString(in.Value), description: aws.ToString(in.Description), pattern: aws.ToString(in.AllowedPattern),
-		keyID: aws.ToString(in.KeyId), dataType: aws.ToString(in.DataType), kind: in.Type, tier: in.Tier, user: wire.CallFrom(ctx).Principal,
+		keyID: aws.ToString(
+			in.KeyId,
+		), dataType: aws.ToString(in.DataType), kind: in.Type, tier: in.Tier, user: wire.CallFrom(ctx).Principal,
 	}, aws.ToBool(in.Overwrite))
 	if err != nil {
 		return nil, err
@@ -226,7 +244,16 @@ func (s *Service) find(r *region, id string) (*parameter, *version, string, erro
 	if s.public != nil && strings.HasPrefix(id, "/aws/service/") {
 		if value, ok := s.public(r.Region, id); ok {
 			p := &parameter{name: id, arn: "arn:" + s.partition() + ":ssm:" + r.Region + "::parameter" + id}
-			p.versions = []version{{number: 1, value: value, dataType: "text", kind: types.ParameterTypeString, tier: types.ParameterTierStandard, modified: publicSince}}
+			p.versions = []version{
+				{
+					number:   1,
+					value:    value,
+					dataType: "text",
+					kind:     types.ParameterTypeString,
+					tier:     types.ParameterTierStandard,
+					modified: publicSince,
+				},
+			}
 			if strings.HasPrefix(value, "ami-") {
 				p.versions[0].dataType = "aws:ec2:image"
 			}
@@ -262,7 +289,12 @@ func (r *region) find(id string) (p *parameter, v *version, selector string, err
 			return p, &p.versions[i], ":" + selector, nil
 		}
 	}
-	return nil, nil, "", wire.Errorf("ParameterVersionNotFound", "Systems Manager could not find version %s of %s. Verify the version and try again.", selector, name)
+	return nil, nil, "", wire.Errorf(
+		"ParameterVersionNotFound",
+		"Systems Manager could not find version %s of %s. Verify the version and try again.",
+		selector,
+		name,
+	)
 }
 
 // shown returns the value as a reader sees it.
@@ -308,7 +340,9 @@ func (s *Service) Value(_ context.Context, account, regionName, name string) (st
 
 func (s *Service) getParameters(ctx context.Context, in *ssm.GetParametersInput) (*ssm.GetParametersOutput, error) {
 	if len(in.Names) == 0 || len(in.Names) > 10 {
-		return nil, validation("1 validation error detected: Value at 'names' failed to satisfy constraint: Member must have length less than or equal to 10")
+		return nil, validation(
+			"1 validation error detected: Value at 'names' failed to satisfy constraint: Member must have length less than or equal to 10",
+		)
 	}
 	r := s.regions.At(place.Of(ctx))
 	r.mu.Lock()
@@ -328,7 +362,9 @@ func (s *Service) getParameters(ctx context.Context, in *ssm.GetParametersInput)
 func (s *Service) getParametersByPath(ctx context.Context, in *ssm.GetParametersByPathInput) (*ssm.GetParametersByPathOutput, error) {
 	path := aws.ToString(in.Path)
 	if !strings.HasPrefix(path, "/") {
-		return nil, validation("The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash \"/\".")
+		return nil, validation(
+			"The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash \"/\".",
+		)
 	}
 	path = strings.TrimSuffix(path, "/") + "/"
 	r := s.regions.At(place.Of(ctx))
@@ -357,7 +393,10 @@ func (s *Service) describeParameters(ctx context.Context, in *ssm.DescribeParame
 	defer r.mu.Unlock()
 	filters := in.ParameterFilters
 	for _, f := range in.Filters { // the older form
-		filters = append(filters, types.ParameterStringFilter{Key: aws.String(string(f.Key)), Values: f.Values, Option: aws.String("BeginsWith")})
+		filters = append(
+			filters,
+			types.ParameterStringFilter{Key: aws.String(string(f.Key)), Values: f.Values, Option: aws.String("BeginsWith")},
+		)
 	}
 	names, err := r.matching(filters)
 	if err != nil {
@@ -447,8 +486,10 @@ func (s *Service) getParameterHistory(ctx context.Context, in *ssm.GetParameterH
 	for i := range p.versions {
 		v := &p.versions[i]
 		out.Parameters = append(out.Parameters, types.ParameterHistory{
-			Name: &p.name, Type: v.kind, Tier: v.tier, Version: v.number, LastModifiedDate: &v.modified, LastModifiedUser: wire.Optional(v.user),
-			DataType: &v.dataType, Description: wire.Optional(v.description), AllowedPattern: wire.Optional(v.pattern), KeyId: wire.Optional(v.keyID),
+			Name: &p.name, Type: v.kind, Tier: v.tier, Version: v.number, LastModifiedDate: &v.modified,
+			LastModifiedUser: wire.Optional(v.user),
+			DataType:         &v.dataType, Description: wire.Optional(v.description), AllowedPattern: wire.Optional(v.pattern),
+			KeyId: wire.Optional(v.keyID),
 			Value: aws.String(v.shown(aws.ToBool(in.WithDecryption))), Labels: []string{}, Policies: []types.ParameterInlinePolicy{},
 		})
 	}

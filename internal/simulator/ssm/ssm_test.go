@@ -36,7 +36,11 @@ func put(t *testing.T, c *awsssm.Client, in awsssm.PutParameterInput) *awsssm.Pu
 func TestParameters(t *testing.T) {
 	c := start(t)
 	put(t, c, awsssm.PutParameterInput{Name: aws.String("/app/a"), Value: aws.String("1"), Type: types.ParameterTypeString})
-	put(t, c, awsssm.PutParameterInput{Name: aws.String("/app/db/password"), Value: aws.String("secret"), Type: types.ParameterTypeSecureString})
+	put(
+		t,
+		c,
+		awsssm.PutParameterInput{Name: aws.String("/app/db/password"), Value: aws.String("secret"), Type: types.ParameterTypeSecureString},
+	)
 	second := put(t, c, awsssm.PutParameterInput{Name: aws.String("/app/a"), Value: aws.String("2"), Overwrite: aws.Bool(true)})
 	if second.Version != 2 {
 		t.Errorf("version %d", second.Version)
@@ -51,7 +55,10 @@ func TestParameters(t *testing.T) {
 	if err != nil || strings.Contains(*sealed.Parameter.Value, "secret") {
 		t.Errorf("without decryption: %v %v", sealed, err)
 	}
-	below, err := c.GetParametersByPath(t.Context(), &awsssm.GetParametersByPathInput{Path: aws.String("/app"), Recursive: aws.Bool(true), WithDecryption: aws.Bool(true)})
+	below, err := c.GetParametersByPath(
+		t.Context(),
+		&awsssm.GetParametersByPathInput{Path: aws.String("/app"), Recursive: aws.Bool(true), WithDecryption: aws.Bool(true)},
+	)
 	if err != nil || len(below.Parameters) != 2 || *below.Parameters[1].Value != "secret" {
 		t.Errorf("recursive: %+v %v", below, err)
 	}
@@ -76,11 +83,31 @@ func TestRefusals(t *testing.T) {
 		in         awsssm.PutParameterInput
 	}{
 		{"it exists", "ParameterAlreadyExists", awsssm.PutParameterInput{Name: aws.String("a"), Value: aws.String("1"), Type: "String"}},
-		{"reserved name", "AccessDeniedException", awsssm.PutParameterInput{Name: aws.String("/aws/x"), Value: aws.String("1"), Type: "String"}},
-		{"path that is not rooted", "ValidationException", awsssm.PutParameterInput{Name: aws.String("a/b"), Value: aws.String("1"), Type: "String"}},
-		{"type that is none", "UnsupportedParameterType", awsssm.PutParameterInput{Name: aws.String("b"), Value: aws.String("1"), Type: "Secret"}},
-		{"too long for its tier", "ValidationException", awsssm.PutParameterInput{Name: aws.String("b"), Value: aws.String(strings.Repeat("x", 4097)), Type: "String"}},
-		{"against its pattern", "ParameterPatternMismatchException", awsssm.PutParameterInput{Name: aws.String("b"), Value: aws.String("x"), AllowedPattern: aws.String(`\d+`), Type: "String"}},
+		{
+			"reserved name",
+			"AccessDeniedException",
+			awsssm.PutParameterInput{Name: aws.String("/aws/x"), Value: aws.String("1"), Type: "String"},
+		},
+		{
+			"path that is not rooted",
+			"ValidationException",
+			awsssm.PutParameterInput{Name: aws.String("a/b"), Value: aws.String("1"), Type: "String"},
+		},
+		{
+			"type that is none",
+			"UnsupportedParameterType",
+			awsssm.PutParameterInput{Name: aws.String("b"), Value: aws.String("1"), Type: "Secret"},
+		},
+		{
+			"too long for its tier",
+			"ValidationException",
+			awsssm.PutParameterInput{Name: aws.String("b"), Value: aws.String(strings.Repeat("x", 4097)), Type: "String"},
+		},
+		{
+			"against its pattern",
+			"ParameterPatternMismatchException",
+			awsssm.PutParameterInput{Name: aws.String("b"), Value: aws.String("x"), AllowedPattern: aws.String(`\d+`), Type: "String"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -68,7 +68,11 @@ func newSession(arn, name *string) (*session, error) {
 		return nil, wire.Errorf("ValidationError", "%s is invalid", aws.ToString(arn))
 	}
 	if !sessionName.MatchString(aws.ToString(name)) {
-		return nil, wire.Errorf("ValidationError", "1 validation error detected: Value '%s' at 'roleSessionName' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\w+=,.@-]*", aws.ToString(name))
+		return nil, wire.Errorf(
+			"ValidationError",
+			"1 validation error detected: Value '%s' at 'roleSessionName' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\w+=,.@-]*",
+			aws.ToString(name),
+		)
 	}
 	partition := strings.Split(*arn, ":")[1]
 	role := match[2][strings.LastIndexByte(match[2], '/')+1:]
@@ -89,7 +93,13 @@ func (s *Service) issue(p wire.Principal, seconds *int32, standard, least, most 
 		duration = *seconds
 	}
 	if duration < least || duration > most {
-		return nil, wire.Errorf("ValidationError", "1 validation error detected: Value '%d' at 'durationSeconds' failed to satisfy constraint: Member must have value between %d and %d", duration, least, most)
+		return nil, wire.Errorf(
+			"ValidationError",
+			"1 validation error detected: Value '%d' at 'durationSeconds' failed to satisfy constraint: Member must have value between %d and %d",
+			duration,
+			least,
+			most,
+		)
 	}
 	p.Expires = s.env.Clock.Now().Add(time.Duration(duration) * time.Second).Truncate(time.Second)
 	id, secret := s.keys.Issue("ASIA", p)
@@ -120,7 +130,10 @@ type claims struct {
 	Audience any    `json:"aud"`
 }
 
-func (s *Service) assumeRoleWithWebIdentity(_ context.Context, in *sts.AssumeRoleWithWebIdentityInput) (*sts.AssumeRoleWithWebIdentityOutput, error) {
+func (s *Service) assumeRoleWithWebIdentity(
+	_ context.Context,
+	in *sts.AssumeRoleWithWebIdentityInput,
+) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 	session, err := newSession(in.RoleArn, in.RoleSessionName)
 	if err != nil {
 		return nil, err
@@ -128,7 +141,10 @@ func (s *Service) assumeRoleWithWebIdentity(_ context.Context, in *sts.AssumeRol
 	var c claims
 	parts := strings.Split(aws.ToString(in.WebIdentityToken), ".")
 	if len(parts) != 3 || decodeSegment(parts[1], &c) != nil || c.Issuer == "" {
-		return nil, wire.Errorf("InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
+		return nil, wire.Errorf(
+			"InvalidIdentityToken",
+			"The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)",
+		)
 	}
 	credentials, err := s.issue(session.principal(), in.DurationSeconds, 3600, 900, 43200)
 	if err != nil {
@@ -170,7 +186,13 @@ func (s *Service) getSessionToken(ctx context.Context, in *sts.GetSessionTokenIn
 	if strings.HasPrefix(c.AccessKeyID, "ASIA") {
 		return nil, wire.Errorf("AccessDenied", "Cannot call GetSessionToken with session credentials").WithStatus(http.StatusForbidden)
 	}
-	credentials, err := s.issue(wire.Principal{Account: c.Account, ARN: c.Principal, UserID: c.UserID}, in.DurationSeconds, 43200, 900, 129600)
+	credentials, err := s.issue(
+		wire.Principal{Account: c.Account, ARN: c.Principal, UserID: c.UserID},
+		in.DurationSeconds,
+		43200,
+		900,
+		129600,
+	)
 	if err != nil {
 		return nil, err
 	}

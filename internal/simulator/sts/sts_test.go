@@ -53,14 +53,17 @@ func TestSessionActsInAccountOfRole(t *testing.T) {
 
 func TestWebIdentity(t *testing.T) {
 	client, _ := start(t)
-	token := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"https://issuer","sub":"system:serviceaccount:a:b","aud":["sts.amazonaws.com"]}`)) + ".x"
+	token := "e30." + base64.RawURLEncoding.EncodeToString(
+		[]byte(`{"iss":"https://issuer","sub":"system:serviceaccount:a:b","aud":["sts.amazonaws.com"]}`),
+	) + ".x"
 	out, err := client("test").AssumeRoleWithWebIdentity(t.Context(), &awssts.AssumeRoleWithWebIdentityInput{
 		RoleArn: aws.String("arn:aws:iam::999999999999:role/pod"), RoleSessionName: aws.String("pod"), WebIdentityToken: &token,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *out.SubjectFromWebIdentityToken != "system:serviceaccount:a:b" || *out.Audience != "sts.amazonaws.com" || *out.Provider != "issuer" {
+	if *out.SubjectFromWebIdentityToken != "system:serviceaccount:a:b" || *out.Audience != "sts.amazonaws.com" ||
+		*out.Provider != "issuer" {
 		t.Errorf("got %+v", out)
 	}
 }

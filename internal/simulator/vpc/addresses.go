@@ -57,7 +57,8 @@ func (r *region) allocateAddress(in *ec2.AllocateAddressInput) (*ec2.AllocateAdd
 	switch {
 	case in.Domain == types.DomainTypeStandard:
 		return nil, unsupported("domain standard")
-	case in.Address != nil || in.PublicIpv4Pool != nil && *in.PublicIpv4Pool != "amazon" || in.IpamPoolId != nil || in.CustomerOwnedIpv4Pool != nil:
+	case in.Address != nil || in.PublicIpv4Pool != nil && *in.PublicIpv4Pool != "amazon" || in.IpamPoolId != nil ||
+		in.CustomerOwnedIpv4Pool != nil:
 		return nil, unsupported("address, publicIpv4Pool, ipamPoolId")
 	case in.NetworkBorderGroup != nil && *in.NetworkBorderGroup != r.Region:
 		return nil, unsupported("networkBorderGroup")
@@ -141,7 +142,8 @@ func (r *region) associateAddress(in *ec2.AssociateAddressInput) (*ec2.Associate
 
 func (r *region) disassociateAddress(in *ec2.DisassociateAddressInput) (*ec2.DisassociateAddressOutput, error) {
 	a, ok := r.addresses.first(func(a *address) bool {
-		return a.to != nil && (a.association == aws.ToString(in.AssociationId) || in.AssociationId == nil && a.ip.String() == aws.ToString(in.PublicIp))
+		return a.to != nil &&
+			(a.association == aws.ToString(in.AssociationId) || in.AssociationId == nil && a.ip.String() == aws.ToString(in.PublicIp))
 	})
 	switch {
 	case !ok:
@@ -155,11 +157,19 @@ func (r *region) disassociateAddress(in *ec2.DisassociateAddressInput) (*ec2.Dis
 
 func (r *region) describeAddress(a *address) types.Address {
 	d := types.Address{
-		AllocationId: aws.String(a.id), PublicIp: aws.String(a.ip.String()), Domain: types.DomainTypeVpc, NetworkBorderGroup: aws.String(r.Region),
+		AllocationId: aws.String(
+			a.id,
+		), PublicIp: aws.String(a.ip.String()), Domain: types.DomainTypeVpc, NetworkBorderGroup: aws.String(r.Region),
 		PublicIpv4Pool: aws.String("amazon"), AssociationId: wire.Optional(a.association), Tags: r.tags.List(a.id),
 	}
 	if i := a.to; i != nil {
-		d.NetworkInterfaceId, d.PrivateIpAddress, d.NetworkInterfaceOwnerId = aws.String(i.id), aws.String(i.primary.String()), aws.String(r.Account)
+		d.NetworkInterfaceId, d.PrivateIpAddress, d.NetworkInterfaceOwnerId = aws.String(
+			i.id,
+		), aws.String(
+			i.primary.String(),
+		), aws.String(
+			r.Account,
+		)
 		if i.attachment != nil {
 			d.InstanceId = wire.Optional(i.attachment.InstanceID)
 		}

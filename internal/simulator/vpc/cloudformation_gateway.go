@@ -128,7 +128,13 @@ type natProperties struct {
 }
 
 // unsupportedNAT are the properties of NAT gateways for several addresses or zones.
-var unsupportedNAT = []string{"SecondaryAllocationIds", "SecondaryPrivateIpAddressCount", "SecondaryPrivateIpAddresses", "AvailabilityZoneAddresses", "VpcId"}
+var unsupportedNAT = []string{
+	"SecondaryAllocationIds",
+	"SecondaryPrivateIpAddressCount",
+	"SecondaryPrivateIpAddresses",
+	"AvailabilityZoneAddresses",
+	"VpcId",
+}
 
 func natResult(n *nat) resource.Result {
 	result := made(n.id, "NatGatewayId")
@@ -144,7 +150,9 @@ func makeNAT(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	n, err := r.newNAT(&ec2.CreateNatGatewayInput{
-		SubnetId: optional(p.SubnetId), AllocationId: optional(p.AllocationId), ConnectivityType: types.ConnectivityType(p.ConnectivityType),
+		SubnetId: optional(
+			p.SubnetId,
+		), AllocationId: optional(p.AllocationId), ConnectivityType: types.ConnectivityType(p.ConnectivityType),
 		PrivateIpAddress: optional(p.PrivateIpAddress), AvailabilityMode: types.AvailabilityMode(strings.ToLower(p.AvailabilityMode)),
 	}, r.service.natTakes)
 	if err != nil {
@@ -277,7 +285,16 @@ func readAddress(r *region, q resource.Request) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.with(map[string]any{"Domain": "vpc", "InstanceId": value(r.describeAddress(a).InstanceId), "NetworkBorderGroup": r.Region, "PublicIpv4Pool": "amazon"}, q, a.id), nil
+	return r.with(
+		map[string]any{
+			"Domain":             "vpc",
+			"InstanceId":         value(r.describeAddress(a).InstanceId),
+			"NetworkBorderGroup": r.Region,
+			"PublicIpv4Pool":     "amazon",
+		},
+		q,
+		a.id,
+	), nil
 }
 
 type mappingProperties struct {
@@ -311,7 +328,8 @@ func readMapping(r *region, q resource.Request) (map[string]any, error) {
 	}
 	d := r.describeAddress(a)
 	return r.with(map[string]any{
-		"AllocationId": a.id, "EIP": a.ip.String(), "InstanceId": value(d.InstanceId), "NetworkInterfaceId": aws.ToString(d.NetworkInterfaceId),
-		"PrivateIpAddress": aws.ToString(d.PrivateIpAddress),
+		"AllocationId": a.id, "EIP": a.ip.String(), "InstanceId": value(d.InstanceId),
+		"NetworkInterfaceId": aws.ToString(d.NetworkInterfaceId),
+		"PrivateIpAddress":   aws.ToString(d.PrivateIpAddress),
 	}, q, ""), nil
 }

@@ -38,7 +38,10 @@ func (p *ruleProperties) permission() types.IpPermission {
 		}
 	}
 	if p.SourceSecurityGroupName != "" {
-		out.UserIdGroupPairs = append(out.UserIdGroupPairs, types.UserIdGroupPair{GroupName: &p.SourceSecurityGroupName, Description: description})
+		out.UserIdGroupPairs = append(
+			out.UserIdGroupPairs,
+			types.UserIdGroupPair{GroupName: &p.SourceSecurityGroupName, Description: description},
+		)
 	}
 	return out
 }
@@ -100,7 +103,12 @@ func makeGroup(r *region, q resource.Request) (resource.Result, error) {
 	}
 	rules, err := p.rules(r, g)
 	if err == nil {
-		err = r.within(RulesOfGroup, len(rules)-1, "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
+		err = r.within(
+			RulesOfGroup,
+			len(rules)-1,
+			"RulesPerSecurityGroupLimitExceeded",
+			"The maximum number of rules per security group has been reached.",
+		)
 	}
 	if err != nil {
 		r.dropGroup(g)
@@ -203,7 +211,9 @@ func readGroup(r *region, q resource.Request) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, list := range map[string][]ruleProperties{"SecurityGroupIngress": p.SecurityGroupIngress, "SecurityGroupEgress": p.SecurityGroupEgress} {
+	for name, list := range map[string][]ruleProperties{
+		"SecurityGroupIngress": p.SecurityGroupIngress, "SecurityGroupEgress": p.SecurityGroupEgress,
+	} {
 		if len(list) == 0 {
 			continue
 		}

@@ -44,11 +44,18 @@ func makeInterface(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	in := &ec2.CreateNetworkInterfaceInput{
-		SubnetId: optional(p.SubnetId), Description: optional(p.Description), PrivateIpAddress: optional(p.PrivateIpAddress), Groups: p.GroupSet,
-		InterfaceType: types.NetworkInterfaceCreationType(p.InterfaceType), SecondaryPrivateIpAddressCount: p.SecondaryPrivateIpAddressCount,
+		SubnetId: optional(
+			p.SubnetId,
+		), Description: optional(p.Description), PrivateIpAddress: optional(p.PrivateIpAddress), Groups: p.GroupSet,
+		InterfaceType: types.NetworkInterfaceCreationType(
+			p.InterfaceType,
+		), SecondaryPrivateIpAddressCount: p.SecondaryPrivateIpAddressCount,
 	}
 	for _, a := range p.PrivateIpAddresses {
-		in.PrivateIpAddresses = append(in.PrivateIpAddresses, types.PrivateIpAddressSpecification{Primary: &a.Primary, PrivateIpAddress: &a.PrivateIpAddress})
+		in.PrivateIpAddresses = append(
+			in.PrivateIpAddresses,
+			types.PrivateIpAddressSpecification{Primary: &a.Primary, PrivateIpAddress: &a.PrivateIpAddress},
+		)
 	}
 	out, err := r.createNetworkInterface(in)
 	if err != nil {
@@ -71,7 +78,8 @@ func changeInterface(r *region, q resource.Request) (resource.Result, error) {
 	if err != nil {
 		return resource.Result{}, err
 	}
-	if number(p.SecondaryPrivateIpAddressCount) != number(before.SecondaryPrivateIpAddressCount) || !slices.Equal(p.PrivateIpAddresses, before.PrivateIpAddresses) {
+	if number(p.SecondaryPrivateIpAddressCount) != number(before.SecondaryPrivateIpAddressCount) ||
+		!slices.Equal(p.PrivateIpAddresses, before.PrivateIpAddresses) {
 		return resource.Result{}, unsupported("changes of PrivateIpAddresses")
 	}
 	groups := p.GroupSet
@@ -129,7 +137,8 @@ func makeEndpoint(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	e, err := r.newEndpoint(&ec2.CreateVpcEndpointInput{
-		ServiceName: &p.ServiceName, VpcEndpointType: types.VpcEndpointType(p.VpcEndpointType), VpcId: &p.VpcId, IpAddressType: types.IpAddressType(p.IpAddressType),
+		ServiceName: &p.ServiceName, VpcEndpointType: types.VpcEndpointType(p.VpcEndpointType), VpcId: &p.VpcId,
+		IpAddressType:  types.IpAddressType(p.IpAddressType),
 		PolicyDocument: optional(string(p.PolicyDocument)), PrivateDnsEnabled: p.PrivateDnsEnabled, RouteTableIds: p.RouteTableIds,
 		SecurityGroupIds: p.SecurityGroupIds, SubnetIds: p.SubnetIds,
 	})
@@ -168,7 +177,12 @@ func readEndpoint(r *region, q resource.Request) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	properties := map[string]any{"ServiceName": e.service, "VpcEndpointType": string(e.kind), "VpcId": e.vpc.id, "PrivateDnsEnabled": e.privateDNS}
+	properties := map[string]any{
+		"ServiceName":       e.service,
+		"VpcEndpointType":   string(e.kind),
+		"VpcId":             e.vpc.id,
+		"PrivateDnsEnabled": e.privateDNS,
+	}
 	if e.policy != "" {
 		properties["PolicyDocument"] = e.policy
 	}
@@ -227,7 +241,8 @@ func readOptions(r *region, q resource.Request) (map[string]any, error) {
 	}
 	names := map[string]string{
 		"domain-name-servers": "DomainNameServers", "ntp-servers": "NtpServers", "netbios-name-servers": "NetbiosNameServers",
-		"domain-name": "DomainName", "netbios-node-type": "NetbiosNodeType", "ipv6-address-preferred-lease-time": "Ipv6AddressPreferredLeaseTime",
+		"domain-name": "DomainName", "netbios-node-type": "NetbiosNodeType",
+		"ipv6-address-preferred-lease-time": "Ipv6AddressPreferredLeaseTime",
 	}
 	properties := map[string]any{}
 	for _, c := range o.configurations {

@@ -70,7 +70,8 @@ func readVPC(r *region, q resource.Request) (map[string]any, error) {
 		return nil, err
 	}
 	return r.with(map[string]any{
-		"CidrBlock": v.blocks[0].cidr.String(), "EnableDnsHostnames": v.dnsHostnames, "EnableDnsSupport": v.dnsSupport, "InstanceTenancy": string(v.tenancy),
+		"CidrBlock": v.blocks[0].cidr.String(), "EnableDnsHostnames": v.dnsHostnames, "EnableDnsSupport": v.dnsSupport,
+		"InstanceTenancy": string(v.tenancy),
 	}, q, v.id), nil
 }
 
@@ -78,7 +79,17 @@ type blockProperties struct{ CidrBlock, VpcId string } //nolint:revive // the pr
 
 func makeBlock(r *region, q resource.Request) (resource.Result, error) {
 	var p blockProperties
-	err := decode(q, &p, "AmazonProvidedIpv6CidrBlock", "Ipv4IpamPoolId", "Ipv4NetmaskLength", "Ipv6CidrBlock", "Ipv6IpamPoolId", "Ipv6NetmaskLength", "Ipv6Pool")
+	err := decode(
+		q,
+		&p,
+		"AmazonProvidedIpv6CidrBlock",
+		"Ipv4IpamPoolId",
+		"Ipv4NetmaskLength",
+		"Ipv6CidrBlock",
+		"Ipv6IpamPoolId",
+		"Ipv6NetmaskLength",
+		"Ipv6Pool",
+	)
 	if err != nil {
 		return resource.Result{}, err
 	}
@@ -116,7 +127,18 @@ type subnetProperties struct {
 }
 
 func decodeSubnet(q resource.Request) (p subnetProperties, err error) {
-	err = decode(q, &p, "OutpostArn", "Ipv4IpamPoolId", "Ipv4NetmaskLength", "Ipv6IpamPoolId", "Ipv6NetmaskLength", "Ipv6CidrBlock", "Ipv6CidrBlocks", "EnableLniAtDeviceIndex")
+	err = decode(
+		q,
+		&p,
+		"OutpostArn",
+		"Ipv4IpamPoolId",
+		"Ipv4NetmaskLength",
+		"Ipv6IpamPoolId",
+		"Ipv6NetmaskLength",
+		"Ipv6CidrBlock",
+		"Ipv6CidrBlocks",
+		"EnableLniAtDeviceIndex",
+	)
 	if err == nil && (p.AssignIpv6AddressOnCreation || p.EnableDns64 || p.Ipv6Native) {
 		err = unsupported("IPv6")
 	}
@@ -149,7 +171,9 @@ func makeSubnet(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	n, err := r.newSubnet(&ec2.CreateSubnetInput{
-		VpcId: optional(p.VpcId), CidrBlock: optional(p.CidrBlock), AvailabilityZone: optional(p.AvailabilityZone), AvailabilityZoneId: optional(p.AvailabilityZoneId),
+		VpcId: optional(
+			p.VpcId,
+		), CidrBlock: optional(p.CidrBlock), AvailabilityZone: optional(p.AvailabilityZone), AvailabilityZoneId: optional(p.AvailabilityZoneId),
 	})
 	if err != nil {
 		return resource.Result{}, err
@@ -179,7 +203,8 @@ func readSubnet(r *region, q resource.Request) (map[string]any, error) {
 		return nil, err
 	}
 	return r.with(map[string]any{
-		"VpcId": n.vpc.id, "CidrBlock": n.cidr.String(), "AvailabilityZone": n.zone.name, "AvailabilityZoneId": n.zone.id, "MapPublicIpOnLaunch": n.mapPublic,
+		"VpcId": n.vpc.id, "CidrBlock": n.cidr.String(), "AvailabilityZone": n.zone.name, "AvailabilityZoneId": n.zone.id,
+		"MapPublicIpOnLaunch":         n.mapPublic,
 		"AssignIpv6AddressOnCreation": false, "EnableDns64": false, "Ipv6Native": false,
 		"PrivateDnsNameOptionsOnLaunch": map[string]any{
 			"HostnameType": string(n.hostnameType), "EnableResourceNameDnsARecord": n.dnsARecords, "EnableResourceNameDnsAAAARecord": false,
@@ -217,7 +242,14 @@ type routeProperties struct {
 	GatewayId, NatGatewayId, EgressOnlyInternetGatewayId, NetworkInterfaceId, InstanceId  string //nolint:revive // the properties' names
 }
 
-var otherTargets = []string{"CarrierGatewayId", "CoreNetworkArn", "LocalGatewayId", "TransitGatewayId", "VpcEndpointId", "VpcPeeringConnectionId"}
+var otherTargets = []string{
+	"CarrierGatewayId",
+	"CoreNetworkArn",
+	"LocalGatewayId",
+	"TransitGatewayId",
+	"VpcEndpointId",
+	"VpcPeeringConnectionId",
+}
 
 func routeResult(t *routeTable, to string) resource.Result {
 	return resource.Result{PhysicalID: t.id + "|" + to, Attributes: map[string]any{"CidrBlock": to}}
@@ -229,9 +261,14 @@ func makeRoute(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	t, x, err := r.addRoute(&ec2.CreateRouteInput{
-		RouteTableId: &p.RouteTableId, DestinationCidrBlock: optional(p.DestinationCidrBlock), DestinationIpv6CidrBlock: optional(p.DestinationIpv6CidrBlock),
-		DestinationPrefixListId: optional(p.DestinationPrefixListId), GatewayId: optional(p.GatewayId), NatGatewayId: optional(p.NatGatewayId),
-		EgressOnlyInternetGatewayId: optional(p.EgressOnlyInternetGatewayId), NetworkInterfaceId: optional(p.NetworkInterfaceId), InstanceId: optional(p.InstanceId),
+		RouteTableId: &p.RouteTableId, DestinationCidrBlock: optional(p.DestinationCidrBlock),
+		DestinationIpv6CidrBlock: optional(p.DestinationIpv6CidrBlock),
+		DestinationPrefixListId: optional(
+			p.DestinationPrefixListId,
+		), GatewayId: optional(p.GatewayId), NatGatewayId: optional(p.NatGatewayId),
+		EgressOnlyInternetGatewayId: optional(
+			p.EgressOnlyInternetGatewayId,
+		), NetworkInterfaceId: optional(p.NetworkInterfaceId), InstanceId: optional(p.InstanceId),
 	})
 	if err != nil {
 		return resource.Result{}, err
@@ -249,9 +286,14 @@ func changeRoute(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	_, err = r.replaceRoute(&ec2.ReplaceRouteInput{
-		RouteTableId: &t.id, DestinationCidrBlock: optional(p.DestinationCidrBlock), DestinationIpv6CidrBlock: optional(p.DestinationIpv6CidrBlock),
-		DestinationPrefixListId: optional(p.DestinationPrefixListId), GatewayId: optional(p.GatewayId), NatGatewayId: optional(p.NatGatewayId),
-		EgressOnlyInternetGatewayId: optional(p.EgressOnlyInternetGatewayId), NetworkInterfaceId: optional(p.NetworkInterfaceId), InstanceId: optional(p.InstanceId),
+		RouteTableId: &t.id, DestinationCidrBlock: optional(p.DestinationCidrBlock),
+		DestinationIpv6CidrBlock: optional(p.DestinationIpv6CidrBlock),
+		DestinationPrefixListId: optional(
+			p.DestinationPrefixListId,
+		), GatewayId: optional(p.GatewayId), NatGatewayId: optional(p.NatGatewayId),
+		EgressOnlyInternetGatewayId: optional(
+			p.EgressOnlyInternetGatewayId,
+		), NetworkInterfaceId: optional(p.NetworkInterfaceId), InstanceId: optional(p.InstanceId),
 	})
 	return routeResult(t, x.destination), err
 }
@@ -289,9 +331,13 @@ func readRoute(r *region, q resource.Request) (map[string]any, error) {
 	}
 	d := x.describe(r)
 	return r.with(map[string]any{
-		"RouteTableId": t.id, "DestinationCidrBlock": value(d.DestinationCidrBlock), "DestinationIpv6CidrBlock": value(d.DestinationIpv6CidrBlock),
-		"DestinationPrefixListId": value(d.DestinationPrefixListId), "GatewayId": value(d.GatewayId), "NatGatewayId": value(d.NatGatewayId),
-		"EgressOnlyInternetGatewayId": value(d.EgressOnlyInternetGatewayId), "NetworkInterfaceId": value(d.NetworkInterfaceId), "InstanceId": value(d.InstanceId),
+		"RouteTableId": t.id, "DestinationCidrBlock": value(d.DestinationCidrBlock),
+		"DestinationIpv6CidrBlock": value(d.DestinationIpv6CidrBlock),
+		"DestinationPrefixListId":  value(d.DestinationPrefixListId), "GatewayId": value(d.GatewayId),
+		"NatGatewayId": value(d.NatGatewayId),
+		"EgressOnlyInternetGatewayId": value(
+			d.EgressOnlyInternetGatewayId,
+		), "NetworkInterfaceId": value(d.NetworkInterfaceId), "InstanceId": value(d.InstanceId),
 	}, q, ""), nil
 }
 

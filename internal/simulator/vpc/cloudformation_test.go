@@ -44,7 +44,8 @@ func startStacks(t *testing.T) *stacks {
 	maps.Copy(providers, names.Providers())
 	e := engine.New(engine.Options{Env: env, Providers: providers})
 	services := []*wire.Service{e.Service(), names.Service(), {
-		Name: "ec2", Protocols: []wire.Protocol{wire.EC2Query}, APIVersion: "2016-11-15", Names: ec2names.Names(), Operations: s.Operations(),
+		Name: "ec2", Protocols: []wire.Protocol{wire.EC2Query}, APIVersion: "2016-11-15", Names: ec2names.Names(),
+		Operations: s.Operations(),
 	}}
 	config := wiretest.Serve(t, wire.NewRouter(services, nil, env.Clock))
 	return &stacks{
@@ -185,7 +186,8 @@ func TestStackCreatesAndDeletesNetwork(t *testing.T) {
 		t.Errorf("public subnet %+v", n)
 	}
 	tags := s.service.Tags(account, region).Get(out["VPC"])
-	if tags["Name"] != "demo" || tags["cluster"] != "demo" || tags["aws:cloudformation:logical-id"] != "VPC" || tags["aws:cloudformation:stack-name"] != "demo" {
+	if tags["Name"] != "demo" || tags["cluster"] != "demo" || tags["aws:cloudformation:logical-id"] != "VPC" ||
+		tags["aws:cloudformation:stack-name"] != "demo" {
 		t.Errorf("tags %v", tags)
 	}
 	if got := s.names.Resolve(out["VPC"], "etcd-0.demo.internal"); len(got) != 1 || got[0].String() != "10.1.0.10" {
@@ -200,7 +202,9 @@ func TestStackCreatesAndDeletesNetwork(t *testing.T) {
 	if stack = s.settled("demo"); stack.StackStatus != cfntypes.StackStatusUpdateComplete {
 		t.Fatalf("%s\n%s", stack.StackStatus, s.reasons("demo"))
 	}
-	g := must(s.ec2, s.ec2.DescribeSecurityGroups, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{out["ControlPlane"]}}).SecurityGroups[0]
+	g := must(s.ec2, s.ec2.DescribeSecurityGroups, &ec2.DescribeSecurityGroupsInput{
+		GroupIds: []string{out["ControlPlane"]},
+	}).SecurityGroups[0]
 	var peers []string
 	for _, p := range slices.Concat(g.IpPermissions, g.IpPermissionsEgress) {
 		for _, x := range p.IpRanges {
@@ -220,7 +224,10 @@ func TestStackCreatesAndDeletesNetwork(t *testing.T) {
 	s.delete(t, "demo")
 	stack = s.settled("demo")
 	if stack == nil || stack.StackStatus != cfntypes.StackStatusDeleteFailed ||
-		!strings.Contains(s.reasons("demo"), "The vpc '"+out["VPC"]+"' has dependencies and cannot be deleted. (Service: Ec2, Status Code: 400, Error Code: DependencyViolation") {
+		!strings.Contains(
+			s.reasons("demo"),
+			"The vpc '"+out["VPC"]+"' has dependencies and cannot be deleted. (Service: Ec2, Status Code: 400, Error Code: DependencyViolation",
+		) {
 		t.Fatalf("%+v\n%s", stack, s.reasons("demo"))
 	}
 	must(s.ec2, s.ec2.DeleteSecurityGroup, &ec2.DeleteSecurityGroupInput{GroupId: foreign})
@@ -263,20 +270,33 @@ func (s *stacks) detect(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(patience.Left(t)); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		status, err := s.DescribeStackDriftDetectionStatus(t.Context(), &cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: out.StackDriftDetectionId})
+		status, err := s.DescribeStackDriftDetectionStatus(
+			t.Context(),
+			&cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: out.StackDriftDetectionId},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if status.DetectionStatus == cfntypes.StackDriftDetectionStatusDetectionInProgress {
 			continue
 		}
-		drifts, err := s.DescribeStackResourceDrifts(t.Context(), &cloudformation.DescribeStackResourceDriftsInput{StackName: aws.String("demo")})
+		drifts, err := s.DescribeStackResourceDrifts(
+			t.Context(),
+			&cloudformation.DescribeStackResourceDriftsInput{StackName: aws.String("demo")},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range drifts.StackResourceDrifts {
-			if d.StackResourceDriftStatus != cfntypes.StackResourceDriftStatusInSync && d.StackResourceDriftStatus != cfntypes.StackResourceDriftStatusNotChecked {
-				t.Errorf("%s is %s: %s, not %s", *d.LogicalResourceId, d.StackResourceDriftStatus, aws.ToString(d.ActualProperties), aws.ToString(d.ExpectedProperties))
+			if d.StackResourceDriftStatus != cfntypes.StackResourceDriftStatusInSync &&
+				d.StackResourceDriftStatus != cfntypes.StackResourceDriftStatusNotChecked {
+				t.Errorf(
+					"%s is %s: %s, not %s",
+					*d.LogicalResourceId,
+					d.StackResourceDriftStatus,
+					aws.ToString(d.ActualProperties),
+					aws.ToString(d.ExpectedProperties),
+				)
 			}
 		}
 		return
@@ -367,13 +387,19 @@ Outputs:
 	moved := strings.Replace(tables, "RouteTableId: !Ref A", "RouteTableId: !Ref B", 1)
 	using := func(table string) bool {
 		t.Helper()
-		found := must(s.ec2, s.ec2.DescribeRouteTables, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "false")}}).RouteTables
+		found := must(
+			s.ec2,
+			s.ec2.DescribeRouteTables,
+			&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "false")}},
+		).RouteTables
 		return len(found) == 1 && *found[0].RouteTableId == table && len(found[0].Associations) == 1
 	}
 	update := func(address string, want cfntypes.StackStatus) {
 		t.Helper()
 		_, err := s.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{
-			StackName: aws.String("demo"), TemplateBody: &moved, Parameters: []cfntypes.Parameter{{ParameterKey: aws.String("Address"), ParameterValue: &address}},
+			StackName: aws.String(
+				"demo",
+			), TemplateBody: &moved, Parameters: []cfntypes.Parameter{{ParameterKey: aws.String("Address"), ParameterValue: &address}},
 		})
 		if err != nil {
 			t.Fatal(err)

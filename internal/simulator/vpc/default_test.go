@@ -20,11 +20,16 @@ func TestAccountHasDefaultVPCInEachRegion(t *testing.T) {
 		t.Fatalf("%d default subnets", len(subnets))
 	}
 	for _, s := range subnets {
-		if got, _ := n.service.Subnet(account, region, *s.SubnetId); !got.InternetGateway || !got.MapPublicIP || got.VPCID != *vpcs[0].VpcId {
+		if got, _ := n.service.Subnet(account, region, *s.SubnetId); !got.InternetGateway || !got.MapPublicIP ||
+			got.VPCID != *vpcs[0].VpcId {
 			t.Errorf("subnet %+v", got)
 		}
 	}
-	tables := must(n, n.DescribeRouteTables, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route.destination-cidr-block", "0.0.0.0/0")}}).RouteTables
+	tables := must(
+		n,
+		n.DescribeRouteTables,
+		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route.destination-cidr-block", "0.0.0.0/0")}},
+	).RouteTables
 	if len(tables) != 1 || *tables[0].VpcId != *vpcs[0].VpcId {
 		t.Errorf("route tables to the internet: %+v", tables)
 	}

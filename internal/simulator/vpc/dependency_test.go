@@ -46,7 +46,11 @@ func TestResourcesWithDependentsCannotBeDeleted(t *testing.T) {
 			return func() error { return deleteVPC(n, v) }, func() { must(n, n.DeleteRouteTable, &ec2.DeleteRouteTableInput{RouteTableId: id}) }
 		}, dependencyViolation},
 		{"a VPC with an endpoint", func(n *network, v *string) (func() error, func()) {
-			e := must(n, n.CreateVpcEndpoint, &ec2.CreateVpcEndpointInput{VpcId: v, ServiceName: aws.String("com.amazonaws.eu-central-1.s3")})
+			e := must(
+				n,
+				n.CreateVpcEndpoint,
+				&ec2.CreateVpcEndpointInput{VpcId: v, ServiceName: aws.String("com.amazonaws.eu-central-1.s3")},
+			)
 			return func() error { return deleteVPC(n, v) }, func() {
 				must(n, n.DeleteVpcEndpoints, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*e.VpcEndpoint.VpcEndpointId}})
 			}
@@ -93,7 +97,11 @@ func TestResourcesWithDependentsCannotBeDeleted(t *testing.T) {
 		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DetachInternetGateway.html
 		{"an attachment whose VPC has a mapped address", func(n *network, v *string) (func() error, func()) {
 			id := n.gateway(v)
-			a := must(n, n.AssociateAddress, &ec2.AssociateAddressInput{AllocationId: n.address(), NetworkInterfaceId: n.eni(n.subnet(v, "10.0.0.0/24", "a"))})
+			a := must(
+				n,
+				n.AssociateAddress,
+				&ec2.AssociateAddressInput{AllocationId: n.address(), NetworkInterfaceId: n.eni(n.subnet(v, "10.0.0.0/24", "a"))},
+			)
 			return func() error {
 				_, err := n.DetachInternetGateway(t.Context(), &ec2.DetachInternetGatewayInput{InternetGatewayId: id, VpcId: v})
 				return err
@@ -131,7 +139,13 @@ func TestResourcesWithDependentsCannotBeDeleted(t *testing.T) {
 		}, "InvalidIPAddress.InUse"},
 		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteDhcpOptions.html
 		{"DHCP options that a VPC has", func(n *network, v *string) (func() error, func()) {
-			o := must(n, n.CreateDhcpOptions, &ec2.CreateDhcpOptionsInput{DhcpConfigurations: []types.NewDhcpConfiguration{{Key: aws.String("domain-name"), Values: []string{"x"}}}})
+			o := must(
+				n,
+				n.CreateDhcpOptions,
+				&ec2.CreateDhcpOptionsInput{
+					DhcpConfigurations: []types.NewDhcpConfiguration{{Key: aws.String("domain-name"), Values: []string{"x"}}},
+				},
+			)
 			must(n, n.AssociateDhcpOptions, &ec2.AssociateDhcpOptionsInput{VpcId: v, DhcpOptionsId: o.DhcpOptions.DhcpOptionsId})
 			return func() error {
 					_, err := n.DeleteDhcpOptions(t.Context(), &ec2.DeleteDhcpOptionsInput{DhcpOptionsId: o.DhcpOptions.DhcpOptionsId})
@@ -164,13 +178,25 @@ func TestUsersCannotChangeInterfacesOfServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(n, "deleting it", n.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &i.ID}, "AuthFailure")
-	refused(n, "changing it", n.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &i.ID}, "AuthFailure")
+	refused(
+		n,
+		"changing it",
+		n.ModifyNetworkInterfaceAttribute,
+		&ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &i.ID},
+		"AuthFailure",
+	)
 	own, err := n.service.NewInterface(account, region, *subnet, vpc.InterfaceRequest{Attachment: &vpc.Attachment{InstanceID: "i-1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// github.com/gruntwork-io/cloud-nuke/pull/1132 shows the code and message.
-	refused(n, "deleting an instance's", n.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &own.ID}, "InvalidParameterValue")
+	refused(
+		n,
+		"deleting an instance's",
+		n.DeleteNetworkInterface,
+		&ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &own.ID},
+		"InvalidParameterValue",
+	)
 	if err := n.service.DeleteInterface(account, region, own.ID); err != nil {
 		t.Error(err)
 	}

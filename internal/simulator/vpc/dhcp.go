@@ -23,7 +23,14 @@ type dhcpConfiguration struct {
 	values []string
 }
 
-var dhcpKeys = []string{"domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type", "ipv6-address-preferred-lease-time"}
+var dhcpKeys = []string{
+	"domain-name",
+	"domain-name-servers",
+	"ntp-servers",
+	"netbios-name-servers",
+	"netbios-node-type",
+	"ipv6-address-preferred-lease-time",
+}
 
 // standardOptions returns the region's default set, which the first VPC creates. It is not among
 // the user's sets.
@@ -178,13 +185,29 @@ func (r *region) aclOf(v *vpc) string {
 
 func (r *region) describeACL(a *acl) types.NetworkAcl {
 	d := types.NetworkAcl{
-		NetworkAclId: aws.String(a.id), VpcId: aws.String(a.vpc.id), IsDefault: aws.Bool(true), OwnerId: aws.String(r.Account), Tags: r.tags.List(a.id),
+		NetworkAclId: aws.String(
+			a.id,
+		), VpcId: aws.String(a.vpc.id), IsDefault: aws.Bool(true), OwnerId: aws.String(r.Account), Tags: r.tags.List(a.id),
 		Associations: []types.NetworkAclAssociation{},
 	}
 	for _, egress := range []bool{true, false} {
-		d.Entries = append(d.Entries,
-			types.NetworkAclEntry{CidrBlock: aws.String("0.0.0.0/0"), Egress: aws.Bool(egress), Protocol: aws.String("-1"), RuleAction: types.RuleActionAllow, RuleNumber: aws.Int32(100)},
-			types.NetworkAclEntry{CidrBlock: aws.String("0.0.0.0/0"), Egress: aws.Bool(egress), Protocol: aws.String("-1"), RuleAction: types.RuleActionDeny, RuleNumber: aws.Int32(32767)})
+		d.Entries = append(
+			d.Entries,
+			types.NetworkAclEntry{
+				CidrBlock:  aws.String("0.0.0.0/0"),
+				Egress:     aws.Bool(egress),
+				Protocol:   aws.String("-1"),
+				RuleAction: types.RuleActionAllow,
+				RuleNumber: aws.Int32(100),
+			},
+			types.NetworkAclEntry{
+				CidrBlock:  aws.String("0.0.0.0/0"),
+				Egress:     aws.Bool(egress),
+				Protocol:   aws.String("-1"),
+				RuleAction: types.RuleActionDeny,
+				RuleNumber: aws.Int32(32767),
+			},
+		)
 	}
 	for _, n := range r.subnets.sorted() {
 		if n.vpc == a.vpc {

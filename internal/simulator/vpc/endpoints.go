@@ -35,8 +35,16 @@ type endpoint struct {
 func (r *region) prefixLists() []types.PrefixList {
 	// The ranges are reserved for documentation: behind them is the simulator.
 	return []types.PrefixList{
-		{PrefixListId: aws.String("pl-" + r.listDigits("s3")), PrefixListName: aws.String("com.amazonaws." + r.Region + ".s3"), Cidrs: []string{"192.0.2.0/25"}},
-		{PrefixListId: aws.String("pl-" + r.listDigits("dynamodb")), PrefixListName: aws.String("com.amazonaws." + r.Region + ".dynamodb"), Cidrs: []string{"192.0.2.128/25"}},
+		{
+			PrefixListId:   aws.String("pl-" + r.listDigits("s3")),
+			PrefixListName: aws.String("com.amazonaws." + r.Region + ".s3"),
+			Cidrs:          []string{"192.0.2.0/25"},
+		},
+		{
+			PrefixListId:   aws.String("pl-" + r.listDigits("dynamodb")),
+			PrefixListName: aws.String("com.amazonaws." + r.Region + ".dynamodb"),
+			Cidrs:          []string{"192.0.2.128/25"},
+		},
 	}
 }
 
@@ -72,7 +80,14 @@ func (r *region) describePrefixLists(in *ec2.DescribePrefixListsInput) (*ec2.Des
 	return &ec2.DescribePrefixListsOutput{PrefixLists: list, NextToken: next}, err
 }
 
-func listPrefixes(r *region, ids []string, filters []types.Filter, fields Fields[types.PrefixList], most *int32, token *string) ([]types.PrefixList, *string, error) {
+func listPrefixes(
+	r *region,
+	ids []string,
+	filters []types.Filter,
+	fields Fields[types.PrefixList],
+	most *int32,
+	token *string,
+) ([]types.PrefixList, *string, error) {
 	pass, err := fields.Compile(filters)
 	if err != nil {
 		return nil, nil, err
@@ -99,7 +114,8 @@ func (r *region) describeManagedPrefixLists(in *ec2.DescribeManagedPrefixListsIn
 	for _, l := range list {
 		out.PrefixLists = append(out.PrefixLists, types.ManagedPrefixList{
 			PrefixListId: l.PrefixListId, PrefixListName: l.PrefixListName, OwnerId: aws.String("AWS"), AddressFamily: aws.String("IPv4"),
-			State: types.PrefixListStateCreateComplete, PrefixListArn: aws.String("arn:" + r.partition() + ":ec2:" + r.Region + ":aws:prefix-list/" + *l.PrefixListId),
+			State:         types.PrefixListStateCreateComplete,
+			PrefixListArn: aws.String("arn:" + r.partition() + ":ec2:" + r.Region + ":aws:prefix-list/" + *l.PrefixListId),
 		})
 	}
 	return out, err
@@ -117,8 +133,9 @@ func (r *region) newEndpoint(in *ec2.CreateVpcEndpointInput) (*endpoint, error) 
 		return nil, err
 	}
 	e := &endpoint{
-		vpc: v, kind: types.VpcEndpointType(cmp.Or(string(in.VpcEndpointType), string(types.VpcEndpointTypeGateway))), service: aws.ToString(in.ServiceName),
-		policy: aws.ToString(in.PolicyDocument), privateDNS: in.PrivateDnsEnabled == nil || *in.PrivateDnsEnabled, created: r.now(),
+		vpc: v, kind: types.VpcEndpointType(cmp.Or(string(in.VpcEndpointType), string(types.VpcEndpointTypeGateway))),
+		service: aws.ToString(in.ServiceName),
+		policy:  aws.ToString(in.PolicyDocument), privateDNS: in.PrivateDnsEnabled == nil || *in.PrivateDnsEnabled, created: r.now(),
 	}
 	if !strings.HasPrefix(e.service, "com.amazonaws."+r.Region+".") {
 		return nil, wire.Errorf("InvalidServiceName", "The Vpc Endpoint Service '%s' does not exist", e.service)
@@ -371,8 +388,16 @@ func (r *region) modifyVpcEndpoint(in *ec2.ModifyVpcEndpointInput) (*ec2.ModifyV
 		return nil, unsupported("ipAddressType")
 	}
 	c := endpointChange{
-		tables: changed(e.routeTables, in.AddRouteTableIds, in.RemoveRouteTableIds), policy: in.PolicyDocument, privateDNS: in.PrivateDnsEnabled,
-		subnets: changed(e.subnetIDs(), in.AddSubnetIds, in.RemoveSubnetIds), groups: changed(e.groups, in.AddSecurityGroupIds, in.RemoveSecurityGroupIds),
+		tables: changed(
+			e.routeTables,
+			in.AddRouteTableIds,
+			in.RemoveRouteTableIds,
+		), policy: in.PolicyDocument, privateDNS: in.PrivateDnsEnabled,
+		subnets: changed(
+			e.subnetIDs(),
+			in.AddSubnetIds,
+			in.RemoveSubnetIds,
+		), groups: changed(e.groups, in.AddSecurityGroupIds, in.RemoveSecurityGroupIds),
 	}
 	if aws.ToBool(in.ResetPolicy) {
 		c.policy = aws.String("")
@@ -411,7 +436,13 @@ func (r *region) describeVpcEndpoints(in *ec2.DescribeVpcEndpointsInput) (*ec2.D
 		"service-name":       func(e *endpoint) []string { return text(e.service) },
 		"vpc-id":             func(e *endpoint) []string { return text(e.vpc.id) },
 	}
-	list, next, err := describe(r, r.endpoints, wanted{in.VpcEndpointIds, in.Filters, in.MaxResults, in.NextToken}, fields, r.describeEndpoint)
+	list, next, err := describe(
+		r,
+		r.endpoints,
+		wanted{in.VpcEndpointIds, in.Filters, in.MaxResults, in.NextToken},
+		fields,
+		r.describeEndpoint,
+	)
 	return &ec2.DescribeVpcEndpointsOutput{VpcEndpoints: list, NextToken: next}, err
 }
 

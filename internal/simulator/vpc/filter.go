@@ -145,7 +145,11 @@ func Page[T any](found []T, id func(T) string, maxResults *int32, token *string)
 		return found, nil, nil
 	}
 	if *maxResults < minPage {
-		return nil, nil, wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than 4.", *maxResults)
+		return nil, nil, wire.Errorf(
+			"InvalidParameterValue",
+			"Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than 4.",
+			*maxResults,
+		)
 	}
 	if size := min(int(*maxResults), maxPage); len(found) > size {
 		return found[:size], aws.String(base64.RawURLEncoding.EncodeToString([]byte(id(found[size-1])))), nil

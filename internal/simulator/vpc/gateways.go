@@ -23,7 +23,12 @@ type egressGateway struct {
 }
 
 func (r *region) newGateway(tags map[string]string) (*gateway, error) {
-	err := r.within(InternetGateways, len(r.gateways.byID), "InternetGatewayLimitExceeded", "The maximum number of internet gateways has been reached.")
+	err := r.within(
+		InternetGateways,
+		len(r.gateways.byID),
+		"InternetGatewayLimitExceeded",
+		"The maximum number of internet gateways has been reached.",
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +103,11 @@ func (r *region) detachGateway(id, vpcID *string) error {
 		return wire.Errorf("Gateway.NotAttached", "resource %s is not attached to network %s", g.id, aws.ToString(vpcID))
 	}
 	if r.interfaces.has(func(i *networkInterface) bool { return i.subnet.vpc == g.vpc && i.mapped().IsValid() }) {
-		return wire.Errorf("DependencyViolation", "Network %s has some mapped public address(es). Please unmap those public address(es) before detaching the gateway.", g.vpc.id)
+		return wire.Errorf(
+			"DependencyViolation",
+			"Network %s has some mapped public address(es). Please unmap those public address(es) before detaching the gateway.",
+			g.vpc.id,
+		)
 	}
 	g.vpc = nil
 	return nil
@@ -144,7 +153,13 @@ func (r *region) describeInternetGateways(in *ec2.DescribeInternetGatewaysInput)
 			return text("available")
 		},
 	}
-	list, next, err := describe(r, r.gateways, wanted{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, fields, r.describeGateway)
+	list, next, err := describe(
+		r,
+		r.gateways,
+		wanted{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken},
+		fields,
+		r.describeGateway,
+	)
 	return &ec2.DescribeInternetGatewaysOutput{InternetGateways: list, NextToken: next}, err
 }
 
@@ -173,7 +188,9 @@ func (r *region) describeEgress(g *egressGateway) types.EgressOnlyInternetGatewa
 	return types.EgressOnlyInternetGateway{EgressOnlyInternetGatewayId: aws.String(g.id), Attachments: a, Tags: r.tags.List(g.id)}
 }
 
-func (r *region) createEgressOnlyInternetGateway(in *ec2.CreateEgressOnlyInternetGatewayInput) (*ec2.CreateEgressOnlyInternetGatewayOutput, error) {
+func (r *region) createEgressOnlyInternetGateway(
+	in *ec2.CreateEgressOnlyInternetGatewayInput,
+) (*ec2.CreateEgressOnlyInternetGatewayOutput, error) {
 	tags, err := TagsFor(in.TagSpecifications, types.ResourceTypeEgressOnlyInternetGateway)
 	if err != nil {
 		return nil, err
@@ -186,11 +203,15 @@ func (r *region) createEgressOnlyInternetGateway(in *ec2.CreateEgressOnlyInterne
 	return &ec2.CreateEgressOnlyInternetGatewayOutput{EgressOnlyInternetGateway: &d, ClientToken: in.ClientToken}, nil
 }
 
-func (r *region) deleteEgressOnlyInternetGateway(in *ec2.DeleteEgressOnlyInternetGatewayInput) (*ec2.DeleteEgressOnlyInternetGatewayOutput, error) {
+func (r *region) deleteEgressOnlyInternetGateway(
+	in *ec2.DeleteEgressOnlyInternetGatewayInput,
+) (*ec2.DeleteEgressOnlyInternetGatewayOutput, error) {
 	return &ec2.DeleteEgressOnlyInternetGatewayOutput{ReturnCode: yes()}, r.removeEgress(in.EgressOnlyInternetGatewayId)
 }
 
-func (r *region) describeEgressOnlyInternetGateways(in *ec2.DescribeEgressOnlyInternetGatewaysInput) (*ec2.DescribeEgressOnlyInternetGatewaysOutput, error) {
+func (r *region) describeEgressOnlyInternetGateways(
+	in *ec2.DescribeEgressOnlyInternetGatewaysInput,
+) (*ec2.DescribeEgressOnlyInternetGatewaysOutput, error) {
 	w := wanted{in.EgressOnlyInternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}
 	list, next, err := describe(r, r.egress, w, Fields[*egressGateway]{}, r.describeEgress)
 	return &ec2.DescribeEgressOnlyInternetGatewaysOutput{EgressOnlyInternetGateways: list, NextToken: next}, err

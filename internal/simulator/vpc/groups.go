@@ -29,7 +29,12 @@ type group struct {
 var groupName = lazyregexp.New(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]{1,255}$`)
 
 func (r *region) newDefaultGroup(v *vpc) {
-	g := &group{named: r.newID("sg", types.ResourceTypeSecurityGroup, nil), name: defaultName, description: "default VPC security group", vpc: v}
+	g := &group{
+		named:       r.newID("sg", types.ResourceTypeSecurityGroup, nil),
+		name:        defaultName,
+		description: "default VPC security group",
+		vpc:         v,
+	}
 	r.groups.byID[g.id] = g
 	r.addRules(g,
 		rule{protocol: anyProtocol, peer: g.id, owner: r.Account},
@@ -195,7 +200,9 @@ func (r *region) describeSecurityGroups(in *ec2.DescribeSecurityGroupsInput) (*e
 }
 
 // describeSecurityGroupReferences returns nothing, because there are no peered VPCs.
-func (r *region) describeSecurityGroupReferences(in *ec2.DescribeSecurityGroupReferencesInput) (*ec2.DescribeSecurityGroupReferencesOutput, error) {
+func (r *region) describeSecurityGroupReferences(
+	in *ec2.DescribeSecurityGroupReferencesInput,
+) (*ec2.DescribeSecurityGroupReferencesOutput, error) {
 	for _, id := range in.GroupId {
 		if _, err := r.groups.get(&id); err != nil {
 			return nil, err

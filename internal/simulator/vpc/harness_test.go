@@ -71,7 +71,11 @@ func (n *network) vpc(cidr string) *string {
 
 func (n *network) subnet(vpcID *string, cidr, zone string) *string {
 	n.t.Helper()
-	return must(n, n.CreateSubnet, &ec2.CreateSubnetInput{VpcId: vpcID, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone)}).Subnet.SubnetId
+	return must(
+		n,
+		n.CreateSubnet,
+		&ec2.CreateSubnetInput{VpcId: vpcID, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone)},
+	).Subnet.SubnetId
 }
 
 func (n *network) gateway(vpcID *string) *string {
@@ -100,7 +104,11 @@ func (n *network) address() *string {
 
 func (n *network) eni(subnetID *string, groups ...string) *string {
 	n.t.Helper()
-	return must(n, n.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: subnetID, Groups: groups}).NetworkInterface.NetworkInterfaceId
+	return must(
+		n,
+		n.CreateNetworkInterface,
+		&ec2.CreateNetworkInterfaceInput{SubnetId: subnetID, Groups: groups},
+	).NetworkInterface.NetworkInterfaceId
 }
 
 func (n *network) nat(subnetID, allocation *string) *string {

@@ -81,7 +81,10 @@ func (r *region) assignPrivateIPAddresses(in *ec2.AssignPrivateIpAddressesInput)
 	}
 	out := &ec2.AssignPrivateIpAddressesOutput{NetworkInterfaceId: in.NetworkInterfaceId}
 	for _, a := range i.secondary[before:] {
-		out.AssignedPrivateIpAddresses = append(out.AssignedPrivateIpAddresses, types.AssignedPrivateIpAddress{PrivateIpAddress: aws.String(a.String())})
+		out.AssignedPrivateIpAddresses = append(
+			out.AssignedPrivateIpAddresses,
+			types.AssignedPrivateIpAddress{PrivateIpAddress: aws.String(a.String())},
+		)
 	}
 	return out, nil
 }
@@ -129,7 +132,9 @@ func (r *region) deleteNetworkInterface(in *ec2.DeleteNetworkInterfaceInput) (*e
 	return &ec2.DeleteNetworkInterfaceOutput{}, r.removeInterface(in.NetworkInterfaceId)
 }
 
-func (r *region) modifyNetworkInterfaceAttribute(in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
+func (r *region) modifyNetworkInterfaceAttribute(
+	in *ec2.ModifyNetworkInterfaceAttributeInput,
+) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
 	i, err := r.interfaces.get(in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
@@ -191,28 +196,38 @@ func (r *region) interfaceFields() Fields[*networkInterface] {
 			}
 			return list
 		},
-		"interface-type":                   func(i *networkInterface) []string { return text(string(i.kind)) },
-		"mac-address":                      func(i *networkInterface) []string { return text(i.mac) },
-		"owner-id":                         func(*networkInterface) []string { return text(r.Account) },
-		"private-ip-address":               func(i *networkInterface) []string { return text(i.primary.String()) },
-		"private-dns-name":                 func(i *networkInterface) []string { return text(i.dnsName()) },
-		"addresses.private-ip-address":     addresses,
-		"requester-id":                     func(i *networkInterface) []string { return text(i.requester) },
-		"requester-managed":                func(i *networkInterface) []string { return flag(i.managed) },
-		"source-dest-check":                func(i *networkInterface) []string { return flag(i.sourceDestCheck) },
-		"status":                           func(i *networkInterface) []string { return text(string(i.status())) },
-		"attachment.attachment-id":         attachment(func(a types.NetworkInterfaceAttachment) string { return aws.ToString(a.AttachmentId) }),
-		"attachment.instance-id":           attachment(func(a types.NetworkInterfaceAttachment) string { return aws.ToString(a.InstanceId) }),
-		"attachment.instance-owner-id":     attachment(func(a types.NetworkInterfaceAttachment) string { return aws.ToString(a.InstanceOwnerId) }),
-		"attachment.status":                attachment(func(a types.NetworkInterfaceAttachment) string { return string(a.Status) }),
-		"attachment.device-index":          attachment(func(a types.NetworkInterfaceAttachment) string { return decimal(int(aws.ToInt32(a.DeviceIndex))) }),
-		"attachment.delete-on-termination": attachment(func(a types.NetworkInterfaceAttachment) string { return flag(aws.ToBool(a.DeleteOnTermination))[0] }),
-		"association.allocation-id":        association(func(a types.NetworkInterfaceAssociation) *string { return a.AllocationId }),
-		"association.association-id":       association(func(a types.NetworkInterfaceAssociation) *string { return a.AssociationId }),
-		"association.public-ip":            association(func(a types.NetworkInterfaceAssociation) *string { return a.PublicIp }),
-		"association.ip-owner-id":          association(func(a types.NetworkInterfaceAssociation) *string { return a.IpOwnerId }),
-		"association.public-dns-name":      association(func(a types.NetworkInterfaceAssociation) *string { return a.PublicDnsName }),
-		"addresses.association.public-ip":  association(func(a types.NetworkInterfaceAssociation) *string { return a.PublicIp }),
+		"interface-type":               func(i *networkInterface) []string { return text(string(i.kind)) },
+		"mac-address":                  func(i *networkInterface) []string { return text(i.mac) },
+		"owner-id":                     func(*networkInterface) []string { return text(r.Account) },
+		"private-ip-address":           func(i *networkInterface) []string { return text(i.primary.String()) },
+		"private-dns-name":             func(i *networkInterface) []string { return text(i.dnsName()) },
+		"addresses.private-ip-address": addresses,
+		"requester-id":                 func(i *networkInterface) []string { return text(i.requester) },
+		"requester-managed":            func(i *networkInterface) []string { return flag(i.managed) },
+		"source-dest-check":            func(i *networkInterface) []string { return flag(i.sourceDestCheck) },
+		"status":                       func(i *networkInterface) []string { return text(string(i.status())) },
+		"attachment.attachment-id": attachment(
+			func(a types.NetworkInterfaceAttachment) string { return aws.ToString(a.AttachmentId) },
+		),
+		"attachment.instance-id": attachment(
+			func(a types.NetworkInterfaceAttachment) string { return aws.ToString(a.InstanceId) },
+		),
+		"attachment.instance-owner-id": attachment(
+			func(a types.NetworkInterfaceAttachment) string { return aws.ToString(a.InstanceOwnerId) },
+		),
+		"attachment.status": attachment(func(a types.NetworkInterfaceAttachment) string { return string(a.Status) }),
+		"attachment.device-index": attachment(
+			func(a types.NetworkInterfaceAttachment) string { return decimal(int(aws.ToInt32(a.DeviceIndex))) },
+		),
+		"attachment.delete-on-termination": attachment(
+			func(a types.NetworkInterfaceAttachment) string { return flag(aws.ToBool(a.DeleteOnTermination))[0] },
+		),
+		"association.allocation-id":       association(func(a types.NetworkInterfaceAssociation) *string { return a.AllocationId }),
+		"association.association-id":      association(func(a types.NetworkInterfaceAssociation) *string { return a.AssociationId }),
+		"association.public-ip":           association(func(a types.NetworkInterfaceAssociation) *string { return a.PublicIp }),
+		"association.ip-owner-id":         association(func(a types.NetworkInterfaceAssociation) *string { return a.IpOwnerId }),
+		"association.public-dns-name":     association(func(a types.NetworkInterfaceAssociation) *string { return a.PublicDnsName }),
+		"addresses.association.public-ip": association(func(a types.NetworkInterfaceAssociation) *string { return a.PublicIp }),
 	}
 }
 

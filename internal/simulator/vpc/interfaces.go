@@ -82,7 +82,10 @@ func (r *region) groupsIn(v *vpc, ids []string) ([]string, error) {
 		return []string{r.defaultGroup(v).id}, nil
 	}
 	if len(ids) > 5 {
-		return nil, wire.Errorf("SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
+		return nil, wire.Errorf(
+			"SecurityGroupsPerInterfaceLimitExceeded",
+			"The maximum number of security groups per interface has been reached.",
+		)
 	}
 	for _, id := range ids {
 		g, err := r.groups.get(&id)
@@ -221,17 +224,26 @@ func (i *networkInterface) status() types.NetworkInterfaceStatus {
 func (r *region) describeInterface(i *networkInterface) types.NetworkInterface {
 	d := types.NetworkInterface{
 		NetworkInterfaceId: aws.String(i.id), SubnetId: aws.String(i.subnet.id), VpcId: aws.String(i.subnet.vpc.id),
-		AvailabilityZone: aws.String(i.subnet.zone.name), AvailabilityZoneId: aws.String(i.subnet.zone.id), Description: aws.String(i.description),
+		AvailabilityZone: aws.String(
+			i.subnet.zone.name,
+		), AvailabilityZoneId: aws.String(i.subnet.zone.id), Description: aws.String(i.description),
 		MacAddress: aws.String(i.mac), OwnerId: aws.String(r.Account), PrivateIpAddress: aws.String(i.primary.String()),
-		PrivateDnsName: aws.String(i.dnsName()), InterfaceType: i.kind, RequesterManaged: aws.Bool(i.managed), RequesterId: wire.Optional(i.requester),
+		PrivateDnsName: aws.String(
+			i.dnsName(),
+		), InterfaceType: i.kind, RequesterManaged: aws.Bool(i.managed), RequesterId: wire.Optional(i.requester),
 		SourceDestCheck: aws.Bool(i.sourceDestCheck), Status: i.status(), TagSet: r.tags.List(i.id), Groups: r.groupIDs(i.groups),
 		Association: i.association(),
 		PrivateIpAddresses: []types.NetworkInterfacePrivateIpAddress{{
-			Primary: aws.Bool(true), PrivateIpAddress: aws.String(i.primary.String()), PrivateDnsName: aws.String(i.dnsName()), Association: i.association(),
+			Primary: aws.Bool(
+				true,
+			), PrivateIpAddress: aws.String(i.primary.String()), PrivateDnsName: aws.String(i.dnsName()), Association: i.association(),
 		}},
 	}
 	for _, a := range i.secondary {
-		d.PrivateIpAddresses = append(d.PrivateIpAddresses, types.NetworkInterfacePrivateIpAddress{Primary: aws.Bool(false), PrivateIpAddress: aws.String(a.String())})
+		d.PrivateIpAddresses = append(
+			d.PrivateIpAddresses,
+			types.NetworkInterfacePrivateIpAddress{Primary: aws.Bool(false), PrivateIpAddress: aws.String(a.String())},
+		)
 	}
 	if a := i.attachment; a != nil {
 		d.Attachment = &types.NetworkInterfaceAttachment{
@@ -251,9 +263,19 @@ func (i *networkInterface) association() *types.NetworkInterfaceAssociation {
 	if !ip.IsValid() {
 		return nil
 	}
-	a := &types.NetworkInterfaceAssociation{IpOwnerId: aws.String("amazon"), PublicIp: aws.String(ip.String()), PublicDnsName: aws.String(i.publicName(ip))}
+	a := &types.NetworkInterfaceAssociation{
+		IpOwnerId:     aws.String("amazon"),
+		PublicIp:      aws.String(ip.String()),
+		PublicDnsName: aws.String(i.publicName(ip)),
+	}
 	if i.elastic != nil {
-		a.AllocationId, a.AssociationId, a.IpOwnerId = aws.String(i.elastic.id), aws.String(i.elastic.association), aws.String(i.region.Account)
+		a.AllocationId, a.AssociationId, a.IpOwnerId = aws.String(
+			i.elastic.id,
+		), aws.String(
+			i.elastic.association,
+		), aws.String(
+			i.region.Account,
+		)
 	}
 	return a
 }

@@ -87,7 +87,12 @@ func (r *region) newNAT(in *ec2.CreateNatGatewayInput, takes time.Duration) (*na
 		}
 	}
 	inZone := r.nats.count(func(n *nat) bool { return n.subnet.zone == subnet.zone && !r.inactive(n) })
-	err = r.within(NATGateways, inZone, "NatGatewayLimitExceeded", "Performing this operation would exceed the limit of "+decimal(r.quotas[NATGateways])+" NAT gateways")
+	err = r.within(
+		NATGateways,
+		inZone,
+		"NatGatewayLimitExceeded",
+		"Performing this operation would exceed the limit of "+decimal(r.quotas[NATGateways])+" NAT gateways",
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +194,11 @@ func (r *region) describeNAT(n *nat) types.NatGateway {
 	if !n.deleted.IsZero() {
 		d.DeleteTime = aws.Time(n.deleted)
 	}
-	a := types.NatGatewayAddress{AllocationId: wire.Optional(n.allocation), IsPrimary: aws.Bool(true), Status: types.NatGatewayAddressStatusSucceeded}
+	a := types.NatGatewayAddress{
+		AllocationId: wire.Optional(n.allocation),
+		IsPrimary:    aws.Bool(true),
+		Status:       types.NatGatewayAddressStatusSucceeded,
+	}
 	if i := n.networkInterface; i != nil {
 		a.NetworkInterfaceId, a.PrivateIp = aws.String(i.id), aws.String(i.primary.String())
 		if m := i.mapped(); m.IsValid() {

@@ -25,11 +25,19 @@ func TestVPCHasDefaultResources(t *testing.T) {
 	if len(got) != 1 || *got[0].VpcId != *v || *got[0].IsDefault {
 		t.Fatalf("VPCs %+v", got)
 	}
-	tables := must(n, n.DescribeRouteTables, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "true")}}).RouteTables
+	tables := must(
+		n,
+		n.DescribeRouteTables,
+		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "true")}},
+	).RouteTables
 	if len(tables) != 1 || len(tables[0].Routes) != 1 || *tables[0].Routes[0].GatewayId != "local" {
 		t.Errorf("main table %+v", tables)
 	}
-	groups := must(n, n.DescribeSecurityGroups, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("group-name", "default"), filter("vpc-id", *v)}}).SecurityGroups
+	groups := must(
+		n,
+		n.DescribeSecurityGroups,
+		&ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("group-name", "default"), filter("vpc-id", *v)}},
+	).SecurityGroups
 	if len(groups) != 1 || len(groups[0].IpPermissions) != 1 || len(groups[0].IpPermissionsEgress) != 1 {
 		t.Errorf("groups %+v", groups)
 	}
@@ -37,9 +45,19 @@ func TestVPCHasDefaultResources(t *testing.T) {
 	if len(acls) != 1 || len(acls[0].Entries) != 4 {
 		t.Errorf("access lists %+v", acls)
 	}
-	refused(n, "its main table", n.DeleteRouteTable, &ec2.DeleteRouteTableInput{RouteTableId: tables[0].RouteTableId}, "DependencyViolation")
+	refused(
+		n,
+		"its main table",
+		n.DeleteRouteTable,
+		&ec2.DeleteRouteTableInput{RouteTableId: tables[0].RouteTableId},
+		"DependencyViolation",
+	)
 	refused(n, "its group", n.DeleteSecurityGroup, &ec2.DeleteSecurityGroupInput{GroupId: groups[0].GroupId}, "CannotDelete")
-	must(n, n.ModifyVpcAttribute, &ec2.ModifyVpcAttributeInput{VpcId: v, EnableDnsHostnames: &types.AttributeBooleanValue{Value: aws.Bool(true)}})
+	must(
+		n,
+		n.ModifyVpcAttribute,
+		&ec2.ModifyVpcAttributeInput{VpcId: v, EnableDnsHostnames: &types.AttributeBooleanValue{Value: aws.Bool(true)}},
+	)
 	a := must(n, n.DescribeVpcAttribute, &ec2.DescribeVpcAttributeInput{VpcId: v, Attribute: types.VpcAttributeNameEnableDnsHostnames})
 	if !*a.EnableDnsHostnames.Value {
 		t.Error("the attribute was not set")
@@ -61,17 +79,51 @@ func TestRanges(t *testing.T) {
 		{"no range", "10.0.1.0", "a", "InvalidParameterValue"},
 		{"a zone that is not there", "10.0.1.0/24", "z", "InvalidParameterValue"},
 	} {
-		refused(n, test.reason, n.CreateSubnet, &ec2.CreateSubnetInput{VpcId: v, CidrBlock: &test.cidr, AvailabilityZone: aws.String(region + test.zone)}, test.code)
+		refused(
+			n,
+			test.reason,
+			n.CreateSubnet,
+			&ec2.CreateSubnetInput{VpcId: v, CidrBlock: &test.cidr, AvailabilityZone: aws.String(region + test.zone)},
+			test.code,
+		)
 	}
 	refused(n, "a VPC larger than /16", n.CreateVpc, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/8")}, "InvalidVpc.Range")
-	refused(n, "a VPC that is not there", n.CreateSubnet, &ec2.CreateSubnetInput{VpcId: aws.String("vpc-1"), CidrBlock: aws.String("10.0.9.0/24")}, "InvalidVpcID.NotFound")
-	refused(n, "IPv6", n.CreateVpc, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), AmazonProvidedIpv6CidrBlock: aws.Bool(true)}, "UnsupportedOperation")
+	refused(
+		n,
+		"a VPC that is not there",
+		n.CreateSubnet,
+		&ec2.CreateSubnetInput{VpcId: aws.String("vpc-1"), CidrBlock: aws.String("10.0.9.0/24")},
+		"InvalidVpcID.NotFound",
+	)
+	refused(
+		n,
+		"IPv6",
+		n.CreateVpc,
+		&ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), AmazonProvidedIpv6CidrBlock: aws.Bool(true)},
+		"UnsupportedOperation",
+	)
 
-	refused(n, "what is not there in part", n.ModifySubnetAttribute, &ec2.ModifySubnetAttributeInput{SubnetId: aws.String("subnet-1"), EnableLniAtDeviceIndex: aws.Int32(1)}, "UnsupportedOperation")
+	refused(
+		n,
+		"what is not there in part",
+		n.ModifySubnetAttribute,
+		&ec2.ModifySubnetAttributeInput{SubnetId: aws.String("subnet-1"), EnableLniAtDeviceIndex: aws.Int32(1)},
+		"UnsupportedOperation",
+	)
 
-	second := must(n, n.AssociateVpcCidrBlock, &ec2.AssociateVpcCidrBlockInput{VpcId: v, CidrBlock: aws.String("10.1.0.0/16")}).CidrBlockAssociation
+	second := must(
+		n,
+		n.AssociateVpcCidrBlock,
+		&ec2.AssociateVpcCidrBlockInput{VpcId: v, CidrBlock: aws.String("10.1.0.0/16")},
+	).CidrBlockAssociation
 	in2 := n.subnet(v, "10.1.0.0/24", "a")
-	refused(n, "a range with a subnet", n.DisassociateVpcCidrBlock, &ec2.DisassociateVpcCidrBlockInput{AssociationId: second.AssociationId}, "InvalidCidrBlock.InUse")
+	refused(
+		n,
+		"a range with a subnet",
+		n.DisassociateVpcCidrBlock,
+		&ec2.DisassociateVpcCidrBlockInput{AssociationId: second.AssociationId},
+		"InvalidCidrBlock.InUse",
+	)
 	must(n, n.DeleteSubnet, &ec2.DeleteSubnetInput{SubnetId: in2})
 	must(n, n.DisassociateVpcCidrBlock, &ec2.DisassociateVpcCidrBlockInput{AssociationId: second.AssociationId})
 }
@@ -89,12 +141,30 @@ func TestSubnetAddresses(t *testing.T) {
 	if *first.PrivateIpAddress != "10.0.0.4" || *first.PrivateDnsName != "ip-10-0-0-4.eu-central-1.compute.internal" {
 		t.Errorf("the first is %s, %s", *first.PrivateIpAddress, *first.PrivateDnsName)
 	}
-	refused(n, "an address twice", n.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: s, PrivateIpAddress: aws.String("10.0.0.4")}, "InvalidIPAddress.InUse")
-	refused(n, "one that AWS keeps", n.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: s, PrivateIpAddress: aws.String("10.0.0.15")}, "InvalidParameterValue")
+	refused(
+		n,
+		"an address twice",
+		n.CreateNetworkInterface,
+		&ec2.CreateNetworkInterfaceInput{SubnetId: s, PrivateIpAddress: aws.String("10.0.0.4")},
+		"InvalidIPAddress.InUse",
+	)
+	refused(
+		n,
+		"one that AWS keeps",
+		n.CreateNetworkInterface,
+		&ec2.CreateNetworkInterfaceInput{SubnetId: s, PrivateIpAddress: aws.String("10.0.0.15")},
+		"InvalidParameterValue",
+	)
 	for range 10 {
 		n.eni(s)
 	}
-	refused(n, "a full subnet", n.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: s}, "InsufficientFreeAddressesInSubnet")
+	refused(
+		n,
+		"a full subnet",
+		n.CreateNetworkInterface,
+		&ec2.CreateNetworkInterfaceInput{SubnetId: s},
+		"InsufficientFreeAddressesInSubnet",
+	)
 	must(n, n.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: first.NetworkInterfaceId})
 	if again := must(n, n.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: s}).NetworkInterface; *again.PrivateIpAddress != "10.0.0.4" {
 		t.Errorf("the free address is %s", *again.PrivateIpAddress)
@@ -106,27 +176,74 @@ func TestRoutes(t *testing.T) {
 	v := n.vpc("10.0.0.0/16")
 	loose, table := n.gateway(nil), n.table(v)
 	everywhere := aws.String("0.0.0.0/0")
-	refused(n, "a gateway of no VPC", n.CreateRoute, &ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere, GatewayId: loose}, "InvalidParameterValue")
-	refused(n, "no target", n.CreateRoute, &ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere}, "InvalidParameterCombination")
-	refused(n, "a NAT gateway that is not there", n.CreateRoute, &ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere, NatGatewayId: aws.String("nat-1")}, "InvalidNatGatewayID.NotFound")
+	refused(
+		n,
+		"a gateway of no VPC",
+		n.CreateRoute,
+		&ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere, GatewayId: loose},
+		"InvalidParameterValue",
+	)
+	refused(
+		n,
+		"no target",
+		n.CreateRoute,
+		&ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere},
+		"InvalidParameterCombination",
+	)
+	refused(
+		n,
+		"a NAT gateway that is not there",
+		n.CreateRoute,
+		&ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere, NatGatewayId: aws.String("nat-1")},
+		"InvalidNatGatewayID.NotFound",
+	)
 	must(n, n.AttachInternetGateway, &ec2.AttachInternetGatewayInput{InternetGatewayId: loose, VpcId: v})
 	must(n, n.CreateRoute, &ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere, GatewayId: loose})
-	refused(n, "a destination twice", n.CreateRoute, &ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere, GatewayId: loose}, "RouteAlreadyExists")
-	refused(n, "the local route", n.DeleteRoute, &ec2.DeleteRouteInput{RouteTableId: table, DestinationCidrBlock: aws.String("10.0.0.0/16")}, "InvalidParameterValue")
+	refused(
+		n,
+		"a destination twice",
+		n.CreateRoute,
+		&ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere, GatewayId: loose},
+		"RouteAlreadyExists",
+	)
+	refused(
+		n,
+		"the local route",
+		n.DeleteRoute,
+		&ec2.DeleteRouteInput{RouteTableId: table, DestinationCidrBlock: aws.String("10.0.0.0/16")},
+		"InvalidParameterValue",
+	)
 
 	s := n.subnet(v, "10.0.0.0/24", "a")
 	must(n, n.AssociateRouteTable, &ec2.AssociateRouteTableInput{RouteTableId: table, SubnetId: s})
-	refused(n, "a second table", n.AssociateRouteTable, &ec2.AssociateRouteTableInput{RouteTableId: n.table(v), SubnetId: s}, "Resource.AlreadyAssociated")
-	if got, _ := n.service.Subnet(account, region, *s); !got.InternetGateway || got.Zone != "eu-central-1a" || got.VPCRange.String() != "10.0.0.0/16" {
+	refused(
+		n,
+		"a second table",
+		n.AssociateRouteTable,
+		&ec2.AssociateRouteTableInput{RouteTableId: n.table(v), SubnetId: s},
+		"Resource.AlreadyAssociated",
+	)
+	if got, _ := n.service.Subnet(account, region, *s); !got.InternetGateway || got.Zone != "eu-central-1a" ||
+		got.VPCRange.String() != "10.0.0.0/16" {
 		t.Errorf("subnet %+v", got)
 	}
 	must(n, n.DetachInternetGateway, &ec2.DetachInternetGatewayInput{InternetGatewayId: loose, VpcId: v})
-	holes := must(n, n.DescribeRouteTables, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route.state", "blackhole")}}).RouteTables
+	holes := must(
+		n,
+		n.DescribeRouteTables,
+		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route.state", "blackhole")}},
+	).RouteTables
 	if len(holes) != 1 || *holes[0].RouteTableId != *table {
 		t.Errorf("tables with routes to nothing: %+v", holes)
 	}
 	must(n, n.DeleteRoute, &ec2.DeleteRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere})
-	refused(n, "a route that is not there", n.DeleteRoute, &ec2.DeleteRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere}, "InvalidRoute.NotFound")
+	refused(
+		n,
+		"a route that is not there",
+		n.DeleteRoute,
+		&ec2.DeleteRouteInput{RouteTableId: table, DestinationCidrBlock: everywhere},
+		"InvalidRoute.NotFound",
+	)
 }
 
 func TestNATGateways(t *testing.T) {
@@ -153,7 +270,13 @@ func TestNATGateways(t *testing.T) {
 	if got := state(id); got.State != types.NatGatewayStateAvailable {
 		t.Errorf("after a minute: %s", got.State)
 	}
-	refused(n, "its mapping", n.DisassociateAddress, &ec2.DisassociateAddressInput{AssociationId: state(id).NatGatewayAddresses[0].AssociationId}, "AuthFailure")
+	refused(
+		n,
+		"its mapping",
+		n.DisassociateAddress,
+		&ec2.DisassociateAddressInput{AssociationId: state(id).NatGatewayAddresses[0].AssociationId},
+		"AuthFailure",
+	)
 	must(n, n.DeleteNatGateway, &ec2.DeleteNatGatewayInput{NatGatewayId: id})
 	if got := state(id); got.State != types.NatGatewayStateDeleting {
 		t.Errorf("on its way: %s", got.State)
@@ -167,22 +290,61 @@ func TestSecurityGroupRules(t *testing.T) {
 	n := start(t)
 	v := n.vpc("10.0.0.0/16")
 	g := n.group(v, "g")
-	ssh := types.IpPermission{IpProtocol: aws.String("6"), FromPort: aws.Int32(22), ToPort: aws.Int32(22), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0"), Description: aws.String("ssh")}}}
-	added := must(n, n.AuthorizeSecurityGroupIngress, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}}).SecurityGroupRules
+	ssh := types.IpPermission{
+		IpProtocol: aws.String("6"),
+		FromPort:   aws.Int32(22),
+		ToPort:     aws.Int32(22),
+		IpRanges:   []types.IpRange{{CidrIp: aws.String("0.0.0.0/0"), Description: aws.String("ssh")}},
+	}
+	added := must(
+		n,
+		n.AuthorizeSecurityGroupIngress,
+		&ec2.AuthorizeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}},
+	).SecurityGroupRules
 	if len(added) != 1 || *added[0].IpProtocol != "tcp" || *added[0].CidrIpv4 != "0.0.0.0/0" {
 		t.Fatalf("added %+v", added)
 	}
 	authorize := func(reason string, p types.IpPermission, code string) {
 		t.Helper()
-		refused(n, reason, n.AuthorizeSecurityGroupIngress, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{p}}, code)
+		refused(
+			n,
+			reason,
+			n.AuthorizeSecurityGroupIngress,
+			&ec2.AuthorizeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{p}},
+			code,
+		)
 	}
 	authorize("a rule twice", ssh, "InvalidPermission.Duplicate")
-	authorize("ports without an end", types.IpPermission{IpProtocol: aws.String("tcp"), FromPort: aws.Int32(1), IpRanges: ssh.IpRanges}, "InvalidParameterValue")
+	authorize(
+		"ports without an end",
+		types.IpPermission{IpProtocol: aws.String("tcp"), FromPort: aws.Int32(1), IpRanges: ssh.IpRanges},
+		"InvalidParameterValue",
+	)
 	authorize("no peer", types.IpPermission{IpProtocol: aws.String("-1")}, "MissingParameter")
-	authorize("a malformed range", types.IpPermission{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String("10.0.0.0")}}}, "InvalidParameterValue")
-	authorize("a group that is not there", types.IpPermission{IpProtocol: aws.String("-1"), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: aws.String("sg-1")}}}, "InvalidGroup.NotFound")
-	refused(n, "a name twice", n.CreateSecurityGroup, &ec2.CreateSecurityGroupInput{VpcId: v, GroupName: aws.String("g"), Description: aws.String("d")}, "InvalidGroup.Duplicate")
-	refused(n, "no VPC, as there is no default one", n.CreateSecurityGroup, &ec2.CreateSecurityGroupInput{GroupName: aws.String("h"), Description: aws.String("d")}, "VPCIdNotSpecified")
+	authorize(
+		"a malformed range",
+		types.IpPermission{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String("10.0.0.0")}}},
+		"InvalidParameterValue",
+	)
+	authorize(
+		"a group that is not there",
+		types.IpPermission{IpProtocol: aws.String("-1"), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: aws.String("sg-1")}}},
+		"InvalidGroup.NotFound",
+	)
+	refused(
+		n,
+		"a name twice",
+		n.CreateSecurityGroup,
+		&ec2.CreateSecurityGroupInput{VpcId: v, GroupName: aws.String("g"), Description: aws.String("d")},
+		"InvalidGroup.Duplicate",
+	)
+	refused(
+		n,
+		"no VPC, as there is no default one",
+		n.CreateSecurityGroup,
+		&ec2.CreateSecurityGroupInput{GroupName: aws.String("h"), Description: aws.String("d")},
+		"VPCIdNotSpecified",
+	)
 
 	list := must(n, n.DescribeSecurityGroups, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{*g}}).SecurityGroups[0]
 	want := []types.IpPermission{{
@@ -194,34 +356,73 @@ func TestSecurityGroupRules(t *testing.T) {
 	}
 	must(n, n.ModifySecurityGroupRules, &ec2.ModifySecurityGroupRulesInput{GroupId: g, SecurityGroupRules: []types.SecurityGroupRuleUpdate{{
 		SecurityGroupRuleId: added[0].SecurityGroupRuleId,
-		SecurityGroupRule:   &types.SecurityGroupRuleRequest{IpProtocol: aws.String("tcp"), FromPort: aws.Int32(23), ToPort: aws.Int32(23), ReferencedGroupId: g},
+		SecurityGroupRule: &types.SecurityGroupRuleRequest{
+			IpProtocol:        aws.String("tcp"),
+			FromPort:          aws.Int32(23),
+			ToPort:            aws.Int32(23),
+			ReferencedGroupId: g,
+		},
 	}}})
-	rules := must(n, n.DescribeSecurityGroupRules, &ec2.DescribeSecurityGroupRulesInput{SecurityGroupRuleIds: []string{*added[0].SecurityGroupRuleId}}).SecurityGroupRules
+	rules := must(
+		n,
+		n.DescribeSecurityGroupRules,
+		&ec2.DescribeSecurityGroupRulesInput{SecurityGroupRuleIds: []string{*added[0].SecurityGroupRuleId}},
+	).SecurityGroupRules
 	if len(rules) != 1 || *rules[0].FromPort != 23 || *rules[0].ReferencedGroupInfo.GroupId != *g {
 		t.Errorf("modified %+v", rules)
 	}
-	must(n, n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, SecurityGroupRuleIds: []string{*added[0].SecurityGroupRuleId}})
-	refused(n, "a deleted rule", n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}}, "InvalidPermission.NotFound")
+	must(
+		n,
+		n.RevokeSecurityGroupIngress,
+		&ec2.RevokeSecurityGroupIngressInput{GroupId: g, SecurityGroupRuleIds: []string{*added[0].SecurityGroupRuleId}},
+	)
+	refused(
+		n,
+		"a deleted rule",
+		n.RevokeSecurityGroupIngress,
+		&ec2.RevokeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}},
+		"InvalidPermission.NotFound",
+	)
 }
 
 func TestEndpoints(t *testing.T) {
 	n := start(t)
 	v := n.vpc("10.0.0.0/16")
 	table, s := n.table(v), n.subnet(v, "10.0.0.0/24", "a")
-	s3 := must(n, n.CreateVpcEndpoint, &ec2.CreateVpcEndpointInput{VpcId: v, ServiceName: aws.String("com.amazonaws.eu-central-1.s3"), RouteTableIds: []string{*table}}).VpcEndpoint
-	lists := must(n, n.DescribePrefixLists, &ec2.DescribePrefixListsInput{Filters: []types.Filter{filter("prefix-list-name", "com.amazonaws.*.s3")}}).PrefixLists
+	s3 := must(
+		n,
+		n.CreateVpcEndpoint,
+		&ec2.CreateVpcEndpointInput{VpcId: v, ServiceName: aws.String("com.amazonaws.eu-central-1.s3"), RouteTableIds: []string{*table}},
+	).VpcEndpoint
+	lists := must(
+		n,
+		n.DescribePrefixLists,
+		&ec2.DescribePrefixListsInput{Filters: []types.Filter{filter("prefix-list-name", "com.amazonaws.*.s3")}},
+	).PrefixLists
 	routes := must(n, n.DescribeRouteTables, &ec2.DescribeRouteTablesInput{RouteTableIds: []string{*table}}).RouteTables[0].Routes
-	if len(lists) != 1 || len(routes) != 2 || *routes[1].DestinationPrefixListId != *lists[0].PrefixListId || *routes[1].GatewayId != *s3.VpcEndpointId {
+	if len(lists) != 1 || len(routes) != 2 || *routes[1].DestinationPrefixListId != *lists[0].PrefixListId ||
+		*routes[1].GatewayId != *s3.VpcEndpointId {
 		t.Errorf("lists %+v, routes %+v", lists, routes)
 	}
-	refused(n, "no such service", n.CreateVpcEndpoint, &ec2.CreateVpcEndpointInput{VpcId: v, ServiceName: aws.String("com.amazonaws.us-east-1.s3")}, "InvalidServiceName")
+	refused(
+		n,
+		"no such service",
+		n.CreateVpcEndpoint,
+		&ec2.CreateVpcEndpointInput{VpcId: v, ServiceName: aws.String("com.amazonaws.us-east-1.s3")},
+		"InvalidServiceName",
+	)
 	ecr := must(n, n.CreateVpcEndpoint, &ec2.CreateVpcEndpointInput{
-		VpcId: v, ServiceName: aws.String("com.amazonaws.eu-central-1.ecr.api"), VpcEndpointType: types.VpcEndpointTypeInterface, SubnetIds: []string{*s},
+		VpcId: v, ServiceName: aws.String("com.amazonaws.eu-central-1.ecr.api"), VpcEndpointType: types.VpcEndpointTypeInterface,
+		SubnetIds: []string{*s},
 	}).VpcEndpoint
 	if len(ecr.NetworkInterfaceIds) != 1 || len(ecr.Groups) != 1 {
 		t.Errorf("interface endpoint %+v", ecr)
 	}
-	out := must(n, n.DeleteVpcEndpoints, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*s3.VpcEndpointId, *ecr.VpcEndpointId, "vpce-1"}})
+	out := must(
+		n,
+		n.DeleteVpcEndpoints,
+		&ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*s3.VpcEndpointId, *ecr.VpcEndpointId, "vpce-1"}},
+	)
 	if len(out.Unsuccessful) != 1 || *out.Unsuccessful[0].Error.Code != "InvalidVpcEndpointId.NotFound" {
 		t.Errorf("unsuccessful %+v", out.Unsuccessful)
 	}
@@ -233,13 +434,40 @@ func TestEndpoints(t *testing.T) {
 func TestTagsFiltersAndPages(t *testing.T) {
 	n := start(t)
 	v := n.vpc("10.0.0.0/16")
-	spec := []types.TagSpecification{{ResourceType: types.ResourceTypeSubnet, Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String("demo-a")}}}}
+	spec := []types.TagSpecification{
+		{ResourceType: types.ResourceTypeSubnet, Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String("demo-a")}}},
+	}
 	s := must(n, n.CreateSubnet, &ec2.CreateSubnetInput{VpcId: v, CidrBlock: aws.String("10.0.0.0/24"), TagSpecifications: spec}).Subnet
 	spec[0].ResourceType = types.ResourceTypeVpc
-	refused(n, "tags of another kind", n.CreateSubnet, &ec2.CreateSubnetInput{VpcId: v, CidrBlock: aws.String("10.0.1.0/24"), TagSpecifications: spec}, "InvalidParameterValue")
-	must(n, n.CreateTags, &ec2.CreateTagsInput{Resources: []string{*v, *s.SubnetId}, Tags: []types.Tag{{Key: aws.String("cluster"), Value: aws.String("demo")}}})
-	refused(n, "an id that is not there", n.CreateTags, &ec2.CreateTagsInput{Resources: []string{"subnet-1"}, Tags: []types.Tag{{Key: aws.String("a")}}}, "InvalidSubnetID.NotFound")
-	refused(n, "a key that is AWS's", n.CreateTags, &ec2.CreateTagsInput{Resources: []string{*v}, Tags: []types.Tag{{Key: aws.String("aws:x")}}}, "InvalidParameterValue")
+	refused(
+		n,
+		"tags of another kind",
+		n.CreateSubnet,
+		&ec2.CreateSubnetInput{VpcId: v, CidrBlock: aws.String("10.0.1.0/24"), TagSpecifications: spec},
+		"InvalidParameterValue",
+	)
+	must(
+		n,
+		n.CreateTags,
+		&ec2.CreateTagsInput{
+			Resources: []string{*v, *s.SubnetId},
+			Tags:      []types.Tag{{Key: aws.String("cluster"), Value: aws.String("demo")}},
+		},
+	)
+	refused(
+		n,
+		"an id that is not there",
+		n.CreateTags,
+		&ec2.CreateTagsInput{Resources: []string{"subnet-1"}, Tags: []types.Tag{{Key: aws.String("a")}}},
+		"InvalidSubnetID.NotFound",
+	)
+	refused(
+		n,
+		"a key that is AWS's",
+		n.CreateTags,
+		&ec2.CreateTagsInput{Resources: []string{*v}, Tags: []types.Tag{{Key: aws.String("aws:x")}}},
+		"InvalidParameterValue",
+	)
 	for _, test := range []struct {
 		reason  string
 		filters []types.Filter
@@ -254,12 +482,22 @@ func TestTagsFiltersAndPages(t *testing.T) {
 			t.Errorf("%s: %d found, want %d", test.reason, len(got), test.want)
 		}
 	}
-	refused(n, "a filter that is not there", n.DescribeSubnets, &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("nonsense", "x")}}, "InvalidParameterValue")
+	refused(
+		n,
+		"a filter that is not there",
+		n.DescribeSubnets,
+		&ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("nonsense", "x")}},
+		"InvalidParameterValue",
+	)
 	tags := must(n, n.DescribeTags, &ec2.DescribeTagsInput{Filters: []types.Filter{filter("resource-id", *s.SubnetId)}}).Tags
 	if len(tags) != 2 || tags[0].ResourceType != types.ResourceTypeSubnet {
 		t.Errorf("tags %+v", tags)
 	}
-	must(n, n.DeleteTags, &ec2.DeleteTagsInput{Resources: []string{*v}, Tags: []types.Tag{{Key: aws.String("cluster"), Value: aws.String("other")}}})
+	must(
+		n,
+		n.DeleteTags,
+		&ec2.DeleteTagsInput{Resources: []string{*v}, Tags: []types.Tag{{Key: aws.String("cluster"), Value: aws.String("other")}}},
+	)
 	if got := n.service.Tags(account, region).Having("cluster", "demo"); len(got) != 2 {
 		t.Errorf("a tag of another value was deleted: %v", got)
 	}
@@ -286,33 +524,66 @@ func TestTagsFiltersAndPages(t *testing.T) {
 	if pages != 3 || len(seen) != 12 {
 		t.Errorf("%d groups on %d pages", len(seen), pages)
 	}
-	refused(n, "a page that is too small", n.DescribeSecurityGroups, &ec2.DescribeSecurityGroupsInput{MaxResults: aws.Int32(1)}, "InvalidParameterValue")
+	refused(
+		n,
+		"a page that is too small",
+		n.DescribeSecurityGroups,
+		&ec2.DescribeSecurityGroupsInput{MaxResults: aws.Int32(1)},
+		"InvalidParameterValue",
+	)
 }
 
 func TestZones(t *testing.T) {
 	n := start(t)
-	zones := must(n, n.DescribeAvailabilityZones, &ec2.DescribeAvailabilityZonesInput{Filters: []types.Filter{filter("opt-in-status", "opt-in-not-required")}}).AvailabilityZones
+	zones := must(
+		n,
+		n.DescribeAvailabilityZones,
+		&ec2.DescribeAvailabilityZonesInput{Filters: []types.Filter{filter("opt-in-status", "opt-in-not-required")}},
+	).AvailabilityZones
 	if len(zones) != 3 || *zones[0].ZoneName != "eu-central-1a" || *zones[0].ZoneId != "euc1-az1" {
 		t.Errorf("zones %+v", zones)
 	}
-	refused(n, "a zone that is not there", n.DescribeAvailabilityZones, &ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"eu-central-1z"}}, "InvalidParameterValue")
+	refused(
+		n,
+		"a zone that is not there",
+		n.DescribeAvailabilityZones,
+		&ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"eu-central-1z"}},
+		"InvalidParameterValue",
+	)
 	all := must(n, n.DescribeRegions, &ec2.DescribeRegionsInput{AllRegions: aws.Bool(true)}).Regions
 	mine := must(n, n.DescribeRegions, &ec2.DescribeRegionsInput{}).Regions
 	if len(mine) != 17 || len(all) <= len(mine) {
 		t.Errorf("%d regions of %d", len(mine), len(all))
 	}
-	refused(n, "a dry run", n.CreateVpc, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), DryRun: aws.Bool(true)}, "DryRunOperation")
+	refused(
+		n,
+		"a dry run",
+		n.CreateVpc,
+		&ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), DryRun: aws.Bool(true)},
+		"DryRunOperation",
+	)
 }
 
 func TestAddressesMapToInterfaces(t *testing.T) {
 	n := start(t)
 	v := n.vpc("10.0.0.0/16")
 	s, a := n.subnet(v, "10.0.0.0/24", "a"), n.address()
-	i, err := n.service.NewInterface(account, region, *s, vpc.InterfaceRequest{PublicIP: true, Attachment: &vpc.Attachment{InstanceID: "i-1"}})
+	i, err := n.service.NewInterface(
+		account,
+		region,
+		*s,
+		vpc.InterfaceRequest{PublicIP: true, Attachment: &vpc.Attachment{InstanceID: "i-1"}},
+	)
 	if err != nil || !i.PublicIP.IsValid() {
 		t.Fatalf("%+v %v", i, err)
 	}
-	refused(n, "no gateway", n.AssociateAddress, &ec2.AssociateAddressInput{AllocationId: a, InstanceId: aws.String("i-1")}, "Gateway.NotAttached")
+	refused(
+		n,
+		"no gateway",
+		n.AssociateAddress,
+		&ec2.AssociateAddressInput{AllocationId: a, InstanceId: aws.String("i-1")},
+		"Gateway.NotAttached",
+	)
 	n.gateway(v)
 	must(n, n.AssociateAddress, &ec2.AssociateAddressInput{AllocationId: a, InstanceId: aws.String("i-1")})
 	got := must(n, n.DescribeAddresses, &ec2.DescribeAddressesInput{Filters: []types.Filter{filter("instance-id", "i-1")}}).Addresses

@@ -13,7 +13,8 @@ var notSupported = map[string][]string{
 	"CreateSubnetInput":        {"Ipv6NetmaskLength"},
 	"AssociateRouteTableInput": {"PublicIpv4Pool"},
 	"AssociateVpcCidrBlockInput": {
-		"AmazonProvidedIpv6CidrBlock", "Ipv4IpamPoolId", "Ipv4NetmaskLength", "Ipv6CidrBlock", "Ipv6IpamPoolId", "Ipv6NetmaskLength", "Ipv6Pool",
+		"AmazonProvidedIpv6CidrBlock", "Ipv4IpamPoolId", "Ipv4NetmaskLength", "Ipv6CidrBlock", "Ipv6IpamPoolId", "Ipv6NetmaskLength",
+		"Ipv6Pool",
 	},
 	"AssignPrivateIpAddressesInput":   {"AllowReassignment", "Ipv4PrefixCount", "Ipv4Prefixes"},
 	"UnassignPrivateIpAddressesInput": {"Ipv4Prefixes"},

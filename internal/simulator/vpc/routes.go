@@ -77,7 +77,10 @@ func (x *route) describe(r *region) types.Route {
 func destination(v4, v6, list *string) (string, error) {
 	given := slices.DeleteFunc([]string{aws.ToString(v4), aws.ToString(v6), aws.ToString(list)}, func(s string) bool { return s == "" })
 	if len(given) != 1 {
-		return "", wire.Errorf("InvalidParameterCombination", "Exactly one of destinationCidrBlock, destinationIpv6CidrBlock and destinationPrefixListId must be given")
+		return "", wire.Errorf(
+			"InvalidParameterCombination",
+			"Exactly one of destinationCidrBlock, destinationIpv6CidrBlock and destinationPrefixListId must be given",
+		)
 	}
 	switch {
 	case aws.ToString(v4) != "":
@@ -102,7 +105,8 @@ func (r *region) target(t *routeTable, in *ec2.CreateRouteInput) (route, error) 
 	}
 	for parameter, value := range map[string]*string{
 		"transitGatewayId": in.TransitGatewayId, "vpcPeeringConnectionId": in.VpcPeeringConnectionId, "localGatewayId": in.LocalGatewayId,
-		"carrierGatewayId": in.CarrierGatewayId, "coreNetworkArn": in.CoreNetworkArn, "vpcEndpointId": in.VpcEndpointId, "odbNetworkArn": in.OdbNetworkArn,
+		"carrierGatewayId": in.CarrierGatewayId, "coreNetworkArn": in.CoreNetworkArn, "vpcEndpointId": in.VpcEndpointId,
+		"odbNetworkArn": in.OdbNetworkArn,
 	} {
 		if value != nil {
 			return x, unsupported(parameter)
@@ -218,7 +222,11 @@ func (r *region) replaceRoute(in *ec2.ReplaceRouteInput) (*ec2.ReplaceRouteOutpu
 			return &ec2.ReplaceRouteOutput{}, nil
 		}
 	}
-	return nil, wire.Errorf("InvalidParameterValue", "There is no route defined for '%s' in the route table. Use CreateRoute instead.", from)
+	return nil, wire.Errorf(
+		"InvalidParameterValue",
+		"There is no route defined for '%s' in the route table. Use CreateRoute instead.",
+		from,
+	)
 }
 
 func (r *region) dropRoute(in *ec2.DeleteRouteInput) error {

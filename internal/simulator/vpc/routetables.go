@@ -102,7 +102,11 @@ func (r *region) associate(tableID, subnetID *string) (*association, error) {
 	if slices.ContainsFunc(t.vpc.tables, func(o *routeTable) bool {
 		return slices.ContainsFunc(o.associations, func(a association) bool { return a.subnet == n })
 	}) {
-		return nil, wire.Errorf("Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.id)
+		return nil, wire.Errorf(
+			"Resource.AlreadyAssociated",
+			"the specified association for route table %s conflicts with an existing association",
+			t.id,
+		)
 	}
 	t.associations = append(t.associations, association{id: NewID("rtbassoc"), subnet: n})
 	return &t.associations[len(t.associations)-1], nil
@@ -157,7 +161,12 @@ func (r *region) replaceRouteTableAssociation(in *ec2.ReplaceRouteTableAssociati
 			continue
 		}
 		if from.vpc != to.vpc {
-			return nil, wire.Errorf("InvalidParameterValue", "route table %s and association %s belong to different networks", to.id, *in.AssociationId)
+			return nil, wire.Errorf(
+				"InvalidParameterValue",
+				"route table %s and association %s belong to different networks",
+				to.id,
+				*in.AssociationId,
+			)
 		}
 		a := from.associations[i]
 		from.associations = slices.Delete(from.associations, i, i+1)
@@ -178,7 +187,9 @@ func (r *region) describeRouteTable(t *routeTable) types.RouteTable {
 	}
 	for _, a := range t.associations {
 		da := types.RouteTableAssociation{
-			RouteTableAssociationId: aws.String(a.id), RouteTableId: aws.String(t.id), Main: aws.Bool(a.main), AssociationState: associated(),
+			RouteTableAssociationId: aws.String(
+				a.id,
+			), RouteTableId: aws.String(t.id), Main: aws.Bool(a.main), AssociationState: associated(),
 		}
 		if a.subnet != nil {
 			da.SubnetId = aws.String(a.subnet.id)
@@ -229,6 +240,12 @@ func (r *region) routeTableFields() Fields[*routeTable] {
 }
 
 func (r *region) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
-	list, next, err := describe(r, r.routeTables, wanted{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken}, r.routeTableFields(), r.describeRouteTable)
+	list, next, err := describe(
+		r,
+		r.routeTables,
+		wanted{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken},
+		r.routeTableFields(),
+		r.describeRouteTable,
+	)
 	return &ec2.DescribeRouteTablesOutput{RouteTables: list, NextToken: next}, err
 }

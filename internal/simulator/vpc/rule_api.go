@@ -37,7 +37,12 @@ func (r *region) authorizeEgress(in *ec2.AuthorizeSecurityGroupEgressInput) (*ec
 	return &ec2.AuthorizeSecurityGroupEgressOutput{Return: yes(), SecurityGroupRules: rules}, err
 }
 
-func (r *region) authorizeCall(id, name *string, list []types.IpPermission, specs []types.TagSpecification, egress bool) ([]types.SecurityGroupRule, error) {
+func (r *region) authorizeCall(
+	id, name *string,
+	list []types.IpPermission,
+	specs []types.TagSpecification,
+	egress bool,
+) ([]types.SecurityGroupRule, error) {
 	g, err := r.groupOf(id, name)
 	if err != nil {
 		return nil, err
@@ -69,7 +74,12 @@ func (r *region) revokeEgress(in *ec2.RevokeSecurityGroupEgressInput) (*ec2.Revo
 	return &ec2.RevokeSecurityGroupEgressOutput{Return: yes(), RevokedSecurityGroupRules: revoked}, err
 }
 
-func (r *region) revokeCall(id, name *string, list []types.IpPermission, ids []string, egress bool) ([]types.RevokedSecurityGroupRule, error) {
+func (r *region) revokeCall(
+	id, name *string,
+	list []types.IpPermission,
+	ids []string,
+	egress bool,
+) ([]types.RevokedSecurityGroupRule, error) {
 	g, err := r.groupOf(id, name)
 	if err != nil {
 		return nil, err
@@ -85,8 +95,9 @@ func (r *region) revokeCall(id, name *string, list []types.IpPermission, ids []s
 	for _, x := range rules {
 		d := r.describeRule(ruleOf{g, x})
 		revoked := types.RevokedSecurityGroupRule{
-			SecurityGroupRuleId: d.SecurityGroupRuleId, GroupId: d.GroupId, IsEgress: d.IsEgress, IpProtocol: d.IpProtocol, FromPort: d.FromPort,
-			ToPort: d.ToPort, CidrIpv4: d.CidrIpv4, CidrIpv6: d.CidrIpv6, PrefixListId: d.PrefixListId, Description: d.Description,
+			SecurityGroupRuleId: d.SecurityGroupRuleId, GroupId: d.GroupId, IsEgress: d.IsEgress, IpProtocol: d.IpProtocol,
+			FromPort: d.FromPort,
+			ToPort:   d.ToPort, CidrIpv4: d.CidrIpv4, CidrIpv6: d.CidrIpv6, PrefixListId: d.PrefixListId, Description: d.Description,
 		}
 		if d.ReferencedGroupInfo != nil {
 			revoked.ReferencedGroupId = d.ReferencedGroupInfo.GroupId
@@ -125,12 +136,16 @@ func (r *region) describing(id, name *string, list []types.IpPermission, byID []
 	return nil
 }
 
-func (r *region) updateIngressDescriptions(in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
+func (r *region) updateIngressDescriptions(
+	in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput,
+) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
 	err := r.describing(in.GroupId, in.GroupName, in.IpPermissions, in.SecurityGroupRuleDescriptions, false)
 	return &ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput{Return: yes()}, err
 }
 
-func (r *region) updateEgressDescriptions(in *ec2.UpdateSecurityGroupRuleDescriptionsEgressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsEgressOutput, error) {
+func (r *region) updateEgressDescriptions(
+	in *ec2.UpdateSecurityGroupRuleDescriptionsEgressInput,
+) (*ec2.UpdateSecurityGroupRuleDescriptionsEgressOutput, error) {
 	err := r.describing(in.GroupId, in.GroupName, in.IpPermissions, in.SecurityGroupRuleDescriptions, true)
 	return &ec2.UpdateSecurityGroupRuleDescriptionsEgressOutput{Return: yes()}, err
 }

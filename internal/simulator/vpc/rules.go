@@ -50,7 +50,8 @@ func (x *rule) peerKind() string {
 
 // same reports whether two rules allow the same traffic; it ignores their descriptions.
 func (x *rule) same(o *rule) bool {
-	return x.egress == o.egress && x.protocol == o.protocol && x.peer == o.peer && portText(x.from) == portText(o.from) && portText(x.to) == portText(o.to)
+	return x.egress == o.egress && x.protocol == o.protocol && x.peer == o.peer && portText(x.from) == portText(o.from) &&
+		portText(x.to) == portText(o.to)
 }
 
 // String returns a rule in the form of EC2's messages.
@@ -86,7 +87,10 @@ func checkPorts(p *types.IpPermission) (protocol string, from, to *int32, err er
 	case "tcp", "udp":
 		f, t := aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort)
 		if p.FromPort == nil || p.ToPort == nil {
-			return "", nil, nil, wire.Errorf("InvalidParameterValue", "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
+			return "", nil, nil, wire.Errorf(
+				"InvalidParameterValue",
+				"Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.",
+			)
 		}
 		if f == -1 && t == -1 {
 			f, t = 0, 65535
@@ -109,7 +113,11 @@ func checkPorts(p *types.IpPermission) (protocol string, from, to *int32, err er
 	}
 	var number int
 	if _, err := fmt.Sscanf(protocol, "%d", &number); err != nil || number < 0 || number > 255 {
-		return "", nil, nil, wire.Errorf("InvalidParameterValue", "Invalid value '%s' for IP protocol. Unknown protocol.", aws.ToString(p.IpProtocol))
+		return "", nil, nil, wire.Errorf(
+			"InvalidParameterValue",
+			"Invalid value '%s' for IP protocol. Unknown protocol.",
+			aws.ToString(p.IpProtocol),
+		)
 	}
 	return protocol, nil, nil, nil
 }
@@ -122,7 +130,10 @@ func (r *region) rulesOf(g *group, p *types.IpPermission, egress bool) ([]rule, 
 	}
 	var list []rule
 	add := func(peer, owner string, description *string) {
-		list = append(list, rule{egress: egress, protocol: protocol, from: from, to: to, peer: peer, owner: owner, description: aws.ToString(description)})
+		list = append(
+			list,
+			rule{egress: egress, protocol: protocol, from: from, to: to, peer: peer, owner: owner, description: aws.ToString(description)},
+		)
 	}
 	for _, x := range p.IpRanges {
 		cidr, err := netip.ParsePrefix(aws.ToString(x.CidrIp))
@@ -184,7 +195,12 @@ func (r *region) authorize(g *group, list []types.IpPermission, egress bool, tag
 			n++
 		}
 	}
-	err := r.within(RulesOfGroup, n+len(fresh)-1, "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
+	err := r.within(
+		RulesOfGroup,
+		n+len(fresh)-1,
+		"RulesPerSecurityGroupLimitExceeded",
+		"The maximum number of rules per security group has been reached.",
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +283,10 @@ func (x *rule) addTo(p *types.IpPermission) {
 	description := wire.Optional(x.description)
 	switch x.peerKind() {
 	case peerGroup:
-		p.UserIdGroupPairs = append(p.UserIdGroupPairs, types.UserIdGroupPair{GroupId: aws.String(x.peer), UserId: wire.Optional(x.owner), Description: description})
+		p.UserIdGroupPairs = append(
+			p.UserIdGroupPairs,
+			types.UserIdGroupPair{GroupId: aws.String(x.peer), UserId: wire.Optional(x.owner), Description: description},
+		)
 	case peerList:
 		p.PrefixListIds = append(p.PrefixListIds, types.PrefixListId{PrefixListId: aws.String(x.peer), Description: description})
 	case peerIPv6:

@@ -95,7 +95,8 @@ type region struct {
 
 func (s *Service) newRegion(p place.Place) *region {
 	r := &region{
-		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}, having: map[tag]map[string]struct{}{}}, quotas: maps.Clone(standardQuotas), templated: map[string][]string{}, answers: map[string]answer{}, ruleGroups: map[string]*group{},
+		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}, having: map[tag]map[string]struct{}{}},
+		quotas: maps.Clone(standardQuotas), templated: map[string][]string{}, answers: map[string]answer{}, ruleGroups: map[string]*group{},
 		vpcs: newTable[*vpc](), subnets: newTable[*subnet](), routeTables: newTable[*routeTable](), gateways: newTable[*gateway](),
 		egress: newTable[*egressGateway](), nats: newTable[*nat](), addresses: newTable[*address](), groups: newTable[*group](),
 		interfaces: newTable[*networkInterface](), endpoints: newTable[*endpoint](), dhcp: newTable[*dhcpOptions](), acls: newTable[*acl](),
@@ -131,7 +132,8 @@ func (r *region) within(q Quota, n int, code, message string) error {
 // caller with permission.
 func op[I, O any](s *Service, fn func(*region, *I) (*O, error)) wire.Operation {
 	return wire.Op(func(ctx context.Context, in *I) (*O, error) {
-		if f := reflect.ValueOf(in).Elem().FieldByName("DryRun"); f.IsValid() && f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().Bool() {
+		if f := reflect.ValueOf(in).Elem().FieldByName("DryRun"); f.IsValid() && f.Kind() == reflect.Pointer && !f.IsNil() &&
+			f.Elem().Bool() {
 			return nil, wire.Errorf("DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(412)
 		}
 		if err := refuse(in); err != nil {

@@ -76,7 +76,10 @@ func (n *subnet) pick(asked string) (netip.Addr, error) {
 			return a, nil
 		}
 	}
-	return netip.Addr{}, wire.Errorf("InsufficientFreeAddressesInSubnet", "The specified subnet does not have enough free addresses to satisfy the request.")
+	return netip.Addr{}, wire.Errorf(
+		"InsufficientFreeAddressesInSubnet",
+		"The specified subnet does not have enough free addresses to satisfy the request.",
+	)
 }
 
 func (r *region) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
@@ -166,7 +169,8 @@ func (r *region) describeSubnet(n *subnet) types.Subnet {
 		MapPublicIpOnLaunch:     aws.Bool(n.mapPublic), AssignIpv6AddressOnCreation: aws.Bool(false),
 		EnableDns64: aws.Bool(false), Ipv6Native: aws.Bool(false), MapCustomerOwnedIpOnLaunch: aws.Bool(false), Tags: r.tags.List(n.id),
 		PrivateDnsNameOptionsOnLaunch: &types.PrivateDnsNameOptionsOnLaunch{
-			HostnameType: n.hostnameType, EnableResourceNameDnsARecord: aws.Bool(n.dnsARecords), EnableResourceNameDnsAAAARecord: aws.Bool(false),
+			HostnameType: n.hostnameType, EnableResourceNameDnsARecord: aws.Bool(n.dnsARecords),
+			EnableResourceNameDnsAAAARecord: aws.Bool(false),
 		},
 	}
 }
@@ -191,7 +195,13 @@ func (r *region) subnetFields() Fields[*subnet] {
 }
 
 func (r *region) describeSubnets(in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
-	list, next, err := describe(r, r.subnets, wanted{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken}, r.subnetFields(), r.describeSubnet)
+	list, next, err := describe(
+		r,
+		r.subnets,
+		wanted{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken},
+		r.subnetFields(),
+		r.describeSubnet,
+	)
 	return &ec2.DescribeSubnetsOutput{Subnets: list, NextToken: next}, err
 }
 

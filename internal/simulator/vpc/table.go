@@ -146,7 +146,11 @@ func missing(parameter string) *wire.Error {
 }
 
 func invalid(parameter string, value any, why string) *wire.Error {
-	return wire.Errorf("InvalidParameterValue", "%s", strings.TrimSpace(wire.Errorf("", "Value (%v) for parameter %s is invalid. %s", value, parameter, why).Message))
+	return wire.Errorf(
+		"InvalidParameterValue",
+		"%s",
+		strings.TrimSpace(wire.Errorf("", "Value (%v) for parameter %s is invalid. %s", value, parameter, why).Message),
+	)
 }
 
 // unsupported rejects a parameter that the simulator does not support.

@@ -206,7 +206,11 @@ func CheckTags(tags map[string]string, ofAWS bool) error {
 		case key == "":
 			return wire.Errorf("InvalidParameterValue", "Tag key cannot be empty.")
 		case reserved && !ofAWS:
-			return wire.Errorf("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use", key)
+			return wire.Errorf(
+				"InvalidParameterValue",
+				"Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use",
+				key,
+			)
 		case utf8.RuneCountInString(key) > 128:
 			return wire.Errorf("InvalidParameterValue", "Tag key exceeds the maximum length of 128 characters")
 		case utf8.RuneCountInString(value) > 256:
@@ -228,7 +232,11 @@ func TagsFor(specifications []types.TagSpecification, kinds ...types.ResourceTyp
 	all := map[types.ResourceType]map[string]string{}
 	for _, s := range specifications {
 		if !slices.Contains(kinds, s.ResourceType) {
-			return nil, wire.Errorf("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", s.ResourceType)
+			return nil, wire.Errorf(
+				"InvalidParameterValue",
+				"'%s' is not a valid taggable resource type for this operation.",
+				s.ResourceType,
+			)
 		}
 		tags := all[s.ResourceType]
 		if tags == nil {
@@ -334,7 +342,12 @@ func (r *region) describeTags(in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutpu
 		}
 	}
 	r.tags.mu.RUnlock()
-	page, next, err := Page(found, func(t types.TagDescription) string { return *t.ResourceId + "\x00" + *t.Key }, in.MaxResults, in.NextToken)
+	page, next, err := Page(
+		found,
+		func(t types.TagDescription) string { return *t.ResourceId + "\x00" + *t.Key },
+		in.MaxResults,
+		in.NextToken,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,10 @@ func once[I, O any](r *region, in *I, fn func(*region, *I) (*O, error)) (*O, err
 	if before, ok := r.answers[key]; ok {
 		out, same := before.out.(*O)
 		if !same || !reflect.DeepEqual(before.in, in) {
-			return nil, wire.Errorf("IdempotentParameterMismatch", "The client token you have provided was used with different request parameters.")
+			return nil, wire.Errorf(
+				"IdempotentParameterMismatch",
+				"The client token you have provided was used with different request parameters.",
+			)
 		}
 		return out, nil
 	}

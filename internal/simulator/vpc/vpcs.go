@@ -157,7 +157,9 @@ func (r *region) deleteVpc(in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error)
 
 func (r *region) describeVPC(v *vpc) types.Vpc {
 	d := types.Vpc{
-		VpcId: aws.String(v.id), CidrBlock: aws.String(v.blocks[0].cidr.String()), State: types.VpcStateAvailable, IsDefault: aws.Bool(v.isDefault),
+		VpcId: aws.String(
+			v.id,
+		), CidrBlock: aws.String(v.blocks[0].cidr.String()), State: types.VpcStateAvailable, IsDefault: aws.Bool(v.isDefault),
 		InstanceTenancy: v.tenancy, OwnerId: aws.String(r.Account), DhcpOptionsId: aws.String(v.optionsID()), Tags: r.tags.List(v.id),
 	}
 	for _, b := range v.blocks {
@@ -275,7 +277,11 @@ func (r *region) dropBlock(associationID *string) (*vpc, *block, error) {
 				continue
 			}
 			if i == 0 {
-				return nil, nil, wire.Errorf("OperationNotPermitted", "The vpc CIDR block with association ID %s may not be disassociated. It is the primary IPv4 CIDR block of the VPC", b.association)
+				return nil, nil, wire.Errorf(
+					"OperationNotPermitted",
+					"The vpc CIDR block with association ID %s may not be disassociated. It is the primary IPv4 CIDR block of the VPC",
+					b.association,
+				)
 			}
 			if r.subnets.has(func(n *subnet) bool { return n.vpc == v && b.cidr.Overlaps(n.cidr) }) {
 				return nil, nil, wire.Errorf("InvalidCidrBlock.InUse", "The vpc currently has a subnet within CIDR block '%s'", b.cidr)
@@ -284,7 +290,11 @@ func (r *region) dropBlock(associationID *string) (*vpc, *block, error) {
 			return v, &b, nil
 		}
 	}
-	return nil, nil, wire.Errorf("InvalidVpcCidrBlockAssociationID.NotFound", "The vpc CIDR block with association ID %s does not exist", aws.ToString(associationID))
+	return nil, nil, wire.Errorf(
+		"InvalidVpcCidrBlockAssociationID.NotFound",
+		"The vpc CIDR block with association ID %s does not exist",
+		aws.ToString(associationID),
+	)
 }
 
 func (r *region) associateVpcCidrBlock(in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {

@@ -74,7 +74,11 @@ func (r *region) zone(name, id *string) (zone, error) {
 	if aws.ToString(name) == "" {
 		return zone{}, invalid("availabilityZoneId", *id, "")
 	}
-	return zone{}, invalid("availabilityZone", *name, "Subnets can currently only be created in the following availability zones: "+strings.Join(names, ", ")+".")
+	return zone{}, invalid(
+		"availabilityZone",
+		*name,
+		"Subnets can currently only be created in the following availability zones: "+strings.Join(names, ", ")+".",
+	)
 }
 
 var zoneFields = Fields[types.AvailabilityZone]{
@@ -101,11 +105,14 @@ func (r *region) describeAvailabilityZones(in *ec2.DescribeAvailabilityZonesInpu
 	for _, z := range zonesOf(r.Region) {
 		known[z.name], known[z.id] = true, true
 		d := types.AvailabilityZone{
-			ZoneName: aws.String(z.name), ZoneId: aws.String(z.id), RegionName: aws.String(r.Region), GroupName: aws.String(r.Region + "-zg-1"),
+			ZoneName: aws.String(
+				z.name,
+			), ZoneId: aws.String(z.id), RegionName: aws.String(r.Region), GroupName: aws.String(r.Region + "-zg-1"),
 			NetworkBorderGroup: aws.String(r.Region), ZoneType: aws.String("availability-zone"),
 			State: types.AvailabilityZoneStateAvailable, OptInStatus: types.AvailabilityZoneOptInStatusOptInNotRequired,
 		}
-		asked := len(in.ZoneNames) == 0 && len(in.ZoneIds) == 0 || slices.Contains(in.ZoneNames, z.name) || slices.Contains(in.ZoneIds, z.id)
+		asked := len(in.ZoneNames) == 0 && len(in.ZoneIds) == 0 || slices.Contains(in.ZoneNames, z.name) ||
+			slices.Contains(in.ZoneIds, z.id)
 		if asked && pass(d, nil) {
 			out.AvailabilityZones = append(out.AvailabilityZones, d)
 		}
@@ -147,8 +154,13 @@ func (r *region) describeRegions(in *ec2.DescribeRegionsInput) (*ec2.DescribeReg
 	}
 	out := &ec2.DescribeRegionsOutput{Regions: []types.Region{}}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		d := types.Region{RegionName: aws.String(name), OptInStatus: aws.String(known[name]), Endpoint: aws.String("ec2." + name + ".amazonaws.com")}
-		asked := len(in.RegionNames) == 0 && (known[name] != "not-opted-in" || aws.ToBool(in.AllRegions)) || slices.Contains(in.RegionNames, name)
+		d := types.Region{
+			RegionName:  aws.String(name),
+			OptInStatus: aws.String(known[name]),
+			Endpoint:    aws.String("ec2." + name + ".amazonaws.com"),
+		}
+		asked := len(in.RegionNames) == 0 && (known[name] != "not-opted-in" || aws.ToBool(in.AllRegions)) ||
+			slices.Contains(in.RegionNames, name)
 		if asked && pass(d, nil) {
 			out.Regions = append(out.Regions, d)
 		}

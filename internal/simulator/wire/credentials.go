@@ -57,7 +57,11 @@ func (r *Router) principalOf(accessKey string) Principal {
 	if isAccount(accessKey) {
 		account = accessKey
 	}
-	return Principal{Account: account, ARN: "arn:" + r.partition + ":iam::" + account + ":user/demo", UserID: "AIDADEMOUSER" + account[:min(len(account), 9)]}
+	return Principal{
+		Account: account,
+		ARN:     "arn:" + r.partition + ":iam::" + account + ":user/demo",
+		UserID:  "AIDADEMOUSER" + account[:min(len(account), 9)],
+	}
 }
 
 func isAccount(s string) bool {

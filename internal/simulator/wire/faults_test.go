@@ -40,7 +40,12 @@ func TestFaults(t *testing.T) {
 	}{
 		{"none", fault.Rule{Service: "sqs", Code: "Throttling"}, "", 1},
 		{"throttled before the effect", fault.Throttle("dynamodb", "DeleteTable", 1), "Throttling", 0},
-		{"server error after the effect", fault.Rule{Code: "InternalServerError", Status: 500, AfterEffect: true}, "InternalServerError", 1},
+		{
+			"server error after the effect",
+			fault.Rule{Code: "InternalServerError", Status: 500, AfterEffect: true},
+			"InternalServerError",
+			1,
+		},
 		{"connection lost before the effect", fault.Rule{HangUp: true}, "-", 0},
 		{"connection lost after the effect", fault.Rule{HangUp: true, AfterEffect: true}, "-", 1},
 		{"denied", fault.Rule{Operation: "Delete*", Deny: true}, "AccessDeniedException", 0},
@@ -171,7 +176,10 @@ func TestServicesWithTheirOwnHTTPAreSubjectToFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AK/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0")
+		req.Header.Set(
+			"Authorization",
+			"AWS4-HMAC-SHA256 Credential=AK/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0",
+		)
 		resp, err := config.HTTPClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

@@ -85,7 +85,11 @@ func (r *Router) fail(w http.ResponseWriter, q *request, err error) {
 }
 
 func internal(err error) *Error {
-	return &Error{Code: "InternalFailure", Message: "We encountered an internal error. Please try again. (" + err.Error() + ")", Status: http.StatusInternalServerError}
+	return &Error{
+		Code:    "InternalFailure",
+		Message: "We encountered an internal error. Please try again. (" + err.Error() + ")",
+		Status:  http.StatusInternalServerError,
+	}
 }
 
 // WriteError writes an error in the protocol's format, for services that serve HTTP themselves.

@@ -195,7 +195,11 @@ func (q *request) findOperation() error {
 	if _, operation, ok := q.target(); ok && (s.speaks(JSON10) || s.speaks(JSON11)) {
 		q.call.Operation = operation
 		if _, known := s.Operations[operation]; !known {
-			return &Error{Code: "UnknownOperationException", Message: "The operation " + operation + " is not one the simulator has.", Status: http.StatusBadRequest}
+			return &Error{
+				Code:    "UnknownOperationException",
+				Message: "The operation " + operation + " is not one the simulator has.",
+				Status:  http.StatusBadRequest,
+			}
 		}
 		return nil
 	}
@@ -228,10 +232,18 @@ func (q *request) findAction() error {
 	action := q.form.Get("Action")
 	q.call.Operation = action
 	if action == "" {
-		return &Error{Code: "MissingAction", Message: "The request is missing an action or a required parameter.", Status: http.StatusBadRequest}
+		return &Error{
+			Code:    "MissingAction",
+			Message: "The request is missing an action or a required parameter.",
+			Status:  http.StatusBadRequest,
+		}
 	}
 	if _, ok := q.service.Operations[action]; !ok {
-		return &Error{Code: "InvalidAction", Message: "The action " + action + " is not valid for this web service.", Status: http.StatusBadRequest}
+		return &Error{
+			Code:    "InvalidAction",
+			Message: "The action " + action + " is not valid for this web service.",
+			Status:  http.StatusBadRequest,
+		}
 	}
 	return nil
 }

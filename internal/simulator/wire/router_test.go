@@ -59,7 +59,9 @@ func TestJSONRoundTripsUnionsBlobsAndTimes(t *testing.T) {
 		"bs":   &ddbtypes.AttributeValueMemberBS{Value: [][]byte{{1}, {2}}},
 		"null": &ddbtypes.AttributeValueMemberNULL{Value: true},
 		"l": &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{
-			&ddbtypes.AttributeValueMemberM{Value: map[string]ddbtypes.AttributeValue{"x": &ddbtypes.AttributeValueMemberBOOL{Value: false}}},
+			&ddbtypes.AttributeValueMemberM{
+				Value: map[string]ddbtypes.AttributeValue{"x": &ddbtypes.AttributeValueMemberBOOL{Value: false}},
+			},
 		}},
 	}
 	echo := wire.Op(func(_ context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
@@ -100,7 +102,8 @@ func TestJSONLowerCamel(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := out.Repository
-	if *r.RepositoryName != "app" || !r.CreatedAt.Equal(made) || r.ImageTagMutability != "IMMUTABLE" || !r.ImageScanningConfiguration.ScanOnPush {
+	if *r.RepositoryName != "app" || !r.CreatedAt.Equal(made) || r.ImageTagMutability != "IMMUTABLE" ||
+		!r.ImageScanningConfiguration.ScanOnPush {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -123,7 +126,11 @@ func snsService() *wire.Service {
 				return &sns.GetTopicAttributesOutput{Attributes: map[string]string{"x": "1", "y": "2"}}, nil
 			}),
 			"Publish": wire.Op(func(_ context.Context, in *sns.PublishInput) (*sns.PublishOutput, error) {
-				return nil, &wire.Error{Code: "NotFound", Message: "Topic <" + *in.MessageAttributes["k"].StringValue + ">", Status: http.StatusNotFound}
+				return nil, &wire.Error{
+					Code:    "NotFound",
+					Message: "Topic <" + *in.MessageAttributes["k"].StringValue + ">",
+					Status:  http.StatusNotFound,
+				}
 			}),
 		},
 	}
@@ -239,7 +246,9 @@ func TestAccountFollowsFromTheAccessKey(t *testing.T) {
 	}
 	server := httptest.NewServer(wire.NewRouter([]*wire.Service{service}, nil, clock.RealClock{}, wire.WithKeys(keys)))
 	t.Cleanup(server.Close)
-	for key, want := range map[string]string{"210987654321": "210987654321", id: "999999999999", "AKIAWHATEVER": "123456789012", "test": "123456789012"} {
+	for key, want := range map[string]string{
+		"210987654321": "210987654321", id: "999999999999", "AKIAWHATEVER": "123456789012", "test": "123456789012",
+	} {
 		_, err := sts.New(sts.Options{
 			Region: "us-west-2", BaseEndpoint: aws.String(server.URL),
 			Credentials: credentials.NewStaticCredentialsProvider(key, "s", ""),

@@ -24,7 +24,11 @@ func (r *Router) verifyPresigned(q *request) error {
 	}
 	secret, ok := r.keys.secretOf(q.scope.accessKey)
 	if !ok || strings.HasPrefix(q.scope.accessKey, "ASIA") && q.query.Get("X-Amz-Security-Token") == "" {
-		return &Error{Code: "InvalidClientTokenId", Message: "The security token included in the request is invalid.", Status: http.StatusForbidden}
+		return &Error{
+			Code:    "InvalidClientTokenId",
+			Message: "The security token included in the request is invalid.",
+			Status:  http.StatusForbidden,
+		}
 	}
 	mismatch := func(message string) error {
 		return &Error{Code: "SignatureDoesNotMatch", Message: message, Status: http.StatusForbidden}
@@ -34,7 +38,9 @@ func (r *Router) verifyPresigned(q *request) error {
 		return mismatch("Signature expired: " + q.query.Get("X-Amz-Date"))
 	}
 	if !hmac.Equal([]byte(signature), []byte(q.presignature(secret, signed))) {
-		return mismatch("The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
+		return mismatch(
+			"The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.",
+		)
 	}
 	return nil
 }

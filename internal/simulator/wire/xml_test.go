@@ -78,21 +78,26 @@ func TestEC2Query(t *testing.T) {
 			"describeInput.InstanceIds": {Wire: "InstanceId"}, "describeInput.Filters": {Wire: "Filter"}, "Values": {Wire: "Value"},
 			"describeOutput.Reservations": {Wire: "reservationSet"},
 		},
-		Operations: map[string]wire.Operation{"DescribeInstances": wire.Op(func(_ context.Context, in *describeInput) (*describeOutput, error) {
-			got = *in
-			if len(in.InstanceIds) == 0 {
-				return nil, wire.Errorf("InvalidInstanceID.NotFound", "The instance ID does not exist")
-			}
-			out := &describeOutput{}
-			out.Reservations = append(out.Reservations, struct{ ReservationId *string }{new("r-1")}) //nolint:revive // the SDK's name
-			return out, nil
-		})},
+		Operations: map[string]wire.Operation{
+			"DescribeInstances": wire.Op(func(_ context.Context, in *describeInput) (*describeOutput, error) {
+				got = *in
+				if len(in.InstanceIds) == 0 {
+					return nil, wire.Errorf("InvalidInstanceID.NotFound", "The instance ID does not exist")
+				}
+				out := &describeOutput{}
+				out.Reservations = append(out.Reservations, struct{ ReservationId *string }{new("r-1")}) //nolint:revive // the SDK's name
+				return out, nil
+			}),
+		},
 	}
 	router := wire.NewRouter([]*wire.Service{service}, nil, clock.RealClock{})
 	post := func(form string) string {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("Action=DescribeInstances&"+form))
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AK/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0")
+		req.Header.Set(
+			"Authorization",
+			"AWS4-HMAC-SHA256 Credential=AK/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0",
+		)
 		answer := httptest.NewRecorder()
 		router.ServeHTTP(answer, req)
 		return answer.Body.String()

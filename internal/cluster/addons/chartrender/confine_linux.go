@@ -12,7 +12,8 @@ import (
 // When memory is short, the kernel kills the child before its parent.
 // https://docs.kernel.org/userspace-api/landlock.html,
 // https://man7.org/linux/man-pages/man2/setrlimit.2.html
-// https://docs.kernel.org/userspace-api/landlock.html, https://man7.org/linux/man-pages/man2/setrlimit.2.html
+// https://docs.kernel.org/userspace-api/landlock.html,
+// https://man7.org/linux/man-pages/man2/setrlimit.2.html
 func confine() error {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600) // Best effort: the limits apply without it.
 	for resource, limit := range map[int]uint64{

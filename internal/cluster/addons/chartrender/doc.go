@@ -1,17 +1,18 @@
 // Package chartrender renders Helm charts outside the operator's process.
 //
-// A chart is a program of its publisher: its templates may loop, allocate without end, or read what the process
-// may read. So a [Renderer] starts the same program again with the hidden command [Command] for each chart. The child gets
-// the archive, the values and what the cluster serves on its standard input, and answers with manifests, or with what was
-// wrong, on its standard output. It has an empty environment, so neither AWS credentials nor a kubeconfig; on Linux it
-// gives up opening files and connections before it reads a byte of the chart, where the kernel has Landlock. Its memory,
-// its processor time, its running time and what it may answer are bounded.
+// A chart is a program of its publisher: its templates may loop, allocate without end, or read what
+// the process may read. So a [Renderer] starts the same program again with the hidden command
+// [Command] for each chart. The child gets the archive, the values and what the cluster serves on
+// its standard input, and answers with manifests, or with what was wrong, on its standard output.
+// It has an empty environment, so neither AWS credentials nor a kubeconfig; on Linux it gives up
+// opening files and connections before it reads a byte of the chart, where the kernel has Landlock.
+// Its memory, its processor time, its running time and what it may answer are bounded.
 //
-// Templates see no cluster: lookup answers nothing, as in helm template, env and expandenv do not exist, and
-// getHostByName answers nothing.
+// Templates see no cluster: lookup answers nothing, as in helm template, env and expandenv do not
+// exist, and getHostByName answers nothing.
 //
-// The child also parses a repository's index, and applies patches to what it has rendered. What the parent reads are
-// manifests of a normal form: one object a document, no anchors, no templates.
+// The child also parses a repository's index, and applies patches to what it has rendered. What the
+// parent reads are manifests of a normal form: one object a document, no anchors, no templates.
 package chartrender
 
 import "time"
@@ -22,20 +23,23 @@ const Command = "render-chart"
 const (
 	// MaxArchive is the largest archive of a chart, in bytes.
 	MaxArchive = 8 << 20
-	// MaxIndex is the largest index of a repository, in bytes. The largest index of the built-in releases' repositories has two megabytes.
+	// MaxIndex is the largest index of a repository, in bytes. The largest index of the built-in
+	// releases' repositories has two megabytes.
 	MaxIndex = 32 << 20
 	// maxUnpacked and maxFile bound what is unpacked of an archive, in bytes.
 	maxUnpacked = 32 << 20
 	maxFile     = 4 << 20
-	// maxRendered bounds what a chart may render, in bytes. Kubernetes' limit for what Helm stores of it is one megabyte,
-	// compressed.
+	// maxRendered bounds what a chart may render, in bytes. Kubernetes' limit for what Helm stores
+	// of it is one megabyte, compressed.
 	maxRendered = 8 << 20
 	// maxMessage is how much of what a chart says goes into a condition, in bytes.
 	maxMessage = 1 << 10
-	// memory is how much the child may allocate, in bytes; from softMemory on it collects garbage all the time.
+	// memory is how much the child may allocate, in bytes; from softMemory on it collects garbage
+	// all the time.
 	memory     = 256 << 20
 	softMemory = 160 << 20
-	// cpuSeconds is the processor time after which the kernel ends a child that its parent has left behind.
+	// cpuSeconds is the processor time after which the kernel ends a child that its parent has left
+	// behind.
 	cpuSeconds = 60
 	// defaultTimeout is how long a chart may take.
 	defaultTimeout = 30 * time.Second
@@ -51,14 +55,16 @@ type Request struct {
 type Chart struct {
 	// Archive is the chart's archive, as it is published.
 	Archive []byte `json:"archive"`
-	// Release and Namespace name the Helm release; Revision is its revision, and Upgrade whether there is one already.
+	// Release and Namespace name the Helm release; Revision is its revision, and Upgrade whether
+	// there is one already.
 	Release   string `json:"release"`
 	Namespace string `json:"namespace"`
 	Revision  int    `json:"revision"`
 	Upgrade   bool   `json:"upgrade,omitempty"`
 	// Values are laid over the chart's own.
 	Values map[string]any `json:"values,omitempty"`
-	// KubeVersion is the cluster's version, and APIVersions what it serves, as Helm's Capabilities have it.
+	// KubeVersion is the cluster's version, and APIVersions what it serves, as Helm's Capabilities
+	// have it.
 	KubeVersion string   `json:"kubeVersion"`
 	APIVersions []string `json:"apiVersions"`
 	// Patches are applied to what the chart renders, in their order.
@@ -89,7 +95,8 @@ type Rendered struct {
 	Version     string `json:"version"`
 	AppVersion  string `json:"appVersion,omitempty"`
 	Description string `json:"description,omitempty"`
-	// CRDs are the chart's CustomResourceDefinitions, which Helm installs before everything else and never changes.
+	// CRDs are the chart's CustomResourceDefinitions, which Helm installs before everything else
+	// and never changes.
 	CRDs []File `json:"crds,omitempty"`
 	// Manifests are the rendered templates, hooks among them.
 	Manifests []File `json:"manifests,omitempty"`

@@ -15,7 +15,8 @@ type Patch struct {
 	// Kind and Name identify the object.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Patch is a strategic merge patch for Kubernetes' own kinds, and a JSON merge patch for others.
+	// Patch is a strategic merge patch for Kubernetes' own kinds, and a JSON merge patch for
+	// others.
 	Patch json.RawMessage `json:"patch"`
 }
 
@@ -62,11 +63,16 @@ func merge(object, patch []byte, kind schema.GroupVersionKind) ([]byte, error) {
 	return strategicpatch.StrategicMergePatch(object, patch, typed) //nolint:wrapcheck // The caller names the object.
 }
 
-// unused returns an error that names a patch whose object the chart does not render, nil if there is none.
+// unused returns an error that names a patch whose object the chart does not render, nil if there
+// is none.
 func (p *patcher) unused() error {
 	for i, used := range p.used {
 		if !used {
-			return fmt.Errorf("the chart renders no %s %s, which a patch names; correct the patch's kind and name, or remove it", p.patches[i].Kind, p.patches[i].Name)
+			return fmt.Errorf(
+				"the chart renders no %s %s, which a patch names; correct the patch's kind and name, or remove it",
+				p.patches[i].Kind,
+				p.patches[i].Name,
+			)
 		}
 	}
 	return nil

@@ -51,9 +51,11 @@ func find(asked *Find) (*Found, error) {
 	if err := yaml.Unmarshal(asked.Index, index); err != nil {
 		return nil, fmt.Errorf("parse the repository's index: %w", err)
 	}
-	index.Entries = map[string]repo.ChartVersions{asked.Chart: slices.DeleteFunc(index.Entries[asked.Chart], func(v *repo.ChartVersion) bool {
-		return v == nil || v.Metadata == nil
-	})}
+	index.Entries = map[string]repo.ChartVersions{
+		asked.Chart: slices.DeleteFunc(index.Entries[asked.Chart], func(v *repo.ChartVersion) bool {
+			return v == nil || v.Metadata == nil
+		}),
+	}
 	index.SortEntries()
 	version, err := index.Get(asked.Chart, asked.Version)
 	if err != nil {
@@ -83,7 +85,8 @@ func render(asked *Chart) (*Rendered, error) {
 		return nil, fmt.Errorf("prepare its dependencies: %w", err)
 	}
 	rendered := &Rendered{
-		Name: loaded.Metadata.Name, Version: loaded.Metadata.Version, AppVersion: loaded.Metadata.AppVersion, Description: loaded.Metadata.Description,
+		Name: loaded.Metadata.Name, Version: loaded.Metadata.Version, AppVersion: loaded.Metadata.AppVersion,
+		Description: loaded.Metadata.Description,
 	}
 	if err := rendered.addCRDs(loaded, asked, capabilities); err != nil {
 		return nil, err
@@ -106,7 +109,11 @@ func capabilitiesOf(asked *Chart) (*common.Capabilities, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse the cluster's version %q: %w", asked.KubeVersion, err)
 	}
-	return &common.Capabilities{KubeVersion: *version, APIVersions: asked.APIVersions, HelmVersion: common.DefaultCapabilities.HelmVersion}, nil
+	return &common.Capabilities{
+		KubeVersion: *version,
+		APIVersions: asked.APIVersions,
+		HelmVersion: common.DefaultCapabilities.HelmVersion,
+	}, nil
 }
 
 // usable returns why a chart cannot be installed.

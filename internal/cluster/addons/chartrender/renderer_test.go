@@ -56,7 +56,8 @@ func asked(archive []byte) *chartrender.Chart {
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: config\ndata:\n"
 
-// A chart is its publisher's program: whatever it does, the operator continues and reports what is wrong.
+// A chart is its publisher's program: whatever it does, the operator continues and reports what is
+// wrong.
 func TestHostileChartsAreRefusedWithTheReason(t *testing.T) {
 	zeros := strings.Repeat("0", 3<<20)
 	bomb := map[string]string{}
@@ -65,7 +66,14 @@ func TestHostileChartsAreRefusedWithTheReason(t *testing.T) {
 	}
 	anchors := configMap + "  a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for was, name := 'a', 'b'; name < 'k'; was, name = name, name+1 {
-		anchors += "  " + string(name) + ": &" + string(name) + " [" + strings.TrimSuffix(strings.Repeat("*"+string(was)+",", 9), ",") + "]\n"
+		anchors += "  " + string(
+			name,
+		) + ": &" + string(
+			name,
+		) + " [" + strings.TrimSuffix(
+			strings.Repeat("*"+string(was)+",", 9),
+			",",
+		) + "]\n"
 	}
 	for name, c := range map[string]struct {
 		files   map[string]string
@@ -116,7 +124,12 @@ func TestTemplatesSeeNeitherAClusterNorFilesNorNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []chartrender.File{{Name: "c/templates/t.yaml", Content: "apiVersion: v1\ndata:\n  above: \"\"\n  file: \"\"\n  host: \"\"\n  lookup: '{}'\nkind: ConfigMap\nmetadata:\n  name: config\n"}}
+	want := []chartrender.File{
+		{
+			Name:    "c/templates/t.yaml",
+			Content: "apiVersion: v1\ndata:\n  above: \"\"\n  file: \"\"\n  host: \"\"\n  lookup: '{}'\nkind: ConfigMap\nmetadata:\n  name: config\n",
+		},
+	}
 	if diff := cmp.Diff(want, got.Manifests); diff != "" {
 		t.Errorf("rendered (-want +got):\n%s", diff)
 	}
@@ -190,14 +203,20 @@ spec: {list: [1, 2], keep: true, drop: true}
 `
 	question := asked(chart(t, template(text)))
 	question.Patches = []chartrender.Patch{
-		{Kind: "Deployment", Name: "d", Patch: []byte(`{"spec":{"template":{"spec":{"hostNetwork":true,"containers":[{"name":"b","image":"k"}]}}}}`)},
+		{
+			Kind:  "Deployment",
+			Name:  "d",
+			Patch: []byte(`{"spec":{"template":{"spec":{"hostNetwork":true,"containers":[{"name":"b","image":"k"}]}}}}`),
+		},
 		{Kind: "Thing", Name: "d", Patch: []byte(`{"spec":{"list":[3],"drop":null}}`)},
 	}
 	got, err := chartrender.New(chartrender.Options{}).Render(t.Context(), question)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"hostNetwork: true", "image: k\n        name: b", "image: i\n        name: a", "list:\n  - 3\n", "keep: true"} {
+	for _, want := range []string{
+		"hostNetwork: true", "image: k\n        name: b", "image: i\n        name: a", "list:\n  - 3\n", "keep: true",
+	} {
 		if !strings.Contains(got.Manifests[0].Content, want) {
 			t.Errorf("%q is not in:\n%s", want, got.Manifests[0].Content)
 		}
@@ -206,7 +225,8 @@ spec: {list: [1, 2], keep: true, drop: true}
 		t.Errorf("a field that the patch removes is in:\n%s", got.Manifests[0].Content)
 	}
 	question.Patches = []chartrender.Patch{{Kind: "Deployment", Name: "other", Patch: []byte(`{}`)}}
-	if _, err := chartrender.New(chartrender.Options{}).Render(t.Context(), question); err == nil || !strings.Contains(err.Error(), "renders no Deployment other") {
+	if _, err := chartrender.New(chartrender.Options{}).Render(t.Context(), question); err == nil ||
+		!strings.Contains(err.Error(), "renders no Deployment other") {
 		t.Errorf("a patch of nothing gave %v", err)
 	}
 }
@@ -224,7 +244,8 @@ func TestFindAsksTheIndex(t *testing.T) {
 		"no index":        {"<html>", "parse the repository's index"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := renderer.Find(t.Context(), &chartrender.Find{Index: []byte(c.index), Chart: "c", Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := renderer.Find(t.Context(), &chartrender.Find{Index: []byte(c.index), Chart: "c", Version: "1.0.0"}); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})

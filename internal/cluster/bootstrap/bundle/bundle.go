@@ -27,7 +27,8 @@ type Bundle struct {
 	Kubernetes string `json:"kubernetes"`
 	// Architecture is the processor architecture that the artifacts are for.
 	Architecture string `json:"architecture"`
-	// Roll makes the bundle another one, for no other reason than that its machines are to be replaced.
+	// Roll makes the bundle another one, for no other reason than that its machines are to be
+	// replaced.
 	Roll string `json:"roll,omitempty"`
 	// Artifacts are the files to install, in this order.
 	Artifacts []Artifact `json:"artifacts,omitempty"`
@@ -49,10 +50,11 @@ type Bundle struct {
 	PKI []PKIFile `json:"pki,omitempty"`
 	// TokenParameter names the SSM parameter that holds a worker's bootstrap token.
 	TokenParameter string `json:"tokenParameter,omitempty"`
-	// TokenKey is where in the bucket the bootstrap token is, in place of the parameter, where slots keep it: a slot
-	// makes and renews it, a worker reads it.
+	// TokenKey is where in the bucket the bootstrap token is, in place of the parameter, where
+	// slots keep it: a slot makes and renews it, a worker reads it.
 	TokenKey string `json:"tokenKey,omitempty"`
-	// Join, if not nil, says that workers prove which instance they are before they get a certificate, and how slots verify that.
+	// Join, if not nil, says that workers prove which instance they are before they get a
+	// certificate, and how slots verify that.
 	Join *Join `json:"join,omitempty"`
 	// API is where a worker finds the cluster that it joins.
 	API *API `json:"api,omitempty"`
@@ -117,7 +119,8 @@ type Etcd struct {
 	Device string `json:"device"`
 	// MountPoint is the folder that it is mounted at.
 	MountPoint string `json:"mountPoint"`
-	// HostedZoneID and DNSName are the zone and the name under which the machine publishes its address.
+	// HostedZoneID and DNSName are the zone and the name under which the machine publishes its
+	// address.
 	HostedZoneID string `json:"hostedZoneID"`
 	DNSName      string `json:"dnsName"`
 	// Members are the DNS names of all members, by member name.
@@ -126,7 +129,8 @@ type Etcd struct {
 	// quorum. A slot whose volume is blank then joins the other members, and never makes a cluster.
 	// Empty has every slot start as a member of a new cluster.
 	FormedKey string `json:"formedKey,omitempty"`
-	// Restore, if not nil, says that the volume was made from a snapshot and how the member is made from what is on it.
+	// Restore, if not nil, says that the volume was made from a snapshot and how the member is made
+	// from what is on it.
 	Restore *EtcdRestore `json:"restore,omitempty"`
 }
 
@@ -136,13 +140,13 @@ type EtcdRestore struct {
 	Snapshot string `json:"snapshot"`
 	// Program is where in the bucket the program is that does it.
 	Program string `json:"program"`
-	// ProgramSHA256 is the hash of the program, in hex. nodeup runs no other. It is empty in bundles
-	// of clusters that were restored before bundles had it.
+	// ProgramSHA256 is the hash of the program, in hex. nodeup runs no other. It is empty in
+	// bundles of clusters that were restored before bundles had it.
 	ProgramSHA256 string `json:"programSHA256,omitempty"` //nolint:tagliatelle // as Kubernetes spells initialisms
 	// Name is the member's name.
 	Name string `json:"name"`
-	// InitialCluster are all members and their peer URLs, as etcd's --initial-cluster has them, and Token its
-	// --initial-cluster-token, which is another for each snapshot.
+	// InitialCluster are all members and their peer URLs, as etcd's --initial-cluster has them, and
+	// Token its --initial-cluster-token, which is another for each snapshot.
 	InitialCluster string `json:"initialCluster"`
 	Token          string `json:"token"`
 }
@@ -151,20 +155,22 @@ type EtcdRestore struct {
 type Join struct {
 	// STSHost is the host of the region's STS, for which proofs are signed.
 	STSHost string `json:"stsHost"`
-	// WorkerRole is the ARN of the workers' role, and InstanceTags are tags of all instances of the cluster's groups. Slots compare
-	// them.
+	// WorkerRole is the ARN of the workers' role, and InstanceTags are tags of all instances of the
+	// cluster's groups. Slots compare them.
 	WorkerRole   string            `json:"workerRole,omitempty"`
 	InstanceTags map[string]string `json:"instanceTags,omitempty"`
 }
 
-// JoinKubeconfig is the file with the certificate that a worker joins with. Its kubeadm configuration names it.
+// JoinKubeconfig is the file with the certificate that a worker joins with. Its kubeadm
+// configuration names it.
 const JoinKubeconfig = "/etc/kubernetes/join.conf"
 
 // API is the cluster's Kubernetes API.
 type API struct {
 	// Server is its address, https://host:port.
 	Server string `json:"server"`
-	// CACertificate is the certificate of the cluster's CA, PEM, which its certificate is signed by.
+	// CACertificate is the certificate of the cluster's CA, PEM, which its certificate is signed
+	// by.
 	CACertificate string `json:"caCertificate"`
 }
 
@@ -182,8 +188,8 @@ type PKIFile struct {
 type Kubeadm struct {
 	// Config is kubeadm's configuration, YAML documents with placeholders.
 	Config string `json:"config"`
-	// Addons are those of kubeadm's own addons (coredns, kube-proxy) that the release does not bring
-	// as charts; a slot installs them.
+	// Addons are those of kubeadm's own addons (coredns, kube-proxy) that the release does not
+	// bring as charts; a slot installs them.
 	Addons []string `json:"addons,omitempty"`
 }
 

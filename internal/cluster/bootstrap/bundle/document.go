@@ -66,7 +66,11 @@ func Parse(document []byte) (*Bundle, error) {
 		return nil, fmt.Errorf("read the bundle: %w", err)
 	}
 	if form.Version != Version {
-		return nil, fmt.Errorf("the bundle has version %d, but this nodeup reads version %d; they are published together, so the user data names a nodeup of another release", form.Version, Version)
+		return nil, fmt.Errorf(
+			"the bundle has version %d, but this nodeup reads version %d; they are published together, so the user data names a nodeup of another release",
+			form.Version,
+			Version,
+		)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.DisallowUnknownFields()

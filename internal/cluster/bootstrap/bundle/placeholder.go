@@ -23,8 +23,8 @@ const (
 	InstanceType = "INSTANCE_TYPE"
 	// BootstrapToken is the token that a worker joins with; only in kubeadm's configuration.
 	BootstrapToken = "BOOTSTRAP_TOKEN"
-	// EtcdClusterState is the value of etcd's --initial-cluster-state, which the slot decides when it
-	// boots; only in kubeadm's configuration.
+	// EtcdClusterState is the value of etcd's --initial-cluster-state, which the slot decides when
+	// it boots; only in kubeadm's configuration.
 	EtcdClusterState = "ETCD_CLUSTER_STATE"
 )
 

@@ -1,6 +1,6 @@
 // Package livetest creates whole clusters on the simulator, with simulated instances, for tests of
-// code that observes clusters and rolls them: created by CloudFormation, or like those of Terraform,
-// whose groups no stack owns.
+// code that observes clusters and rolls them: created by CloudFormation, or like those of
+// Terraform, whose groups no stack owns.
 package livetest
 
 import (
@@ -107,7 +107,8 @@ func New(t *testing.T, options Options) *Suite {
 	provider := credentials.NewStaticCredentialsProvider(Account, Secret, "")
 	var err error
 	w.Clients, err = awsapi.New(t.Context(), awsapi.Options{
-		Region: Region, EndpointURL: server.URL, Credentials: provider, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Region: Region, EndpointURL: server.URL, Credentials: provider,
+		Budgets:  map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 		Resolver: sim.Lookup,
 	})
 	w.must(err)
@@ -142,7 +143,11 @@ func (w *Suite) define() {
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default", UID: "demo"},
 		Spec: v1alpha1.ClusterSpec{
 			Release: builtin[len(builtin)-1].Name, Region: Region,
-			Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{Region + "a", Region + "b", Region + "c"}, Topology: v1alpha1.TopologyPublic},
+			Network: v1alpha1.Network{
+				CIDR:     "10.0.0.0/16",
+				Zones:    []string{Region + "a", Region + "b", Region + "c"},
+				Topology: v1alpha1.TopologyPublic,
+			},
 			ControlPlane: v1alpha1.ControlPlane{Replicas: w.options.Slots, InstanceType: "m6i.large"},
 		},
 	}
@@ -162,7 +167,8 @@ func (w *Suite) define() {
 	w.Secrets = w.keys.Secrets(w.Cluster)
 	partition, suffix := "aws", "amazonaws.com"
 	w.resolved, err = model.Resolve(model.Input{
-		Cluster: w.Cluster, Release: builtin[len(builtin)-1], Operator: "aws-operator", AccountID: Account, Partition: partition, DNSSuffix: suffix,
+		Cluster: w.Cluster, Release: builtin[len(builtin)-1], Operator: "aws-operator", AccountID: Account, Partition: partition,
+		DNSSuffix: suffix,
 	})
 	w.must(err)
 }
@@ -273,7 +279,10 @@ func (w *Suite) make(s *render.Stack, boots *bootstrap.Bundle, least, most int32
 	w.must(err)
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String("terraform-" + s.Name), MinSize: &least, MaxSize: &most, VPCZoneIdentifier: from.VPCZoneIdentifier,
-		LaunchTemplate:  &astypes.LaunchTemplateSpecification{LaunchTemplateId: from.LaunchTemplate.LaunchTemplateId, Version: from.LaunchTemplate.Version},
+		LaunchTemplate: &astypes.LaunchTemplateSpecification{
+			LaunchTemplateId: from.LaunchTemplate.LaunchTemplateId,
+			Version:          from.LaunchTemplate.Version,
+		},
 		TargetGroupARNs: from.TargetGroupARNs,
 		LifecycleHookSpecificationList: []astypes.LifecycleHookSpecification{{
 			LifecycleHookName: aws.String("drain"), LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_TERMINATING"),
@@ -283,7 +292,8 @@ func (w *Suite) make(s *render.Stack, boots *bootstrap.Bundle, least, most int32
 	for _, tag := range from.Tags {
 		if !strings.HasPrefix(aws.ToString(tag.Key), "aws:") {
 			in.Tags = append(in.Tags, astypes.Tag{
-				Key: tag.Key, Value: tag.Value, PropagateAtLaunch: tag.PropagateAtLaunch, ResourceId: in.AutoScalingGroupName, ResourceType: tag.ResourceType,
+				Key: tag.Key, Value: tag.Value, PropagateAtLaunch: tag.PropagateAtLaunch, ResourceId: in.AutoScalingGroupName,
+				ResourceType: tag.ResourceType,
 			})
 		}
 	}
@@ -319,7 +329,9 @@ func (w *Suite) join() {
 		return err
 	})
 	_, err = ssm.NewFromConfig(w.config).PutParameter(w.t.Context(), &ssm.PutParameterInput{
-		Name: aws.String(model.TokenParameterName(w.Cluster.Name)), Value: aws.String(token.Value()), Type: ssmtypes.ParameterTypeSecureString,
+		Name: aws.String(
+			model.TokenParameterName(w.Cluster.Name),
+		), Value: aws.String(token.Value()), Type: ssmtypes.ParameterTypeSecureString,
 	})
 	w.must(err)
 }
@@ -349,7 +361,10 @@ func (w *Suite) WaitValid() {
 // Describe returns an Auto Scaling group by its name in AWS.
 func (w *Suite) Describe(group string) *astypes.AutoScalingGroup {
 	w.t.Helper()
-	out, err := w.Scaling.DescribeAutoScalingGroups(w.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}})
+	out, err := w.Scaling.DescribeAutoScalingGroups(
+		w.t.Context(),
+		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}},
+	)
 	w.must(err)
 	if len(out.AutoScalingGroups) != 1 {
 		w.t.Fatalf("there are %d groups named %s", len(out.AutoScalingGroups), group)
@@ -397,7 +412,8 @@ func (w *Suite) MoveOn(names ...string) {
 		w.must(err)
 		_, err = w.Scaling.UpdateAutoScalingGroup(w.t.Context(), &autoscaling.UpdateAutoScalingGroupInput{
 			AutoScalingGroupName: group.AutoScalingGroupName, LaunchTemplate: &astypes.LaunchTemplateSpecification{
-				LaunchTemplateId: from.LaunchTemplateId, Version: aws.String(fmt.Sprint(aws.ToInt64(made.LaunchTemplateVersion.VersionNumber))),
+				LaunchTemplateId: from.LaunchTemplateId,
+				Version:          aws.String(fmt.Sprint(aws.ToInt64(made.LaunchTemplateVersion.VersionNumber))),
 			},
 		})
 		w.must(err)

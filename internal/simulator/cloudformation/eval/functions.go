@@ -55,14 +55,19 @@ func (s *Scope) refName(name string) (any, error) {
 		return v, nil
 	}
 	if s.Ref == nil || s.Template.Resources[name] == nil {
-		return nil, Errorf("Template format error: Unresolved dependencies [%s]. Cannot reference resources in the Conditions block of the template", name)
+		return nil, Errorf(
+			"Template format error: Unresolved dependencies [%s]. Cannot reference resources in the Conditions block of the template",
+			name,
+		)
 	}
 	return s.Ref(name)
 }
 
 func (s *Scope) getAtt(arg *template.Node) (any, error) {
 	if arg == nil || len(arg.Items) != 2 {
-		return nil, Errorf("Template error: every Fn::GetAtt object requires two non-empty parameters, the resource name and the resource attribute")
+		return nil, Errorf(
+			"Template error: every Fn::GetAtt object requires two non-empty parameters, the resource name and the resource attribute",
+		)
 	}
 	attribute, unknown, err := s.String(arg.Items[1], "Fn::GetAtt")
 	if err != nil || unknown != nil {
@@ -210,7 +215,9 @@ func (s *Scope) selectItem(arg *template.Node) (any, error) {
 
 func (s *Scope) split(arg *template.Node) (any, error) {
 	if arg == nil || len(arg.Items) != 2 || arg.Items[0].Kind != template.String {
-		return nil, Errorf("Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string to be split or a function that returns a string to be split.")
+		return nil, Errorf(
+			"Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string to be split or a function that returns a string to be split.",
+		)
 	}
 	text, unknown, err := s.String(arg.Items[1], "Fn::Split")
 	if err != nil || unknown != nil {
@@ -227,7 +234,9 @@ func (s *Scope) split(arg *template.Node) (any, error) {
 // findInMap implements Fn::FindInMap, with the default value that AWS::LanguageExtensions adds.
 func (s *Scope) findInMap(arg *template.Node) (any, error) {
 	if arg == nil || len(arg.Items) < 3 {
-		return nil, Errorf("Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the attribute for return value")
+		return nil, Errorf(
+			"Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the attribute for return value",
+		)
 	}
 	var keys [3]string
 	for i := range keys {

@@ -119,7 +119,9 @@ func (u *Update) check(given map[string]any) error {
 // https://github.com/aws-cloudformation/cfn-lint/issues/362
 func (u *Update) CheckSize(maxSize int) error {
 	if u.MinInService >= maxSize {
-		return fmt.Errorf("MinInstancesInService must be less than the autoscaling group's MaxSize") //nolint:perfsprint // one way to make errors here
+		return fmt.Errorf(
+			"MinInstancesInService must be less than the autoscaling group's MaxSize",
+		) //nolint:perfsprint // one way to make errors here
 	}
 	return nil
 }

@@ -202,7 +202,8 @@ func TestPoliciesAreParsed(t *testing.T) {
 		"AutoScalingRollingUpdate":   map[string]any{"MaxBatchSize": "2", "WaitOnResourceSignals": true},
 		"AutoScalingScheduledAction": map[string]any{"IgnoreUnmodifiedGroupSizeProperties": "true"},
 	})
-	if err != nil || p.Rolling.MaxBatchSize != 2 || p.Rolling.Pause != 5*time.Minute || !p.IgnoreUnmodifiedSizes || p.Rolling.MinSuccessfulPercent != 100 {
+	if err != nil || p.Rolling.MaxBatchSize != 2 || p.Rolling.Pause != 5*time.Minute || !p.IgnoreUnmodifiedSizes ||
+		p.Rolling.MinSuccessfulPercent != 100 {
 		t.Errorf("%+v %+v: %v", p, p.Rolling, err)
 	}
 	for what, value := range map[string]map[string]any{

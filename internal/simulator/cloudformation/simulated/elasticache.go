@@ -41,8 +41,10 @@ func (c *cacheCluster) Update(ctx context.Context, r resource.Request) (resource
 		return resource.Result{}, err
 	}
 	if engineOf(r.Properties) == "memcached" && fmt.Sprint(r.Properties["CacheNodeType"]) != fmt.Sprint(r.Previous["CacheNodeType"]) {
-		return resource.Result{}, resource.Errorf(resource.InvalidRequest,
-			"Scaling is not supported for engine memcached (Service: AmazonElastiCache; Status Code: 400; Error Code: InvalidParameterCombination)")
+		return resource.Result{}, resource.Errorf(
+			resource.InvalidRequest,
+			"Scaling is not supported for engine memcached (Service: AmazonElastiCache; Status Code: 400; Error Code: InvalidParameterCombination)",
+		)
 	}
 	made, err := c.provider.Update(ctx, r)
 	if err != nil {

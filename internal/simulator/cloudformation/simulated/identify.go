@@ -191,7 +191,8 @@ func (n *namer) guesses(name string, maximum int) []string {
 		return []string{n.arn(service, kind, false), n.arn(service, kind, true)}
 	case strings.HasSuffix(name, "Name") && !strings.Contains(name, "Domain"):
 		return []string{generated, lower, alphanumeric(lower)}
-	case strings.Contains(name, "DomainName") || strings.HasSuffix(name, "Address") || strings.Contains(name, "Endpoint") || strings.Contains(name, "DNSName"):
+	case strings.Contains(name, "DomainName") || strings.HasSuffix(name, "Address") || strings.Contains(name, "Endpoint") ||
+		strings.Contains(name, "DNSName"):
 		return []string{shorten(lower, 40) + "." + service + "." + n.r.Region + ".amazonaws.com"}
 	case strings.HasSuffix(name, "Url") || strings.HasSuffix(name, "URL") || strings.HasSuffix(name, "Uri"):
 		return []string{"https://" + service + "." + n.r.Region + ".amazonaws.com/" + n.r.Account + "/" + generated}

@@ -2,8 +2,8 @@ package simulated
 
 import "strings"
 
-// services are the ARN service names that differ from the lower-case second
-// part of the type's name.
+// services are the ARN service names that differ from the lower-case second part of the type's
+// name.
 // https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
 var services = map[string]string{
 	"ElasticLoadBalancingV2": "elasticloadbalancing", "ApplicationAutoScaling": "application-autoscaling",
@@ -78,27 +78,37 @@ var verbs = map[string]string{
 	"AWS::Events::Rule/Create": "events:PutRule", "AWS::Events::Rule/Update": "events:PutRule",
 	"AWS::KMS::Key/Delete": "kms:ScheduleKeyDeletion", "AWS::KMS::Key/Update": "kms:PutKeyPolicy",
 	"AWS::SSM::Parameter/Create": "ssm:PutParameter", "AWS::SSM::Parameter/Update": "ssm:PutParameter",
-	"AWS::ElastiCache::CacheCluster/Update": "elasticache:ModifyCacheCluster",
-	"AWS::ECR::Repository/Update":           "ecr:PutImageScanningConfiguration",
-	"AWS::EC2::VPCGatewayAttachment/Create": "ec2:AttachInternetGateway", "AWS::EC2::VPCGatewayAttachment/Delete": "ec2:DetachInternetGateway",
-	"AWS::EC2::SubnetRouteTableAssociation/Create": "ec2:AssociateRouteTable", "AWS::EC2::SubnetRouteTableAssociation/Delete": "ec2:DisassociateRouteTable",
-	"AWS::EC2::SecurityGroupIngress/Create": "ec2:AuthorizeSecurityGroupIngress", "AWS::EC2::SecurityGroupIngress/Delete": "ec2:RevokeSecurityGroupIngress",
-	"AWS::EC2::SecurityGroupIngress/Update": "ec2:UpdateSecurityGroupRuleDescriptionsIngress", "AWS::EC2::SecurityGroup/Update": "ec2:AuthorizeSecurityGroupIngress",
-	"AWS::EC2::LaunchTemplate/Update": "ec2:CreateLaunchTemplateVersion", "AWS::EC2::VPC/Update": "ec2:ModifyVpcAttribute",
-	"AWS::EC2::Subnet/Update": "ec2:ModifySubnetAttribute", "AWS::EC2::Volume/Update": "ec2:ModifyVolume", "AWS::EC2::Volume/Snapshot": "ec2:CreateSnapshot",
+	"AWS::ElastiCache::CacheCluster/Update":        "elasticache:ModifyCacheCluster",
+	"AWS::ECR::Repository/Update":                  "ecr:PutImageScanningConfiguration",
+	"AWS::EC2::VPCGatewayAttachment/Create":        "ec2:AttachInternetGateway",
+	"AWS::EC2::VPCGatewayAttachment/Delete":        "ec2:DetachInternetGateway",
+	"AWS::EC2::SubnetRouteTableAssociation/Create": "ec2:AssociateRouteTable",
+	"AWS::EC2::SubnetRouteTableAssociation/Delete": "ec2:DisassociateRouteTable",
+	"AWS::EC2::SecurityGroupIngress/Create":        "ec2:AuthorizeSecurityGroupIngress",
+	"AWS::EC2::SecurityGroupIngress/Delete":        "ec2:RevokeSecurityGroupIngress",
+	"AWS::EC2::SecurityGroupIngress/Update":        "ec2:UpdateSecurityGroupRuleDescriptionsIngress",
+	"AWS::EC2::SecurityGroup/Update":               "ec2:AuthorizeSecurityGroupIngress",
+	"AWS::EC2::LaunchTemplate/Update":              "ec2:CreateLaunchTemplateVersion", "AWS::EC2::VPC/Update": "ec2:ModifyVpcAttribute",
+	"AWS::EC2::Subnet/Update": "ec2:ModifySubnetAttribute", "AWS::EC2::Volume/Update": "ec2:ModifyVolume",
+	"AWS::EC2::Volume/Snapshot":    "ec2:CreateSnapshot",
 	"AWS::EC2::VPCEndpoint/Update": "ec2:ModifyVpcEndpoint", "AWS::EC2::VPCEndpoint/Delete": "ec2:DeleteVpcEndpoints",
-	"AWS::EC2::Route/Update": "ec2:ReplaceRoute", "AWS::EC2::RouteTable/Update": "ec2:CreateTags", "AWS::EC2::InternetGateway/Update": "ec2:CreateTags",
-	"AWS::EC2::NatGateway/Update": "ec2:CreateTags", "AWS::EC2::EIP/Update": "ec2:CreateTags",
+	"AWS::EC2::Route/Update": "ec2:ReplaceRoute", "AWS::EC2::RouteTable/Update": "ec2:CreateTags",
+	"AWS::EC2::InternetGateway/Update": "ec2:CreateTags",
+	"AWS::EC2::NatGateway/Update":      "ec2:CreateTags", "AWS::EC2::EIP/Update": "ec2:CreateTags",
 	"AWS::ElasticLoadBalancingV2::LoadBalancer/Update": "elasticloadbalancing:ModifyLoadBalancerAttributes",
 	"AWS::ElasticLoadBalancingV2::TargetGroup/Update":  "elasticloadbalancing:ModifyTargetGroup",
 	"AWS::ElasticLoadBalancingV2::Listener/Update":     "elasticloadbalancing:ModifyListener",
-	"AWS::Route53::RecordSet/Create":                   "route53:ChangeResourceRecordSets", "AWS::Route53::RecordSet/Update": "route53:ChangeResourceRecordSets",
-	"AWS::Route53::RecordSet/Delete": "route53:ChangeResourceRecordSets", "AWS::Route53::HostedZone/Update": "route53:UpdateHostedZoneComment",
-	"AWS::IAM::ManagedPolicy/Create": "iam:CreatePolicy", "AWS::IAM::ManagedPolicy/Update": "iam:CreatePolicyVersion", "AWS::IAM::ManagedPolicy/Delete": "iam:DeletePolicy",
-	"AWS::IAM::OIDCProvider/Create": "iam:CreateOpenIDConnectProvider", "AWS::IAM::OIDCProvider/Delete": "iam:DeleteOpenIDConnectProvider",
-	"AWS::IAM::OIDCProvider/Update": "iam:UpdateOpenIDConnectProviderThumbprint", "AWS::IAM::InstanceProfile/Update": "iam:AddRoleToInstanceProfile",
-	"AWS::SNS::Subscription/Update":  "sns:SetSubscriptionAttributes",
-	"AWS::Lambda::Permission/Create": "lambda:AddPermission", "AWS::Lambda::Permission/Delete": "lambda:RemovePermission",
+	"AWS::Route53::RecordSet/Create":                   "route53:ChangeResourceRecordSets",
+	"AWS::Route53::RecordSet/Update":                   "route53:ChangeResourceRecordSets",
+	"AWS::Route53::RecordSet/Delete":                   "route53:ChangeResourceRecordSets",
+	"AWS::Route53::HostedZone/Update":                  "route53:UpdateHostedZoneComment",
+	"AWS::IAM::ManagedPolicy/Create":                   "iam:CreatePolicy", "AWS::IAM::ManagedPolicy/Update": "iam:CreatePolicyVersion",
+	"AWS::IAM::ManagedPolicy/Delete": "iam:DeletePolicy",
+	"AWS::IAM::OIDCProvider/Create":  "iam:CreateOpenIDConnectProvider", "AWS::IAM::OIDCProvider/Delete": "iam:DeleteOpenIDConnectProvider",
+	"AWS::IAM::OIDCProvider/Update":    "iam:UpdateOpenIDConnectProviderThumbprint",
+	"AWS::IAM::InstanceProfile/Update": "iam:AddRoleToInstanceProfile",
+	"AWS::SNS::Subscription/Update":    "sns:SetSubscriptionAttributes",
+	"AWS::Lambda::Permission/Create":   "lambda:AddPermission", "AWS::Lambda::Permission/Delete": "lambda:RemovePermission",
 }
 
 // Action returns the action that a caller needs for an operation on a type, such as

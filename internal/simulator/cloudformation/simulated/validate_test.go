@@ -31,11 +31,31 @@ func TestValidateReturnsCloudFormationMessages(t *testing.T) {
 		{"numbers may be written as texts", "AWS::SQS::Queue", `{"DelaySeconds": "5", "FifoQueue": "true"}`, nil},
 		{"an unknown property", "AWS::SQS::Queue", `{"Delay": 5}`, []string{"#: extraneous key [Delay] is not permitted"}},
 		{"a read-only property", "AWS::SQS::Queue", `{"Arn": "x"}`, []string{"#: extraneous key [Arn] is not permitted"}},
-		{"a missing property", "AWS::ElastiCache::CacheCluster", `{"Engine": "redis", "NumCacheNodes": 1}`, []string{"#: required key [CacheNodeType] not found"}},
-		{"a missing property further down", "AWS::SQS::Queue", `{"Tags": [{"Key": "k"}]}`, []string{"#/Tags/0: required key [Value] not found"}},
+		{
+			"a missing property",
+			"AWS::ElastiCache::CacheCluster",
+			`{"Engine": "redis", "NumCacheNodes": 1}`,
+			[]string{"#: required key [CacheNodeType] not found"},
+		},
+		{
+			"a missing property further down",
+			"AWS::SQS::Queue",
+			`{"Tags": [{"Key": "k"}]}`,
+			[]string{"#/Tags/0: required key [Value] not found"},
+		},
 		{"a wrong type", "AWS::SQS::Queue", `{"QueueName": ["a"]}`, []string{"#/QueueName: expected type: String, found: JSONArray"}},
-		{"a number out of bounds", "AWS::SQS::Queue", `{"DelaySeconds": 901}`, []string{"#/DelaySeconds: failed validation constraint for keyword [maximum]"}},
-		{"a value that is not listed", "AWS::ElastiCache::CacheCluster", `{"Engine": "redis", "NumCacheNodes": 1, "CacheNodeType": "t", "AZMode": "x"}`, []string{"#/AZMode: failed validation constraint for keyword [enum]"}},
+		{
+			"a number out of bounds",
+			"AWS::SQS::Queue",
+			`{"DelaySeconds": 901}`,
+			[]string{"#/DelaySeconds: failed validation constraint for keyword [maximum]"},
+		},
+		{
+			"a value that is not listed",
+			"AWS::ElastiCache::CacheCluster",
+			`{"Engine": "redis", "NumCacheNodes": 1, "CacheNodeType": "t", "AZMode": "x"}`,
+			[]string{"#/AZMode: failed validation constraint for keyword [enum]"},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
@@ -58,7 +78,12 @@ func TestIdentifiers(t *testing.T) {
 		{"a name that is made up", "AWS::Kinesis::Stream", `{}`, "stack-It-"},
 		{"an identifier with the type's prefix", "AWS::EC2::VPC", `{"CidrBlock": "10.0.0.0/16"}`, "vpc-"},
 		{"a global service has no region in its ARNs", "AWS::IAM::ManagedPolicy", `{"PolicyDocument": {}}`, "arn:aws:iam::123456789012:"},
-		{"a provider of tokens has its URL in its ARN", "AWS::IAM::OIDCProvider", `{"Url": "https://demo.example.com/oidc"}`, "arn:aws:iam::123456789012:oidc-provider/demo.example.com/oidc"},
+		{
+			"a provider of tokens has its URL in its ARN",
+			"AWS::IAM::OIDCProvider",
+			`{"Url": "https://demo.example.com/oidc"}`,
+			"arn:aws:iam::123456789012:oidc-provider/demo.example.com/oidc",
+		},
 		{"several parts are joined", "AWS::ApiGateway::Resource", `{"RestApiId": "api", "ParentId": "p", "PathPart": "x"}`, "api|"},
 		{"Ref of a rule is its name", "AWS::Events::Rule", `{"Name": "rule"}`, "rule"},
 	}

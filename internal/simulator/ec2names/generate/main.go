@@ -45,7 +45,12 @@ func run(ctx context.Context, out string) error {
 	for file, read := range map[string]func(*ast.BlockStmt) map[string]member{
 		"serializers.go": requestNames, "deserializers.go": answerNames,
 	} {
-		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), file), nil, parser.SkipObjectResolution)
+		parsed, err := parser.ParseFile(
+			token.NewFileSet(),
+			filepath.Join(strings.TrimSpace(string(dir)), file),
+			nil,
+			parser.SkipObjectResolution,
+		)
 		if err != nil {
 			return fmt.Errorf("reading the SDK's source: %w", err)
 		}

@@ -150,7 +150,9 @@ func TestStaticPodsRunOnlyImagePrograms(t *testing.T) {
 	p := pod("static")
 	p.Spec.Containers[0] = corev1.Container{
 		Name: "kube-apiserver", Command: []string{"/usr/local/bin/kube-apiserver", "--name=$(NAME)"}, Args: []string{"--more"},
-		Env: []corev1.EnvVar{{Name: "NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
+		Env: []corev1.EnvVar{
+			{Name: "NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+		},
 	}
 	c := newContainer(p, "key", func() {}, logr.Discard(), testclock.NewFakeClock(noon))
 	got, err := c.command()

@@ -58,7 +58,8 @@ func newAPI(kubeconfig string) (*api, error) {
 	}
 	a := &api{}
 	for gv, target := range map[schema.GroupVersion]**rest.RESTClient{
-		corev1.SchemeGroupVersion: &a.core, coordinationv1.SchemeGroupVersion: &a.coordination, certificatesv1.SchemeGroupVersion: &a.certificates,
+		corev1.SchemeGroupVersion: &a.core, coordinationv1.SchemeGroupVersion: &a.coordination,
+		certificatesv1.SchemeGroupVersion: &a.certificates,
 	} {
 		if *target, err = group(config, client, gv); err != nil {
 			return nil, fmt.Errorf("use the kubeconfig %s: %w", kubeconfig, err)

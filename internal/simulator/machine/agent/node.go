@@ -107,7 +107,13 @@ func (k *kubelet) report(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("report the node's status: %w", err)
 	}
-	err = k.api.core.Patch(types.StrategicMergePatchType).Resource("nodes").Name(k.nodeName).SubResource("status").Body(patch).Do(ctx).Error()
+	err = k.api.core.Patch(types.StrategicMergePatchType).
+		Resource("nodes").
+		Name(k.nodeName).
+		SubResource("status").
+		Body(patch).
+		Do(ctx).
+		Error()
 	if err != nil {
 		return fmt.Errorf("report the node's status: %w", err)
 	}
@@ -148,7 +154,12 @@ func (k *kubelet) conditions() []corev1.NodeCondition {
 		}
 	}
 	return []corev1.NodeCondition{
-		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+		condition(
+			corev1.NodeMemoryPressure,
+			corev1.ConditionFalse,
+			"KubeletHasSufficientMemory",
+			"kubelet has sufficient memory available",
+		),
 		condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
 		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 		condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"),

@@ -45,8 +45,15 @@ func (p *pods) run(ctx context.Context) {
 		UpdateFunc: func(any, any) { p.poke() },
 		DeleteFunc: func(any) { p.poke() },
 	}
-	source := cache.NewListWatchFromClient(p.api.core, "pods", metav1.NamespaceAll, fields.OneTermEqualSelector("spec.nodeName", p.nodeName))
-	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: handler})
+	source := cache.NewListWatchFromClient(
+		p.api.core,
+		"pods",
+		metav1.NamespaceAll,
+		fields.OneTermEqualSelector("spec.nodeName", p.nodeName),
+	)
+	store, controller := cache.NewInformerWithOptions(
+		cache.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: handler},
+	)
 	p.store = store
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -67,7 +67,8 @@ func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]
 	pool := x509.NewCertPool()
 	pool.AddCert(authority.Leaf)
 	c := &cluster{
-		listener: newListener(), members: len(b.Etcd.Members), slots: map[int]member{}, volumes: map[string]bool{}, snapshots: map[string]bool{},
+		listener: newListener(), members: len(b.Etcd.Members), slots: map[int]member{}, volumes: map[string]bool{},
+		snapshots:   map[string]bool{},
 		connections: map[*connection]struct{}{},
 	}
 	options := kubeapi.Options{

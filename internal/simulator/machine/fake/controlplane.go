@@ -58,7 +58,11 @@ func (m *fakeMachine) static(node *corev1.Node, component, image string) *corev1
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: m.spec.PrivateIP.String(), HostIP: m.spec.PrivateIP.String(), StartTime: &now,
-			Conditions: []corev1.PodCondition{condition(corev1.PodScheduled), condition(corev1.ContainersReady), condition(corev1.PodReady)},
+			Conditions: []corev1.PodCondition{
+				condition(corev1.PodScheduled),
+				condition(corev1.ContainersReady),
+				condition(corev1.PodReady),
+			},
 		},
 	}
 }

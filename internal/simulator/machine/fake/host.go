@@ -55,7 +55,13 @@ func New(o Options) *Host {
 	if o.Log.GetSink() == nil {
 		o.Log = logr.Discard()
 	}
-	return &Host{options: o, machines: map[string]*fakeMachine{}, clusters: map[string]*cluster{}, dormant: map[*cluster]string{}, images: map[string]Behaviour{}}
+	return &Host{
+		options:  o,
+		machines: map[string]*fakeMachine{},
+		clusters: map[string]*cluster{},
+		dormant:  map[*cluster]string{},
+		images:   map[string]Behaviour{},
+	}
 }
 
 // Connect sets the services that machines reach.

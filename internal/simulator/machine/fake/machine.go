@@ -130,7 +130,13 @@ func fetchBundle(ctx context.Context, store *s3.Client, in bootstrap.UserDataInp
 	return bundle.Parse(document) //nolint:wrapcheck // has enough context
 }
 
-func (m *fakeMachine) joinSlot(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) (*keptToken, error) {
+func (m *fakeMachine) joinSlot(
+	ctx context.Context,
+	config aws.Config,
+	store *s3.Client,
+	bucket string,
+	b *bundle.Bundle,
+) (*keptToken, error) {
 	volume, err := m.attach(ctx, ec2.NewFromConfig(config), b.Etcd)
 	if err != nil {
 		return nil, err
@@ -174,7 +180,10 @@ func (m *fakeMachine) attach(ctx context.Context, compute *ec2.Client, etcd *bun
 			return *volume.VolumeId, nil
 		}
 	}
-	_, err = compute.AttachVolume(ctx, &ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: &m.spec.InstanceID, Device: &etcd.Device})
+	_, err = compute.AttachVolume(
+		ctx,
+		&ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: &m.spec.InstanceID, Device: &etcd.Device},
+	)
 	if err != nil {
 		return "", fmt.Errorf("attach the etcd volume: %w", err)
 	}

@@ -57,7 +57,8 @@ func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, er
 	if err != nil {
 		return 0, err
 	}
-	_, err = s3.NewFromConfig(k.config).PutObject(ctx, &s3.PutObjectInput{Bucket: &k.bucket, Key: &k.key, Body: strings.NewReader(token.Value())})
+	_, err = s3.NewFromConfig(k.config).
+		PutObject(ctx, &s3.PutObjectInput{Bucket: &k.bucket, Key: &k.key, Body: strings.NewReader(token.Value())})
 	if err != nil {
 		return 0, fmt.Errorf("put the bootstrap token into the bucket: %w", err)
 	}
@@ -99,7 +100,8 @@ func readToken(ctx context.Context, config aws.Config, store *s3.Client, bucket 
 		token, err := fetch(ctx, store, bucket, b.TokenKey)
 		return string(token), err
 	}
-	answer, err := ssm.NewFromConfig(config).GetParameter(ctx, &ssm.GetParameterInput{Name: &b.TokenParameter, WithDecryption: aws.Bool(true)})
+	answer, err := ssm.NewFromConfig(config).
+		GetParameter(ctx, &ssm.GetParameterInput{Name: &b.TokenParameter, WithDecryption: aws.Bool(true)})
 	if err != nil {
 		return "", fmt.Errorf("read the bootstrap token: %w", err)
 	}

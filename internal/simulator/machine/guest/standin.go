@@ -53,7 +53,9 @@ func systemctl(args []string, out, errOut io.Writer) int {
 		o.Verb = "start"
 	case o.Verb == "disable" && now:
 		o.Verb = "stop"
-	case slices.Contains([]string{"enable", "disable", "daemon-reload", "daemon-reexec", "mask", "unmask", "is-enabled", "reset-failed"}, o.Verb):
+	case slices.Contains([]string{
+		"enable", "disable", "daemon-reload", "daemon-reexec", "mask", "unmask", "is-enabled", "reset-failed",
+	}, o.Verb):
 		// Units are read when they start, and no machine starts twice.
 		return 0
 	}

@@ -63,7 +63,9 @@ func TestInvalidUnitsReturnErrors(t *testing.T) {
 }
 
 func TestSpans(t *testing.T) {
-	for value, want := range map[string]time.Duration{"2": 2 * time.Second, "0.5": 500 * time.Millisecond, "100ms": 100 * time.Millisecond, "1m 30s": 90 * time.Second} {
+	for value, want := range map[string]time.Duration{
+		"2": 2 * time.Second, "0.5": 500 * time.Millisecond, "100ms": 100 * time.Millisecond, "1m 30s": 90 * time.Second,
+	} {
 		if got := span(value); got != want {
 			t.Errorf("%s is %v, want %v", value, got, want)
 		}

@@ -94,7 +94,9 @@ func TestControlPlaneBootsAndItsDataSurvives(t *testing.T) {
 	if strings.Contains(console, "the namespace is there") {
 		t.Error("a new cluster has data")
 	}
-	for _, want := range []string{`instance-type": "m6i.xlarge"`, `"providerID": "aws:///eu-central-1a/i-1"`, `"kubeletVersion": "v1.36.3"`, uninitializedTaint} {
+	for _, want := range []string{
+		`instance-type": "m6i.xlarge"`, `"providerID": "aws:///eu-central-1a/i-1"`, `"kubeletVersion": "v1.36.3"`, uninitializedTaint,
+	} {
 		if !strings.Contains(console, want) {
 			t.Errorf("the Node has no %s", want)
 		}

@@ -102,7 +102,8 @@ func still(pid int) bool {
 			continue // it has ended
 		}
 		// The state follows the name, which is in parentheses and may contain parentheses.
-		if _, state, ok := strings.Cut(string(text[max(0, strings.LastIndexByte(string(text), ')')):]), " "); ok && !strings.ContainsAny(state[:1], "TtZX") {
+		if _, state, ok := strings.Cut(string(text[max(0, strings.LastIndexByte(string(text), ')')):]), " "); ok &&
+			!strings.ContainsAny(state[:1], "TtZX") {
 			return false
 		}
 	}

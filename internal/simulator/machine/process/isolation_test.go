@@ -78,7 +78,8 @@ echo used
 		}
 		return awaitConsole(t, host, instance, "used")
 	}
-	if console := attach("i-1", "vol-1", "10.0.0.5"); !strings.Contains(console, "reads as zeros") || !strings.Contains(console, "lost+found") {
+	if console := attach("i-1", "vol-1", "10.0.0.5"); !strings.Contains(console, "reads as zeros") ||
+		!strings.Contains(console, "lost+found") {
 		t.Errorf("a new volume is not empty:\n%s", console)
 	}
 	if err := host.Attach("i-1", "vol-1", "/dev/sdf"); err != nil {
