@@ -147,11 +147,7 @@ func apply(t *testing.T, c client.Client, file string, without ...string) []*uns
 }
 
 func await(
-	t *testing.T,
-	c client.Client,
-	object *unstructured.Unstructured,
-	what string,
-	done func(*unstructured.Unstructured, error) bool,
+	t *testing.T, c client.Client, object *unstructured.Unstructured, what string, done func(*unstructured.Unstructured, error) bool,
 ) {
 	t.Helper()
 	now := &unstructured.Unstructured{}

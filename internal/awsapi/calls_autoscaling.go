@@ -38,81 +38,61 @@ func newAutoscalingCalls(cfg aws.Config) *autoscalingCalls {
 }
 
 func (c *autoscalingCalls) CompleteLifecycleAction(
-	ctx context.Context,
-	in *autoscaling.CompleteLifecycleActionInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.CompleteLifecycleActionInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.CompleteLifecycleActionOutput, error) {
 	return c.completeLifecycleAction(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) CreateOrUpdateTags(
-	ctx context.Context,
-	in *autoscaling.CreateOrUpdateTagsInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.CreateOrUpdateTagsInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.CreateOrUpdateTagsOutput, error) {
 	return c.createOrUpdateTags(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) DeleteTags(
-	ctx context.Context,
-	in *autoscaling.DeleteTagsInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.DeleteTagsInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.DeleteTagsOutput, error) {
 	return c.deleteTags(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) DescribeAutoScalingGroups(
-	ctx context.Context,
-	in *autoscaling.DescribeAutoScalingGroupsInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	return c.describeAutoScalingGroups(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) DescribeAutoScalingInstances(
-	ctx context.Context,
-	in *autoscaling.DescribeAutoScalingInstancesInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 	return c.describeAutoScalingInstances(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) RecordLifecycleActionHeartbeat(
-	ctx context.Context,
-	in *autoscaling.RecordLifecycleActionHeartbeatInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.RecordLifecycleActionHeartbeatInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error) {
 	return c.recordLifecycleActionHeartbeat(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) ResumeProcesses(
-	ctx context.Context,
-	in *autoscaling.ResumeProcessesInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.ResumeProcessesInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.ResumeProcessesOutput, error) {
 	return c.resumeProcesses(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) SetDesiredCapacity(
-	ctx context.Context,
-	in *autoscaling.SetDesiredCapacityInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.SetDesiredCapacityInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.SetDesiredCapacityOutput, error) {
 	return c.setDesiredCapacity(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) SuspendProcesses(
-	ctx context.Context,
-	in *autoscaling.SuspendProcessesInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.SuspendProcessesInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.SuspendProcessesOutput, error) {
 	return c.suspendProcesses(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) TerminateInstanceInAutoScalingGroup(
-	ctx context.Context,
-	in *autoscaling.TerminateInstanceInAutoScalingGroupInput,
-	options ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.TerminateInstanceInAutoScalingGroupInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
 	return c.terminateInstanceInAutoScalingGroup(ctx, in, options...)
 }

@@ -26,25 +26,19 @@ func newElbCalls(cfg aws.Config) *elbCalls {
 }
 
 func (c *elbCalls) DeleteLoadBalancer(
-	ctx context.Context,
-	in *elb.DeleteLoadBalancerInput,
-	options ...func(*elb.Options),
+	ctx context.Context, in *elb.DeleteLoadBalancerInput, options ...func(*elb.Options),
 ) (*elb.DeleteLoadBalancerOutput, error) {
 	return c.deleteLoadBalancer(ctx, in, options...)
 }
 
 func (c *elbCalls) DescribeLoadBalancers(
-	ctx context.Context,
-	in *elb.DescribeLoadBalancersInput,
-	options ...func(*elb.Options),
+	ctx context.Context, in *elb.DescribeLoadBalancersInput, options ...func(*elb.Options),
 ) (*elb.DescribeLoadBalancersOutput, error) {
 	return c.describeLoadBalancers(ctx, in, options...)
 }
 
 func (c *elbCalls) DescribeTags(
-	ctx context.Context,
-	in *elb.DescribeTagsInput,
-	options ...func(*elb.Options),
+	ctx context.Context, in *elb.DescribeTagsInput, options ...func(*elb.Options),
 ) (*elb.DescribeTagsOutput, error) {
 	return c.describeTags(ctx, in, options...)
 }
@@ -72,49 +66,37 @@ func newElbv2Calls(cfg aws.Config) *elbv2Calls {
 }
 
 func (c *elbv2Calls) DeleteLoadBalancer(
-	ctx context.Context,
-	in *elbv2.DeleteLoadBalancerInput,
-	options ...func(*elbv2.Options),
+	ctx context.Context, in *elbv2.DeleteLoadBalancerInput, options ...func(*elbv2.Options),
 ) (*elbv2.DeleteLoadBalancerOutput, error) {
 	return c.deleteLoadBalancer(ctx, in, options...)
 }
 
 func (c *elbv2Calls) DeleteTargetGroup(
-	ctx context.Context,
-	in *elbv2.DeleteTargetGroupInput,
-	options ...func(*elbv2.Options),
+	ctx context.Context, in *elbv2.DeleteTargetGroupInput, options ...func(*elbv2.Options),
 ) (*elbv2.DeleteTargetGroupOutput, error) {
 	return c.deleteTargetGroup(ctx, in, options...)
 }
 
 func (c *elbv2Calls) DescribeLoadBalancers(
-	ctx context.Context,
-	in *elbv2.DescribeLoadBalancersInput,
-	options ...func(*elbv2.Options),
+	ctx context.Context, in *elbv2.DescribeLoadBalancersInput, options ...func(*elbv2.Options),
 ) (*elbv2.DescribeLoadBalancersOutput, error) {
 	return c.describeLoadBalancers(ctx, in, options...)
 }
 
 func (c *elbv2Calls) DescribeTags(
-	ctx context.Context,
-	in *elbv2.DescribeTagsInput,
-	options ...func(*elbv2.Options),
+	ctx context.Context, in *elbv2.DescribeTagsInput, options ...func(*elbv2.Options),
 ) (*elbv2.DescribeTagsOutput, error) {
 	return c.describeTags(ctx, in, options...)
 }
 
 func (c *elbv2Calls) DescribeTargetGroups(
-	ctx context.Context,
-	in *elbv2.DescribeTargetGroupsInput,
-	options ...func(*elbv2.Options),
+	ctx context.Context, in *elbv2.DescribeTargetGroupsInput, options ...func(*elbv2.Options),
 ) (*elbv2.DescribeTargetGroupsOutput, error) {
 	return c.describeTargetGroups(ctx, in, options...)
 }
 
 func (c *elbv2Calls) DescribeTargetHealth(
-	ctx context.Context,
-	in *elbv2.DescribeTargetHealthInput,
-	options ...func(*elbv2.Options),
+	ctx context.Context, in *elbv2.DescribeTargetHealthInput, options ...func(*elbv2.Options),
 ) (*elbv2.DescribeTargetHealthOutput, error) {
 	return c.describeTargetHealth(ctx, in, options...)
 }
@@ -134,17 +116,13 @@ func newRoute53Calls(cfg aws.Config) *route53Calls {
 }
 
 func (c *route53Calls) ChangeResourceRecordSets(
-	ctx context.Context,
-	in *route53.ChangeResourceRecordSetsInput,
-	options ...func(*route53.Options),
+	ctx context.Context, in *route53.ChangeResourceRecordSetsInput, options ...func(*route53.Options),
 ) (*route53.ChangeResourceRecordSetsOutput, error) {
 	return c.changeResourceRecordSets(ctx, in, options...)
 }
 
 func (c *route53Calls) ListResourceRecordSets(
-	ctx context.Context,
-	in *route53.ListResourceRecordSetsInput,
-	options ...func(*route53.Options),
+	ctx context.Context, in *route53.ListResourceRecordSetsInput, options ...func(*route53.Options),
 ) (*route53.ListResourceRecordSetsOutput, error) {
 	return c.listResourceRecordSets(ctx, in, options...)
 }

@@ -52,137 +52,103 @@ func newCloudformationCalls(cfg aws.Config) *cloudformationCalls {
 }
 
 func (c *cloudformationCalls) CancelUpdateStack(
-	ctx context.Context,
-	in *cloudformation.CancelUpdateStackInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.CancelUpdateStackInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.CancelUpdateStackOutput, error) {
 	return c.cancelUpdateStack(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) ContinueUpdateRollback(
-	ctx context.Context,
-	in *cloudformation.ContinueUpdateRollbackInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.ContinueUpdateRollbackInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.ContinueUpdateRollbackOutput, error) {
 	return c.continueUpdateRollback(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) CreateChangeSet(
-	ctx context.Context,
-	in *cloudformation.CreateChangeSetInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.CreateChangeSetInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.CreateChangeSetOutput, error) {
 	return c.createChangeSet(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) CreateStack(
-	ctx context.Context,
-	in *cloudformation.CreateStackInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.CreateStackInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.CreateStackOutput, error) {
 	return c.createStack(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) DeleteChangeSet(
-	ctx context.Context,
-	in *cloudformation.DeleteChangeSetInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.DeleteChangeSetInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.DeleteChangeSetOutput, error) {
 	return c.deleteChangeSet(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) DeleteStack(
-	ctx context.Context,
-	in *cloudformation.DeleteStackInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.DeleteStackInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.DeleteStackOutput, error) {
 	return c.deleteStack(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) DescribeChangeSet(
-	ctx context.Context,
-	in *cloudformation.DescribeChangeSetInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.DescribeChangeSetInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeChangeSetOutput, error) {
 	return c.describeChangeSet(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) DescribeStackEvents(
-	ctx context.Context,
-	in *cloudformation.DescribeStackEventsInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.DescribeStackEventsInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeStackEventsOutput, error) {
 	return c.describeStackEvents(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) DescribeStacks(
-	ctx context.Context,
-	in *cloudformation.DescribeStacksInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.DescribeStacksInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeStacksOutput, error) {
 	return c.describeStacks(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) ExecuteChangeSet(
-	ctx context.Context,
-	in *cloudformation.ExecuteChangeSetInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.ExecuteChangeSetInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.ExecuteChangeSetOutput, error) {
 	return c.executeChangeSet(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) GetTemplate(
-	ctx context.Context,
-	in *cloudformation.GetTemplateInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.GetTemplateInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.GetTemplateOutput, error) {
 	return c.getTemplate(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) ListStackResources(
-	ctx context.Context,
-	in *cloudformation.ListStackResourcesInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.ListStackResourcesInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.ListStackResourcesOutput, error) {
 	return c.listStackResources(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) RollbackStack(
-	ctx context.Context,
-	in *cloudformation.RollbackStackInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.RollbackStackInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.RollbackStackOutput, error) {
 	return c.rollbackStack(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) SetStackPolicy(
-	ctx context.Context,
-	in *cloudformation.SetStackPolicyInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.SetStackPolicyInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.SetStackPolicyOutput, error) {
 	return c.setStackPolicy(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) SignalResource(
-	ctx context.Context,
-	in *cloudformation.SignalResourceInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.SignalResourceInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.SignalResourceOutput, error) {
 	return c.signalResource(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) UpdateStack(
-	ctx context.Context,
-	in *cloudformation.UpdateStackInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.UpdateStackInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.UpdateStackOutput, error) {
 	return c.updateStack(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) UpdateTerminationProtection(
-	ctx context.Context,
-	in *cloudformation.UpdateTerminationProtectionInput,
-	options ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.UpdateTerminationProtectionInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.UpdateTerminationProtectionOutput, error) {
 	return c.updateTerminationProtection(ctx, in, options...)
 }

@@ -60,9 +60,7 @@ func newEc2Calls(cfg aws.Config) *ec2Calls {
 }
 
 func (c *ec2Calls) CreateSnapshot(
-	ctx context.Context,
-	in *ec2.CreateSnapshotInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.CreateSnapshotInput, options ...func(*ec2.Options),
 ) (*ec2.CreateSnapshotOutput, error) {
 	return c.createSnapshot(ctx, in, options...)
 }
@@ -72,25 +70,19 @@ func (c *ec2Calls) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, opti
 }
 
 func (c *ec2Calls) DeleteNetworkInterface(
-	ctx context.Context,
-	in *ec2.DeleteNetworkInterfaceInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DeleteNetworkInterfaceInput, options ...func(*ec2.Options),
 ) (*ec2.DeleteNetworkInterfaceOutput, error) {
 	return c.deleteNetworkInterface(ctx, in, options...)
 }
 
 func (c *ec2Calls) DeleteSecurityGroup(
-	ctx context.Context,
-	in *ec2.DeleteSecurityGroupInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DeleteSecurityGroupInput, options ...func(*ec2.Options),
 ) (*ec2.DeleteSecurityGroupOutput, error) {
 	return c.deleteSecurityGroup(ctx, in, options...)
 }
 
 func (c *ec2Calls) DeleteSnapshot(
-	ctx context.Context,
-	in *ec2.DeleteSnapshotInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DeleteSnapshotInput, options ...func(*ec2.Options),
 ) (*ec2.DeleteSnapshotOutput, error) {
 	return c.deleteSnapshot(ctx, in, options...)
 }
@@ -100,121 +92,91 @@ func (c *ec2Calls) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, opti
 }
 
 func (c *ec2Calls) DeleteVolume(
-	ctx context.Context,
-	in *ec2.DeleteVolumeInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DeleteVolumeInput, options ...func(*ec2.Options),
 ) (*ec2.DeleteVolumeOutput, error) {
 	return c.deleteVolume(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeDhcpOptions(
-	ctx context.Context,
-	in *ec2.DescribeDhcpOptionsInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeDhcpOptionsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeDhcpOptionsOutput, error) {
 	return c.describeDhcpOptions(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeInstances(
-	ctx context.Context,
-	in *ec2.DescribeInstancesInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeInstancesInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeInstancesOutput, error) {
 	return c.describeInstances(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeLaunchTemplates(
-	ctx context.Context,
-	in *ec2.DescribeLaunchTemplatesInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeLaunchTemplatesInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeLaunchTemplatesOutput, error) {
 	return c.describeLaunchTemplates(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeNetworkInterfaces(
-	ctx context.Context,
-	in *ec2.DescribeNetworkInterfacesInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeNetworkInterfacesInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	return c.describeNetworkInterfaces(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeRouteTables(
-	ctx context.Context,
-	in *ec2.DescribeRouteTablesInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeRouteTablesInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeRouteTablesOutput, error) {
 	return c.describeRouteTables(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeSecurityGroups(
-	ctx context.Context,
-	in *ec2.DescribeSecurityGroupsInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeSecurityGroupsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeSecurityGroupsOutput, error) {
 	return c.describeSecurityGroups(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeSnapshots(
-	ctx context.Context,
-	in *ec2.DescribeSnapshotsInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeSnapshotsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeSnapshotsOutput, error) {
 	return c.describeSnapshots(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeSubnets(
-	ctx context.Context,
-	in *ec2.DescribeSubnetsInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeSubnetsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeSubnetsOutput, error) {
 	return c.describeSubnets(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeTags(
-	ctx context.Context,
-	in *ec2.DescribeTagsInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeTagsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeTagsOutput, error) {
 	return c.describeTags(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeVolumes(
-	ctx context.Context,
-	in *ec2.DescribeVolumesInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeVolumesInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeVolumesOutput, error) {
 	return c.describeVolumes(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeVpcAttribute(
-	ctx context.Context,
-	in *ec2.DescribeVpcAttributeInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeVpcAttributeInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeVpcAttributeOutput, error) {
 	return c.describeVpcAttribute(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeVpcs(
-	ctx context.Context,
-	in *ec2.DescribeVpcsInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.DescribeVpcsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeVpcsOutput, error) {
 	return c.describeVpcs(ctx, in, options...)
 }
 
 func (c *ec2Calls) RevokeSecurityGroupIngress(
-	ctx context.Context,
-	in *ec2.RevokeSecurityGroupIngressInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.RevokeSecurityGroupIngressInput, options ...func(*ec2.Options),
 ) (*ec2.RevokeSecurityGroupIngressOutput, error) {
 	return c.revokeSecurityGroupIngress(ctx, in, options...)
 }
 
 func (c *ec2Calls) TerminateInstances(
-	ctx context.Context,
-	in *ec2.TerminateInstancesInput,
-	options ...func(*ec2.Options),
+	ctx context.Context, in *ec2.TerminateInstancesInput, options ...func(*ec2.Options),
 ) (*ec2.TerminateInstancesOutput, error) {
 	return c.terminateInstances(ctx, in, options...)
 }

@@ -34,17 +34,13 @@ func newS3Calls(cfg aws.Config) *s3Calls {
 }
 
 func (c *s3Calls) DeleteObject(
-	ctx context.Context,
-	in *s3.DeleteObjectInput,
-	options ...func(*s3.Options),
+	ctx context.Context, in *s3.DeleteObjectInput, options ...func(*s3.Options),
 ) (*s3.DeleteObjectOutput, error) {
 	return c.deleteObject(ctx, in, options...)
 }
 
 func (c *s3Calls) DeleteObjects(
-	ctx context.Context,
-	in *s3.DeleteObjectsInput,
-	options ...func(*s3.Options),
+	ctx context.Context, in *s3.DeleteObjectsInput, options ...func(*s3.Options),
 ) (*s3.DeleteObjectsOutput, error) {
 	return c.deleteObjects(ctx, in, options...)
 }
@@ -58,17 +54,13 @@ func (c *s3Calls) HeadObject(ctx context.Context, in *s3.HeadObjectInput, option
 }
 
 func (c *s3Calls) ListObjectVersions(
-	ctx context.Context,
-	in *s3.ListObjectVersionsInput,
-	options ...func(*s3.Options),
+	ctx context.Context, in *s3.ListObjectVersionsInput, options ...func(*s3.Options),
 ) (*s3.ListObjectVersionsOutput, error) {
 	return c.listObjectVersions(ctx, in, options...)
 }
 
 func (c *s3Calls) ListObjectsV2(
-	ctx context.Context,
-	in *s3.ListObjectsV2Input,
-	options ...func(*s3.Options),
+	ctx context.Context, in *s3.ListObjectsV2Input, options ...func(*s3.Options),
 ) (*s3.ListObjectsV2Output, error) {
 	return c.listObjectsV2(ctx, in, options...)
 }
@@ -92,17 +84,13 @@ func newSqsCalls(cfg aws.Config) *sqsCalls {
 }
 
 func (c *sqsCalls) DeleteMessageBatch(
-	ctx context.Context,
-	in *sqs.DeleteMessageBatchInput,
-	options ...func(*sqs.Options),
+	ctx context.Context, in *sqs.DeleteMessageBatchInput, options ...func(*sqs.Options),
 ) (*sqs.DeleteMessageBatchOutput, error) {
 	return c.deleteMessageBatch(ctx, in, options...)
 }
 
 func (c *sqsCalls) ReceiveMessage(
-	ctx context.Context,
-	in *sqs.ReceiveMessageInput,
-	options ...func(*sqs.Options),
+	ctx context.Context, in *sqs.ReceiveMessageInput, options ...func(*sqs.Options),
 ) (*sqs.ReceiveMessageOutput, error) {
 	return c.receiveMessage(ctx, in, options...)
 }
@@ -122,17 +110,13 @@ func newSsmCalls(cfg aws.Config) *ssmCalls {
 }
 
 func (c *ssmCalls) DeleteParameter(
-	ctx context.Context,
-	in *ssm.DeleteParameterInput,
-	options ...func(*ssm.Options),
+	ctx context.Context, in *ssm.DeleteParameterInput, options ...func(*ssm.Options),
 ) (*ssm.DeleteParameterOutput, error) {
 	return c.deleteParameter(ctx, in, options...)
 }
 
 func (c *ssmCalls) PutParameter(
-	ctx context.Context,
-	in *ssm.PutParameterInput,
-	options ...func(*ssm.Options),
+	ctx context.Context, in *ssm.PutParameterInput, options ...func(*ssm.Options),
 ) (*ssm.PutParameterOutput, error) {
 	return c.putParameter(ctx, in, options...)
 }

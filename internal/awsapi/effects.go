@@ -89,8 +89,7 @@ func requestID(metadata middleware.Metadata, err error) string {
 	if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); ok {
 		return id
 	}
-	var response *awshttp.ResponseError
-	if errors.As(err, &response) {
+	if response, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		return response.ServiceRequestID()
 	}
 	return ""

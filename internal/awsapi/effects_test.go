@@ -32,9 +32,8 @@ func TestACallThatChangesAWSIsLoggedWithoutItsContent(t *testing.T) {
 	clients, _, _ := respond(t, answer{http.StatusBadRequest, "AlreadyExistsException", "it exists"})
 	ctx, lines := logged(t, 9)
 	_, err := clients.CloudFormation(Target{}).CreateStack(WithReason(ctx, "spec changed"), &cloudformation.CreateStackInput{
-		StackName: aws.String(
-			"jobs",
-		), Parameters: []types.Parameter{{ParameterKey: aws.String("Password"), ParameterValue: aws.String("swordfish")}},
+		StackName:    aws.String("jobs"),
+		Parameters:   []types.Parameter{{ParameterKey: aws.String("Password"), ParameterValue: aws.String("swordfish")}},
 		TemplateBody: aws.String("swordfish"),
 	})
 	if err == nil {

@@ -179,8 +179,7 @@ func answerSentence(f *Failure, err error, api smithy.APIError) string {
 		return fmt.Sprintf("AWS rejects the credentials (%s); check the access key, its secret and the session token.", f.Code)
 	case LimitReached:
 		return fmt.Sprintf(
-			"A quota of the AWS account is exhausted: %s Request a higher quota or delete unused resources.",
-			Sentence(api.ErrorMessage()),
+			"A quota of the AWS account is exhausted: %s Request a higher quota or delete unused resources.", Sentence(api.ErrorMessage()),
 		)
 	case Unavailable:
 		return fmt.Sprintf("AWS returned an internal error for %s (%s); such errors are usually temporary.", calledAction(err), f.Code)
@@ -249,8 +248,7 @@ func explainSilence(err error) *Failure {
 		return &Failure{
 			Kind: Unreachable,
 			Message: fmt.Sprintf(
-				"AWS cannot be reached: the name %s does not resolve; check the network, DNS and the region's name.",
-				dns.Name,
+				"AWS cannot be reached: the name %s does not resolve; check the network, DNS and the region's name.", dns.Name,
 			),
 		}
 	case errors.Is(err, context.DeadlineExceeded):
@@ -262,9 +260,7 @@ func explainSilence(err error) *Failure {
 		return &Failure{
 			Kind: Unreachable,
 			Message: fmt.Sprintf(
-				"AWS cannot be reached at %s: %s; check the network and the endpoint.",
-				hostOf(request.URL),
-				networkReason(request.Err),
+				"AWS cannot be reached at %s: %s; check the network and the endpoint.", hostOf(request.URL), networkReason(request.Err),
 			),
 		}
 	case errors.As(err, &network):

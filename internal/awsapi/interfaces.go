@@ -24,105 +24,71 @@ type CloudFormation interface {
 // StackReader reads stacks.
 type StackReader interface {
 	DescribeStacks(
-		context.Context,
-		*cloudformation.DescribeStacksInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options),
 	) (*cloudformation.DescribeStacksOutput, error)
 	DescribeStackEvents(
-		context.Context,
-		*cloudformation.DescribeStackEventsInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.DescribeStackEventsInput, ...func(*cloudformation.Options),
 	) (*cloudformation.DescribeStackEventsOutput, error)
 	ListStackResources(
-		context.Context,
-		*cloudformation.ListStackResourcesInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.ListStackResourcesInput, ...func(*cloudformation.Options),
 	) (*cloudformation.ListStackResourcesOutput, error)
 	GetTemplate(
-		context.Context,
-		*cloudformation.GetTemplateInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.GetTemplateInput, ...func(*cloudformation.Options),
 	) (*cloudformation.GetTemplateOutput, error)
 }
 
 // StackWriter creates, updates and deletes stacks.
 type StackWriter interface {
 	CreateStack(
-		context.Context,
-		*cloudformation.CreateStackInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.CreateStackInput, ...func(*cloudformation.Options),
 	) (*cloudformation.CreateStackOutput, error)
 	UpdateStack(
-		context.Context,
-		*cloudformation.UpdateStackInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.UpdateStackInput, ...func(*cloudformation.Options),
 	) (*cloudformation.UpdateStackOutput, error)
 	DeleteStack(
-		context.Context,
-		*cloudformation.DeleteStackInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.DeleteStackInput, ...func(*cloudformation.Options),
 	) (*cloudformation.DeleteStackOutput, error)
 	UpdateTerminationProtection(
-		context.Context,
-		*cloudformation.UpdateTerminationProtectionInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.UpdateTerminationProtectionInput, ...func(*cloudformation.Options),
 	) (*cloudformation.UpdateTerminationProtectionOutput, error)
 }
 
 // StackRepairer recovers stacks from failed updates.
 type StackRepairer interface {
 	ContinueUpdateRollback(
-		context.Context,
-		*cloudformation.ContinueUpdateRollbackInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.ContinueUpdateRollbackInput, ...func(*cloudformation.Options),
 	) (*cloudformation.ContinueUpdateRollbackOutput, error)
 	RollbackStack(
-		context.Context,
-		*cloudformation.RollbackStackInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.RollbackStackInput, ...func(*cloudformation.Options),
 	) (*cloudformation.RollbackStackOutput, error)
 }
 
 // StackReviewer manages change sets.
 type StackReviewer interface {
 	CreateChangeSet(
-		context.Context,
-		*cloudformation.CreateChangeSetInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.CreateChangeSetInput, ...func(*cloudformation.Options),
 	) (*cloudformation.CreateChangeSetOutput, error)
 	DescribeChangeSet(
-		context.Context,
-		*cloudformation.DescribeChangeSetInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.DescribeChangeSetInput, ...func(*cloudformation.Options),
 	) (*cloudformation.DescribeChangeSetOutput, error)
 	ExecuteChangeSet(
-		context.Context,
-		*cloudformation.ExecuteChangeSetInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.ExecuteChangeSetInput, ...func(*cloudformation.Options),
 	) (*cloudformation.ExecuteChangeSetOutput, error)
 	DeleteChangeSet(
-		context.Context,
-		*cloudformation.DeleteChangeSetInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.DeleteChangeSetInput, ...func(*cloudformation.Options),
 	) (*cloudformation.DeleteChangeSetOutput, error)
 	SetStackPolicy(
-		context.Context,
-		*cloudformation.SetStackPolicyInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.SetStackPolicyInput, ...func(*cloudformation.Options),
 	) (*cloudformation.SetStackPolicyOutput, error)
 }
 
 // StackSignaller signals to updates of stacks, and cancels them.
 type StackSignaller interface {
 	SignalResource(
-		context.Context,
-		*cloudformation.SignalResourceInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.SignalResourceInput, ...func(*cloudformation.Options),
 	) (*cloudformation.SignalResourceOutput, error)
 	CancelUpdateStack(
-		context.Context,
-		*cloudformation.CancelUpdateStackInput,
-		...func(*cloudformation.Options),
+		context.Context, *cloudformation.CancelUpdateStackInput, ...func(*cloudformation.Options),
 	) (*cloudformation.CancelUpdateStackOutput, error)
 }
 
@@ -136,33 +102,23 @@ type AutoScaling interface {
 // AutoScalingReader reads groups and their instances.
 type AutoScalingReader interface {
 	DescribeAutoScalingGroups(
-		context.Context,
-		*autoscaling.DescribeAutoScalingGroupsInput,
-		...func(*autoscaling.Options),
+		context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options),
 	) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
 	DescribeAutoScalingInstances(
-		context.Context,
-		*autoscaling.DescribeAutoScalingInstancesInput,
-		...func(*autoscaling.Options),
+		context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options),
 	) (*autoscaling.DescribeAutoScalingInstancesOutput, error)
 }
 
 // AutoScalingLifecycle completes lifecycle actions and terminates instances.
 type AutoScalingLifecycle interface {
 	CompleteLifecycleAction(
-		context.Context,
-		*autoscaling.CompleteLifecycleActionInput,
-		...func(*autoscaling.Options),
+		context.Context, *autoscaling.CompleteLifecycleActionInput, ...func(*autoscaling.Options),
 	) (*autoscaling.CompleteLifecycleActionOutput, error)
 	RecordLifecycleActionHeartbeat(
-		context.Context,
-		*autoscaling.RecordLifecycleActionHeartbeatInput,
-		...func(*autoscaling.Options),
+		context.Context, *autoscaling.RecordLifecycleActionHeartbeatInput, ...func(*autoscaling.Options),
 	) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error)
 	TerminateInstanceInAutoScalingGroup(
-		context.Context,
-		*autoscaling.TerminateInstanceInAutoScalingGroupInput,
-		...func(*autoscaling.Options),
+		context.Context, *autoscaling.TerminateInstanceInAutoScalingGroupInput, ...func(*autoscaling.Options),
 	) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error)
 }
 
@@ -170,24 +126,16 @@ type AutoScalingLifecycle interface {
 // processes may scale them.
 type AutoScalingWriter interface {
 	SetDesiredCapacity(
-		context.Context,
-		*autoscaling.SetDesiredCapacityInput,
-		...func(*autoscaling.Options),
+		context.Context, *autoscaling.SetDesiredCapacityInput, ...func(*autoscaling.Options),
 	) (*autoscaling.SetDesiredCapacityOutput, error)
 	SuspendProcesses(
-		context.Context,
-		*autoscaling.SuspendProcessesInput,
-		...func(*autoscaling.Options),
+		context.Context, *autoscaling.SuspendProcessesInput, ...func(*autoscaling.Options),
 	) (*autoscaling.SuspendProcessesOutput, error)
 	ResumeProcesses(
-		context.Context,
-		*autoscaling.ResumeProcessesInput,
-		...func(*autoscaling.Options),
+		context.Context, *autoscaling.ResumeProcessesInput, ...func(*autoscaling.Options),
 	) (*autoscaling.ResumeProcessesOutput, error)
 	CreateOrUpdateTags(
-		context.Context,
-		*autoscaling.CreateOrUpdateTagsInput,
-		...func(*autoscaling.Options),
+		context.Context, *autoscaling.CreateOrUpdateTagsInput, ...func(*autoscaling.Options),
 	) (*autoscaling.CreateOrUpdateTagsOutput, error)
 	DeleteTags(context.Context, *autoscaling.DeleteTagsInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error)
 }
@@ -247,9 +195,7 @@ type EC2Instances interface {
 // EC2LaunchTemplates reads launch templates.
 type EC2LaunchTemplates interface {
 	DescribeLaunchTemplates(
-		context.Context,
-		*ec2.DescribeLaunchTemplatesInput,
-		...func(*ec2.Options),
+		context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options),
 	) (*ec2.DescribeLaunchTemplatesOutput, error)
 }
 

@@ -20,14 +20,10 @@ type Leftovers interface {
 // LeftoverGroups finds and deletes security groups, and the rules that refer to them.
 type LeftoverGroups interface {
 	DescribeSecurityGroups(
-		context.Context,
-		*ec2.DescribeSecurityGroupsInput,
-		...func(*ec2.Options),
+		context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options),
 	) (*ec2.DescribeSecurityGroupsOutput, error)
 	RevokeSecurityGroupIngress(
-		context.Context,
-		*ec2.RevokeSecurityGroupIngressInput,
-		...func(*ec2.Options),
+		context.Context, *ec2.RevokeSecurityGroupIngressInput, ...func(*ec2.Options),
 	) (*ec2.RevokeSecurityGroupIngressOutput, error)
 	DeleteSecurityGroup(context.Context, *ec2.DeleteSecurityGroupInput, ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error)
 }
@@ -35,14 +31,10 @@ type LeftoverGroups interface {
 // LeftoverInterfaces finds and deletes network interfaces.
 type LeftoverInterfaces interface {
 	DescribeNetworkInterfaces(
-		context.Context,
-		*ec2.DescribeNetworkInterfacesInput,
-		...func(*ec2.Options),
+		context.Context, *ec2.DescribeNetworkInterfacesInput, ...func(*ec2.Options),
 	) (*ec2.DescribeNetworkInterfacesOutput, error)
 	DeleteNetworkInterface(
-		context.Context,
-		*ec2.DeleteNetworkInterfaceInput,
-		...func(*ec2.Options),
+		context.Context, *ec2.DeleteNetworkInterfaceInput, ...func(*ec2.Options),
 	) (*ec2.DeleteNetworkInterfaceOutput, error)
 }
 
@@ -57,15 +49,11 @@ type LeftoverVolumes interface {
 // LoadBalancers finds and deletes network and application load balancers.
 type LoadBalancers interface {
 	DescribeLoadBalancers(
-		context.Context,
-		*elbv2.DescribeLoadBalancersInput,
-		...func(*elbv2.Options),
+		context.Context, *elbv2.DescribeLoadBalancersInput, ...func(*elbv2.Options),
 	) (*elbv2.DescribeLoadBalancersOutput, error)
 	DeleteLoadBalancer(context.Context, *elbv2.DeleteLoadBalancerInput, ...func(*elbv2.Options)) (*elbv2.DeleteLoadBalancerOutput, error)
 	DescribeTargetGroups(
-		context.Context,
-		*elbv2.DescribeTargetGroupsInput,
-		...func(*elbv2.Options),
+		context.Context, *elbv2.DescribeTargetGroupsInput, ...func(*elbv2.Options),
 	) (*elbv2.DescribeTargetGroupsOutput, error)
 	DeleteTargetGroup(context.Context, *elbv2.DeleteTargetGroupInput, ...func(*elbv2.Options)) (*elbv2.DeleteTargetGroupOutput, error)
 	DescribeTags(context.Context, *elbv2.DescribeTagsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTagsOutput, error)
@@ -74,19 +62,13 @@ type LoadBalancers interface {
 // LoadBalancerReader reads network and application load balancers, and the health of their targets.
 type LoadBalancerReader interface {
 	DescribeLoadBalancers(
-		context.Context,
-		*elbv2.DescribeLoadBalancersInput,
-		...func(*elbv2.Options),
+		context.Context, *elbv2.DescribeLoadBalancersInput, ...func(*elbv2.Options),
 	) (*elbv2.DescribeLoadBalancersOutput, error)
 	DescribeTargetGroups(
-		context.Context,
-		*elbv2.DescribeTargetGroupsInput,
-		...func(*elbv2.Options),
+		context.Context, *elbv2.DescribeTargetGroupsInput, ...func(*elbv2.Options),
 	) (*elbv2.DescribeTargetGroupsOutput, error)
 	DescribeTargetHealth(
-		context.Context,
-		*elbv2.DescribeTargetHealthInput,
-		...func(*elbv2.Options),
+		context.Context, *elbv2.DescribeTargetHealthInput, ...func(*elbv2.Options),
 	) (*elbv2.DescribeTargetHealthOutput, error)
 	DescribeTags(context.Context, *elbv2.DescribeTagsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTagsOutput, error)
 }
@@ -102,14 +84,10 @@ type ClassicLoadBalancers interface {
 // Records reads and changes the records of a hosted zone.
 type Records interface {
 	ListResourceRecordSets(
-		context.Context,
-		*route53.ListResourceRecordSetsInput,
-		...func(*route53.Options),
+		context.Context, *route53.ListResourceRecordSetsInput, ...func(*route53.Options),
 	) (*route53.ListResourceRecordSetsOutput, error)
 	ChangeResourceRecordSets(
-		context.Context,
-		*route53.ChangeResourceRecordSetsInput,
-		...func(*route53.Options),
+		context.Context, *route53.ChangeResourceRecordSetsInput, ...func(*route53.Options),
 	) (*route53.ChangeResourceRecordSetsOutput, error)
 }
 

@@ -27,18 +27,14 @@ func (r *removedByHand) AutoScaling(awsapi.Target) awsapi.AutoScaling { return n
 func (r *removedByHand) SQS(awsapi.Target) awsapi.SQS { return r }
 
 func (r *removedByHand) ReceiveMessage(
-	context.Context,
-	*sqs.ReceiveMessageInput,
-	...func(*sqs.Options),
+	context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options),
 ) (*sqs.ReceiveMessageOutput, error) {
 	r.asks.Add(1)
 	return nil, &smithy.GenericAPIError{Code: "QueueDoesNotExist", Message: "The specified queue does not exist."}
 }
 
 func (r *removedByHand) DeleteMessageBatch(
-	context.Context,
-	*sqs.DeleteMessageBatchInput,
-	...func(*sqs.Options),
+	context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options),
 ) (*sqs.DeleteMessageBatchOutput, error) {
 	return &sqs.DeleteMessageBatchOutput{}, nil
 }

@@ -174,11 +174,7 @@ func (l *Listener) removeBatch(ctx context.Context, target awsapi.Target, url st
 	}); err != nil &&
 		ctx.Err() == nil {
 		l.log.Info(
-			"Events remain in the queue and will be delivered again",
-			"target",
-			target.String(),
-			"message",
-			awsapi.Explain(err).Message,
+			"Events remain in the queue and will be delivered again", "target", target.String(), "message", awsapi.Explain(err).Message,
 		)
 	}
 }

@@ -95,8 +95,7 @@ func (o *operator) hears(name, status string) awsevents.Event {
 func topic(t *testing.T, display string) stack.Desired {
 	t.Helper()
 	parsed, err := template.Parse(
-		"topic.yaml",
-		[]byte("Resources:\n  Topic:\n    Type: AWS::SNS::Topic\n    Properties:\n      DisplayName: "+display+"\n"),
+		"topic.yaml", []byte("Resources:\n  Topic:\n    Type: AWS::SNS::Topic\n    Properties:\n      DisplayName: "+display+"\n"),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -168,15 +167,13 @@ func TestNextOperatorAdoptsTheStackAndSweeps(t *testing.T) {
 	second.hears("news", "CREATE_COMPLETE")
 
 	out, err := c.console.DescribeStackEvents(
-		t.Context(),
-		&cloudformation.DescribeStackEventsInput{StackName: aws.String("aws-operator-events")},
+		t.Context(), &cloudformation.DescribeStackEventsInput{StackName: aws.String("aws-operator-events")},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if slices.ContainsFunc(
-		out.StackEvents,
-		func(e types.StackEvent) bool { return e.ResourceStatus == types.ResourceStatusUpdateInProgress },
+		out.StackEvents, func(e types.StackEvent) bool { return e.ResourceStatus == types.ResourceStatusUpdateInProgress },
 	) {
 		t.Error("taking over updated the events' stack")
 	}

@@ -360,8 +360,7 @@ func TestRestoreIsResumed(t *testing.T) {
 		})
 	}
 	if _, err := etcdrestore.Run(t.Context(), newPlan(t, 1).options("etcd-0", t.TempDir(), "snap-1")); !errors.Is(
-		err,
-		etcdrestore.ErrNoData,
+		err, etcdrestore.ErrNoData,
 	) {
 		t.Errorf("of a snapshot without data it says %v", err)
 	}

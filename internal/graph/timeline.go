@@ -120,8 +120,7 @@ func operationOf(events []Event) *Timeline {
 		case !known && (state == "IN_PROGRESS" || e.ofStack()):
 			open[e.LogicalID] = len(made.Bars)
 			made.Bars = append(
-				made.Bars,
-				Bar{Stack: e.Stack, LogicalID: e.LogicalID, Type: e.Type, Action: action, Start: e.At, End: e.At, Open: true},
+				made.Bars, Bar{Stack: e.Stack, LogicalID: e.LogicalID, Type: e.Type, Action: action, Start: e.At, End: e.At, Open: true},
 			)
 		case known:
 			b := &made.Bars[i]

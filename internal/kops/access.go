@@ -107,9 +107,7 @@ func (c *cluster) access() {
 	}
 	if len(s.SSH.AuthorizedKeys) == 0 && len(cidrs) > 0 && c.spec.value.Field("sshKeyName") == nil {
 		c.spec.note(
-			"sshAccess",
-			Warning,
-			"kops keeps SSH keys in its state: set the public keys in spec.ssh.authorizedKeys, or no one can log in",
+			"sshAccess", Warning, "kops keeps SSH keys in its state: set the public keys in spec.ssh.authorizedKeys, or no one can log in",
 		)
 	}
 }
@@ -172,8 +170,7 @@ func (c *cluster) check() {
 	}
 	if !has(v1alpha1.SubnetRole(s.Network.Topology)) {
 		c.spec.refuse(
-			"subnets",
-			fmt.Sprintf("topology is %s, and no subnet is of that type: add one", strings.ToLower(string(s.Network.Topology))),
+			"subnets", fmt.Sprintf("topology is %s, and no subnet is of that type: add one", strings.ToLower(string(s.Network.Topology))),
 		)
 	}
 }

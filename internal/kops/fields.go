@@ -76,9 +76,7 @@ var clusterFields = fields{
 	"cloudProvider":             danger("only clusters on AWS can be translated", "aws"),
 	"clusterAutoscaler":         taken,
 	"clusterDNSDomain": danger(
-		"the domain of Services is cluster.local; clients that use another domain would not find them",
-		"cluster.local",
-		"cluster.local.",
+		"the domain of Services is cluster.local; clients that use another domain would not find them", "cluster.local", "cluster.local.",
 	),
 	"configBase":                info(ownState),
 	"configStore":               info(ownState),

@@ -27,8 +27,7 @@ var groupFields = fields{
 	"kubelet":                      taken,
 	"machineType":                  taken,
 	"manager": danger(
-		"groups of Karpenter cannot be translated: leave the group out, and install Karpenter by spec.addons",
-		"CloudGroup",
+		"groups of Karpenter cannot be translated: leave the group out, and install Karpenter by spec.addons", "CloudGroup",
 	),
 	"maxInstanceLifetime":           warning("instances are not replaced by age"),
 	"maxPrice":                      taken,

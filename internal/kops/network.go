@@ -165,8 +165,7 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 	for _, s := range c.subnets {
 		if s.part.text("publicIP") != "" {
 			s.part.refuse(
-				"publicIP",
-				"traffic would leave from another address, which other networks may not allow: leave it out if they do",
+				"publicIP", "traffic would leave from another address, which other networks may not allow: leave it out if they do",
 			)
 		}
 		if s.part.field("additionalRoutes") != nil {

@@ -144,11 +144,7 @@ func TestWhatIsDangerousIsRefused(t *testing.T) {
 				return patch
 			}
 			_, _, err := translate(
-				t,
-				kops.Options{},
-				with(t, minimal, or(test.cluster)),
-				with(t, master, or(test.master)),
-				with(t, nodes, or(test.nodes)),
+				t, kops.Options{}, with(t, minimal, or(test.cluster)), with(t, master, or(test.master)), with(t, nodes, or(test.nodes)),
 			)
 			refused(t, err, test.path, test.want)
 		})

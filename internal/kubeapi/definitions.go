@@ -86,11 +86,8 @@ func definedBy(definition *unstructured.Unstructured) []*kind {
 		}
 		name, _ := version["name"].(string)
 		return []*kind{{group: text("spec", "group"), version: name, APIResource: metav1.APIResource{
-			Name: text(
-				"spec",
-				"names",
-				"plural",
-			), SingularName: strings.ToLower(text("spec", "names", "kind")), Kind: text("spec", "names", "kind"),
+			Name: text("spec", "names", "plural"), SingularName: strings.ToLower(text("spec", "names", "kind")),
+			Kind:       text("spec", "names", "kind"),
 			Namespaced: text("spec", "scope") == "Namespaced", Verbs: allVerbs, ShortNames: short,
 		}}}
 	}
@@ -107,10 +104,7 @@ func establish(definition *unstructured.Unstructured, now time.Time) {
 		})
 	}
 	_ = unstructured.SetNestedSlice(
-		definition.Object,
-		conditions,
-		"status",
-		"conditions",
+		definition.Object, conditions, "status", "conditions",
 	) // A status that is no object is not served either.
 }
 

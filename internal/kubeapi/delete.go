@@ -24,8 +24,8 @@ func graceOf(object *unstructured.Unstructured) int64 {
 }
 
 // shorten gives a pod its time to end, or less than it has; false says that it has less already.
-// https://github.com/kubernetes/kubernetes/blob/v1.36.3/staging/src/k8s.io/apiserver/pkg/registry/rest/delete.go
-// (BeforeDelete)
+// See BeforeDelete in
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/staging/src/k8s.io/apiserver/pkg/registry/rest/delete.go.
 func shorten(pod *unstructured.Unstructured, options metav1.DeleteOptions, now time.Time) bool {
 	period := periodOf(pod, options)
 	ends := metav1.NewTime(now.Add(time.Duration(period) * time.Second))
@@ -45,8 +45,8 @@ func shorten(pod *unstructured.Unstructured, options metav1.DeleteOptions, now t
 }
 
 // periodOf is how many seconds a pod has to end.
-// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/strategy.go
-// (CheckGracefulDelete)
+// See CheckGracefulDelete in
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/strategy.go.
 func periodOf(pod *unstructured.Unstructured, options metav1.DeleteOptions) int64 {
 	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")

@@ -118,9 +118,7 @@ func (b *budget) check() error {
 		return refusal(
 			0,
 			fmt.Sprintf(
-				"The disruption budget %s does not allow evicting pods currently because it failed sync: %s",
-				b.Name,
-				condition.Message,
+				"The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, condition.Message,
 			),
 		)
 	case b.Status.CurrentHealthy <= b.Status.DesiredHealthy:
@@ -137,10 +135,7 @@ func (b *budget) check() error {
 		return refusal(
 			0,
 			fmt.Sprintf(
-				"The disruption budget %s does not allow evicting pods currently (%s): %s",
-				b.Name,
-				condition.Reason,
-				condition.Message,
+				"The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, condition.Reason, condition.Message,
 			),
 		)
 	}
@@ -152,8 +147,7 @@ func (b *budget) check() error {
 func refusal(after int, why string) error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", after)
 	err.ErrStatus.Details.Causes = append(
-		err.ErrStatus.Details.Causes,
-		metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: why},
+		err.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: why},
 	)
 	return err
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // proxy passes a request on to a port of a pod, named as POD, POD:PORT or SCHEME:POD:PORT.
-// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/strategy.go
-// (ResourceLocation)
+// See ResourceLocation in
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/strategy.go.
 func (s *Server) proxy(w http.ResponseWriter, req *http.Request, t target, path string) error {
 	_, name, port, ok := utilnet.SplitSchemeNamePort(t.name)
 	if !ok {

@@ -89,8 +89,7 @@ func tolerated(taints []corev1.Taint, tolerations []corev1.Toleration) bool {
 			continue
 		}
 		if !slices.ContainsFunc(
-			tolerations,
-			func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), &taints[i], false) },
+			tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), &taints[i], false) },
 		) {
 			return false
 		}

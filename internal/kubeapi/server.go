@@ -185,8 +185,7 @@ func (s *Server) KnowsToken(token string) bool {
 		return false
 	}
 	object, err := s.store.get(
-		findKind("", "v1", "secrets"),
-		types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id},
+		findKind("", "v1", "secrets"), types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id},
 	)
 	if err != nil {
 		return false

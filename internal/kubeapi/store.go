@@ -156,9 +156,7 @@ func (s *store) load(k *kind, object *unstructured.Unstructured) error {
 // update replaces an object by what edit makes of a copy of it. An edited object that is the same
 // is not written.
 func (s *store) update(
-	k *kind,
-	name types.NamespacedName,
-	edit func(*unstructured.Unstructured) error,
+	k *kind, name types.NamespacedName, edit func(*unstructured.Unstructured) error,
 ) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	defer s.release()

@@ -244,11 +244,7 @@ func (r *reader) add(d tree.Document, object client.Object) {
 		return
 	}
 	key := fmt.Sprintf(
-		"%s/%s/%s/%s",
-		reflect.TypeOf(object),
-		object.GetObjectKind().GroupVersionKind(),
-		object.GetNamespace(),
-		object.GetName(),
+		"%s/%s/%s/%s", reflect.TypeOf(object), object.GetObjectKind().GroupVersionKind(), object.GetNamespace(), object.GetName(),
 	)
 	if first, ok := r.seen[key]; ok {
 		r.problem(d, nil, "", "", "%s %s is there twice, first in %s, document %d: leave one out",

@@ -183,8 +183,7 @@ func TestOpenFindsFilesInFolders(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	if _, err := manifest.Read([]manifest.Source{{Name: "x", Reader: iotest.ErrReader(broken)}}, manifest.Options{}); !errors.Is(
-		err,
-		broken,
+		err, broken,
 	) {
 		t.Errorf("got %v", err)
 	}

@@ -69,9 +69,7 @@ type Volumes interface {
 // Zones publishes names.
 type Zones interface {
 	ChangeResourceRecordSets(
-		context.Context,
-		*route53.ChangeResourceRecordSetsInput,
-		...func(*route53.Options),
+		context.Context, *route53.ChangeResourceRecordSetsInput, ...func(*route53.Options),
 	) (*route53.ChangeResourceRecordSetsOutput, error)
 	GetChange(context.Context, *route53.GetChangeInput, ...func(*route53.Options)) (*route53.GetChangeOutput, error)
 }

@@ -363,10 +363,7 @@ func newSuite(t *testing.T, resourceSet string, slots int32) *suite {
 	}
 	l.engine = stack.New(stack.Options{Clients: clients, PollInterval: 20 * time.Millisecond})
 	own, err := config.LoadDefaultConfig(
-		t.Context(),
-		config.WithRegion(region),
-		config.WithCredentialsProvider(keys),
-		config.WithBaseEndpoint(server.URL),
+		t.Context(), config.WithRegion(region), config.WithCredentialsProvider(keys), config.WithBaseEndpoint(server.URL),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -122,9 +122,7 @@ func (a *account) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ .
 }
 
 func (a *account) DescribeVolumes(
-	_ context.Context,
-	in *ec2.DescribeVolumesInput,
-	_ ...func(*ec2.Options),
+	_ context.Context, in *ec2.DescribeVolumesInput, _ ...func(*ec2.Options),
 ) (*ec2.DescribeVolumesOutput, error) {
 	found := &ec2.DescribeVolumesOutput{}
 	for _, v := range a.volumes {
@@ -164,9 +162,7 @@ func (a *account) AttachVolume(_ context.Context, in *ec2.AttachVolumeInput, _ .
 }
 
 func (a *account) ChangeResourceRecordSets(
-	_ context.Context,
-	in *route53.ChangeResourceRecordSetsInput,
-	_ ...func(*route53.Options),
+	_ context.Context, in *route53.ChangeResourceRecordSetsInput, _ ...func(*route53.Options),
 ) (*route53.ChangeResourceRecordSetsOutput, error) {
 	for _, change := range in.ChangeBatch.Changes {
 		if _, there := a.names[*change.ResourceRecordSet.Name]; there && change.Action == route53types.ChangeActionCreate {

@@ -89,12 +89,5 @@ func (b *boot) readBundle(ctx context.Context) (string, error) {
 	if _, err := b.files.write(bundleFile, document, 0o600); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(
-		"%s %s: %s of the cluster %s, Kubernetes %s",
-		did,
-		b.BundleSHA256,
-		b.bundle.Role,
-		b.bundle.Cluster,
-		b.bundle.Kubernetes,
-	), nil
+	return fmt.Sprintf("%s %s: %s of the cluster %s, Kubernetes %s", did, b.BundleSHA256, b.bundle.Role, b.bundle.Cluster, b.bundle.Kubernetes), nil
 }

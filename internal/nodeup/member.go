@@ -188,9 +188,7 @@ func (b *boot) joinMembers(ctx context.Context) (did string, err error) {
 	for _, other := range others {
 		if err := b.askHealth(ctx, client, other); err != nil {
 			return "", fmt.Errorf(
-				"the etcd volume of slot %d is blank; its member is replaced when all others are healthy: %w",
-				b.bundle.Etcd.Slot,
-				err,
+				"the etcd volume of slot %d is blank; its member is replaced when all others are healthy: %w", b.bundle.Etcd.Slot, err,
 			)
 		}
 	}

@@ -42,9 +42,7 @@ func (b *boot) ownNode(ctx context.Context) (string, error) {
 			return "", err
 		}
 		err = fmt.Errorf(
-			"the Node %s was that of %s; it is deleted, and the kubelet makes another",
-			b.machine.NodeName,
-			node.Spec.ProviderID,
+			"the Node %s was that of %s; it is deleted, and the kubelet makes another", b.machine.NodeName, node.Spec.ProviderID,
 		)
 	case b.Clock.Since(b.nodeAwaited) < nodeAfter:
 		return "", errors.New("the kubelet has not made the Node yet")

@@ -133,9 +133,8 @@ func TestSlotsThatWorkersProveThemselvesToKeepATokenThatMayOnlyAsk(t *testing.T)
 	k := newKeeperOf(t, &bundle.Join{STSHost: "sts.eu-central-1.amazonaws.com", WorkerRole: "arn:aws:iam::123456789012:role/worker"})
 	k.api.secrets = []map[string][]byte{{
 		"token-id": []byte("former"), "expiration": []byte("2030-01-01T00:00:00Z"),
-		"description": []byte(
-			"Lets the machines of instance groups join; made by nodeup.",
-		), "auth-extra-groups": []byte("system:bootstrappers:kubeadm:default-node-token"),
+		"description":       []byte("Lets the machines of instance groups join; made by nodeup."),
+		"auth-extra-groups": []byte("system:bootstrappers:kubeadm:default-node-token"),
 	}}
 	k.start(t)
 	if len(k.api.secrets) != 2 {

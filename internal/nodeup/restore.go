@@ -32,10 +32,7 @@ func (b *boot) restoreMember(ctx context.Context) (string, error) {
 		}
 		if hash := bundle.HashOf(program); as.ProgramSHA256 != "" && hash != as.ProgramSHA256 {
 			return "", permanent(
-				"the program %s in the bucket has the SHA-256 %s; the bundle asks for %s",
-				as.Program,
-				hash,
-				as.ProgramSHA256,
+				"the program %s in the bucket has the SHA-256 %s; the bundle asks for %s", as.Program, hash, as.ProgramSHA256,
 			)
 		}
 		if _, err := b.files.write(restoreProgram, program, 0o700); err != nil {

@@ -118,8 +118,7 @@ func (b *boot) renewToken(ctx context.Context) (string, error) {
 	}
 	if token != b.publishedToken {
 		_, err := b.AWS.Objects.PutObject(
-			ctx,
-			&s3.PutObjectInput{Bucket: &b.Bucket, Key: &b.bundle.TokenKey, Body: strings.NewReader(token)},
+			ctx, &s3.PutObjectInput{Bucket: &b.Bucket, Key: &b.bundle.TokenKey, Body: strings.NewReader(token)},
 		)
 		if err != nil {
 			return "", fmt.Errorf("put the bootstrap token into the bucket %s: %w", b.Bucket, err)

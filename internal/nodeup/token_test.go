@@ -173,9 +173,7 @@ func TestATokenIsRenewedWhenHalfOfItsLifeIsOver(t *testing.T) {
 	k.start(t, time.Hour)
 	if known := k.api.known(); len(known) != 2 || known[1] != k.published() || known[0] != first {
 		t.Errorf(
-			"after twelve hours there are %d tokens, and the bucket holds the last: %v",
-			len(known),
-			known[len(known)-1] == k.published(),
+			"after twelve hours there are %d tokens, and the bucket holds the last: %v", len(known), known[len(known)-1] == k.published(),
 		)
 	}
 }

@@ -145,8 +145,7 @@ func TestWhatCloudFormationCallsIsAllowedToCloudFormationOnly(t *testing.T) {
 	for _, d := range Documents() {
 		for _, s := range d.Statements {
 			if via := s.Condition["ForAnyValue:StringEquals"]["aws:CalledVia"]; strings.HasPrefix(
-				d.Name,
-				"cloudformation-",
+				d.Name, "cloudformation-",
 			) != (len(via) == 1) {
 				t.Errorf("%s of %s: %v", s.Sid, d.Name, s.Condition)
 			}

@@ -104,12 +104,9 @@ func viaCloudFormation(name, what string, of users) []Document {
 			}
 		}
 		documents = append(documents, Document{
-			Name: fmt.Sprintf("%s-%d", name, len(documents)+1),
-			Title: fmt.Sprintf(
-				"What CloudFormation calls for the stacks of %s, part %d.",
-				what,
-				len(documents)+1,
-			), Statements: []Statement{s},
+			Name:       fmt.Sprintf("%s-%d", name, len(documents)+1),
+			Title:      fmt.Sprintf("What CloudFormation calls for the stacks of %s, part %d.", what, len(documents)+1),
+			Statements: []Statement{s},
 		})
 	}
 	return documents

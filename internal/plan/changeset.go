@@ -66,9 +66,7 @@ func changeSet(ctx context.Context, client awsapi.StackReviewer, wanted *render.
 	body := wanted.Template.CanonicalJSON()
 	if len(body) > maxTemplateBody {
 		return nil, fmt.Errorf(
-			"its template has %d bytes, and CloudFormation takes %d at most for a change set without a bucket",
-			len(body),
-			maxTemplateBody,
+			"its template has %d bytes, and CloudFormation takes %d at most for a change set without a bucket", len(body), maxTemplateBody,
 		)
 	}
 	in := &cloudformation.CreateChangeSetInput{
@@ -165,10 +163,7 @@ func (s *Stack) differences(changes []types.Change) []string {
 			found = append(
 				found,
 				fmt.Sprintf(
-					"%s (%s) it would %s, and the plan leaves it as it is.",
-					id,
-					aws.ToString(change.ResourceType),
-					styles[theirs].verb,
+					"%s (%s) it would %s, and the plan leaves it as it is.", id, aws.ToString(change.ResourceType), styles[theirs].verb,
 				),
 			)
 		case !agree(planned, theirs):

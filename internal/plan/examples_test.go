@@ -62,9 +62,7 @@ func TestCreationsArePlannedOffline(t *testing.T) {
 				}
 				in.Overlay(c, groups, nil)
 				made, err := plan.Of(
-					t.Context(),
-					in,
-					plan.Options{Operator: operator.DefaultClusterName, AccountID: account, NodeupDir: nodeupFolder(t)},
+					t.Context(), in, plan.Options{Operator: operator.DefaultClusterName, AccountID: account, NodeupDir: nodeupFolder(t)},
 				)
 				if err != nil {
 					t.Fatal(err)

@@ -318,8 +318,7 @@ func (d *draft) slots() error {
 // groups plans the stacks of instance groups, by name.
 func (d *draft) groups() error {
 	groups := slices.SortedFunc(
-		slices.Values(d.in.Groups),
-		func(a, b *v1alpha1.InstanceGroup) int { return strings.Compare(a.Name, b.Name) },
+		slices.Values(d.in.Groups), func(a, b *v1alpha1.InstanceGroup) int { return strings.Compare(a.Name, b.Name) },
 	)
 	for _, group := range groups {
 		if err := d.group(group); err != nil {

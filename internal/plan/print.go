@@ -190,12 +190,7 @@ func (r *Roll) Sentence() string {
 			upTo = "up to "
 		}
 		text = fmt.Sprintf(
-			"Instance group %s: %s%s, %d at a time, by %s",
-			r.Name,
-			upTo,
-			number(r.Machines, "node", "nodes"),
-			r.BatchSize,
-			r.By,
+			"Instance group %s: %s%s, %d at a time, by %s", r.Name, upTo, number(r.Machines, "node", "nodes"), r.BatchSize, r.By,
 		)
 	}
 	if r.After {

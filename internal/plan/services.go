@@ -159,9 +159,7 @@ func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *
 
 // resolve returns the outputs of the objects that an object names.
 func (d *serviceDraft) resolve(
-	ctx context.Context,
-	object *servicev1alpha1.Object,
-	references []servicerender.Reference,
+	ctx context.Context, object *servicev1alpha1.Object, references []servicerender.Reference,
 ) (map[string]map[string]any, error) {
 	found := map[string]map[string]any{}
 	for _, r := range references {
@@ -175,10 +173,7 @@ func (d *serviceDraft) resolve(
 
 // siblings returns the references of all objects of a kind that name the same object, by name.
 func (d *serviceDraft) siblings(
-	ctx context.Context,
-	kind *model.Model,
-	object *servicev1alpha1.Object,
-	r servicerender.Reference,
+	ctx context.Context, kind *model.Model, object *servicev1alpha1.Object, r servicerender.Reference,
 ) ([]any, error) {
 	byName := map[string]any{}
 	for _, other := range slices.Concat(d.of.Others, d.of.Objects) {

@@ -164,9 +164,7 @@ func (b *bucket) put(ctx context.Context, name string, data []byte, etag string)
 				return nil
 			}
 			return fmt.Errorf(
-				"%s has been changed by somebody else meanwhile: look at it, and run the command again: %w",
-				b.where(name),
-				errConflict,
+				"%s has been changed by somebody else meanwhile: look at it, and run the command again: %w", b.where(name), errConflict,
 			)
 		}
 		return b.explain(err)

@@ -48,8 +48,7 @@ spec:
 func objects(t *testing.T, texts ...string) []client.Object {
 	t.Helper()
 	set, err := manifest.Read(
-		[]manifest.Source{{Name: "x.yaml", Reader: strings.NewReader(strings.Join(texts, "---\n"))}},
-		manifest.Options{},
+		[]manifest.Source{{Name: "x.yaml", Reader: strings.NewReader(strings.Join(texts, "---\n"))}}, manifest.Options{},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -50,8 +50,7 @@ func (h Holder) String() string {
 	return fmt.Sprintf(
 		"%s on %s (process %d) since %s, for %s",
 		cmp.Or(
-			h.User,
-			"somebody",
+			h.User, "somebody",
 		),
 		cmp.Or(h.Host, "an unnamed machine"),
 		h.Process,

@@ -333,8 +333,7 @@ func (m *management) explain(what string, err error) error {
 		)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf(
-			"cannot %s: the management cluster does not accept the kubeconfig's credentials; they may have expired: renew them",
-			what,
+			"cannot %s: the management cluster does not accept the kubeconfig's credentials; they may have expired: renew them", what,
 		)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("cannot %s: you lack the permission in the management cluster: %s", what, reasonOf(err))

@@ -162,9 +162,7 @@ func (f *files) misplaced(all *found, cluster, name, base string) error {
 			File: where,
 			Path: "spec.cluster",
 			Message: fmt.Sprintf(
-				"the instance group is of cluster %q, and the folder of cluster %s: give both the same name",
-				group.Spec.Cluster,
-				cluster,
+				"the instance group is of cluster %q, and the folder of cluster %s: give both the same name", group.Spec.Cluster, cluster,
 			),
 		}
 	}

@@ -125,15 +125,13 @@ func Cluster(in Input) (*Configuration, error) {
 	c := in.Cluster
 	if c.TokenKey == "" {
 		return nil, fmt.Errorf(
-			"the model of cluster %s takes it that an operator runs beside it, and where Terraform makes a cluster none does",
-			c.Name,
+			"the model of cluster %s takes it that an operator runs beside it, and where Terraform makes a cluster none does", c.Name,
 		)
 	}
 	if c.AccountID == AccountOfProvider &&
 		(!strings.Contains(c.Bucket, AccountOfProvider) || c.IssuerBucket != "" && !strings.Contains(c.IssuerBucket, AccountOfProvider)) {
 		return nil, fmt.Errorf(
-			"the name of the bucket of cluster %s is shortened, and so depends on the account; give it with --aws-account-id",
-			c.Name,
+			"the name of the bucket of cluster %s is shortened, and so depends on the account; give it with --aws-account-id", c.Name,
 		)
 	}
 	m := newModule(c.Name)

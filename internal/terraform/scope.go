@@ -186,10 +186,7 @@ func (s *scope) declare() error {
 		row := table[r.Type]
 		if row == nil {
 			return fmt.Errorf(
-				"stack %s: %s is of type %s, which has no counterpart; give it one in package terraform's table",
-				s.stack.Name,
-				id,
-				r.Type,
+				"stack %s: %s is of type %s, which has no counterpart; give it one in package terraform's table", s.stack.Name, id, r.Type,
 			)
 		}
 		name := nameOf(s.stack.Name, s.base, id, r.Type)

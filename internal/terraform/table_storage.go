@@ -117,13 +117,11 @@ var storageRows = map[string]*row{
 					"Id":     argument("id"),
 					"Status": argument("status"),
 					"NoncurrentVersionExpiration": inner(
-						"noncurrent_version_expiration",
-						fields{"NoncurrentDays": plainly("noncurrent_days")},
+						"noncurrent_version_expiration", fields{"NoncurrentDays": plainly("noncurrent_days")},
 					),
 					"ExpiredObjectDeleteMarker": within("expiration", plainly("expired_object_delete_marker")),
 					"AbortIncompleteMultipartUpload": inner(
-						"abort_incomplete_multipart_upload",
-						fields{"DaysAfterInitiation": plainly("days_after_initiation")},
+						"abort_incomplete_multipart_upload", fields{"DaysAfterInitiation": plainly("days_after_initiation")},
 					),
 				}, func(b *block) { b.add("filter") }), // for all objects
 			}),

@@ -29,8 +29,7 @@ func summary(u *unstructured.Unstructured) []string {
 	var lines []string
 	for _, c := range Conditions(u) {
 		lines = append(
-			lines,
-			fmt.Sprintf("%s %s %s %d day%d", c.Type, c.Status, c.Reason, c.ObservedGeneration, c.LastTransitionTime.UTC().Day()),
+			lines, fmt.Sprintf("%s %s %s %d day%d", c.Type, c.Status, c.Reason, c.ObservedGeneration, c.LastTransitionTime.UTC().Day()),
 		)
 	}
 	return lines

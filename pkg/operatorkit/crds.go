@@ -104,9 +104,7 @@ func ensureCRD(
 var errDeleted = errors.New("it was deleted while it was being established")
 
 func waitForCRD(
-	ctx context.Context,
-	c apiextensions.CustomResourceDefinitionInterface,
-	applied *apiextensionsv1.CustomResourceDefinition,
+	ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, applied *apiextensionsv1.CustomResourceDefinition,
 ) error {
 	for {
 		ready, err := established(applied)
@@ -122,9 +120,7 @@ func waitForCRD(
 // nextCRD returns the definition after its next change, or its current state if
 // the watch ended.
 func nextCRD(
-	ctx context.Context,
-	c apiextensions.CustomResourceDefinitionInterface,
-	crd *apiextensionsv1.CustomResourceDefinition,
+	ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, crd *apiextensionsv1.CustomResourceDefinition,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
 	watcher, err := c.Watch(ctx, metav1.ListOptions{
 		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, crd.Name).String(),

@@ -65,9 +65,7 @@ func outcomes(err error) []operatorkit.Outcome {
 
 // newWithOptions sets the options that most operators need.
 func newWithOptions(
-	c client.Client,
-	steps operatorkit.Step[*Greeting],
-	registry prometheus.Registerer,
+	c client.Client, steps operatorkit.Step[*Greeting], registry prometheus.Registerer,
 ) (*operatorkit.Reconciler[*Greeting], error) {
 	metrics, err := operatorkit.NewMetrics("greeter", registry)
 	if err != nil {

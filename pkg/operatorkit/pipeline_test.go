@@ -89,10 +89,7 @@ func TestAllRunsEveryStepAndSequenceStops(t *testing.T) {
 	)
 	var ran []string
 	got := steps.run(
-		t.Context(),
-		atGeneration(1),
-		clk,
-		func(step string, o Outcome, _ time.Duration) { ran = append(ran, step+" "+o.Kind().String()) },
+		t.Context(), atGeneration(1), clk, func(step string, o Outcome, _ time.Duration) { ran = append(ran, step+" "+o.Kind().String()) },
 	)
 	if diff := cmp.Diff([]string{"a done", "b wait", "c fail", "d fail", "e stall"}, ran); diff != "" {
 		t.Errorf("observed steps (-want +got):\n%s", diff)

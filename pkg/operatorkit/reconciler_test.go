@@ -221,9 +221,7 @@ func TestDeferredStatusWritesAreCombined(t *testing.T) {
 	})
 	w.create("one")
 	w.eventually(
-		"all parts are reported",
-		func() bool { return w.get("one").Status.Made == parts },
-		func() any { return w.get("one").Status },
+		"all parts are reported", func() bool { return w.get("one").Status.Made == parts }, func() any { return w.get("one").Status },
 	)
 	if writes := writer.writes.Load(); writes >= parts {
 		t.Errorf("%d writes for %d parts, want fewer", writes, parts)
@@ -535,8 +533,7 @@ func TestStatusIsWrittenWhenTheProcessStops(t *testing.T) {
 	}
 	widget := w.create("one")
 	if _, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(widget)}); !errors.Is(
-		err,
-		context.Canceled,
+		err, context.Canceled,
 	) {
 		t.Errorf("got %v, want the cancellation", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// counts counts occurrences by name.
+// counts are numbers of occurrences, by name.
 type counts map[string]int
 
 // calls returns the operator's AWS calls, by "service/Operation".

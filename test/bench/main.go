@@ -184,10 +184,7 @@ func (b *bench) edit(ctx context.Context, w *suite) error {
 	}
 	after, afterQueue := w.calls()
 	b.report.duration(
-		fmt.Sprintf("edit to UpdateStack, %d idle objects, median", b.objects),
-		percentile(quiet, 50),
-		25*time.Millisecond,
-		"28 ms",
+		fmt.Sprintf("edit to UpdateStack, %d idle objects, median", b.objects), percentile(quiet, 50), 25*time.Millisecond, "28 ms",
 	)
 	b.report.duration("edit to UpdateStack, p99", percentile(quiet, 99), 100*time.Millisecond, "")
 	b.report.number("AWS calls per edit, without event polling", float64(after-before)/200, 2, "", "5")
@@ -203,10 +200,7 @@ func (b *bench) edit(ctx context.Context, w *suite) error {
 		return err
 	}
 	b.report.duration(
-		fmt.Sprintf("edit to UpdateStack while %d others are created, median", b.objects),
-		percentile(busy, 50),
-		25*time.Millisecond,
-		"",
+		fmt.Sprintf("edit to UpdateStack while %d others are created, median", b.objects), percentile(busy, 50), 25*time.Millisecond, "",
 	)
 	b.report.duration("the same, p99", percentile(busy, 99), 100*time.Millisecond, "16 s")
 	return w.awaitReady(ctx, 2*b.objects, 5*time.Minute)

@@ -321,10 +321,7 @@ func (t *trace) report(r *report) {
 	}
 	if len(all) > 0 {
 		r.duration(
-			fmt.Sprintf("the operator's part per node, %d nodes, median", len(all)),
-			percentile(all, 50),
-			time.Second,
-			"30 s to 60 s",
+			fmt.Sprintf("the operator's part per node, %d nodes, median", len(all)), percentile(all, 50), time.Second, "30 s to 60 s",
 		)
 		r.duration("the same, p99", percentile(all, 99), 0, "")
 	}

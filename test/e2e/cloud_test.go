@@ -276,11 +276,7 @@ func (c *cloud) apply(manifest string) []*unstructured.Unstructured {
 func (c *cloud) await(what func() string, done func() bool) {
 	c.t.Helper()
 	err := wait.PollUntilContextTimeout(
-		c.t.Context(),
-		50*time.Millisecond,
-		patience.Left(c.t),
-		true,
-		func(context.Context) (bool, error) { return done(), nil },
+		c.t.Context(), 50*time.Millisecond, patience.Left(c.t), true, func(context.Context) (bool, error) { return done(), nil },
 	)
 	if err != nil {
 		c.t.Fatalf("timed out waiting for %s\n%s", what(), c.story())

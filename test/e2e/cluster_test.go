@@ -364,9 +364,8 @@ func (c *cloud) makeAsControllersDo(cluster *unstructured.Unstructured) (volume 
 	api := ec2.NewFromConfig(c.config(account))
 	tag := ec2types.Tag{Key: aws.String("kubernetes.io/cluster/" + cluster.GetName()), Value: aws.String("owned")}
 	group, err := api.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
-		GroupName: aws.String(
-			"k8s-elb-a1",
-		), Description: aws.String("Security group for Kubernetes ELB"), VpcId: aws.String(outputs["VPC"]),
+		GroupName: aws.String("k8s-elb-a1"), Description: aws.String("Security group for Kubernetes ELB"),
+		VpcId:             aws.String(outputs["VPC"]),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{tag}}},
 	})
 	must(err)

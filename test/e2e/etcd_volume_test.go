@@ -145,8 +145,7 @@ func (c *cloud) loseVolumes(slots ...string) {
 			left = true
 			for _, held := range volume.Attachments { // each refusal is retried
 				_, _ = client.TerminateInstances(
-					c.t.Context(),
-					&ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(held.InstanceId)}},
+					c.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(held.InstanceId)}},
 				)
 			}
 			_, _ = client.DeleteVolume(c.t.Context(), &ec2.DeleteVolumeInput{VolumeId: volume.VolumeId})

@@ -90,9 +90,7 @@ func TestAWSRefusals(t *testing.T) {
 	objects := c.apply(slotOf("crowded", "eu-west-1", "m6i.large") + slotOf("faceless", "us-west-2", "m6i.large") +
 		slotOf("unoffered", "eu-west-2", "m5.large") + slotOf("grouped", region, "m6i.large") +
 		groupOf(
-			"grouped",
-			"many",
-			"m6i.2xlarge",
+			"grouped", "many", "m6i.2xlarge",
 		) + groupOf("grouped", "scarce", "c5.large") + groupOf("grouped", "invented", "m6i.gigantic"))
 	for _, r := range refusals {
 		c.awaitRefusal(t, r)

@@ -44,8 +44,7 @@ func TestNewOperatorAndNewBoundsReplaceNoMachine(t *testing.T) {
 		return slices.ContainsFunc(found.AutoScalingGroups, func(g astypes.AutoScalingGroup) bool { return *g.MaxSize == 7 })
 	})
 	c.await(
-		func() string { return "the Cluster to be reconciled with the new nodeup" },
-		func() bool { return c.stored(objects[0]) != stored },
+		func() string { return "the Cluster to be reconciled with the new nodeup" }, func() bool { return c.stored(objects[0]) != stored },
 	)
 	c.awaitReady(objects...)
 	if diff := cmp.Diff([]string{"small-workers"}, c.updated()); diff != "" {

@@ -164,8 +164,7 @@ func (c *cloud) checkVersions(want string, workers int) {
 		c.t.Fatal(err)
 	}
 	servers := slices.DeleteFunc(
-		pods.Items,
-		func(pod corev1.Pod) bool { return !names[pod.Spec.NodeName] },
+		pods.Items, func(pod corev1.Pod) bool { return !names[pod.Spec.NodeName] },
 	) // the pod garbage collector deletes those of former nodes
 	if len(servers) != 3 {
 		c.t.Errorf("there are %d API servers, want 3", len(servers))

@@ -105,8 +105,7 @@ func (i *inventorist) network(c *ec2.Client) { //nolint:gocognit // a list, one 
 		for n := range o.SecurityGroups {
 			group := &o.SecurityGroups[n]
 			i.add(
-				fmt.Sprintf("security group with %d and %d rules", len(group.IpPermissions), len(group.IpPermissionsEgress)),
-				group.GroupId,
+				fmt.Sprintf("security group with %d and %d rules", len(group.IpPermissions), len(group.IpPermissionsEgress)), group.GroupId,
 			)
 		}
 	})

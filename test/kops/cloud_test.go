@@ -173,8 +173,7 @@ func (c *cloud) network() map[string]string {
 	}
 	api, name := cloudformation.NewFromConfig(c.config()), aws.String("network")
 	_, err := api.CreateStack(
-		c.t.Context(),
-		&cloudformation.CreateStackInput{StackName: name, TemplateBody: aws.String(body.String() + outputs.String())},
+		c.t.Context(), &cloudformation.CreateStackInput{StackName: name, TemplateBody: aws.String(body.String() + outputs.String())},
 	)
 	c.must(err)
 	c.must(cloudformation.NewStackCreateCompleteWaiter(api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
@@ -205,9 +204,7 @@ func (c *cloud) describeNetwork() string {
 	groups, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
 	c.must(err)
 	text, err := json.MarshalIndent(
-		[]any{vpcs.Vpcs, subnets.Subnets, routes.RouteTables, gateways.NatGateways, groups.SecurityGroups},
-		"",
-		" ",
+		[]any{vpcs.Vpcs, subnets.Subnets, routes.RouteTables, gateways.NatGateways, groups.SecurityGroups}, "", " ",
 	)
 	c.must(err)
 	return string(text)

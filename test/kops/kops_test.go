@@ -50,8 +50,7 @@ func TestKopsClusterBecomesReady(t *testing.T) {
 	c.checkBastion()
 	c.command(validate.Command(), "cluster", "apps", "--wait", "1m", "--interval", "1s")
 	if shown, _ := c.command(apply.Command(), "-f", manifest, "--kops-release", "v1.36.3", "--poll", "100ms", "--yes"); !strings.Contains(
-		shown,
-		"o changes",
+		shown, "o changes",
 	) {
 		t.Errorf("the second apply has something to do:\n%s", shown)
 	}

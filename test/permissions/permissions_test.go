@@ -60,8 +60,7 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 		status, err := json.Marshal(now.Object["status"])
 		return err == nil &&
 			strings.Contains(
-				string(status),
-				"lacks the permission "+signal+" on arn:aws:cloudformation:eu-central-2:123456789012:stack/demo-workers/",
+				string(status), "lacks the permission "+signal+" on arn:aws:cloudformation:eu-central-2:123456789012:stack/demo-workers/",
 			)
 	})
 	w.allow(strings.NewReplacer())

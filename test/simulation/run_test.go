@@ -252,9 +252,8 @@ func (r *run) runApplication() {
 					kubeapi.ReadyAfter: "5s", kubeapi.StopsAfter: r.scenario.stops.String(),
 				}},
 				Spec: corev1.PodSpec{
-					TerminationGracePeriodSeconds: new(
-						int64(120),
-					), Containers: []corev1.Container{{Name: "shop", Image: "registry.example.com/shop:1"}},
+					TerminationGracePeriodSeconds: new(int64(120)),
+					Containers:                    []corev1.Container{{Name: "shop", Image: "registry.example.com/shop:1"}},
 				},
 			},
 		},

@@ -277,9 +277,7 @@ func (r *run) story() string {
 	}
 	cluster, workers := &v1alpha1.Cluster{}, &v1alpha1.InstanceGroup{}
 	_ = r.client.Get(
-		context.Background(),
-		types.NamespacedName{Namespace: namespace, Name: "demo"},
-		cluster,
+		context.Background(), types.NamespacedName{Namespace: namespace, Name: "demo"}, cluster,
 	) // an unreadable object is omitted
 	_ = r.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: group}, workers)
 	for name, conditions := range map[string][]metav1.Condition{

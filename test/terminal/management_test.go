@@ -129,8 +129,7 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	out, _ = p.run(0, "get", "clusters", "-n", namespace)
 	p.saysNot(out, "demo")
 	left := slices.DeleteFunc(
-		inventory.Of(t, p.aws()),
-		func(line string) bool { return line == "stack aws-operator-events" },
+		inventory.Of(t, p.aws()), func(line string) bool { return line == "stack aws-operator-events" },
 	) // the operator's own
 	if !slices.Equal(before, left) {
 		t.Errorf("deletion left a trace: %v, before: %v", left, before)

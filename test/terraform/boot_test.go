@@ -151,11 +151,7 @@ func checkBooted(t *testing.T, api kubernetes.Interface) {
 		got = append(
 			got,
 			fmt.Sprintf(
-				"slot %t, ready %t, %s, made by %q",
-				slot,
-				ready,
-				node.Status.NodeInfo.KubeletVersion,
-				node.Labels["example.com/made-by"],
+				"slot %t, ready %t, %s, made by %q", slot, ready, node.Status.NodeInfo.KubeletVersion, node.Labels["example.com/made-by"],
 			),
 		)
 	}

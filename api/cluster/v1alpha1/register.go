@@ -9,7 +9,7 @@ import (
 // Group is the API group of workload clusters.
 const Group = "cluster-operator.aws"
 
-// PausedAnnotation, set to "true", stops the operator from reconciling the object.
+// PausedAnnotation stops the operator from reconciling the object if its value is "true".
 const PausedAnnotation = "aws-operator/paused"
 
 // Version is the only version served.

@@ -59,8 +59,7 @@ func writePackages(page *bytes.Buffer, root string) error {
 		section := sectionOf(folder)
 		if section < 0 {
 			return fmt.Errorf(
-				"package %s belongs to no section of the package map: add its folder in docs/reference/generate/packages.go",
-				folder,
+				"package %s belongs to no section of the package map: add its folder in docs/reference/generate/packages.go", folder,
 			)
 		}
 		bySection[section] = append(bySection[section], folder)
@@ -131,7 +130,7 @@ func packageDoc(folder string) (sentence string, isPackage bool, err error) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		content, err := os.ReadFile(name)
+		content, err := os.ReadFile(name) //nolint:gosec // a file of this repository
 		if err != nil {
 			return "", false, fmt.Errorf("read: %w", err)
 		}

@@ -322,9 +322,8 @@ func (v *visit) sendRollback(ctx context.Context, action Action, skip []string, 
 		return err
 	}
 	_, err := v.cloudformation().ContinueUpdateRollback(ctx, &cloudformation.ContinueUpdateRollbackInput{
-		StackName: aws.String(
-			v.record.StackID,
-		), ClientRequestToken: aws.String(sent), RoleARN: optional(v.roleARN()), ResourcesToSkip: skip,
+		StackName: aws.String(v.record.StackID), ClientRequestToken: aws.String(sent), RoleARN: optional(v.roleARN()),
+		ResourcesToSkip: skip,
 	})
 	return err
 }

@@ -37,8 +37,7 @@ func TestSimulatedBigTemplateIsUploaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	parsed, err := template.Parse(
-		"big.yaml",
-		[]byte("Metadata:\n  Note: "+strings.Repeat("x", 60_000)+"\nResources:\n  Queue:\n    Type: AWS::SQS::Queue\n"),
+		"big.yaml", []byte("Metadata:\n  Note: "+strings.Repeat("x", 60_000)+"\nResources:\n  Queue:\n    Type: AWS::SQS::Queue\n"),
 	)
 	if err != nil {
 		t.Fatal(err)

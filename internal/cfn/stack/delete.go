@@ -34,9 +34,8 @@ func (v *visit) sendDelete(ctx context.Context, retain []string) step {
 	}
 	sent := token("delete", v.record.StackID, v.record.Token, strconv.Itoa(v.record.DeleteAttempts))
 	_, err := v.cloudformation().DeleteStack(ctx, &cloudformation.DeleteStackInput{
-		StackName: aws.String(
-			v.record.StackID,
-		), ClientRequestToken: aws.String(sent), RetainResources: retain, RoleARN: optional(v.roleARN()),
+		StackName: aws.String(v.record.StackID), ClientRequestToken: aws.String(sent), RetainResources: retain,
+		RoleARN: optional(v.roleARN()),
 	})
 	switch {
 	case err == nil, awsapi.Code(err) == "TokenAlreadyExistsException":

@@ -25,9 +25,7 @@ func (c *crowd) Waiting(awsapi.Target, string) int                  { return 100
 func (c *crowd) CloudFormation(awsapi.Target) awsapi.CloudFormation { return c }
 
 func (c *crowd) DescribeStacks(
-	ctx context.Context,
-	in *cloudformation.DescribeStacksInput,
-	_ ...func(*cloudformation.Options),
+	ctx context.Context, in *cloudformation.DescribeStacksInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeStacksOutput, error) {
 	if in.StackName == nil {
 		<-c.gate
@@ -115,9 +113,7 @@ func (p *panicking) Waiting(awsapi.Target, string) int                  { return
 func (p *panicking) CloudFormation(awsapi.Target) awsapi.CloudFormation { return p }
 
 func (p *panicking) DescribeStacks(
-	context.Context,
-	*cloudformation.DescribeStacksInput,
-	...func(*cloudformation.Options),
+	context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeStacksOutput, error) {
 	panic("a page without an end")
 }

@@ -271,8 +271,7 @@ func TestInvalidTemplateIsNotSent(t *testing.T) {
 	s := newScript(t)
 	bad := desire(t, 1)
 	parsed, err := template.Parse(
-		"queue.yaml",
-		[]byte("Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Name\n"),
+		"queue.yaml", []byte("Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Name\n"),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -404,14 +403,7 @@ func TestFailedDeletionIsRetriedWithoutLimit(t *testing.T) {
 		last = result.RequeueAfter
 		s.step(last)
 		record = deletedBy(
-			t,
-			s,
-			e,
-			result.Record,
-			DeleteOptions{Retain: []string{"Queue", "Other"}},
-			InProgress,
-			"ListStackResources",
-			"DeleteStack",
+			t, s, e, result.Record, DeleteOptions{Retain: []string{"Queue", "Other"}}, InProgress, "ListStackResources", "DeleteStack",
 		).Record
 		if !slices.Equal(s.stacks[0].retained, []string{"Queue"}) {
 			t.Errorf("retained %q, want only the failed resources that may be retained", s.stacks[0].retained)

@@ -38,8 +38,7 @@ func (v *visit) searchEvents(ctx context.Context, id, fallback string, depth int
 	result := failure{tokens: map[string]bool{}}
 	var first *types.StackEvent
 	paginator := cloudformation.NewDescribeStackEventsPaginator(
-		v.cloudformation(),
-		&cloudformation.DescribeStackEventsInput{StackName: aws.String(id)},
+		v.cloudformation(), &cloudformation.DescribeStackEventsInput{StackName: aws.String(id)},
 	)
 	for pages := 0; paginator.HasMorePages() && pages < maxEventPages; pages++ {
 		page, err := paginator.NextPage(ctx)
@@ -115,9 +114,8 @@ func nestedStack(event *types.StackEvent) string {
 func failureSentence(event *types.StackEvent) string {
 	return ResourceFailure{
 		LogicalID: aws.ToString(event.LogicalResourceId), PhysicalID: aws.ToString(event.PhysicalResourceId),
-		Type: aws.ToString(
-			event.ResourceType,
-		), Status: string(event.ResourceStatus), Reason: CleanReason(aws.ToString(event.ResourceStatusReason)),
+		Type: aws.ToString(event.ResourceType), Status: string(event.ResourceStatus),
+		Reason: CleanReason(aws.ToString(event.ResourceStatusReason)),
 	}.String()
 }
 
@@ -153,8 +151,7 @@ func CleanReason(reason string) string {
 func (v *visit) refusing(ctx context.Context, status types.ResourceStatus) ([]ResourceFailure, error) {
 	var failures []ResourceFailure
 	paginator := cloudformation.NewListStackResourcesPaginator(
-		v.cloudformation(),
-		&cloudformation.ListStackResourcesInput{StackName: aws.String(v.record.StackID)},
+		v.cloudformation(), &cloudformation.ListStackResourcesInput{StackName: aws.String(v.record.StackID)},
 	)
 	for paginator.HasMorePages() {
 		page, err := paginator.NextPage(ctx)
@@ -164,9 +161,8 @@ func (v *visit) refusing(ctx context.Context, status types.ResourceStatus) ([]Re
 		for i := range page.StackResourceSummaries {
 			if r := &page.StackResourceSummaries[i]; r.ResourceStatus == status {
 				failures = append(failures, ResourceFailure{
-					LogicalID: aws.ToString(
-						r.LogicalResourceId,
-					), PhysicalID: aws.ToString(r.PhysicalResourceId), Type: aws.ToString(r.ResourceType),
+					LogicalID: aws.ToString(r.LogicalResourceId), PhysicalID: aws.ToString(r.PhysicalResourceId),
+					Type:   aws.ToString(r.ResourceType),
 					Status: string(r.ResourceStatus), Reason: CleanReason(aws.ToString(r.ResourceStatusReason)),
 				})
 			}

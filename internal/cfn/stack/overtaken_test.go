@@ -135,17 +135,7 @@ Resources:
 		return refuse("ValidationError", "Stack:jobs is in UPDATE_IN_PROGRESS state and can not be updated.")
 	}
 	result := ensured(
-		t,
-		s,
-		s.engine(),
-		desire(t, 2),
-		record,
-		Stalled,
-		"DescribeStacks",
-		"GetTemplate",
-		"UpdateStack",
-		"DescribeStacks",
-		"GetTemplate",
+		t, s, s.engine(), desire(t, 2), record, Stalled, "DescribeStacks", "GetTemplate", "UpdateStack", "DescribeStacks", "GetTemplate",
 	)
 	if result.Reason != reasonRefused {
 		t.Errorf("%s: %s, want the policy to guard the table", result.Reason, result.Message)

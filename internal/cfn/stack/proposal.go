@@ -56,8 +56,7 @@ const (
 // Summary summarizes the changes in a few sentences: losses, then more, then the overview.
 func (p *Proposal) Summary(more ...string) string {
 	text := strings.Join(
-		slices.Concat(p.Losses, slices.DeleteFunc(append(slices.Clone(more), p.Overview), func(s string) bool { return s == "" })),
-		" ",
+		slices.Concat(p.Losses, slices.DeleteFunc(append(slices.Clone(more), p.Overview), func(s string) bool { return s == "" })), " ",
 	)
 	if len(text) <= maxSummary {
 		return text
@@ -132,11 +131,10 @@ func follows(change *types.ResourceChange, planned *diff.Change, stay map[string
 
 func resourceChange(change *types.ResourceChange, planned *diff.Change, follows bool) ResourceChange {
 	made := ResourceChange{
-		follows: follows,
-		Resource: aws.ToString(
-			change.LogicalResourceId,
-		), Type: aws.ToString(change.ResourceType), PhysicalID: aws.ToString(change.PhysicalResourceId),
-		Action: string(change.Action), Replacement: string(change.Replacement),
+		follows:  follows,
+		Resource: aws.ToString(change.LogicalResourceId), Type: aws.ToString(change.ResourceType),
+		PhysicalID: aws.ToString(change.PhysicalResourceId),
+		Action:     string(change.Action), Replacement: string(change.Replacement),
 	}
 	for i := range change.Details {
 		if target := change.Details[i].Target; target != nil {

@@ -48,25 +48,16 @@ func TestSummaries(t *testing.T) {
 		},
 		"stateless resources are replaced, added and removed without warning": {
 			changes: []types.Change{
-				change(
-					modify,
-					"A",
-					role,
-					types.ReplacementTrue,
-					property("RoleName", always),
-				), change(modify, "B", role, types.ReplacementConditional),
+				change(modify, "A", role, types.ReplacementTrue, property("RoleName", always)),
+				change(modify, "B", role, types.ReplacementConditional),
 				change(types.ChangeActionAdd, "C", role, ""), change(types.ChangeActionRemove, "D", role, ""),
 			},
 			want: "Replaces A. May replace B. Adds C. Removes D.",
 		},
 		"many resources are counted": {
 			changes: []types.Change{
-				change(
-					modify,
-					"A",
-					role,
-					"False",
-				), change(modify, "B", role, "False"), change(modify, "C", role, "False"), change(modify, "D", role, "False"),
+				change(modify, "A", role, "False"), change(modify, "B", role, "False"), change(modify, "C", role, "False"),
+				change(modify, "D", role, "False"),
 				change(modify, "E", role, "False"), change(modify, "F", role, "False"), change(modify, "G", role, "False"),
 			},
 			want: "Changes A, B, C, D, E and 2 more in place.",
@@ -97,8 +88,7 @@ func TestSummaries(t *testing.T) {
 		"replacement with a snapshot": {
 			changes: []types.Change{
 				policyAction(
-					change(modify, "Data", volume, "True", property("AvailabilityZone", always)),
-					types.PolicyActionReplaceAndSnapshot,
+					change(modify, "Data", volume, "True", property("AvailabilityZone", always)), types.PolicyActionReplaceAndSnapshot,
 				),
 			},
 			want: "REPLACES the volume Data (real-Data): the data on it is lost, because AvailabilityZone cannot be changed in place; a snapshot of the old one is kept.",
@@ -106,8 +96,7 @@ func TestSummaries(t *testing.T) {
 		"replacement with retention": {
 			changes: []types.Change{
 				policyAction(
-					change(modify, "Data", volume, "True", property("AvailabilityZone", always)),
-					types.PolicyActionReplaceAndRetain,
+					change(modify, "Data", volume, "True", property("AvailabilityZone", always)), types.PolicyActionReplaceAndRetain,
 				),
 			},
 			want: "REPLACES the volume Data (real-Data) with an empty one, because AvailabilityZone cannot be changed in place; the old one is retained.",
@@ -139,12 +128,7 @@ func TestReferencesStayInPlace(t *testing.T) {
 	reference.Evaluation, reference.CausingEntity = types.EvaluationTypeDynamic, aws.String("Group.GroupId")
 	rule := change("Modify", "Rule", "AWS::EC2::SecurityGroupIngress", types.ReplacementConditional, reference)
 	volume := change("Modify", "Volume", "AWS::EC2::Volume", types.ReplacementConditional, reference)
-	changed, replaced := change(
-		"Modify",
-		"Group",
-		"AWS::EC2::SecurityGroup",
-		"False",
-	), change(
+	changed, replaced := change("Modify", "Group", "AWS::EC2::SecurityGroup", "False"), change(
 		"Modify",
 		"Group",
 		"AWS::EC2::SecurityGroup",

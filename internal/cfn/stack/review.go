@@ -196,7 +196,7 @@ func (v *visit) read(ctx context.Context) step {
 }
 
 // describeChangeSet reads all pages of the change set. IncludePropertyValues also returns the paths
-// of the properties:
+// of the properties.
 func (v *visit) describeChangeSet(ctx context.Context) (*cloudformation.DescribeChangeSetOutput, error) {
 	var whole *cloudformation.DescribeChangeSetOutput
 	input := &cloudformation.DescribeChangeSetInput{

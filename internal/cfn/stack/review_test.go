@@ -178,14 +178,7 @@ func TestEditWhileWaitingMakesApprovalStale(t *testing.T) {
 		t.Errorf("change sets %q, want the new one only", waiting)
 	}
 	record = ensured(
-		t,
-		s,
-		e,
-		shown(t, 3, &result.Record, result.Record.Proposal),
-		result.Record,
-		InProgress,
-		"DescribeChangeSet",
-		"ExecuteChangeSet",
+		t, s, e, shown(t, 3, &result.Record, result.Record.Proposal), result.Record, InProgress, "DescribeChangeSet", "ExecuteChangeSet",
 	).Record
 	if s.stacks[0].body != string(desire(t, 3).Template.JSON()) {
 		t.Errorf("the stack has %s", s.stacks[0].body)
@@ -204,16 +197,7 @@ func TestUpdateByAnotherClientMakesApprovalStale(t *testing.T) {
 	e.Observe(Event{StackID: record.StackID, Status: "UPDATE_COMPLETE", Token: "theirs"})
 	theirs.shown.StackStatus = types.StackStatusUpdateComplete
 	record = ensured(
-		t,
-		s,
-		e,
-		shown(t, 2, &record, former),
-		record,
-		InProgress,
-		"DescribeStacks",
-		"DeleteChangeSet",
-		"GetTemplate",
-		"CreateChangeSet",
+		t, s, e, shown(t, 2, &record, former), record, InProgress, "DescribeStacks", "DeleteChangeSet", "GetTemplate", "CreateChangeSet",
 	).Record
 	result := ensured(t, s, e, reviewed(t, 2, former), record, Proposed, "DescribeStacks", "GetTemplate", "DescribeChangeSet")
 	if result.Reason != ReasonApprovalStale || result.Record.Proposal == former {
@@ -456,8 +440,7 @@ func TestSignalsAndCancellations(t *testing.T) {
 	}
 	var failure *awsapi.Failure
 	if _, err := e.Signal(t.Context(), awsapi.Target{}, Owner{Name: "jobs", StackID: record.StackID, Tags: desire(t, 1).Tags}, "Group", "i-1"); !errors.As(
-		err,
-		&failure,
+		err, &failure,
 	) ||
 		failure.Kind != awsapi.Denied {
 		t.Errorf("error %v, want it explained", err)

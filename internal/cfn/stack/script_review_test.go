@@ -43,9 +43,7 @@ func (one *scripted) obsolete() {
 }
 
 func (s *script) CreateChangeSet(
-	_ context.Context,
-	in *cloudformation.CreateChangeSetInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.CreateChangeSetInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.CreateChangeSetOutput, error) {
 	return call(s, "CreateChangeSet", func() (*cloudformation.CreateChangeSetOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -64,11 +62,8 @@ func (s *script) CreateChangeSet(
 		}
 		s.made++
 		set := &scriptedSet{
-			id: fmt.Sprintf(
-				"arn:aws:cloudformation:eu-central-1:123456789012:changeSet/%s/%d",
-				name,
-				s.made,
-			), name: name, body: aws.ToString(in.TemplateBody), tags: in.Tags,
+			id: fmt.Sprintf("arn:aws:cloudformation:eu-central-1:123456789012:changeSet/%s/%d", name, s.made), name: name,
+			body: aws.ToString(in.TemplateBody), tags: in.Tags,
 			status: types.ChangeSetStatusCreateComplete, execution: types.ExecutionStatusAvailable, changes: s.changes,
 		}
 		if set.body == one.body && sameTags(one.shown.Tags, in.Tags) {
@@ -94,9 +89,7 @@ func (s *script) changeSet(stackName, name *string) (*scripted, *scriptedSet, er
 }
 
 func (s *script) DescribeChangeSet(
-	_ context.Context,
-	in *cloudformation.DescribeChangeSetInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.DescribeChangeSetInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeChangeSetOutput, error) {
 	return call(s, "DescribeChangeSet", func() (*cloudformation.DescribeChangeSetOutput, error) {
 		one, set, err := s.changeSet(in.StackName, in.ChangeSetName)
@@ -111,17 +104,14 @@ func (s *script) DescribeChangeSet(
 			}, nil
 		}
 		return &cloudformation.DescribeChangeSetOutput{
-			ChangeSetId: aws.String(
-				set.id,
-			), StackId: one.shown.StackId, Status: set.status, StatusReason: aws.String(set.reason), ExecutionStatus: set.execution, Changes: set.changes,
+			ChangeSetId: aws.String(set.id), StackId: one.shown.StackId, Status: set.status, StatusReason: aws.String(set.reason),
+			ExecutionStatus: set.execution, Changes: set.changes,
 		}, nil
 	})
 }
 
 func (s *script) ExecuteChangeSet(
-	_ context.Context,
-	in *cloudformation.ExecuteChangeSetInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.ExecuteChangeSetInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.ExecuteChangeSetOutput, error) {
 	return call(s, "ExecuteChangeSet", func() (*cloudformation.ExecuteChangeSetOutput, error) {
 		one, set, err := s.changeSet(in.StackName, in.ChangeSetName)
@@ -142,9 +132,7 @@ func (s *script) ExecuteChangeSet(
 }
 
 func (s *script) DeleteChangeSet(
-	_ context.Context,
-	in *cloudformation.DeleteChangeSetInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.DeleteChangeSetInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.DeleteChangeSetOutput, error) {
 	return call(s, "DeleteChangeSet", func() (*cloudformation.DeleteChangeSetOutput, error) {
 		one, gone, err := s.changeSet(in.StackName, in.ChangeSetName)
@@ -157,9 +145,7 @@ func (s *script) DeleteChangeSet(
 }
 
 func (s *script) SetStackPolicy(
-	_ context.Context,
-	in *cloudformation.SetStackPolicyInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.SetStackPolicyInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.SetStackPolicyOutput, error) {
 	return call(s, "SetStackPolicy", func() (*cloudformation.SetStackPolicyOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -172,9 +158,7 @@ func (s *script) SetStackPolicy(
 }
 
 func (s *script) SignalResource(
-	_ context.Context,
-	in *cloudformation.SignalResourceInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.SignalResourceInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.SignalResourceOutput, error) {
 	return call(s, "SignalResource", func() (*cloudformation.SignalResourceOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -192,9 +176,7 @@ func (s *script) SignalResource(
 }
 
 func (s *script) CancelUpdateStack(
-	_ context.Context,
-	in *cloudformation.CancelUpdateStackInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.CancelUpdateStackInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.CancelUpdateStackOutput, error) {
 	return call(s, "CancelUpdateStack", func() (*cloudformation.CancelUpdateStackOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))

@@ -106,9 +106,7 @@ func (s *script) must(name string) (*scripted, error) {
 }
 
 func (s *script) CreateStack(
-	_ context.Context,
-	in *cloudformation.CreateStackInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.CreateStackInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.CreateStackOutput, error) {
 	return call(s, "CreateStack", func() (*cloudformation.CreateStackOutput, error) {
 		if id, ok := s.tokens[aws.ToString(in.ClientRequestToken)]; ok {
@@ -119,9 +117,8 @@ func (s *script) CreateStack(
 		}
 		id := fmt.Sprintf("arn:aws:cloudformation:eu-central-1:123456789012:stack/%s/%d", aws.ToString(in.StackName), len(s.stacks)+1)
 		one := &scripted{shown: types.Stack{
-			StackId: aws.String(
-				id,
-			), StackName: in.StackName, Parameters: in.Parameters, Tags: in.Tags, CreationTime: aws.Time(s.clock.Now()),
+			StackId: aws.String(id), StackName: in.StackName, Parameters: in.Parameters, Tags: in.Tags,
+			CreationTime:                aws.Time(s.clock.Now()),
 			EnableTerminationProtection: in.EnableTerminationProtection,
 		}, body: aws.ToString(in.TemplateBody)}
 		s.stacks = append(s.stacks, one)
@@ -131,9 +128,7 @@ func (s *script) CreateStack(
 }
 
 func (s *script) UpdateStack(
-	_ context.Context,
-	in *cloudformation.UpdateStackInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.UpdateStackInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.UpdateStackOutput, error) {
 	return call(s, "UpdateStack", func() (*cloudformation.UpdateStackOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -164,9 +159,7 @@ func sameTags(a, b []types.Tag) bool {
 }
 
 func (s *script) DeleteStack(
-	_ context.Context,
-	in *cloudformation.DeleteStackInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.DeleteStackInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.DeleteStackOutput, error) {
 	return call(s, "DeleteStack", func() (*cloudformation.DeleteStackOutput, error) {
 		one := s.find(aws.ToString(in.StackName))
@@ -175,8 +168,7 @@ func (s *script) DeleteStack(
 		}
 		if aws.ToBool(one.shown.EnableTerminationProtection) {
 			return nil, refuse(
-				"ValidationError",
-				"Stack ["+aws.ToString(one.shown.StackName)+"] cannot be deleted while TerminationProtection is enabled",
+				"ValidationError", "Stack ["+aws.ToString(one.shown.StackName)+"] cannot be deleted while TerminationProtection is enabled",
 			)
 		}
 		one.retained = in.RetainResources
@@ -196,9 +188,7 @@ func (s *script) begin(one *scripted, status types.StackStatus, token string) {
 }
 
 func (s *script) UpdateTerminationProtection(
-	_ context.Context,
-	in *cloudformation.UpdateTerminationProtectionInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.UpdateTerminationProtectionInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.UpdateTerminationProtectionOutput, error) {
 	return call(s, "UpdateTerminationProtection", func() (*cloudformation.UpdateTerminationProtectionOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -211,9 +201,7 @@ func (s *script) UpdateTerminationProtection(
 }
 
 func (s *script) ContinueUpdateRollback(
-	_ context.Context,
-	in *cloudformation.ContinueUpdateRollbackInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.ContinueUpdateRollbackInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.ContinueUpdateRollbackOutput, error) {
 	return call(s, "ContinueUpdateRollback", func() (*cloudformation.ContinueUpdateRollbackOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -227,9 +215,7 @@ func (s *script) ContinueUpdateRollback(
 }
 
 func (s *script) RollbackStack(
-	_ context.Context,
-	in *cloudformation.RollbackStackInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.RollbackStackInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.RollbackStackOutput, error) {
 	return call(s, "RollbackStack", func() (*cloudformation.RollbackStackOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -242,9 +228,7 @@ func (s *script) RollbackStack(
 }
 
 func (s *script) DescribeStacks(
-	_ context.Context,
-	in *cloudformation.DescribeStacksInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.DescribeStacksInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeStacksOutput, error) {
 	return call(s, "DescribeStacks", func() (*cloudformation.DescribeStacksOutput, error) {
 		out := &cloudformation.DescribeStacksOutput{}
@@ -268,9 +252,7 @@ func (s *script) DescribeStacks(
 }
 
 func (s *script) DescribeStackEvents(
-	_ context.Context,
-	in *cloudformation.DescribeStackEventsInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.DescribeStackEventsInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeStackEventsOutput, error) {
 	return call(s, "DescribeStackEvents", func() (*cloudformation.DescribeStackEventsOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -282,9 +264,7 @@ func (s *script) DescribeStackEvents(
 }
 
 func (s *script) ListStackResources(
-	_ context.Context,
-	in *cloudformation.ListStackResourcesInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.ListStackResourcesInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.ListStackResourcesOutput, error) {
 	return call(s, "ListStackResources", func() (*cloudformation.ListStackResourcesOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -296,9 +276,7 @@ func (s *script) ListStackResources(
 }
 
 func (s *script) GetTemplate(
-	_ context.Context,
-	in *cloudformation.GetTemplateInput,
-	_ ...func(*cloudformation.Options),
+	_ context.Context, in *cloudformation.GetTemplateInput, _ ...func(*cloudformation.Options),
 ) (*cloudformation.GetTemplateOutput, error) {
 	return call(s, "GetTemplate", func() (*cloudformation.GetTemplateOutput, error) {
 		one, err := s.must(aws.ToString(in.StackName))
@@ -354,8 +332,7 @@ Outputs:
 func queueNamed(t *testing.T, name string) *template.Template {
 	t.Helper()
 	parsed, err := template.Parse(
-		"queue.yaml",
-		fmt.Appendf(nil, "Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: %s\n", name),
+		"queue.yaml", fmt.Appendf(nil, "Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: %s\n", name),
 	)
 	if err != nil {
 		t.Fatal(err)

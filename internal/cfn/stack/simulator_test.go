@@ -447,8 +447,7 @@ func TestSimulatedManualImport(t *testing.T) {
 		}
 		l.until("done", func() (stack.Result, error) {
 			out, err := l.console.DescribeChangeSet(
-				t.Context(),
-				&cloudformation.DescribeChangeSetInput{StackName: aws.String("jobs"), ChangeSetName: aws.String("import")},
+				t.Context(), &cloudformation.DescribeChangeSetInput{StackName: aws.String("jobs"), ChangeSetName: aws.String("import")},
 			)
 			if err == nil && out.Status == types.ChangeSetStatusCreateComplete {
 				return stack.Result{State: "done"}, nil

@@ -36,8 +36,7 @@ func (e *Engine) Sweep(ctx context.Context, target awsapi.Target) ([]Event, erro
 	for id, recorded := range expected {
 		if !deleted(types.StackStatus(recorded.status)) {
 			events = append(
-				events,
-				Event{Target: target, StackID: id, StackName: nameOf(id), Status: string(types.StackStatusDeleteComplete)},
+				events, Event{Target: target, StackID: id, StackName: nameOf(id), Status: string(types.StackStatusDeleteComplete)},
 			)
 		}
 	}

@@ -137,7 +137,7 @@ func (v *visit) act(ctx context.Context, action Action) step {
 // reason says why an action is taken, for the log of its effects.
 func (v *visit) reason(action Action) string {
 	why, status := "", v.status()
-	switch action { //nolint:exhaustive // the others change nothing in AWS
+	switch action {
 	case ActionCreate:
 		return "no stack exists"
 	case ActionUpdate, ActionPropose, ActionExecute:

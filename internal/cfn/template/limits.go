@@ -48,10 +48,7 @@ func (c *checker) limits() {
 	} {
 		if limit.count > limit.max {
 			c.problem(
-				start,
-				limit.path,
-				fmt.Sprintf("the template has %d %s; CloudFormation allows %d", limit.count, limit.what, limit.max),
-				"",
+				start, limit.path, fmt.Sprintf("the template has %d %s; CloudFormation allows %d", limit.count, limit.what, limit.max), "",
 			)
 		}
 	}

@@ -95,9 +95,7 @@ func anyTemplate() *rapid.Generator[*template.Template] {
 			length := rapid.IntRange(0, 9).Draw(t, "length")
 			parsed.Parameters[id] = &template.Parameter{
 				Name: id, Type: "String", NoEcho: rapid.Bool().Draw(t, "no echo"), MinLength: &length,
-				Default: template.NewString(
-					anyText().Draw(t, "default"),
-				), AllowedValues: rapid.SliceOfN(anyText(), 0, 2).Draw(t, "allowed"),
+				Default: template.NewString(anyText().Draw(t, "default")), AllowedValues: rapid.SliceOfN(anyText(), 0, 2).Draw(t, "allowed"),
 			}
 		}
 		for _, id := range names("conditions") {

@@ -126,11 +126,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		p, err := planverb.One(
-			cmd.Context(),
-			set,
-			in,
-			name,
-			plan.Options{NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName},
+			cmd.Context(), set, in, name, plan.Options{NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName},
 		)
 		if err != nil {
 			return err

@@ -274,8 +274,7 @@ func TestServicesAreNoPartOfAnApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write(
-		"both.yaml",
-		append(text, []byte("---\napiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: orders}\n")...),
+		"both.yaml", append(text, []byte("---\napiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: orders}\n")...),
 	)
 	before := s.there()
 	_, _, err = s.run(apply.Command(), "-f", s.path("both.yaml"), "--yes")

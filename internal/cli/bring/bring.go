@@ -73,8 +73,7 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 	}()
 	if management != nil {
 		return engine.Follow(
-			ctx,
-			engine.FollowOptions{Client: management, Cluster: cluster, Goal: goal, Observe: printer.Observe, Clock: clk},
+			ctx, engine.FollowOptions{Client: management, Cluster: cluster, Goal: goal, Observe: printer.Observe, Clock: clk},
 		)
 	}
 	return engine.Run(ctx, engine.Options{

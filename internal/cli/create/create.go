@@ -102,8 +102,7 @@ makes nothing in AWS.`,
 	set.StringSliceVar(&o.apiAccess, "api-access", nil, "IPv4 ranges from which clients may reach the API (default: all)")
 	_ = cmd.MarkFlagRequired("zones")
 	_ = cmd.RegisterFlagCompletionFunc(
-		"topology",
-		cobra.FixedCompletions([]string{"private", "public"}, cobra.ShellCompDirectiveNoFileComp),
+		"topology", cobra.FixedCompletions([]string{"private", "public"}, cobra.ShellCompDirectiveNoFileComp),
 	)
 	_ = cmd.RegisterFlagCompletionFunc("release", cobra.FixedCompletions(activeReleases(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -149,9 +148,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	}
 	if slices.Contains(names, name) {
 		return fmt.Errorf(
-			"cluster %s already exists in the state %s: choose another name, or change it with aws-operator replace -f FILE",
-			name,
-			into,
+			"cluster %s already exists in the state %s: choose another name, or change it with aws-operator replace -f FILE", name, into,
 		)
 	}
 	changes, err := into.Replace(cmd.Context(), objects)

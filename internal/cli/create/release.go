@@ -86,8 +86,7 @@ func (o *releaseOptions) run(cmd *cobra.Command) error {
 		return fmt.Errorf("--from: %w; name one of these, or pass its manifest with -f", err)
 	}
 	made, err := release.Make(
-		release.Made{From: from, Kubernetes: o.kubernetes, Name: o.name, ResourceSet: o.resourceSet, Versions: o.versions},
-		programs,
+		release.Made{From: from, Kubernetes: o.kubernetes, Name: o.name, ResourceSet: o.resourceSet, Versions: o.versions}, programs,
 	)
 	if err != nil {
 		return err

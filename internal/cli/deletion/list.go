@@ -144,8 +144,7 @@ func tableOf(found []resource) flags.Table {
 			action = "keep"
 		}
 		table.Rows = append(
-			table.Rows,
-			[]string{action, one.Type, cmp.Or(one.Name, "-"), cmp.Or(one.Stack, "-"), cmp.Or(short(one.ID), "-"), one.Kept},
+			table.Rows, []string{action, one.Type, cmp.Or(one.Name, "-"), cmp.Or(one.Stack, "-"), cmp.Or(short(one.ID), "-"), one.Kept},
 		)
 		if one.Kept == "" {
 			table.Names = append(table.Names, one.Type+"/"+one.ID)

@@ -190,8 +190,7 @@ func addressOf(ctx context.Context, c *v1alpha1.Cluster) (string, error) {
 		return address, nil
 	}
 	return "", fmt.Errorf(
-		"cluster %s has no load balancer in AWS yet: create the cluster first, or set the address of its API with --server",
-		c.Name,
+		"cluster %s has no load balancer in AWS yet: create the cluster first, or set the address of its API with --server", c.Name,
 	)
 }
 

@@ -48,10 +48,7 @@ func (f *State) Add(cmd *cobra.Command) {
 		"namespace of the clusters (default: the namespace of the kubeconfig's context, or "+state.DefaultNamespace+")",
 	)
 	set.StringVar(
-		&f.options.KMSKey,
-		"state-kms-key",
-		"",
-		"KMS key to encrypt objects in the bucket (default: the encryption of the bucket)",
+		&f.options.KMSKey, "state-kms-key", "", "KMS key to encrypt objects in the bucket (default: the encryption of the bucket)",
 	)
 }
 

@@ -72,16 +72,12 @@ stacks, from the events of CloudFormation: as bars of text, or as SVG.`,
 	set := cmd.Flags()
 	set.StringVarP(&o.format, "output", "o", "", "mermaid, dot or svg (default: mermaid); with --events text or svg (default: text)")
 	_ = cmd.RegisterFlagCompletionFunc(
-		"output",
-		cobra.FixedCompletions([]string{formatMermaid, formatDOT, formatSVG, formatText}, cobra.ShellCompDirectiveNoFileComp),
+		"output", cobra.FixedCompletions([]string{formatMermaid, formatDOT, formatSVG, formatText}, cobra.ShellCompDirectiveNoFileComp),
 	)
 	set.BoolVar(&o.events, "events", false, "draw the duration of each resource in the last operation")
 	set.StringVar(&o.plan.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name")
 	set.StringVar(
-		&o.plan.AccountID,
-		"aws-account-id",
-		"",
-		"AWS account of a new cluster (default: the account of its role, or a placeholder)",
+		&o.plan.AccountID, "aws-account-id", "", "AWS account of a new cluster (default: the account of its role, or a placeholder)",
 	)
 	return cmd
 }

@@ -92,8 +92,7 @@ func TestTheLastOperationIsDrawn(t *testing.T) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
 	}).Wait(t.Context(), in, patience.Left(t)))
 	_, err = api.UpdateStack(
-		t.Context(),
-		&cloudformation.UpdateStackInput{StackName: made.StackId, TemplateBody: body("  Second: {Type: AWS::SNS::Topic}\n")},
+		t.Context(), &cloudformation.UpdateStackInput{StackName: made.StackId, TemplateBody: body("  Second: {Type: AWS::SNS::Topic}\n")},
 	)
 	must(t, err)
 	must(t, cloudformation.NewStackUpdateCompleteWaiter(api, func(o *cloudformation.StackUpdateCompleteWaiterOptions) {

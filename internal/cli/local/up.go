@@ -90,9 +90,7 @@ func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error)
 func explain(err error, dir string) error {
 	if errors.Is(err, environment.ErrRunning) {
 		return fmt.Errorf(
-			"%w; use it as it is, end it with: aws-operator local down --dir %s, or start another one with another --dir",
-			err,
-			dir,
+			"%w; use it as it is, end it with: aws-operator local down --dir %s, or start another one with another --dir", err, dir,
 		)
 	}
 	return err

@@ -77,10 +77,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: in-cluster, KUBECONFIG or ~/.kube/config)")
 	set.StringVar(&f.Region, "aws-region", "", "AWS region (default: the SDK's default chain, such as AWS_REGION)")
 	set.StringVar(
-		&f.EndpointURL,
-		"aws-endpoint-url",
-		"",
-		"endpoint of all AWS calls, for example of a simulator (default: AWS_ENDPOINT_URL, or AWS)",
+		&f.EndpointURL, "aws-endpoint-url", "", "endpoint of all AWS calls, for example of a simulator (default: AWS_ENDPOINT_URL, or AWS)",
 	)
 	set.StringVar(&f.Account, "aws-account-id", "", "AWS account (default: the account that STS reports)")
 	set.StringVar(

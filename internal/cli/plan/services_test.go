@@ -291,9 +291,8 @@ func TestWhatOthersMakeIsLeftOut(t *testing.T) {
 func TestMistakesInServicesAreNamed(t *testing.T) {
 	s := newServices(t)
 	_, err := s.api.CreateStack(t.Context(), &cloudformation.CreateStackInput{
-		StackName: aws.String(
-			"aws-operator-sqsqueue-orders-default",
-		), TemplateBody: aws.String("Resources: {Q: {Type: 'AWS::SQS::Queue'}}"),
+		StackName:    aws.String("aws-operator-sqsqueue-orders-default"),
+		TemplateBody: aws.String("Resources: {Q: {Type: 'AWS::SQS::Queue'}}"),
 	})
 	s.must(err)
 	for name, c := range map[string]struct{ manifest, want string }{

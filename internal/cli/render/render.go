@@ -53,10 +53,7 @@ outputs of another one, the template has made-up values of the same form.`,
 	set := cmd.Flags()
 	set.StringVar(&f.out, "out", "", "folder to write a file for each stack to, instead of printing")
 	set.StringVar(
-		&f.facts.ClusterName,
-		"cluster-name",
-		operator.DefaultClusterName,
-		"the operator's --cluster-name, which begins the stacks' names",
+		&f.facts.ClusterName, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which begins the stacks' names",
 	)
 	set.StringVar(&f.facts.Region, "aws-region", environment.Region, "AWS region")
 	set.StringVar(&f.facts.AccountID, "aws-account-id", environment.Account, "AWS account")

@@ -79,8 +79,7 @@ func TestANodeThatCannotBeDrainedStopsTheRollWhereThatIsAskedFor(t *testing.T) {
 	err := strict.roll(t.Context())
 	if err == nil ||
 		!strings.Contains(
-			err.Error(),
-			"could not be drained within 2s because of the PodDisruptionBudget default/web. It stays in service",
+			err.Error(), "could not be drained within 2s because of the PodDisruptionBudget default/web. It stays in service",
 		) {
 		t.Fatalf("%v\n%s", err, text)
 	}

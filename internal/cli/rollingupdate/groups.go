@@ -126,17 +126,13 @@ func (u *update) target(found *live.Cluster, from *live.Group) (*target, error) 
 // settings say how the machines of a group are replaced.
 func (u *update) settings(from *live.Group, spec *v1alpha1.InstanceGroup) (*rollout.Settings, error) {
 	s := &rollout.Settings{
-		Attempt: "terminal-" + strconv.FormatInt(
-			u.clock.Now().Unix(),
-			36,
-		), BatchSize: 1, ReadyTimeout: slotReadyTimeout, DrainTimeout: slotDrainTimeout, //nolint:mnd // short
+		Attempt: "terminal-" + strconv.FormatInt(u.clock.Now().Unix(), 36), BatchSize: 1, ReadyTimeout: slotReadyTimeout, DrainTimeout: slotDrainTimeout, //nolint:mnd // short
 		OnDrainTimeout: drain.Continue, AnswerHooks: true, CloudOnly: u.cloudOnly || from.Bastion(), ValidateCount: u.validateCount,
 	}
 	if from.Role == rollout.RoleWorker {
 		if spec == nil { // It is in AWS, and in the state no more: what holds for a group that says nothing.
-			spec = &v1alpha1.InstanceGroup{
-				Spec: v1alpha1.InstanceGroupSpec{MinSize: int32(from.Min), MaxSize: int32(max(1, from.Max))},
-			} //nolint:gosec // sizes are int32 in AWS
+			spec = &v1alpha1.InstanceGroup{}
+			spec.Spec.MinSize, spec.Spec.MaxSize = int32(from.Min), int32(max(1, from.Max)) //nolint:gosec // sizes are int32 in AWS
 		}
 		if u.batchSize != "" {
 			spec = spec.DeepCopy()

@@ -59,8 +59,7 @@ func (u *update) checkRequest(asked []*target) error {
 			slots++
 		case u.groupNamed(t.Name) == nil:
 			problems = append(
-				problems,
-				fmt.Errorf("the InstanceGroup %s, by which the operator is asked, does not exist. Nothing was changed", t.Name),
+				problems, fmt.Errorf("the InstanceGroup %s, by which the operator is asked, does not exist. Nothing was changed", t.Name),
 			)
 		}
 	}

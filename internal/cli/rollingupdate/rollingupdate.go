@@ -108,10 +108,7 @@ instances; if the cluster is paused, the command replaces them.`,
 func (o *options) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringSliceVar(
-		&o.groups,
-		"instance-group",
-		nil,
-		"only these groups: names of instance groups, control-plane-0, bastion (default: all groups)",
+		&o.groups, "instance-group", nil, "only these groups: names of instance groups, control-plane-0, bastion (default: all groups)",
 	)
 	set.StringSliceVar(&o.roles, "instance-group-roles", nil, "only groups of these roles: control-plane, worker, bastion (default: all)")
 	set.BoolVar(&o.force, "force", false, "replace all instances, even if they are up to date or CloudFormation would replace them")
@@ -141,8 +138,7 @@ func (o *options) add(cmd *cobra.Command) {
 		"give up if nothing changes for this long, not counting the time for nodes to drain and to become Ready",
 	)
 	_ = cmd.RegisterFlagCompletionFunc(
-		"instance-group-roles",
-		cobra.FixedCompletions([]string{"control-plane", "worker", "bastion"}, cobra.ShellCompDirectiveNoFileComp),
+		"instance-group-roles", cobra.FixedCompletions([]string{"control-plane", "worker", "bastion"}, cobra.ShellCompDirectiveNoFileComp),
 	)
 }
 

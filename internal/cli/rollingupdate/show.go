@@ -61,8 +61,7 @@ func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]str
 		notes = append(
 			notes,
 			fmt.Sprintf(
-				"The cluster's API does not answer: %s. Nodes are unknown; --cloudonly uses only AWS.",
-				strings.TrimSuffix(s.silent, "."),
+				"The cluster's API does not answer: %s. Nodes are unknown; --cloudonly uses only AWS.", strings.TrimSuffix(s.silent, "."),
 			),
 		)
 	}
@@ -89,8 +88,7 @@ func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]str
 	}
 	if len(asked) > 0 {
 		notes = append(
-			notes,
-			fmt.Sprintf("Would ask the operator to replace all instances of %s, as it does for any change.", namesOf(asked)),
+			notes, fmt.Sprintf("Would ask the operator to replace all instances of %s, as it does for any change.", namesOf(asked)),
 		)
 	}
 	return append(notes, "Nothing was changed. To replace them, add --yes.")

@@ -142,8 +142,7 @@ func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // As above.
 			w := livetest.New(
-				t,
-				livetest.Options{Slots: test.slots, Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Terraform: true},
+				t, livetest.Options{Slots: test.slots, Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Terraform: true},
 			)
 			before := machinesOf(w, test.groups...)
 			w.MoveOn(test.groups...)
@@ -250,8 +249,7 @@ func TestWhereCloudFormationRollsItIsSaid(t *testing.T) {
 		t.Error("it did what CloudFormation does")
 	}
 	if want := "CloudFormation replaces the instances of control-plane-0, theirs when it updates the stack: aws-operator update cluster demo --yes."; !strings.Contains(
-		text.String(),
-		want,
+		text.String(), want,
 	) {
 		t.Errorf("it does not say who does it:\n%s", text)
 	}

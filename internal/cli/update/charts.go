@@ -34,8 +34,7 @@ func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) 
 		commands = append(
 			commands,
 			strings.Join(
-				append(command, "--version", chart.Version, "--namespace", chart.Namespace, "--create-namespace", "-f", file),
-				" ",
+				append(command, "--version", chart.Version, "--namespace", chart.Namespace, "--create-namespace", "-f", file), " ",
 			),
 		)
 		for _, patch := range chart.Patches { // Helm's command line has no patches.

@@ -83,10 +83,7 @@ terraform apply creates new versions of launch templates but replaces no instanc
 	f.confirm.Add(cmd)
 	set := cmd.Flags()
 	set.StringVar(
-		&f.target,
-		"target",
-		"",
-		"what makes the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation,
+		&f.target, "target", "", "what makes the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation,
 	)
 	set.StringVar(&f.out, "out", "", "folder to write the configuration to")
 	set.StringVar(&f.layout, "layout", string(terraform.LayoutCluster), "one file for the cluster, or one for each stack: cluster or stack")
@@ -99,10 +96,7 @@ terraform apply creates new versions of launch templates but replaces no instanc
 	)
 	set.StringVar(&f.facts.operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which is in its tags")
 	set.StringVar(
-		&f.facts.account,
-		"aws-account-id",
-		"",
-		"AWS account of the cluster (default: the account of its role, or of Terraform's provider)",
+		&f.facts.account, "aws-account-id", "", "AWS account of the cluster (default: the account of its role, or of Terraform's provider)",
 	)
 	set.StringVar(&f.facts.caFile, "ca-certificate", "", "with -f: PEM file with the certificate of the cluster's CA, which workers trust")
 	return cmd

@@ -165,10 +165,7 @@ func (f *facts) accountOf(cluster *v1alpha1.Cluster) (string, error) {
 		}
 		if f.account != "" && f.account != fields[account] {
 			return "", fmt.Errorf(
-				"cluster %s is made by a role of account %s; leave out --aws-account-id %s",
-				cluster.Name,
-				fields[account],
-				f.account,
+				"cluster %s is made by a role of account %s; leave out --aws-account-id %s", cluster.Name, fields[account], f.account,
 			)
 		}
 		return fields[account], nil

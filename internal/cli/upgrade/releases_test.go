@@ -22,11 +22,8 @@ func TestWhereTo(t *testing.T) {
 		}
 	}
 	all := []*v1alpha1.Release{
-		named(
-			"a",
-			"v1.34.2",
-			v1alpha1.ReleaseActive,
-		), named("b", "v1.34.9", v1alpha1.ReleaseActive), named("c", "v1.35.1", v1alpha1.ReleaseActive),
+		named("a", "v1.34.2", v1alpha1.ReleaseActive), named("b", "v1.34.9", v1alpha1.ReleaseActive),
+		named("c", "v1.35.1", v1alpha1.ReleaseActive),
 		named("old", "v1.35.0", v1alpha1.ReleaseDeprecated), named("d", "v1.36.0", v1alpha1.ReleaseActive),
 	}
 	for name, c := range map[string]struct {

@@ -72,8 +72,7 @@ func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil 
 // objects without one.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(
-		*clientcmdapi.NewConfig(),
-		&clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}},
+		*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}},
 	)
 }
 
@@ -168,9 +167,7 @@ func (h *helm) capabilities() (*helmcommon.Capabilities, error) {
 // prepare downloads a chart and renders it in another process. It returns a chart without templates
 // of its own, whose rendered manifests Helm installs unchanged, and the archive with its digest.
 func (h *helm) prepare(
-	ctx context.Context,
-	wanted *Chart,
-	now *helmrelease.Release,
+	ctx context.Context, wanted *Chart, now *helmrelease.Release,
 ) (prepared *chart.Chart, archive v1alpha1.AddonStatus, err error) {
 	archive = v1alpha1.AddonStatus{Name: wanted.Name, Chart: wanted.Chart, Repository: wanted.Repository, Version: wanted.Version}
 	digest, said := wanted.Archive, "the addon's digest"
@@ -242,8 +239,7 @@ func (h *helm) install(ctx context.Context, wanted *Chart, prepared *chart.Chart
 	if err != nil {
 		if strings.Contains(err.Error(), "cannot reuse a name") {
 			return nil, fmt.Errorf(
-				"a Helm release with that name exists and does not belong to the operator; uninstall it or disable the addon: %w",
-				err,
+				"a Helm release with that name exists and does not belong to the operator; uninstall it or disable the addon: %w", err,
 			)
 		}
 		return nil, fmt.Errorf("install: %w", err)

@@ -211,11 +211,7 @@ func New(o Options) *Installer {
 // Ensure moves the cluster's addons toward the desired state without waiting: it starts slow work,
 // which calls enqueue when it ends.
 func (i *Installer) Ensure(
-	_ context.Context,
-	cluster *v1alpha1.Cluster,
-	release *v1alpha1.Release,
-	to *workload.Cluster,
-	enqueue func(),
+	_ context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, enqueue func(),
 ) operatorkit.Outcome {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -293,11 +293,7 @@ func (c *charts) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 		_, _ = fmt.Fprint(out, "apiVersion: v1\nentries:\n  greeter:\n")
 		for _, version := range []string{"1.0.0", "1.1.0", "1.2.0"} {
 			_, _ = fmt.Fprintf(
-				out,
-				"  - {apiVersion: v2, name: greeter, version: %s, urls: [\"%s/greeter-%s.tgz\"]}\n",
-				version,
-				c.url,
-				version,
+				out, "  - {apiVersion: v2, name: greeter, version: %s, urls: [\"%s/greeter-%s.tgz\"]}\n", version, c.url, version,
 			)
 		}
 		return

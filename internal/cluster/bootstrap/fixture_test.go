@@ -172,8 +172,7 @@ func inExistingVPC() fixture {
 			network.Subnets = append(network.Subnets, v1alpha1.Subnet{ID: id, Zone: zone, Role: role})
 		}
 		f.existing.Subnets = append(
-			f.existing.Subnets,
-			model.ExistingSubnet{ID: id, Zone: zone, CIDR: cidr, RouteTable: "rtb-0123456789abcdef1"},
+			f.existing.Subnets, model.ExistingSubnet{ID: id, Zone: zone, CIDR: cidr, RouteTable: "rtb-0123456789abcdef1"},
 		)
 	}
 	add("subnet-0123456789abcdef1", "eu-central-1a", "10.9.0.0/20", v1alpha1.SubnetPrivate)

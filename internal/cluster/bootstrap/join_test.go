@@ -43,10 +43,7 @@ func TestWorkersOfFormerSetsJoinWithTheToken(t *testing.T) {
 
 func TestStsOfOtherPartitionsHasAnotherSuffix(t *testing.T) {
 	_, worker := bundlesOf(
-		t,
-		release.Set120,
-		"v1.36.4",
-		func(c *model.Cluster) { c.Region, c.DNSSuffix = "cn-north-1", "amazonaws.com.cn" },
+		t, release.Set120, "v1.36.4", func(c *model.Cluster) { c.Region, c.DNSSuffix = "cn-north-1", "amazonaws.com.cn" },
 	)
 	if got := worker.Join.STSHost; got != "sts.cn-north-1.amazonaws.com.cn" {
 		t.Errorf("proofs are for %s", got)

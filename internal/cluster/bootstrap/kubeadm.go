@@ -117,18 +117,13 @@ func args(component string, ours, extra map[string]string) ([]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		if slices.Contains(ownArgs[component], name) {
 			return nil, fmt.Errorf(
-				"the argument %s of %s is set by the operator; leave it out of controlPlane.extraArgs.%s",
-				name,
-				component,
-				component,
+				"the argument %s of %s is set by the operator; leave it out of controlPlane.extraArgs.%s", name, component, component,
 			)
 		}
 	}
 	if name := bundle.Holding(extra); name != "" {
 		return nil, fmt.Errorf(
-			"the argument %s of %s has a ${} in it, which is how the operator marks what a machine fills in",
-			name,
-			component,
+			"the argument %s of %s has a ${} in it, which is how the operator marks what a machine fills in", name, component,
 		)
 	}
 	all := maps.Clone(ours)

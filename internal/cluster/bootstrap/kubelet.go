@@ -72,8 +72,7 @@ func kubelet(b *Bundle, labels map[string]string, taints []string, extra map[str
 	}
 	if name := bundle.Holding(extra); name != "" {
 		return bundle.Kubelet{}, fmt.Errorf(
-			"the kubelet's argument %s has a ${} in it, which is how the operator marks what a machine fills in",
-			name,
+			"the kubelet's argument %s has a ${} in it, which is how the operator marks what a machine fills in", name,
 		)
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {

@@ -91,8 +91,7 @@ func TestCrictlKnowsWhereContainerdIs(t *testing.T) {
 		slot, worker := bundlesOf(t, set, "v1.36.3", nil)
 		for _, b := range []*bootstrap.Bundle{slot, worker} {
 			if text := file(b, "/etc/crictl.yaml"); strings.Contains(
-				text,
-				"runtime-endpoint: unix:///run/containerd/containerd.sock\n",
+				text, "runtime-endpoint: unix:///run/containerd/containerd.sock\n",
 			) != want {
 				t.Errorf("%s: crictl.yaml is %q", set, text)
 			}

@@ -107,11 +107,7 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 			err := to.Core().Services(service.Namespace).Delete(ctx, service.Name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				c.log.Info(
-					"A Service cannot be deleted; the operator deletes its load balancer.",
-					"service",
-					service.Name,
-					"why",
-					err.Error(),
+					"A Service cannot be deleted; the operator deletes its load balancer.", "service", service.Name, "why", err.Error(),
 				)
 				continue
 			}
@@ -161,11 +157,7 @@ func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *collector) operatorkit
 		return operatorkit.Done()
 	case cluster.Annotations[LeaveAnnotation] == "true":
 		c.log.Info(
-			"The cluster's remaining resources are left in AWS.",
-			"cluster",
-			cluster.Name,
-			"what",
-			list(append(h.waits, h.refused...)),
+			"The cluster's remaining resources are left in AWS.", "cluster", cluster.Name, "what", list(append(h.waits, h.refused...)),
 		)
 		return operatorkit.Done()
 	case len(h.refused) > 0:
@@ -176,9 +168,7 @@ func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *collector) operatorkit
 			Degraded()
 	default:
 		return operatorkit.Wait(
-			lookAgain,
-			"RemovingLeftovers",
-			"Deleting resources that the cluster's controllers created in AWS: "+list(h.waits)+".",
+			lookAgain, "RemovingLeftovers", "Deleting resources that the cluster's controllers created in AWS: "+list(h.waits)+".",
 		)
 	}
 }

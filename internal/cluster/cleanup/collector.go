@@ -95,8 +95,7 @@ func (h *collector) took(what string, err error) error {
 // interfaces deletes detached network interfaces.
 func (h *collector) interfaces(ctx context.Context) error {
 	pages := ec2.NewDescribeNetworkInterfacesPaginator(
-		h.ec2,
-		&ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", h.vpc), h.owned()}},
+		h.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", h.vpc), h.owned()}},
 	)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -173,8 +172,7 @@ func (h *collector) unname(ctx context.Context, id string) error {
 		var rules []types.IpPermission
 		for _, rule := range group.IpPermissions {
 			pairs := slices.DeleteFunc(
-				slices.Clone(rule.UserIdGroupPairs),
-				func(pair types.UserIdGroupPair) bool { return aws.ToString(pair.GroupId) != id },
+				slices.Clone(rule.UserIdGroupPairs), func(pair types.UserIdGroupPair) bool { return aws.ToString(pair.GroupId) != id },
 			)
 			if len(pairs) > 0 {
 				rules = append(

@@ -64,13 +64,9 @@ func newAWS(t *testing.T) *simulated {
 	})
 	must(t, err)
 	config := aws.Config{Region: region, BaseEndpoint: &server.URL, Credentials: keys}
-	a.ec2, a.classic, a.balancers, a.zones = ec2.NewFromConfig(
+	a.ec2, a.classic, a.balancers, a.zones = ec2.NewFromConfig(config), elb.NewFromConfig(
 		config,
-	), elb.NewFromConfig(
-		config,
-	), elbv2.NewFromConfig(
-		config,
-	), route53.NewFromConfig(
+	), elbv2.NewFromConfig(config), route53.NewFromConfig(
 		config,
 	)
 	made, err := a.ec2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
@@ -165,9 +161,8 @@ func (a *simulated) letIn(group, other string) {
 	_, err := a.ec2.AuthorizeSecurityGroupIngress(
 		a.t.Context(),
 		&ec2.AuthorizeSecurityGroupIngressInput{GroupId: &group, IpPermissions: []types.IpPermission{{
-			IpProtocol: aws.String(
-				"tcp",
-			), FromPort: aws.Int32(80), ToPort: aws.Int32(80), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: &other}},
+			IpProtocol: aws.String("tcp"), FromPort: aws.Int32(80), ToPort: aws.Int32(80),
+			UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: &other}},
 		}}},
 	)
 	must(a.t, err)
@@ -264,8 +259,7 @@ func (a *simulated) snapshot(tags map[string]string) string {
 	a.t.Helper()
 	volume := a.volume(nil)
 	made, err := a.ec2.CreateSnapshot(
-		a.t.Context(),
-		&ec2.CreateSnapshotInput{VolumeId: &volume, TagSpecifications: specs(types.ResourceTypeSnapshot, tags)},
+		a.t.Context(), &ec2.CreateSnapshotInput{VolumeId: &volume, TagSpecifications: specs(types.ResourceTypeSnapshot, tags)},
 	)
 	must(a.t, err)
 	_, err = a.ec2.DeleteVolume(a.t.Context(), &ec2.DeleteVolumeInput{VolumeId: &volume})

@@ -107,9 +107,7 @@ type spareEC2 struct {
 
 // DeleteNetworkInterface records the interface.
 func (s spareEC2) DeleteNetworkInterface(
-	_ context.Context,
-	in *ec2.DeleteNetworkInterfaceInput,
-	_ ...func(*ec2.Options),
+	_ context.Context, in *ec2.DeleteNetworkInterfaceInput, _ ...func(*ec2.Options),
 ) (*ec2.DeleteNetworkInterfaceOutput, error) {
 	s.seen.note("AWS::EC2::NetworkInterface", aws.ToString(in.NetworkInterfaceId))
 	return &ec2.DeleteNetworkInterfaceOutput{}, nil
@@ -117,9 +115,7 @@ func (s spareEC2) DeleteNetworkInterface(
 
 // DeleteSecurityGroup records the security group.
 func (s spareEC2) DeleteSecurityGroup(
-	_ context.Context,
-	in *ec2.DeleteSecurityGroupInput,
-	_ ...func(*ec2.Options),
+	_ context.Context, in *ec2.DeleteSecurityGroupInput, _ ...func(*ec2.Options),
 ) (*ec2.DeleteSecurityGroupOutput, error) {
 	s.seen.note("AWS::EC2::SecurityGroup", aws.ToString(in.GroupId))
 	return &ec2.DeleteSecurityGroupOutput{}, nil
@@ -127,9 +123,7 @@ func (s spareEC2) DeleteSecurityGroup(
 
 // RevokeSecurityGroupIngress does nothing: the rule would be deleted with its source group.
 func (s spareEC2) RevokeSecurityGroupIngress(
-	context.Context,
-	*ec2.RevokeSecurityGroupIngressInput,
-	...func(*ec2.Options),
+	context.Context, *ec2.RevokeSecurityGroupIngressInput, ...func(*ec2.Options),
 ) (*ec2.RevokeSecurityGroupIngressOutput, error) {
 	return &ec2.RevokeSecurityGroupIngressOutput{}, nil
 }
@@ -142,9 +136,7 @@ func (s spareEC2) DeleteVolume(_ context.Context, in *ec2.DeleteVolumeInput, _ .
 
 // DeleteSnapshot records the snapshot.
 func (s spareEC2) DeleteSnapshot(
-	_ context.Context,
-	in *ec2.DeleteSnapshotInput,
-	_ ...func(*ec2.Options),
+	_ context.Context, in *ec2.DeleteSnapshotInput, _ ...func(*ec2.Options),
 ) (*ec2.DeleteSnapshotOutput, error) {
 	s.seen.note("AWS::EC2::Snapshot", aws.ToString(in.SnapshotId))
 	return &ec2.DeleteSnapshotOutput{}, nil
@@ -158,9 +150,7 @@ type spareBalancers struct {
 
 // DeleteLoadBalancer records the load balancer.
 func (s spareBalancers) DeleteLoadBalancer(
-	_ context.Context,
-	in *elbv2.DeleteLoadBalancerInput,
-	_ ...func(*elbv2.Options),
+	_ context.Context, in *elbv2.DeleteLoadBalancerInput, _ ...func(*elbv2.Options),
 ) (*elbv2.DeleteLoadBalancerOutput, error) {
 	s.seen.note("AWS::ElasticLoadBalancingV2::LoadBalancer", aws.ToString(in.LoadBalancerArn))
 	return &elbv2.DeleteLoadBalancerOutput{}, nil
@@ -168,9 +158,7 @@ func (s spareBalancers) DeleteLoadBalancer(
 
 // DeleteTargetGroup records the target group.
 func (s spareBalancers) DeleteTargetGroup(
-	_ context.Context,
-	in *elbv2.DeleteTargetGroupInput,
-	_ ...func(*elbv2.Options),
+	_ context.Context, in *elbv2.DeleteTargetGroupInput, _ ...func(*elbv2.Options),
 ) (*elbv2.DeleteTargetGroupOutput, error) {
 	s.seen.note("AWS::ElasticLoadBalancingV2::TargetGroup", aws.ToString(in.TargetGroupArn))
 	return &elbv2.DeleteTargetGroupOutput{}, nil
@@ -184,9 +172,7 @@ type spareClassic struct {
 
 // DeleteLoadBalancer records the load balancer.
 func (s spareClassic) DeleteLoadBalancer(
-	_ context.Context,
-	in *elb.DeleteLoadBalancerInput,
-	_ ...func(*elb.Options),
+	_ context.Context, in *elb.DeleteLoadBalancerInput, _ ...func(*elb.Options),
 ) (*elb.DeleteLoadBalancerOutput, error) {
 	s.seen.note("AWS::ElasticLoadBalancing::LoadBalancer", aws.ToString(in.LoadBalancerName))
 	return &elb.DeleteLoadBalancerOutput{}, nil
@@ -200,9 +186,7 @@ type spareRecords struct {
 
 // ChangeResourceRecordSets records the names.
 func (s spareRecords) ChangeResourceRecordSets(
-	_ context.Context,
-	in *route53.ChangeResourceRecordSetsInput,
-	_ ...func(*route53.Options),
+	_ context.Context, in *route53.ChangeResourceRecordSetsInput, _ ...func(*route53.Options),
 ) (*route53.ChangeResourceRecordSetsOutput, error) {
 	for _, change := range in.ChangeBatch.Changes {
 		s.seen.note("AWS::Route53::RecordSet", aws.ToString(change.ResourceRecordSet.Name))

@@ -54,8 +54,7 @@ func TestApproval(t *testing.T) {
 	w.approve(cluster, cluster.Status.PendingChanges[0].Digest)
 	w.pending(cluster, "demo-control-plane-0", "demo-control-plane-1", "demo-control-plane-2")
 	if summary := cluster.Status.PendingChanges[0].Summary; !strings.HasPrefix(
-		summary,
-		"Replaces the instance of this control-plane slot after draining its node.",
+		summary, "Replaces the instance of this control-plane slot after draining its node.",
 	) {
 		t.Errorf("summary %q, want that the instance is replaced", summary)
 	}
@@ -242,8 +241,7 @@ func (w *suite) deployed() string {
 			)
 		}
 		lines = append(
-			lines,
-			fmt.Sprint(name, stack.StackStatus, stack.LastUpdatedTime, tagsOf(stack), aws.ToString(template.TemplateBody)),
+			lines, fmt.Sprint(name, stack.StackStatus, stack.LastUpdatedTime, tagsOf(stack), aws.ToString(template.TemplateBody)),
 		)
 	}
 	return strings.Join(sorted(lines), "\n")

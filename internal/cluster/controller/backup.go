@@ -139,10 +139,7 @@ func show(cluster *v1alpha1.Cluster, backups []v1alpha1.Backup) {
 	switch newest := backups[0]; {
 	case newest.State == snapshotCompleted:
 		setBackedUp(
-			cluster,
-			metav1.ConditionTrue,
-			"BackedUp",
-			fmt.Sprintf("The last backup is %s, of slot %d.", newest.Snapshot, newest.Slot),
+			cluster, metav1.ConditionTrue, "BackedUp", fmt.Sprintf("The last backup is %s, of slot %d.", newest.Snapshot, newest.Slot),
 		)
 	case i < 0:
 		setBackedUp(

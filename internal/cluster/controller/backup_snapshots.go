@@ -128,17 +128,14 @@ func (o *operator) withMade(cluster *v1alpha1.Cluster, found []listed) []listed 
 // describe converts an EC2 snapshot.
 func describe(snapshot *ec2types.Snapshot) listed {
 	one := listed{Backup: v1alpha1.Backup{
-		Snapshot: aws.ToString(
-			snapshot.SnapshotId,
-		), State: string(snapshot.State), Time: metav1.NewTime(aws.ToTime(snapshot.StartTime).Truncate(time.Second)),
+		Snapshot: aws.ToString(snapshot.SnapshotId), State: string(snapshot.State),
+		Time: metav1.NewTime(aws.ToTime(snapshot.StartTime).Truncate(time.Second)),
 	}}
 	for _, tag := range snapshot.Tags {
 		switch aws.ToString(tag.Key) {
 		case model.TagEtcdSlot:
 			slot, _ := strconv.ParseInt(
-				aws.ToString(tag.Value),
-				10,
-				32,
+				aws.ToString(tag.Value), 10, 32,
 			) // An edited tag counts as slot 0, which only affects whose turn is next.
 			one.Slot = int32(slot)
 		case backupTag:

@@ -145,9 +145,7 @@ func ready(b *testing.B) (*operator, *cached) {
 
 	connections := connected(b, keyOf(c.cluster))
 	o := newOperator(
-		Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}},
-		c,
-		nil,
+		Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}}, c, nil,
 	)
 	selector, err := newClusterSelector(o)
 	if err != nil {

@@ -50,8 +50,7 @@ func TestAnotherCAIsNotOverwritten(t *testing.T) {
 	}
 	w.start()
 	if stalled := w.condition(cluster, "Stalled", metav1.ConditionTrue, "CertificateAuthorityConflict"); !strings.Contains(
-		stalled.Message,
-		key,
+		stalled.Message, key,
 	) {
 		t.Errorf("the Cluster reports %q", stalled.Message)
 	}

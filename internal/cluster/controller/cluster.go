@@ -48,8 +48,7 @@ type clusterSelector struct {
 func newClusterSelector(o *operator) (*clusterSelector, error) {
 	pipeline := o.clusterPipeline()
 	router, err := operatorkit.NewRouter(
-		o.resourceSet,
-		operatorkit.Route[*v1alpha1.Cluster]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: pipeline},
+		o.resourceSet, operatorkit.Route[*v1alpha1.Cluster]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: pipeline},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("route resource sets: %w", err)

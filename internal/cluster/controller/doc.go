@@ -11,7 +11,7 @@
 //	sweep        last step of a deletion: report resources left in AWS (see [Cleanup])
 //	pki          create the CAs in Secrets
 //	base         the base stack and its outputs. A restore of etcd's volumes deletes the slots first
-//	store        store CAs, nodeup and the issuer's documents in the bucket
+//	store        upload CAs, nodeup and the issuer's documents in the bucket
 //	cleanup-after-nodes
 //	             deletion only: delete what the cluster's controllers created, before the network
 //	slots        a bundle and a stack for each control-plane slot, in parallel when new

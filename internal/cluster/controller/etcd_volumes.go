@@ -100,9 +100,8 @@ func (o *operator) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster,
 	}
 	snapshot := cluster.Spec.ControlPlane.RestoreSnapshot
 	etcd.Volumes[i] = v1alpha1.EtcdVolumeStatus{
-		Slot: int32(
-			slot,
-		), Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot, //nolint:gosec // there are three at most
+		Slot:       int32(slot), //nolint:gosec // there are at most three
+		Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot,
 	}
 	// The instance that waits for the volume gets as much time as a new one.
 	keepRepair(cluster, slot, repairTime(&v1alpha1.Repair{After: cluster.Spec.ControlPlane.Repair.After}), o.options.Clock.Now())

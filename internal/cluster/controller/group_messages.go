@@ -163,8 +163,7 @@ func describeOutcome(group *v1alpha1.InstanceGroup, past *history, outcome opera
 		return outcome.Explain(reasonRollingBack, strings.TrimSpace("CloudFormation is rolling back the change. "+past.Cause)).Degraded()
 	case outcome.Kind() == operatorkit.KindStall && rolloutStatus.State == v1alpha1.RolloutRolledBack && past.Cause != "":
 		return outcome.Explain(
-			past.reason(),
-			past.Cause+" The group was rolled back to its previous configuration. Change the object to retry.",
+			past.reason(), past.Cause+" The group was rolled back to its previous configuration. Change the object to retry.",
 		)
 	default:
 		return outcome

@@ -30,12 +30,7 @@ const promptly = 10 * time.Millisecond
 // for; sent is true if this reconcile sent the change. It returns the stack's outcome in terms of
 // nodes.
 func (s groupStackStep) follow(
-	ctx context.Context,
-	group *v1alpha1.InstanceGroup,
-	cluster *v1alpha1.Cluster,
-	wanted machines,
-	sent bool,
-	outcome operatorkit.Outcome,
+	ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, wanted machines, sent bool, outcome operatorkit.Outcome,
 ) operatorkit.Outcome {
 	known, err := recall(group.Status.Stack)
 	if err != nil {
@@ -116,12 +111,7 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 // holdOrReleaseAutoscaler suspends the cluster autoscaler for a group while its instances are
 // replaced, and resumes it afterwards.
 func (s groupStackStep) holdOrReleaseAutoscaler(
-	ctx context.Context,
-	api awsapi.AutoScaling,
-	group *v1alpha1.InstanceGroup,
-	known *remembered,
-	found *types.AutoScalingGroup,
-	over bool,
+	ctx context.Context, api awsapi.AutoScaling, group *v1alpha1.InstanceGroup, known *remembered, found *types.AutoScalingGroup, over bool,
 ) error {
 	past, name, tags := known.historyOf(), group.Status.AutoScalingGroup, rollout.TagsOf(found)
 	if !over {
@@ -244,7 +234,6 @@ func joinErrors(outcome operatorkit.Outcome, problem error) operatorkit.Outcome 
 		message = problem.Error() + "."
 	}
 	return requeueAfterMin(
-		outcome.Explain(outcome.Reason(), outcome.Message()+" In addition, this failed and will be retried: "+message),
-		signalRetry,
+		outcome.Explain(outcome.Reason(), outcome.Message()+" In addition, this failed and will be retried: "+message), signalRetry,
 	)
 }

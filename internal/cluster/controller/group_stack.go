@@ -103,10 +103,7 @@ func (s groupStackStep) inputs(group *v1alpha1.InstanceGroup, cluster *v1alpha1.
 
 // ensure stores nodeup and the bundle, and moves the stack toward the spec.
 func (s groupStackStep) ensure(
-	ctx context.Context,
-	group *v1alpha1.InstanceGroup,
-	cluster *v1alpha1.Cluster,
-	resolved *model.Cluster,
+	ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, resolved *model.Cluster,
 ) operatorkit.Outcome {
 	shape, err := model.ResolveGroup(resolved, group)
 	if err != nil {
@@ -192,9 +189,7 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 // accountOfGroup returns the account of a group that is being deleted, empty if its Cluster is
 // abandoned.
 func (s groupStackStep) accountOfGroup(
-	ctx context.Context,
-	group *v1alpha1.InstanceGroup,
-	cluster *v1alpha1.Cluster,
+	ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster,
 ) (string, operatorkit.Outcome) {
 	if isAbandoned(cluster) {
 		s.recorder.Eventf(
@@ -226,8 +221,7 @@ func (s groupStackStep) accountOfGroup(
 // targetOf returns the account and region of the group's stack. A Cluster normally outlives its
 // groups. If it was forcibly deleted, the stack's own ARN contains both, but not the role.
 func (s groupStackStep) targetOf(
-	ctx context.Context,
-	group *v1alpha1.InstanceGroup,
+	ctx context.Context, group *v1alpha1.InstanceGroup,
 ) (target awsapi.Target, account, region string, outcome operatorkit.Outcome) {
 	cluster, err := s.clusterOf(ctx, group)
 	if err != nil {

@@ -25,10 +25,7 @@ func (w *suite) blockPublicAccess(on bool) {
 		method, body = http.MethodPut, "<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>"
 	}
 	request, err := http.NewRequestWithContext(
-		w.t.Context(),
-		method,
-		w.endpoint+"/v20180820/configuration/publicAccessBlock",
-		strings.NewReader(body),
+		w.t.Context(), method, w.endpoint+"/v20180820/configuration/publicAccessBlock", strings.NewReader(body),
 	)
 	if err != nil {
 		w.t.Fatal(err)
@@ -106,8 +103,7 @@ func TestIssuerUsesItsOwnBucket(t *testing.T) {
 		}
 	}
 	if keys := w.objects(account, region, bucket); slices.ContainsFunc(
-		keys,
-		func(key string) bool { return strings.HasPrefix(key, "oidc/") },
+		keys, func(key string) bool { return strings.HasPrefix(key, "oidc/") },
 	) {
 		t.Errorf("the cluster's bucket has the issuer's documents: %v", keys)
 	}

@@ -158,9 +158,8 @@ func TestClustersInTwoAccounts(t *testing.T) {
 	w := newSuite(t, simulatedHost(), nil)
 	w.start()
 	role, err := iam.NewFromConfig(w.awsConfig(other, region)).CreateRole(t.Context(), &iam.CreateRoleInput{
-		RoleName: aws.String(
-			"operator",
-		), AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"4711"}}}]}`),
+		RoleName:                 aws.String("operator"),
+		AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"4711"}}}]}`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -197,8 +196,7 @@ func TestRoleWithoutGrantIsNotAssumed(t *testing.T) {
 	cluster.Spec.Role = &v1alpha1.AssumedRole{ARN: "arn:aws:iam::333333333333:role/of-others"}
 	w.create(cluster)
 	if got := w.condition(cluster, "Stalled", metav1.ConditionTrue, "RoleNotAllowed"); !strings.Contains(
-		got.Message,
-		"--allow-roles="+w.namespace+"=arn:aws:iam::333333333333:role/of-others",
+		got.Message, "--allow-roles="+w.namespace+"=arn:aws:iam::333333333333:role/of-others",
 	) {
 		t.Errorf("the message is %q, want the remedy", got.Message)
 	}
@@ -231,8 +229,7 @@ func TestRoleThatCannotBeAssumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stalled := w.condition(obj, "Stalled", metav1.ConditionTrue, "AccountUnknown"); !strings.Contains(
-			stalled.Message,
-			"cluster-operator.aws/abandon=arn:aws:iam::210987654321:role/nobody",
+			stalled.Message, "cluster-operator.aws/abandon=arn:aws:iam::210987654321:role/nobody",
 		) {
 			t.Errorf("the condition's message is %q", stalled.Message)
 		}
@@ -284,8 +281,7 @@ func TestPausedGroupBlocksTheDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if held := w.condition(cluster, "Ready", metav1.ConditionFalse, "DeletingInstanceGroups"); !strings.Contains(
-		held.Message,
-		"demo-workers (it is paused: remove its annotation aws-operator/paused)",
+		held.Message, "demo-workers (it is paused: remove its annotation aws-operator/paused)",
 	) {
 		t.Errorf("the cluster reports %q", held.Message)
 	}
@@ -400,8 +396,7 @@ func TestExistingVPC(t *testing.T) {
 	w.eventually("the condition names the name server", func() error {
 		w.touch(cluster)
 		if refused = w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "VPCWithoutDNS"); !strings.Contains(
-			refused.Message,
-			"10.1.2.3",
+			refused.Message, "10.1.2.3",
 		) {
 			return errors.New(refused.Message)
 		}

@@ -37,7 +37,7 @@ type operator struct {
 	nodeup       *programs.Folder
 	terminations *terminations
 	backed       *backedUp
-	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about
+	// drains has the nodes being drained, repairs tracks unhealthy instances, and unclaimed holds events about
 	// objects that were not reconciled yet. recorder records Events in addition to those of the
 	// controllers.
 	drains    *drain.Drains

@@ -45,10 +45,8 @@ func (o *operator) slotTags(cluster *v1alpha1.Cluster, slot int) map[string]stri
 // slotOwner returns the required owner of a slot's stack.
 func (o *operator) slotOwner(cluster *v1alpha1.Cluster, slot int, known *remembered) stack.Owner {
 	return stack.Owner{
-		Name: model.SlotStackName(
-			cluster.Name,
-			slot,
-		), StackID: known.StackID, Tags: o.slotTags(cluster, slot), AdoptFrom: adoptFrom(cluster),
+		Name: model.SlotStackName(cluster.Name, slot), StackID: known.StackID, Tags: o.slotTags(cluster, slot),
+		AdoptFrom: adoptFrom(cluster),
 	}
 }
 
@@ -63,10 +61,8 @@ func (o *operator) groupTags(group *v1alpha1.InstanceGroup) map[string]string {
 // groupOwner returns the required owner of the group's stack.
 func (o *operator) groupOwner(group *v1alpha1.InstanceGroup, known *remembered) stack.Owner {
 	return stack.Owner{
-		Name: model.GroupStackName(
-			group.Spec.Cluster,
-			group.Name,
-		), StackID: known.StackID, Tags: o.groupTags(group), AdoptFrom: adoptFrom(group),
+		Name: model.GroupStackName(group.Spec.Cluster, group.Name), StackID: known.StackID, Tags: o.groupTags(group),
+		AdoptFrom: adoptFrom(group),
 	}
 }
 

@@ -74,10 +74,8 @@ func keepRepair(cluster *v1alpha1.Cluster, slot int, after time.Duration, now ti
 		*known = count
 		return
 	}
-	cluster.Status.Repairs = append(
-		cluster.Status.Repairs,
-		v1alpha1.SlotRepairStatus{Slot: int32(slot), RepairStatus: count},
-	) //nolint:gosec // at most three slots
+	added := v1alpha1.SlotRepairStatus{Slot: int32(slot), RepairStatus: count} //nolint:gosec // at most three slots
+	cluster.Status.Repairs = append(cluster.Status.Repairs, added)
 }
 
 // forgetRepairs resets the counts of slots that are healthy again.

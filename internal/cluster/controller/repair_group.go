@@ -35,10 +35,7 @@ const (
 // repair replaces the group's unhealthy instances and those that never joined, unless too many are
 // unhealthy. It returns the given outcome of the group's nodes with the time of the next check.
 func (o *operator) repair(
-	ctx context.Context,
-	group *v1alpha1.InstanceGroup,
-	connection *workload.Cluster,
-	outcome operatorkit.Outcome,
+	ctx context.Context, group *v1alpha1.InstanceGroup, connection *workload.Cluster, outcome operatorkit.Outcome,
 ) operatorkit.Outcome {
 	stack := model.GroupStackName(group.Spec.Cluster, group.Name)
 	reachable, _ := connection.Reachable()
@@ -186,9 +183,7 @@ func stillNew(group *v1alpha1.InstanceGroup, now time.Time) time.Duration {
 
 // inService returns the in-service instances of Auto Scaling groups.
 func (o *operator) inService(
-	ctx context.Context,
-	target awsapi.Target,
-	which *autoscaling.DescribeAutoScalingGroupsInput,
+	ctx context.Context, target awsapi.Target, which *autoscaling.DescribeAutoScalingGroupsInput,
 ) ([]string, error) {
 	out, err := o.options.Clients.AutoScaling(target).DescribeAutoScalingGroups(ctx, which)
 	if err != nil {

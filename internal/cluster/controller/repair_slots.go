@@ -114,8 +114,7 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 // slotTrouble reports why a slot stays unhealthy.
 func slotTrouble(cluster *v1alpha1.Cluster, reason, message string) {
 	operatorkit.SetCondition(
-		cluster,
-		metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reason, Message: message},
+		cluster, metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reason, Message: message},
 	)
 }
 
@@ -155,11 +154,7 @@ func (o *operator) slotsOf(cluster *v1alpha1.Cluster, nodes []workload.Node) []h
 
 // slotMachine returns the slot's instance to replace, nil if there is none or it is too new.
 func (o *operator) slotMachine(
-	ctx context.Context,
-	cluster *v1alpha1.Cluster,
-	slot int,
-	known *health,
-	after time.Duration,
+	ctx context.Context, cluster *v1alpha1.Cluster, slot int, known *health, after time.Duration,
 ) (*health, error) {
 	if known.instance != "" {
 		return known, nil

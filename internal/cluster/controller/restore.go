@@ -92,10 +92,7 @@ func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Arc
 
 // prepareRestore is done when the base stack may replace the volumes.
 func (o *operator) prepareRestore(
-	ctx context.Context,
-	cluster *v1alpha1.Cluster,
-	resolved *model.Cluster,
-	known *remembered,
+	ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, known *remembered,
 ) operatorkit.Outcome {
 	snapshot := restoring(cluster, known)
 	if snapshot == "" {
@@ -140,11 +137,7 @@ func (o *operator) chooseRestoreProgram(cluster *v1alpha1.Cluster, architecture 
 // putRestore stores the program with which slots restore their etcd members from the snapshot. It
 // does not overwrite the recorded program with one of another hash.
 func (o *operator) putRestore(
-	ctx context.Context,
-	cluster *v1alpha1.Cluster,
-	to bucket,
-	snapshot string,
-	architecture v1alpha1.Architecture,
+	ctx context.Context, cluster *v1alpha1.Cluster, to bucket, snapshot string, architecture v1alpha1.Architecture,
 ) error {
 	file, err := o.nodeup.FindRestore(architecture)
 	if err != nil {
@@ -194,15 +187,12 @@ func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster,
 		return operatorkit.Stall(
 			"SnapshotFailed",
 			fmt.Sprintf(
-				"The snapshot %s failed and contains no data. Set spec.controlPlane.restoreSnapshot to another. Nothing was changed.",
-				id,
+				"The snapshot %s failed and contains no data. Set spec.controlPlane.restoreSnapshot to another. Nothing was changed.", id,
 			),
 		)
 	case found.State != types.SnapshotStateCompleted:
 		return operatorkit.Wait(
-			restorePoll,
-			"SnapshotPending",
-			fmt.Sprintf("The snapshot %s is not complete yet. The restore starts when it is.", id),
+			restorePoll, "SnapshotPending", fmt.Sprintf("The snapshot %s is not complete yet. The restore starts when it is.", id),
 		)
 	case owner != "" && owner != cluster.Name:
 		return operatorkit.Stall(
@@ -337,8 +327,7 @@ func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) o
 	}
 	for i := range out.Volumes {
 		held := slices.IndexFunc(
-			out.Volumes[i].Attachments,
-			func(a types.VolumeAttachment) bool { return a.State != types.VolumeAttachmentStateDetached },
+			out.Volumes[i].Attachments, func(a types.VolumeAttachment) bool { return a.State != types.VolumeAttachmentStateDetached },
 		)
 		if held >= 0 {
 			return operatorkit.Wait(restorePoll, "VolumeInUse", fmt.Sprintf("The volume %s is attached to %s. If that instance is not terminating, detach the volume.",

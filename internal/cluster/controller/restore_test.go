@@ -211,8 +211,7 @@ func TestFailedBackupsAreReported(t *testing.T) {
 			return err
 		}
 		if !slices.ContainsFunc(
-			list.Items,
-			func(e corev1.Event) bool { return e.Reason == "BackupFailed" && e.Type == corev1.EventTypeWarning },
+			list.Items, func(e corev1.Event) bool { return e.Reason == "BackupFailed" && e.Type == corev1.EventTypeWarning },
 		) {
 			return errStill
 		}
@@ -370,8 +369,7 @@ func TestInvalidRestoreChangesNothing(t *testing.T) {
 	}
 	w.edit(cluster, func() { cluster.Spec.ControlPlane.RestoreSnapshot = good })
 	if refused := w.condition(cluster, "Stalled", metav1.ConditionTrue, ""); !strings.Contains(
-		refused.Message,
-		"cluster-operator.aws/allow",
+		refused.Message, "cluster-operator.aws/allow",
 	) {
 		t.Errorf("without the annotation, it reports %s", refused.Message)
 	}

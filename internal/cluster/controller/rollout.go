@@ -163,11 +163,8 @@ func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *roll
 	if !result.Started.IsZero() {
 		rolloutStatus.Started = new(metav1.NewTime(result.Started))
 	}
-	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message = int32(
-		result.Updated,
-	), int32(
-		result.Total,
-	), result.Why //nolint:gosec // at most a thousand nodes
+	rolloutStatus.Updated, rolloutStatus.Total = int32(result.Updated), int32(result.Total) //nolint:gosec // at most a thousand nodes
+	rolloutStatus.Message = result.Why
 	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
 	switch result.State {
 	case rollout.Done:
@@ -184,8 +181,7 @@ func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *roll
 	}
 	if result.State == rollout.Stopped {
 		return operatorkit.Stall(
-			reasonRollStopped,
-			result.Why+" Instances with the previous configuration stay in service. Change the object to retry.",
+			reasonRollStopped, result.Why+" Instances with the previous configuration stay in service. Change the object to retry.",
 		)
 	}
 	return operatorkit.Done()

@@ -33,11 +33,7 @@ const (
 // booted with an expected bundle. It returns the delay until the next check, 0 if only a node's
 // change requires one.
 func (o *operator) signal(
-	ctx context.Context,
-	group *v1alpha1.InstanceGroup,
-	target awsapi.Target,
-	known *remembered,
-	expected ...*machines,
+	ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered, expected ...*machines,
 ) (time.Duration, error) {
 	connection := o.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil || !isChanging(known.Status) {

@@ -118,10 +118,7 @@ func (o *operator) nodesOfSlot(cluster *v1alpha1.Cluster, slot int) []workload.N
 
 // follow records what the slot's instance is made from, and returns the outcome in terms of slots.
 func (s slotsStep) follow(
-	cluster *v1alpha1.Cluster,
-	change *slotChange,
-	status *v1alpha1.StackStatus,
-	outcome operatorkit.Outcome,
+	cluster *v1alpha1.Cluster, change *slotChange, status *v1alpha1.StackStatus, outcome operatorkit.Outcome,
 ) operatorkit.Outcome {
 	known, err := recall(status)
 	if err != nil {
@@ -159,8 +156,7 @@ func describeSlotOutcome(cluster *v1alpha1.Cluster, slot int, known *remembered,
 			)
 		}
 		return requeueAfterMin(
-			outcome,
-			turnPoll,
+			outcome, turnPoll,
 		).Explain(reasonReplacingSlot, fmt.Sprintf("The instance of slot %d of the control plane is being replaced%s.", slot, since))
 	case outcome.Kind() == operatorkit.KindStall && known.FailedDigest != "":
 		others := ""
@@ -215,11 +211,7 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 
 // signalSlot signals for a healthy instance, unless it already did.
 func (o *operator) signalSlot(
-	ctx context.Context,
-	cluster *v1alpha1.Cluster,
-	known *remembered,
-	node *workload.Node,
-	problem string,
+	ctx context.Context, cluster *v1alpha1.Cluster, known *remembered, node *workload.Node, problem string,
 ) (sent bool, err error) {
 	key := signalled{cluster.UID, known.Token, node.InstanceID, isGoingBack(known.Status)}
 	if _, ok := o.signals.get(key); ok {
@@ -275,8 +267,7 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 	switch {
 	case outcome.IsDone():
 		rolloutStatus.State, rolloutStatus.Message = v1alpha1.RolloutDone, fmt.Sprintf(
-			"All %d instances of the control plane were replaced.",
-			total,
+			"All %d instances of the control plane were replaced.", total,
 		)
 		if total == 1 {
 			rolloutStatus.Message = "The instance of the control plane was replaced."

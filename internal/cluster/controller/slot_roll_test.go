@@ -309,11 +309,7 @@ func (w *watched) slotIs(slot int, status string) {
 // The only instance of a control plane is replaced after a snapshot.
 func TestSingleSlotIsReplacedAfterASnapshot(t *testing.T) {
 	w := newWatched(
-		t,
-		1,
-		fake.New(fake.Options{BootTime: time.Second}),
-		func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = true },
-		"demo-workers",
+		t, 1, fake.New(fake.Options{BootTime: time.Second}), func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = true }, "demo-workers",
 	)
 	before := w.instances()
 	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)

@@ -22,8 +22,7 @@ func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
 	release, err := s.release(
-		ctx,
-		asRun(cluster),
+		ctx, asRun(cluster),
 	) // Charts may depend on the Kubernetes version of their Release, so they follow the control plane.
 	if apierrors.IsNotFound(err) && asRun(cluster) != cluster {
 		return operatorkit.Done() // It was deleted during the upgrade to another: the charts stay until that ends.

@@ -25,11 +25,7 @@ func (s apiStep) Name() string { return "api" }
 // EnsureCreated connects, and is done while the API responds.
 func (s apiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	return conclude(
-		cluster,
-		conditionAPI,
-		"Reachable",
-		"The Kubernetes API is reachable at "+cluster.Status.Endpoint+".",
-		s.ensure(ctx, cluster),
+		cluster, conditionAPI, "Reachable", "The Kubernetes API is reachable at "+cluster.Status.Endpoint+".", s.ensure(ctx, cluster),
 	)
 }
 

@@ -49,9 +49,7 @@ func (s groupsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster
 	if len(names) > 0 {
 		slices.Sort(names) // The cache returns them in random order.
 		return operatorkit.Wait(
-			eventPoll,
-			"DeletingInstanceGroups",
-			"Deleting the Cluster's instance groups first: "+strings.Join(names, ", ")+".",
+			eventPoll, "DeletingInstanceGroups", "Deleting the Cluster's instance groups first: "+strings.Join(names, ", ")+".",
 		)
 	}
 	return operatorkit.Done()

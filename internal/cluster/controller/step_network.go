@@ -45,11 +45,7 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 		known.generation = 0 // Makes the next reconcile ask again: the user fixes the VPC, not the Cluster.
 		s.networks.keep(cluster.UID, known)
 		return conclude(
-			cluster,
-			conditionNetwork,
-			"",
-			"",
-			operatorkit.Wait(vpcPoll, "VPCWithoutDNS", problem+" Nothing was created.").Degraded(),
+			cluster, conditionNetwork, "", "", operatorkit.Wait(vpcPoll, "VPCWithoutDNS", problem+" Nothing was created.").Degraded(),
 		)
 	}
 	known, _ := s.networks.get(cluster.UID)

@@ -128,9 +128,7 @@ func removeNode(ctx context.Context, from *workload.Cluster, node *workload.Node
 // nodes that have been NotReady for long. Wait is the delay until the next check. A false claim
 // does no harm, since only the Node itself is deleted.
 func (s nodesStep) isTerminated(
-	ctx context.Context,
-	cluster *v1alpha1.Cluster,
-	node *workload.Node,
+	ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node,
 ) (terminated bool, wait time.Duration, err error) {
 	if node.Claimed == "" {
 		return false, 0, nil

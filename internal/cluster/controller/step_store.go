@@ -120,10 +120,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 }
 
 func (s storeStep) upload(
-	ctx context.Context,
-	cluster *v1alpha1.Cluster,
-	architecture v1alpha1.Architecture,
-	private, public map[string][]byte,
+	ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture, private, public map[string][]byte,
 ) error {
 	to := s.bucketOf(cluster)
 	for _, key := range slices.Sorted(maps.Keys(private)) {

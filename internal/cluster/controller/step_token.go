@@ -137,10 +137,7 @@ func (s tokenStep) slotsKeepToken(ctx context.Context, cluster *v1alpha1.Cluster
 // handOver leaves the token to the slots: it deletes the operator's parameter, and the operator's
 // token expires.
 func (s tokenStep) handOver(
-	ctx context.Context,
-	cluster *v1alpha1.Cluster,
-	status *v1alpha1.StackStatus,
-	known *remembered,
+	ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *remembered,
 ) operatorkit.Outcome {
 	if known.TokenRenewal == nil {
 		return operatorkit.Done()

@@ -219,8 +219,7 @@ func deleteObjects(ctx context.Context, client awsapi.S3, name string, objects [
 		return nil
 	}
 	out, err := client.DeleteObjects(
-		ctx,
-		&s3.DeleteObjectsInput{Bucket: aws.String(name), Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}},
+		ctx, &s3.DeleteObjectsInput{Bucket: aws.String(name), Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}},
 	)
 	if err != nil {
 		return fmt.Errorf("empty bucket %s: %w", name, err)

@@ -66,9 +66,7 @@ func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to 
 			return outcome
 		}
 		return operatorkit.Wait(
-			time.Second,
-			"NotConnected",
-			"Connecting to the cluster's API to read the versions of its nodes before changing its release.",
+			time.Second, "NotConnected", "Connecting to the cluster's API to read the versions of its nodes before changing its release.",
 		)
 	}
 	running, err := s.running(ctx, cluster)

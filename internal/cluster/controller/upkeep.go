@@ -32,8 +32,7 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 				message = outcome.Err().Error() + "."
 			}
 			change = change.Explain(
-				change.Reason(),
-				change.Message()+" In addition, step "+step.Name()+" failed and will be retried: "+message,
+				change.Reason(), change.Message()+" In addition, step "+step.Name()+" failed and will be retried: "+message,
 			)
 		}
 		if after > 0 && (change.After() == 0 || after < change.After()) {

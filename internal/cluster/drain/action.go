@@ -20,9 +20,8 @@ func (r *run) heartbeat(ctx context.Context) {
 	defer cancel()
 	order := &r.view.order
 	_, err := r.client().RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
-		AutoScalingGroupName: aws.String(
-			order.AutoScalingGroup,
-		), LifecycleHookName: aws.String(order.Hook), InstanceId: aws.String(order.Instance),
+		AutoScalingGroupName: aws.String(order.AutoScalingGroup), LifecycleHookName: aws.String(order.Hook),
+		InstanceId: aws.String(order.Instance),
 	})
 	switch {
 	case err == nil:
@@ -42,9 +41,8 @@ func (r *run) complete(ctx context.Context, result string) error {
 	defer cancel()
 	order := &r.view.order
 	_, err := r.client().CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{
-		AutoScalingGroupName: aws.String(
-			order.AutoScalingGroup,
-		), LifecycleHookName: aws.String(order.Hook), InstanceId: aws.String(order.Instance),
+		AutoScalingGroupName: aws.String(order.AutoScalingGroup), LifecycleHookName: aws.String(order.Hook),
+		InstanceId:            aws.String(order.Instance),
 		LifecycleActionResult: aws.String(result),
 	})
 	if err != nil && !noAction(err) {

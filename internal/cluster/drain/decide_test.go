@@ -99,19 +99,16 @@ func TestDecide(t *testing.T) {
 			view: drained(func(v *view) { v.order.Timeout = 0 }), want: decision{state: TimedOut, result: "CONTINUE", left: 1},
 		},
 		"after the timeout the machine is kept if that is the policy": {
-			view: drained(
-				func(v *view) { v.order.Policy = Abandon },
-			), at: 10 * minute, want: decision{state: Kept, result: "ABANDON", left: 1},
+			view: drained(func(v *view) { v.order.Policy = Abandon }), at: 10 * minute,
+			want: decision{state: Kept, result: "ABANDON", left: 1},
 		},
 		"the pods of a machine that is kept are evicted on": {
-			view: drained(
-				func(v *view) { v.order.Policy, v.kept = Abandon, true },
-			), at: time.Hour, want: decision{state: Kept, left: 1}, pods: 1,
+			view: drained(func(v *view) { v.order.Policy, v.kept = Abandon, true }), at: time.Hour, want: decision{state: Kept, left: 1},
+			pods: 1,
 		},
 		"a machine that is kept is ended once it is empty": {
-			view: drained(
-				func(v *view) { v.order.Policy, v.kept, v.pods = Abandon, true, nil },
-			), at: time.Hour, want: decision{state: Empty, terminate: true},
+			view: drained(func(v *view) { v.order.Policy, v.kept, v.pods = Abandon, true, nil }), at: time.Hour,
+			want: decision{state: Empty, terminate: true},
 		},
 		"a machine that is kept goes when it is to be kept no more": {
 			view: drained(func(v *view) { v.kept = true }), at: time.Hour, want: decision{state: TimedOut, terminate: true, left: 1},
@@ -125,9 +122,8 @@ func TestDecide(t *testing.T) {
 			want: decision{state: Draining, left: 1, again: began.Add(2 * minute)},
 		},
 		"the pods of a deleted cluster have nowhere to go": {
-			view: drained(
-				func(v *view) { v.order.AtOnce, v.answering, v.listed = true, false, false },
-			), want: decision{state: Empty, result: "CONTINUE"},
+			view: drained(func(v *view) { v.order.AtOnce, v.answering, v.listed = true, false, false }),
+			want: decision{state: Empty, result: "CONTINUE"},
 		},
 		"a dead kubelet ends no pods": {
 			view: drained(func(v *view) { v.node.ready, v.pods[0].leaving = false, began.Add(time.Second) }), at: 2 * minute,
@@ -145,9 +141,8 @@ func TestDecide(t *testing.T) {
 			view: drained(func(v *view) { v.over = true }), at: minute, want: decision{state: TimedOut, left: 1},
 		},
 		"AWS that failed is asked again later": {
-			view: drained(
-				func(v *view) { v.pods, v.awsAt = nil, began.Add(time.Second) },
-			), want: decision{state: Draining, again: began.Add(time.Second)},
+			view: drained(func(v *view) { v.pods, v.awsAt = nil, began.Add(time.Second) }),
+			want: decision{state: Draining, again: began.Add(time.Second)},
 		},
 		"a machine that has ended is nobody's work": {view: drained(func(v *view) { v.gone = true }), want: decision{state: Gone}},
 		"a machine that may be taken back takes no new pods": {

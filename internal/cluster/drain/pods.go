@@ -43,9 +43,7 @@ func watchPods(ctx context.Context, to *workload.Cluster, node string, nudge fun
 	w := &podWatch{
 		clients: clients, node: node, done: make(chan struct{}), fresh: true, goers: map[types.UID]bool{},
 		informer: cache.NewSharedInformer(
-			cache.NewListWatchFromClient(clients.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, of),
-			&corev1.Pod{},
-			0,
+			cache.NewListWatchFromClient(clients.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, of), &corev1.Pod{}, 0,
 		),
 	}
 	_, err = w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -92,15 +92,13 @@ func (w *suite) furnish(client *ec2.Client) {
 		w.t.Fatal(err)
 	}
 	subnet, err := client.CreateSubnet(
-		ctx,
-		&ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: aws.String("10.0.0.0/18"), AvailabilityZone: aws.String(region + "a")},
+		ctx, &ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: aws.String("10.0.0.0/18"), AvailabilityZone: aws.String(region + "a")},
 	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	images, err := client.DescribeImages(
-		ctx,
-		&ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}},
+		ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}},
 	)
 	if err != nil || len(images.Images) == 0 {
 		w.t.Fatalf("no image: %v", err)
@@ -188,8 +186,7 @@ func (w *suite) group(name string, size int32, keep bool) []string {
 func (w *suite) states(group string) map[string]string {
 	w.t.Helper()
 	out, err := w.groups.DescribeAutoScalingGroups(
-		w.t.Context(),
-		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}},
+		w.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}},
 	)
 	if err != nil || len(out.AutoScalingGroups) != 1 {
 		w.t.Fatalf("group %s: %v", group, err)
@@ -265,9 +262,8 @@ func (w *suite) pod(name, instance string, change ...func(*corev1.Pod)) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{
-			NodeName: w.nodeName(
-				instance,
-			), TerminationGracePeriodSeconds: aws.Int64(0), Containers: []corev1.Container{{Name: "a", Image: "b"}},
+			NodeName: w.nodeName(instance), TerminationGracePeriodSeconds: aws.Int64(0),
+			Containers: []corev1.Container{{Name: "a", Image: "b"}},
 		},
 	}
 	for _, one := range change {

@@ -46,9 +46,8 @@ func VPC(ctx context.Context, client awsapi.EC2, id string) (*model.ExistingVPC,
 	}
 	for i := range subnets {
 		subnet := model.ExistingSubnet{
-			ID: aws.ToString(
-				subnets[i].SubnetId,
-			), Zone: aws.ToString(subnets[i].AvailabilityZone), CIDR: aws.ToString(subnets[i].CidrBlock),
+			ID: aws.ToString(subnets[i].SubnetId), Zone: aws.ToString(subnets[i].AvailabilityZone),
+			CIDR: aws.ToString(subnets[i].CidrBlock),
 		}
 		subnet.RouteTable = tables[subnet.ID]
 		if subnet.RouteTable == "" {

@@ -46,11 +46,7 @@ type API struct {
 // certificate is verified for serverName if that is given. If there is neither, it returns an error
 // that names the missing or broken Secret.
 func Kubeconfig(
-	clk clock.PassiveClock,
-	cluster *v1alpha1.Cluster,
-	secrets []*corev1.Secret,
-	server, serverName string,
-	validity time.Duration,
+	clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret, server, serverName string, validity time.Duration,
 ) ([]byte, error) {
 	cas, err := pki.Read(clk, cluster, secrets)
 	if err == nil {
@@ -65,10 +61,7 @@ func Kubeconfig(
 		}
 	}
 	return nil, fmt.Errorf(
-		"there are no credentials for the API of cluster %s, and no Secret %s: %w",
-		cluster.Name,
-		cluster.Name+pki.SuffixKubeconfig,
-		err,
+		"there are no credentials for the API of cluster %s, and no Secret %s: %w", cluster.Name, cluster.Name+pki.SuffixKubeconfig, err,
 	)
 }
 
@@ -171,8 +164,7 @@ func certificate(ctx context.Context, to *workload.Cluster) *x509.Certificate {
 	defer func() { _ = raw.Close() }()
 	// The certificate is only read; clients of the API verify it.
 	conn := tls.Client(
-		raw,
-		&tls.Config{ServerName: cmp.Or(config.ServerName, server.Hostname()), InsecureSkipVerify: true},
+		raw, &tls.Config{ServerName: cmp.Or(config.ServerName, server.Hostname()), InsecureSkipVerify: true},
 	) //nolint:gosec // see above
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil

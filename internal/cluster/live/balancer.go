@@ -45,9 +45,8 @@ func (f *finder) loadBalancer(ctx context.Context) error {
 		}
 		if len(some) > 0 {
 			f.found.LoadBalancer = &LoadBalancer{
-				ARN: aws.ToString(
-					some[0].LoadBalancerArn,
-				), Name: aws.ToString(some[0].LoadBalancerName), DNSName: aws.ToString(some[0].DNSName),
+				ARN: aws.ToString(some[0].LoadBalancerArn), Name: aws.ToString(some[0].LoadBalancerName),
+				DNSName: aws.ToString(some[0].DNSName),
 			}
 			return nil
 		}

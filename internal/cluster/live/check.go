@@ -81,8 +81,7 @@ func groupsThere(l *Look) []Problem {
 	missing := func(kind, name string) {
 		if l.AWS.Group(name) == nil {
 			problems = append(
-				problems,
-				Problem{kind, name, ReasonGroupMissing, "It has no Auto Scaling group in AWS. Apply the cluster's definition."},
+				problems, Problem{kind, name, ReasonGroupMissing, "It has no Auto Scaling group in AWS. Apply the cluster's definition."},
 			)
 		}
 	}

@@ -83,10 +83,9 @@ func (f *finder) group(ctx context.Context, from *astypes.AutoScalingGroup) erro
 	tags := rollout.TagsOf(from)
 	value := func(key string) string { return aws.ToString(tags[key].Value) }
 	g := Group{
-		Role: rollout.Role(
-			value(model.TagRole),
-		), Slot: rollout.NoSlot, AutoScalingGroup: aws.ToString(from.AutoScalingGroupName), Stack: value(tagStack),
-		Min: int(aws.ToInt32(from.MinSize)), Max: int(aws.ToInt32(from.MaxSize)), Desired: int(aws.ToInt32(from.DesiredCapacity)),
+		Role: rollout.Role(value(model.TagRole)), Slot: rollout.NoSlot, AutoScalingGroup: aws.ToString(from.AutoScalingGroupName),
+		Stack: value(tagStack),
+		Min:   int(aws.ToInt32(from.MinSize)), Max: int(aws.ToInt32(from.MaxSize)), Desired: int(aws.ToInt32(from.DesiredCapacity)),
 		TargetGroups: from.TargetGroupARNs,
 	}
 	_, g.Rolling = tags[rollout.TagMemory]

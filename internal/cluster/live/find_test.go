@@ -24,8 +24,7 @@ func TestClusterIsFoundWhateverToolCreatedIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // As above.
 			w := livetest.New(
-				t,
-				livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Bastion: true, Terraform: terraform},
+				t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Bastion: true, Terraform: terraform},
 			)
 			found, err := live.Find(t.Context(), w.Clients, w.Cluster)
 			if err != nil {

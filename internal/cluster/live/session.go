@@ -127,12 +127,7 @@ func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluste
 		return nil, err.Error()
 	}
 	kubeconfig, err := Kubeconfig(
-		s.options.Clock,
-		s.options.Cluster,
-		s.options.Secrets,
-		model.APIServer(host),
-		serverName,
-		s.options.Validity,
+		s.options.Clock, s.options.Cluster, s.options.Secrets, model.APIServer(host), serverName, s.options.Validity,
 	)
 	if err != nil {
 		return nil, err.Error()

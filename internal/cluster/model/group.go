@@ -149,11 +149,7 @@ func (r *Group) namedSubnets(problems *Problems, c *Cluster) {
 			problems.add(field, "name one of its subnets", "%s is not known as a subnet of %s", id, c.VPC)
 		case len(r.Spec.Zones) > 0 && !slices.Contains(r.Spec.Zones, s.Zone):
 			problems.add(
-				field,
-				"add the zone to spec.zones, or leave the subnet out",
-				"%s is in zone %s, which is not in spec.zones",
-				id,
-				s.Zone,
+				field, "add the zone to spec.zones, or leave the subnet out", "%s is in zone %s, which is not in spec.zones", id, s.Zone,
 			)
 		default:
 			r.Subnets = append(r.Subnets, s)

@@ -59,9 +59,7 @@ func (c *Cluster) newNetwork(problems *Problems) {
 	n := &c.Spec.Network
 	if len(n.Subnets) > 0 {
 		problems.add(
-			"spec.network.subnets",
-			"name the VPC in spec.network.vpc, or leave the subnets out",
-			"existing subnets require their VPC",
+			"spec.network.subnets", "name the VPC in spec.network.vpc, or leave the subnets out", "existing subnets require their VPC",
 		)
 	}
 	checkZones(problems, c.Region, "spec.network.zones", n.Zones)
@@ -311,11 +309,7 @@ func checkZone(problems *Problems, region, field, zone string) {
 	letter, ok := strings.CutPrefix(zone, region)
 	if !ok || len(letter) != 1 || !strings.Contains(letters, letter) {
 		problems.add(
-			field,
-			fmt.Sprintf("write the region and a letter, as %sa", region),
-			"%q is not an availability zone of %s",
-			zone,
-			region,
+			field, fmt.Sprintf("write the region and a letter, as %sa", region), "%q is not an availability zone of %s", zone, region,
 		)
 	}
 }

@@ -139,13 +139,10 @@ func drawSpec(rt *rapid.T) v1alpha1.ClusterSpec {
 	s := v1alpha1.ClusterSpec{
 		Release: drawWord(rt, "release"), Region: drawWord(rt, "region"), Tags: drawMap(rt, "tags"),
 		Network: v1alpha1.Network{
-			CIDR: drawWord(
-				rt,
-				"cidr",
-			), Zones: drawWords(rt, "zones"), VPC: drawWord(rt, "vpc"), PodCIDR: drawWord(rt, "pods"), ServiceCIDR: drawWord(rt, "services"),
-			Topology: v1alpha1.Topology(
-				drawWord(rt, "topology"),
-			), NAT: v1alpha1.NAT(drawWord(rt, "nat")), NATGateways: drawMap(rt, "gateways"),
+			CIDR: drawWord(rt, "cidr"), Zones: drawWords(rt, "zones"), VPC: drawWord(rt, "vpc"), PodCIDR: drawWord(rt, "pods"),
+			ServiceCIDR: drawWord(rt, "services"),
+			Topology:    v1alpha1.Topology(drawWord(rt, "topology")), NAT: v1alpha1.NAT(drawWord(rt, "nat")),
+			NATGateways: drawMap(rt, "gateways"),
 		},
 		API: v1alpha1.APIEndpoint{Access: v1alpha1.APIAccess(drawWord(rt, "access"))},
 		ControlPlane: v1alpha1.ControlPlane{
@@ -155,8 +152,7 @@ func drawSpec(rt *rapid.T) v1alpha1.ClusterSpec {
 	}
 	for _, id := range drawWords(rt, "subnets") {
 		s.Network.Subnets = append(
-			s.Network.Subnets,
-			v1alpha1.Subnet{ID: id, Zone: drawWord(rt, "zone"), Role: v1alpha1.SubnetRole(drawWord(rt, "role"))},
+			s.Network.Subnets, v1alpha1.Subnet{ID: id, Zone: drawWord(rt, "zone"), Role: v1alpha1.SubnetRole(drawWord(rt, "role"))},
 		)
 	}
 	for _, name := range drawWords(rt, "addons") {
@@ -195,11 +191,9 @@ func drawGroup(rt *rapid.T) v1alpha1.InstanceGroupSpec {
 		)
 	}
 	s := v1alpha1.InstanceGroupSpec{
-		Cluster: drawWord(
-			rt,
-			"cluster",
-		), MinSize: drawNumber(rt, "min"), MaxSize: drawNumber(rt, "max"), InstanceTypes: drawWords(rt, "types"),
-		Architecture: v1alpha1.Architecture(drawWord(rt, "architecture")), Zones: drawWords(rt, "zones"), Subnets: drawWords(rt, "subnets"),
+		Cluster: drawWord(rt, "cluster"), MinSize: drawNumber(rt, "min"), MaxSize: drawNumber(rt, "max"),
+		InstanceTypes: drawWords(rt, "types"),
+		Architecture:  v1alpha1.Architecture(drawWord(rt, "architecture")), Zones: drawWords(rt, "zones"), Subnets: drawWords(rt, "subnets"),
 		RootVolume: drawVolume(rt), Labels: drawMap(rt, "labels"), Tags: drawMap(rt, "tags"),
 		RollingUpdate: v1alpha1.RollingUpdate{BatchSize: number("batch"), MinInService: number("stay")},
 	}

@@ -172,11 +172,7 @@ func makeAll(ctx context.Context, c client.Client, clock clock.PassiveClock, clu
 }
 
 func makeMissing(
-	ctx context.Context,
-	c client.Client,
-	clock clock.PassiveClock,
-	cluster *v1alpha1.Cluster,
-	found map[string]*corev1.Secret,
+	ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret,
 ) error {
 	made, err := New(clock)
 	if err != nil {

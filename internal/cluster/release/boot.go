@@ -20,8 +20,7 @@ func Unbootable(r *v1alpha1.Release, architecture v1alpha1.Architecture) []strin
 			reasons = append(reasons, fmt.Sprintf("spec.artifacts[%d] (%s) has no source for %s", i, a.Name, architecture))
 		case source.SHA256 == "" && source.Unverified != "":
 			reasons = append(
-				reasons,
-				fmt.Sprintf("spec.artifacts[%d] (%s) has no sha256 for %s: %s", i, a.Name, architecture, source.Unverified),
+				reasons, fmt.Sprintf("spec.artifacts[%d] (%s) has no sha256 for %s: %s", i, a.Name, architecture, source.Unverified),
 			)
 		case source.SHA256 == "":
 			reasons = append(reasons, fmt.Sprintf("spec.artifacts[%d] (%s) has no sha256 for %s", i, a.Name, architecture))

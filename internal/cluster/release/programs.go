@@ -25,8 +25,7 @@ func ParsePrograms(text []byte) (Programs, error) {
 	var programs Programs
 	if err := yaml.UnmarshalStrict(text, &programs); err != nil {
 		return nil, fmt.Errorf(
-			"the file is not a map of programs, architectures and versions, as in kubelet: {amd64: {1.36.4: …}}: %w",
-			err,
+			"the file is not a map of programs, architectures and versions, as in kubelet: {amd64: {1.36.4: …}}: %w", err,
 		)
 	}
 	if len(programs) == 0 {
@@ -64,12 +63,7 @@ func (p Programs) hash(program string, architecture v1alpha1.Architecture, v str
 	versions, ok := p[program][architecture]
 	if !ok {
 		return "", fmt.Errorf(
-			"%s.%s: the file has no %s for %s: add the SHA-256 that is published for %s",
-			program,
-			architecture,
-			program,
-			architecture,
-			v,
+			"%s.%s: the file has no %s for %s: add the SHA-256 that is published for %s", program, architecture, program, architecture, v,
 		)
 	}
 	if found, ok := versions[v]; ok {
@@ -121,8 +115,7 @@ func Make(in Made, programs Programs) (*v1alpha1.Release, error) {
 	}
 	if made.Name == in.From.Name {
 		return nil, fmt.Errorf(
-			"metadata.name: %s is the name of the Release that it is made from, and a Release cannot change: give another name",
-			made.Name,
+			"metadata.name: %s is the name of the Release that it is made from, and a Release cannot change: give another name", made.Name,
 		)
 	}
 	made.Spec.Kubernetes, made.Spec.State = in.Kubernetes, v1alpha1.ReleaseActive
@@ -165,19 +158,13 @@ func checkPatch(kubernetes string, from *v1alpha1.Release) error {
 	was, err := version.ParseSemantic(from.Spec.Kubernetes)
 	if err != nil {
 		return fmt.Errorf(
-			"Release %s: spec.kubernetes: %q is not a version: make it from another Release",
-			from.Name,
-			from.Spec.Kubernetes,
-		) //nolint:staticcheck // a kind's name
+			"%s: spec.kubernetes: %q is not a version: make the Release from another one", from.Name, from.Spec.Kubernetes,
+		)
 	}
 	is, err := version.ParseSemantic(kubernetes)
 	if err != nil || "v"+is.String() != kubernetes {
 		return fmt.Errorf(
-			"spec.kubernetes: %q is not a version: write it as v%d.%d.%d",
-			kubernetes,
-			was.Major(),
-			was.Minor(),
-			was.Patch()+1,
+			"spec.kubernetes: %q is not a version: write it as v%d.%d.%d", kubernetes, was.Major(), was.Minor(), was.Patch()+1,
 		)
 	}
 	if is.Major() != was.Major() || is.Minor() != was.Minor() {

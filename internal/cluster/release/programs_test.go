@@ -33,13 +33,7 @@ func TestBuiltinHashesAreThePublishedOnes(t *testing.T) {
 			for architecture, source := range a.Sources {
 				if want := programs[a.Name][architecture][strings.TrimPrefix(a.Version, "v")]; source.SHA256 != want || want == "" {
 					t.Errorf(
-						"%s: %s %s for %s has the hash %q, and %q is published",
-						name,
-						a.Name,
-						a.Version,
-						architecture,
-						source.SHA256,
-						want,
+						"%s: %s %s for %s has the hash %q, and %q is published", name, a.Name, a.Version, architecture, source.SHA256, want,
 					)
 				}
 				if !strings.Contains(source.URL, strings.TrimPrefix(a.Version, "v")) {
@@ -65,8 +59,7 @@ func TestAPatchIsMadeFromTheReleaseBefore(t *testing.T) {
 	}
 	want := all["v1.36.4"].Spec.DeepCopy()
 	want.Artifacts = append(
-		want.Artifacts[:5:5],
-		all["v1.36.3"].Spec.Artifacts[5],
+		want.Artifacts[:5:5], all["v1.36.3"].Spec.Artifacts[5],
 	) // v1.36.3 has no crictl and another credential provider.
 	if made.Name != "v1.36.4-acme.1" || made.Kind != "Release" || !reflect.DeepEqual(&made.Spec, want) {
 		t.Errorf("made %+v, want the spec %+v", made, want)

@@ -170,8 +170,7 @@ func TestBuiltinAddonsReachWhatTheyNeed(t *testing.T) {
 			"tolerations": append(
 				[]any{map[string]any{"key": "CriticalAddonsOnly", "operator": "Exists"}},
 				append(
-					slices.Clone(toleration),
-					map[string]any{"effect": "NoExecute", "operator": "Exists", "tolerationSeconds": 300.0},
+					slices.Clone(toleration), map[string]any{"effect": "NoExecute", "operator": "Exists", "tolerationSeconds": 300.0},
 				)...),
 		}, "node": map[string]any{"metadataSources": "kubernetes"}},
 		"metrics-server": {"args": []any{"--kubelet-insecure-tls"}},

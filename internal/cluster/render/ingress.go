@@ -183,8 +183,7 @@ func (s *baseScope) reachable() error {
 	return model.Problems{{
 		Field: "spec.api.allowedCIDRs",
 		Message: fmt.Sprintf(
-			"nodes in public subnets could not reach the API: their own addresses are not in %s",
-			strings.Join(s.allowed(), ", "),
+			"nodes in public subnets could not reach the API: their own addresses are not in %s", strings.Join(s.allowed(), ", "),
 		),
 		Remedy: "set spec.api.access to Internal, or spec.network.topology to Private, or let in " + anywhere,
 	}}

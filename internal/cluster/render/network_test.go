@@ -254,8 +254,7 @@ func TestWhoReachesTheControlPlane(t *testing.T) {
 		to, _, _ := strings.Cut(id, "From")
 		if property(s, id, "GroupId") == `{"Fn::GetAtt":["ControlPlaneSecurityGroup","GroupId"]}` {
 			got[strings.TrimPrefix(to, "ControlPlane")] = append(
-				got[strings.TrimPrefix(to, "ControlPlane")],
-				strings.TrimPrefix(id, to+"From"),
+				got[strings.TrimPrefix(to, "ControlPlane")], strings.TrimPrefix(id, to+"From"),
 			)
 		}
 	}

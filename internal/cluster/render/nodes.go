@@ -82,10 +82,7 @@ func (h *handover) err() error {
 
 // node returns what slots and workers have in common.
 func (h *handover) node(
-	image model.Image,
-	securityGroupOutput, profileOutput string,
-	moreSecurityGroups []string,
-	of []model.Subnet,
+	image model.Image, securityGroupOutput, profileOutput string, moreSecurityGroups []string, of []model.Subnet,
 ) (machine, error) {
 	imageType, imageValue := imageParameter(image)
 	h.set(parameterImage, imageType, imageValue)

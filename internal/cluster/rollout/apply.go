@@ -101,8 +101,7 @@ func keepOff(ctx context.Context, api awsapi.AutoScaling, name string, w *seen) 
 		return nil
 	}
 	_, err := api.SuspendProcesses(
-		ctx,
-		&autoscaling.SuspendProcessesInput{AutoScalingGroupName: &name, ScalingProcesses: w.Memory.Suspended},
+		ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: &name, ScalingProcesses: w.Memory.Suspended},
 	)
 	return named(err, "suspend processes of Auto Scaling group %s", name)
 }

@@ -251,10 +251,7 @@ func (p *planner) troubled() *Decision {
 		if i.Drain == drain.Kept {
 			return p.stop(
 				fmt.Sprintf(
-					"%s could not be drained within %s%s. It stays in service.",
-					capital(i.name()),
-					p.settings.DrainTimeout,
-					blockedBy(i),
+					"%s could not be drained within %s%s. It stays in service.", capital(i.name()), p.settings.DrainTimeout, blockedBy(i),
 				),
 			)
 		}

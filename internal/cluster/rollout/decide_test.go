@@ -190,12 +190,7 @@ func TestTheOrderOfAWholeCluster(t *testing.T) {
 		return groups
 	}
 	groups := of(
-		rollout.RoleWorker,
-		rollout.RoleControlPlane,
-		rollout.RoleWorker,
-		rollout.RoleBastion,
-		rollout.RoleControlPlane,
-		rollout.RoleWorker,
+		rollout.RoleWorker, rollout.RoleControlPlane, rollout.RoleWorker, rollout.RoleBastion, rollout.RoleControlPlane, rollout.RoleWorker,
 	)
 	for name, one := range map[string]struct {
 		atOnce int

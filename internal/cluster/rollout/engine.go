@@ -54,9 +54,7 @@ type Drains interface {
 type EC2 interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	DescribeLaunchTemplates(
-		context.Context,
-		*ec2.DescribeLaunchTemplatesInput,
-		...func(*ec2.Options),
+		context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options),
 	) (*ec2.DescribeLaunchTemplatesOutput, error)
 }
 

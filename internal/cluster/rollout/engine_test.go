@@ -88,9 +88,7 @@ func (f failing) kill() error {
 }
 
 func (f failing) CreateOrUpdateTags(
-	ctx context.Context,
-	in *autoscaling.CreateOrUpdateTagsInput,
-	o ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.CreateOrUpdateTagsInput, o ...func(*autoscaling.Options),
 ) (*autoscaling.CreateOrUpdateTagsOutput, error) {
 	if err := f.kill(); err != nil {
 		return nil, err
@@ -99,9 +97,7 @@ func (f failing) CreateOrUpdateTags(
 }
 
 func (f failing) DeleteTags(
-	ctx context.Context,
-	in *autoscaling.DeleteTagsInput,
-	o ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.DeleteTagsInput, o ...func(*autoscaling.Options),
 ) (*autoscaling.DeleteTagsOutput, error) {
 	if err := f.kill(); err != nil {
 		return nil, err
@@ -110,9 +106,7 @@ func (f failing) DeleteTags(
 }
 
 func (f failing) SetDesiredCapacity(
-	ctx context.Context,
-	in *autoscaling.SetDesiredCapacityInput,
-	o ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.SetDesiredCapacityInput, o ...func(*autoscaling.Options),
 ) (*autoscaling.SetDesiredCapacityOutput, error) {
 	if err := f.kill(); err != nil {
 		return nil, err
@@ -121,9 +115,7 @@ func (f failing) SetDesiredCapacity(
 }
 
 func (f failing) TerminateInstanceInAutoScalingGroup(
-	ctx context.Context,
-	in *autoscaling.TerminateInstanceInAutoScalingGroupInput,
-	o ...func(*autoscaling.Options),
+	ctx context.Context, in *autoscaling.TerminateInstanceInAutoScalingGroupInput, o ...func(*autoscaling.Options),
 ) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
 	if err := f.kill(); err != nil {
 		return nil, err

@@ -195,14 +195,10 @@ func shapes(ctx context.Context, api EC2, found *types.AutoScalingGroup) ([]stri
 
 // templateVersion resolves the version of a launch template.
 func templateVersion(
-	ctx context.Context,
-	api EC2,
-	group *types.AutoScalingGroup,
-	spec *types.LaunchTemplateSpecification,
+	ctx context.Context, api EC2, group *types.AutoScalingGroup, spec *types.LaunchTemplateSpecification,
 ) (*types.LaunchTemplateSpecification, error) {
 	out, err := api.DescribeLaunchTemplates(
-		ctx,
-		&ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{aws.ToString(spec.LaunchTemplateId)}},
+		ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{aws.ToString(spec.LaunchTemplateId)}},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("describe launch template %s: %w", aws.ToString(spec.LaunchTemplateId), err)

@@ -51,9 +51,7 @@ func TestARunRollsAndReports(t *testing.T) {
 	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
 	err := w.engine.Run(
-		ctx,
-		&rollout.RunOptions{Groups: []rollout.Group{*group}},
-		func(p rollout.Progress) { reported = append(reported, p.Did...) },
+		ctx, &rollout.RunOptions{Groups: []rollout.Group{*group}}, func(p rollout.Progress) { reported = append(reported, p.Did...) },
 	)
 	must(t, err)
 	stop()

@@ -104,15 +104,13 @@ func (w *suite) furnish() {
 	must(w.t, err)
 	for zone, block := range map[string]string{"a": "10.0.0.0/18", "b": "10.0.64.0/18"} {
 		subnet, err := w.ec2.CreateSubnet(
-			ctx,
-			&ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: &block, AvailabilityZone: aws.String(region + zone)},
+			ctx, &ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: &block, AvailabilityZone: aws.String(region + zone)},
 		)
 		must(w.t, err)
 		w.subnets = append(w.subnets, *subnet.Subnet.SubnetId)
 	}
 	made, err := w.ec2.CreateLaunchTemplate(
-		ctx,
-		&ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("workers"), LaunchTemplateData: w.shape()},
+		ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("workers"), LaunchTemplateData: w.shape()},
 	)
 	must(w.t, err)
 	w.template = *made.LaunchTemplate.LaunchTemplateId
@@ -121,8 +119,7 @@ func (w *suite) furnish() {
 func (w *suite) shape() *ec2types.RequestLaunchTemplateData {
 	w.t.Helper()
 	images, err := w.ec2.DescribeImages(
-		w.t.Context(),
-		&ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}},
+		w.t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}},
 	)
 	must(w.t, err)
 	return &ec2types.RequestLaunchTemplateData{ImageId: images.Images[0].ImageId, InstanceType: ec2types.InstanceTypeM6iLarge}
@@ -201,14 +198,12 @@ func (w *suite) start() {
 func (w *suite) group(least, desired, most int32) {
 	w.t.Helper()
 	_, err := w.groups.CreateAutoScalingGroup(w.t.Context(), &autoscaling.CreateAutoScalingGroupInput{
-		AutoScalingGroupName: aws.String(
-			asg,
-		), MinSize: &least, MaxSize: &most, DesiredCapacity: &desired, VPCZoneIdentifier: aws.String(strings.Join(w.subnets, ",")),
-		LaunchTemplate: &astypes.LaunchTemplateSpecification{LaunchTemplateId: &w.template, Version: aws.String("1")},
+		AutoScalingGroupName: aws.String(asg), MinSize: &least, MaxSize: &most, DesiredCapacity: &desired,
+		VPCZoneIdentifier: aws.String(strings.Join(w.subnets, ",")),
+		LaunchTemplate:    &astypes.LaunchTemplateSpecification{LaunchTemplateId: &w.template, Version: aws.String("1")},
 		Tags: []astypes.Tag{{
-			ResourceId: aws.String(
-				asg,
-			), ResourceType: aws.String("auto-scaling-group"), Key: aws.String("k8s.io/cluster-autoscaler/enabled"),
+			ResourceId: aws.String(asg), ResourceType: aws.String("auto-scaling-group"),
+			Key:   aws.String("k8s.io/cluster-autoscaler/enabled"),
 			Value: aws.String("true"), PropagateAtLaunch: aws.Bool(true),
 		}},
 	})
@@ -221,15 +216,13 @@ func (w *suite) group(least, desired, most int32) {
 func (w *suite) edit() string {
 	w.t.Helper()
 	made, err := w.ec2.CreateLaunchTemplateVersion(
-		w.t.Context(),
-		&ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &w.template, LaunchTemplateData: w.shape()},
+		w.t.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &w.template, LaunchTemplateData: w.shape()},
 	)
 	must(w.t, err)
 	version := aws.String("$Latest")
 	_, err = w.groups.UpdateAutoScalingGroup(w.t.Context(), &autoscaling.UpdateAutoScalingGroupInput{
-		AutoScalingGroupName: aws.String(
-			asg,
-		), LaunchTemplate: &astypes.LaunchTemplateSpecification{LaunchTemplateId: &w.template, Version: version},
+		AutoScalingGroupName: aws.String(asg),
+		LaunchTemplate:       &astypes.LaunchTemplateSpecification{LaunchTemplateId: &w.template, Version: version},
 	})
 	must(w.t, err)
 	return string('0' + rune(*made.LaunchTemplateVersion.VersionNumber))
@@ -238,8 +231,7 @@ func (w *suite) edit() string {
 func (w *suite) describe() *astypes.AutoScalingGroup {
 	w.t.Helper()
 	out, err := w.groups.DescribeAutoScalingGroups(
-		w.t.Context(),
-		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{asg}},
+		w.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{asg}},
 	)
 	must(w.t, err)
 	return &out.AutoScalingGroups[0]

@@ -76,10 +76,9 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 	}
 	return &Cluster{
 		key: key, config: config, core: core, transport: transport, owner: owner,
-		all: sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
-		done: make(
-			chan struct{},
-		), nodes: map[string]Node{}, instances: map[string]identified{}, unidentified: map[string]struct{}{}, problem: "it has not responded yet",
+		all:  sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
+		done: make(chan struct{}), nodes: map[string]Node{}, instances: map[string]identified{}, unidentified: map[string]struct{}{},
+		problem: "it has not responded yet",
 	}, nil
 }
 

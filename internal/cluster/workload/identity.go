@@ -61,17 +61,11 @@ func (n *Node) unconfirmed(identity *Identity) string {
 	switch {
 	case n.labels().group != "" && n.labels().group != identity.Group:
 		return fmt.Sprintf(
-			"it is labelled as of instance group %s, and its instance %s is of %s",
-			n.labels().group,
-			n.Claimed,
-			identity.of(),
+			"it is labelled as of instance group %s, and its instance %s is of %s", n.labels().group, n.Claimed, identity.of(),
 		)
 	case n.labels().slot != NoSlot && n.labels().slot != identity.Slot:
 		return fmt.Sprintf(
-			"it is labelled as of control-plane slot %d, and its instance %s is of %s",
-			n.labels().slot,
-			n.Claimed,
-			identity.of(),
+			"it is labelled as of control-plane slot %d, and its instance %s is of %s", n.labels().slot, n.Claimed, identity.of(),
 		)
 	default:
 		return ""
@@ -102,10 +96,7 @@ func (n *Node) refusal(identity *Identity) string {
 		return fmt.Sprintf("it claims instance %s, whose name is %s", n.Claimed, identity.PrivateDNSName)
 	case len(n.addresses) > 0 && !slices.Contains(n.addresses, identity.Address):
 		return fmt.Sprintf(
-			"it claims instance %s, whose address is %s, and reports %s",
-			n.Claimed,
-			identity.Address,
-			strings.Join(n.addresses, ", "),
+			"it claims instance %s, whose address is %s, and reports %s", n.Claimed, identity.Address, strings.Join(n.addresses, ", "),
 		)
 	default:
 		return ""
@@ -218,11 +209,7 @@ func (c *Cluster) identifyAll(ctx context.Context) {
 			continue
 		}
 		c.owner.options.Logger.Info(
-			"The instances of a cluster's nodes cannot be looked up; retrying",
-			"cluster",
-			c.key.String(),
-			"error",
-			err.Error(),
+			"The instances of a cluster's nodes cannot be looked up; retrying", "cluster", c.key.String(), "error", err.Error(),
 		)
 		c.pause(ctx, delay)
 		delay = min(2*delay, longestRetry)

@@ -123,8 +123,7 @@ func withoutKube(ctx context.Context) error {
 // startMachines makes the host of machines, and what the operator hands to them.
 func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	programs, err := nodebuild.Ensure(
-		ctx,
-		nodebuild.Options{Progress: e.opts.Progress, Clock: e.opts.Clock, WithoutRestore: e.opts.WithoutRestore},
+		ctx, nodebuild.Options{Progress: e.opts.Progress, Clock: e.opts.Clock, WithoutRestore: e.opts.WithoutRestore},
 	)
 	if err == nil {
 		e.programs = programs

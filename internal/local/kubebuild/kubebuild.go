@@ -117,8 +117,7 @@ func FindRoot() (string, error) {
 		}
 	}
 	return "", fmt.Errorf(
-		"%w: run this inside the repository, or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver",
-		ErrNoSources,
+		"%w: run this inside the repository, or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver", ErrNoSources,
 	)
 }
 

@@ -102,16 +102,8 @@ func installed(otherwise error) (Programs, error) {
 // build compiles a program as the Makefile does. Machines have no C library to
 // rely on. The go command leaves alone what is up to date.
 func build(ctx context.Context, root, output, source string) error {
-	cmd := exec.CommandContext(
-		ctx,
-		"go",
-		"build",
-		"-trimpath",
-		"-ldflags=-s -w",
-		"-o",
-		output,
-		source,
-	) //nolint:gosec // this package's own arguments
+	//nolint:gosec // this package's own arguments
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", output, source)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
 	if out, err := cmd.CombinedOutput(); err != nil {

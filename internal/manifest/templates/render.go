@@ -131,8 +131,7 @@ func formatted(name string, text []byte) ([]byte, error) {
 		problems, _ := errors.AsType[tree.Problems](err)
 		for i := range problems {
 			problems[i].Message = "the text that the template made cannot be formatted: " + problems[i].Message + around(
-				text,
-				problems[i].Line,
+				text, problems[i].Line,
 			)
 		}
 		return nil, problems

@@ -56,9 +56,7 @@ type instances struct {
 }
 
 func (i *instances) DescribeInstances(
-	_ context.Context,
-	in *ec2.DescribeInstancesInput,
-	_ ...func(*ec2.Options),
+	_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options),
 ) (*ec2.DescribeInstancesOutput, error) {
 	if i.fails.Load() {
 		return nil, errors.New("RequestLimitExceeded")
@@ -166,12 +164,7 @@ func (w *suite) newRequestOf(t *testing.T, node, session, of, account string, no
 		groups: []string{"system:bootstrappers", approver.Group, "system:authenticated"},
 	}
 	text, err := proof.Sign(
-		t.Context(),
-		aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: "token"},
-		region,
-		stsHost,
-		r.key.Public(),
-		now,
+		t.Context(), aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: "token"}, region, stsHost, r.key.Public(), now,
 	)
 	if err != nil {
 		t.Fatal(err)

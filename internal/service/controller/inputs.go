@@ -22,12 +22,7 @@ type inputs struct {
 func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, error) {
 	sum := fnv.New64a() // writing to a hash never fails
 	_, _ = fmt.Fprintf(
-		sum,
-		"%d|%s|%s|%s|",
-		modelVersion,
-		obj.Annotations[v1alpha1.AllowAnnotation],
-		obj.Status.StackID,
-		obj.Status.ResourceStatus,
+		sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus,
 	)
 	_, _ = sum.Write(obj.Spec)
 	if in.override != nil {

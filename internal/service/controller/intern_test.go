@@ -23,9 +23,8 @@ func read(name string) *v1alpha1.Object {
 		Status: v1alpha1.ObjectStatus{
 			ResourceStatus: own("CREATE_COMPLETE"),
 			Conditions: append(conditions, metav1.Condition{
-				Type: own(
-					"Ready",
-				), Status: metav1.ConditionStatus(own("True")), Reason: own("Ready"), Message: own("The stack is CREATE_COMPLETE."),
+				Type: own("Ready"), Status: metav1.ConditionStatus(own("True")), Reason: own("Ready"),
+				Message: own("The stack is CREATE_COMPLETE."),
 			}),
 		},
 	}

@@ -70,9 +70,8 @@ spec: {delaySeconds: 0, visibilityTimeout: 30, usedeadletterQueue: true, content
 	arn := "arn:aws:sqs:eu-west-1:123456789012:"
 	want := map[string]string{
 		"queueURL": url, "queueARN": arn + "jobs", "queueName": "jobs",
-		"deadLetterQueueURL": fmt.Sprint(
-			nested(obj, "output", "deadLetterQueueURL"),
-		), "deadLetterQueueARN": arn + "jobs-dead-letter", "deadLetterQueueName": "jobs-dead-letter",
+		"deadLetterQueueURL": fmt.Sprint(nested(obj, "output", "deadLetterQueueURL")), "deadLetterQueueARN": arn + "jobs-dead-letter",
+		"deadLetterQueueName": "jobs-dead-letter",
 	}
 	if diff := cmp.Diff(want, data); diff != "" {
 		t.Errorf("the ConfigMap differs (-want +got):\n%s", diff)
@@ -80,8 +79,7 @@ spec: {delaySeconds: 0, visibilityTimeout: 30, usedeadletterQueue: true, content
 	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":7}}`)
 	w.eventually("delaySeconds is used", func() error {
 		out, err := queues.GetQueueAttributes(
-			t.Context(),
-			&sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}},
+			t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}},
 		)
 		if err == nil && out.Attributes["DelaySeconds"] != "7" {
 			err = fmt.Errorf("the attributes are %v", out.Attributes)
@@ -292,8 +290,7 @@ func TestSubscriptionsByEmailAndHTTP(t *testing.T) {
 	for _, name := range []string{"mail", "web"} {
 		obj := w.ready("SNSSubscription", name)
 		if got := fmt.Sprint(nested(obj, "output", "subscriptionARN")); !strings.HasPrefix(
-			got,
-			"arn:aws:sns:eu-west-1:123456789012:news:",
+			got, "arn:aws:sns:eu-west-1:123456789012:news:",
 		) {
 			t.Errorf("output.subscriptionARN of %s is %s", name, got)
 		}

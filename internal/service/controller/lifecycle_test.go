@@ -33,8 +33,7 @@ func (w *suite) delay(name, seconds string) {
 			return err
 		}
 		out, err := queues.GetQueueAttributes(
-			w.t.Context(),
-			&sqs.GetQueueAttributesInput{QueueUrl: url.QueueUrl, AttributeNames: []types.QueueAttributeName{"All"}},
+			w.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: url.QueueUrl, AttributeNames: []types.QueueAttributeName{"All"}},
 		)
 		if err == nil && out.Attributes["DelaySeconds"] != seconds {
 			err = fmt.Errorf("it is %s", out.Attributes["DelaySeconds"])

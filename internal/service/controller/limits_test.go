@@ -60,8 +60,7 @@ func TestTemplatesOfOtherNamespacesAreRefusedUnlessShared(t *testing.T) {
 		"{kind: SQSQueue, metadata: {name: jobs}, spec: {cloudFormationTemplateName: theirs, cloudFormationTemplateNamespace: default}}",
 	)
 	if got := w.condition("SQSQueue", "jobs", "Stalled", "True", "TemplateNotShared"); !strings.Contains(
-		got.Message,
-		"--user-templates-namespaces",
+		got.Message, "--user-templates-namespaces",
 	) {
 		t.Errorf("the message is %q", got.Message)
 	}
@@ -87,8 +86,7 @@ func TestDynamicReferencesInASpecAreRefused(t *testing.T) {
 {kind: SNSSubscription, metadata: {name: mail}, spec: {topicName: news, protocol: email, endpoint: "{{resolve:secretsmanager:prod}}@example.com"}}
 `)
 	if got := w.condition("SNSSubscription", "mail", "Stalled", "True", "DynamicReferenceNotAllowed"); !strings.Contains(
-		got.Message,
-		"spec.endpoint",
+		got.Message, "spec.endpoint",
 	) {
 		t.Errorf("the message is %q, want the field", got.Message)
 	}
@@ -134,8 +132,7 @@ func TestQueueOfAnotherTenantIsNotTouched(t *testing.T) {
 	url := w.queueOfOthers("theirs", theirPolicy)
 	w.apply(subscribeARN("steal", "mine", "theirs", url))
 	if got := w.condition("SNSSubscription", "steal", "Stalled", "True", "ForeignResource"); !strings.Contains(
-		got.Message,
-		"--allow-foreign="+w.namespace+"=arn:aws:sqs:eu-west-1:123456789012:theirs",
+		got.Message, "--allow-foreign="+w.namespace+"=arn:aws:sqs:eu-west-1:123456789012:theirs",
 	) {
 		t.Errorf("the message is %q, want what to do", got.Message)
 	}
@@ -148,10 +145,7 @@ func TestOperatorsOwnQueueIsNeverForeign(t *testing.T) {
 	w := newLimitedSuite(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:*"}}})
 	w.apply(
 		subscribeARN(
-			"steal",
-			"mine",
-			"aws-operator-events-test",
-			"https://sqs.eu-west-1.amazonaws.com/123456789012/aws-operator-events-test",
+			"steal", "mine", "aws-operator-events-test", "https://sqs.eu-west-1.amazonaws.com/123456789012/aws-operator-events-test",
 		),
 	)
 	w.condition("SNSSubscription", "steal", "Stalled", "True", "OperatorsOwn")
@@ -161,9 +155,7 @@ func TestOperatorsOwnQueueIsNeverForeign(t *testing.T) {
 // stacks, and it is the policy of the endpoint, whatever queueURL says.
 func TestSubscriptionsToAGrantedQueueShareItsPolicy(t *testing.T) {
 	w := newLimitedSuite(
-		t,
-		nil,
-		render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:eu-west-1:123456789012:shared"}}},
+		t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:eu-west-1:123456789012:shared"}}},
 	)
 	shared, theirs := w.queueOfOthers("shared", theirPolicy), w.queueOfOthers("theirs", theirPolicy)
 	w.apply(subscribeARN("sub-0", "topic-0", "shared", shared))

@@ -38,16 +38,10 @@ func newKindManager(mgr manager.Manager, m *model.Model, namespaces []string) (*
 	// The list kind has no resource of its own, but caches of several namespaces look it up.
 	list := v1alpha1.GroupVersion.WithKind(m.Kind + "List")
 	mapper.AddSpecific(
-		list,
-		v1alpha1.GroupVersion.WithResource(m.Plural),
-		v1alpha1.GroupVersion.WithResource(m.Kind),
-		meta.RESTScopeNamespace,
+		list, v1alpha1.GroupVersion.WithResource(m.Plural), v1alpha1.GroupVersion.WithResource(m.Kind), meta.RESTScopeNamespace,
 	)
 	mapper.AddSpecific(
-		k.gvk,
-		v1alpha1.GroupVersion.WithResource(m.Plural),
-		v1alpha1.GroupVersion.WithResource(m.Kind),
-		meta.RESTScopeNamespace,
+		k.gvk, v1alpha1.GroupVersion.WithResource(m.Plural), v1alpha1.GroupVersion.WithResource(m.Kind), meta.RESTScopeNamespace,
 	)
 	k.mapper = mapper
 

@@ -77,9 +77,7 @@ func served(m *model.Model) operatorkit.Outcome {
 
 // taken reports whether the kind or its plural is in use already.
 func (s definitionStep) taken(
-	ctx context.Context,
-	definition *v1alpha1.ModelDefinition,
-	m *model.Model,
+	ctx context.Context, definition *v1alpha1.ModelDefinition, m *model.Model,
 ) (reason, message string, err error) {
 	if m.Kind == templateKind || m.Kind == "ModelDefinition" || s.service.isBuiltIn(m.Kind) {
 		return "KindTaken", fmt.Sprintf("Kind %s is built in; choose another kind.", m.Kind), nil
@@ -127,11 +125,7 @@ func (s definitionStep) madeFor(
 	case err != nil:
 		return "", "", fmt.Errorf("read ModelDefinition %s: %w", owner, err)
 	}
-	return "KindTaken", fmt.Sprintf(
-		"Kind %s is defined by ModelDefinition %s; choose another kind, or change that one.",
-		crd.Spec.Names.Kind,
-		owner,
-	), nil
+	return "KindTaken", fmt.Sprintf("Kind %s is defined by ModelDefinition %s; choose another kind, or change that one.", crd.Spec.Names.Kind, owner), nil
 }
 
 // definedBy is the annotation of a CustomResourceDefinition that names its ModelDefinition.

@@ -102,8 +102,7 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 		return nil, fmt.Errorf("add the cache of additional resources to the manager: %w", err)
 	}
 	s.direct, err = client.New(
-		mgr.GetConfig(),
-		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()},
+		mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)

@@ -102,8 +102,7 @@ func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 	var targets []objectKey
 	for _, r := range references {
 		targets = append(
-			targets,
-			objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}},
+			targets, objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}},
 		)
 	}
 	foreign, err := render.ForeignResources(k.model.Load(), obj, &k.service.options.Limits)
@@ -176,9 +175,7 @@ func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missi
 
 // resolve reads the outputs of the referenced objects.
 func (k *kind) resolve(
-	ctx context.Context,
-	obj *v1alpha1.Object,
-	references []render.Reference,
+	ctx context.Context, obj *v1alpha1.Object, references []render.Reference,
 ) (map[string]map[string]any, *missing, error) {
 	if len(references) == 0 {
 		return nil, nil, nil

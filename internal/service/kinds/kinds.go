@@ -127,21 +127,11 @@ func (s *Set) ExampleOutputs(reference render.Reference, facts render.Facts) map
 		switch {
 		case strings.HasSuffix(output.Name, "ARN"):
 			values[output.Name] = fmt.Sprintf(
-				"arn:%s:%s:%s:%s:%s",
-				arnPartition,
-				service,
-				facts.Region,
-				facts.AccountID,
-				reference.ObjectName,
+				"arn:%s:%s:%s:%s:%s", arnPartition, service, facts.Region, facts.AccountID, reference.ObjectName,
 			)
 		case strings.HasSuffix(output.Name, "URL"):
 			values[output.Name] = fmt.Sprintf(
-				"https://%s.%s.%s/%s/%s",
-				service,
-				facts.Region,
-				suffix,
-				facts.AccountID,
-				reference.ObjectName,
+				"https://%s.%s.%s/%s/%s", service, facts.Region, suffix, facts.AccountID, reference.ObjectName,
 			)
 		default:
 			values[output.Name] = reference.ObjectName

@@ -38,9 +38,7 @@ func TestBadDefinitions(t *testing.T) {
 // TestDerivedStream tests the kind of a definition with only a resource type.
 func TestDerivedStream(t *testing.T) {
 	m, err := model.Compile(
-		"streams",
-		&v1alpha1.ModelDefinitionSpec{Kind: "KinesisStream", ResourceType: "AWS::Kinesis::Stream"},
-		schema.Default(),
+		"streams", &v1alpha1.ModelDefinitionSpec{Kind: "KinesisStream", ResourceType: "AWS::Kinesis::Stream"}, schema.Default(),
 	)
 	if err != nil {
 		t.Fatal(err)

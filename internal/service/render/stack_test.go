@@ -73,8 +73,7 @@ func TestParametersOfUsersTemplates(t *testing.T) {
 // TestOutputs tests that names match case-insensitively and that numbers are numbers.
 func TestOutputs(t *testing.T) {
 	got := render.Outputs(
-		builtIn(t, "ElastiCache"),
-		map[string]string{"redisendpointADDRESS": "a", "RedisEndpointPort": "6379", "Else": "x"},
+		builtIn(t, "ElastiCache"), map[string]string{"redisendpointADDRESS": "a", "RedisEndpointPort": "6379", "Else": "x"},
 	)
 	want := map[string]v1alpha1.Value{"redisEndpointAddress": {Text: "a"}, "redisEndpointPort": {Text: "6379", Number: true}}
 	if diff := cmp.Diff(want, got); diff != "" {

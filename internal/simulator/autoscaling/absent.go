@@ -17,8 +17,7 @@ func (s *Service) putWarmPool(context.Context, *autoscaling.PutWarmPoolInput) (*
 }
 
 func (s *Service) describeWarmPool(
-	ctx context.Context,
-	in *autoscaling.DescribeWarmPoolInput,
+	ctx context.Context, in *autoscaling.DescribeWarmPoolInput,
 ) (*autoscaling.DescribeWarmPoolOutput, error) {
 	return &autoscaling.DescribeWarmPoolOutput{Instances: []types.Instance{}}, s.exists(ctx, in.AutoScalingGroupName)
 }
@@ -36,8 +35,7 @@ func (s *Service) describePolicies(context.Context, *autoscaling.DescribePolicie
 }
 
 func (s *Service) describeNotificationConfigurations(
-	context.Context,
-	*autoscaling.DescribeNotificationConfigurationsInput,
+	context.Context, *autoscaling.DescribeNotificationConfigurationsInput,
 ) (*autoscaling.DescribeNotificationConfigurationsOutput, error) {
 	return &autoscaling.DescribeNotificationConfigurationsOutput{NotificationConfigurations: []types.NotificationConfiguration{}}, nil
 }
@@ -45,8 +43,7 @@ func (s *Service) describeNotificationConfigurations(
 // describeAccountLimits returns AWS's quotas; they are not enforced.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html
 func (s *Service) describeAccountLimits(
-	ctx context.Context,
-	_ *autoscaling.DescribeAccountLimitsInput,
+	ctx context.Context, _ *autoscaling.DescribeAccountLimitsInput,
 ) (*autoscaling.DescribeAccountLimitsOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
@@ -66,8 +63,7 @@ var metrics = []string{
 }
 
 func (s *Service) enableMetrics(
-	ctx context.Context,
-	in *autoscaling.EnableMetricsCollectionInput,
+	ctx context.Context, in *autoscaling.EnableMetricsCollectionInput,
 ) (*autoscaling.EnableMetricsCollectionOutput, error) {
 	names := in.Metrics
 	if len(names) == 0 {
@@ -90,8 +86,7 @@ func enabled(before []types.EnabledMetric, names []string, granularity string) [
 }
 
 func (s *Service) disableMetrics(
-	ctx context.Context,
-	in *autoscaling.DisableMetricsCollectionInput,
+	ctx context.Context, in *autoscaling.DisableMetricsCollectionInput,
 ) (*autoscaling.DisableMetricsCollectionOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		g.metrics = slices.DeleteFunc(slices.Clone(g.metrics), func(m types.EnabledMetric) bool {

@@ -50,8 +50,7 @@ func TestZonesAreBalancedByLaunchingFirst(t *testing.T) {
 	}
 	w.eventually("a failed attempt", func() bool {
 		return slices.ContainsFunc(
-			w.activities("g"),
-			func(a types.Activity) bool { return a.StatusCode == types.ScalingActivityStatusCodeFailed },
+			w.activities("g"), func(a types.Activity) bool { return a.StatusCode == types.ScalingActivityStatusCodeFailed },
 		)
 	})
 	if got := w.zonesOf("g"); got["a"] != 4 {
@@ -70,8 +69,7 @@ func TestZonesAreBalancedByLaunchingFirst(t *testing.T) {
 		t.Errorf("held: %v", held)
 	}
 	if a := w.activities("g")[0]; !strings.Contains(
-		*a.Cause,
-		"instances were launched to balance instances in zones "+region+"b with other zones",
+		*a.Cause, "instances were launched to balance instances in zones "+region+"b with other zones",
 	) {
 		t.Errorf("the cause is %s", *a.Cause)
 	}

@@ -12,8 +12,7 @@ import (
 )
 
 func (s *Service) setDesiredCapacity(
-	ctx context.Context,
-	in *autoscaling.SetDesiredCapacityInput,
+	ctx context.Context, in *autoscaling.SetDesiredCapacityInput,
 ) (*autoscaling.SetDesiredCapacityOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		n := int(deref(in.DesiredCapacity))
@@ -42,8 +41,7 @@ func (s *Service) setDesiredCapacity(
 }
 
 func (s *Service) terminateInstance(
-	ctx context.Context,
-	in *autoscaling.TerminateInstanceInAutoScalingGroupInput,
+	ctx context.Context, in *autoscaling.TerminateInstanceInAutoScalingGroupInput,
 ) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
 	var out types.Activity
 	err := s.changeOwner(ctx, in.InstanceId, func(g *group, m *member) error {
@@ -64,8 +62,7 @@ func (g *group) terminate(now time.Time, m *member, decrement bool) error {
 	switch {
 	case m.retained() && decrement:
 		return validation(
-			"Instance %s is retained and does not count towards the desired capacity, which cannot be decremented with it.",
-			m.id,
+			"Instance %s is retained and does not count towards the desired capacity, which cannot be decremented with it.", m.id,
 		)
 	case m.leaving && !m.retained():
 		return validation("Instance %s is not in a state that permits termination.", m.id)
@@ -86,8 +83,7 @@ func (g *group) terminate(now time.Time, m *member, decrement bool) error {
 }
 
 func (s *Service) setInstanceHealth(
-	ctx context.Context,
-	in *autoscaling.SetInstanceHealthInput,
+	ctx context.Context, in *autoscaling.SetInstanceHealthInput,
 ) (*autoscaling.SetInstanceHealthOutput, error) {
 	status := deref(in.HealthStatus)
 	if !strings.EqualFold(status, "Healthy") && !strings.EqualFold(status, "Unhealthy") {
@@ -105,8 +101,7 @@ func (s *Service) setInstanceHealth(
 }
 
 func (s *Service) setInstanceProtection(
-	ctx context.Context,
-	in *autoscaling.SetInstanceProtectionInput,
+	ctx context.Context, in *autoscaling.SetInstanceProtectionInput,
 ) (*autoscaling.SetInstanceProtectionOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		members, err := g.all(in.InstanceIds)
@@ -192,10 +187,7 @@ func (s *Service) exitStandby(ctx context.Context, in *autoscaling.ExitStandbyIn
 		}
 		if g.desired+len(members) > g.max {
 			return validation(
-				"AutoScalingGroup %s has max-size=%d; %d instances cannot be moved out of standby.",
-				g.name,
-				g.max,
-				len(members),
+				"AutoScalingGroup %s has max-size=%d; %d instances cannot be moved out of standby.", g.name, g.max, len(members),
 			)
 		}
 		g.desired += len(members)
@@ -291,8 +283,7 @@ func namedProcesses(names []string) ([]string, error) {
 }
 
 func (s *Service) suspendProcesses(
-	ctx context.Context,
-	in *autoscaling.SuspendProcessesInput,
+	ctx context.Context, in *autoscaling.SuspendProcessesInput,
 ) (*autoscaling.SuspendProcessesOutput, error) {
 	names, err := namedProcesses(in.ScalingProcesses)
 	if err != nil {
@@ -321,8 +312,7 @@ func (s *Service) resumeProcesses(ctx context.Context, in *autoscaling.ResumePro
 }
 
 func (s *Service) describeProcessTypes(
-	context.Context,
-	*autoscaling.DescribeScalingProcessTypesInput,
+	context.Context, *autoscaling.DescribeScalingProcessTypesInput,
 ) (*autoscaling.DescribeScalingProcessTypesOutput, error) {
 	out := &autoscaling.DescribeScalingProcessTypesOutput{}
 	for _, name := range processes {
@@ -332,8 +322,7 @@ func (s *Service) describeProcessTypes(
 }
 
 func (s *Service) describeTerminationPolicyTypes(
-	context.Context,
-	*autoscaling.DescribeTerminationPolicyTypesInput,
+	context.Context, *autoscaling.DescribeTerminationPolicyTypesInput,
 ) (*autoscaling.DescribeTerminationPolicyTypesOutput, error) {
 	return &autoscaling.DescribeTerminationPolicyTypesOutput{TerminationPolicyTypes: policies}, nil
 }

@@ -105,8 +105,7 @@ func (p *groupProperties) tags(stack map[string]string) []types.Tag {
 	}
 	for _, t := range p.Tags {
 		tags = withTag(
-			tags,
-			types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value), PropagateAtLaunch: aws.Bool(t.PropagateAtLaunch)},
+			tags, types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value), PropagateAtLaunch: aws.Bool(t.PropagateAtLaunch)},
 		)
 	}
 	return tags

@@ -149,8 +149,7 @@ func TestGroupWithoutQuotaDoesNotStabilize(t *testing.T) {
 	w.createStack("quota", nil)
 	w.eventually("a failed attempt", func() bool {
 		return slices.ContainsFunc(
-			w.activities(""),
-			func(a types.Activity) bool { return a.StatusCode == types.ScalingActivityStatusCodeFailed },
+			w.activities(""), func(a types.Activity) bool { return a.StatusCode == types.ScalingActivityStatusCodeFailed },
 		)
 	})
 	w.settled("quota", cfntypes.StackStatusRollbackComplete)

@@ -181,8 +181,7 @@ func (p *pass) pending(m *member, seen observation) effect {
 	switch {
 	case ended(seen) || stopped(seen):
 		return p.abort(
-			m,
-			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen),
+			m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen),
 		)
 	case seen.instance.State != compute.InstanceStateNameRunning:
 		return nil
@@ -226,8 +225,7 @@ const (
 func (p *pass) enter(m *member, seen observation) effect {
 	if ended(seen) || stopped(seen) {
 		return p.abort(
-			m,
-			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen),
+			m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen),
 		)
 	}
 	if do := p.register(m); do != nil {

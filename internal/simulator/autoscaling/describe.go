@@ -29,9 +29,8 @@ func page(names []string, token *string, most *int32) (cut []string, next *strin
 func (g *group) sdk(zones map[string]string) types.AutoScalingGroup {
 	out := types.AutoScalingGroup{
 		AutoScalingGroupName: &g.name, AutoScalingGroupARN: &g.arn, CreatedTime: aws.Time(g.created),
-		MinSize: aws.Int32(
-			int32(g.min),
-		), MaxSize: aws.Int32(int32(g.max)), DesiredCapacity: aws.Int32(int32(g.desired)), //nolint:gosec // sizes came as int32
+		//nolint:gosec // sizes came as int32
+		MinSize: aws.Int32(int32(g.min)), MaxSize: aws.Int32(int32(g.max)), DesiredCapacity: aws.Int32(int32(g.desired)),
 		DefaultCooldown: aws.Int32(g.cooldown), DefaultInstanceWarmup: g.warmup, HealthCheckType: aws.String(g.healthCheckType),
 		HealthCheckGracePeriod: aws.Int32(int32(g.grace.Seconds())), LaunchTemplate: g.template, MixedInstancesPolicy: g.mixed,
 		NewInstancesProtectedFromScaleIn: aws.Bool(g.protect), VPCZoneIdentifier: aws.String(strings.Join(g.subnets, ",")),
@@ -61,8 +60,7 @@ func (g *group) sdk(zones map[string]string) types.AutoScalingGroup {
 	}
 	for _, arn := range g.targetGroups {
 		out.TrafficSources = append(
-			out.TrafficSources,
-			types.TrafficSourceIdentifier{Identifier: aws.String(arn), Type: aws.String("elbv2")},
+			out.TrafficSources, types.TrafficSourceIdentifier{Identifier: aws.String(arn), Type: aws.String("elbv2")},
 		)
 	}
 	for _, m := range g.members {
@@ -102,8 +100,7 @@ func (m *member) sdk(g *group) types.Instance {
 }
 
 func (s *Service) describeInstances(
-	ctx context.Context,
-	in *autoscaling.DescribeAutoScalingInstancesInput,
+	ctx context.Context, in *autoscaling.DescribeAutoScalingInstancesInput,
 ) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
@@ -149,8 +146,7 @@ func (s *Service) describeInstances(
 }
 
 func (s *Service) describeActivities(
-	ctx context.Context,
-	in *autoscaling.DescribeScalingActivitiesInput,
+	ctx context.Context, in *autoscaling.DescribeScalingActivitiesInput,
 ) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()

@@ -19,8 +19,7 @@ func wireLimit(format string, args ...any) *wire.Error {
 }
 
 func (s *Service) createGroup(
-	ctx context.Context,
-	in *autoscaling.CreateAutoScalingGroupInput,
+	ctx context.Context, in *autoscaling.CreateAutoScalingGroupInput,
 ) (*autoscaling.CreateAutoScalingGroupOutput, error) {
 	_, err := s.create(s.at(ctx), in)
 	return nil, err
@@ -65,17 +64,13 @@ func (s *Service) create(r *region, in *autoscaling.CreateAutoScalingGroupInput)
 		}
 	}
 	g.pendingCause = fmt.Sprintf(
-		"%s a user request created an AutoScalingGroup changing the desired capacity from 0 to %d.  ",
-		at(now),
-		desired,
+		"%s a user request created an AutoScalingGroup changing the desired capacity from 0 to %d.  ", at(now), desired,
 	)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.groups[name]; ok {
 		return nil, wire.Errorf(
-			"AlreadyExists",
-			"AutoScalingGroup by this name already exists - A group with the name %s already exists",
-			name,
+			"AlreadyExists", "AutoScalingGroup by this name already exists - A group with the name %s already exists", name,
 		)
 	}
 	r.groups[name] = g
@@ -117,8 +112,7 @@ func (s *Service) checkTargets(r *region, arns []string) error {
 }
 
 func (s *Service) updateGroup(
-	ctx context.Context,
-	in *autoscaling.UpdateAutoScalingGroupInput,
+	ctx context.Context, in *autoscaling.UpdateAutoScalingGroupInput,
 ) (*autoscaling.UpdateAutoScalingGroupOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
@@ -165,8 +159,7 @@ func (g *group) update(now time.Time, set settings, desired int) {
 func (g *group) retryNow() { g.failures, g.retry, g.failure = 0, time.Time{}, "" }
 
 func (s *Service) deleteGroup(
-	ctx context.Context,
-	in *autoscaling.DeleteAutoScalingGroupInput,
+	ctx context.Context, in *autoscaling.DeleteAutoScalingGroupInput,
 ) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		force := deref(in.ForceDelete)
@@ -201,10 +194,7 @@ func (g *group) beginDeletion(now time.Time, force bool) {
 			verb = "force deleted"
 		}
 		g.pendingCause = fmt.Sprintf(
-			"%s a user request %s AutoScalingGroup changing the desired capacity from %d to 0.  ",
-			at(now),
-			verb,
-			g.desired,
+			"%s a user request %s AutoScalingGroup changing the desired capacity from %d to 0.  ", at(now), verb, g.desired,
 		)
 	}
 	g.deleting, g.desired, g.min = true, 0, 0
@@ -229,8 +219,7 @@ func (g *group) beginDeletion(now time.Time, force bool) {
 }
 
 func (s *Service) describeGroups(
-	ctx context.Context,
-	in *autoscaling.DescribeAutoScalingGroupsInput,
+	ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput,
 ) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	r := s.at(ctx)
 	found, next, err := r.choose(in)
@@ -287,7 +276,7 @@ func (s *Service) zonesOf(r *region, groups []*group) map[string]string {
 	return subnets
 }
 
-// matches matches a group against filters of DescribeAutoScalingGroups.
+// matches reports whether filters of DescribeAutoScalingGroups select the group.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Filter.html
 func (g *group) matches(filters []types.Filter) (bool, error) {
 	for _, f := range filters {

@@ -54,8 +54,7 @@ func TestGroupSpreadsOverZones(t *testing.T) {
 	if len(a) != 6 || a[5].StatusCode != types.ScalingActivityStatusCodeSuccessful ||
 		!strings.Contains(*a[5].Cause, "a user request created an AutoScalingGroup changing the desired capacity from 0 to 6.") ||
 		!strings.Contains(
-			*a[5].Cause,
-			"increasing the capacity from 0 to 6.",
+			*a[5].Cause, "increasing the capacity from 0 to 6.",
 		) || !strings.HasPrefix(*a[5].Description, "Launching a new EC2 instance: i-") {
 		t.Errorf("the first activity is %+v", a[len(a)-1])
 	}
@@ -94,8 +93,7 @@ func TestCapacityFollowsDesiredCapacity(t *testing.T) {
 		t.Errorf("%s is left, not the protected %s", last[0], after[0])
 	}
 	_, err := w.SetDesiredCapacity(
-		ctx,
-		&awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(5)},
+		ctx, &awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(5)},
 	)
 	wiretest.WantCode(t, err, "ValidationError")
 	_, err = w.DeleteAutoScalingGroup(ctx, &awsas.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("g")})
@@ -163,8 +161,7 @@ func TestTerminateInstanceInGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(
-		*out.Activity.Cause,
-		"was taken out of service in response to a user request, shrinking the capacity from 2 to 1.",
+		*out.Activity.Cause, "was taken out of service in response to a user request, shrinking the capacity from 2 to 1.",
 	) {
 		t.Errorf("the cause is %q", *out.Activity.Cause)
 	}
@@ -272,9 +269,8 @@ func TestSharesOfOnDemandAndSpot(t *testing.T) {
 	in.MixedInstancesPolicy = &types.MixedInstancesPolicy{
 		LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: in.LaunchTemplate},
 		InstancesDistribution: &types.InstancesDistribution{
-			OnDemandBaseCapacity: aws.Int32(
-				1,
-			), OnDemandPercentageAboveBaseCapacity: aws.Int32(25), SpotAllocationStrategy: aws.String("price-capacity-optimized"),
+			OnDemandBaseCapacity: aws.Int32(1), OnDemandPercentageAboveBaseCapacity: aws.Int32(25),
+			SpotAllocationStrategy: aws.String("price-capacity-optimized"),
 		},
 	}
 	in.LaunchTemplate = nil
@@ -483,8 +479,7 @@ func TestPagesAndTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	tags, err := w.DescribeTags(
-		ctx,
-		&awsas.DescribeTagsInput{Filters: []types.Filter{{Name: aws.String("auto-scaling-group"), Values: []string{"a"}}}},
+		ctx, &awsas.DescribeTagsInput{Filters: []types.Filter{{Name: aws.String("auto-scaling-group"), Values: []string{"a"}}}},
 	)
 	if err != nil || len(tags.Tags) != 2 {
 		t.Errorf("tags: %+v %v", tags, err)

@@ -110,13 +110,9 @@ func startOn(t *testing.T, clk clock.WithTickerAndDelayedExecution, host machine
 	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{
 		groups.Service(), w.compute.Service(), balancers.Service(), engine.Service(),
 	}, nil, clk))
-	w.Client, w.ec2, w.elb, w.cfn = awsas.NewFromConfig(
+	w.Client, w.ec2, w.elb, w.cfn = awsas.NewFromConfig(config), awsec2.NewFromConfig(
 		config,
-	), awsec2.NewFromConfig(
-		config,
-	), awselb.NewFromConfig(
-		config,
-	), awscfn.NewFromConfig(
+	), awselb.NewFromConfig(config), awscfn.NewFromConfig(
 		config,
 	)
 	w.createNetwork()
@@ -243,15 +239,13 @@ func (w *suite) targetGroup() string {
 	t, ctx := w.t, w.t.Context()
 	t.Helper()
 	group, err := w.elb.CreateTargetGroup(ctx, &awselb.CreateTargetGroupInput{
-		Name: aws.String(
-			"api",
-		), Protocol: elbtypes.ProtocolEnumTcp, Port: aws.Int32(6443), VpcId: &w.vpcID, TargetType: elbtypes.TargetTypeEnumInstance,
+		Name: aws.String("api"), Protocol: elbtypes.ProtocolEnumTcp, Port: aws.Int32(6443), VpcId: &w.vpcID,
+		TargetType: elbtypes.TargetTypeEnumInstance,
 	})
 	arn := must(t, group, err).TargetGroups[0].TargetGroupArn
 	balancer, err := w.elb.CreateLoadBalancer(ctx, &awselb.CreateLoadBalancerInput{
-		Name: aws.String(
-			"api",
-		), Type: elbtypes.LoadBalancerTypeEnumNetwork, Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: w.subnets,
+		Name: aws.String("api"), Type: elbtypes.LoadBalancerTypeEnumNetwork, Scheme: elbtypes.LoadBalancerSchemeEnumInternal,
+		Subnets: w.subnets,
 	})
 	_, err = w.elb.CreateListener(ctx, &awselb.CreateListenerInput{
 		LoadBalancerArn: must(t, balancer, err).LoadBalancers[0].LoadBalancerArn, Port: aws.Int32(6443), Protocol: elbtypes.ProtocolEnumTcp,

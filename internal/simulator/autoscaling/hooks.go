@@ -82,8 +82,7 @@ func (p *pass) waiting(m *member, seen observation) effect {
 	}
 	if launching && (ended(seen) || stopped(seen)) {
 		return p.abort(
-			m,
-			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen),
+			m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen),
 		)
 	}
 	open := false
@@ -140,8 +139,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func (s *Service) putLifecycleHook(
-	ctx context.Context,
-	in *autoscaling.PutLifecycleHookInput,
+	ctx context.Context, in *autoscaling.PutLifecycleHookInput,
 ) (*autoscaling.PutLifecycleHookOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		return g.putHook(types.LifecycleHookSpecification{
@@ -210,8 +208,7 @@ func (h *hook) check() error {
 }
 
 func (s *Service) deleteLifecycleHook(
-	ctx context.Context,
-	in *autoscaling.DeleteLifecycleHookInput,
+	ctx context.Context, in *autoscaling.DeleteLifecycleHookInput,
 ) (*autoscaling.DeleteLifecycleHookOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error { return g.deleteHook(deref(in.LifecycleHookName)) })
 }
@@ -234,8 +231,7 @@ func (g *group) deleteHook(name string) error {
 }
 
 func (s *Service) describeLifecycleHooks(
-	ctx context.Context,
-	in *autoscaling.DescribeLifecycleHooksInput,
+	ctx context.Context, in *autoscaling.DescribeLifecycleHooksInput,
 ) (*autoscaling.DescribeLifecycleHooksOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
@@ -254,8 +250,7 @@ func (s *Service) describeLifecycleHooks(
 }
 
 func (s *Service) describeLifecycleHookTypes(
-	context.Context,
-	*autoscaling.DescribeLifecycleHookTypesInput,
+	context.Context, *autoscaling.DescribeLifecycleHookTypesInput,
 ) (*autoscaling.DescribeLifecycleHookTypesOutput, error) {
 	return &autoscaling.DescribeLifecycleHookTypesOutput{LifecycleHookTypes: []string{transitionLaunching, transitionTerminating}}, nil
 }
@@ -280,8 +275,7 @@ func (g *group) action(hookName, token, id *string) (*wait, error) {
 }
 
 func (s *Service) completeLifecycleAction(
-	ctx context.Context,
-	in *autoscaling.CompleteLifecycleActionInput,
+	ctx context.Context, in *autoscaling.CompleteLifecycleActionInput,
 ) (*autoscaling.CompleteLifecycleActionOutput, error) {
 	result := strings.ToUpper(deref(in.LifecycleActionResult))
 	if result != resultContinue && result != resultAbandon {
@@ -297,8 +291,7 @@ func (s *Service) completeLifecycleAction(
 }
 
 func (s *Service) recordHeartbeat(
-	ctx context.Context,
-	in *autoscaling.RecordLifecycleActionHeartbeatInput,
+	ctx context.Context, in *autoscaling.RecordLifecycleActionHeartbeatInput,
 ) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		w, err := g.action(in.LifecycleHookName, in.LifecycleActionToken, in.InstanceId)

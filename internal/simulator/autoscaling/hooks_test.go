@@ -55,9 +55,8 @@ func TestTerminatingHookHoldsInstance(t *testing.T) {
 		t.Fatalf("held: %v", held)
 	}
 	complete := &awsas.CompleteLifecycleActionInput{
-		AutoScalingGroupName: aws.String(
-			"g",
-		), LifecycleHookName: aws.String("drain"), InstanceId: &id, LifecycleActionResult: aws.String("CONTINUE"),
+		AutoScalingGroupName: aws.String("g"), LifecycleHookName: aws.String("drain"), InstanceId: &id,
+		LifecycleActionResult: aws.String("CONTINUE"),
 	}
 	if _, err := w.CompleteLifecycleAction(ctx, complete); err != nil {
 		t.Fatal(err)

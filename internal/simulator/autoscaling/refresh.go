@@ -167,8 +167,7 @@ func (r *refresh) restoreLaunch(g *group) {
 }
 
 func (s *Service) startInstanceRefresh(
-	ctx context.Context,
-	in *autoscaling.StartInstanceRefreshInput,
+	ctx context.Context, in *autoscaling.StartInstanceRefreshInput,
 ) (*autoscaling.StartInstanceRefreshOutput, error) {
 	r, err := s.newRefresh(in)
 	if err != nil {
@@ -294,15 +293,12 @@ func (r *refresh) percentages(p *types.RefreshPreferences) error {
 
 func noRefresh(g *group) error {
 	return wire.Errorf(
-		"ActiveInstanceRefreshNotFound",
-		"No in progress or pending Instance Refresh found for Auto Scaling group %s",
-		g.name,
+		"ActiveInstanceRefreshNotFound", "No in progress or pending Instance Refresh found for Auto Scaling group %s", g.name,
 	)
 }
 
 func (s *Service) cancelInstanceRefresh(
-	ctx context.Context,
-	in *autoscaling.CancelInstanceRefreshInput,
+	ctx context.Context, in *autoscaling.CancelInstanceRefreshInput,
 ) (*autoscaling.CancelInstanceRefreshOutput, error) {
 	out := &autoscaling.CancelInstanceRefreshOutput{}
 	return out, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
@@ -319,8 +315,7 @@ func (s *Service) cancelInstanceRefresh(
 }
 
 func (s *Service) rollbackInstanceRefresh(
-	ctx context.Context,
-	in *autoscaling.RollbackInstanceRefreshInput,
+	ctx context.Context, in *autoscaling.RollbackInstanceRefreshInput,
 ) (*autoscaling.RollbackInstanceRefreshOutput, error) {
 	out := &autoscaling.RollbackInstanceRefreshOutput{}
 	return out, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
@@ -337,9 +332,8 @@ func (s *Service) rollbackInstanceRefresh(
 		remaining := r.remaining(g)
 		r.rollback = &types.RollbackDetails{
 			RollbackReason: aws.String("Rollback was requested by a user."), RollbackStartTime: aws.Time(s.now()),
-			InstancesToUpdateOnRollback: aws.Int32(
-				int32(remaining),
-			), PercentageCompleteOnRollback: aws.Int32(r.percentage(remaining)), //nolint:gosec // few
+			//nolint:gosec // few
+			InstancesToUpdateOnRollback: aws.Int32(int32(remaining)), PercentageCompleteOnRollback: aws.Int32(r.percentage(remaining)),
 		}
 		r.restoreLaunch(g)
 		r.status, r.todo = types.InstanceRefreshStatusRollbackInProgress, map[string]bool{}
@@ -392,8 +386,7 @@ func (r *refresh) sdk(g *group) types.InstanceRefresh {
 }
 
 func (s *Service) describeInstanceRefreshes(
-	ctx context.Context,
-	in *autoscaling.DescribeInstanceRefreshesInput,
+	ctx context.Context, in *autoscaling.DescribeInstanceRefreshesInput,
 ) (*autoscaling.DescribeInstanceRefreshesOutput, error) {
 	reg := s.at(ctx)
 	reg.mu.Lock()

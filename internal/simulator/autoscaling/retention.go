@@ -39,9 +39,7 @@ func (m *member) retained() bool { return m.state == types.LifecycleStateTermina
 func (p *pass) retain(m *member) effect {
 	m.state = types.LifecycleStateTerminatingRetained
 	m.activity.finish(
-		p.now,
-		types.ScalingActivityStatusCodeCancelled,
-		"Instance "+m.id+" was retained: its termination lifecycle action was abandoned.",
+		p.now, types.ScalingActivityStatusCodeCancelled, "Instance "+m.id+" was retained: its termination lifecycle action was abandoned.",
 	)
 	return func() {}
 }

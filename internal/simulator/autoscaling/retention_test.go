@@ -66,8 +66,7 @@ func TestAbandonedInstanceIsRetained(t *testing.T) {
 		t.Errorf("the retained instance is %s", i.State)
 	}
 	_, err := w.DeleteAutoScalingGroup(
-		t.Context(),
-		&awsas.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("g"), ForceDelete: aws.Bool(true)},
+		t.Context(), &awsas.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("g"), ForceDelete: aws.Bool(true)},
 	)
 	wiretest.WantCode(t, err, "ValidationError")
 	wiretest.WantCode(t, w.terminate(id, true), "ValidationError")

@@ -514,8 +514,7 @@ func TestCreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
 `, 1)
 			w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 			_, err := w.cfn.CreateStack(
-				t.Context(),
-				&awscfn.CreateStackInput{StackName: aws.String("rolling"), TemplateBody: &body, Parameters: w.parameters(nil)},
+				t.Context(), &awscfn.CreateStackInput{StackName: aws.String("rolling"), TemplateBody: &body, Parameters: w.parameters(nil)},
 			)
 			if err != nil {
 				t.Fatal(err)

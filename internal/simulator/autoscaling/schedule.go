@@ -91,8 +91,7 @@ func (g *group) rescale(now time.Time, a *scheduled) {
 }
 
 func (s *Service) putScheduledAction(
-	ctx context.Context,
-	in *autoscaling.PutScheduledUpdateGroupActionInput,
+	ctx context.Context, in *autoscaling.PutScheduledUpdateGroupActionInput,
 ) (*autoscaling.PutScheduledUpdateGroupActionOutput, error) {
 	request := types.ScheduledUpdateGroupActionRequest{
 		ScheduledActionName: in.ScheduledActionName, StartTime: in.StartTime, EndTime: in.EndTime, Recurrence: in.Recurrence,
@@ -175,8 +174,7 @@ func (g *group) deleteScheduled(name string) error {
 }
 
 func (s *Service) deleteScheduledAction(
-	ctx context.Context,
-	in *autoscaling.DeleteScheduledActionInput,
+	ctx context.Context, in *autoscaling.DeleteScheduledActionInput,
 ) (*autoscaling.DeleteScheduledActionOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error { return g.deleteScheduled(deref(in.ScheduledActionName)) })
 }
@@ -189,16 +187,14 @@ func failedScheduled(name *string, err error) types.FailedScheduledUpdateGroupAc
 }
 
 func (s *Service) batchPutScheduled(
-	ctx context.Context,
-	in *autoscaling.BatchPutScheduledUpdateGroupActionInput,
+	ctx context.Context, in *autoscaling.BatchPutScheduledUpdateGroupActionInput,
 ) (*autoscaling.BatchPutScheduledUpdateGroupActionOutput, error) {
 	out := &autoscaling.BatchPutScheduledUpdateGroupActionOutput{}
 	return out, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		for _, r := range in.ScheduledUpdateGroupActions {
 			if err := g.putScheduled(s.now(), s.partition(), r); err != nil {
 				out.FailedScheduledUpdateGroupActions = append(
-					out.FailedScheduledUpdateGroupActions,
-					failedScheduled(r.ScheduledActionName, err),
+					out.FailedScheduledUpdateGroupActions, failedScheduled(r.ScheduledActionName, err),
 				)
 			}
 		}
@@ -207,8 +203,7 @@ func (s *Service) batchPutScheduled(
 }
 
 func (s *Service) batchDeleteScheduled(
-	ctx context.Context,
-	in *autoscaling.BatchDeleteScheduledActionInput,
+	ctx context.Context, in *autoscaling.BatchDeleteScheduledActionInput,
 ) (*autoscaling.BatchDeleteScheduledActionOutput, error) {
 	out := &autoscaling.BatchDeleteScheduledActionOutput{}
 	return out, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
@@ -222,8 +217,7 @@ func (s *Service) batchDeleteScheduled(
 }
 
 func (s *Service) describeScheduledActions(
-	ctx context.Context,
-	in *autoscaling.DescribeScheduledActionsInput,
+	ctx context.Context, in *autoscaling.DescribeScheduledActionsInput,
 ) (*autoscaling.DescribeScheduledActionsOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()

@@ -70,8 +70,7 @@ func (s *Service) eachTagged(ctx context.Context, tags []types.Tag, change func(
 }
 
 func (s *Service) createOrUpdateTags(
-	ctx context.Context,
-	in *autoscaling.CreateOrUpdateTagsInput,
+	ctx context.Context, in *autoscaling.CreateOrUpdateTagsInput,
 ) (*autoscaling.CreateOrUpdateTagsOutput, error) {
 	return nil, s.eachTagged(ctx, in.Tags, func(g *group, t types.Tag) error {
 		tags := withTag(g.tags, t)
@@ -137,8 +136,7 @@ func tagMatches(t types.TagDescription, filters []types.Filter) (bool, error) {
 			}
 		default:
 			return false, validation(
-				"Filter type %s is not correct. Allowed Filter types are: auto-scaling-group key value propagate-at-launch",
-				deref(f.Name),
+				"Filter type %s is not correct. Allowed Filter types are: auto-scaling-group key value propagate-at-launch", deref(f.Name),
 			)
 		}
 		if !slices.Contains(f.Values, value) {

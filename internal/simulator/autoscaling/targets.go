@@ -40,15 +40,13 @@ func (s *Service) detach(ctx context.Context, name *string, arns []string) error
 }
 
 func (s *Service) attachTargetGroups(
-	ctx context.Context,
-	in *autoscaling.AttachLoadBalancerTargetGroupsInput,
+	ctx context.Context, in *autoscaling.AttachLoadBalancerTargetGroupsInput,
 ) (*autoscaling.AttachLoadBalancerTargetGroupsOutput, error) {
 	return nil, s.attach(ctx, in.AutoScalingGroupName, in.TargetGroupARNs)
 }
 
 func (s *Service) detachTargetGroups(
-	ctx context.Context,
-	in *autoscaling.DetachLoadBalancerTargetGroupsInput,
+	ctx context.Context, in *autoscaling.DetachLoadBalancerTargetGroupsInput,
 ) (*autoscaling.DetachLoadBalancerTargetGroupsOutput, error) {
 	return nil, s.detach(ctx, in.AutoScalingGroupName, in.TargetGroupARNs)
 }
@@ -62,15 +60,13 @@ func sources(list []types.TrafficSourceIdentifier) []string {
 }
 
 func (s *Service) attachTrafficSources(
-	ctx context.Context,
-	in *autoscaling.AttachTrafficSourcesInput,
+	ctx context.Context, in *autoscaling.AttachTrafficSourcesInput,
 ) (*autoscaling.AttachTrafficSourcesOutput, error) {
 	return nil, s.attach(ctx, in.AutoScalingGroupName, sources(in.TrafficSources))
 }
 
 func (s *Service) detachTrafficSources(
-	ctx context.Context,
-	in *autoscaling.DetachTrafficSourcesInput,
+	ctx context.Context, in *autoscaling.DetachTrafficSourcesInput,
 ) (*autoscaling.DetachTrafficSourcesOutput, error) {
 	return nil, s.detach(ctx, in.AutoScalingGroupName, sources(in.TrafficSources))
 }
@@ -89,8 +85,7 @@ func (g *group) targetState(arn string) string {
 }
 
 func (s *Service) describeTargetGroups(
-	ctx context.Context,
-	in *autoscaling.DescribeLoadBalancerTargetGroupsInput,
+	ctx context.Context, in *autoscaling.DescribeLoadBalancerTargetGroupsInput,
 ) (*autoscaling.DescribeLoadBalancerTargetGroupsOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
@@ -109,8 +104,7 @@ func (s *Service) describeTargetGroups(
 }
 
 func (s *Service) describeTrafficSources(
-	ctx context.Context,
-	in *autoscaling.DescribeTrafficSourcesInput,
+	ctx context.Context, in *autoscaling.DescribeTrafficSourcesInput,
 ) (*autoscaling.DescribeTrafficSourcesOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
@@ -129,8 +123,7 @@ func (s *Service) describeTrafficSources(
 }
 
 func (s *Service) describeLoadBalancers(
-	ctx context.Context,
-	in *autoscaling.DescribeLoadBalancersInput,
+	ctx context.Context, in *autoscaling.DescribeLoadBalancersInput,
 ) (*autoscaling.DescribeLoadBalancersOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()

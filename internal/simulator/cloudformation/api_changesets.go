@@ -51,10 +51,9 @@ func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSet
 		roleARN: aws.ToString(in.RoleARN), rollback: in.RollbackConfiguration,
 	}
 	cs.revision, err = e.revise(ctx, s, input{
-		templateBody: aws.ToString(
-			in.TemplateBody,
-		), templateURL: aws.ToString(in.TemplateURL), usePrevious: aws.ToBool(in.UsePreviousTemplate),
-		parameters: given(in.Parameters), tags: in.Tags, keepTags: in.Tags == nil, capabilities: in.Capabilities,
+		templateBody: aws.ToString(in.TemplateBody), templateURL: aws.ToString(in.TemplateURL),
+		usePrevious: aws.ToBool(in.UsePreviousTemplate),
+		parameters:  given(in.Parameters), tags: in.Tags, keepTags: in.Tags == nil, capabilities: in.Capabilities,
 		notificationARNs: in.NotificationARNs, keepTopics: in.NotificationARNs == nil, resourceTypes: in.ResourceTypes,
 	}, s.revision)
 	if err != nil {
@@ -242,10 +241,7 @@ func (e *Engine) deleteChangeSet(ctx context.Context, in *awscfn.DeleteChangeSet
 	// https://github.com/aws/aws-cdk-cli/blob/main/packages/%40aws-cdk/toolkit-lib/lib/api/deployments/deploy-stack.ts
 	if cs.execution == types.ExecutionStatusExecuteInProgress {
 		return nil, wire.Errorf(
-			"InvalidChangeSetStatus",
-			"ChangeSet [%s] cannot be deleted in its current status of [%s]",
-			cs.id,
-			cs.status,
+			"InvalidChangeSetStatus", "ChangeSet [%s] cannot be deleted in its current status of [%s]", cs.id, cs.status,
 		)
 	}
 	s.changeSets = slices.DeleteFunc(s.changeSets, func(c *changeSet) bool { return c == cs })

@@ -171,8 +171,7 @@ func (m *member) driftInformation() *types.StackResourceDriftInformation {
 }
 
 func (e *Engine) describeStackResource(
-	ctx context.Context,
-	in *awscfn.DescribeStackResourceInput,
+	ctx context.Context, in *awscfn.DescribeStackResourceInput,
 ) (*awscfn.DescribeStackResourceOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, "Stack '%s' does not exist")
 	if err != nil {
@@ -197,8 +196,7 @@ func (e *Engine) describeStackResource(
 }
 
 func (e *Engine) describeStackResources(
-	ctx context.Context,
-	in *awscfn.DescribeStackResourcesInput,
+	ctx context.Context, in *awscfn.DescribeStackResourcesInput,
 ) (*awscfn.DescribeStackResourcesOutput, error) {
 	name := in.StackName
 	if name == nil && in.PhysicalResourceId != nil {

@@ -11,8 +11,7 @@ import (
 )
 
 func (e *Engine) updateTerminationProtection(
-	ctx context.Context,
-	in *awscfn.UpdateTerminationProtectionInput,
+	ctx context.Context, in *awscfn.UpdateTerminationProtectionInput,
 ) (*awscfn.UpdateTerminationProtectionOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {
@@ -100,8 +99,7 @@ func (e *Engine) detectStackDrift(ctx context.Context, in *awscfn.DetectStackDri
 }
 
 func (e *Engine) describeStackDriftDetectionStatus(
-	ctx context.Context,
-	in *awscfn.DescribeStackDriftDetectionStatusInput,
+	ctx context.Context, in *awscfn.DescribeStackDriftDetectionStatusInput,
 ) (*awscfn.DescribeStackDriftDetectionStatusOutput, error) {
 	sp := e.here(ctx)
 	sp.mu.RLock()
@@ -121,8 +119,7 @@ func (e *Engine) describeStackDriftDetectionStatus(
 }
 
 func (e *Engine) detectStackResourceDrift(
-	ctx context.Context,
-	in *awscfn.DetectStackResourceDriftInput,
+	ctx context.Context, in *awscfn.DetectStackResourceDriftInput,
 ) (*awscfn.DetectStackResourceDriftOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {
@@ -151,8 +148,7 @@ func (e *Engine) detectStackResourceDrift(
 }
 
 func (e *Engine) describeStackResourceDrifts(
-	ctx context.Context,
-	in *awscfn.DescribeStackResourceDriftsInput,
+	ctx context.Context, in *awscfn.DescribeStackResourceDriftsInput,
 ) (*awscfn.DescribeStackResourceDriftsOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {

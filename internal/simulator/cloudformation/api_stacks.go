@@ -96,10 +96,9 @@ func (e *Engine) createStack(ctx context.Context, in *awscfn.CreateStackInput) (
 	}
 	s.settings = settings{
 		disableRollback: aws.ToBool(in.DisableRollback) || in.OnFailure == types.OnFailureDoNothing, onFailure: in.OnFailure,
-		timeoutMinutes: aws.ToInt32(
-			in.TimeoutInMinutes,
-		), policy: policy, roleARN: aws.ToString(in.RoleARN), rollbackConfiguration: in.RollbackConfiguration,
-		retainExceptOnCreate: aws.ToBool(in.RetainExceptOnCreate),
+		timeoutMinutes: aws.ToInt32(in.TimeoutInMinutes), policy: policy, roleARN: aws.ToString(in.RoleARN),
+		rollbackConfiguration: in.RollbackConfiguration,
+		retainExceptOnCreate:  aws.ToBool(in.RetainExceptOnCreate),
 	}
 	s.protected.Store(aws.ToBool(in.EnableTerminationProtection))
 	s.revision = rev
@@ -170,10 +169,9 @@ func (e *Engine) updateStack(ctx context.Context, in *awscfn.UpdateStackInput) (
 		return nil, invalid("Stack:%s is in %s state and can not be updated.", s.id, s.status)
 	}
 	rev, err := e.revise(ctx, s, input{
-		templateBody: aws.ToString(
-			in.TemplateBody,
-		), templateURL: aws.ToString(in.TemplateURL), usePrevious: aws.ToBool(in.UsePreviousTemplate),
-		parameters: given(in.Parameters), tags: in.Tags, keepTags: in.Tags == nil, capabilities: in.Capabilities,
+		templateBody: aws.ToString(in.TemplateBody), templateURL: aws.ToString(in.TemplateURL),
+		usePrevious: aws.ToBool(in.UsePreviousTemplate),
+		parameters:  given(in.Parameters), tags: in.Tags, keepTags: in.Tags == nil, capabilities: in.Capabilities,
 		notificationARNs: in.NotificationARNs, keepTopics: in.NotificationARNs == nil, resourceTypes: in.ResourceTypes,
 	}, s.revision)
 	if err != nil {
@@ -303,8 +301,7 @@ func (e *Engine) cancelUpdateStack(ctx context.Context, in *awscfn.CancelUpdateS
 }
 
 func (e *Engine) continueUpdateRollback(
-	ctx context.Context,
-	in *awscfn.ContinueUpdateRollbackInput,
+	ctx context.Context, in *awscfn.ContinueUpdateRollbackInput,
 ) (*awscfn.ContinueUpdateRollbackOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {

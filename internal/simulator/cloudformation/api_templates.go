@@ -68,10 +68,9 @@ func (e *Engine) validateTemplate(ctx context.Context, in *awscfn.ValidateTempla
 	}
 	capabilities, reason := capabilitiesOf(t)
 	out := &awscfn.ValidateTemplateOutput{
-		Description: optional(
-			t.Description,
-		), Capabilities: capabilities, CapabilitiesReason: optional(reason), DeclaredTransforms: t.Transforms,
-		Parameters: []types.TemplateParameter{},
+		Description: optional(t.Description), Capabilities: capabilities, CapabilitiesReason: optional(reason),
+		DeclaredTransforms: t.Transforms,
+		Parameters:         []types.TemplateParameter{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
 		p := t.Parameters[name]
@@ -110,9 +109,8 @@ func (e *Engine) getTemplateSummary(ctx context.Context, in *awscfn.GetTemplateS
 	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
 		p := t.Parameters[name]
 		out.Parameters = append(out.Parameters, types.ParameterDeclaration{
-			ParameterKey: aws.String(
-				name,
-			), ParameterType: aws.String(p.Type), NoEcho: aws.Bool(p.NoEcho), Description: optional(p.Description),
+			ParameterKey: aws.String(name), ParameterType: aws.String(p.Type), NoEcho: aws.Bool(p.NoEcho),
+			Description:  optional(p.Description),
 			DefaultValue: defaultOf(p), ParameterConstraints: &types.ParameterConstraints{AllowedValues: p.AllowedValues},
 		})
 	}

@@ -51,9 +51,8 @@ func TestChangeSetCreatesAndUpdatesAStack(t *testing.T) {
 	w.waitFor("planned", types.StackStatusCreateComplete)
 
 	cs = w.changeSet(&awscfn.CreateChangeSetInput{
-		StackName: aws.String(
-			"planned",
-		), ChangeSetName: aws.String("second"), TemplateBody: aws.String(stream(`"Name": "two", "ShardCount": 2`)),
+		StackName: aws.String("planned"), ChangeSetName: aws.String("second"),
+		TemplateBody: aws.String(stream(`"Name": "two", "ShardCount": 2`)),
 	})
 	change := cs.Changes[0].ResourceChange
 	if change.Action != types.ChangeActionModify || change.Replacement != types.ReplacementTrue || len(change.Details) != 2 {
@@ -102,8 +101,7 @@ func TestChangeSetWithoutChanges(t *testing.T) {
 		t.Errorf("%s %s", cs.Status, aws.ToString(cs.StatusReason))
 	}
 	_, err := w.ExecuteChangeSet(
-		t.Context(),
-		&awscfn.ExecuteChangeSetInput{StackName: aws.String("same"), ChangeSetName: aws.String("none")},
+		t.Context(), &awscfn.ExecuteChangeSetInput{StackName: aws.String("same"), ChangeSetName: aws.String("none")},
 	)
 	expectError(t, err, "InvalidChangeSetStatus", "cannot be executed in its current status of [FAILED]")
 	if _, err := w.DeleteChangeSet(t.Context(), &awscfn.DeleteChangeSetInput{
@@ -112,8 +110,7 @@ func TestChangeSetWithoutChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.DescribeChangeSet(
-		t.Context(),
-		&awscfn.DescribeChangeSetInput{StackName: aws.String("same"), ChangeSetName: aws.String("none")},
+		t.Context(), &awscfn.DescribeChangeSetInput{StackName: aws.String("same"), ChangeSetName: aws.String("none")},
 	)
 	expectError(t, err, "ChangeSetNotFound", "ChangeSet [none] does not exist")
 }
@@ -158,9 +155,8 @@ func TestImport(t *testing.T) {
 			StackName: aws.String("adopt"), ChangeSetName: aws.String("import-" + name), ChangeSetType: types.ChangeSetTypeImport,
 			TemplateBody: aws.String(replace(both, name)),
 			ResourcesToImport: []types.ResourceToImport{{
-				LogicalResourceId: aws.String(
-					"Stream",
-				), ResourceType: aws.String("AWS::Kinesis::Stream"), ResourceIdentifier: map[string]string{"Name": name},
+				LogicalResourceId: aws.String("Stream"), ResourceType: aws.String("AWS::Kinesis::Stream"),
+				ResourceIdentifier: map[string]string{"Name": name},
 			}},
 		}
 	}
@@ -206,8 +202,7 @@ func TestDrift(t *testing.T) {
 	var status *awscfn.DescribeStackDriftDetectionStatusOutput
 	w.eventually(func() bool {
 		status, err = w.DescribeStackDriftDetectionStatus(
-			t.Context(),
-			&awscfn.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: detection.StackDriftDetectionId},
+			t.Context(), &awscfn.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: detection.StackDriftDetectionId},
 		)
 		return err == nil && status.DetectionStatus == types.StackDriftDetectionStatusDetectionComplete
 	}, func() string { return "drift detection does not end" })
@@ -233,8 +228,7 @@ func TestDrift(t *testing.T) {
 		t.Errorf("difference %+v", difference)
 	}
 	one, err := w.DetectStackResourceDrift(
-		t.Context(),
-		&awscfn.DetectStackResourceDriftInput{StackName: aws.String("drift"), LogicalResourceId: aws.String("A")},
+		t.Context(), &awscfn.DetectStackResourceDriftInput{StackName: aws.String("drift"), LogicalResourceId: aws.String("A")},
 	)
 	if err != nil || one.StackResourceDrift.StackResourceDriftStatus != types.StackResourceDriftStatusModified {
 		t.Errorf("%v %v", one, err)
@@ -257,8 +251,7 @@ func TestChangeSetsAfterAnUpdate(t *testing.T) {
 	}
 	w.waitFor("planned", types.StackStatusUpdateComplete)
 	out, err := w.DescribeChangeSet(
-		t.Context(),
-		&awscfn.DescribeChangeSetInput{StackName: aws.String("planned"), ChangeSetName: aws.String("plan")},
+		t.Context(), &awscfn.DescribeChangeSetInput{StackName: aws.String("planned"), ChangeSetName: aws.String("plan")},
 	)
 	if err != nil || out.ExecutionStatus != types.ExecutionStatusObsolete {
 		t.Errorf("after an update the change set is %v, %v", out, err)

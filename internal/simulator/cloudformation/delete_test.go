@@ -109,8 +109,7 @@ func TestExports(t *testing.T) {
 	w.create("early", importer)
 	s := w.waitFor("early", types.StackStatusRollbackComplete)
 	if events := strings.Join(w.events("early"), "\n"); !strings.Contains(
-		events,
-		"ROLLBACK_IN_PROGRESS No export named shared found. Rollback requested by user.",
+		events, "ROLLBACK_IN_PROGRESS No export named shared found. Rollback requested by user.",
 	) {
 		t.Errorf("%s\n%s", aws.ToString(s.StackStatusReason), events)
 	}

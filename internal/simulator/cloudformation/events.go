@@ -127,12 +127,7 @@ func (s *stack) notify(event *types.StackEvent, topics []string) {
 	for _, topic := range topics {
 		// A deleted topic does not stop the stack.
 		_ = s.engine.options.Notify(
-			s.background(),
-			s.space.account,
-			s.space.region,
-			topic,
-			"AWS CloudFormation Notification",
-			text.String(),
+			s.background(), s.space.account, s.space.region, topic, "AWS CloudFormation Notification", text.String(),
 		)
 	}
 }

@@ -194,8 +194,7 @@ func TestElastiCacheEndpoints(t *testing.T) {
 func TestTypes(t *testing.T) {
 	w := newSuite(t, nil)
 	described, err := w.DescribeType(
-		t.Context(),
-		&awscfn.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::SQS::Queue")},
+		t.Context(), &awscfn.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::SQS::Queue")},
 	)
 	if err != nil || !strings.Contains(*described.Schema, `"QueueUrl"`) {
 		t.Errorf("%v", err)
@@ -229,8 +228,7 @@ func TestThousandStacksAtOnce(t *testing.T) {
 	group.Wait()
 	w.eventually(func() bool {
 		p := awscfn.NewListStacksPaginator(
-			w.Client,
-			&awscfn.ListStacksInput{StackStatusFilter: []types.StackStatus{types.StackStatusCreateComplete}},
+			w.Client, &awscfn.ListStacksInput{StackStatusFilter: []types.StackStatus{types.StackStatusCreateComplete}},
 		)
 		n := 0
 		for p.HasMorePages() {

@@ -27,10 +27,7 @@ type outcome struct {
 // call calls the provider of a member's type, subject to faults. It releases the stack's lock
 // during the call.
 func (s *stack) call(
-	operation string,
-	m *member,
-	r resource.Request,
-	do func(context.Context, resource.Provider, resource.Request) (resource.Result, error),
+	operation string, m *member, r resource.Request, do func(context.Context, resource.Provider, resource.Request) (resource.Result, error),
 ) outcome {
 	effect := s.faults(fault.CallInfo{
 		Service: "cloudformation", Operation: operation, ResourceType: m.kind, Name: m.id, PhysicalID: m.physicalID,

@@ -213,8 +213,7 @@ func (w *suite) events(name string) []string {
 func (w *suite) resource(stack, id string) types.StackResource {
 	w.t.Helper()
 	out, err := w.DescribeStackResources(
-		w.t.Context(),
-		&awscfn.DescribeStackResourcesInput{StackName: aws.String(stack), LogicalResourceId: aws.String(id)},
+		w.t.Context(), &awscfn.DescribeStackResourcesInput{StackName: aws.String(stack), LogicalResourceId: aws.String(id)},
 	)
 	if err != nil {
 		w.t.Fatalf("DescribeStackResources: %v", err)

@@ -151,8 +151,7 @@ func TestCreationPolicyFails(t *testing.T) {
 		w.clock.Step(10 * time.Minute)
 		w.waitFor("signals", types.StackStatusRollbackComplete)
 		if e := strings.Join(w.events("signals"), "\n"); !strings.Contains(
-			e,
-			"Failed to receive 2 resource signal(s) within the specified duration",
+			e, "Failed to receive 2 resource signal(s) within the specified duration",
 		) {
 			t.Errorf("events:\n%s", e)
 		}

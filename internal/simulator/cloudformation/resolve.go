@@ -16,8 +16,7 @@ func (s *stack) scope(rev *revision) *eval.Scope {
 		m := s.members[id]
 		if m == nil || m.physicalID == "" {
 			return nil, eval.Errorf(
-				"Template format error: Unresolved resource dependencies [%s] in the Resources block of the template",
-				id,
+				"Template format error: Unresolved resource dependencies [%s] in the Resources block of the template", id,
 			)
 		}
 		return m.physicalID, nil

@@ -153,8 +153,7 @@ func (e *Engine) fetch(ctx context.Context, address string) (string, error) {
 	body, err := e.options.FetchS3(ctx, bucket, key)
 	if err != nil {
 		return "", invalid(
-			"S3 error: %s\nFor more information check http://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html",
-			messageOf(err),
+			"S3 error: %s\nFor more information check http://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html", messageOf(err),
 		)
 	}
 	return string(body), nil

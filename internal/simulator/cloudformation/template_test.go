@@ -113,8 +113,7 @@ Resources:
 		t.Errorf("%v %v", original, err)
 	}
 	processed, err := w.GetTemplate(
-		t.Context(),
-		&awscfn.GetTemplateInput{StackName: aws.String("loop"), TemplateStage: types.TemplateStageProcessed},
+		t.Context(), &awscfn.GetTemplateInput{StackName: aws.String("loop"), TemplateStage: types.TemplateStageProcessed},
 	)
 	if err != nil || strings.Contains(*processed.TemplateBody, "Fn::ForEach") || !strings.Contains(*processed.TemplateBody, "QueueTwo") {
 		t.Errorf("%v %v", processed, err)
@@ -212,8 +211,7 @@ func TestRefusedTemplates(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
 			_, err := w.CreateStack(
-				t.Context(),
-				&awscfn.CreateStackInput{StackName: aws.String("refused"), TemplateBody: aws.String(c.template)},
+				t.Context(), &awscfn.CreateStackInput{StackName: aws.String("refused"), TemplateBody: aws.String(c.template)},
 			)
 			expectError(t, err, c.code, c.message)
 		})

@@ -165,8 +165,7 @@ func TestContinuedRollbackSkipsResources(t *testing.T) {
 	w.waitFor("skip", types.StackStatusUpdateRollbackFailed)
 	again := func(skip ...string) error {
 		_, err := w.ContinueUpdateRollback(
-			t.Context(),
-			&awscfn.ContinueUpdateRollbackInput{StackName: aws.String("skip"), ResourcesToSkip: skip},
+			t.Context(), &awscfn.ContinueUpdateRollbackInput{StackName: aws.String("skip"), ResourcesToSkip: skip},
 		)
 		return err
 	}

@@ -41,8 +41,7 @@ func TestConcurrentUpdatesAreAtomic(t *testing.T) {
 	}
 	group.Wait()
 	got, err := c.GetItem(
-		t.Context(),
-		&dynamodb.GetItemInput{TableName: name, Key: item{"id": s("a")}, ProjectionExpression: aws.String("n")},
+		t.Context(), &dynamodb.GetItemInput{TableName: name, Key: item{"id": s("a")}, ProjectionExpression: aws.String("n")},
 	)
 	if d := cmp.Diff(item{"n": n("160")}, got.Item, ignore); err != nil || d != "" {
 		t.Fatal(err, d)

@@ -195,9 +195,7 @@ func (p *parser) checkOrdered(op string, operands ...operand) error {
 		if l, ok := o.(literal); ok {
 			if _, ordered := sortKeyOf(l.value); !ordered {
 				return p.refuse(
-					"Incorrect operand type for operator or function; operator or function: %s, operand type: %s",
-					op,
-					typeOf(l.value),
+					"Incorrect operand type for operator or function; operator or function: %s, operand type: %s", op, typeOf(l.value),
 				)
 			}
 		}
@@ -252,8 +250,7 @@ func (p *parser) operand() (operand, error) {
 	}
 	if len(args) != 1 {
 		return nil, p.refuse(
-			"Incorrect number of operands for operator or function; operator or function: size, number of operands: %d",
-			len(args),
+			"Incorrect number of operands for operator or function; operator or function: size, number of operands: %d", len(args),
 		)
 	}
 	if of, ok := args[0].(path); ok {
@@ -263,8 +260,7 @@ func (p *parser) operand() (operand, error) {
 		return literal{sizeFunction(l.value)}, nil
 	}
 	return nil, p.refuse(
-		"Incorrect operand type for operator or function; operator or function: size, operand type: %s",
-		typeOf(args[0].of(nil)),
+		"Incorrect operand type for operator or function; operator or function: size, operand type: %s", typeOf(args[0].of(nil)),
 	)
 }
 
@@ -281,9 +277,7 @@ func (p *parser) function() (condition, error) {
 	}
 	if len(args) != arity {
 		return nil, p.refuse(
-			"Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d",
-			name,
-			len(args),
+			"Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args),
 		)
 	}
 	return call{name, args}, p.checkArguments(name, args)

@@ -32,8 +32,7 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 	}
 	put(t, c, want)
 	got, err := c.GetItem(
-		t.Context(),
-		&dynamodb.GetItemInput{TableName: aws.String("things"), Key: item{"id": s("a")}, ReturnConsumedCapacity: "TOTAL"},
+		t.Context(), &dynamodb.GetItemInput{TableName: aws.String("things"), Key: item{"id": s("a")}, ReturnConsumedCapacity: "TOTAL"},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -284,9 +283,8 @@ func TestConditions(t *testing.T) {
 				used = nil
 			}
 			_, err := c.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
-				TableName: aws.String(
-					"things",
-				), Key: item{"id": s("a")}, ConditionExpression: &tt.condition, ExpressionAttributeValues: used,
+				TableName: aws.String("things"), Key: item{"id": s("a")}, ConditionExpression: &tt.condition,
+				ExpressionAttributeValues:           used,
 				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 			})
 			var failed *types.ConditionalCheckFailedException

@@ -39,10 +39,7 @@ func (p *tableProvider) create(r resource.Request, want *tableProperties) (resou
 	id := tableID{r.Account, r.Region, want.TableName}
 	if t.find(id) != nil {
 		return resource.Result{}, resource.Errorf(
-			resource.AlreadyExists,
-			"Resource of type '%s' with identifier '%s' already exists.",
-			tableType,
-			id.name,
+			resource.AlreadyExists, "Resource of type '%s' with identifier '%s' already exists.", tableType, id.name,
 		)
 	}
 	made, err := t.create(id, want.createInput(), 0)
@@ -140,10 +137,7 @@ func (p *tableProvider) change(r resource.Request, want *tableProperties) (resou
 	for _, d := range want.AttributeDefinitions {
 		if found.hasOtherType(d) {
 			return resource.Result{}, resource.Errorf(
-				resource.NotUpdatable,
-				"The type of attribute %s of table %s cannot be updated",
-				deref(d.AttributeName),
-				id.name,
+				resource.NotUpdatable, "The type of attribute %s of table %s cannot be updated", deref(d.AttributeName), id.name,
 			)
 		}
 	}

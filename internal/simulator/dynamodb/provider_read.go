@@ -72,18 +72,12 @@ func (t *table) optionalProperties(out map[string]any) {
 	}
 	if t.onDemand != nil {
 		out["OnDemandThroughput"] = pairProperty(
-			"MaxReadRequestUnits",
-			t.onDemand.MaxReadRequestUnits,
-			"MaxWriteRequestUnits",
-			t.onDemand.MaxWriteRequestUnits,
+			"MaxReadRequestUnits", t.onDemand.MaxReadRequestUnits, "MaxWriteRequestUnits", t.onDemand.MaxWriteRequestUnits,
 		)
 	}
 	if t.warm != nil {
 		out["WarmThroughput"] = pairProperty(
-			"ReadUnitsPerSecond",
-			t.warm.ReadUnitsPerSecond,
-			"WriteUnitsPerSecond",
-			t.warm.WriteUnitsPerSecond,
+			"ReadUnitsPerSecond", t.warm.ReadUnitsPerSecond, "WriteUnitsPerSecond", t.warm.WriteUnitsPerSecond,
 		)
 	}
 	if len(t.kinesis) > 0 {

@@ -58,8 +58,7 @@ func TestTableProvider(t *testing.T) {
 	r.Properties["BillingMode"] = "PAY_PER_REQUEST"
 	delete(r.Properties, "ProvisionedThroughput")
 	r.Properties["AttributeDefinitions"] = append(
-		r.Properties["AttributeDefinitions"].([]any),
-		properties{"AttributeName": "color", "AttributeType": "S"},
+		r.Properties["AttributeDefinitions"].([]any), properties{"AttributeName": "color", "AttributeType": "S"},
 	)
 	r.Properties["GlobalSecondaryIndexes"] = []any{properties{
 		"IndexName": "by-color", "KeySchema": []any{properties{"AttributeName": "color", "KeyType": "HASH"}},

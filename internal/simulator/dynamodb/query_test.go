@@ -194,19 +194,17 @@ func TestSecondaryIndexes(t *testing.T) {
 		item{"id": s("b"), "seq": s("4")},
 	)
 	red := &dynamodb.QueryInput{
-		TableName: aws.String(
-			"things",
-		), IndexName: aws.String("by-color"), KeyConditionExpression: aws.String("color = :c"), ExpressionAttributeValues: item{":c": s("red")},
+		TableName: aws.String("things"), IndexName: aws.String("by-color"), KeyConditionExpression: aws.String("color = :c"),
+		ExpressionAttributeValues: item{":c": s("red")},
 	}
 	got, err := c.Query(t.Context(), red)
 	if err != nil || sortsOf(got.Items) != "1 2" || got.Items[0]["kept"] == nil || got.Items[0]["lost"] != nil {
 		t.Fatalf("got %v %v", got, err)
 	}
 	got, err = c.Query(t.Context(), &dynamodb.QueryInput{
-		TableName: aws.String(
-			"things",
-		), IndexName: aws.String("by-size"), KeyConditionExpression: aws.String("id = :i"), ExpressionAttributeValues: item{":i": s("a")},
-		Select: types.SelectAllAttributes,
+		TableName: aws.String("things"), IndexName: aws.String("by-size"), KeyConditionExpression: aws.String("id = :i"),
+		ExpressionAttributeValues: item{":i": s("a")},
+		Select:                    types.SelectAllAttributes,
 	})
 	if err != nil || sortsOf(got.Items) != "2 1" || got.Items[1]["lost"] == nil {
 		t.Fatalf("got %v %v", got, err)

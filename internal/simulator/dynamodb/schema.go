@@ -237,8 +237,7 @@ func checkIndexes(in *dynamodb.CreateTableInput) error {
 		}
 		if len(x.KeySchema) < 2 {
 			return invalid(
-				"One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s",
-				*x.IndexName,
+				"One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s", *x.IndexName,
 			)
 		}
 	}
@@ -285,8 +284,7 @@ func checkIndex(
 	}
 	if !include && len(projection.NonKeyAttributes) > 0 {
 		return invalid(
-			"One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified",
-			projection.ProjectionType,
+			"One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified", projection.ProjectionType,
 		)
 	}
 	return nil

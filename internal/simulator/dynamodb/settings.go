@@ -102,8 +102,7 @@ func (t *Tables) describeTimeToLive(ctx context.Context, in *dynamodb.DescribeTi
 }
 
 func (t *Tables) updateContinuousBackups(
-	ctx context.Context,
-	in *dynamodb.UpdateContinuousBackupsInput,
+	ctx context.Context, in *dynamodb.UpdateContinuousBackupsInput,
 ) (*dynamodb.UpdateContinuousBackupsOutput, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,8 +144,7 @@ func (t *table) setRecovery(want *types.PointInTimeRecoverySpecification, now ti
 }
 
 func (t *Tables) describeContinuousBackups(
-	ctx context.Context,
-	in *dynamodb.DescribeContinuousBackupsInput,
+	ctx context.Context, in *dynamodb.DescribeContinuousBackupsInput,
 ) (*dynamodb.DescribeContinuousBackupsOutput, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -219,8 +217,7 @@ func (t *Tables) getResourcePolicy(ctx context.Context, in *dynamodb.GetResource
 }
 
 func (t *Tables) deleteResourcePolicy(
-	ctx context.Context,
-	in *dynamodb.DeleteResourcePolicyInput,
+	ctx context.Context, in *dynamodb.DeleteResourcePolicyInput,
 ) (*dynamodb.DeleteResourcePolicyOutput, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -237,8 +234,7 @@ func (t *Tables) deleteResourcePolicy(
 }
 
 func (t *Tables) describeKinesisDestination(
-	ctx context.Context,
-	in *dynamodb.DescribeKinesisStreamingDestinationInput,
+	ctx context.Context, in *dynamodb.DescribeKinesisStreamingDestinationInput,
 ) (*dynamodb.DescribeKinesisStreamingDestinationOutput, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -250,8 +246,7 @@ func (t *Tables) describeKinesisDestination(
 }
 
 func (t *Tables) describeContributorInsights(
-	ctx context.Context,
-	in *dynamodb.DescribeContributorInsightsInput,
+	ctx context.Context, in *dynamodb.DescribeContributorInsightsInput,
 ) (*dynamodb.DescribeContributorInsightsOutput, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -267,8 +262,7 @@ func (t *Tables) describeContributorInsights(
 }
 
 func (t *Tables) updateContributorInsights(
-	ctx context.Context,
-	in *dynamodb.UpdateContributorInsightsInput,
+	ctx context.Context, in *dynamodb.UpdateContributorInsightsInput,
 ) (*dynamodb.UpdateContributorInsightsOutput, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -116,8 +116,7 @@ func TestCreateTableRefuses(t *testing.T) {
 		"a definition that no key uses": {
 			func(in *dynamodb.CreateTableInput) {
 				in.AttributeDefinitions = append(
-					in.AttributeDefinitions,
-					types.AttributeDefinition{AttributeName: aws.String("x"), AttributeType: "S"},
+					in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("x"), AttributeType: "S"},
 				)
 			},
 			"One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions",

@@ -139,17 +139,14 @@ func (t *table) checkIndexUpdates(in *dynamodb.UpdateTableInput) error {
 	}
 	if changes > 1 {
 		return refuse(
-			"LimitExceededException",
-			"Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
+			"LimitExceededException", "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
 		)
 	}
 	return nil
 }
 
 func (t *table) checkIndexCreate(
-	create *types.CreateGlobalSecondaryIndexAction,
-	in *dynamodb.UpdateTableInput,
-	definitions []types.AttributeDefinition,
+	create *types.CreateGlobalSecondaryIndexAction, in *dynamodb.UpdateTableInput, definitions []types.AttributeDefinition,
 ) error {
 	if t.index(deref(create.IndexName)) != nil {
 		return invalid("Attempting to create an index which already exists")
@@ -187,9 +184,7 @@ func (t *table) updateThroughput(in *dynamodb.UpdateTableInput, now time.Time) {
 }
 
 func changedThroughput(
-	old types.ProvisionedThroughputDescription,
-	in *types.ProvisionedThroughput,
-	now time.Time,
+	old types.ProvisionedThroughputDescription, in *types.ProvisionedThroughput, now time.Time,
 ) types.ProvisionedThroughputDescription {
 	out := throughputOf(in)
 	out.LastIncreaseDateTime, out.LastDecreaseDateTime = old.LastIncreaseDateTime, old.LastDecreaseDateTime

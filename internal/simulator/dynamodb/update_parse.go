@@ -148,9 +148,7 @@ func (p *parser) sourceFunction() (source, error) {
 	}
 	if len(args) != 2 {
 		return nil, p.refuse(
-			"Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d",
-			name,
-			len(args),
+			"Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args),
 		)
 	}
 	if name == "list_append" {
@@ -182,9 +180,7 @@ func (p *parser) checkSources(operator, want string, of ...source) error {
 	for _, s := range of {
 		if l, ok := s.(literal); ok && typeOf(l.value) != want {
 			return p.refuse(
-				"Incorrect operand type for operator or function; operator or function: %s, operand type: %s",
-				operator,
-				typeOf(l.value),
+				"Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, typeOf(l.value),
 			)
 		}
 	}

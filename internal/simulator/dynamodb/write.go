@@ -70,8 +70,7 @@ func (w *write) checkKeyUntouched() error {
 	for _, p := range w.parsedUpdate.paths {
 		if p[0].key == w.table.items.key.partition || p[0].key == w.table.items.key.sort {
 			return invalid(
-				"One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key",
-				p[0].key,
+				"One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", p[0].key,
 			)
 		}
 	}
@@ -178,10 +177,7 @@ func (t *table) checkItem(in attributes) error {
 		}
 		if want := t.typeOf(name); typeOf(v) != string(want) {
 			return invalid(
-				"One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s",
-				name,
-				want,
-				typeOf(v),
+				"One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s", name, want, typeOf(v),
 			)
 		}
 		if err := t.checkKeyValue(name, v); err != nil {

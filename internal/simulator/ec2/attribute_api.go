@@ -36,8 +36,7 @@ func text(s string) *types.AttributeValue { return &types.AttributeValue{Value: 
 // describeInstanceAttribute returns one attribute.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceAttribute.html
 func (s *Service) describeInstanceAttribute(
-	ctx context.Context,
-	in *ec2.DescribeInstanceAttributeInput,
+	ctx context.Context, in *ec2.DescribeInstanceAttributeInput,
 ) (*ec2.DescribeInstanceAttributeOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
@@ -78,8 +77,7 @@ func (s *Service) describeInstanceAttribute(
 
 // modifyInstanceAttribute changes one attribute; AWS accepts only one per call.
 func (s *Service) modifyInstanceAttribute(
-	ctx context.Context,
-	in *ec2.ModifyInstanceAttributeInput,
+	ctx context.Context, in *ec2.ModifyInstanceAttributeInput,
 ) (*ec2.ModifyInstanceAttributeOutput, error) {
 	if in.Attribute != "" || in.EnaSupport != nil || in.Kernel != nil || in.Ramdisk != nil || in.SriovNetSupport != nil {
 		return nil, unsupported("Attribute")
@@ -154,8 +152,7 @@ func (s *Service) changeStopped(i *instance, in *ec2.ModifyInstanceAttributeInpu
 }
 
 func (s *Service) modifyInstanceMetadataOptions(
-	ctx context.Context,
-	in *ec2.ModifyInstanceMetadataOptionsInput,
+	ctx context.Context, in *ec2.ModifyInstanceMetadataOptionsInput,
 ) (*ec2.ModifyInstanceMetadataOptionsOutput, error) {
 	if err := dry(in.DryRun); err != nil {
 		return nil, err
@@ -183,8 +180,7 @@ func (i *instance) describeAssociation() *types.IamInstanceProfileAssociation {
 }
 
 func (s *Service) associateIamInstanceProfile(
-	ctx context.Context,
-	in *ec2.AssociateIamInstanceProfileInput,
+	ctx context.Context, in *ec2.AssociateIamInstanceProfileInput,
 ) (*ec2.AssociateIamInstanceProfileOutput, error) {
 	if in.IamInstanceProfile == nil {
 		return nil, missing("IamInstanceProfile")
@@ -207,8 +203,7 @@ func (s *Service) associateIamInstanceProfile(
 }
 
 func (s *Service) disassociateIamInstanceProfile(
-	ctx context.Context,
-	in *ec2.DisassociateIamInstanceProfileInput,
+	ctx context.Context, in *ec2.DisassociateIamInstanceProfileInput,
 ) (*ec2.DisassociateIamInstanceProfileOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
@@ -225,8 +220,7 @@ func (s *Service) disassociateIamInstanceProfile(
 }
 
 func (s *Service) describeIamInstanceProfileAssociations(
-	ctx context.Context,
-	in *ec2.DescribeIamInstanceProfileAssociationsInput,
+	ctx context.Context, in *ec2.DescribeIamInstanceProfileAssociationsInput,
 ) (*ec2.DescribeIamInstanceProfileAssociationsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
@@ -260,8 +254,7 @@ func (s *Service) describeIamInstanceProfileAssociations(
 }
 
 func (s *Service) attachNetworkInterface(
-	ctx context.Context,
-	in *ec2.AttachNetworkInterfaceInput,
+	ctx context.Context, in *ec2.AttachNetworkInterfaceInput,
 ) (*ec2.AttachNetworkInterfaceOutput, error) {
 	if err := dry(in.DryRun); err != nil {
 		return nil, err
@@ -287,10 +280,7 @@ func (s *Service) attachNetworkInterface(
 		}
 	}
 	card, err := s.network.AttachInterface(
-		r.Account,
-		r.Region,
-		aws.ToString(in.NetworkInterfaceId),
-		vpc.Attachment{InstanceID: i.ID, DeviceIndex: *in.DeviceIndex},
+		r.Account, r.Region, aws.ToString(in.NetworkInterfaceId), vpc.Attachment{InstanceID: i.ID, DeviceIndex: *in.DeviceIndex},
 	)
 	if err != nil {
 		return nil, err
@@ -300,8 +290,7 @@ func (s *Service) attachNetworkInterface(
 }
 
 func (s *Service) detachNetworkInterface(
-	ctx context.Context,
-	in *ec2.DetachNetworkInterfaceInput,
+	ctx context.Context, in *ec2.DetachNetworkInterfaceInput,
 ) (*ec2.DetachNetworkInterfaceOutput, error) {
 	if err := dry(in.DryRun); err != nil {
 		return nil, err
@@ -325,8 +314,7 @@ func (s *Service) detachNetworkInterface(
 
 // describeSpotInstanceRequests returns the requests of the running spot instances.
 func (s *Service) describeSpotInstanceRequests(
-	ctx context.Context,
-	in *ec2.DescribeSpotInstanceRequestsInput,
+	ctx context.Context, in *ec2.DescribeSpotInstanceRequestsInput,
 ) (*ec2.DescribeSpotInstanceRequestsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()

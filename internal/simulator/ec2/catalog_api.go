@@ -103,9 +103,7 @@ func (s *Service) describeInstanceTypes(_ context.Context, in *ec2.DescribeInsta
 	}
 	if len(unknown) > 0 {
 		return nil, wire.Errorf(
-			"InvalidInstanceType",
-			"The following supplied instance types do not exist: [%s]",
-			strings.Join(unknown, ", "),
+			"InvalidInstanceType", "The following supplied instance types do not exist: [%s]", strings.Join(unknown, ", "),
 		)
 	}
 	var found []*kind
@@ -132,8 +130,7 @@ func (s *Service) describeInstanceTypes(_ context.Context, in *ec2.DescribeInsta
 // describeInstanceTypeOfferings returns the instance types that zones offer.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceTypeOfferings.html
 func (s *Service) describeInstanceTypeOfferings(
-	ctx context.Context,
-	in *ec2.DescribeInstanceTypeOfferingsInput,
+	ctx context.Context, in *ec2.DescribeInstanceTypeOfferingsInput,
 ) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
 	region := wire.CallFrom(ctx).Region
 	passes, err := vpc.Fields[types.InstanceTypeOffering]{
@@ -163,10 +160,7 @@ func (s *Service) describeInstanceTypeOfferings(
 		}
 	}
 	found, next, err := vpc.Page(
-		found,
-		func(o types.InstanceTypeOffering) string { return string(o.InstanceType) + "/" + *o.Location },
-		in.MaxResults,
-		in.NextToken,
+		found, func(o types.InstanceTypeOffering) string { return string(o.InstanceType) + "/" + *o.Location }, in.MaxResults, in.NextToken,
 	)
 	if err != nil {
 		return nil, err
@@ -178,8 +172,7 @@ func (s *Service) describeInstanceTypeOfferings(
 }
 
 func (s *Service) getEbsEncryptionByDefault(
-	context.Context,
-	*ec2.GetEbsEncryptionByDefaultInput,
+	context.Context, *ec2.GetEbsEncryptionByDefaultInput,
 ) (*ec2.GetEbsEncryptionByDefaultOutput, error) {
 	return &ec2.GetEbsEncryptionByDefaultOutput{EbsEncryptionByDefault: aws.Bool(false)}, nil
 }

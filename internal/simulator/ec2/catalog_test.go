@@ -34,8 +34,7 @@ func TestInstanceTypesMatchAWS(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := w.DescribeInstanceTypes(
-				t.Context(),
-				&awsec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceType(c.name)}},
+				t.Context(), &awsec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceType(c.name)}},
 			)
 			if err != nil {
 				t.Fatal(err)
@@ -109,8 +108,7 @@ func TestKeyPairs(t *testing.T) {
 	_, err = w.CreateKeyPair(t.Context(), &awsec2.CreateKeyPairInput{KeyName: aws.String("made")})
 	wiretest.WantCode(t, err, "InvalidKeyPair.Duplicate")
 	found, err := w.DescribeKeyPairs(
-		t.Context(),
-		&awsec2.DescribeKeyPairsInput{KeyNames: []string{"made"}, IncludePublicKey: aws.Bool(true)},
+		t.Context(), &awsec2.DescribeKeyPairsInput{KeyNames: []string{"made"}, IncludePublicKey: aws.Bool(true)},
 	)
 	if err != nil || len(found.KeyPairs) != 1 || aws.ToString(found.KeyPairs[0].PublicKey) == "" {
 		t.Errorf("found %+v %v", found, err)

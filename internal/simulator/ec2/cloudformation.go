@@ -68,9 +68,7 @@ func (p *templateProperties) tags() (tags []property.Tag, err error) {
 	for _, t := range p.TagSpecifications {
 		if t.ResourceType != string(types.ResourceTypeLaunchTemplate) {
 			return nil, resource.Errorf(
-				resource.InvalidRequest,
-				"'%s' is not a valid taggable resource type for this operation.",
-				t.ResourceType,
+				resource.InvalidRequest, "'%s' is not a valid taggable resource type for this operation.", t.ResourceType,
 			)
 		}
 		tags = append(tags, t.Tags...)
@@ -270,10 +268,7 @@ func (p volumeProvider) Update(_ context.Context, r resource.Request) (resource.
 	for _, name := range []string{"AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "MultiAttachEnabled"} {
 		if digest(r.Properties[name]) != digest(r.Previous[name]) {
 			return resource.Result{}, resource.Errorf(
-				resource.NotUpdatable,
-				"Update to the property %s of %s is not supported",
-				name,
-				volumeType,
+				resource.NotUpdatable, "Update to the property %s of %s is not supported", name, volumeType,
 			)
 		}
 	}
@@ -468,9 +463,7 @@ func (p keyPairProvider) Create(_ context.Context, r resource.Request) (resource
 	}
 	if props.PublicKeyMaterial == "" {
 		return resource.Result{}, resource.Errorf(
-			resource.InvalidRequest,
-			"The simulator imports key pairs: give %s a PublicKeyMaterial.",
-			keyPairType,
+			resource.InvalidRequest, "The simulator imports key pairs: give %s a PublicKeyMaterial.", keyPairType,
 		)
 	}
 	if err := vpc.CheckTags(property.Tags(nil, props.Tags), false); err != nil {

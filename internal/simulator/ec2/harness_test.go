@@ -163,8 +163,7 @@ func (w *suite) makeNetwork() {
 func (w *suite) image(architecture string) string {
 	w.t.Helper()
 	id, ok := w.service.PublicParameter(
-		region,
-		"/aws/service/canonical/ubuntu/server/24.04/stable/20260610/"+architecture+"/hvm/ebs-gp3/ami-id",
+		region, "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/"+architecture+"/hvm/ebs-gp3/ami-id",
 	)
 	if !ok {
 		w.t.Fatal("no image of " + architecture)
@@ -242,8 +241,7 @@ func (w *suite) profile(name string) {
 	)
 	_, err2 := client.CreateInstanceProfile(ctx, &awsiam.CreateInstanceProfileInput{InstanceProfileName: &name})
 	_, err3 := client.AddRoleToInstanceProfile(
-		ctx,
-		&awsiam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: aws.String(name + "-role")},
+		ctx, &awsiam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: aws.String(name + "-role")},
 	)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		w.t.Fatal(err)

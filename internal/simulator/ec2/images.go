@@ -105,9 +105,8 @@ func (m *images) addUbuntu(region, version, name, volume, serial, architecture s
 		Architecture:    types.ArchitectureValuesX8664, BootMode: types.BootModeValuesUefiPreferred,
 		BlockDeviceMappings: []types.BlockDeviceMapping{
 			{DeviceName: aws.String(rootDevice), Ebs: &types.EbsBlockDevice{
-				VolumeSize: aws.Int32(
-					8,
-				), VolumeType: types.VolumeType(volume), DeleteOnTermination: aws.Bool(true), Encrypted: aws.Bool(false),
+				VolumeSize: aws.Int32(8), VolumeType: types.VolumeType(volume), DeleteOnTermination: aws.Bool(true),
+				Encrypted:  aws.Bool(false),
 				SnapshotId: aws.String("snap-0" + hex.EncodeToString(sum[16:])[:16]),
 			}},
 			{DeviceName: aws.String("/dev/sdb"), VirtualName: aws.String("ephemeral0")},

@@ -125,8 +125,7 @@ func (s *Service) change(r *region, ids []string, check, fn func(*instance) erro
 			return nil, err
 		}
 		changes = append(
-			changes,
-			types.InstanceStateChange{InstanceId: &i.ID, PreviousState: stateOf(before), CurrentState: stateOf(i.State)},
+			changes, types.InstanceStateChange{InstanceId: &i.ID, PreviousState: stateOf(before), CurrentState: stateOf(i.State)},
 		)
 	}
 	return changes, nil
@@ -353,8 +352,7 @@ func (s *Service) describeInstances(ctx context.Context, in *ec2.DescribeInstanc
 }
 
 func (s *Service) describeInstanceStatus(
-	ctx context.Context,
-	in *ec2.DescribeInstanceStatusInput,
+	ctx context.Context, in *ec2.DescribeInstanceStatusInput,
 ) (*ec2.DescribeInstanceStatusOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()

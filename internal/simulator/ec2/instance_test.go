@@ -266,8 +266,7 @@ func TestInstancesAreFoundByFilters(t *testing.T) {
 		t.Run(c.reason, func(t *testing.T) {
 			got, pages := 0, 0
 			p := awsec2.NewDescribeInstancesPaginator(
-				w.Client,
-				&awsec2.DescribeInstancesInput{Filters: c.filters, MaxResults: aws.Int32(5)},
+				w.Client, &awsec2.DescribeInstancesInput{Filters: c.filters, MaxResults: aws.Int32(5)},
 			)
 			for p.HasMorePages() {
 				page, err := p.NextPage(t.Context())
@@ -288,8 +287,7 @@ func TestInstancesAreFoundByFilters(t *testing.T) {
 	wiretest.WantCode(t, err, "InvalidParameterValue")
 	w.service.SetImpaired(account, region, *out.Instances[0].InstanceId, true)
 	status, err := w.DescribeInstanceStatus(
-		t.Context(),
-		&awsec2.DescribeInstanceStatusInput{Filters: []types.Filter{filter("instance-status.status", "impaired")}},
+		t.Context(), &awsec2.DescribeInstanceStatusInput{Filters: []types.Filter{filter("instance-status.status", "impaired")}},
 	)
 	if err != nil || len(status.InstanceStatuses) != 1 {
 		t.Errorf("impaired: %+v %v", status, err)

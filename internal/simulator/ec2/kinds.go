@@ -175,9 +175,8 @@ func kindNames() []string {
 
 func (k *kind) describe() types.InstanceTypeInfo {
 	info := types.InstanceTypeInfo{
-		InstanceType: types.InstanceType(
-			k.name,
-		), CurrentGeneration: aws.Bool(!strings.HasPrefix(k.name, "t2.")), BareMetal: aws.Bool(false),
+		InstanceType: types.InstanceType(k.name), CurrentGeneration: aws.Bool(!strings.HasPrefix(k.name, "t2.")),
+		BareMetal:                     aws.Bool(false),
 		BurstablePerformanceSupported: aws.Bool(k.burst), FreeTierEligible: aws.Bool(k.name == "t3.micro" || k.name == "t2.micro"),
 		Hypervisor: types.InstanceTypeHypervisorNitro, InstanceStorageSupported: aws.Bool(false), HibernationSupported: aws.Bool(false),
 		AutoRecoverySupported: aws.Bool(true), DedicatedHostsSupported: aws.Bool(!k.burst),

@@ -201,10 +201,7 @@ func (s *Service) profileOf(account string, p *types.LaunchTemplateIamInstancePr
 	profile, ok := s.options.Profiles.InstanceProfile(account, name)
 	if !ok {
 		return profile, invalid(
-			"Value (%s) for parameter iamInstanceProfile.%s is invalid. Invalid IAM Instance Profile %s",
-			name,
-			parameter,
-			what,
+			"Value (%s) for parameter iamInstanceProfile.%s is invalid. Invalid IAM Instance Profile %s", name, parameter, what,
 		)
 	}
 	if profile.RoleName == "" {
@@ -227,8 +224,7 @@ func (l *launch) cards() ([]types.LaunchTemplateInstanceNetworkInterfaceSpecific
 	}
 	if l.subnet != "" {
 		return nil, wire.Errorf(
-			"InvalidParameterCombination",
-			"Network interfaces and an instance-level subnet ID may not be specified on the same request",
+			"InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request",
 		)
 	}
 	cards := slices.Clone(d.NetworkInterfaces)
@@ -248,26 +244,21 @@ func (l *launch) cards() ([]types.LaunchTemplateInstanceNetworkInterfaceSpecific
 
 // subnetOf returns the subnet that determines a launch's zone.
 func (s *Service) subnetOf(
-	p place.Place,
-	primary *types.LaunchTemplateInstanceNetworkInterfaceSpecification,
-	d *launchData,
+	p place.Place, primary *types.LaunchTemplateInstanceNetworkInterfaceSpecification, d *launchData,
 ) (vpc.Subnet, error) {
 	id := aws.ToString(primary.SubnetId)
 	if primary.NetworkInterfaceId != nil {
 		card, ok := s.network.Interface(p.Account, p.Region, *primary.NetworkInterfaceId)
 		if !ok {
 			return vpc.Subnet{}, wire.Errorf(
-				"InvalidNetworkInterfaceID.NotFound",
-				"The networkInterface ID '%s' does not exist",
-				*primary.NetworkInterfaceId,
+				"InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", *primary.NetworkInterfaceId,
 			)
 		}
 		id = card.SubnetID
 	}
 	if id == "" {
 		return vpc.Subnet{}, wire.Errorf(
-			"VPCIdNotSpecified",
-			"No default VPC for this user. GroupName is only supported for EC2-Classic and default VPC.",
+			"VPCIdNotSpecified", "No default VPC for this user. GroupName is only supported for EC2-Classic and default VPC.",
 		)
 	}
 	subnet, ok := s.network.Subnet(p.Account, p.Region, id)
@@ -387,11 +378,7 @@ func (s *Service) make(
 
 // plugCards creates or attaches the network interfaces of an instance.
 func (s *Service) plugCards(
-	r *region,
-	i *instance,
-	l *launch,
-	cards []types.LaunchTemplateInstanceNetworkInterfaceSpecification,
-	subnet *vpc.Subnet,
+	r *region, i *instance, l *launch, cards []types.LaunchTemplateInstanceNetworkInterfaceSpecification, subnet *vpc.Subnet,
 ) error {
 	for n := range cards {
 		c := &cards[n]

@@ -214,11 +214,9 @@ func (m *metadataService) tree(r *region) map[string]string {
 		"meta-data/profile": "default-hvm", "meta-data/reservation-id": i.reservation.id,
 		"meta-data/services/domain": "amazonaws.com", "meta-data/services/partition": m.s.partition(),
 		"meta-data/system": "nitro", "meta-data/events/maintenance/history": "[]", "meta-data/events/maintenance/scheduled": "[]",
-		"meta-data/block-device-mapping/ami": strings.TrimPrefix(
-			i.rootDevice,
-			"/dev/",
-		), "meta-data/block-device-mapping/root": i.rootDevice,
-		"dynamic/instance-identity/document": m.document(r),
+		"meta-data/block-device-mapping/ami":  strings.TrimPrefix(i.rootDevice, "/dev/"),
+		"meta-data/block-device-mapping/root": i.rootDevice,
+		"dynamic/instance-identity/document":  m.document(r),
 	}
 	if strings.HasPrefix(r.Region, "cn-") {
 		tree["meta-data/services/domain"] = "amazonaws.com.cn"

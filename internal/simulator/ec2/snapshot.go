@@ -86,9 +86,8 @@ func (s *Service) addSnapshot(r *region, v *volume, description string, tags map
 		return nil, wire.Errorf("ConcurrentSnapshotLimitExceeded", "Maximum allowed in-progress snapshots for a single volume exceeded.")
 	}
 	snap := &snapshot{
-		id: newID(
-			"snap",
-		), volume: v.id, description: description, key: v.key, size: v.size, encrypted: v.encrypted, started: s.env.Clock.Now(),
+		id: newID("snap"), volume: v.id, description: description, key: v.key, size: v.size, encrypted: v.encrypted,
+		started: s.env.Clock.Now(),
 	}
 	var takes time.Duration
 	takes, snap.failure = s.snapshots.nextResult(v.id)
@@ -105,10 +104,9 @@ func (s *Service) describeSnapshot(r *region, snap *snapshot) types.Snapshot {
 	d := types.Snapshot{
 		SnapshotId: &snap.id, VolumeId: &snap.volume, VolumeSize: aws.Int32(snap.size), Description: aws.String(snap.description),
 		Encrypted: aws.Bool(snap.encrypted), KmsKeyId: wire.Optional(snap.key), StartTime: &snap.started,
-		State: s.snapshotState(
-			snap,
-		), Progress: aws.String(s.progress(snap)), OwnerId: aws.String(r.Account), StorageTier: types.StorageTierStandard,
-		Tags: s.tags(r.Place).List(snap.id),
+		State: s.snapshotState(snap), Progress: aws.String(s.progress(snap)), OwnerId: aws.String(r.Account),
+		StorageTier: types.StorageTierStandard,
+		Tags:        s.tags(r.Place).List(snap.id),
 	}
 	switch d.State {
 	case types.SnapshotStateCompleted:

@@ -37,8 +37,7 @@ func (w *suite) snapshots(filters ...types.Filter) []types.Snapshot {
 	w.t.Helper()
 	var found []types.Snapshot
 	pages := awsec2.NewDescribeSnapshotsPaginator(
-		w.Client,
-		&awsec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, Filters: filters, MaxResults: aws.Int32(5)},
+		w.Client, &awsec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, Filters: filters, MaxResults: aws.Int32(5)},
 	)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(w.t.Context())

@@ -45,15 +45,11 @@ func recast[T any](from any) (*T, error) {
 func noTemplate(idOrName string) *wire.Error {
 	if hexID.MatchString(idOrName) && idOrName[:3] == "lt-" {
 		return wire.Errorf(
-			"InvalidLaunchTemplateId.NotFound",
-			"The specified launch template, with template ID %s, does not exist.",
-			idOrName,
+			"InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", idOrName,
 		)
 	}
 	return wire.Errorf(
-		"InvalidLaunchTemplateName.NotFoundException",
-		"The specified launch template, with template name %s, does not exist.",
-		idOrName,
+		"InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", idOrName,
 	)
 }
 
@@ -62,8 +58,7 @@ func (r *region) template(id, name *string) (*launchTemplate, error) {
 	switch {
 	case id != nil && name != nil:
 		return nil, wire.Errorf(
-			"InvalidParameterCombination",
-			"The parameters LaunchTemplateId and LaunchTemplateName cannot be used together.",
+			"InvalidParameterCombination", "The parameters LaunchTemplateId and LaunchTemplateName cannot be used together.",
 		)
 	case id != nil:
 		if err := checkID("InvalidLaunchTemplateId", "lt-", *id); err != nil {
@@ -136,10 +131,7 @@ var templateName = lazyregexp.New(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 // addTemplate creates a launch template with its first version. The caller holds the lock.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateLaunchTemplate.html
 func (s *Service) addTemplate(
-	r *region,
-	name, creator, description string,
-	data *types.RequestLaunchTemplateData,
-	tags map[string]string,
+	r *region, name, creator, description string, data *types.RequestLaunchTemplateData, tags map[string]string,
 ) (*launchTemplate, error) {
 	if !templateName.MatchString(name) {
 		return nil, wire.Errorf(
@@ -166,9 +158,7 @@ func (s *Service) addTemplate(
 
 // addVersion adds a version to a template.
 func (s *Service) addVersion(
-	t *launchTemplate,
-	creator, description string,
-	data *types.RequestLaunchTemplateData,
+	t *launchTemplate, creator, description string, data *types.RequestLaunchTemplateData,
 ) (*templateVersion, error) {
 	if data == nil {
 		return nil, missing("LaunchTemplateData")

@@ -53,8 +53,7 @@ func (s *Service) createLaunchTemplate(ctx context.Context, in *ec2.CreateLaunch
 }
 
 func (s *Service) createLaunchTemplateVersion(
-	ctx context.Context,
-	in *ec2.CreateLaunchTemplateVersionInput,
+	ctx context.Context, in *ec2.CreateLaunchTemplateVersionInput,
 ) (*ec2.CreateLaunchTemplateVersionOutput, error) {
 	if err := dry(in.DryRun); err != nil {
 		return nil, err
@@ -125,8 +124,7 @@ func (s *Service) deleteLaunchTemplate(ctx context.Context, in *ec2.DeleteLaunch
 }
 
 func (s *Service) deleteLaunchTemplateVersions(
-	ctx context.Context,
-	in *ec2.DeleteLaunchTemplateVersionsInput,
+	ctx context.Context, in *ec2.DeleteLaunchTemplateVersionsInput,
 ) (*ec2.DeleteLaunchTemplateVersionsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
@@ -169,8 +167,7 @@ func (s *Service) deleteLaunchTemplateVersions(
 }
 
 func (s *Service) describeLaunchTemplates(
-	ctx context.Context,
-	in *ec2.DescribeLaunchTemplatesInput,
+	ctx context.Context, in *ec2.DescribeLaunchTemplatesInput,
 ) (*ec2.DescribeLaunchTemplatesOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
@@ -231,8 +228,7 @@ func versionsOf(t *launchTemplate, in *ec2.DescribeLaunchTemplateVersionsInput) 
 }
 
 func (s *Service) describeLaunchTemplateVersions(
-	ctx context.Context,
-	in *ec2.DescribeLaunchTemplateVersionsInput,
+	ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput,
 ) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
@@ -270,8 +266,7 @@ func (s *Service) describeLaunchTemplateVersions(
 
 // page returns a page of the versions; the token is the number of versions before it.
 func page(
-	out *ec2.DescribeLaunchTemplateVersionsOutput,
-	in *ec2.DescribeLaunchTemplateVersionsInput,
+	out *ec2.DescribeLaunchTemplateVersionsOutput, in *ec2.DescribeLaunchTemplateVersionsInput,
 ) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	start := 0
 	if in.NextToken != nil {

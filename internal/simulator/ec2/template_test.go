@@ -76,8 +76,7 @@ func TestLaunchTemplateVersions(t *testing.T) {
 		t.Errorf("versions %+v %v", versions, err)
 	}
 	gone, err := w.DeleteLaunchTemplateVersions(
-		ctx,
-		&awsec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"1", "2", "9"}},
+		ctx, &awsec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"1", "2", "9"}},
 	)
 	if err != nil || len(gone.SuccessfullyDeletedLaunchTemplateVersions) != 1 ||
 		len(gone.UnsuccessfullyDeletedLaunchTemplateVersions) != 2 {

@@ -126,10 +126,9 @@ func (v *volume) complete(iops, throughput *int32) error {
 // addVolume creates a volume. The caller holds the lock.
 func (s *Service) addVolume(r *region, n newVolume) (*volume, error) {
 	v := &volume{
-		id: newID(
-			"vol",
-		), zone: n.zone, size: aws.ToInt32(n.size), kind: cmp.Or(n.kind, types.VolumeTypeGp2), encrypted: aws.ToBool(n.encrypted),
-		state: types.VolumeStateAvailable, created: s.env.Clock.Now(), multiAttach: aws.ToBool(n.multiAttach),
+		id: newID("vol"), zone: n.zone, size: aws.ToInt32(n.size), kind: cmp.Or(n.kind, types.VolumeTypeGp2),
+		encrypted: aws.ToBool(n.encrypted),
+		state:     types.VolumeStateAvailable, created: s.env.Clock.Now(), multiAttach: aws.ToBool(n.multiAttach),
 		snapshot: aws.ToString(n.snapshot), initializingRate: aws.ToInt32(n.initializingRate),
 	}
 	if v.multiAttach {
@@ -244,10 +243,7 @@ func (s *Service) attach(r *region, v *volume, i *instance, device string) error
 		return incorrectState("Instance '%s' is not 'running'.", i.ID)
 	case v.zone != i.Zone:
 		return wire.Errorf(
-			"InvalidVolume.ZoneMismatch",
-			"The volume '%s' is not in the same availability zone as instance '%s'",
-			v.id,
-			i.ID,
+			"InvalidVolume.ZoneMismatch", "The volume '%s' is not in the same availability zone as instance '%s'", v.id, i.ID,
 		)
 	case device == "":
 		return missing("device")
@@ -346,9 +342,8 @@ func (s *Service) describeVolume(r *region, v *volume) types.Volume {
 	d := types.Volume{
 		VolumeId: &v.id, AvailabilityZone: &v.zone, Size: aws.Int32(v.size), VolumeType: v.kind, Encrypted: aws.Bool(v.encrypted),
 		KmsKeyId: wire.Optional(v.key), SnapshotId: aws.String(v.snapshot), State: v.state, CreateTime: &v.created,
-		MultiAttachEnabled: aws.Bool(
-			v.multiAttach,
-		), Tags: s.tags(r.Place).List(v.id), Attachments: []types.VolumeAttachment{}, OwnerId: aws.String(r.Account),
+		MultiAttachEnabled: aws.Bool(v.multiAttach), Tags: s.tags(r.Place).List(v.id), Attachments: []types.VolumeAttachment{},
+		OwnerId: aws.String(r.Account),
 	}
 	if v.iops > 0 {
 		d.Iops = aws.Int32(v.iops)

@@ -200,8 +200,7 @@ func (s *Service) describeVolumeStatus(ctx context.Context, in *ec2.DescribeVolu
 }
 
 func (s *Service) describeVolumeAttribute(
-	ctx context.Context,
-	in *ec2.DescribeVolumeAttributeInput,
+	ctx context.Context, in *ec2.DescribeVolumeAttributeInput,
 ) (*ec2.DescribeVolumeAttributeOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
@@ -241,13 +240,11 @@ func (s *Service) changeVolume(v *volume, size *int32, kind types.VolumeType, io
 	now := s.env.Clock.Now()
 	changed.modification = &types.VolumeModification{
 		VolumeId: &v.id, ModificationState: types.VolumeModificationStateCompleted, Progress: aws.Int64(100), StartTime: &now,
-		EndTime: &now,
-		OriginalSize: aws.Int32(
-			v.size,
-		), OriginalVolumeType: v.kind, OriginalIops: aws.Int32(v.iops), OriginalThroughput: aws.Int32(v.throughput),
-		TargetSize: aws.Int32(
-			changed.size,
-		), TargetVolumeType: changed.kind, TargetIops: aws.Int32(changed.iops), TargetThroughput: aws.Int32(changed.throughput),
+		EndTime:      &now,
+		OriginalSize: aws.Int32(v.size), OriginalVolumeType: v.kind, OriginalIops: aws.Int32(v.iops),
+		OriginalThroughput: aws.Int32(v.throughput),
+		TargetSize:         aws.Int32(changed.size), TargetVolumeType: changed.kind, TargetIops: aws.Int32(changed.iops),
+		TargetThroughput: aws.Int32(changed.throughput),
 	}
 	*v = changed
 	return nil
@@ -274,8 +271,7 @@ func (s *Service) modifyVolume(ctx context.Context, in *ec2.ModifyVolumeInput) (
 }
 
 func (s *Service) describeVolumesModifications(
-	ctx context.Context,
-	in *ec2.DescribeVolumesModificationsInput,
+	ctx context.Context, in *ec2.DescribeVolumesModificationsInput,
 ) (*ec2.DescribeVolumesModificationsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()

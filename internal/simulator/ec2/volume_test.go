@@ -115,13 +115,11 @@ func TestVolumeIsCreatedFromSnapshot(t *testing.T) {
 		t.Errorf("the host heard %v", w.host.calls)
 	}
 	_, err = w.CreateVolume(
-		t.Context(),
-		&awsec2.CreateVolumeInput{AvailabilityZone: aws.String(region + "b"), SnapshotId: snap.SnapshotId, Size: aws.Int32(5)},
+		t.Context(), &awsec2.CreateVolumeInput{AvailabilityZone: aws.String(region + "b"), SnapshotId: snap.SnapshotId, Size: aws.Int32(5)},
 	)
 	wiretest.WantCode(t, err, "InvalidParameterValue")
 	restored, err := w.CreateVolume(
-		t.Context(),
-		&awsec2.CreateVolumeInput{AvailabilityZone: aws.String(region + "b"), SnapshotId: snap.SnapshotId},
+		t.Context(), &awsec2.CreateVolumeInput{AvailabilityZone: aws.String(region + "b"), SnapshotId: snap.SnapshotId},
 	)
 	if err != nil || *restored.Size != 10 || !*restored.Encrypted {
 		t.Fatalf("restored %+v %v", restored, err)

@@ -63,10 +63,7 @@ func (p *repository) newImage(in *ecr.PutImageInput) (*image, error) {
 	digest := digestOf([]byte(text))
 	if want := deref(in.ImageDigest); want != "" && want != digest {
 		return nil, refuse(
-			"ImageDigestDoesNotMatchException",
-			"The provided digest '%s' does not match the calculated digest '%s'",
-			want,
-			digest,
+			"ImageDigestDoesNotMatchException", "The provided digest '%s' does not match the calculated digest '%s'", want, digest,
 		)
 	}
 	if have := p.byDigest(digest); have != nil {

@@ -12,8 +12,7 @@ import (
 const partSize = 10 << 20
 
 func (r *Registry) batchCheckLayerAvailability(
-	ctx context.Context,
-	in *ecr.BatchCheckLayerAvailabilityInput,
+	ctx context.Context, in *ecr.BatchCheckLayerAvailabilityInput,
 ) (*ecr.BatchCheckLayerAvailabilityOutput, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -29,8 +28,7 @@ func (r *Registry) batchCheckLayerAvailability(
 			continue
 		}
 		out.Layers = append(
-			out.Layers,
-			types.Layer{LayerDigest: &digest, LayerAvailability: types.LayerAvailabilityAvailable, LayerSize: &size},
+			out.Layers, types.Layer{LayerDigest: &digest, LayerAvailability: types.LayerAvailabilityAvailable, LayerSize: &size},
 		)
 	}
 	return out, nil
@@ -75,10 +73,7 @@ func (r *Registry) uploadLayerPart(ctx context.Context, in *ecr.UploadLayerPartI
 	first, last := deref(in.PartFirstByte), deref(in.PartLastByte)
 	if first != int64(len(u.data)) || last != first+int64(len(in.LayerPartBlob))-1 {
 		return nil, refuse(
-			"InvalidLayerPartException",
-			"Part first byte '%d' does not follow the last byte received, '%d'",
-			first,
-			len(u.data)-1,
+			"InvalidLayerPartException", "Part first byte '%d' does not follow the last byte received, '%d'", first, len(u.data)-1,
 		)
 	}
 	u.data = append(u.data, in.LayerPartBlob...)
@@ -107,10 +102,7 @@ func (r *Registry) completeLayerUpload(ctx context.Context, in *ecr.CompleteLaye
 	digest := digestOf(u.data)
 	if len(in.LayerDigests) > 0 && in.LayerDigests[0] != digest {
 		return nil, refuse(
-			"InvalidLayerException",
-			"The layer digest '%s' does not match the calculated digest '%s'",
-			in.LayerDigests[0],
-			digest,
+			"InvalidLayerException", "The layer digest '%s' does not match the calculated digest '%s'", in.LayerDigests[0], digest,
 		)
 	}
 	if _, exists := found.layers[digest]; exists {

@@ -32,8 +32,7 @@ func checkLifecycle(text string) error {
 	for _, rule := range document.Rules {
 		if rule.RulePriority < 1 || rule.Selection == nil || rule.Action == nil {
 			return invalid(
-				"LifecyclePolicyText",
-				"Lifecycle policy validation failure: a rule must have rulePriority, selection and action",
+				"LifecyclePolicyText", "Lifecycle policy validation failure: a rule must have rulePriority, selection and action",
 			)
 		}
 	}
@@ -86,8 +85,7 @@ func (r *Registry) getRepositoryPolicy(ctx context.Context, in *ecr.GetRepositor
 }
 
 func (r *Registry) deleteRepositoryPolicy(
-	ctx context.Context,
-	in *ecr.DeleteRepositoryPolicyInput,
+	ctx context.Context, in *ecr.DeleteRepositoryPolicyInput,
 ) (*ecr.DeleteRepositoryPolicyOutput, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +137,7 @@ func (r *Registry) getLifecyclePolicy(ctx context.Context, in *ecr.GetLifecycleP
 }
 
 func (r *Registry) deleteLifecyclePolicy(
-	ctx context.Context,
-	in *ecr.DeleteLifecyclePolicyInput,
+	ctx context.Context, in *ecr.DeleteLifecyclePolicyInput,
 ) (*ecr.DeleteLifecyclePolicyOutput, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

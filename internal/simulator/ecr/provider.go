@@ -149,10 +149,7 @@ func (p *repositoryProvider) find(req resource.Request) (*repository, error) {
 		return found, nil
 	}
 	return nil, resource.Errorf(
-		resource.NotFound,
-		"The repository with name '%s' does not exist in the registry with id '%s'",
-		req.PhysicalID,
-		req.Account,
+		resource.NotFound, "The repository with name '%s' does not exist in the registry with id '%s'", req.PhysicalID, req.Account,
 	)
 }
 

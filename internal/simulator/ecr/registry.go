@@ -133,10 +133,7 @@ func (r *Registry) find(ctx context.Context, registry, name *string) (*repositor
 		return found, nil
 	}
 	return nil, refuse(
-		"RepositoryNotFoundException",
-		"The repository with name '%s' does not exist in the registry with id '%s'",
-		id.name,
-		id.account,
+		"RepositoryNotFoundException", "The repository with name '%s' does not exist in the registry with id '%s'", id.name, id.account,
 	)
 }
 
@@ -151,10 +148,7 @@ func (r *Registry) byARN(arn *string) (*repository, error) {
 		return found, nil
 	}
 	return nil, refuse(
-		"RepositoryNotFoundException",
-		"The repository with name '%s' does not exist in the registry with id '%s'",
-		name,
-		parts[4],
+		"RepositoryNotFoundException", "The repository with name '%s' does not exist in the registry with id '%s'", name, parts[4],
 	)
 }
 

@@ -76,14 +76,10 @@ func TestRepositoryLifecycle(t *testing.T) {
 	_, err = c.CreateRepository(t.Context(), &ecr.CreateRepositoryInput{RepositoryName: aws.String("Team")})
 	wantError(t, err, "InvalidParameterException", "")
 	_, err = client(
-		"222222222222",
-		"eu-west-1",
+		"222222222222", "eu-west-1",
 	).DescribeRepositories(t.Context(), &ecr.DescribeRepositoriesInput{RepositoryNames: []string{"team/app"}})
 	wantError(
-		t,
-		err,
-		"RepositoryNotFoundException",
-		"The repository with name 'team/app' does not exist in the registry with id '222222222222'",
+		t, err, "RepositoryNotFoundException", "The repository with name 'team/app' does not exist in the registry with id '222222222222'",
 	)
 	tags := must[*ecr.ListTagsForResourceOutput](
 		t,
@@ -159,8 +155,7 @@ func TestImages(t *testing.T) {
 		t,
 	)(
 		c.CreateRepository(
-			t.Context(),
-			&ecr.CreateRepositoryInput{RepositoryName: name, ImageTagMutability: types.ImageTagMutabilityImmutable},
+			t.Context(), &ecr.CreateRepositoryInput{RepositoryName: name, ImageTagMutability: types.ImageTagMutabilityImmutable},
 		),
 	)
 	manifest := func(layer string) *string {
@@ -172,8 +167,7 @@ func TestImages(t *testing.T) {
 		)
 	}
 	_, err := c.PutImage(
-		t.Context(),
-		&ecr.PutImageInput{RepositoryName: name, ImageTag: aws.String("v1"), ImageManifest: manifest("sha256:none")},
+		t.Context(), &ecr.PutImageInput{RepositoryName: name, ImageTag: aws.String("v1"), ImageManifest: manifest("sha256:none")},
 	)
 	wantError(t, err, "LayersNotFoundException", "")
 	one := manifest(pushLayer(t, c, *name, "{}"))
@@ -217,8 +211,7 @@ func TestImages(t *testing.T) {
 		t.Fatalf("got %+v", detail)
 	}
 	_, err = c.DescribeImages(
-		t.Context(),
-		&ecr.DescribeImagesInput{RepositoryName: name, ImageIds: []types.ImageIdentifier{{ImageTag: aws.String("v9")}}},
+		t.Context(), &ecr.DescribeImagesInput{RepositoryName: name, ImageIds: []types.ImageIdentifier{{ImageTag: aws.String("v9")}}},
 	)
 	wantError(
 		t,
@@ -237,8 +230,7 @@ func TestImages(t *testing.T) {
 		t,
 	)(
 		c.BatchDeleteImage(
-			t.Context(),
-			&ecr.BatchDeleteImageInput{RepositoryName: name, ImageIds: []types.ImageIdentifier{{ImageTag: aws.String("v1")}}},
+			t.Context(), &ecr.BatchDeleteImageInput{RepositoryName: name, ImageIds: []types.ImageIdentifier{{ImageTag: aws.String("v1")}}},
 		),
 	)
 	if list := must[*ecr.ListImagesOutput](t)(c.ListImages(t.Context(), &ecr.ListImagesInput{RepositoryName: name})); len(

@@ -41,8 +41,7 @@ func checkMutability(m types.ImageTagMutability, exclusions []types.ImageTagMuta
 	}
 	if strings.HasSuffix(string(m), "_WITH_EXCLUSION") != (len(exclusions) > 0) {
 		return invalid(
-			"imageTagMutabilityExclusionFilters",
-			"exclusion filters are required with, and only allowed with, a mutability with exclusion",
+			"imageTagMutabilityExclusionFilters", "exclusion filters are required with, and only allowed with, a mutability with exclusion",
 		)
 	}
 	return nil
@@ -172,9 +171,8 @@ func (r *Registry) delete(p *repository, force bool) error {
 
 func (r *Registry) describeRegistry(ctx context.Context, _ *ecr.DescribeRegistryInput) (*ecr.DescribeRegistryOutput, error) {
 	return &ecr.DescribeRegistryOutput{
-		RegistryId: new(
-			wire.CallFrom(ctx).Account,
-		), ReplicationConfiguration: &types.ReplicationConfiguration{Rules: []types.ReplicationRule{}},
+		RegistryId:               new(wire.CallFrom(ctx).Account),
+		ReplicationConfiguration: &types.ReplicationConfiguration{Rules: []types.ReplicationRule{}},
 	}, nil
 }
 
@@ -182,8 +180,7 @@ func (r *Registry) describeRegistry(ctx context.Context, _ *ecr.DescribeRegistry
 // hours:
 // https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_GetAuthorizationToken.html
 func (r *Registry) getAuthorizationToken(
-	ctx context.Context,
-	in *ecr.GetAuthorizationTokenInput,
+	ctx context.Context, in *ecr.GetAuthorizationTokenInput,
 ) (*ecr.GetAuthorizationTokenOutput, error) {
 	registries := in.RegistryIds // older clients send it
 	if len(registries) == 0 {
@@ -201,8 +198,7 @@ func (r *Registry) getAuthorizationToken(
 }
 
 func (r *Registry) putImageTagMutability(
-	ctx context.Context,
-	in *ecr.PutImageTagMutabilityInput,
+	ctx context.Context, in *ecr.PutImageTagMutabilityInput,
 ) (*ecr.PutImageTagMutabilityOutput, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,8 +217,7 @@ func (r *Registry) putImageTagMutability(
 }
 
 func (r *Registry) putImageScanningConfiguration(
-	ctx context.Context,
-	in *ecr.PutImageScanningConfigurationInput,
+	ctx context.Context, in *ecr.PutImageScanningConfigurationInput,
 ) (*ecr.PutImageScanningConfigurationOutput, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,8 +232,7 @@ func (r *Registry) putImageScanningConfiguration(
 }
 
 func (r *Registry) batchGetRepositoryScanningConfiguration(
-	ctx context.Context,
-	in *ecr.BatchGetRepositoryScanningConfigurationInput,
+	ctx context.Context, in *ecr.BatchGetRepositoryScanningConfigurationInput,
 ) (*ecr.BatchGetRepositoryScanningConfigurationOutput, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

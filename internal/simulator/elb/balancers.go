@@ -27,9 +27,8 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 	r := s.at(ctx)
 	b := &balancer{
 		name: deref(in.LoadBalancerName), scheme: internetFacing, created: s.env.Clock.Now(), subnets: map[string]subnet{},
-		securityGroups: slices.Clone(
-			in.SecurityGroups,
-		), tags: map[string]string{}, attributes: standardAttributes(), health: standardHealthCheck(in.Listeners),
+		securityGroups: slices.Clone(in.SecurityGroups), tags: map[string]string{}, attributes: standardAttributes(),
+		health: standardHealthCheck(in.Listeners),
 	}
 	if in.Scheme != nil {
 		b.scheme = *in.Scheme
@@ -53,9 +52,7 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 			return &elb.CreateLoadBalancerOutput{DNSName: &old.dnsName}, nil
 		}
 		return nil, wire.Errorf(
-			"DuplicateLoadBalancerName",
-			"Load Balancer named %s already exists and it is configured with different parameters.",
-			b.name,
+			"DuplicateLoadBalancerName", "Load Balancer named %s already exists and it is configured with different parameters.", b.name,
 		)
 	}
 	if err := s.plug(r, b, in.Subnets); err != nil {
@@ -74,8 +71,7 @@ func (b *balancer) check(in *elb.CreateLoadBalancerInput) error {
 	switch {
 	case b.name == "" || len(b.name) > 32 || strings.ContainsFunc(b.name, strange) || strings.Trim(b.name, "-") != b.name:
 		return validation(
-			"LoadBalancer name must have 1 to 32 alphanumeric characters or hyphens, and neither begin nor end with a hyphen: '%s'",
-			b.name,
+			"LoadBalancer name must have 1 to 32 alphanumeric characters or hyphens, and neither begin nor end with a hyphen: '%s'", b.name,
 		)
 	case b.scheme != internal && b.scheme != internetFacing:
 		return wire.Errorf("InvalidScheme", "The scheme '%s' is not valid", b.scheme)
@@ -204,8 +200,7 @@ func (s *Service) describe(r *region, b *balancer) types.LoadBalancerDescription
 }
 
 func (s *Service) attachSubnets(
-	ctx context.Context,
-	in *elb.AttachLoadBalancerToSubnetsInput,
+	ctx context.Context, in *elb.AttachLoadBalancerToSubnetsInput,
 ) (*elb.AttachLoadBalancerToSubnetsOutput, error) {
 	out := &elb.AttachLoadBalancerToSubnetsOutput{}
 	return out, s.on(ctx, in.LoadBalancerName, func(r *region, b *balancer) error {
@@ -217,8 +212,7 @@ func (s *Service) attachSubnets(
 }
 
 func (s *Service) detachSubnets(
-	ctx context.Context,
-	in *elb.DetachLoadBalancerFromSubnetsInput,
+	ctx context.Context, in *elb.DetachLoadBalancerFromSubnetsInput,
 ) (*elb.DetachLoadBalancerFromSubnetsOutput, error) {
 	out := &elb.DetachLoadBalancerFromSubnetsOutput{}
 	return out, s.on(ctx, in.LoadBalancerName, func(r *region, b *balancer) error {
@@ -233,8 +227,7 @@ func (s *Service) detachSubnets(
 }
 
 func (s *Service) applySecurityGroups(
-	ctx context.Context,
-	in *elb.ApplySecurityGroupsToLoadBalancerInput,
+	ctx context.Context, in *elb.ApplySecurityGroupsToLoadBalancerInput,
 ) (*elb.ApplySecurityGroupsToLoadBalancerOutput, error) {
 	return &elb.ApplySecurityGroupsToLoadBalancerOutput{
 			SecurityGroups: in.SecurityGroups,

@@ -42,13 +42,11 @@ func TestLoadBalancerOfService(t *testing.T) {
 	net, err := machines.CreateSubnet(ctx, &awsec2.CreateSubnetInput{VpcId: vpcID, CidrBlock: aws.String("10.0.1.0/24")})
 	subnet := *must(t, net, err).Subnet.SubnetId
 	group, err := machines.CreateSecurityGroup(
-		ctx,
-		&awsec2.CreateSecurityGroupInput{GroupName: aws.String("k8s-elb-a1"), Description: aws.String("x"), VpcId: vpcID},
+		ctx, &awsec2.CreateSecurityGroupInput{GroupName: aws.String("k8s-elb-a1"), Description: aws.String("x"), VpcId: vpcID},
 	)
 	groupID := *must(t, group, err).GroupId
 	image, _ := compute.PublicParameter(
-		"eu-central-1",
-		"/aws/service/canonical/ubuntu/server/24.04/stable/20260610/amd64/hvm/ebs-gp3/ami-id",
+		"eu-central-1", "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/amd64/hvm/ebs-gp3/ami-id",
 	)
 	run, err := machines.RunInstances(ctx, &awsec2.RunInstancesInput{
 		ImageId: &image, InstanceType: ec2types.InstanceTypeM6iLarge, SubnetId: &subnet, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
@@ -72,16 +70,14 @@ func TestLoadBalancerOfService(t *testing.T) {
 	wiretest.WantCode(t, err, "DuplicateLoadBalancerName")
 
 	_, err = c.RegisterInstancesWithLoadBalancer(
-		ctx,
-		&awselb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: aws.String("a1"), Instances: []types.Instance{instance}},
+		ctx, &awselb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: aws.String("a1"), Instances: []types.Instance{instance}},
 	)
 	must(t, instance, err)
 	_, err = c.ConfigureHealthCheck(
 		ctx,
 		&awselb.ConfigureHealthCheckInput{LoadBalancerName: aws.String("a1"), HealthCheck: &types.HealthCheck{
-			Target: aws.String(
-				"TCP:30080",
-			), Interval: aws.Int32(10), Timeout: aws.Int32(5), HealthyThreshold: aws.Int32(2), UnhealthyThreshold: aws.Int32(6),
+			Target: aws.String("TCP:30080"), Interval: aws.Int32(10), Timeout: aws.Int32(5), HealthyThreshold: aws.Int32(2),
+			UnhealthyThreshold: aws.Int32(6),
 		}},
 	)
 	must(t, instance, err)

@@ -48,8 +48,7 @@ func (b *balancer) listen(l types.Listener) error {
 }
 
 func (s *Service) createListeners(
-	ctx context.Context,
-	in *elb.CreateLoadBalancerListenersInput,
+	ctx context.Context, in *elb.CreateLoadBalancerListenersInput,
 ) (*elb.CreateLoadBalancerListenersOutput, error) {
 	return nil, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
 		before := slices.Clone(b.listeners)
@@ -64,13 +63,11 @@ func (s *Service) createListeners(
 }
 
 func (s *Service) deleteListeners(
-	ctx context.Context,
-	in *elb.DeleteLoadBalancerListenersInput,
+	ctx context.Context, in *elb.DeleteLoadBalancerListenersInput,
 ) (*elb.DeleteLoadBalancerListenersOutput, error) {
 	return nil, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
 		b.listeners = slices.DeleteFunc(
-			b.listeners,
-			func(l types.Listener) bool { return slices.Contains(in.LoadBalancerPorts, l.LoadBalancerPort) },
+			b.listeners, func(l types.Listener) bool { return slices.Contains(in.LoadBalancerPorts, l.LoadBalancerPort) },
 		)
 		return nil
 	})
@@ -119,8 +116,7 @@ func standardAttributes() *types.LoadBalancerAttributes {
 }
 
 func (s *Service) describeAttributes(
-	ctx context.Context,
-	in *elb.DescribeLoadBalancerAttributesInput,
+	ctx context.Context, in *elb.DescribeLoadBalancerAttributesInput,
 ) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 	out := &elb.DescribeLoadBalancerAttributesOutput{}
 	return out, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
@@ -130,8 +126,7 @@ func (s *Service) describeAttributes(
 }
 
 func (s *Service) modifyAttributes(
-	ctx context.Context,
-	in *elb.ModifyLoadBalancerAttributesInput,
+	ctx context.Context, in *elb.ModifyLoadBalancerAttributesInput,
 ) (*elb.ModifyLoadBalancerAttributesOutput, error) {
 	out := &elb.ModifyLoadBalancerAttributesOutput{LoadBalancerName: in.LoadBalancerName}
 	return out, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
@@ -166,8 +161,7 @@ func ids(list []string) []types.Instance {
 }
 
 func (s *Service) registerInstances(
-	ctx context.Context,
-	in *elb.RegisterInstancesWithLoadBalancerInput,
+	ctx context.Context, in *elb.RegisterInstancesWithLoadBalancerInput,
 ) (*elb.RegisterInstancesWithLoadBalancerOutput, error) {
 	r := s.at(ctx)
 	for _, i := range in.Instances {
@@ -188,8 +182,7 @@ func (s *Service) registerInstances(
 }
 
 func (s *Service) deregisterInstances(
-	ctx context.Context,
-	in *elb.DeregisterInstancesFromLoadBalancerInput,
+	ctx context.Context, in *elb.DeregisterInstancesFromLoadBalancerInput,
 ) (*elb.DeregisterInstancesFromLoadBalancerOutput, error) {
 	out := &elb.DeregisterInstancesFromLoadBalancerOutput{}
 	return out, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
@@ -202,8 +195,7 @@ func (s *Service) deregisterInstances(
 }
 
 func (s *Service) describeInstanceHealth(
-	ctx context.Context,
-	in *elb.DescribeInstanceHealthInput,
+	ctx context.Context, in *elb.DescribeInstanceHealthInput,
 ) (*elb.DescribeInstanceHealthOutput, error) {
 	var registered []string
 	err := s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
@@ -231,8 +223,7 @@ func (s *Service) describeInstanceHealth(
 			}
 		}
 		out.InstanceStates = append(
-			out.InstanceStates,
-			types.InstanceState{InstanceId: aws.String(id), State: &state, ReasonCode: &reason, Description: &text},
+			out.InstanceStates, types.InstanceState{InstanceId: aws.String(id), State: &state, ReasonCode: &reason, Description: &text},
 		)
 	}
 	return out, nil

@@ -94,10 +94,7 @@ type attributed interface{ values() map[string]string }
 
 // describeAttributes returns the attributes of the resource that find returns for an ARN.
 func describeAttributes[A attribute, R attributed](
-	ctx context.Context,
-	s *Service,
-	find func(*region, *string) (R, error),
-	arn *string,
+	ctx context.Context, s *Service, find func(*region, *string) (R, error), arn *string,
 ) ([]A, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
@@ -134,16 +131,14 @@ func modifyAttributes[A attribute, R interface {
 }
 
 func (s *Service) describeLoadBalancerAttributes(
-	ctx context.Context,
-	in *elb.DescribeLoadBalancerAttributesInput,
+	ctx context.Context, in *elb.DescribeLoadBalancerAttributesInput,
 ) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 	list, err := describeAttributes[types.LoadBalancerAttribute](ctx, s, (*region).balancer, in.LoadBalancerArn)
 	return &elb.DescribeLoadBalancerAttributesOutput{Attributes: list}, err
 }
 
 func (s *Service) modifyLoadBalancerAttributes(
-	ctx context.Context,
-	in *elb.ModifyLoadBalancerAttributesInput,
+	ctx context.Context, in *elb.ModifyLoadBalancerAttributesInput,
 ) (*elb.ModifyLoadBalancerAttributesOutput, error) {
 	list, err := modifyAttributes(ctx, s, (*region).balancer, in.LoadBalancerArn, in.Attributes)
 	return &elb.ModifyLoadBalancerAttributesOutput{Attributes: list}, err
@@ -163,16 +158,14 @@ func (b *balancer) setAttributes(changed map[string]string) error {
 }
 
 func (s *Service) describeTargetGroupAttributes(
-	ctx context.Context,
-	in *elb.DescribeTargetGroupAttributesInput,
+	ctx context.Context, in *elb.DescribeTargetGroupAttributesInput,
 ) (*elb.DescribeTargetGroupAttributesOutput, error) {
 	list, err := describeAttributes[types.TargetGroupAttribute](ctx, s, (*region).group, in.TargetGroupArn)
 	return &elb.DescribeTargetGroupAttributesOutput{Attributes: list}, err
 }
 
 func (s *Service) modifyTargetGroupAttributes(
-	ctx context.Context,
-	in *elb.ModifyTargetGroupAttributesInput,
+	ctx context.Context, in *elb.ModifyTargetGroupAttributesInput,
 ) (*elb.ModifyTargetGroupAttributesOutput, error) {
 	list, err := modifyAttributes(ctx, s, (*region).group, in.TargetGroupArn, in.Attributes)
 	return &elb.ModifyTargetGroupAttributesOutput{Attributes: list}, err

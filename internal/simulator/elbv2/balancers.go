@@ -134,8 +134,7 @@ func (s *Service) locate(r *region, w *wanted) error {
 			return wire.Errorf("InvalidSubnet", "All subnets must belong to the same VPC: '%s'", w.vpcID)
 		case slices.ContainsFunc(w.zones, func(z zone) bool { return z.name == n.Zone }):
 			return wire.Errorf(
-				"InvalidConfigurationRequest",
-				"A load balancer cannot be attached to multiple subnets in the same Availability Zone",
+				"InvalidConfigurationRequest", "A load balancer cannot be attached to multiple subnets in the same Availability Zone",
 			)
 		// AWS does not check that the subnets' routes lead to it:
 		// https://github.com/openshift/installer/issues/1110
@@ -201,9 +200,7 @@ func (r *region) reserve(b *balancer, most int) (*balancer, error) {
 				return other, nil
 			}
 			return nil, wire.Errorf(
-				"DuplicateLoadBalancerName",
-				"A load balancer with the same name '%s' exists, but with different settings",
-				b.name,
+				"DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", b.name,
 			)
 		}
 		if other.kind == b.kind {

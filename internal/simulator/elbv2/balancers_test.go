@@ -81,8 +81,7 @@ func TestLoadBalancerSubnetsAndSecurityGroups(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	group, err := w.ec2.CreateSecurityGroup(
-		ctx,
-		&awsec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &w.vpcID},
+		ctx, &awsec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &w.vpcID},
 	)
 	id := *must(t, group, err).GroupId
 	made, err := w.CreateLoadBalancer(ctx, &awselb.CreateLoadBalancerInput{
@@ -99,8 +98,7 @@ func TestLoadBalancerSubnetsAndSecurityGroups(t *testing.T) {
 		t.Errorf("interfaces: %v", cards)
 	}
 	_, err = w.SetSecurityGroups(
-		ctx,
-		&awselb.SetSecurityGroupsInput{LoadBalancerArn: arn, SecurityGroups: []string{"sg-0123456789abcdef0"}},
+		ctx, &awselb.SetSecurityGroupsInput{LoadBalancerArn: arn, SecurityGroups: []string{"sg-0123456789abcdef0"}},
 	)
 	wiretest.WantCode(t, err, "InvalidSecurityGroup")
 }
@@ -126,9 +124,8 @@ func TestInvalidLoadBalancersAndTargetGroupsAreRefused(t *testing.T) {
 	w.listener(*b.LoadBalancerArn, group, 80)
 	create := func(change func(*awselb.CreateLoadBalancerInput)) error {
 		in := &awselb.CreateLoadBalancerInput{
-			Name: aws.String(
-				"new",
-			), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnumInternal, Subnets: w.subnets,
+			Name: aws.String("new"), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnumInternal,
+			Subnets: w.subnets,
 		}
 		change(in)
 		_, err := w.CreateLoadBalancer(ctx, in)
@@ -240,8 +237,7 @@ func TestListingByLoadBalancerAndPage(t *testing.T) {
 		}
 	}
 	pages := awselb.NewDescribeTargetGroupsPaginator(
-		w.Client,
-		&awselb.DescribeTargetGroupsInput{LoadBalancerArn: b.LoadBalancerArn, PageSize: aws.Int32(1)},
+		w.Client, &awselb.DescribeTargetGroupsInput{LoadBalancerArn: b.LoadBalancerArn, PageSize: aws.Int32(1)},
 	)
 	var names []string
 	for pages.HasMorePages() {
@@ -269,9 +265,8 @@ func TestInternetFacingLoadBalancerRequiresInternetGateway(t *testing.T) {
 	w := start(t, false)
 	create := func() error {
 		_, err := w.CreateLoadBalancer(t.Context(), &awselb.CreateLoadBalancerInput{
-			Name: aws.String(
-				"web",
-			), Type: types.LoadBalancerTypeEnumApplication, Scheme: types.LoadBalancerSchemeEnumInternetFacing, Subnets: w.subnets,
+			Name: aws.String("web"), Type: types.LoadBalancerTypeEnumApplication, Scheme: types.LoadBalancerSchemeEnumInternetFacing,
+			Subnets: w.subnets,
 		})
 		return err
 	}

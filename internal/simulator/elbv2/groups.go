@@ -106,9 +106,7 @@ func (c *check) check() error {
 		return unsupported("health checks over " + string(c.protocol))
 	case !layer7(c.protocol) && (c.path != "" || c.codes != ""):
 		return wire.Errorf(
-			"InvalidConfigurationRequest",
-			"You cannot specify a health check path or matcher for a %s health check",
-			c.protocol,
+			"InvalidConfigurationRequest", "You cannot specify a health check path or matcher for a %s health check", c.protocol,
 		)
 	}
 	return nil
@@ -166,9 +164,7 @@ func (s *Service) newGroup(r *region, in *elb.CreateTargetGroupInput) (*targetGr
 			return other, nil
 		default:
 			return nil, wire.Errorf(
-				"DuplicateTargetGroupName",
-				"A target group with the same name '%s' exists, but with different settings",
-				name,
+				"DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", name,
 			)
 		}
 	}
@@ -227,10 +223,9 @@ func describeGroup(g *targetGroup) types.TargetGroup {
 		TargetGroupArn: &g.arn, TargetGroupName: &g.name, Protocol: g.protocol, Port: aws.Int32(g.port), VpcId: &g.vpcID,
 		TargetType:         g.targetType,
 		HealthCheckEnabled: aws.Bool(h.enabled), HealthCheckProtocol: h.protocol, HealthCheckPort: aws.String(h.port),
-		HealthCheckPath: wire.Optional(
-			h.path,
-		), HealthCheckIntervalSeconds: aws.Int32(h.interval), HealthCheckTimeoutSeconds: aws.Int32(h.timeout),
-		HealthyThresholdCount: aws.Int32(h.healthy), UnhealthyThresholdCount: aws.Int32(h.sick), ProtocolVersion: wire.Optional(g.version),
+		HealthCheckPath: wire.Optional(h.path), HealthCheckIntervalSeconds: aws.Int32(h.interval),
+		HealthCheckTimeoutSeconds: aws.Int32(h.timeout),
+		HealthyThresholdCount:     aws.Int32(h.healthy), UnhealthyThresholdCount: aws.Int32(h.sick), ProtocolVersion: wire.Optional(g.version),
 		IpAddressType: types.TargetGroupIpAddressTypeEnumIpv4, LoadBalancerArns: []string{},
 	}
 	if h.codes != "" {

@@ -284,9 +284,7 @@ func (w *suite) visit(name string, port int32) (net.Conn, string, error) {
 		return nil, "", fmt.Errorf("%s has the addresses %v", name, addresses)
 	}
 	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(
-		w.t.Context(),
-		"tcp",
-		net.JoinHostPort(addresses[0].String(), strconv.Itoa(int(port))),
+		w.t.Context(), "tcp", net.JoinHostPort(addresses[0].String(), strconv.Itoa(int(port))),
 	)
 	if err != nil {
 		return nil, "", err

@@ -178,10 +178,7 @@ func (t *target) judge(c check, reason types.TargetHealthReasonEnum, text string
 
 // ask runs one health check; an empty reason means that it passed.
 func (s *Service) ask(
-	c check,
-	machine string,
-	port int,
-	sessions tls.ClientSessionCache,
+	c check, machine string, port int, sessions tls.ClientSessionCache,
 ) (reason types.TargetHealthReasonEnum, text string) {
 	ctx, cancel := context.WithTimeout(s.ctx, max(time.Duration(c.timeout)*time.Second, leastTimeout))
 	defer cancel()

@@ -109,10 +109,7 @@ func (l *listener) check(r *region, certificates bool) error {
 		return validation("Listener protocol '%s' must be one of 'HTTPS, HTTP'", l.protocol)
 	case network != (g.protocol == types.ProtocolEnumTcp):
 		return wire.Errorf(
-			"IncompatibleProtocols",
-			"The protocols of listener ('%s') and target group ('%s') are incompatible",
-			l.protocol,
-			g.protocol,
+			"IncompatibleProtocols", "The protocols of listener ('%s') and target group ('%s') are incompatible", l.protocol, g.protocol,
 		)
 	case g.vpcID != b.vpcID:
 		return wire.Errorf("InvalidConfigurationRequest", "The target group and the load balancer must be in the same VPC")
@@ -283,16 +280,14 @@ func (l *listener) setAttributes(list []types.ListenerAttribute) error {
 }
 
 func (s *Service) describeListenerAttributes(
-	ctx context.Context,
-	in *elb.DescribeListenerAttributesInput,
+	ctx context.Context, in *elb.DescribeListenerAttributesInput,
 ) (*elb.DescribeListenerAttributesOutput, error) {
 	list, err := describeAttributes[types.ListenerAttribute](ctx, s, (*region).listener, in.ListenerArn)
 	return &elb.DescribeListenerAttributesOutput{Attributes: list}, err
 }
 
 func (s *Service) modifyListenerAttributes(
-	ctx context.Context,
-	in *elb.ModifyListenerAttributesInput,
+	ctx context.Context, in *elb.ModifyListenerAttributesInput,
 ) (*elb.ModifyListenerAttributesOutput, error) {
 	r := s.at(ctx)
 	r.mu.Lock()

@@ -33,8 +33,7 @@ func (s *Service) createEventBus(ctx context.Context, in *eventbridge.CreateEven
 func (s *Service) makeBus(r *region, name string) (*bus, error) {
 	if !validName.MatchString(name) || len(name) > 256 || name == defaultBus {
 		return nil, validation(
-			"Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [/\\.\\-_A-Za-z0-9]+",
-			name,
+			"Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [/\\.\\-_A-Za-z0-9]+", name,
 		)
 	}
 	if _, ok := r.buses[name]; ok {
@@ -65,8 +64,7 @@ func (r *region) removeBus(name string) error {
 }
 
 func (s *Service) describeEventBus(
-	ctx context.Context,
-	in *eventbridge.DescribeEventBusInput,
+	ctx context.Context, in *eventbridge.DescribeEventBusInput,
 ) (out *eventbridge.DescribeEventBusOutput, err error) {
 	err = s.withBus(place.Of(ctx), in.Name, func(_ *region, b *bus) error {
 		out = &eventbridge.DescribeEventBusOutput{
@@ -108,8 +106,7 @@ func (s *Service) untagResource(ctx context.Context, in *eventbridge.UntagResour
 }
 
 func (s *Service) listTagsForResource(
-	ctx context.Context,
-	in *eventbridge.ListTagsForResourceInput,
+	ctx context.Context, in *eventbridge.ListTagsForResourceInput,
 ) (*eventbridge.ListTagsForResourceOutput, error) {
 	out := &eventbridge.ListTagsForResourceOutput{Tags: []types.Tag{}}
 	err := s.withTags(ctx, in.ResourceARN, func(tags map[string]string) {

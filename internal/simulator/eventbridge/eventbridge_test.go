@@ -65,8 +65,7 @@ func (r *rig) rule(name, pattern string, change func(*types.Target)) (queue *str
 func (r *rig) bodies(queue *string) []string {
 	r.t.Helper()
 	out, err := r.sqs.ReceiveMessage(
-		r.t.Context(),
-		&awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, WaitTimeSeconds: r.wait},
+		r.t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, WaitTimeSeconds: r.wait},
 	)
 	if err != nil {
 		r.t.Fatal(err)

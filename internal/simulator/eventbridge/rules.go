@@ -152,8 +152,7 @@ func (s *Service) listRules(ctx context.Context, in *eventbridge.ListRulesInput)
 }
 
 func (s *Service) listRuleNamesByTarget(
-	ctx context.Context,
-	in *eventbridge.ListRuleNamesByTargetInput,
+	ctx context.Context, in *eventbridge.ListRuleNamesByTargetInput,
 ) (out *eventbridge.ListRuleNamesByTargetOutput, err error) {
 	err = s.withBus(place.Of(ctx), in.EventBusName, func(_ *region, b *bus) error {
 		var names []string
@@ -223,8 +222,7 @@ func (s *Service) removeTargets(ctx context.Context, in *eventbridge.RemoveTarge
 }
 
 func (s *Service) listTargetsByRule(
-	ctx context.Context,
-	in *eventbridge.ListTargetsByRuleInput,
+	ctx context.Context, in *eventbridge.ListTargetsByRuleInput,
 ) (out *eventbridge.ListTargetsByRuleOutput, err error) {
 	err = s.withRule(place.Of(ctx), in.EventBusName, in.Rule, func(_ *region, found *rule) error {
 		out = &eventbridge.ListTargetsByRuleOutput{Targets: slices.Clone(found.targets)}

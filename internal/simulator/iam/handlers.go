@@ -192,9 +192,7 @@ func (p managedPolicyProvider) Create(_ context.Context, r resource.Request) (re
 	a, unlock := p.s.lock(r.Account)
 	defer unlock()
 	made, err := p.s.addPolicy(
-		a,
-		policy{name: props.ManagedPolicyName, path: props.Path, description: props.Description},
-		string(props.PolicyDocument),
+		a, policy{name: props.ManagedPolicyName, path: props.Path, description: props.Description}, string(props.PolicyDocument),
 	)
 	if err != nil {
 		return resource.Result{}, handled(err)

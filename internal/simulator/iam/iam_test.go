@@ -36,8 +36,7 @@ func TestRoles(t *testing.T) {
 	ctx := t.Context()
 	name := aws.String("r")
 	made, err := c.CreateRole(
-		ctx,
-		&awsiam.CreateRoleInput{RoleName: name, Path: aws.String("/team/"), AssumeRolePolicyDocument: aws.String(document)},
+		ctx, &awsiam.CreateRoleInput{RoleName: name, Path: aws.String("/team/"), AssumeRolePolicyDocument: aws.String(document)},
 	)
 	if err != nil || *made.Role.Arn != "arn:aws:iam::123456789012:role/team/r" {
 		t.Fatalf("create: %+v %v", made, err)
@@ -101,8 +100,7 @@ func TestManagedPoliciesHaveVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	v2, err := c.CreatePolicyVersion(
-		ctx,
-		&awsiam.CreatePolicyVersionInput{PolicyArn: made.Policy.Arn, PolicyDocument: aws.String(document), SetAsDefault: true},
+		ctx, &awsiam.CreatePolicyVersionInput{PolicyArn: made.Policy.Arn, PolicyDocument: aws.String(document), SetAsDefault: true},
 	)
 	if err != nil || *v2.PolicyVersion.VersionId != "v2" {
 		t.Fatalf("got %+v %v", v2, err)

@@ -176,8 +176,7 @@ func (s *Service) getPolicyVersion(ctx context.Context, in *iam.GetPolicyVersion
 }
 
 func (s *Service) createPolicyVersion(
-	ctx context.Context,
-	in *iam.CreatePolicyVersionInput,
+	ctx context.Context, in *iam.CreatePolicyVersionInput,
 ) (out *iam.CreatePolicyVersionOutput, err error) {
 	err = s.onPolicy(ctx, in.PolicyArn, func(_ *account, p *policy) error {
 		v, err := s.addVersion(p, aws.ToString(in.PolicyDocument), in.SetAsDefault)

@@ -91,15 +91,13 @@ func (a *account) setRole(p *profile, name *string) error {
 }
 
 func (s *Service) addRoleToInstanceProfile(
-	ctx context.Context,
-	in *iam.AddRoleToInstanceProfileInput,
+	ctx context.Context, in *iam.AddRoleToInstanceProfileInput,
 ) (*iam.AddRoleToInstanceProfileOutput, error) {
 	return nil, s.onProfile(ctx, in.InstanceProfileName, func(a *account, p *profile) error { return a.setRole(p, in.RoleName) })
 }
 
 func (s *Service) removeRoleFromInstanceProfile(
-	ctx context.Context,
-	in *iam.RemoveRoleFromInstanceProfileInput,
+	ctx context.Context, in *iam.RemoveRoleFromInstanceProfileInput,
 ) (*iam.RemoveRoleFromInstanceProfileOutput, error) {
 	return nil, s.onProfile(ctx, in.InstanceProfileName, func(_ *account, p *profile) error {
 		if p.role == nil || p.role.name != aws.ToString(in.RoleName) {
@@ -122,8 +120,7 @@ func (s *Service) listInstanceProfiles(ctx context.Context, in *iam.ListInstance
 }
 
 func (s *Service) listInstanceProfilesForRole(
-	ctx context.Context,
-	in *iam.ListInstanceProfilesForRoleInput,
+	ctx context.Context, in *iam.ListInstanceProfilesForRoleInput,
 ) (out *iam.ListInstanceProfilesForRoleOutput, err error) {
 	err = s.onRole(ctx, in.RoleName, func(a *account, e *entity) error {
 		out = &iam.ListInstanceProfilesForRoleOutput{InstanceProfiles: []types.InstanceProfile{}}
@@ -140,8 +137,7 @@ func (s *Service) listInstanceProfilesForRole(
 }
 
 func (s *Service) createProvider(
-	ctx context.Context,
-	in *iam.CreateOpenIDConnectProviderInput,
+	ctx context.Context, in *iam.CreateOpenIDConnectProviderInput,
 ) (*iam.CreateOpenIDConnectProviderOutput, error) {
 	host, ok := strings.CutPrefix(aws.ToString(in.Url), "https://")
 	if !ok || host == "" {
@@ -150,13 +146,9 @@ func (s *Service) createProvider(
 	a, unlock := s.locked(ctx)
 	defer unlock()
 	p := &provider{
-		arn: s.arn(
-			a,
-			"oidc-provider/",
-			"",
-			strings.TrimSuffix(host, "/"),
-		), url: host, clients: in.ClientIDList, thumbprints: in.ThumbprintList,
-		created: s.env.Clock.Now(), tags: tagMap(in.Tags),
+		arn: s.arn(a, "oidc-provider/", "", strings.TrimSuffix(host, "/")), url: host, clients: in.ClientIDList,
+		thumbprints: in.ThumbprintList,
+		created:     s.env.Clock.Now(), tags: tagMap(in.Tags),
 	}
 	if _, ok := a.providers[p.arn]; ok {
 		return nil, exists("Provider with url %s already exists.", *in.Url)
@@ -177,8 +169,7 @@ func (s *Service) onProvider(ctx context.Context, arn *string, fn func(*account,
 }
 
 func (s *Service) getProvider(
-	ctx context.Context,
-	in *iam.GetOpenIDConnectProviderInput,
+	ctx context.Context, in *iam.GetOpenIDConnectProviderInput,
 ) (out *iam.GetOpenIDConnectProviderOutput, err error) {
 	err = s.onProvider(ctx, in.OpenIDConnectProviderArn, func(_ *account, p *provider) {
 		out = &iam.GetOpenIDConnectProviderOutput{
@@ -189,15 +180,13 @@ func (s *Service) getProvider(
 }
 
 func (s *Service) deleteProvider(
-	ctx context.Context,
-	in *iam.DeleteOpenIDConnectProviderInput,
+	ctx context.Context, in *iam.DeleteOpenIDConnectProviderInput,
 ) (*iam.DeleteOpenIDConnectProviderOutput, error) {
 	return nil, s.onProvider(ctx, in.OpenIDConnectProviderArn, func(a *account, p *provider) { delete(a.providers, p.arn) })
 }
 
 func (s *Service) listProviders(
-	ctx context.Context,
-	_ *iam.ListOpenIDConnectProvidersInput,
+	ctx context.Context, _ *iam.ListOpenIDConnectProvidersInput,
 ) (*iam.ListOpenIDConnectProvidersOutput, error) {
 	a, unlock := s.locked(ctx)
 	defer unlock()

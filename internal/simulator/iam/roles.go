@@ -86,8 +86,7 @@ func (s *Service) updateRole(ctx context.Context, in *iam.UpdateRoleInput) (*iam
 }
 
 func (s *Service) updateAssumeRolePolicy(
-	ctx context.Context,
-	in *iam.UpdateAssumeRolePolicyInput,
+	ctx context.Context, in *iam.UpdateAssumeRolePolicyInput,
 ) (*iam.UpdateAssumeRolePolicyOutput, error) {
 	return nil, s.onRole(ctx, in.RoleName, func(_ *account, e *entity) error {
 		if err := checkDocument(aws.ToString(in.PolicyDocument)); err != nil {
@@ -213,16 +212,14 @@ func (e *entity) attachments(marker *string, most *int32) (list []types.Attached
 	list = []types.AttachedPolicy{}
 	for _, arn := range arns {
 		list = append(
-			list,
-			types.AttachedPolicy{PolicyArn: aws.String(arn), PolicyName: aws.String(arn[strings.LastIndexByte(arn, '/')+1:])},
+			list, types.AttachedPolicy{PolicyArn: aws.String(arn), PolicyName: aws.String(arn[strings.LastIndexByte(arn, '/')+1:])},
 		)
 	}
 	return list, next
 }
 
 func (s *Service) listAttachedRolePolicies(
-	ctx context.Context,
-	in *iam.ListAttachedRolePoliciesInput,
+	ctx context.Context, in *iam.ListAttachedRolePoliciesInput,
 ) (out *iam.ListAttachedRolePoliciesOutput, err error) {
 	err = s.onRole(ctx, in.RoleName, func(_ *account, e *entity) error {
 		list, next := e.attachments(in.Marker, in.MaxItems)

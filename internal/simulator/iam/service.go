@@ -133,8 +133,7 @@ var (
 func checkName(member, name, path string, limit int) error {
 	if !validName.MatchString(name) {
 		return validation(
-			"The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-",
-			member,
+			"The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-", member,
 		)
 	}
 	if len(name) > limit {

@@ -147,8 +147,7 @@ func (s *Service) detachUserPolicy(ctx context.Context, in *iam.DetachUserPolicy
 }
 
 func (s *Service) listAttachedUserPolicies(
-	ctx context.Context,
-	in *iam.ListAttachedUserPoliciesInput,
+	ctx context.Context, in *iam.ListAttachedUserPoliciesInput,
 ) (out *iam.ListAttachedUserPoliciesOutput, err error) {
 	err = s.onUser(ctx, in.UserName, func(_ *account, e *entity) error {
 		list, next := e.attachments(in.Marker, in.MaxItems)

@@ -121,10 +121,7 @@ func (s *Service) encrypt(ctx context.Context, in *kms.EncryptInput) (out *kms.E
 
 // unseal decrypts with the ciphertext's key, which must be the requested key, if any.
 func (s *Service) unseal(
-	ctx context.Context,
-	blob []byte,
-	asked *string,
-	values map[string]string,
+	ctx context.Context, blob []byte, asked *string, values map[string]string,
 ) (plaintext []byte, arn string, err error) {
 	id, err := keyOf(blob)
 	if err != nil {
@@ -134,8 +131,7 @@ func (s *Service) unseal(
 		err := s.withKey(ctx, asked, func(_ *region, k *key) error {
 			if k.id != id {
 				return wire.Errorf(
-					"IncorrectKeyException",
-					"The key ID in the request does not identify a CMK that can perform this operation.",
+					"IncorrectKeyException", "The key ID in the request does not identify a CMK that can perform this operation.",
 				)
 			}
 			return nil
@@ -206,8 +202,7 @@ func (s *Service) generateDataKey(ctx context.Context, in *kms.GenerateDataKeyIn
 }
 
 func (s *Service) generateDataKeyWithoutPlaintext(
-	ctx context.Context,
-	in *kms.GenerateDataKeyWithoutPlaintextInput,
+	ctx context.Context, in *kms.GenerateDataKeyWithoutPlaintextInput,
 ) (*kms.GenerateDataKeyWithoutPlaintextOutput, error) {
 	out, err := s.generateDataKey(ctx, &kms.GenerateDataKeyInput{
 		KeyId: in.KeyId, KeySpec: in.KeySpec, NumberOfBytes: in.NumberOfBytes, EncryptionContext: in.EncryptionContext,

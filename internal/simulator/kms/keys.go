@@ -119,8 +119,7 @@ func (s *Service) schedule(k *key, days int32) error {
 }
 
 func (s *Service) scheduleKeyDeletion(
-	ctx context.Context,
-	in *kms.ScheduleKeyDeletionInput,
+	ctx context.Context, in *kms.ScheduleKeyDeletionInput,
 ) (out *kms.ScheduleKeyDeletionOutput, err error) {
 	days := int32(30)
 	if in.PendingWindowInDays != nil {
@@ -178,8 +177,7 @@ func (s *Service) disableKeyRotation(ctx context.Context, in *kms.DisableKeyRota
 }
 
 func (s *Service) getKeyRotationStatus(
-	ctx context.Context,
-	in *kms.GetKeyRotationStatusInput,
+	ctx context.Context, in *kms.GetKeyRotationStatusInput,
 ) (out *kms.GetKeyRotationStatusOutput, err error) {
 	err = s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
 		out = &kms.GetKeyRotationStatusOutput{KeyId: &k.arn, KeyRotationEnabled: k.rotation}

@@ -40,8 +40,7 @@ func TestEncryption(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened, err := c.Decrypt(
-		ctx,
-		&awskms.DecryptInput{CiphertextBlob: sealed.CiphertextBlob, EncryptionContext: map[string]string{"k": "v"}},
+		ctx, &awskms.DecryptInput{CiphertextBlob: sealed.CiphertextBlob, EncryptionContext: map[string]string{"k": "v"}},
 	)
 	if err != nil || string(opened.Plaintext) != "hello" || *opened.KeyId != *made.KeyMetadata.Arn {
 		t.Errorf("decrypt: %+v %v", opened, err)

@@ -340,9 +340,8 @@ func (x *record) properties(p *recordProperties) map[string]any {
 	properties := map[string]any{"Name": p.Name, "Type": x.kind}
 	if x.alias != nil {
 		properties["AliasTarget"] = map[string]any{
-			"DNSName": aws.ToString(
-				x.alias.DNSName,
-			), "HostedZoneId": aws.ToString(x.alias.HostedZoneId), "EvaluateTargetHealth": x.alias.EvaluateTargetHealth,
+			"DNSName": aws.ToString(x.alias.DNSName), "HostedZoneId": aws.ToString(x.alias.HostedZoneId),
+			"EvaluateTargetHealth": x.alias.EvaluateTargetHealth,
 		}
 		return properties
 	}

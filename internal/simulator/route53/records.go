@@ -181,10 +181,7 @@ func (s *Service) permitted(z *zone, records map[key]*record, x *record) error {
 	}
 	if _, ok := records[key{target, x.kind}]; !ok {
 		return invalidBatch(
-			"Tried to create an alias that targets %s, type %s in zone %s, but that target was not found",
-			target,
-			x.kind,
-			z.id,
+			"Tried to create an alias that targets %s, type %s in zone %s, but that target was not found", target, x.kind, z.id,
 		)
 	}
 	return nil
@@ -219,8 +216,7 @@ func (s *Service) apply(z *zone, changes []types.Change) error {
 }
 
 func (s *Service) changeRecords(
-	account string,
-	in *route53.ChangeResourceRecordSetsInput,
+	account string, in *route53.ChangeResourceRecordSetsInput,
 ) (*route53.ChangeResourceRecordSetsOutput, error) {
 	z, err := s.find(account, in.HostedZoneId)
 	if err != nil {

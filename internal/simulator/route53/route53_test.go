@@ -84,8 +84,7 @@ func alias(name, target, zone string) types.Change {
 
 func (w *suite) change(zone *string, changes ...types.Change) error {
 	_, err := w.ChangeResourceRecordSets(
-		w.t.Context(),
-		&awsroute53.ChangeResourceRecordSetsInput{HostedZoneId: zone, ChangeBatch: &types.ChangeBatch{Changes: changes}},
+		w.t.Context(), &awsroute53.ChangeResourceRecordSetsInput{HostedZoneId: zone, ChangeBatch: &types.ChangeBatch{Changes: changes}},
 	)
 	return err
 }
@@ -200,8 +199,7 @@ func TestChangesAreAtomic(t *testing.T) {
 		})
 	}
 	list, err := w.ListResourceRecordSets(
-		t.Context(),
-		&awsroute53.ListResourceRecordSetsInput{HostedZoneId: z, StartRecordName: aws.String("a.demo.internal")},
+		t.Context(), &awsroute53.ListResourceRecordSetsInput{HostedZoneId: z, StartRecordName: aws.String("a.demo.internal")},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -259,8 +257,7 @@ func TestTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := w.ListTagsForResources(
-		t.Context(),
-		&awsroute53.ListTagsForResourcesInput{ResourceIds: []string{*plain}, ResourceType: types.TagResourceTypeHostedzone},
+		t.Context(), &awsroute53.ListTagsForResourcesInput{ResourceIds: []string{*plain}, ResourceType: types.TagResourceTypeHostedzone},
 	)
 	if err != nil || len(got.ResourceTagSets) != 1 || len(got.ResourceTagSets[0].Tags) != 1 || *got.ResourceTagSets[0].Tags[0].Key != "b" {
 		t.Errorf("%+v %v", got, err)

@@ -64,15 +64,11 @@ func New(env *resource.Env, vpcs VPCs, options ...Option) *Service {
 		Name: "route53", Protocols: []wire.Protocol{wire.RESTXML}, APIVersion: "2013-04-01", XMLNamespace: namespace, WrapsErrors: true,
 		Names: map[string]wire.Name{
 			"HostedZones": item("HostedZones", "HostedZone"), "HostedZoneSummaries": item("HostedZoneSummaries", "HostedZoneSummary"),
-			"NameServers": item(
-				"NameServers",
-				"NameServer",
-			), "VPCs": item("VPCs", "VPC"), "ResourceRecordSets": item("ResourceRecordSets", "ResourceRecordSet"),
-			"ResourceRecords": item("ResourceRecords", "ResourceRecord"), "Changes": item("Changes", "Change"), "Tags": item("Tags", "Tag"),
-			"AddTags": item(
-				"AddTags",
-				"Tag",
-			), "RemoveTagKeys": item("RemoveTagKeys", "Key"), "ResourceIds": item("ResourceIds", "ResourceId"),
+			"NameServers": item("NameServers", "NameServer"), "VPCs": item("VPCs", "VPC"),
+			"ResourceRecordSets": item("ResourceRecordSets", "ResourceRecordSet"),
+			"ResourceRecords":    item("ResourceRecords", "ResourceRecord"), "Changes": item("Changes", "Change"), "Tags": item("Tags", "Tag"),
+			"AddTags": item("AddTags", "Tag"), "RemoveTagKeys": item("RemoveTagKeys", "Key"),
+			"ResourceIds":     item("ResourceIds", "ResourceId"),
 			"ResourceTagSets": item("ResourceTagSets", "ResourceTagSet"),
 		},
 		HTTPOperations: slices.Collect(maps.Values(operations)),
@@ -183,9 +179,8 @@ func (s *Service) submit(account, comment string) *types.ChangeInfo {
 
 func (s *Service) describeChange(c *change) *types.ChangeInfo {
 	info := &types.ChangeInfo{
-		Id: aws.String(
-			"/change/" + c.id,
-		), Status: types.ChangeStatusInsync, SubmittedAt: aws.Time(c.submitted), Comment: wire.Optional(c.comment),
+		Id: aws.String("/change/" + c.id), Status: types.ChangeStatusInsync, SubmittedAt: aws.Time(c.submitted),
+		Comment: wire.Optional(c.comment),
 	}
 	if s.env.Clock.Now().Before(c.submitted.Add(s.propagation)) {
 		info.Status = types.ChangeStatusPending

@@ -157,8 +157,7 @@ func (s *Service) getDNSSEC(account string, in *route53.GetDNSSECInput) (*route5
 func (s *Service) removeZone(z *zone) error {
 	if len(z.records) > 2 {
 		return wire.Errorf(
-			"HostedZoneNotEmpty",
-			"The specified hosted zone contains non-required resource record sets and so cannot be deleted.",
+			"HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.",
 		)
 	}
 	delete(s.zones, z.id)
@@ -211,8 +210,7 @@ func (s *Service) listHostedZones(account string, in *route53.ListHostedZonesInp
 }
 
 func (s *Service) listHostedZonesByName(
-	account string,
-	in *route53.ListHostedZonesByNameInput,
+	account string, in *route53.ListHostedZonesByNameInput,
 ) (*route53.ListHostedZonesByNameOutput, error) {
 	list := s.sorted(account)
 	slices.SortStableFunc(list, func(a, b *zone) int { return cmp.Or(compareNames(a.name, b.name), cmp.Compare(a.id, b.id)) })
@@ -291,8 +289,7 @@ func (s *Service) part(z *zone, v *types.VPC) error {
 }
 
 func (s *Service) associateVPC(
-	account string,
-	in *route53.AssociateVPCWithHostedZoneInput,
+	account string, in *route53.AssociateVPCWithHostedZoneInput,
 ) (*route53.AssociateVPCWithHostedZoneOutput, error) {
 	z, err := s.find(account, in.HostedZoneId)
 	if err != nil {
@@ -305,8 +302,7 @@ func (s *Service) associateVPC(
 }
 
 func (s *Service) disassociateVPC(
-	account string,
-	in *route53.DisassociateVPCFromHostedZoneInput,
+	account string, in *route53.DisassociateVPCFromHostedZoneInput,
 ) (*route53.DisassociateVPCFromHostedZoneOutput, error) {
 	z, err := s.find(account, in.HostedZoneId)
 	if err != nil {

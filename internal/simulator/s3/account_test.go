@@ -16,18 +16,14 @@ import (
 func (w *suite) control(caller, method, body string) (status int, answer string) {
 	w.t.Helper()
 	request, err := http.NewRequestWithContext(
-		w.t.Context(),
-		method,
-		w.url+"/v20180820/configuration/publicAccessBlock",
-		strings.NewReader(body),
+		w.t.Context(), method, w.url+"/v20180820/configuration/publicAccessBlock", strings.NewReader(body),
 	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	request.Header.Set("X-Amz-Account-Id", account)
 	request.Header.Set(
-		"Authorization",
-		"AWS4-HMAC-SHA256 Credential="+caller+"/20260102/"+region+"/s3/aws4_request, SignedHeaders=host, Signature=0",
+		"Authorization", "AWS4-HMAC-SHA256 Credential="+caller+"/20260102/"+region+"/s3/aws4_request, SignedHeaders=host, Signature=0",
 	)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -114,9 +114,7 @@ func (r *request) checkAlgorithm(trailer http.Header) error {
 
 func incompleteBody() error {
 	return refuse(
-		http.StatusBadRequest,
-		"IncompleteBody",
-		"You did not provide the number of bytes specified by the Content-Length HTTP header",
+		http.StatusBadRequest, "IncompleteBody", "You did not provide the number of bytes specified by the Content-Length HTTP header",
 	)
 }
 

@@ -172,9 +172,7 @@ func TestConfigurationsRoundTrip(t *testing.T) {
 	_, err = c.PutBucketReplication(
 		ctx,
 		&s3.PutBucketReplicationInput{Bucket: things, ReplicationConfiguration: &types.ReplicationConfiguration{
-			Role: aws.String(
-				"arn:aws:iam::111111111111:role/r",
-			), Rules: []types.ReplicationRule{
+			Role: aws.String("arn:aws:iam::111111111111:role/r"), Rules: []types.ReplicationRule{
 				{Status: types.ReplicationRuleStatusEnabled, Destination: &types.Destination{Bucket: aws.String("arn:aws:s3:::b")}},
 			},
 		}},
@@ -199,10 +197,7 @@ func TestPublicAccessRequiresAllSettings(t *testing.T) {
 		CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: region},
 	})
 	wantError(
-		t,
-		err,
-		"InvalidBucketAclWithObjectOwnership",
-		"Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
+		t, err, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
 	)
 	c := w.bucket()
 	public := &s3.PutBucketAclInput{Bucket: things, ACL: types.BucketCannedACLPublicRead}
@@ -230,8 +225,7 @@ func TestPublicAccessRequiresAllSettings(t *testing.T) {
 	put(t, c, "a", "data")
 	stranger := w.client("222222222222", region)
 	if got := must[*s3.GetObjectOutput](t)(stranger.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: aws.String("a")})); read(
-		t,
-		got.Body,
+		t, got.Body,
 	) != "data" {
 		t.Error("the policy lets everybody read")
 	}

@@ -121,9 +121,7 @@ func checkVersioning(k *bucket, n *node) error {
 func checkWebsite(_ *bucket, n *node) error {
 	if n.child("RedirectAllRequestsTo") == nil && n.at("IndexDocument", "Suffix") == "" {
 		return invalidArgument(
-			"IndexDocument",
-			"null",
-			"A value for IndexDocument Suffix must be provided if RedirectAllRequestsTo is empty",
+			"IndexDocument", "null", "A value for IndexDocument Suffix must be provided if RedirectAllRequestsTo is empty",
 		)
 	}
 	if strings.Contains(n.at("IndexDocument", "Suffix"), "/") {
@@ -235,9 +233,7 @@ func checkObjectLock(k *bucket, n *node) error {
 	}
 	if k.versioning() != "Enabled" {
 		return refuse(
-			http.StatusConflict,
-			"InvalidBucketState",
-			"Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration",
+			http.StatusConflict, "InvalidBucketState", "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration",
 		)
 	}
 	return nil

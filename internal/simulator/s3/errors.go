@@ -25,9 +25,7 @@ func with(e *wire.Error, name, value string) *wire.Error {
 
 func malformedXML() error {
 	return refuse(
-		http.StatusBadRequest,
-		"MalformedXML",
-		"The XML you provided was not well-formed or did not validate against our published schema",
+		http.StatusBadRequest, "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema",
 	)
 }
 
@@ -49,9 +47,7 @@ func noSuchKey(key string) error {
 
 func noSuchVersion(key, version string) error {
 	return with(
-		with(refuse(http.StatusNotFound, "NoSuchVersion", "The specified version does not exist."), "Key", key),
-		"VersionId",
-		version,
+		with(refuse(http.StatusNotFound, "NoSuchVersion", "The specified version does not exist."), "Key", key), "VersionId", version,
 	)
 }
 

@@ -74,8 +74,7 @@ func TestPagesShowEachKeyOnce(t *testing.T) {
 			got = append(got, strings.Fields(shown(page.Contents, nil))...)
 		}
 		pages = s3.NewListObjectsV2Paginator(
-			c,
-			&s3.ListObjectsV2Input{Bucket: things, MaxKeys: aws.Int32(size + 1), Delimiter: aws.String("/")},
+			c, &s3.ListObjectsV2Input{Bucket: things, MaxKeys: aws.Int32(size + 1), Delimiter: aws.String("/")},
 		)
 		for pages.HasMorePages() {
 			page := must[*s3.ListObjectsV2Output](t)(pages.NextPage(t.Context()))

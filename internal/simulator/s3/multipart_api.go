@@ -145,9 +145,7 @@ func (b *Buckets) uploadPartCopy(r *request) error {
 		var first, last int
 		if n, err := fmt.Sscanf(text, "bytes=%d-%d", &first, &last); n != 2 || err != nil || first > last || last >= len(data) {
 			return invalidArgument(
-				"x-amz-copy-source-range",
-				text,
-				"Range specified is not valid for source object of size: "+strconv.Itoa(len(data)),
+				"x-amz-copy-source-range", text, "Range specified is not valid for source object of size: "+strconv.Itoa(len(data)),
 			)
 		}
 		data = data[first : last+1]

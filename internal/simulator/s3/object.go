@@ -51,9 +51,8 @@ var keptHeaders = []string{"Content-Type", "Content-Encoding", "Content-Language
 func (b *Buckets) newVersion(r *request, k *bucket) (*version, error) {
 	v := &version{
 		key: r.key, modified: b.env.Clock.Now().UTC().Truncate(time.Second), headers: http.Header{}, metadata: http.Header{},
-		storageClass: r.Header.Get(
-			"X-Amz-Storage-Class",
-		), redirect: r.Header.Get("X-Amz-Website-Redirect-Location"), acl: r.Header.Get("X-Amz-Acl"),
+		storageClass: r.Header.Get("X-Amz-Storage-Class"), redirect: r.Header.Get("X-Amz-Website-Redirect-Location"),
+		acl: r.Header.Get("X-Amz-Acl"),
 	}
 	if err := r.checkServed(); err != nil {
 		return nil, err
@@ -81,9 +80,7 @@ func (r *request) checkServed() error {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Amz-Grant-") || strings.HasPrefix(name, "X-Amz-Server-Side-Encryption-Customer-") {
 			return with(
-				refuse(http.StatusNotImplemented, "NotImplemented", "The simulator does not serve the header %s.", name),
-				"Header",
-				name,
+				refuse(http.StatusNotImplemented, "NotImplemented", "The simulator does not serve the header %s.", name), "Header", name,
 			)
 		}
 	}

@@ -303,8 +303,7 @@ func (b *Buckets) deleteObjects(r *request) error {
 		gone, err := b.remove(r.found, key, id, bypass)
 		if err != nil {
 			out.children = append(
-				out.children,
-				element("Error", leaf("Key", key), leaf("Code", "AccessDenied"), leaf("Message", "Access Denied")),
+				out.children, element("Error", leaf("Key", key), leaf("Code", "AccessDenied"), leaf("Message", "Access Denied")),
 			)
 			continue
 		}

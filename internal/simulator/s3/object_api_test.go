@@ -228,8 +228,7 @@ func TestVersions(t *testing.T) {
 	wantError(t, err, "NoSuchKey", "")
 	for id, want := range map[string]string{*first: "one", "null": "zero"} {
 		if got := must[*s3.GetObjectOutput](t)(c.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: key, VersionId: &id})); read(
-			t,
-			got.Body,
+			t, got.Body,
 		) != want {
 			t.Errorf("version %s is not %s", id, want)
 		}
@@ -281,8 +280,7 @@ func TestCopy(t *testing.T) {
 		c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: things, Key: aws.String("c"), CopySource: aws.String("things/a%20b")}),
 	)
 	if got := must[*s3.GetObjectOutput](t)(c.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: aws.String("c")})); read(
-		t,
-		got.Body,
+		t, got.Body,
 	) != "x" ||
 		got.Metadata["k"] != "v" {
 		t.Errorf("got %+v", got)

@@ -183,8 +183,7 @@ func (s *Service) publish(ctx context.Context, in *sns.PublishInput) (*sns.Publi
 // topic does not exist.
 func (s *Service) Publish(ctx context.Context, topicARN, subject, message string) error {
 	_, err := s.publish(
-		wire.WithCall(ctx, &wire.Call{}),
-		&sns.PublishInput{TopicArn: &topicARN, Subject: wire.Optional(subject), Message: &message},
+		wire.WithCall(ctx, &wire.Call{}), &sns.PublishInput{TopicArn: &topicARN, Subject: wire.Optional(subject), Message: &message},
 	)
 	return err
 }
@@ -209,8 +208,7 @@ func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (
 	err := s.withTopic(ctx, in.TopicArn, func(_ *region, t *topic) error {
 		for _, e := range entries {
 			id, sequence, deliver, err := s.send(
-				t,
-				draft{e.Message, e.Subject, e.MessageStructure, e.MessageGroupId, e.MessageDeduplicationId, e.MessageAttributes},
+				t, draft{e.Message, e.Subject, e.MessageStructure, e.MessageGroupId, e.MessageDeduplicationId, e.MessageAttributes},
 			)
 			if err != nil {
 				failed := &wire.Error{Code: "InternalError", Message: err.Error(), Status: http.StatusInternalServerError}
@@ -223,8 +221,7 @@ func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (
 			}
 			deliveries = append(deliveries, deliver)
 			out.Successful = append(
-				out.Successful,
-				types.PublishBatchResultEntry{Id: e.Id, MessageId: &id, SequenceNumber: wire.Optional(sequence)},
+				out.Successful, types.PublishBatchResultEntry{Id: e.Id, MessageId: &id, SequenceNumber: wire.Optional(sequence)},
 			)
 		}
 		return nil

@@ -87,8 +87,7 @@ func (r *rig) publish(in awssns.PublishInput) *awssns.PublishOutput {
 func (r *rig) bodies(queue *string) []string {
 	r.t.Helper()
 	out, err := r.sqs.ReceiveMessage(
-		r.t.Context(),
-		&awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}},
+		r.t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}},
 	)
 	if err != nil {
 		r.t.Fatal(err)
@@ -182,8 +181,7 @@ func TestPendingSubscriptionIsConfirmedWithToken(t *testing.T) {
 	r := start(t)
 	topic := r.topic("t", nil)
 	out, err := r.Subscribe(
-		t.Context(),
-		&awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("email"), Endpoint: aws.String("a@example.com")},
+		t.Context(), &awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("email"), Endpoint: aws.String("a@example.com")},
 	)
 	if err != nil || *out.SubscriptionArn != "pending confirmation" {
 		t.Fatalf("subscribe: %+v %v", out, err)
@@ -249,8 +247,7 @@ func TestRefusals(t *testing.T) {
 	subscribe := func(protocol, endpoint string, attributes map[string]string) func() error {
 		return func() error {
 			_, err := r.Subscribe(
-				t.Context(),
-				&awssns.SubscribeInput{TopicArn: topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes},
+				t.Context(), &awssns.SubscribeInput{TopicArn: topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes},
 			)
 			return err
 		}
@@ -266,15 +263,13 @@ func TestRefusals(t *testing.T) {
 		}},
 		{"FIFO topic without its suffix", "InvalidParameter", func() error {
 			_, err := r.CreateTopic(
-				t.Context(),
-				&awssns.CreateTopicInput{Name: aws.String("x"), Attributes: map[string]string{"FifoTopic": "true"}},
+				t.Context(), &awssns.CreateTopicInput{Name: aws.String("x"), Attributes: map[string]string{"FifoTopic": "true"}},
 			)
 			return err
 		}},
 		{"same topic with another attribute", "InvalidParameter", func() error {
 			_, err := r.CreateTopic(
-				t.Context(),
-				&awssns.CreateTopicInput{Name: aws.String("t"), Attributes: map[string]string{"DisplayName": "other"}},
+				t.Context(), &awssns.CreateTopicInput{Name: aws.String("t"), Attributes: map[string]string{"DisplayName": "other"}},
 			)
 			return err
 		}},

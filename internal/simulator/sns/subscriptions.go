@@ -153,8 +153,7 @@ func (sub *subscription) set(name, value string) error {
 	case "FilterPolicyScope":
 		if value != "MessageAttributes" && value != "MessageBody" {
 			return invalid(
-				"Attributes Reason: FilterPolicyScope: Invalid value [%s]. Please use either MessageBody or MessageAttributes",
-				value,
+				"Attributes Reason: FilterPolicyScope: Invalid value [%s]. Please use either MessageBody or MessageAttributes", value,
 			)
 		}
 	case "FilterPolicy":
@@ -191,8 +190,7 @@ func (sub *subscription) setFilter(value string) error {
 }
 
 func (s *Service) confirmSubscription(
-	ctx context.Context,
-	in *sns.ConfirmSubscriptionInput,
+	ctx context.Context, in *sns.ConfirmSubscriptionInput,
 ) (out *sns.ConfirmSubscriptionOutput, err error) {
 	err = s.withTopic(ctx, in.TopicArn, func(_ *region, t *topic) error {
 		for _, sub := range t.subscriptions {
@@ -236,8 +234,7 @@ func (r *region) drop(sub *subscription) {
 }
 
 func (s *Service) getSubscriptionAttributes(
-	_ context.Context,
-	in *sns.GetSubscriptionAttributesInput,
+	_ context.Context, in *sns.GetSubscriptionAttributesInput,
 ) (out *sns.GetSubscriptionAttributesOutput, err error) {
 	err = s.withSubscription(in.SubscriptionArn, func(r *region, sub *subscription) error {
 		attributes := maps.Clone(sub.attributes)
@@ -258,8 +255,7 @@ func (s *Service) getSubscriptionAttributes(
 }
 
 func (s *Service) setSubscriptionAttributes(
-	_ context.Context,
-	in *sns.SetSubscriptionAttributesInput,
+	_ context.Context, in *sns.SetSubscriptionAttributesInput,
 ) (*sns.SetSubscriptionAttributesOutput, error) {
 	return nil, s.withSubscription(in.SubscriptionArn, func(_ *region, sub *subscription) error {
 		return sub.set(aws.ToString(in.AttributeName), aws.ToString(in.AttributeValue))
@@ -290,8 +286,7 @@ func (s *Service) listSubscriptions(ctx context.Context, in *sns.ListSubscriptio
 }
 
 func (s *Service) listSubscriptionsByTopic(
-	ctx context.Context,
-	in *sns.ListSubscriptionsByTopicInput,
+	ctx context.Context, in *sns.ListSubscriptionsByTopicInput,
 ) (*sns.ListSubscriptionsByTopicOutput, error) {
 	out := &sns.ListSubscriptionsByTopicOutput{Subscriptions: []types.Subscription{}}
 	err := s.withTopic(ctx, in.TopicArn, func(r *region, t *topic) error {

@@ -136,9 +136,7 @@ func (s *Service) checkText(name, value string, fifo bool) error {
 	}
 	if most < 1 || most > 1000 {
 		return invalidValue(
-			value,
-			name,
-			"Invalid value for maxReceiveCount: "+policy.Max.String()+", valid values are from 1 to 1000 both inclusive.",
+			value, name, "Invalid value for maxReceiveCount: "+policy.Max.String()+", valid values are from 1 to 1000 both inclusive.",
 		)
 	}
 	target := s.byARN(policy.Target)

@@ -77,10 +77,7 @@ func (s *Service) sendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	}
 	if total > maxMessageSize {
 		return nil, wire.Errorf(
-			"BatchRequestTooLong",
-			"Batch requests cannot be longer than %d bytes. You have sent %d bytes.",
-			maxMessageSize,
-			total,
+			"BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageSize, total,
 		)
 	}
 	out := &sqs.SendMessageBatchOutput{Successful: []types.SendMessageBatchResultEntry{}}
@@ -105,8 +102,7 @@ func (s *Service) deleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageB
 		return nil, err
 	}
 	err = checkBatch(
-		"DeleteMessageBatchRequestEntry",
-		ids(in.Entries, func(e *types.DeleteMessageBatchRequestEntry) *string { return e.Id }),
+		"DeleteMessageBatchRequestEntry", ids(in.Entries, func(e *types.DeleteMessageBatchRequestEntry) *string { return e.Id }),
 	)
 	if err != nil {
 		return nil, err
@@ -123,8 +119,7 @@ func (s *Service) deleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageB
 }
 
 func (s *Service) changeMessageVisibilityBatch(
-	ctx context.Context,
-	in *sqs.ChangeMessageVisibilityBatchInput,
+	ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput,
 ) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	_, q, err := s.find(ctx, in.QueueUrl)
 	if err != nil {

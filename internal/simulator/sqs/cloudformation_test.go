@@ -74,8 +74,7 @@ func TestCloudFormationRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := provider.Create(
-				t.Context(),
-				resource.Request{Account: "123456789012", Region: "eu-central-1", Properties: tt.properties},
+				t.Context(), resource.Request{Account: "123456789012", Region: "eu-central-1", Properties: tt.properties},
 			)
 			wantHandler(t, tt.code, err)
 		})
@@ -92,8 +91,7 @@ func TestCloudFormationQueuePolicy(t *testing.T) {
 	}
 	policy := func() string {
 		out, err := r.GetQueueAttributes(
-			t.Context(),
-			&awssqs.GetQueueAttributesInput{QueueUrl: u, AttributeNames: []types.QueueAttributeName{"Policy"}},
+			t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: u, AttributeNames: []types.QueueAttributeName{"Policy"}},
 		)
 		if err != nil {
 			t.Fatal(err)

@@ -71,9 +71,7 @@ func checkMessageAttributes(attributes map[string]types.MessageAttributeValue) e
 		}
 		if strings.HasPrefix(dataType, "Binary") != (v.BinaryValue != nil) || v.BinaryValue == nil && aws.ToString(v.StringValue) == "" {
 			return invalidValue(
-				name,
-				"MessageAttributes",
-				"The message (user) attribute '"+name+"' must contain a non-empty message attribute value.",
+				name, "MessageAttributes", "The message (user) attribute '"+name+"' must contain a non-empty message attribute value.",
 			)
 		}
 	}

@@ -65,9 +65,7 @@ func (q *queue) check(d *draft) error {
 	q.mu.Unlock()
 	if d.size() > maxSize {
 		return wire.Errorf(
-			"InvalidParameterValue",
-			"One or more parameters are invalid. Reason: Message must be shorter than %d bytes.",
-			maxSize,
+			"InvalidParameterValue", "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", maxSize,
 		)
 	}
 	if !utf8.ValidString(*d.body) || strings.ContainsFunc(*d.body, forbidden) {
@@ -97,9 +95,7 @@ func (d *draft) checkFIFO(contentBased bool) error {
 	}
 	if !validDedup.MatchString(*d.group) {
 		return invalidValue(
-			*d.group,
-			"MessageGroupId",
-			"MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.",
+			*d.group, "MessageGroupId", "MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.",
 		)
 	}
 	if aws.ToString(d.dedup) == "" {
@@ -339,8 +335,7 @@ func isReceipt(handle string) bool {
 }
 
 func (s *Service) changeMessageVisibility(
-	ctx context.Context,
-	in *sqs.ChangeMessageVisibilityInput,
+	ctx context.Context, in *sqs.ChangeMessageVisibilityInput,
 ) (*sqs.ChangeMessageVisibilityOutput, error) {
 	_, q, err := s.find(ctx, in.QueueUrl)
 	if err != nil {

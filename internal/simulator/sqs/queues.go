@@ -192,8 +192,7 @@ func (s *Service) purgeQueue(ctx context.Context, in *sqs.PurgeQueueInput) (*sqs
 }
 
 func (s *Service) listDeadLetterSourceQueues(
-	ctx context.Context,
-	in *sqs.ListDeadLetterSourceQueuesInput,
+	ctx context.Context, in *sqs.ListDeadLetterSourceQueuesInput,
 ) (*sqs.ListDeadLetterSourceQueuesOutput, error) {
 	r, dlq, err := s.find(ctx, in.QueueUrl)
 	if err != nil {

@@ -84,15 +84,13 @@ func TestQueueLifeCycle(t *testing.T) {
 		t.Error("creating it again with the same attributes must return it")
 	}
 	_, err := r.CreateQueue(
-		t.Context(),
-		&awssqs.CreateQueueInput{QueueName: aws.String("q"), Attributes: map[string]string{"VisibilityTimeout": "6"}},
+		t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("q"), Attributes: map[string]string{"VisibilityTimeout": "6"}},
 	)
 	if _, ok := errors.AsType[*types.QueueNameExists](err); !ok {
 		t.Errorf("other attributes: %v", err)
 	}
 	attributes, err := r.GetQueueAttributes(
-		t.Context(),
-		&awssqs.GetQueueAttributesInput{QueueUrl: u, AttributeNames: []types.QueueAttributeName{"All"}},
+		t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: u, AttributeNames: []types.QueueAttributeName{"All"}},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -193,8 +191,7 @@ func TestRefusals(t *testing.T) {
 		{"batch with an id twice", "AWS.SimpleQueueService.BatchEntryIdsNotDistinct", func() error {
 			e := types.SendMessageBatchRequestEntry{Id: aws.String("a"), MessageBody: aws.String("m")}
 			_, err := r.SendMessageBatch(
-				t.Context(),
-				&awssqs.SendMessageBatchInput{QueueUrl: u, Entries: []types.SendMessageBatchRequestEntry{e, e}},
+				t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: u, Entries: []types.SendMessageBatchRequestEntry{e, e}},
 			)
 			return err
 		}},
@@ -398,8 +395,7 @@ func TestQueryProtocol(t *testing.T) {
 		}
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set(
-			"Authorization",
-			"AWS4-HMAC-SHA256 Credential=AK/20260101/eu-central-1/sqs/aws4_request, SignedHeaders=host, Signature=0",
+			"Authorization", "AWS4-HMAC-SHA256 Credential=AK/20260101/eu-central-1/sqs/aws4_request, SignedHeaders=host, Signature=0",
 		)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {

@@ -32,8 +32,7 @@ func (p provider) put(r resource.Request, overwrite bool) (resource.Result, erro
 	}
 	if props.Type == string(types.ParameterTypeSecureString) {
 		return resource.Result{}, resource.Errorf(
-			resource.InvalidRequest,
-			"CloudFormation doesn't support creating a SecureString parameter type.",
+			resource.InvalidRequest, "CloudFormation doesn't support creating a SecureString parameter type.",
 		)
 	}
 	switch {

@@ -124,8 +124,7 @@ func checkName(name string) error {
 		return validation("Parameter name must be a fully qualified name.")
 	case strings.Count(name, "/") > 15:
 		return wire.Errorf(
-			"HierarchyLevelLimitExceededException",
-			"Hierarchy level limit exceeded: a parameter name can have at most 15 levels.",
+			"HierarchyLevelLimitExceededException", "Hierarchy level limit exceeded: a parameter name can have at most 15 levels.",
 		)
 	}
 	return nil
@@ -165,9 +164,7 @@ func (v *version) check() error {
 		}
 		if !pattern.MatchString(v.value) {
 			return wire.Errorf(
-				"ParameterPatternMismatchException",
-				"Parameter value, cannot be validated against allowedPattern: %s",
-				v.pattern,
+				"ParameterPatternMismatchException", "Parameter value, cannot be validated against allowedPattern: %s", v.pattern,
 			)
 		}
 	}
@@ -226,9 +223,8 @@ func (s *Service) putParameter(ctx context.Context, in *ssm.PutParameterInput) (
 	}
 	p, err := s.put(r, aws.ToString(in.Name), version{
 		value: aws.ToString(in.Value), description: aws.ToString(in.Description), pattern: aws.ToString(in.AllowedPattern),
-		keyID: aws.ToString(
-			in.KeyId,
-		), dataType: aws.ToString(in.DataType), kind: in.Type, tier: in.Tier, user: wire.CallFrom(ctx).Principal,
+		keyID: aws.ToString(in.KeyId), dataType: aws.ToString(in.DataType), kind: in.Type, tier: in.Tier,
+		user: wire.CallFrom(ctx).Principal,
 	}, aws.ToBool(in.Overwrite))
 	if err != nil {
 		return nil, err
@@ -290,10 +286,7 @@ func (r *region) find(id string) (p *parameter, v *version, selector string, err
 		}
 	}
 	return nil, nil, "", wire.Errorf(
-		"ParameterVersionNotFound",
-		"Systems Manager could not find version %s of %s. Verify the version and try again.",
-		selector,
-		name,
+		"ParameterVersionNotFound", "Systems Manager could not find version %s of %s. Verify the version and try again.", selector, name,
 	)
 }
 
@@ -394,8 +387,7 @@ func (s *Service) describeParameters(ctx context.Context, in *ssm.DescribeParame
 	filters := in.ParameterFilters
 	for _, f := range in.Filters { // the older form
 		filters = append(
-			filters,
-			types.ParameterStringFilter{Key: aws.String(string(f.Key)), Values: f.Values, Option: aws.String("BeginsWith")},
+			filters, types.ParameterStringFilter{Key: aws.String(string(f.Key)), Values: f.Values, Option: aws.String("BeginsWith")},
 		)
 	}
 	names, err := r.matching(filters)

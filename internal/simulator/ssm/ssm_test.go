@@ -56,8 +56,7 @@ func TestParameters(t *testing.T) {
 		t.Errorf("without decryption: %v %v", sealed, err)
 	}
 	below, err := c.GetParametersByPath(
-		t.Context(),
-		&awsssm.GetParametersByPathInput{Path: aws.String("/app"), Recursive: aws.Bool(true), WithDecryption: aws.Bool(true)},
+		t.Context(), &awsssm.GetParametersByPathInput{Path: aws.String("/app"), Recursive: aws.Bool(true), WithDecryption: aws.Bool(true)},
 	)
 	if err != nil || len(below.Parameters) != 2 || *below.Parameters[1].Value != "secret" {
 		t.Errorf("recursive: %+v %v", below, err)

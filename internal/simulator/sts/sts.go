@@ -131,8 +131,7 @@ type claims struct {
 }
 
 func (s *Service) assumeRoleWithWebIdentity(
-	_ context.Context,
-	in *sts.AssumeRoleWithWebIdentityInput,
+	_ context.Context, in *sts.AssumeRoleWithWebIdentityInput,
 ) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 	session, err := newSession(in.RoleArn, in.RoleSessionName)
 	if err != nil {
@@ -142,8 +141,7 @@ func (s *Service) assumeRoleWithWebIdentity(
 	parts := strings.Split(aws.ToString(in.WebIdentityToken), ".")
 	if len(parts) != 3 || decodeSegment(parts[1], &c) != nil || c.Issuer == "" {
 		return nil, wire.Errorf(
-			"InvalidIdentityToken",
-			"The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)",
+			"InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)",
 		)
 	}
 	credentials, err := s.issue(session.principal(), in.DurationSeconds, 3600, 900, 43200)
@@ -187,11 +185,7 @@ func (s *Service) getSessionToken(ctx context.Context, in *sts.GetSessionTokenIn
 		return nil, wire.Errorf("AccessDenied", "Cannot call GetSessionToken with session credentials").WithStatus(http.StatusForbidden)
 	}
 	credentials, err := s.issue(
-		wire.Principal{Account: c.Account, ARN: c.Principal, UserID: c.UserID},
-		in.DurationSeconds,
-		43200,
-		900,
-		129600,
+		wire.Principal{Account: c.Account, ARN: c.Principal, UserID: c.UserID}, in.DurationSeconds, 43200, 900, 129600,
 	)
 	if err != nil {
 		return nil, err

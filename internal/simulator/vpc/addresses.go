@@ -157,15 +157,12 @@ func (r *region) disassociateAddress(in *ec2.DisassociateAddressInput) (*ec2.Dis
 
 func (r *region) describeAddress(a *address) types.Address {
 	d := types.Address{
-		AllocationId: aws.String(
-			a.id,
-		), PublicIp: aws.String(a.ip.String()), Domain: types.DomainTypeVpc, NetworkBorderGroup: aws.String(r.Region),
-		PublicIpv4Pool: aws.String("amazon"), AssociationId: wire.Optional(a.association), Tags: r.tags.List(a.id),
+		AllocationId: aws.String(a.id), PublicIp: aws.String(a.ip.String()), Domain: types.DomainTypeVpc,
+		NetworkBorderGroup: aws.String(r.Region),
+		PublicIpv4Pool:     aws.String("amazon"), AssociationId: wire.Optional(a.association), Tags: r.tags.List(a.id),
 	}
 	if i := a.to; i != nil {
-		d.NetworkInterfaceId, d.PrivateIpAddress, d.NetworkInterfaceOwnerId = aws.String(
-			i.id,
-		), aws.String(
+		d.NetworkInterfaceId, d.PrivateIpAddress, d.NetworkInterfaceOwnerId = aws.String(i.id), aws.String(
 			i.primary.String(),
 		), aws.String(
 			r.Account,

@@ -150,9 +150,8 @@ func makeNAT(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	n, err := r.newNAT(&ec2.CreateNatGatewayInput{
-		SubnetId: optional(
-			p.SubnetId,
-		), AllocationId: optional(p.AllocationId), ConnectivityType: types.ConnectivityType(p.ConnectivityType),
+		SubnetId: optional(p.SubnetId), AllocationId: optional(p.AllocationId),
+		ConnectivityType: types.ConnectivityType(p.ConnectivityType),
 		PrivateIpAddress: optional(p.PrivateIpAddress), AvailabilityMode: types.AvailabilityMode(strings.ToLower(p.AvailabilityMode)),
 	}, r.service.natTakes)
 	if err != nil {

@@ -39,8 +39,7 @@ func (p *ruleProperties) permission() types.IpPermission {
 	}
 	if p.SourceSecurityGroupName != "" {
 		out.UserIdGroupPairs = append(
-			out.UserIdGroupPairs,
-			types.UserIdGroupPair{GroupName: &p.SourceSecurityGroupName, Description: description},
+			out.UserIdGroupPairs, types.UserIdGroupPair{GroupName: &p.SourceSecurityGroupName, Description: description},
 		)
 	}
 	return out

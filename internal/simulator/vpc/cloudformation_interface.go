@@ -44,17 +44,14 @@ func makeInterface(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	in := &ec2.CreateNetworkInterfaceInput{
-		SubnetId: optional(
-			p.SubnetId,
-		), Description: optional(p.Description), PrivateIpAddress: optional(p.PrivateIpAddress), Groups: p.GroupSet,
-		InterfaceType: types.NetworkInterfaceCreationType(
-			p.InterfaceType,
-		), SecondaryPrivateIpAddressCount: p.SecondaryPrivateIpAddressCount,
+		SubnetId: optional(p.SubnetId), Description: optional(p.Description), PrivateIpAddress: optional(p.PrivateIpAddress),
+		Groups:                         p.GroupSet,
+		InterfaceType:                  types.NetworkInterfaceCreationType(p.InterfaceType),
+		SecondaryPrivateIpAddressCount: p.SecondaryPrivateIpAddressCount,
 	}
 	for _, a := range p.PrivateIpAddresses {
 		in.PrivateIpAddresses = append(
-			in.PrivateIpAddresses,
-			types.PrivateIpAddressSpecification{Primary: &a.Primary, PrivateIpAddress: &a.PrivateIpAddress},
+			in.PrivateIpAddresses, types.PrivateIpAddressSpecification{Primary: &a.Primary, PrivateIpAddress: &a.PrivateIpAddress},
 		)
 	}
 	out, err := r.createNetworkInterface(in)

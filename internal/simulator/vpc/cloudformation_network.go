@@ -171,9 +171,8 @@ func makeSubnet(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	n, err := r.newSubnet(&ec2.CreateSubnetInput{
-		VpcId: optional(
-			p.VpcId,
-		), CidrBlock: optional(p.CidrBlock), AvailabilityZone: optional(p.AvailabilityZone), AvailabilityZoneId: optional(p.AvailabilityZoneId),
+		VpcId: optional(p.VpcId), CidrBlock: optional(p.CidrBlock), AvailabilityZone: optional(p.AvailabilityZone),
+		AvailabilityZoneId: optional(p.AvailabilityZoneId),
 	})
 	if err != nil {
 		return resource.Result{}, err
@@ -263,12 +262,10 @@ func makeRoute(r *region, q resource.Request) (resource.Result, error) {
 	t, x, err := r.addRoute(&ec2.CreateRouteInput{
 		RouteTableId: &p.RouteTableId, DestinationCidrBlock: optional(p.DestinationCidrBlock),
 		DestinationIpv6CidrBlock: optional(p.DestinationIpv6CidrBlock),
-		DestinationPrefixListId: optional(
-			p.DestinationPrefixListId,
-		), GatewayId: optional(p.GatewayId), NatGatewayId: optional(p.NatGatewayId),
-		EgressOnlyInternetGatewayId: optional(
-			p.EgressOnlyInternetGatewayId,
-		), NetworkInterfaceId: optional(p.NetworkInterfaceId), InstanceId: optional(p.InstanceId),
+		DestinationPrefixListId:  optional(p.DestinationPrefixListId), GatewayId: optional(p.GatewayId),
+		NatGatewayId:                optional(p.NatGatewayId),
+		EgressOnlyInternetGatewayId: optional(p.EgressOnlyInternetGatewayId), NetworkInterfaceId: optional(p.NetworkInterfaceId),
+		InstanceId: optional(p.InstanceId),
 	})
 	if err != nil {
 		return resource.Result{}, err
@@ -288,12 +285,10 @@ func changeRoute(r *region, q resource.Request) (resource.Result, error) {
 	_, err = r.replaceRoute(&ec2.ReplaceRouteInput{
 		RouteTableId: &t.id, DestinationCidrBlock: optional(p.DestinationCidrBlock),
 		DestinationIpv6CidrBlock: optional(p.DestinationIpv6CidrBlock),
-		DestinationPrefixListId: optional(
-			p.DestinationPrefixListId,
-		), GatewayId: optional(p.GatewayId), NatGatewayId: optional(p.NatGatewayId),
-		EgressOnlyInternetGatewayId: optional(
-			p.EgressOnlyInternetGatewayId,
-		), NetworkInterfaceId: optional(p.NetworkInterfaceId), InstanceId: optional(p.InstanceId),
+		DestinationPrefixListId:  optional(p.DestinationPrefixListId), GatewayId: optional(p.GatewayId),
+		NatGatewayId:                optional(p.NatGatewayId),
+		EgressOnlyInternetGatewayId: optional(p.EgressOnlyInternetGatewayId), NetworkInterfaceId: optional(p.NetworkInterfaceId),
+		InstanceId: optional(p.InstanceId),
 	})
 	return routeResult(t, x.destination), err
 }
@@ -334,10 +329,9 @@ func readRoute(r *region, q resource.Request) (map[string]any, error) {
 		"RouteTableId": t.id, "DestinationCidrBlock": value(d.DestinationCidrBlock),
 		"DestinationIpv6CidrBlock": value(d.DestinationIpv6CidrBlock),
 		"DestinationPrefixListId":  value(d.DestinationPrefixListId), "GatewayId": value(d.GatewayId),
-		"NatGatewayId": value(d.NatGatewayId),
-		"EgressOnlyInternetGatewayId": value(
-			d.EgressOnlyInternetGatewayId,
-		), "NetworkInterfaceId": value(d.NetworkInterfaceId), "InstanceId": value(d.InstanceId),
+		"NatGatewayId":                value(d.NatGatewayId),
+		"EgressOnlyInternetGatewayId": value(d.EgressOnlyInternetGatewayId), "NetworkInterfaceId": value(d.NetworkInterfaceId),
+		"InstanceId": value(d.InstanceId),
 	}, q, ""), nil
 }
 

@@ -271,8 +271,7 @@ func (s *stacks) detect(t *testing.T) {
 	}
 	for deadline := time.Now().Add(patience.Left(t)); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		status, err := s.DescribeStackDriftDetectionStatus(
-			t.Context(),
-			&cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: out.StackDriftDetectionId},
+			t.Context(), &cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: out.StackDriftDetectionId},
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -281,8 +280,7 @@ func (s *stacks) detect(t *testing.T) {
 			continue
 		}
 		drifts, err := s.DescribeStackResourceDrifts(
-			t.Context(),
-			&cloudformation.DescribeStackResourceDriftsInput{StackName: aws.String("demo")},
+			t.Context(), &cloudformation.DescribeStackResourceDriftsInput{StackName: aws.String("demo")},
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -388,18 +386,15 @@ Outputs:
 	using := func(table string) bool {
 		t.Helper()
 		found := must(
-			s.ec2,
-			s.ec2.DescribeRouteTables,
-			&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "false")}},
+			s.ec2, s.ec2.DescribeRouteTables, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "false")}},
 		).RouteTables
 		return len(found) == 1 && *found[0].RouteTableId == table && len(found[0].Associations) == 1
 	}
 	update := func(address string, want cfntypes.StackStatus) {
 		t.Helper()
 		_, err := s.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{
-			StackName: aws.String(
-				"demo",
-			), TemplateBody: &moved, Parameters: []cfntypes.Parameter{{ParameterKey: aws.String("Address"), ParameterValue: &address}},
+			StackName: aws.String("demo"), TemplateBody: &moved,
+			Parameters: []cfntypes.Parameter{{ParameterKey: aws.String("Address"), ParameterValue: &address}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -47,9 +47,7 @@ func TestResourcesWithDependentsCannotBeDeleted(t *testing.T) {
 		}, dependencyViolation},
 		{"a VPC with an endpoint", func(n *network, v *string) (func() error, func()) {
 			e := must(
-				n,
-				n.CreateVpcEndpoint,
-				&ec2.CreateVpcEndpointInput{VpcId: v, ServiceName: aws.String("com.amazonaws.eu-central-1.s3")},
+				n, n.CreateVpcEndpoint, &ec2.CreateVpcEndpointInput{VpcId: v, ServiceName: aws.String("com.amazonaws.eu-central-1.s3")},
 			)
 			return func() error { return deleteVPC(n, v) }, func() {
 				must(n, n.DeleteVpcEndpoints, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*e.VpcEndpoint.VpcEndpointId}})

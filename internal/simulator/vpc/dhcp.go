@@ -185,9 +185,8 @@ func (r *region) aclOf(v *vpc) string {
 
 func (r *region) describeACL(a *acl) types.NetworkAcl {
 	d := types.NetworkAcl{
-		NetworkAclId: aws.String(
-			a.id,
-		), VpcId: aws.String(a.vpc.id), IsDefault: aws.Bool(true), OwnerId: aws.String(r.Account), Tags: r.tags.List(a.id),
+		NetworkAclId: aws.String(a.id), VpcId: aws.String(a.vpc.id), IsDefault: aws.Bool(true), OwnerId: aws.String(r.Account),
+		Tags:         r.tags.List(a.id),
 		Associations: []types.NetworkAclAssociation{},
 	}
 	for _, egress := range []bool{true, false} {

@@ -81,12 +81,7 @@ func (r *region) describePrefixLists(in *ec2.DescribePrefixListsInput) (*ec2.Des
 }
 
 func listPrefixes(
-	r *region,
-	ids []string,
-	filters []types.Filter,
-	fields Fields[types.PrefixList],
-	most *int32,
-	token *string,
+	r *region, ids []string, filters []types.Filter, fields Fields[types.PrefixList], most *int32, token *string,
 ) ([]types.PrefixList, *string, error) {
 	pass, err := fields.Compile(filters)
 	if err != nil {
@@ -388,16 +383,10 @@ func (r *region) modifyVpcEndpoint(in *ec2.ModifyVpcEndpointInput) (*ec2.ModifyV
 		return nil, unsupported("ipAddressType")
 	}
 	c := endpointChange{
-		tables: changed(
-			e.routeTables,
-			in.AddRouteTableIds,
-			in.RemoveRouteTableIds,
-		), policy: in.PolicyDocument, privateDNS: in.PrivateDnsEnabled,
-		subnets: changed(
-			e.subnetIDs(),
-			in.AddSubnetIds,
-			in.RemoveSubnetIds,
-		), groups: changed(e.groups, in.AddSecurityGroupIds, in.RemoveSecurityGroupIds),
+		tables: changed(e.routeTables, in.AddRouteTableIds, in.RemoveRouteTableIds), policy: in.PolicyDocument,
+		privateDNS: in.PrivateDnsEnabled,
+		subnets:    changed(e.subnetIDs(), in.AddSubnetIds, in.RemoveSubnetIds),
+		groups:     changed(e.groups, in.AddSecurityGroupIds, in.RemoveSecurityGroupIds),
 	}
 	if aws.ToBool(in.ResetPolicy) {
 		c.policy = aws.String("")
@@ -437,11 +426,7 @@ func (r *region) describeVpcEndpoints(in *ec2.DescribeVpcEndpointsInput) (*ec2.D
 		"vpc-id":             func(e *endpoint) []string { return text(e.vpc.id) },
 	}
 	list, next, err := describe(
-		r,
-		r.endpoints,
-		wanted{in.VpcEndpointIds, in.Filters, in.MaxResults, in.NextToken},
-		fields,
-		r.describeEndpoint,
+		r, r.endpoints, wanted{in.VpcEndpointIds, in.Filters, in.MaxResults, in.NextToken}, fields, r.describeEndpoint,
 	)
 	return &ec2.DescribeVpcEndpointsOutput{VpcEndpoints: list, NextToken: next}, err
 }

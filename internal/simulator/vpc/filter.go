@@ -146,9 +146,7 @@ func Page[T any](found []T, id func(T) string, maxResults *int32, token *string)
 	}
 	if *maxResults < minPage {
 		return nil, nil, wire.Errorf(
-			"InvalidParameterValue",
-			"Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than 4.",
-			*maxResults,
+			"InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than 4.", *maxResults,
 		)
 	}
 	if size := min(int(*maxResults), maxPage); len(found) > size {

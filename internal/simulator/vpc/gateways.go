@@ -24,10 +24,7 @@ type egressGateway struct {
 
 func (r *region) newGateway(tags map[string]string) (*gateway, error) {
 	err := r.within(
-		InternetGateways,
-		len(r.gateways.byID),
-		"InternetGatewayLimitExceeded",
-		"The maximum number of internet gateways has been reached.",
+		InternetGateways, len(r.gateways.byID), "InternetGatewayLimitExceeded", "The maximum number of internet gateways has been reached.",
 	)
 	if err != nil {
 		return nil, err
@@ -154,11 +151,7 @@ func (r *region) describeInternetGateways(in *ec2.DescribeInternetGatewaysInput)
 		},
 	}
 	list, next, err := describe(
-		r,
-		r.gateways,
-		wanted{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken},
-		fields,
-		r.describeGateway,
+		r, r.gateways, wanted{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, fields, r.describeGateway,
 	)
 	return &ec2.DescribeInternetGatewaysOutput{InternetGateways: list, NextToken: next}, err
 }

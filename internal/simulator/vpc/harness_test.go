@@ -72,9 +72,7 @@ func (n *network) vpc(cidr string) *string {
 func (n *network) subnet(vpcID *string, cidr, zone string) *string {
 	n.t.Helper()
 	return must(
-		n,
-		n.CreateSubnet,
-		&ec2.CreateSubnetInput{VpcId: vpcID, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone)},
+		n, n.CreateSubnet, &ec2.CreateSubnetInput{VpcId: vpcID, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone)},
 	).Subnet.SubnetId
 }
 
@@ -105,9 +103,7 @@ func (n *network) address() *string {
 func (n *network) eni(subnetID *string, groups ...string) *string {
 	n.t.Helper()
 	return must(
-		n,
-		n.CreateNetworkInterface,
-		&ec2.CreateNetworkInterfaceInput{SubnetId: subnetID, Groups: groups},
+		n, n.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: subnetID, Groups: groups},
 	).NetworkInterface.NetworkInterfaceId
 }
 

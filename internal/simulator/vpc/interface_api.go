@@ -82,8 +82,7 @@ func (r *region) assignPrivateIPAddresses(in *ec2.AssignPrivateIpAddressesInput)
 	out := &ec2.AssignPrivateIpAddressesOutput{NetworkInterfaceId: in.NetworkInterfaceId}
 	for _, a := range i.secondary[before:] {
 		out.AssignedPrivateIpAddresses = append(
-			out.AssignedPrivateIpAddresses,
-			types.AssignedPrivateIpAddress{PrivateIpAddress: aws.String(a.String())},
+			out.AssignedPrivateIpAddresses, types.AssignedPrivateIpAddress{PrivateIpAddress: aws.String(a.String())},
 		)
 	}
 	return out, nil

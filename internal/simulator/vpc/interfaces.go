@@ -83,8 +83,7 @@ func (r *region) groupsIn(v *vpc, ids []string) ([]string, error) {
 	}
 	if len(ids) > 5 {
 		return nil, wire.Errorf(
-			"SecurityGroupsPerInterfaceLimitExceeded",
-			"The maximum number of security groups per interface has been reached.",
+			"SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.",
 		)
 	}
 	for _, id := range ids {
@@ -224,19 +223,16 @@ func (i *networkInterface) status() types.NetworkInterfaceStatus {
 func (r *region) describeInterface(i *networkInterface) types.NetworkInterface {
 	d := types.NetworkInterface{
 		NetworkInterfaceId: aws.String(i.id), SubnetId: aws.String(i.subnet.id), VpcId: aws.String(i.subnet.vpc.id),
-		AvailabilityZone: aws.String(
-			i.subnet.zone.name,
-		), AvailabilityZoneId: aws.String(i.subnet.zone.id), Description: aws.String(i.description),
-		MacAddress: aws.String(i.mac), OwnerId: aws.String(r.Account), PrivateIpAddress: aws.String(i.primary.String()),
-		PrivateDnsName: aws.String(
-			i.dnsName(),
-		), InterfaceType: i.kind, RequesterManaged: aws.Bool(i.managed), RequesterId: wire.Optional(i.requester),
+		AvailabilityZone: aws.String(i.subnet.zone.name), AvailabilityZoneId: aws.String(i.subnet.zone.id),
+		Description: aws.String(i.description),
+		MacAddress:  aws.String(i.mac), OwnerId: aws.String(r.Account), PrivateIpAddress: aws.String(i.primary.String()),
+		PrivateDnsName: aws.String(i.dnsName()), InterfaceType: i.kind, RequesterManaged: aws.Bool(i.managed),
+		RequesterId:     wire.Optional(i.requester),
 		SourceDestCheck: aws.Bool(i.sourceDestCheck), Status: i.status(), TagSet: r.tags.List(i.id), Groups: r.groupIDs(i.groups),
 		Association: i.association(),
 		PrivateIpAddresses: []types.NetworkInterfacePrivateIpAddress{{
-			Primary: aws.Bool(
-				true,
-			), PrivateIpAddress: aws.String(i.primary.String()), PrivateDnsName: aws.String(i.dnsName()), Association: i.association(),
+			Primary: aws.Bool(true), PrivateIpAddress: aws.String(i.primary.String()), PrivateDnsName: aws.String(i.dnsName()),
+			Association: i.association(),
 		}},
 	}
 	for _, a := range i.secondary {
@@ -269,9 +265,7 @@ func (i *networkInterface) association() *types.NetworkInterfaceAssociation {
 		PublicDnsName: aws.String(i.publicName(ip)),
 	}
 	if i.elastic != nil {
-		a.AllocationId, a.AssociationId, a.IpOwnerId = aws.String(
-			i.elastic.id,
-		), aws.String(
+		a.AllocationId, a.AssociationId, a.IpOwnerId = aws.String(i.elastic.id), aws.String(
 			i.elastic.association,
 		), aws.String(
 			i.region.Account,

@@ -26,9 +26,7 @@ func TestVPCHasDefaultResources(t *testing.T) {
 		t.Fatalf("VPCs %+v", got)
 	}
 	tables := must(
-		n,
-		n.DescribeRouteTables,
-		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "true")}},
+		n, n.DescribeRouteTables, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "true")}},
 	).RouteTables
 	if len(tables) != 1 || len(tables[0].Routes) != 1 || *tables[0].Routes[0].GatewayId != "local" {
 		t.Errorf("main table %+v", tables)
@@ -46,11 +44,7 @@ func TestVPCHasDefaultResources(t *testing.T) {
 		t.Errorf("access lists %+v", acls)
 	}
 	refused(
-		n,
-		"its main table",
-		n.DeleteRouteTable,
-		&ec2.DeleteRouteTableInput{RouteTableId: tables[0].RouteTableId},
-		"DependencyViolation",
+		n, "its main table", n.DeleteRouteTable, &ec2.DeleteRouteTableInput{RouteTableId: tables[0].RouteTableId}, "DependencyViolation",
 	)
 	refused(n, "its group", n.DeleteSecurityGroup, &ec2.DeleteSecurityGroupInput{GroupId: groups[0].GroupId}, "CannotDelete")
 	must(
@@ -112,9 +106,7 @@ func TestRanges(t *testing.T) {
 	)
 
 	second := must(
-		n,
-		n.AssociateVpcCidrBlock,
-		&ec2.AssociateVpcCidrBlockInput{VpcId: v, CidrBlock: aws.String("10.1.0.0/16")},
+		n, n.AssociateVpcCidrBlock, &ec2.AssociateVpcCidrBlockInput{VpcId: v, CidrBlock: aws.String("10.1.0.0/16")},
 	).CidrBlockAssociation
 	in2 := n.subnet(v, "10.1.0.0/24", "a")
 	refused(
@@ -159,11 +151,7 @@ func TestSubnetAddresses(t *testing.T) {
 		n.eni(s)
 	}
 	refused(
-		n,
-		"a full subnet",
-		n.CreateNetworkInterface,
-		&ec2.CreateNetworkInterfaceInput{SubnetId: s},
-		"InsufficientFreeAddressesInSubnet",
+		n, "a full subnet", n.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: s}, "InsufficientFreeAddressesInSubnet",
 	)
 	must(n, n.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: first.NetworkInterfaceId})
 	if again := must(n, n.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: s}).NetworkInterface; *again.PrivateIpAddress != "10.0.0.4" {
@@ -229,9 +217,7 @@ func TestRoutes(t *testing.T) {
 	}
 	must(n, n.DetachInternetGateway, &ec2.DetachInternetGatewayInput{InternetGatewayId: loose, VpcId: v})
 	holes := must(
-		n,
-		n.DescribeRouteTables,
-		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route.state", "blackhole")}},
+		n, n.DescribeRouteTables, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("route.state", "blackhole")}},
 	).RouteTables
 	if len(holes) != 1 || *holes[0].RouteTableId != *table {
 		t.Errorf("tables with routes to nothing: %+v", holes)
@@ -297,9 +283,7 @@ func TestSecurityGroupRules(t *testing.T) {
 		IpRanges:   []types.IpRange{{CidrIp: aws.String("0.0.0.0/0"), Description: aws.String("ssh")}},
 	}
 	added := must(
-		n,
-		n.AuthorizeSecurityGroupIngress,
-		&ec2.AuthorizeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}},
+		n, n.AuthorizeSecurityGroupIngress, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}},
 	).SecurityGroupRules
 	if len(added) != 1 || *added[0].IpProtocol != "tcp" || *added[0].CidrIpv4 != "0.0.0.0/0" {
 		t.Fatalf("added %+v", added)
@@ -395,9 +379,7 @@ func TestEndpoints(t *testing.T) {
 		&ec2.CreateVpcEndpointInput{VpcId: v, ServiceName: aws.String("com.amazonaws.eu-central-1.s3"), RouteTableIds: []string{*table}},
 	).VpcEndpoint
 	lists := must(
-		n,
-		n.DescribePrefixLists,
-		&ec2.DescribePrefixListsInput{Filters: []types.Filter{filter("prefix-list-name", "com.amazonaws.*.s3")}},
+		n, n.DescribePrefixLists, &ec2.DescribePrefixListsInput{Filters: []types.Filter{filter("prefix-list-name", "com.amazonaws.*.s3")}},
 	).PrefixLists
 	routes := must(n, n.DescribeRouteTables, &ec2.DescribeRouteTablesInput{RouteTableIds: []string{*table}}).RouteTables[0].Routes
 	if len(lists) != 1 || len(routes) != 2 || *routes[1].DestinationPrefixListId != *lists[0].PrefixListId ||
@@ -419,9 +401,7 @@ func TestEndpoints(t *testing.T) {
 		t.Errorf("interface endpoint %+v", ecr)
 	}
 	out := must(
-		n,
-		n.DeleteVpcEndpoints,
-		&ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*s3.VpcEndpointId, *ecr.VpcEndpointId, "vpce-1"}},
+		n, n.DeleteVpcEndpoints, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*s3.VpcEndpointId, *ecr.VpcEndpointId, "vpce-1"}},
 	)
 	if len(out.Unsuccessful) != 1 || *out.Unsuccessful[0].Error.Code != "InvalidVpcEndpointId.NotFound" {
 		t.Errorf("unsuccessful %+v", out.Unsuccessful)
@@ -556,11 +536,7 @@ func TestZones(t *testing.T) {
 		t.Errorf("%d regions of %d", len(mine), len(all))
 	}
 	refused(
-		n,
-		"a dry run",
-		n.CreateVpc,
-		&ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), DryRun: aws.Bool(true)},
-		"DryRunOperation",
+		n, "a dry run", n.CreateVpc, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), DryRun: aws.Bool(true)}, "DryRunOperation",
 	)
 }
 
@@ -569,10 +545,7 @@ func TestAddressesMapToInterfaces(t *testing.T) {
 	v := n.vpc("10.0.0.0/16")
 	s, a := n.subnet(v, "10.0.0.0/24", "a"), n.address()
 	i, err := n.service.NewInterface(
-		account,
-		region,
-		*s,
-		vpc.InterfaceRequest{PublicIP: true, Attachment: &vpc.Attachment{InstanceID: "i-1"}},
+		account, region, *s, vpc.InterfaceRequest{PublicIP: true, Attachment: &vpc.Attachment{InstanceID: "i-1"}},
 	)
 	if err != nil || !i.PublicIP.IsValid() {
 		t.Fatalf("%+v %v", i, err)

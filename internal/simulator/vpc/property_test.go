@@ -28,10 +28,7 @@ func TestAddressesAreUnique(t *testing.T) {
 					asked = rapid.SampledFrom([]string{"10.0.0.3", "10.0.0.4", "10.0.0.9", "10.0.0.14", "10.0.0.15"}).Draw(t, "address")
 				}
 				i, err := n.service.NewInterface(
-					account,
-					region,
-					*s,
-					vpc.InterfaceRequest{PrivateIP: asked, PublicIP: rapid.Bool().Draw(t, "public")},
+					account, region, *s, vpc.InterfaceRequest{PrivateIP: asked, PublicIP: rapid.Bool().Draw(t, "public")},
 				)
 				ip := i.PrivateIP.String()
 				kept := asked == "10.0.0.3" || asked == "10.0.0.15"

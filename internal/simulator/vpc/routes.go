@@ -223,9 +223,7 @@ func (r *region) replaceRoute(in *ec2.ReplaceRouteInput) (*ec2.ReplaceRouteOutpu
 		}
 	}
 	return nil, wire.Errorf(
-		"InvalidParameterValue",
-		"There is no route defined for '%s' in the route table. Use CreateRoute instead.",
-		from,
+		"InvalidParameterValue", "There is no route defined for '%s' in the route table. Use CreateRoute instead.", from,
 	)
 }
 

@@ -103,9 +103,7 @@ func (r *region) associate(tableID, subnetID *string) (*association, error) {
 		return slices.ContainsFunc(o.associations, func(a association) bool { return a.subnet == n })
 	}) {
 		return nil, wire.Errorf(
-			"Resource.AlreadyAssociated",
-			"the specified association for route table %s conflicts with an existing association",
-			t.id,
+			"Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.id,
 		)
 	}
 	t.associations = append(t.associations, association{id: NewID("rtbassoc"), subnet: n})
@@ -162,10 +160,7 @@ func (r *region) replaceRouteTableAssociation(in *ec2.ReplaceRouteTableAssociati
 		}
 		if from.vpc != to.vpc {
 			return nil, wire.Errorf(
-				"InvalidParameterValue",
-				"route table %s and association %s belong to different networks",
-				to.id,
-				*in.AssociationId,
+				"InvalidParameterValue", "route table %s and association %s belong to different networks", to.id, *in.AssociationId,
 			)
 		}
 		a := from.associations[i]
@@ -187,9 +182,8 @@ func (r *region) describeRouteTable(t *routeTable) types.RouteTable {
 	}
 	for _, a := range t.associations {
 		da := types.RouteTableAssociation{
-			RouteTableAssociationId: aws.String(
-				a.id,
-			), RouteTableId: aws.String(t.id), Main: aws.Bool(a.main), AssociationState: associated(),
+			RouteTableAssociationId: aws.String(a.id), RouteTableId: aws.String(t.id), Main: aws.Bool(a.main),
+			AssociationState: associated(),
 		}
 		if a.subnet != nil {
 			da.SubnetId = aws.String(a.subnet.id)
@@ -241,11 +235,7 @@ func (r *region) routeTableFields() Fields[*routeTable] {
 
 func (r *region) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
 	list, next, err := describe(
-		r,
-		r.routeTables,
-		wanted{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken},
-		r.routeTableFields(),
-		r.describeRouteTable,
+		r, r.routeTables, wanted{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken}, r.routeTableFields(), r.describeRouteTable,
 	)
 	return &ec2.DescribeRouteTablesOutput{RouteTables: list, NextToken: next}, err
 }

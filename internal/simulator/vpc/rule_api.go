@@ -38,10 +38,7 @@ func (r *region) authorizeEgress(in *ec2.AuthorizeSecurityGroupEgressInput) (*ec
 }
 
 func (r *region) authorizeCall(
-	id, name *string,
-	list []types.IpPermission,
-	specs []types.TagSpecification,
-	egress bool,
+	id, name *string, list []types.IpPermission, specs []types.TagSpecification, egress bool,
 ) ([]types.SecurityGroupRule, error) {
 	g, err := r.groupOf(id, name)
 	if err != nil {
@@ -75,10 +72,7 @@ func (r *region) revokeEgress(in *ec2.RevokeSecurityGroupEgressInput) (*ec2.Revo
 }
 
 func (r *region) revokeCall(
-	id, name *string,
-	list []types.IpPermission,
-	ids []string,
-	egress bool,
+	id, name *string, list []types.IpPermission, ids []string, egress bool,
 ) ([]types.RevokedSecurityGroupRule, error) {
 	g, err := r.groupOf(id, name)
 	if err != nil {

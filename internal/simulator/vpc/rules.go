@@ -88,8 +88,7 @@ func checkPorts(p *types.IpPermission) (protocol string, from, to *int32, err er
 		f, t := aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort)
 		if p.FromPort == nil || p.ToPort == nil {
 			return "", nil, nil, wire.Errorf(
-				"InvalidParameterValue",
-				"Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.",
+				"InvalidParameterValue", "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.",
 			)
 		}
 		if f == -1 && t == -1 {
@@ -114,9 +113,7 @@ func checkPorts(p *types.IpPermission) (protocol string, from, to *int32, err er
 	var number int
 	if _, err := fmt.Sscanf(protocol, "%d", &number); err != nil || number < 0 || number > 255 {
 		return "", nil, nil, wire.Errorf(
-			"InvalidParameterValue",
-			"Invalid value '%s' for IP protocol. Unknown protocol.",
-			aws.ToString(p.IpProtocol),
+			"InvalidParameterValue", "Invalid value '%s' for IP protocol. Unknown protocol.", aws.ToString(p.IpProtocol),
 		)
 	}
 	return protocol, nil, nil, nil

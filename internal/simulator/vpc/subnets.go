@@ -77,8 +77,7 @@ func (n *subnet) pick(asked string) (netip.Addr, error) {
 		}
 	}
 	return netip.Addr{}, wire.Errorf(
-		"InsufficientFreeAddressesInSubnet",
-		"The specified subnet does not have enough free addresses to satisfy the request.",
+		"InsufficientFreeAddressesInSubnet", "The specified subnet does not have enough free addresses to satisfy the request.",
 	)
 }
 
@@ -196,11 +195,7 @@ func (r *region) subnetFields() Fields[*subnet] {
 
 func (r *region) describeSubnets(in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
 	list, next, err := describe(
-		r,
-		r.subnets,
-		wanted{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken},
-		r.subnetFields(),
-		r.describeSubnet,
+		r, r.subnets, wanted{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken}, r.subnetFields(), r.describeSubnet,
 	)
 	return &ec2.DescribeSubnetsOutput{Subnets: list, NextToken: next}, err
 }

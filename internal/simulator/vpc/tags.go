@@ -233,9 +233,7 @@ func TagsFor(specifications []types.TagSpecification, kinds ...types.ResourceTyp
 	for _, s := range specifications {
 		if !slices.Contains(kinds, s.ResourceType) {
 			return nil, wire.Errorf(
-				"InvalidParameterValue",
-				"'%s' is not a valid taggable resource type for this operation.",
-				s.ResourceType,
+				"InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", s.ResourceType,
 			)
 		}
 		tags := all[s.ResourceType]
@@ -343,10 +341,7 @@ func (r *region) describeTags(in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutpu
 	}
 	r.tags.mu.RUnlock()
 	page, next, err := Page(
-		found,
-		func(t types.TagDescription) string { return *t.ResourceId + "\x00" + *t.Key },
-		in.MaxResults,
-		in.NextToken,
+		found, func(t types.TagDescription) string { return *t.ResourceId + "\x00" + *t.Key }, in.MaxResults, in.NextToken,
 	)
 	if err != nil {
 		return nil, err

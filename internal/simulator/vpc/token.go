@@ -31,8 +31,7 @@ func once[I, O any](r *region, in *I, fn func(*region, *I) (*O, error)) (*O, err
 		out, same := before.out.(*O)
 		if !same || !reflect.DeepEqual(before.in, in) {
 			return nil, wire.Errorf(
-				"IdempotentParameterMismatch",
-				"The client token you have provided was used with different request parameters.",
+				"IdempotentParameterMismatch", "The client token you have provided was used with different request parameters.",
 			)
 		}
 		return out, nil

@@ -157,9 +157,8 @@ func (r *region) deleteVpc(in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error)
 
 func (r *region) describeVPC(v *vpc) types.Vpc {
 	d := types.Vpc{
-		VpcId: aws.String(
-			v.id,
-		), CidrBlock: aws.String(v.blocks[0].cidr.String()), State: types.VpcStateAvailable, IsDefault: aws.Bool(v.isDefault),
+		VpcId: aws.String(v.id), CidrBlock: aws.String(v.blocks[0].cidr.String()), State: types.VpcStateAvailable,
+		IsDefault:       aws.Bool(v.isDefault),
 		InstanceTenancy: v.tenancy, OwnerId: aws.String(r.Account), DhcpOptionsId: aws.String(v.optionsID()), Tags: r.tags.List(v.id),
 	}
 	for _, b := range v.blocks {

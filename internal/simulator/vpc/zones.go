@@ -105,9 +105,8 @@ func (r *region) describeAvailabilityZones(in *ec2.DescribeAvailabilityZonesInpu
 	for _, z := range zonesOf(r.Region) {
 		known[z.name], known[z.id] = true, true
 		d := types.AvailabilityZone{
-			ZoneName: aws.String(
-				z.name,
-			), ZoneId: aws.String(z.id), RegionName: aws.String(r.Region), GroupName: aws.String(r.Region + "-zg-1"),
+			ZoneName: aws.String(z.name), ZoneId: aws.String(z.id), RegionName: aws.String(r.Region),
+			GroupName:          aws.String(r.Region + "-zg-1"),
 			NetworkBorderGroup: aws.String(r.Region), ZoneType: aws.String("availability-zone"),
 			State: types.AvailabilityZoneStateAvailable, OptInStatus: types.AvailabilityZoneOptInStatusOptInNotRequired,
 		}

@@ -177,8 +177,7 @@ func TestServicesWithTheirOwnHTTPAreSubjectToFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set(
-			"Authorization",
-			"AWS4-HMAC-SHA256 Credential=AK/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0",
+			"Authorization", "AWS4-HMAC-SHA256 Credential=AK/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0",
 		)
 		resp, err := config.HTTPClient.Do(req)
 		if err != nil {

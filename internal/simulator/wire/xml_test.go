@@ -95,8 +95,7 @@ func TestEC2Query(t *testing.T) {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("Action=DescribeInstances&"+form))
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set(
-			"Authorization",
-			"AWS4-HMAC-SHA256 Credential=AK/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0",
+			"Authorization", "AWS4-HMAC-SHA256 Credential=AK/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0",
 		)
 		answer := httptest.NewRecorder()
 		router.ServeHTTP(answer, req)

@@ -71,8 +71,7 @@ func TestHostileChartsAreRefusedWithTheReason(t *testing.T) {
 		) + ": &" + string(
 			name,
 		) + " [" + strings.TrimSuffix(
-			strings.Repeat("*"+string(was)+",", 9),
-			",",
+			strings.Repeat("*"+string(was)+",", 9), ",",
 		) + "]\n"
 	}
 	for name, c := range map[string]struct {

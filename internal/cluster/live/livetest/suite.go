@@ -329,9 +329,8 @@ func (w *Suite) join() {
 		return err
 	})
 	_, err = ssm.NewFromConfig(w.config).PutParameter(w.t.Context(), &ssm.PutParameterInput{
-		Name: aws.String(
-			model.TokenParameterName(w.Cluster.Name),
-		), Value: aws.String(token.Value()), Type: ssmtypes.ParameterTypeSecureString,
+		Name: aws.String(model.TokenParameterName(w.Cluster.Name)), Value: aws.String(token.Value()),
+		Type: ssmtypes.ParameterTypeSecureString,
 	})
 	w.must(err)
 }
@@ -362,8 +361,7 @@ func (w *Suite) WaitValid() {
 func (w *Suite) Describe(group string) *astypes.AutoScalingGroup {
 	w.t.Helper()
 	out, err := w.Scaling.DescribeAutoScalingGroups(
-		w.t.Context(),
-		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}},
+		w.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}},
 	)
 	w.must(err)
 	if len(out.AutoScalingGroups) != 1 {

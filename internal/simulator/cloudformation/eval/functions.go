@@ -56,8 +56,7 @@ func (s *Scope) refName(name string) (any, error) {
 	}
 	if s.Ref == nil || s.Template.Resources[name] == nil {
 		return nil, Errorf(
-			"Template format error: Unresolved dependencies [%s]. Cannot reference resources in the Conditions block of the template",
-			name,
+			"Template format error: Unresolved dependencies [%s]. Cannot reference resources in the Conditions block of the template", name,
 		)
 	}
 	return s.Ref(name)

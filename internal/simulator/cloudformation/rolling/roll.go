@@ -186,21 +186,14 @@ func (r *Roll) launch(o Observation) ([]Action, time.Time) {
 	case arrived < r.needed && g.Failure != "":
 		return r.fail(g, g.Failure), time.Time{}
 	case arrived < r.needed && !o.Now.Before(r.deadline):
-		return r.fail(
-			g,
-			fmt.Sprintf("Group did not stabilize. {current/minSize/maxSize group size = %d/%d/%d}.", len(g.Instances), g.Min, g.Max),
-		), time.Time{}
+		return r.fail(g, fmt.Sprintf("Group did not stabilize. {current/minSize/maxSize group size = %d/%d/%d}.", len(g.Instances), g.Min, g.Max)), time.Time{}
 	case arrived < r.needed:
 		return nil, r.deadline
 	}
 	r.state, r.deadline = signalling, o.Now.Add(r.policy.Pause)
 	switch {
 	case r.policy.WaitOnSignals:
-		return say(
-			"New instance(s) added to autoscaling group - Waiting on %d resource signal(s) with a timeout of %s.",
-			r.needed,
-			r.policy.PauseTime,
-		), time.Time{}
+		return say("New instance(s) added to autoscaling group - Waiting on %d resource signal(s) with a timeout of %s.", r.needed, r.policy.PauseTime), time.Time{}
 	case r.policy.Pause > 0:
 		return say("New instance(s) added to autoscaling group - Pausing for %s.", r.policy.PauseTime), time.Time{}
 	}

@@ -46,10 +46,7 @@ func run(ctx context.Context, out string) error {
 		"serializers.go": requestNames, "deserializers.go": answerNames,
 	} {
 		parsed, err := parser.ParseFile(
-			token.NewFileSet(),
-			filepath.Join(strings.TrimSpace(string(dir)), file),
-			nil,
-			parser.SkipObjectResolution,
+			token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), file), nil, parser.SkipObjectResolution,
 		)
 		if err != nil {
 			return fmt.Errorf("reading the SDK's source: %w", err)

@@ -155,10 +155,7 @@ func (k *kubelet) conditions() []corev1.NodeCondition {
 	}
 	return []corev1.NodeCondition{
 		condition(
-			corev1.NodeMemoryPressure,
-			corev1.ConditionFalse,
-			"KubeletHasSufficientMemory",
-			"kubelet has sufficient memory available",
+			corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available",
 		),
 		condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
 		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),

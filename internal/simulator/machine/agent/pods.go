@@ -46,10 +46,7 @@ func (p *pods) run(ctx context.Context) {
 		DeleteFunc: func(any) { p.poke() },
 	}
 	source := cache.NewListWatchFromClient(
-		p.api.core,
-		"pods",
-		metav1.NamespaceAll,
-		fields.OneTermEqualSelector("spec.nodeName", p.nodeName),
+		p.api.core, "pods", metav1.NamespaceAll, fields.OneTermEqualSelector("spec.nodeName", p.nodeName),
 	)
 	store, controller := cache.NewInformerWithOptions(
 		cache.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: handler},

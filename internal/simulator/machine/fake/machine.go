@@ -131,11 +131,7 @@ func fetchBundle(ctx context.Context, store *s3.Client, in bootstrap.UserDataInp
 }
 
 func (m *fakeMachine) joinSlot(
-	ctx context.Context,
-	config aws.Config,
-	store *s3.Client,
-	bucket string,
-	b *bundle.Bundle,
+	ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle,
 ) (*keptToken, error) {
 	volume, err := m.attach(ctx, ec2.NewFromConfig(config), b.Etcd)
 	if err != nil {
@@ -181,8 +177,7 @@ func (m *fakeMachine) attach(ctx context.Context, compute *ec2.Client, etcd *bun
 		}
 	}
 	_, err = compute.AttachVolume(
-		ctx,
-		&ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: &m.spec.InstanceID, Device: &etcd.Device},
+		ctx, &ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: &m.spec.InstanceID, Device: &etcd.Device},
 	)
 	if err != nil {
 		return "", fmt.Errorf("attach the etcd volume: %w", err)

@@ -59,9 +59,8 @@ func (m *fakeMachine) nodeOf(b *bundle.Bundle) (*corev1.Node, error) {
 func (m *fakeMachine) setStatus(node *corev1.Node, b *bundle.Bundle) {
 	now := metav1.NewTime(m.host.options.Clock.Now())
 	capacity := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse(
-			"2",
-		), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("110"),
+		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("8Gi"),
+		corev1.ResourcePods: resource.MustParse("110"),
 	}
 	node.Status = corev1.NodeStatus{
 		Capacity: capacity, Allocatable: capacity,

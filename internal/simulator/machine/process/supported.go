@@ -64,10 +64,7 @@ func curlSigns() error {
 		fields := strings.Fields(string(out))
 		if len(fields) < 2 || !atLeast(fields[1], 7, 75) {
 			return fmt.Errorf(
-				"%w: user data needs curl 7.75 or later, %s is %s",
-				ErrUnsupported,
-				path,
-				strings.Join(fields[:min(2, len(fields))], " "),
+				"%w: user data needs curl 7.75 or later, %s is %s", ErrUnsupported, path, strings.Join(fields[:min(2, len(fields))], " "),
 			)
 		}
 		return nil
