@@ -163,9 +163,8 @@ func certificate(ctx context.Context, to *workload.Cluster) *x509.Certificate {
 	}
 	defer func() { _ = raw.Close() }()
 	// The certificate is only read; clients of the API verify it.
-	conn := tls.Client(
-		raw, &tls.Config{ServerName: cmp.Or(config.ServerName, server.Hostname()), InsecureSkipVerify: true},
-	) //nolint:gosec // see above
+	insecure := &tls.Config{ServerName: cmp.Or(config.ServerName, server.Hostname()), InsecureSkipVerify: true} //nolint:gosec // see above
+	conn := tls.Client(raw, insecure)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil
 	}
