@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // cluster is a cluster of kops with all that belongs to it.
@@ -131,8 +131,8 @@ func (c *cluster) iam(to *v1alpha1.NodeIAM) {
 }
 
 // entries returns the entries of a map.
-func (c *cluster) entries(field string) []tree.Entry {
-	v := c.spec.of(field, tree.Map)
+func (c *cluster) entries(field string) []yamltree.Entry {
+	v := c.spec.of(field, yamltree.Map)
 	if v == nil {
 		return nil
 	}

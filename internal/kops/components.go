@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // flags translates a section of a component's settings to its flags. The caller calls finish, which
@@ -30,21 +30,21 @@ func (p *part) flags(table map[string]string) map[string]string {
 
 // argument writes a value as the argument of a flag: lists and maps with commas, as all components
 // take them.
-func argument(v *tree.Value) string {
+func argument(v *yamltree.Value) string {
 	var items []string
 	switch v.Kind {
-	case tree.List:
+	case yamltree.List:
 		for _, item := range v.Items {
 			items = append(items, item.Text)
 		}
-	case tree.Map:
+	case yamltree.Map:
 		for _, entry := range v.Entries {
 			items = append(items, entry.Key+"="+entry.Value.Text)
 		}
 		slices.Sort(items)
-	case tree.Bool:
+	case yamltree.Bool:
 		return strings.ToLower(v.Text)
-	case tree.Null, tree.Number, tree.String:
+	case yamltree.Null, yamltree.Number, yamltree.String:
 		return v.Text
 	}
 	return strings.Join(items, ",")

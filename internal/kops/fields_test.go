@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // tables are the rules by the type of kops.
@@ -77,7 +77,7 @@ spec: {role: Node, %GROUP%}
 			text := strings.ReplaceAll(manifest, kind, field+": {}")
 			text = strings.NewReplacer("%CLUSTER%", "", "%GROUP%", "").Replace(text)
 			text = strings.ReplaceAll(text, field+": {}", field+": given") // text is no empty value
-			documents, err := tree.Parse("demo.yaml", []byte(text))
+			documents, err := yamltree.Parse("demo.yaml", []byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // group is an instance group of kops.
@@ -333,7 +333,7 @@ func (g *group) rolling(r *v1alpha1.RollingUpdate) {
 }
 
 // numberOrShare returns a number or a percentage, nil if it is none at all.
-func numberOrShare(p *part, field string, v *tree.Value) *intstr.IntOrString {
+func numberOrShare(p *part, field string, v *yamltree.Value) *intstr.IntOrString {
 	if n, ok := v.Int(); ok && n >= 0 && n <= 1000 {
 		if n == 0 {
 			return nil

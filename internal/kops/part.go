@@ -6,17 +6,17 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // part is a map in a manifest of kops: a spec or a section of one. It keeps account of the fields
 // that were translated, so that finish can speak of all others.
 type part struct {
 	t        *translation
-	document tree.Document
+	document yamltree.Document
 	object   string
 	path     string
-	value    *tree.Value
+	value    *yamltree.Value
 	table    fields
 	// open is whether kops may have fields that the table does not know.
 	open bool
@@ -24,17 +24,17 @@ type part struct {
 }
 
 // field marks a field as translated and returns its value, nil if it is not there or holds nothing.
-func (p *part) field(name string) *tree.Value {
+func (p *part) field(name string) *yamltree.Value {
 	p.used[name] = true
 	v := p.value.Field(name)
-	if v == nil || v.Kind == tree.Null {
+	if v == nil || v.Kind == yamltree.Null {
 		return nil
 	}
 	return v
 }
 
 // of returns a field if it is of the kind; another kind is a problem.
-func (p *part) of(name string, kind tree.Kind) *tree.Value {
+func (p *part) of(name string, kind yamltree.Kind) *yamltree.Value {
 	v := p.field(name)
 	if v != nil && v.Kind != kind {
 		p.refuse(name, fmt.Sprintf("this is %s, and %s is wanted", v.Kind, kind))
@@ -44,7 +44,7 @@ func (p *part) of(name string, kind tree.Kind) *tree.Value {
 }
 
 func (p *part) text(name string) string {
-	if v := p.of(name, tree.String); v != nil {
+	if v := p.of(name, yamltree.String); v != nil {
 		return v.Text
 	}
 	return ""
@@ -80,13 +80,13 @@ func (p *part) truth(name string, missing bool) bool {
 
 // texts returns the texts of a list.
 func (p *part) texts(name string) []string {
-	v := p.of(name, tree.List)
+	v := p.of(name, yamltree.List)
 	if v == nil {
 		return nil
 	}
 	var all []string
 	for _, item := range v.Items {
-		if item.Kind == tree.List || item.Kind == tree.Map {
+		if item.Kind == yamltree.List || item.Kind == yamltree.Map {
 			p.refuse(name, "this is a list of texts")
 			return nil
 		}
@@ -97,13 +97,13 @@ func (p *part) texts(name string) []string {
 
 // labels returns a map of texts.
 func (p *part) labels(name string) map[string]string {
-	v := p.of(name, tree.Map)
+	v := p.of(name, yamltree.Map)
 	if v == nil || len(v.Entries) == 0 {
 		return nil
 	}
 	all := map[string]string{}
 	for _, entry := range v.Entries {
-		if entry.Value.Kind == tree.List || entry.Value.Kind == tree.Map {
+		if entry.Value.Kind == yamltree.List || entry.Value.Kind == yamltree.Map {
 			p.refuse(name, "this is a map of texts")
 			return nil
 		}
@@ -114,7 +114,7 @@ func (p *part) labels(name string) map[string]string {
 
 // section returns a map below, nil if there is none.
 func (p *part) section(name string, table fields) *part {
-	v := p.of(name, tree.Map)
+	v := p.of(name, yamltree.Map)
 	if v == nil {
 		return nil
 	}
@@ -123,13 +123,13 @@ func (p *part) section(name string, table fields) *part {
 
 // sections returns the maps of a list.
 func (p *part) sections(name string, table fields) []*part {
-	v := p.of(name, tree.List)
+	v := p.of(name, yamltree.List)
 	if v == nil {
 		return nil
 	}
 	var all []*part
 	for i, item := range v.Items {
-		if item.Kind != tree.Map {
+		if item.Kind != yamltree.Map {
 			p.refuse(name, "this is a list of maps")
 			return nil
 		}
@@ -138,7 +138,7 @@ func (p *part) sections(name string, table fields) []*part {
 	return all
 }
 
-func (p *part) below(path string, v *tree.Value, table fields) *part {
+func (p *part) below(path string, v *yamltree.Value, table fields) *part {
 	return &part{t: p.t, document: p.document, object: p.object, path: path, value: v, table: table, open: p.open, used: map[string]bool{}}
 }
 
@@ -159,12 +159,12 @@ func (p *part) refuse(name, why string) {
 	if text := short(value); text != "" {
 		message = text + ": " + why
 	}
-	p.t.problems = append(p.t.problems, tree.Problem{
+	p.t.problems = append(p.t.problems, yamltree.Problem{
 		File: p.document.File, Document: p.document.Number, Line: line, Path: path, Message: message,
 	})
 }
 
-func (p *part) at(name string) (path string, line int, value *tree.Value) {
+func (p *part) at(name string) (path string, line int, value *yamltree.Value) {
 	path, line = p.path, p.document.Value.Line
 	if p.value != nil {
 		line = p.value.Line
@@ -174,29 +174,29 @@ func (p *part) at(name string) (path string, line int, value *tree.Value) {
 	}
 	value = p.value.Field(name)
 	if value != nil {
-		i := slices.IndexFunc(p.value.Entries, func(e tree.Entry) bool { return e.Key == name })
+		i := slices.IndexFunc(p.value.Entries, func(e yamltree.Entry) bool { return e.Key == name })
 		line = p.value.Entries[i].Line
 	}
 	return path + "." + name, line, value
 }
 
 // short returns a value in a few words.
-func short(v *tree.Value) string {
+func short(v *yamltree.Value) string {
 	const most = 60
 	if v == nil {
 		return ""
 	}
 	var text string
 	switch v.Kind {
-	case tree.Null, tree.Bool, tree.Number, tree.String:
+	case yamltree.Null, yamltree.Bool, yamltree.Number, yamltree.String:
 		text = strings.Join(strings.Fields(v.Text), " ")
-	case tree.List:
+	case yamltree.List:
 		items := make([]string, 0, len(v.Items))
 		for _, item := range v.Items {
 			items = append(items, short(item))
 		}
 		text = "[" + strings.Join(items, ", ") + "]"
-	case tree.Map:
+	case yamltree.Map:
 		entries := make([]string, 0, len(v.Entries))
 		for _, entry := range v.Entries {
 			entries = append(entries, entry.Key+": "+short(entry.Value))
@@ -210,17 +210,17 @@ func short(v *tree.Value) string {
 }
 
 // empty reports whether a value says nothing.
-func empty(v *tree.Value) bool {
+func empty(v *yamltree.Value) bool {
 	switch v.Kind {
-	case tree.Null:
+	case yamltree.Null:
 		return true
-	case tree.String:
+	case yamltree.String:
 		return v.Text == ""
-	case tree.List:
+	case yamltree.List:
 		return len(v.Items) == 0
-	case tree.Map:
+	case yamltree.Map:
 		return len(v.Entries) == 0
-	case tree.Bool, tree.Number:
+	case yamltree.Bool, yamltree.Number:
 	}
 	return false
 }
@@ -250,14 +250,14 @@ func (p *part) finish() {
 	}
 }
 
-func (p *part) unknown(entry tree.Entry) {
+func (p *part) unknown(entry yamltree.Entry) {
 	names := p.table.names()
 	suggestion := template.Closest(entry.Key, names)
 	if p.open && suggestion == "" {
 		p.note(entry.Key, Warning, "it has no counterpart")
 		return
 	}
-	p.t.problems = append(p.t.problems, tree.Problem{
+	p.t.problems = append(p.t.problems, yamltree.Problem{
 		File: p.document.File, Document: p.document.Number, Line: entry.Line, Path: p.path + "." + entry.Key,
 		Message: "kops has no such field", Suggestion: suggestion,
 	})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/kops"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 const (
@@ -71,7 +71,7 @@ func merged(base, over map[string]any) map[string]any {
 
 func translate(t *testing.T, o kops.Options, manifests ...string) ([]kops.Translated, []kops.Note, error) {
 	t.Helper()
-	documents, err := tree.Parse("demo.yaml", []byte(strings.Join(manifests, "\n---\n")))
+	documents, err := yamltree.Parse("demo.yaml", []byte(strings.Join(manifests, "\n---\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestWhatIsDangerousIsRefused(t *testing.T) {
 // refused fails the test unless there is a problem of that path, with a line and these words.
 func refused(t *testing.T, err error, path, want string) {
 	t.Helper()
-	problems, _ := errors.AsType[tree.Problems](err)
+	problems, _ := errors.AsType[yamltree.Problems](err)
 	for _, p := range problems {
 		if p.Path == path && strings.Contains(p.Error(), want) && p.Line > 0 && p.Document > 0 && p.File == "demo.yaml" {
 			return

@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // Translated is an object of ours.
@@ -18,13 +18,13 @@ type Translated struct {
 	// Object is the *v1alpha1.Cluster or *v1alpha1.InstanceGroup.
 	Object client.Object
 	// From is the document that it was made of.
-	From tree.Document
+	From yamltree.Document
 }
 
 // Translate makes Clusters and InstanceGroups of documents of kops, which must be together: groups
 // name the subnets of their cluster, and masters and bastions become parts of it. The error is
-// tree.Problems.
-func Translate(documents []tree.Document, options Options) ([]Translated, []Note, error) {
+// yamltree.Problems.
+func Translate(documents []yamltree.Document, options Options) ([]Translated, []Note, error) {
 	if len(options.Releases) == 0 {
 		releases, err := release.Builtin()
 		if err != nil {
@@ -43,7 +43,7 @@ func Translate(documents []tree.Document, options Options) ([]Translated, []Note
 		t.strict()
 	}
 	if len(t.problems) > 0 {
-		slices.SortStableFunc(t.problems, func(a, b tree.Problem) int {
+		slices.SortStableFunc(t.problems, func(a, b yamltree.Problem) int {
 			return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Document, b.Document), cmp.Compare(a.Line, b.Line))
 		})
 		return nil, nil, t.problems
@@ -62,11 +62,11 @@ type translation struct {
 	keys     []*part
 	made     []Translated
 	notes    []Note
-	problems tree.Problems
+	problems yamltree.Problems
 }
 
-func (t *translation) problem(d tree.Document, line int, path, suggestion, format string, args ...any) {
-	t.problems = append(t.problems, tree.Problem{
+func (t *translation) problem(d yamltree.Document, line int, path, suggestion, format string, args ...any) {
+	t.problems = append(t.problems, yamltree.Problem{
 		File: d.File, Document: d.Number, Line: line, Path: path, Message: fmt.Sprintf(format, args...), Suggestion: suggestion,
 	})
 }
@@ -78,12 +78,12 @@ func (t *translation) strict() {
 		if n.Value != "" {
 			message = n.Value + ": " + message
 		}
-		t.problems = append(t.problems, tree.Problem{File: n.File, Document: n.Document, Line: n.Line, Path: n.Path, Message: message})
+		t.problems = append(t.problems, yamltree.Problem{File: n.File, Document: n.Document, Line: n.Line, Path: n.Path, Message: message})
 	}
 }
 
 // sort tells clusters, groups and keys apart.
-func (t *translation) sort(documents []tree.Document) {
+func (t *translation) sort(documents []yamltree.Document) {
 	for _, d := range documents {
 		version, kind := d.Value.Field("apiVersion"), d.Value.Field("kind")
 		if !slices.Contains([]string{"kops/v1alpha2", "kops.k8s.io/v1alpha2"}, version.Text) {
@@ -92,12 +92,12 @@ func (t *translation) sort(documents []tree.Document) {
 		}
 		metadata := d.Value.Field("metadata")
 		name := metadata.Field("name")
-		if name == nil || name.Kind != tree.String || name.Text == "" {
+		if name == nil || name.Kind != yamltree.String || name.Text == "" {
 			t.problem(d, d.Value.Line, "metadata.name", "", "every object needs a name: set one")
 			continue
 		}
 		spec := d.Value.Field("spec")
-		if spec == nil || spec.Kind != tree.Map {
+		if spec == nil || spec.Kind != yamltree.Map {
 			t.problem(d, d.Value.Line, "spec", "", "the object has no spec: set one")
 			continue
 		}
@@ -174,7 +174,7 @@ func (t *translation) checkNames() {
 	}
 }
 
-func (t *translation) add(from tree.Document, object client.Object) {
+func (t *translation) add(from yamltree.Document, object client.Object) {
 	object.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kindOf(object)))
 	t.made = append(t.made, Translated{Object: object, From: from})
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/golden"
 	"github.com/aws-operator/aws-operator/internal/kops"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 func TestClustersBecomeOurs(t *testing.T) {
@@ -51,7 +51,7 @@ func TestTheExampleIsWhatAManifestOfKopsBecomes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents, err := tree.Parse("cluster.yaml", data)
+	documents, err := yamltree.Parse("cluster.yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func translated(t *testing.T, name string, o kops.Options) ([]kops.Translated, [
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents, err := tree.Parse(name+".kops.yaml", data)
+	documents, err := yamltree.Parse(name+".kops.yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/kops"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // Source is something to read manifests from.
@@ -69,7 +69,7 @@ func Objects[T client.Object](s *Set) []T {
 	return found
 }
 
-// Read reads all objects of the sources. The error is tree.Problems unless a source cannot be read.
+// Read reads all objects of the sources. The error is yamltree.Problems unless a source cannot be read.
 func Read(sources []Source, options Options) (*Set, error) {
 	r := reader{options: options, set: &Set{}}
 	for _, source := range sources {
@@ -77,7 +77,7 @@ func Read(sources []Source, options Options) (*Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", source.Name, err)
 		}
-		documents, err := tree.Parse(source.Name, data)
+		documents, err := yamltree.Parse(source.Name, data)
 		if err != nil {
 			r.fail(err)
 			continue
@@ -96,21 +96,21 @@ func Read(sources []Source, options Options) (*Set, error) {
 type reader struct {
 	options  Options
 	set      *Set
-	kops     []tree.Document
-	seen     map[string]tree.Problem
-	problems tree.Problems
+	kops     []yamltree.Document
+	seen     map[string]yamltree.Problem
+	problems yamltree.Problems
 }
 
 func (r *reader) fail(err error) {
-	if problems, ok := errors.AsType[tree.Problems](err); ok {
+	if problems, ok := errors.AsType[yamltree.Problems](err); ok {
 		r.problems = append(r.problems, problems...)
 		return
 	}
-	r.problems = append(r.problems, tree.Problem{Message: err.Error()})
+	r.problems = append(r.problems, yamltree.Problem{Message: err.Error()})
 }
 
-func (r *reader) problem(d tree.Document, v *tree.Value, path, suggestion, format string, args ...any) {
-	p := tree.Problem{
+func (r *reader) problem(d yamltree.Document, v *yamltree.Value, path, suggestion, format string, args ...any) {
+	p := yamltree.Problem{
 		File:       d.File,
 		Document:   d.Number,
 		Line:       d.Value.Line,
@@ -125,14 +125,14 @@ func (r *reader) problem(d tree.Document, v *tree.Value, path, suggestion, forma
 }
 
 // read takes one document: a list of objects, an object of ours, one of kops, or another.
-func (r *reader) read(d tree.Document) {
-	if d.Value.Kind != tree.Map {
+func (r *reader) read(d yamltree.Document) {
+	if d.Value.Kind != yamltree.Map {
 		r.problem(d, d.Value, "", "", "a manifest is a map with apiVersion, kind, metadata and spec; this is %s", d.Value.Kind)
 		return
 	}
 	version, kind := d.Value.Field("apiVersion"), d.Value.Field("kind")
-	for i, field := range []*tree.Value{version, kind} {
-		if field == nil || field.Kind != tree.String || field.Text == "" {
+	for i, field := range []*yamltree.Value{version, kind} {
+		if field == nil || field.Kind != yamltree.String || field.Text == "" {
 			r.problem(
 				d,
 				field,
@@ -144,9 +144,9 @@ func (r *reader) read(d tree.Document) {
 			return
 		}
 	}
-	if items := d.Value.Field("items"); items != nil && items.Kind == tree.List && strings.HasSuffix(kind.Text, "List") {
+	if items := d.Value.Field("items"); items != nil && items.Kind == yamltree.List && strings.HasSuffix(kind.Text, "List") {
 		for _, item := range items.Items {
-			r.read(tree.Document{File: d.File, Number: d.Number, Value: item})
+			r.read(yamltree.Document{File: d.File, Number: d.Number, Value: item})
 		}
 		return
 	}
@@ -178,7 +178,7 @@ func (r *reader) read(d tree.Document) {
 }
 
 // own reads an object of ours.
-func (r *reader) own(d tree.Document, group string, kind *tree.Value) {
+func (r *reader) own(d yamltree.Document, group string, kind *yamltree.Value) {
 	object := newObject(group, kind.Text)
 	if object == nil {
 		kinds := []string{"Cluster", "InstanceGroup", "Release"}
@@ -194,7 +194,7 @@ func (r *reader) own(d tree.Document, group string, kind *tree.Value) {
 		)
 		return
 	}
-	if err := tree.Decode(d, object); err != nil {
+	if err := yamltree.Decode(d, object); err != nil {
 		r.fail(err)
 		return
 	}
@@ -223,7 +223,7 @@ func newObject(group, kind string) client.Object {
 	return nil
 }
 
-func (r *reader) other(d tree.Document, gv schema.GroupVersion, version *tree.Value) {
+func (r *reader) other(d yamltree.Document, gv schema.GroupVersion, version *yamltree.Value) {
 	if !r.options.Others {
 		groups := slices.Concat([]string{clusterv1alpha1.Group, servicev1alpha1.Group}, kops.Groups)
 		suggestion := template.Closest(gv.Group, groups)
@@ -238,7 +238,7 @@ func (r *reader) other(d tree.Document, gv schema.GroupVersion, version *tree.Va
 }
 
 // add keeps an object, unless it was there already.
-func (r *reader) add(d tree.Document, object client.Object) {
+func (r *reader) add(d yamltree.Document, object client.Object) {
 	if object.GetName() == "" {
 		r.problem(d, d.Value.Field("metadata"), "metadata.name", "", "every object needs a name: set one")
 		return
@@ -252,9 +252,9 @@ func (r *reader) add(d tree.Document, object client.Object) {
 		return
 	}
 	if r.seen == nil {
-		r.seen = map[string]tree.Problem{}
+		r.seen = map[string]yamltree.Problem{}
 	}
-	r.seen[key] = tree.Problem{File: d.File, Document: d.Number}
+	r.seen[key] = yamltree.Problem{File: d.File, Document: d.Number}
 	r.set.Manifests = append(r.set.Manifests, Manifest{Object: object, File: d.File, Document: d.Number, Line: d.Value.Line})
 }
 

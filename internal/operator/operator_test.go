@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
-	"github.com/aws-operator/aws-operator/internal/local/port"
+	"github.com/aws-operator/aws-operator/internal/local/process"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
@@ -27,7 +27,7 @@ func TestLeadsServesAndLetsGo(t *testing.T) {
 	defer server.Close()
 	t.Setenv("AWS_ACCESS_KEY_ID", "123456789012")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	ports, err := port.Free(2)
+	ports, err := process.FreePorts(2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
-	"github.com/aws-operator/aws-operator/internal/cluster/existing"
+	"github.com/aws-operator/aws-operator/internal/cluster/existingvpc"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
@@ -167,7 +167,7 @@ func (d *draft) resolve(ctx context.Context) error {
 	if vpc := c.Spec.Network.VPC; vpc != "" {
 		if d.options.Clients == nil {
 			d.note("AWS was not asked about VPC %s; its ranges are missing in what is planned.", vpc)
-		} else if found, err = existing.VPC(ctx, d.options.Clients.EC2(d.target), vpc); err != nil {
+		} else if found, err = existingvpc.Describe(ctx, d.options.Clients.EC2(d.target), vpc); err != nil {
 			return awsapi.Explain(err)
 		} else if problem := found.DNSProblem(model.ZoneName(c.Name), model.AllowsDNSServers(c)); problem != "" {
 			d.note("%s", problem)

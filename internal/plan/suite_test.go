@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
-	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/inprocess"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -91,17 +91,17 @@ func (w *suite) aws() awsapi.Options {
 func (w *suite) apply(cluster string) {
 	w.t.Helper()
 	ctx := patience.Context(w.t)
-	var last engine.Progress
-	err := engine.Run(ctx, engine.Options{
-		State: w.state, Cluster: cluster, Goal: engine.Ready, Purpose: "test", NodeupDir: w.nodeup, AWS: w.aws(),
-		Poll: 50 * time.Millisecond, Settle: 100 * time.Millisecond, Observe: func(p engine.Progress) { last = p },
+	var last inprocess.Progress
+	err := inprocess.Run(ctx, inprocess.Options{
+		State: w.state, Cluster: cluster, Goal: inprocess.Ready, Purpose: "test", NodeupDir: w.nodeup, AWS: w.aws(),
+		Poll: 50 * time.Millisecond, Settle: 100 * time.Millisecond, Observe: func(p inprocess.Progress) { last = p },
 	})
 	if err != nil {
 		w.t.Fatalf("%v\n%s", err, tell(last))
 	}
 }
 
-func tell(p engine.Progress) string {
+func tell(p inprocess.Progress) string {
 	var text strings.Builder
 	line := func(name string, conditions []metav1.Condition) {
 		for _, c := range conditions {

@@ -20,7 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/admit"
 	"github.com/aws-operator/aws-operator/internal/manifest"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 func uid(text string) types.UID { return types.UID(text) }
@@ -141,7 +141,7 @@ func (f *files) find(ctx context.Context, cluster string, secrets bool) (*found,
 func (f *files) misplaced(all *found, cluster, name, base string) error {
 	where := f.store.where(name)
 	if name == path.Join(cluster, fileCluster) && all.cluster.Name != cluster {
-		return tree.Problem{
+		return yamltree.Problem{
 			File:    where,
 			Path:    "metadata.name",
 			Message: fmt.Sprintf("the cluster is called %s, and its folder %s: give both the same name", all.cluster.Name, cluster),
@@ -152,13 +152,13 @@ func (f *files) misplaced(all *found, cluster, name, base string) error {
 	}
 	switch group := all.groups[base]; {
 	case group.Name != base:
-		return tree.Problem{
+		return yamltree.Problem{
 			File:    where,
 			Path:    "metadata.name",
 			Message: fmt.Sprintf("the instance group is called %s: call the file %s%s", group.Name, group.Name, extension),
 		}
 	case group.Spec.Cluster != cluster:
-		return tree.Problem{
+		return yamltree.Problem{
 			File: where,
 			Path: "spec.cluster",
 			Message: fmt.Sprintf(
@@ -293,7 +293,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 	objects := manifest.Objects[T](set)
 	switch {
 	case len(set.Manifests) == 0:
-		return object, tree.Problem{
+		return object, yamltree.Problem{
 			File:    where,
 			Message: fmt.Sprintf("the file is empty, and a %s is wanted: restore it from Git or a backup", kind),
 		}
@@ -302,13 +302,13 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 		for i, m := range set.Manifests {
 			got[i] = m.Object.GetObjectKind().GroupVersionKind().Kind + " " + m.Object.GetName()
 		}
-		return object, tree.Problem{
+		return object, yamltree.Problem{
 			File:    where,
 			Message: fmt.Sprintf("one %s is wanted, and there is %s: keep each object in a file of its own", kind, strings.Join(got, ", ")),
 		}
 	}
 	if field := unsaid(objects[0]); field != "" {
-		return object, tree.Problem{
+		return object, yamltree.Problem{
 			File: where, Line: set.Manifests[0].Line, Path: field,
 			Message: "this is missing; if nobody has edited the file, it was left half written: restore it from Git or a backup",
 		}
@@ -318,7 +318,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 
 // halfWritten says of a definition that is no YAML what may have happened.
 func halfWritten(err error) error {
-	if problems, ok := errors.AsType[tree.Problems](err); ok {
+	if problems, ok := errors.AsType[yamltree.Problems](err); ok {
 		problems = slices.Clone(problems)
 		for i := range problems {
 			problems[i].Message += "; if nobody has edited it, it was left half written: restore it from Git or a backup"
@@ -334,7 +334,7 @@ func cutOff(name, where string, data []byte) error {
 	if !isSecret(name) && !strings.HasPrefix(inCluster, folderStatus+"/") || bytes.HasSuffix(data, []byte(fileEnd)) {
 		return nil
 	}
-	return tree.Problem{
+	return yamltree.Problem{
 		File: where, Line: max(1, bytes.Count(data, []byte("\n"))),
 		Message: "the file ends too soon, it was left half written: restore it from Git or a backup",
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // secretMetadata is what is kept of a Secret's metadata.
@@ -52,25 +52,25 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 	if err := cutOff(name, where, data); err != nil {
 		return nil, err
 	}
-	documents, err := tree.Parse(where, data)
+	documents, err := yamltree.Parse(where, data)
 	if err != nil {
 		return nil, err
 	}
 	if len(documents) != 1 {
-		return nil, tree.Problem{
+		return nil, yamltree.Problem{
 			File:    where,
 			Message: fmt.Sprintf("one Secret is wanted, and there are %d documents: restore the file from a backup", len(documents)),
 		}
 	}
 	file := &secretFile{}
-	if err := tree.Decode(documents[0], file); err != nil {
+	if err := yamltree.Decode(documents[0], file); err != nil {
 		return nil, err
 	}
 	if file.APIVersion != "v1" || file.Kind != "Secret" {
-		return nil, tree.Problem{File: where, Line: 1, Message: "a Secret is wanted (apiVersion: v1, kind: Secret)"}
+		return nil, yamltree.Problem{File: where, Line: 1, Message: "a Secret is wanted (apiVersion: v1, kind: Secret)"}
 	}
 	if file.Metadata.Name == "" || !strings.HasSuffix(name, "/"+file.Metadata.Name+extension) {
-		return nil, tree.Problem{File: where, Line: 1, Path: "metadata.name", Message: "the file is to be named after the Secret"}
+		return nil, yamltree.Problem{File: where, Line: 1, Path: "metadata.name", Message: "the file is to be named after the Secret"}
 	}
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Type: corev1.SecretType(file.Type), Data: map[string][]byte{},
@@ -84,7 +84,7 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 	for key, encoded := range file.Data {
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
-			return nil, tree.Problem{
+			return nil, yamltree.Problem{
 				File:    where,
 				Line:    documents[0].Value.Field("data").Line,
 				Path:    "data[" + key + "]",

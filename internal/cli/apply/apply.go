@@ -13,14 +13,14 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cli/bring"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
-	"github.com/aws-operator/aws-operator/internal/cli/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	planverb "github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
-	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/inprocess"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/plan"
@@ -33,7 +33,7 @@ type options struct {
 	manifests manifests.Flags
 	state     flags.State
 	confirm   flags.Confirm
-	bring     bring.Flags
+	bring     converge.Flags
 
 	// approve is the digest of the plan that may be carried out.
 	approve  string
@@ -177,7 +177,7 @@ func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name 
 	if err != nil {
 		return err
 	}
-	others, err := bring.ByOthers(ctx, clients, cluster)
+	others, err := converge.ByOthers(ctx, clients, cluster)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (o *options) ready(cmd *cobra.Command, in *state.State, name string) error 
 		return err
 	}
 	key := types.NamespacedName{Namespace: objects.Cluster.Namespace, Name: name}
-	if err := o.bring.To(cmd, in, key, engine.Ready); err != nil {
+	if err := o.bring.To(cmd, in, key, inprocess.Ready); err != nil {
 		return err
 	}
 	if objects, err = in.Load(cmd.Context(), name); err != nil {

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cli/bring"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
-	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/inprocess"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -32,7 +32,7 @@ type options struct {
 	state   flags.State
 	confirm flags.Confirm
 	output  flags.Output
-	bring   bring.Flags
+	bring   converge.Flags
 }
 
 func clusterCommand() *cobra.Command {
@@ -88,7 +88,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if err := o.output.Print(cmd.OutOrStdout(), found, tableOf(found)); err != nil {
 		return err
 	}
-	others, err := bring.ByOthers(ctx, clients, objects.Cluster)
+	others, err := converge.ByOthers(ctx, clients, objects.Cluster)
 	if err != nil {
 		return err
 	}
@@ -125,5 +125,5 @@ func (o *options) remove(cmd *cobra.Command, in *state.State, objects *state.Obj
 		}
 	}
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
-	return o.bring.To(cmd, in, key, engine.Gone)
+	return o.bring.To(cmd, in, key, inprocess.Gone)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/state"
 )

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
-	"github.com/aws-operator/aws-operator/internal/cli/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/graph"

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cli/logging"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/logging"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/operator"

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
-	"github.com/aws-operator/aws-operator/internal/cli/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/plan"
 )

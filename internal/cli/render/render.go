@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cli/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"

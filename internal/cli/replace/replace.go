@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
-	"github.com/aws-operator/aws-operator/internal/cli/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/state"

@@ -95,13 +95,13 @@ func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() 
 	if s.begun {
 		lines.say("%s", s.goesOn(true))
 	}
-	if err := s.engine.BeginForced(ctx, all, s.before); err != nil {
+	if err := s.roller.BeginForced(ctx, all, s.before); err != nil {
 		return awsapi.Known(err)
 	}
 	if err := work(); err != nil {
 		return err
 	}
-	return awsapi.Known(s.engine.EndForced(ctx, all))
+	return awsapi.Known(s.roller.EndForced(ctx, all))
 }
 
 // checkAPI returns an error if nodes must be known and are not, or new machines of instance groups
@@ -162,7 +162,7 @@ func (u *update) carryOut(ctx context.Context, s *scene, groups []*target, lines
 	for _, t := range groups {
 		patience = max(patience, t.DrainTimeout+t.ReadyTimeout+t.Pause)
 	}
-	return s.engine.Run(ctx, &rollout.RunOptions{
+	return s.roller.Run(ctx, &rollout.RunOptions{
 		Groups: plainOf(groups), Slots: func(ctx context.Context) (map[int]string, error) { return u.unwellSlots(ctx, s) },
 		Wake: wake, Poll: u.poll, Patience: u.patience + patience,
 	}, func(p rollout.Progress) {

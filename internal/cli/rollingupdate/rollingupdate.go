@@ -15,11 +15,11 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cli/bring"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
-	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/inprocess"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -161,7 +161,7 @@ func (o *options) check() error {
 // follower follows the operator until a cluster is ready.
 func follower(cmd *cobra.Command, in *state.State, cluster *v1alpha1.Cluster) func() error {
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
-	return func() error { return (&bring.Flags{}).To(cmd, in, key, engine.Ready) }
+	return func() error { return (&converge.Flags{}).To(cmd, in, key, inprocess.Ready) }
 }
 
 func (o *options) run(cmd *cobra.Command, name string) error {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 )
 

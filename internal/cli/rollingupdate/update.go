@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
@@ -55,7 +55,7 @@ type scene struct {
 	targets []*target
 	rows    []rollout.Row
 	drains  *drain.Drains
-	engine  *rollout.Engine
+	roller  *rollout.Roller
 	// before is the launch of the last machine that --force replaces; begun says that an earlier
 	// run began that.
 	before time.Time
@@ -93,7 +93,7 @@ func (u *update) look(ctx context.Context, tell func(drain.Notice)) (*scene, err
 		}
 	}
 	u.arm(s, tell)
-	if s.before, s.begun, err = s.engine.Forced(ctx, plain); err != nil {
+	if s.before, s.begun, err = s.roller.Forced(ctx, plain); err != nil {
 		return nil, awsapi.Known(err)
 	}
 	if u.force {
@@ -101,7 +101,7 @@ func (u *update) look(ctx context.Context, tell func(drain.Notice)) (*scene, err
 			plain[n].Before, s.targets[n].Before = s.before, s.before
 		}
 	}
-	if s.rows, err = s.engine.Plan(ctx, plain); err != nil {
+	if s.rows, err = s.roller.Plan(ctx, plain); err != nil {
 		return nil, awsapi.Known(err)
 	}
 	return s, nil
@@ -110,7 +110,7 @@ func (u *update) look(ctx context.Context, tell func(drain.Notice)) (*scene, err
 // arm makes what rolls.
 func (u *update) arm(s *scene, tell func(drain.Notice)) {
 	s.drains = drain.New(drain.Options{Clients: u.clients, Workload: u.session.Connections(), Clock: u.clock, Tell: tell})
-	s.engine = rollout.New(rollout.Options{
+	s.roller = rollout.New(rollout.Options{
 		AutoScaling: u.clients.AutoScaling,
 		EC2:         func(t awsapi.Target) rollout.EC2 { return u.clients.EC2(t) },
 		Workload: func(types.NamespacedName) rollout.Workload {

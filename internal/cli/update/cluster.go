@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	clusterflags "github.com/aws-operator/aws-operator/internal/cli/flags"
-	"github.com/aws-operator/aws-operator/internal/cli/manifests"
+	clusterflags "github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )

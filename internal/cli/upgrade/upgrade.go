@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cli/bring"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	planverb "github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
-	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/inprocess"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/plan"
@@ -36,7 +36,7 @@ func Command() *cobra.Command {
 type options struct {
 	state   flags.State
 	confirm flags.Confirm
-	bring   bring.Flags
+	bring   converge.Flags
 
 	release string
 }
@@ -125,7 +125,7 @@ func (o *options) move(cmd *cobra.Command, in *state.State, moved *v1alpha1.Clus
 		return err
 	}
 	key := types.NamespacedName{Namespace: moved.Namespace, Name: moved.Name}
-	if err := o.bring.To(cmd, in, key, engine.Ready); err != nil {
+	if err := o.bring.To(cmd, in, key, inprocess.Ready); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "Cluster %s runs release %s.\n", moved.Name, moved.Spec.Release)

@@ -3,7 +3,7 @@ package validate
 import (
 	"strconv"
 
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 )
 

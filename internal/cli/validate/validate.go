@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 )

@@ -20,7 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
-	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
 	"github.com/aws-operator/aws-operator/internal/patience"

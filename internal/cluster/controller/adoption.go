@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cluster/existing"
+	"github.com/aws-operator/aws-operator/internal/cluster/existingvpc"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
@@ -39,7 +39,7 @@ func tag(key, value string) types.Tag {
 // adopt tags the Cluster's existing VPC and subnets.
 func (o *operator) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	client := o.options.Clients.EC2(o.target(cluster))
-	subnets, err := existing.Subnets(ctx, client, cluster.Spec.Network.VPC)
+	subnets, err := existingvpc.Subnets(ctx, client, cluster.Spec.Network.VPC)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (o *operator) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
 // operator added where no other cluster uses the subnet.
 func (o *operator) abandon(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	client := o.options.Clients.EC2(o.target(cluster))
-	subnets, err := existing.Subnets(ctx, client, cluster.Spec.Network.VPC)
+	subnets, err := existingvpc.Subnets(ctx, client, cluster.Spec.Network.VPC)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ const reasonRollStopped = "RollStopped"
 
 // rolls replaces the instances of groups whose engine is Operator.
 type rolls struct {
-	engine *rollout.Engine
+	engine *rollout.Roller
 	// done caches the attempt for which a group was found up to date, so that AWS is not asked
 	// again.
 	done *keyedCache[types.UID, string]

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cluster/existing"
+	"github.com/aws-operator/aws-operator/internal/cluster/existingvpc"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -81,7 +81,7 @@ func (o *operator) existing(ctx context.Context, cluster *v1alpha1.Cluster) (*mo
 	if ok && known.generation == cluster.Generation {
 		return known.facts, nil
 	}
-	facts, err := existing.VPC(ctx, o.options.Clients.EC2(o.target(cluster)), cluster.Spec.Network.VPC)
+	facts, err := existingvpc.Describe(ctx, o.options.Clients.EC2(o.target(cluster)), cluster.Spec.Network.VPC)
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,11 @@ import (
 )
 
 // do executes one action.
-func (e *Engine) do(ctx context.Context, group *Group, w *seen, a *Action) error {
-	api, name := e.options.AutoScaling(group.Target), group.AutoScalingGroup
+func (r *Roller) do(ctx context.Context, group *Group, w *seen, a *Action) error {
+	api, name := r.options.AutoScaling(group.Target), group.AutoScalingGroup
 	switch a.Kind {
 	case Remember:
-		e.change(group, func(past *recent) { past.stopped = a.Memory.Stopped })
+		r.change(group, func(past *recent) { past.stopped = a.Memory.Stopped })
 		return named(putTag(ctx, api, name, TagMemory, a.Memory.encode(), false), "record the rollout on Auto Scaling group %s", name)
 	case Forget:
 		return named(dropTag(ctx, api, name, TagMemory), "remove the record of the rollout from Auto Scaling group %s", name)
@@ -30,23 +30,23 @@ func (e *Engine) do(ctx context.Context, group *Group, w *seen, a *Action) error
 		})
 		return named(err, "set the capacity of Auto Scaling group %s to %d", name, a.Capacity)
 	case Drain:
-		e.change(group, func(past *recent) { past.validation = Validation{}; delete(past.cancelled, a.Instance) })
-		e.options.Drains.Begin(drain.Order{
+		r.change(group, func(past *recent) { past.validation = Validation{}; delete(past.cancelled, a.Instance) })
+		r.options.Drains.Begin(drain.Order{
 			Cluster: group.Cluster, Group: group.workerGroup(), Slot: group.Slot, Instance: a.Instance, Target: group.Target,
 			Reason: drain.Rolling, Timeout: group.DrainTimeout, Policy: group.OnDrainTimeout,
 		})
 		return nil
 	case CancelDrain:
-		e.change(group, func(past *recent) { past.cancelled[a.Instance] = true })
-		e.options.Drains.Cancel(a.Instance)
+		r.change(group, func(past *recent) { past.cancelled[a.Instance] = true })
+		r.options.Drains.Cancel(a.Instance)
 		return nil
 	case Terminate:
-		return e.terminate(ctx, api, group, a)
+		return r.terminate(ctx, api, group, a)
 	case Release:
-		e.release(group, w, a.Instance)
+		r.release(group, w, a.Instance)
 		return nil
 	case Validate:
-		return e.validate(ctx, group, w)
+		return r.validate(ctx, group, w)
 	default:
 		return fmt.Errorf("unknown action %s", a.Kind)
 	}
@@ -59,15 +59,15 @@ const HookDrain = "drain"
 // release completes the lifecycle action that holds an instance: at once if there is nothing to
 // wait for, for example if it was drained before its termination, else when its node is empty. The
 // only slot of a control plane takes the API with it, and with that any knowledge of pods.
-func (e *Engine) release(group *Group, w *seen, instance string) {
-	progress, known := e.options.Drains.Get(instance)
+func (r *Roller) release(group *Group, w *seen, instance string) {
+	progress, known := r.options.Drains.Get(instance)
 	drained := known && (progress.State == drain.Empty || progress.State == drain.TimedOut)
-	e.options.Drains.Begin(drain.Order{
+	r.options.Drains.Begin(drain.Order{
 		Cluster: group.Cluster, Group: group.workerGroup(), Slot: group.Slot, Instance: instance, Target: group.Target,
 		AutoScalingGroup: group.AutoScalingGroup, Hook: HookDrain, Reason: drain.Rolling, Timeout: group.DrainTimeout,
 		AtOnce: group.CloudOnly || drained || group.Role == RoleControlPlane && w.Unreachable != "",
 	})
-	e.change(group, func(past *recent) { past.released[instance] = true })
+	r.change(group, func(past *recent) { past.released[instance] = true })
 }
 
 func named(err error, what string, of ...any) error {
@@ -78,10 +78,10 @@ func named(err error, what string, of ...any) error {
 }
 
 // change modifies the in-memory state of a group.
-func (e *Engine) change(group *Group, how func(*recent)) {
-	past := e.recent(group)
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (r *Roller) change(group *Group, how func(*recent)) {
+	past := r.recent(group)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	how(past)
 }
 
@@ -118,16 +118,16 @@ func letBack(ctx context.Context, api awsapi.AutoScaling, name string, w *seen) 
 }
 
 // terminate terminates an instance. An instance that is already terminating is no error.
-func (e *Engine) terminate(ctx context.Context, api awsapi.AutoScaling, group *Group, a *Action) error {
+func (r *Roller) terminate(ctx context.Context, api awsapi.AutoScaling, group *Group, a *Action) error {
 	_, err := api.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
 		InstanceId: &a.Instance, ShouldDecrementDesiredCapacity: &a.Shrink,
 	})
 	if err != nil {
 		return fmt.Errorf("terminate instance %s of Auto Scaling group %s: %w", a.Instance, group.AutoScalingGroup, err)
 	}
-	e.change(group, func(past *recent) {
+	r.change(group, func(past *recent) {
 		past.validation = Validation{}
-		past.ended[a.Instance] = e.options.Clock.Now()
+		past.ended[a.Instance] = r.options.Clock.Now()
 	})
 	return nil
 }

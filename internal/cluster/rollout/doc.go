@@ -4,7 +4,7 @@
 //
 // Pure functions of the observed state, the settings and the time decide the next step: [Decide]
 // for one group, [DecideSlots] for the slots of a control plane, [Order] for a whole cluster.
-// [Engine] observes, executes the decisions, and stores the persistent state in a tag on the group
+// [Roller] observes, executes the decisions, and stores the persistent state in a tag on the group
 // ([Memory]): after an interruption, another run continues, on any computer. It must never take
 // more Ready nodes out of service than the settings allow.
 //

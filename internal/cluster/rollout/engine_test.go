@@ -142,7 +142,7 @@ func TestARollThatIsKilledAfterEachChangeEndsTheSame(t *testing.T) {
 		w.eventually("it is killed or done", func() bool {
 			w.live()
 			var err error
-			result, err = w.engine.Step(t.Context(), group)
+			result, err = w.roller.Step(t.Context(), group)
 			if err != nil && !errors.Is(err, errKilled) {
 				t.Fatal(err)
 			}
@@ -195,7 +195,7 @@ func TestANodeThatIsNotWellHoldsTheRollBack(t *testing.T) {
 	w.eventually("it waits", func() bool {
 		w.live()
 		var err error
-		result, err = w.engine.Step(t.Context(), aGroup(s))
+		result, err = w.roller.Step(t.Context(), aGroup(s))
 		must(t, err)
 		return strings.Contains(result.Why, "node other")
 	})

@@ -19,14 +19,14 @@ const TagBefore = v1alpha1.Group + "/rollout-before"
 
 // Forced returns the launch time before which instances must be replaced when all are to be
 // replaced ([Settings.Before]). Begun reports that an earlier run recorded it
-// ([Engine.BeginForced]) and has not completed: instances launched since are not replaced again.
+// ([Roller.BeginForced]) and has not completed: instances launched since are not replaced again.
 // Otherwise, it is just after the launch of the newest instance, by EC2's clock, which may differ
 // from the local one. It returns the errors of AWS, and an error if a tag's value is invalid.
-func (e *Engine) Forced(ctx context.Context, groups []Group) (before time.Time, begun bool, err error) {
+func (r *Roller) Forced(ctx context.Context, groups []Group) (before time.Time, begun bool, err error) {
 	var youngest time.Time
 	for n := range groups {
 		group := &groups[n]
-		found, err := e.describe(ctx, group)
+		found, err := r.describe(ctx, group)
 		if err != nil {
 			return time.Time{}, false, err
 		}
@@ -44,8 +44,8 @@ func (e *Engine) Forced(ctx context.Context, groups []Group) (before time.Time, 
 				before, begun = at, true
 			}
 		}
-		past := e.recent(group)
-		if err := e.learnLaunches(ctx, group, found, past); err != nil {
+		past := r.recent(group)
+		if err := r.learnLaunches(ctx, group, found, past); err != nil {
 			return time.Time{}, false, err
 		}
 		for _, launched := range past.launched {
@@ -61,9 +61,9 @@ func (e *Engine) Forced(ctx context.Context, groups []Group) (before time.Time, 
 }
 
 // BeginForced records that time on the groups before any instance is replaced.
-func (e *Engine) BeginForced(ctx context.Context, groups []Group, before time.Time) error {
+func (r *Roller) BeginForced(ctx context.Context, groups []Group, before time.Time) error {
 	for n := range groups {
-		api, name := e.options.AutoScaling(groups[n].Target), groups[n].AutoScalingGroup
+		api, name := r.options.AutoScaling(groups[n].Target), groups[n].AutoScalingGroup
 		if err := putTag(ctx, api, name, TagBefore, strconv.FormatInt(before.Unix(), 10), false); err != nil {
 			return fmt.Errorf("record on Auto Scaling group %s that all instances are to be replaced: %w", name, err)
 		}
@@ -71,11 +71,11 @@ func (e *Engine) BeginForced(ctx context.Context, groups []Group, before time.Ti
 	return nil
 }
 
-// EndForced removes what [Engine.BeginForced] recorded, when all groups are done.
-func (e *Engine) EndForced(ctx context.Context, groups []Group) error {
+// EndForced removes what [Roller.BeginForced] recorded, when all groups are done.
+func (r *Roller) EndForced(ctx context.Context, groups []Group) error {
 	var problems []error
 	for n := range groups {
-		api, name := e.options.AutoScaling(groups[n].Target), groups[n].AutoScalingGroup
+		api, name := r.options.AutoScaling(groups[n].Target), groups[n].AutoScalingGroup
 		if err := dropTag(ctx, api, name, TagBefore); err != nil {
 			problems = append(problems, fmt.Errorf("record on Auto Scaling group %s that all instances are replaced: %w", name, err))
 		}

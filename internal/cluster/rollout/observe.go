@@ -31,12 +31,12 @@ type seen struct {
 }
 
 // observe reads a group and its nodes.
-func (e *Engine) observe(ctx context.Context, group *Group) (*seen, error) {
-	found, err := e.describe(ctx, group)
+func (r *Roller) observe(ctx context.Context, group *Group) (*seen, error) {
+	found, err := r.describe(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	now, past := e.options.Clock.Now(), e.recent(group)
+	now, past := r.options.Clock.Now(), r.recent(group)
 	w := &seen{tags: TagsOf(found)}
 	w.Min, w.Max, w.Desired = int(aws.ToInt32(found.MinSize)), int(aws.ToInt32(found.MaxSize)), int(aws.ToInt32(found.DesiredCapacity))
 	w.Autoscaled, w.Held, w.Validation = w.tags.Autoscaled(), w.tags.AutoscalerHeld(), past.validation
@@ -52,18 +52,18 @@ func (e *Engine) observe(ctx context.Context, group *Group) (*seen, error) {
 		past.desired, past.since = w.Desired, now
 	}
 	w.Steady = now.Sub(past.since)
-	if err := e.observeInstances(ctx, group, found, past, w); err != nil {
+	if err := r.observeInstances(ctx, group, found, past, w); err != nil {
 		return nil, err
 	}
 	if !group.CloudOnly {
-		e.observeNodes(group, past, w)
+		r.observeNodes(group, past, w)
 	}
 	return w, nil
 }
 
 // describe returns the group, or an error if it does not exist.
-func (e *Engine) describe(ctx context.Context, group *Group) (*types.AutoScalingGroup, error) {
-	out, err := e.options.AutoScaling(group.Target).DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
+func (r *Roller) describe(ctx context.Context, group *Group) (*types.AutoScalingGroup, error) {
+	out, err := r.options.AutoScaling(group.Target).DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
 		AutoScalingGroupNames: []string{group.AutoScalingGroup},
 	})
 	if err != nil {
@@ -87,15 +87,15 @@ func (e *Engine) describe(ctx context.Context, group *Group) (*types.AutoScaling
 }
 
 // observeInstances adds the group's instances.
-func (e *Engine) observeInstances(ctx context.Context, group *Group, found *types.AutoScalingGroup, past *recent, w *seen) error {
-	outdated, err := Outdated(ctx, e.options.EC2(group.Target), found)
+func (r *Roller) observeInstances(ctx context.Context, group *Group, found *types.AutoScalingGroup, past *recent, w *seen) error {
+	outdated, err := Outdated(ctx, r.options.EC2(group.Target), found)
 	if err != nil {
 		return err
 	}
-	if err := e.learnLaunches(ctx, group, found, past); err != nil {
+	if err := r.learnLaunches(ctx, group, found, past); err != nil {
 		return err
 	}
-	now := e.options.Clock.Now()
+	now := r.options.Clock.Now()
 	for i := range found.Instances {
 		from := &found.Instances[i]
 		one := Instance{
@@ -221,7 +221,7 @@ func templateVersion(
 }
 
 // learnLaunches determines the launch times of instances, which Auto Scaling does not report.
-func (e *Engine) learnLaunches(ctx context.Context, group *Group, found *types.AutoScalingGroup, past *recent) error {
+func (r *Roller) learnLaunches(ctx context.Context, group *Group, found *types.AutoScalingGroup, past *recent) error {
 	there := map[string]time.Time{}
 	var unknown []string
 	for i := range found.Instances {
@@ -237,7 +237,7 @@ func (e *Engine) learnLaunches(ctx context.Context, group *Group, found *types.A
 		return nil
 	}
 	for some := range slices.Chunk(unknown, mostFiltered) {
-		if err := e.learnLaunch(ctx, group, some, there); err != nil {
+		if err := r.learnLaunch(ctx, group, some, there); err != nil {
 			return fmt.Errorf("describe the instances of Auto Scaling group %s: %w", group.AutoScalingGroup, err)
 		}
 	}
@@ -246,10 +246,10 @@ func (e *Engine) learnLaunches(ctx context.Context, group *Group, found *types.A
 
 // learnLaunch adds the launch times of some instances. It uses a filter, since EC2 returns an error
 // for an ID that it does not know yet.
-func (e *Engine) learnLaunch(ctx context.Context, group *Group, some []string, there map[string]time.Time) error {
+func (r *Roller) learnLaunch(ctx context.Context, group *Group, some []string, there map[string]time.Time) error {
 	in := &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-id"), Values: some}}}
 	for {
-		out, err := e.options.EC2(group.Target).DescribeInstances(ctx, in)
+		out, err := r.options.EC2(group.Target).DescribeInstances(ctx, in)
 		if err != nil {
 			return err
 		}
@@ -270,8 +270,8 @@ func (e *Engine) learnLaunch(ctx context.Context, group *Group, some []string, t
 const mostFiltered = 200
 
 // observeNodes adds the state of the nodes.
-func (e *Engine) observeNodes(group *Group, past *recent, w *seen) {
-	to := e.options.Workload(group.Cluster)
+func (r *Roller) observeNodes(group *Group, past *recent, w *seen) {
+	to := r.options.Workload(group.Cluster)
 	if to == nil {
 		w.Unreachable = "The operator is not connected to the cluster."
 		return
@@ -291,16 +291,16 @@ func (e *Engine) observeNodes(group *Group, past *recent, w *seen) {
 			i.Node, i.Cordoned, i.Since = node.Name, node.Unschedulable, node.ReadyChanged
 			i.Ready = node.Ready && (i.Outdated || bundle == "" || node.Bundle == bundle)
 		}
-		e.observeDrain(i, past, w)
+		r.observeDrain(i, past, w)
 	}
 }
 
 // observeDrain adds the progress of an instance's drain.
-func (e *Engine) observeDrain(i *Instance, past *recent, w *seen) {
-	if e.options.Drains == nil || past.cancelled[i.ID] {
+func (r *Roller) observeDrain(i *Instance, past *recent, w *seen) {
+	if r.options.Drains == nil || past.cancelled[i.ID] {
 		return
 	}
-	progress, ok := e.options.Drains.Get(i.ID)
+	progress, ok := r.options.Drains.Get(i.ID)
 	if !ok || progress.State == drain.Cordoned || progress.State == drain.Gone || progress.CordonOnly {
 		return
 	}

@@ -25,10 +25,10 @@ type Row struct {
 }
 
 // Plan reads groups and changes nothing. It returns the errors of AWS.
-func (e *Engine) Plan(ctx context.Context, groups []Group) ([]Row, error) {
+func (r *Roller) Plan(ctx context.Context, groups []Group) ([]Row, error) {
 	rows := make([]Row, len(groups))
 	for n := range groups {
-		w, err := e.observe(ctx, &groups[n])
+		w, err := r.observe(ctx, &groups[n])
 		if err != nil {
 			return nil, err
 		}
@@ -87,9 +87,9 @@ type Progress struct {
 // Run rolls groups, one stage of [Order] after the other, until all are done, one of them stops, or
 // the context ends. It calls report after actions and when the reason to wait changes. It returns
 // an error when a group stops; later stages do not start then.
-func (e *Engine) Run(ctx context.Context, options *RunOptions, report func(Progress)) error {
+func (roller *Roller) Run(ctx context.Context, options *RunOptions, report func(Progress)) error {
 	for _, stage := range Order(options.Groups, options.AtOnce, options.BastionsLast) {
-		r := &run{engine: e, options: options, report: report, last: map[int]Result{}, changed: e.options.Clock.Now()}
+		r := &run{roller: roller, options: options, report: report, last: map[int]Result{}, changed: roller.options.Clock.Now()}
 		round := r.groups
 		if options.Groups[stage[0]].Role == RoleControlPlane {
 			round = r.slots
@@ -103,7 +103,7 @@ func (e *Engine) Run(ctx context.Context, options *RunOptions, report func(Progr
 
 // run executes one stage of a run.
 type run struct {
-	engine  *Engine
+	roller  *Roller
 	options *RunOptions
 	report  func(Progress)
 	last    map[int]Result // by index of the group
@@ -112,7 +112,7 @@ type run struct {
 
 // loop iterates until a stage is done.
 func (r *run) loop(ctx context.Context, stage []int, round func(context.Context, []int) (State, time.Duration, error)) error {
-	clk := r.engine.options.Clock
+	clk := r.roller.options.Clock
 	for {
 		state, again, err := round(ctx, stage)
 		switch {
@@ -156,7 +156,7 @@ func (r *run) first(stage []int, state State) string {
 
 // step advances one group and reports its progress.
 func (r *run) step(ctx context.Context, n int) (Result, error) {
-	result, err := r.engine.Step(ctx, &r.options.Groups[n])
+	result, err := r.roller.Step(ctx, &r.options.Groups[n])
 	if err != nil {
 		if result, err = r.troubled(n, result.Did, err); err != nil {
 			return result, err
@@ -179,7 +179,7 @@ func (r *run) note(n int, result Result) {
 	before, known := r.last[n]
 	r.last[n] = result
 	if !known || before.State != result.State || before.Why != result.Why || len(result.Did) > 0 {
-		r.changed = r.engine.options.Clock.Now()
+		r.changed = r.roller.options.Clock.Now()
 		r.report(Progress{Group: r.options.Groups[n].Name, Result: result})
 	}
 }
@@ -218,7 +218,7 @@ func (r *run) slots(ctx context.Context, stage []int) (State, time.Duration, err
 	slots := make([]Slot, len(stage))
 	for at, n := range stage {
 		group := &r.options.Groups[n]
-		rows, planned := r.engine.Plan(ctx, []Group{*group})
+		rows, planned := r.roller.Plan(ctx, []Group{*group})
 		if planned != nil {
 			result, err := r.troubled(n, nil, planned)
 			if err == nil {

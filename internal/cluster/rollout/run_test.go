@@ -50,7 +50,7 @@ func TestARunRollsAndReports(t *testing.T) {
 	var reported []string
 	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
-	err := w.engine.Run(
+	err := w.roller.Run(
 		ctx, &rollout.RunOptions{Groups: []rollout.Group{*group}}, func(p rollout.Progress) { reported = append(reported, p.Did...) },
 	)
 	must(t, err)
@@ -66,7 +66,7 @@ func TestARunRollsAndReports(t *testing.T) {
 
 func (w *suite) row(group *rollout.Group) rollout.Row {
 	w.t.Helper()
-	rows, err := w.engine.Plan(w.t.Context(), []rollout.Group{*group})
+	rows, err := w.roller.Plan(w.t.Context(), []rollout.Group{*group})
 	must(w.t, err)
 	return rows[0]
 }
@@ -81,7 +81,7 @@ func TestARunThatStopsSaysWhy(t *testing.T) {
 	s.MinInService, s.ReadyTimeout = 1, time.Second
 	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
-	err := w.engine.Run(ctx, &rollout.RunOptions{Groups: []rollout.Group{*aGroup(s)}}, func(rollout.Progress) {})
+	err := w.roller.Run(ctx, &rollout.RunOptions{Groups: []rollout.Group{*aGroup(s)}}, func(rollout.Progress) {})
 	if err == nil || !strings.Contains(err.Error(), "was not Ready within 1s") {
 		t.Errorf("%v", err)
 	}
@@ -99,7 +99,7 @@ func TestASlotIsReplacedAndTheOthersAreAskedBetween(t *testing.T) {
 	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
 	var reported []string
-	err := w.engine.Run(ctx, &rollout.RunOptions{
+	err := w.roller.Run(ctx, &rollout.RunOptions{
 		Groups: []rollout.Group{*group},
 		Slots: func(context.Context) (map[int]string, error) {
 			if asked++; asked == 1 {

@@ -61,7 +61,7 @@ type suite struct {
 	// broken versions of the launch template make machines whose nodes are never Ready.
 	broken map[string]bool
 
-	engine  *rollout.Engine
+	roller  *rollout.Roller
 	options rollout.Options
 	end     func()
 	// least is how few Ready nodes there ever were while it rolled, leastPod how few ready pods.
@@ -191,7 +191,7 @@ func (w *suite) start() {
 		Workload:    func(types.NamespacedName) rollout.Workload { return connection },
 		Drains:      drains,
 	}
-	w.engine = rollout.New(w.options)
+	w.roller = rollout.New(w.options)
 }
 
 // group makes a group and waits until its nodes are Ready.
@@ -342,7 +342,7 @@ func (w *suite) roll(group *rollout.Group, state rollout.State) rollout.Result {
 	w.eventually("the roll is "+string(state), func() bool {
 		w.live()
 		var err error
-		last, err = w.engine.Step(w.t.Context(), group)
+		last, err = w.roller.Step(w.t.Context(), group)
 		must(w.t, err)
 		for _, did := range last.Did {
 			w.t.Log(did)
@@ -388,7 +388,7 @@ func aGroup(settings *rollout.Settings) *rollout.Group {
 func (w *suite) limit(left *int) {
 	inner := w.options
 	inner.AutoScaling = func(t awsapi.Target) awsapi.AutoScaling { return failing{w.clients.AutoScaling(t), left} }
-	w.engine = rollout.New(inner)
+	w.roller = rollout.New(inner)
 }
 
 // forbid makes a budget by which no pod of the app may go, and returns its name.

@@ -18,8 +18,8 @@ const callTimeout = 20 * time.Second
 
 // validate checks whether the cluster is as healthy as at the rollout's start, and counts
 // consecutive successes.
-func (e *Engine) validate(ctx context.Context, group *Group, w *seen) error {
-	to := e.options.Workload(group.Cluster)
+func (r *Roller) validate(ctx context.Context, group *Group, w *seen) error {
+	to := r.options.Workload(group.Cluster)
 	if to == nil {
 		return nil // Reported as unreachable.
 	}
@@ -32,12 +32,12 @@ func (e *Engine) validate(ctx context.Context, group *Group, w *seen) error {
 	} else {
 		problem = unwell(to.Nodes(), pods.Items, w)
 	}
-	e.change(group, func(past *recent) {
+	r.change(group, func(past *recent) {
 		passed := past.validation.Passed + 1
 		if problem != "" {
 			passed = 0
 		}
-		past.validation = Validation{Passed: passed, Problem: problem, At: e.options.Clock.Now()}
+		past.validation = Validation{Passed: passed, Problem: problem, At: r.options.Clock.Now()}
 	})
 	return nil
 }

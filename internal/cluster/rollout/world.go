@@ -40,7 +40,7 @@ type Settings struct {
 	// without nodes, and for clusters whose API does not respond.
 	CloudOnly bool
 	// Before, if not zero, also replaces up-to-date instances that were launched before it: see
-	// [Engine.Forced].
+	// [Roller.Forced].
 	Before time.Time
 	// ValidateCount is how many consecutive checks of the cluster's health must succeed before more
 	// instances are replaced; one if zero.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
-	"github.com/aws-operator/aws-operator/internal/local/port"
 	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
@@ -144,7 +143,7 @@ func (c *ControlPlane) run(name, binary string, flags ...string) (*process.Proce
 func (c *ControlPlane) onFreePorts(count int, start func(ports []int) error) error {
 	var err error
 	for range startAttempts {
-		ports, portsErr := port.Free(count)
+		ports, portsErr := process.FreePorts(count)
 		if portsErr != nil {
 			return portsErr
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/local/port"
 	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
@@ -24,7 +23,7 @@ func (e *Environment) startOperator(ctx context.Context) (string, error) {
 	if e.opts.Operator == "" {
 		return "not started", nil
 	}
-	ports, err := port.Free(2)
+	ports, err := process.FreePorts(2)
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@ import (
 
 	closest "github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // Error says what is wrong with a template, where, and what was probably meant.
@@ -162,12 +162,12 @@ func marshal(value any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("print YAML: %w", err)
 	}
-	documents, err := tree.Parse("toYaml", data)
+	documents, err := yamltree.Parse("toYaml", data)
 	if err != nil {
 		return nil, err
 	}
 	if len(documents) == 0 {
 		return []byte("null\n"), nil
 	}
-	return tree.Format(documents[0].Value)
+	return yamltree.Format(documents[0].Value)
 }

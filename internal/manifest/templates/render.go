@@ -10,7 +10,7 @@ import (
 
 	"github.com/Masterminds/sprig/v3"
 
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // File is a file of a template or a snippet.
@@ -36,7 +36,7 @@ type Input struct {
 }
 
 // Render renders the templates. The error is Error of the first template that cannot be rendered,
-// or, of text that is not YAML and was to be formatted, tree.Problems with the lines around each.
+// or, of text that is not YAML and was to be formatted, yamltree.Problems with the lines around each.
 func Render(in Input) ([]byte, error) {
 	var out bytes.Buffer
 	for _, file := range in.Templates {
@@ -126,9 +126,9 @@ func toYAML(value any) (string, error) {
 
 // formatted parses each document of a text and prints it in one way.
 func formatted(name string, text []byte) ([]byte, error) {
-	documents, err := tree.Parse(name, text)
+	documents, err := yamltree.Parse(name, text)
 	if err != nil {
-		problems, _ := errors.AsType[tree.Problems](err)
+		problems, _ := errors.AsType[yamltree.Problems](err)
 		for i := range problems {
 			problems[i].Message = "the text that the template made cannot be formatted: " + problems[i].Message + around(
 				text, problems[i].Line,
@@ -138,7 +138,7 @@ func formatted(name string, text []byte) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	for _, d := range documents {
-		data, err := tree.Format(d.Value)
+		data, err := yamltree.Format(d.Value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"helm.sh/helm/v4/pkg/strvals"
 
-	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // Values are what templates are filled with. The zero Values are none.
@@ -20,7 +20,7 @@ type Values struct {
 	outputs map[string]bool
 }
 
-// AddFile merges a file of YAML or JSON over the values. The error is tree.Problems.
+// AddFile merges a file of YAML or JSON over the values. The error is yamltree.Problems.
 func (v *Values) AddFile(file string, data []byte) error {
 	values, err := read(file, data)
 	if err != nil {
@@ -34,7 +34,7 @@ func (v *Values) AddFile(file string, data []byte) error {
 }
 
 // AddTerraform merges what `terraform output -json` printed over the values. The error is
-// tree.Problems.
+// yamltree.Problems.
 func (v *Values) AddTerraform(file string, data []byte) error {
 	outputs, err := read(file, data)
 	if err != nil {
@@ -45,7 +45,7 @@ func (v *Values) AddTerraform(file string, data []byte) error {
 		output, ok := outputs[name].(map[string]any)
 		value, has := output["value"]
 		if !ok || !has {
-			return tree.Problems{
+			return yamltree.Problems{
 				{
 					File:    file,
 					Path:    name,
@@ -88,7 +88,7 @@ func (v *Values) Put(name string, value any) { v.merge(map[string]any{name: valu
 
 // read returns the map that a file holds; one that holds nothing is an empty map.
 func read(file string, data []byte) (map[string]any, error) {
-	documents, err := tree.Parse(file, data)
+	documents, err := yamltree.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func read(file string, data []byte) (map[string]any, error) {
 	for _, d := range documents {
 		one, ok := native(d.Value.Interface()).(map[string]any)
 		if !ok {
-			return nil, tree.Problems{
+			return nil, yamltree.Problems{
 				{
 					File:     file,
 					Document: d.Number,

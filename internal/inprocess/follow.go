@@ -1,0 +1,270 @@
+package inprocess
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// Progress is how far a cluster is.
+type Progress struct {
+	// Time is when it was so.
+	Time time.Time
+	// Cluster is the Cluster, nil when it no longer exists; not to be changed, as the others.
+	Cluster *v1alpha1.Cluster
+	// Groups are its InstanceGroups, by name.
+	Groups []v1alpha1.InstanceGroup
+	// News are the Events about them since the last time, the oldest first.
+	News []News
+}
+
+// News is an Event about a cluster or an instance group.
+type News struct {
+	Time time.Time
+	// Kind and Name are those of the object.
+	Kind, Name string
+	// Warning says that something is wrong.
+	Warning bool
+	// Reason is one word, Message a sentence.
+	Reason, Message string
+}
+
+// StalledError says that a person must act before a cluster becomes what was asked for.
+type StalledError struct {
+	// Kind and Name are those of the object, Reason and Message what its condition says.
+	Kind, Name, Reason, Message string
+}
+
+// Error says what is the matter.
+func (e *StalledError) Error() string { return fmt.Sprintf("%s %s: %s", e.Kind, e.Name, e.Message) }
+
+// FollowOptions say whom to follow. Client, Cluster and Goal are required.
+type FollowOptions struct {
+	// Client reaches the objects.
+	Client client.WithWatch
+	// Cluster is the Cluster.
+	Cluster types.NamespacedName
+	Goal    Goal
+	// Observe receives every change of the progress. It is optional.
+	Observe func(Progress)
+	// Settle is how long the goal must hold; a second unless set.
+	Settle time.Duration
+	// Clock is the machine's unless set.
+	Clock clock.WithTicker
+}
+
+// Follow returns when the goal is reached. It returns a [StalledError] when a person must act, and
+// an error when the objects cannot be read or ctx ends first.
+func Follow(ctx context.Context, o FollowOptions) error {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	o.Settle = cmp.Or(o.Settle, defaultSettle)
+	ctx, cancel := context.WithCancel(ctx)
+	f := &follower{FollowOptions: o, changed: make(chan struct{}, 1), began: o.Clock.Now()}
+	defer f.watching.Wait()
+	defer cancel()
+	f.watch(ctx, &v1alpha1.ClusterList{}, nil)
+	f.watch(ctx, &v1alpha1.InstanceGroupList{}, nil)
+	f.watch(ctx, &eventsv1.EventList{}, f.note)
+	for {
+		wait, err := f.look(ctx)
+		if err != nil || wait == 0 {
+			return err
+		}
+		timer := o.Clock.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("follow cluster %s: %w", o.Cluster.Name, context.Cause(ctx))
+		case <-timer.C():
+		case <-f.changed:
+			timer.Stop()
+		}
+	}
+}
+
+// lookAnyway is the interval at which objects are read even without a change. retryWatch is the
+// delay before a watch that ended is restarted.
+const (
+	lookAnyway = 10 * time.Second
+	retryWatch = time.Second
+)
+
+type follower struct {
+	FollowOptions
+
+	changed  chan struct{}
+	watching sync.WaitGroup
+	began    time.Time
+	// holds is since when the goal is reached, zero when it is not; seen are the versions of what
+	// was shown last.
+	holds time.Time
+	seen  string
+
+	mu   sync.Mutex
+	news []News
+}
+
+// watch makes the follower read the objects whenever an object of a kind changes, until ctx ends.
+func (f *follower) watch(ctx context.Context, list client.ObjectList, note func(runtime.Object)) {
+	f.watching.Go(func() {
+		for ctx.Err() == nil {
+			f.watchOnce(ctx, list, note)
+			f.requestRead()
+			select {
+			case <-ctx.Done():
+			case <-f.Clock.After(retryWatch):
+			}
+		}
+	})
+}
+
+func (f *follower) watchOnce(ctx context.Context, list client.ObjectList, note func(runtime.Object)) {
+	watcher, err := f.Client.Watch(ctx, list, client.InNamespace(f.Cluster.Namespace))
+	if err != nil {
+		return // The next read reports any error; Events may be forbidden.
+	}
+	defer watcher.Stop()
+	f.requestRead() // The watch does not report earlier changes.
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event, open := <-watcher.ResultChan():
+			if !open {
+				return
+			}
+			if note != nil && event.Type != watch.Deleted {
+				note(event.Object)
+			}
+			f.requestRead()
+		}
+	}
+}
+
+func (f *follower) requestRead() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// note keeps an Event that is news.
+func (f *follower) note(object runtime.Object) {
+	event, ok := object.(*eventsv1.Event)
+	if !ok {
+		return
+	}
+	at := event.EventTime.Time
+	if event.Series != nil {
+		at = event.Series.LastObservedTime.Time
+	}
+	kind := event.Regarding.Kind
+	if at.Before(f.began) || kind != "Cluster" && kind != "InstanceGroup" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.news = append(f.news, News{
+		Time: at, Kind: kind, Name: event.Regarding.Name, Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason,
+		Message: event.Note,
+	})
+}
+
+// look reads the objects and reports changes. Wait is the time until the next read, 0 when the goal
+// is reached.
+func (f *follower) look(ctx context.Context) (wait time.Duration, err error) {
+	progress, err := f.progress(ctx)
+	if err != nil {
+		return 0, err
+	}
+	f.tell(progress)
+	reached, err := judge(progress, f.Goal)
+	if err != nil {
+		return 0, err
+	}
+	now := f.Clock.Now()
+	switch {
+	case !reached:
+		f.holds = time.Time{}
+		return lookAnyway, nil
+	case f.holds.IsZero():
+		f.holds = now
+		return f.Settle, nil
+	case now.Sub(f.holds) < f.Settle:
+		return f.Settle - now.Sub(f.holds), nil
+	default:
+		return 0, nil
+	}
+}
+
+// progress reads the objects.
+func (f *follower) progress(ctx context.Context) (*Progress, error) {
+	p := &Progress{Time: f.Clock.Now(), Cluster: &v1alpha1.Cluster{}}
+	err := f.Client.Get(ctx, f.Cluster, p.Cluster)
+	if apierrors.IsNotFound(err) {
+		p.Cluster, err = nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read cluster %s: %w", f.Cluster.Name, err)
+	}
+	groups := &v1alpha1.InstanceGroupList{}
+	if err := f.Client.List(ctx, groups, client.InNamespace(f.Cluster.Namespace)); err != nil {
+		return nil, fmt.Errorf("list the instance groups of cluster %s: %w", f.Cluster.Name, err)
+	}
+	p.Groups = slices.DeleteFunc(groups.Items, func(g v1alpha1.InstanceGroup) bool { return g.Spec.Cluster != f.Cluster.Name })
+	slices.SortFunc(p.Groups, func(a, b v1alpha1.InstanceGroup) int { return strings.Compare(a.Name, b.Name) })
+	return p, nil
+}
+
+// tell tells the observer, unless it knows already.
+func (f *follower) tell(p *Progress) {
+	if f.Observe == nil {
+		return
+	}
+	f.mu.Lock()
+	news := f.news
+	f.news = nil
+	f.mu.Unlock()
+	for i := range news {
+		if f.about(p, &news[i]) {
+			p.News = append(p.News, news[i])
+		}
+	}
+	seen := ""
+	if p.Cluster != nil {
+		seen = p.Cluster.ResourceVersion
+	}
+	for i := range p.Groups {
+		seen += " " + p.Groups[i].Name + "=" + p.Groups[i].ResourceVersion
+	}
+	if seen == f.seen && len(p.News) == 0 {
+		return
+	}
+	f.seen = seen
+	f.Observe(*p)
+}
+
+// about reports whether news is of the cluster or one of its groups.
+func (f *follower) about(p *Progress, n *News) bool {
+	if n.Kind == "Cluster" {
+		return n.Name == f.Cluster.Name
+	}
+	return slices.ContainsFunc(p.Groups, func(g v1alpha1.InstanceGroup) bool { return g.Name == n.Name })
+}

@@ -1,0 +1,78 @@
+package inprocess
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// unmendable are reasons for which nothing goes on until a person acts, although the operator tries
+// again.
+var unmendable = []string{
+	string(awsapi.Denied), string(awsapi.Expired), string(awsapi.BadCredentials), "RoleNotAssumable",
+	stack.ReasonApprovalNeeded, stack.ReasonApprovalStale,
+}
+
+// judge says whether the goal is reached, and returns an error when a person must act first.
+func judge(p *Progress, goal Goal) (reached bool, err error) {
+	if p.Cluster == nil {
+		if goal == Gone {
+			return len(p.Groups) == 0, nil
+		}
+		return false, &StalledError{Kind: "Cluster", Reason: "Deleted", Message: "Another client deleted it in the meantime."}
+	}
+	if err := stuck("Cluster", p.Cluster, p.Cluster.Spec.Paused); err != nil {
+		return false, err
+	}
+	for i := range p.Groups {
+		if err := stuck("InstanceGroup", &p.Groups[i], false); err != nil {
+			return false, err
+		}
+	}
+	return goal == Ready && isReady(p), nil
+}
+
+// isReady reports whether cluster and groups are as their specs are now, the groups of the release
+// that the control plane runs.
+func isReady(p *Progress) bool {
+	cluster := p.Cluster
+	if cluster.DeletionTimestamp != nil || !holds(cluster, operatorkit.ConditionReady) || cluster.Status.Release != cluster.Spec.Release {
+		return false
+	}
+	return !slices.ContainsFunc(p.Groups, func(g v1alpha1.InstanceGroup) bool {
+		return g.DeletionTimestamp != nil || !holds(&g, operatorkit.ConditionReady) || g.Status.Release != cluster.Status.Release
+	})
+}
+
+// holds reports whether a condition is true of the object as it is now.
+func holds(object client.Object, conditionType string) bool {
+	condition := operatorkit.FindCondition(object, conditionType)
+	return condition != nil && condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == object.GetGeneration()
+}
+
+// stuck says what keeps an object from becoming what it is to be, if only a person can change that.
+func stuck(kind string, object client.Object, paused bool) error {
+	if paused || operatorkit.HasPausedAnnotation(object, v1alpha1.PausedAnnotation) {
+		return &StalledError{
+			Kind: kind, Name: object.GetName(), Reason: operatorkit.ReasonPaused,
+			Message: "It is paused, and nothing of it is changed. Take back spec.paused or the annotation " + v1alpha1.PausedAnnotation + ".",
+		}
+	}
+	condition := operatorkit.FindCondition(object, operatorkit.ConditionStalled)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		condition = operatorkit.FindCondition(object, operatorkit.ConditionSynced)
+		if condition == nil || condition.Status != metav1.ConditionFalse || !slices.Contains(unmendable, condition.Reason) {
+			return nil
+		}
+	}
+	if condition.ObservedGeneration != object.GetGeneration() {
+		return nil // It is of the spec as it was.
+	}
+	return &StalledError{Kind: kind, Name: object.GetName(), Reason: condition.Reason, Message: condition.Message}
+}
