@@ -10,8 +10,8 @@ TOOL_OF_OPERATORKIT := $(GO) tool -modfile=../../tools/go.mod
 TEST_FLAGS  ?= -timeout 40m
 DIR         ?= .local
 
-# Everything is built without C, tests too: one build serves programs and tests, what is linked needs no library of the machine's, and
-# the linker may leave out what nobody calls. With C it may not: Helm's kustomize can load plugins, which could call anything.
+# Everything is built without cgo, including tests: programs and tests share one build, binaries need no system libraries, and
+# the linker can drop unreachable methods. With cgo it cannot: Helm's kustomize can load plugins, which could call any method.
 export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath -ldflags=-w $(GOFLAGS)
 RUNS        ?= 1000
@@ -103,13 +103,13 @@ lint: sizes ## Check the code against .golangci.yml.
 	cd kube && $(GO) vet ./...
 
 .PHONY: generate
-generate: ## Make the generated files anew: deepcopy, CRDs, reference, formatting.
+generate: ## Regenerate deepcopy functions, CRDs and the reference; format the code.
 	$(GO) generate -skip 'go run ./fetch' ./...
 	cd pkg/operatorkit && $(GO) generate ./...
 	$(TOOL) golangci-lint fmt ./... ./pkg/operatorkit/...
 
 .PHONY: schemas
-schemas: ## Fetch the schemas of all CloudFormation types anew from AWS's public archive.
+schemas: ## Download the schemas of all CloudFormation types from AWS's public archive.
 	$(GO) generate -run 'go run ./fetch' ./internal/cfn/schema
 
 # What the files look like that the repository has or would have.

@@ -299,7 +299,7 @@ func refusals() map[string]refusal {
 		"a key that is missing, to replace": {
 			make:  missing("secrets/demo-sa.yaml"),
 			args:  replace,
-			want:  "with other keys nobody could reach its machines any more",
+			want:  "with other keys its instances are no longer reachable",
 			lines: 2,
 		},
 	}

@@ -57,7 +57,7 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	}
 	r.clients, r.events = clients, events
 	if err := mgr.Add(events); err != nil {
-		return nil, fmt.Errorf("add the look for instances: %w", err)
+		return nil, fmt.Errorf("add the instance events poller: %w", err)
 	}
 	releases, err := release.Builtin()
 	if err != nil {

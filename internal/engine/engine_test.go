@@ -28,7 +28,7 @@ func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 		t.Fatalf("there are stacks %v, not %v", made, want)
 	}
 	if queues := w.queues(); len(queues) > 0 {
-		t.Errorf("the run made queues, which nobody would remove: %v", queues)
+		t.Errorf("the run created queues, which no later run would delete: %v", queues)
 	}
 	if names := w.state.names(); !slices.Contains(names, "Secret/demo-kubeconfig") || !slices.Contains(names, "Secret/demo-ca") {
 		t.Errorf("the state lacks the cluster's Secrets: %v", names)
@@ -65,7 +65,7 @@ func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
-	interrupted := errors.New("somebody pressed Ctrl-C")
+	interrupted := errors.New("the user pressed Ctrl-C")
 	until := func(goal engine.Goal, holds func(engine.Progress) bool) {
 		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -110,7 +110,7 @@ func TestARunEndsWhenAPersonMustAct(t *testing.T) {
 		"the state cannot be written": {
 			func(w *suite, _ *engine.Options) { w.state.fail = errors.New("the disk is full") }, "the disk is full",
 		},
-		"somebody else changes the cluster": {
+		"another client changes the cluster": {
 			func(w *suite, _ *engine.Options) { w.state.locked = "rolling-update" }, "it is locked for rolling-update",
 		},
 		"the release is not known": {

@@ -83,7 +83,7 @@ spec: {role: Node, %GROUP%}
 			}
 			_, _, err = Translate(documents, Options{Strict: true})
 			if err == nil || strings.Contains(err.Error(), "spec."+field+": given: it has no counterpart for groups of this role") {
-				t.Errorf("%s is not looked at: %v", field, err)
+				t.Errorf("%s is not checked: %v", field, err)
 			}
 		}
 	}

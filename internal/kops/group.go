@@ -24,7 +24,7 @@ type group struct {
 	name    string
 	// of is the cluster that its label names.
 	of string
-	// told is whether a missing subnet has been reported.
+	// reported is true once a missing subnet has been reported.
 	reported bool
 }
 

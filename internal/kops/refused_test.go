@@ -123,7 +123,7 @@ func TestWhatIsDangerousIsRefused(t *testing.T) {
 		"more masters than members of etcd":      {cluster: "{spec: {etcdClusters: [{name: main, etcdMembers: [{name: a, instanceGroup: master-a}]}]}}", master: "{spec: {minSize: 3}}", path: "spec.etcdClusters", want: "etcd has 1 members, but the cluster has 3 masters"},
 		"a member of etcd without a master":      {cluster: "{spec: {etcdClusters: [{name: main, etcdMembers: [{name: a, instanceGroup: other}]}]}}", path: "spec.etcdClusters", want: "not a master in the manifests"},
 		"API servers of their own":               {nodes: "{spec: {role: APIServer}}", path: "spec.role", want: "Node or Bastion"},
-		"nobody may reach the API":               {cluster: "{spec: {kubernetesApiAccess: []}}", path: "spec.kubernetesApiAccess", want: "would mean that all may"},
+		"no address may reach the API":           {cluster: "{spec: {kubernetesApiAccess: []}}", path: "spec.kubernetesApiAccess", want: "would mean that all may"},
 		"only IPv6 may reach the API":            {cluster: "{spec: {kubernetesApiAccess: [\"2001:db8::/32\"]}}", path: "spec.kubernetesApiAccess", want: "would mean that all may"},
 		"a security group in place of kops' own": {cluster: "{spec: {api: {loadBalancer: {securityGroupOverride: sg-1}}}}", path: "spec.api.loadBalancer.securityGroupOverride", want: "who reaches the API would change"},
 		"the same of machines":                   {nodes: "{spec: {securityGroupOverride: sg-1}}", path: "spec.securityGroupOverride", want: "who reaches the machines would change"},

@@ -138,9 +138,9 @@ func (p *player) deploy(of key) {
 		template := d.templateWith(set.Metadata.Labels[hashLabel])
 		_, _ = p.store.edit(replicaSetKind, name, func(object *unstructured.Unstructured) error { // It is there.
 			if err := unstructured.SetNestedField(object.Object, int64(d.replicas()), "spec", "replicas"); err != nil {
-				return err //nolint:wrapcheck // nobody sees it
+				return err //nolint:wrapcheck // The caller ignores it.
 			}
-			return unstructured.SetNestedMap(object.Object, encoded(&template), "spec", "template") //nolint:wrapcheck // nobody sees it
+			return unstructured.SetNestedMap(object.Object, encoded(&template), "spec", "template") //nolint:wrapcheck // The caller ignores it.
 		})
 		all, ready := p.tally(set)
 		p.report(of, map[string]any{

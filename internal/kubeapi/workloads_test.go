@@ -150,7 +150,7 @@ func TestAnEvictedPodIsReplacedOnANodeThatMayTakeIt(t *testing.T) {
 	if err != nil || leaving.DeletionTimestamp == nil || ptr.Deref(leaving.DeletionGracePeriodSeconds, 0) != 30 {
 		t.Errorf("the evicted pod takes no time to end: %v, %v", leaving, err)
 	}
-	w.eventually("the pod is gone and another is ready elsewhere", func() bool {
+	w.eventually("the pod no longer exists and another is ready elsewhere", func() bool {
 		_, err := w.CoreV1().Pods("default").Get(t.Context(), on.Items[0].Name, metav1.GetOptions{})
 		now := spread(w.pods(true))
 		return apierrors.IsNotFound(err) && now["a"] == 0 && now["b"]+now["c"] == 3
@@ -280,7 +280,7 @@ func TestAPodThatWillNotStopIsEndedWithItsGracePeriod(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := w.clock.Now()
-	w.eventually("the pod is gone", func() bool {
+	w.eventually("the pod no longer exists", func() bool {
 		_, err := w.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
@@ -327,7 +327,7 @@ func TestDaemonSetsHaveAPodOnEachNodeAndItGoesWithTheNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if on := spread(w.pods(true)); !maps.Equal(on, map[string]int{"b": 1}) {
-		t.Errorf("the pods are on %v when a is gone", on)
+		t.Errorf("the pods are on %v after a is deleted", on)
 	}
 	if err := w.AppsV1().DaemonSets("default").Delete(t.Context(), "agent", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -389,6 +389,6 @@ func TestPodsOfANodeWhoseKubeletDiesAreNotReadyAndMoveAfterAWhile(t *testing.T) 
 	}
 	list, err := w.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=a"})
 	if err != nil || len(list.Items) != 1 || list.Items[0].DeletionTimestamp == nil {
-		t.Errorf("nobody ends the old pod but its kubelet: %v, %v", list, err)
+		t.Errorf("something other than its kubelet ended the old pod: %v, %v", list, err)
 	}
 }

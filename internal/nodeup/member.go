@@ -62,7 +62,7 @@ type etcdMember struct {
 //     run before has lost its data, and with it what it has promised to the others, so it must not come
 //     back under its old ID: it is removed, and a new one is added, if all other members are healthy.
 //   - A blank volume, no quorum, and etcd has formed before: another slot is down, or its data is lost,
-//     too. The slot waits. A new cluster in the place of the old one would destroy what is left of it.
+//     too. The slot waits. A new cluster in its place would destroy the remaining data.
 //   - A blank volume, no quorum, and etcd has never formed: the cluster is new. All slots start alike.
 func (b *boot) decideMember(ctx context.Context) (string, error) {
 	if b.bundle.Etcd.FormedKey == "" || b.done() {

@@ -29,7 +29,7 @@ func TestASlotTakesNoNodeOfAnotherMachine(t *testing.T) {
 			}
 			calls := m.calls(t)
 			if got := strings.Count(calls, restart); got != len(left) {
-				t.Errorf("the kubelet was started anew %d times, not %d: %s", got, len(left), calls)
+				t.Errorf("the kubelet was restarted %d times, not %d: %s", got, len(left), calls)
 			}
 			if strings.LastIndex(calls, restart) > strings.Index(calls, "mark-control-plane") {
 				t.Errorf("the Node was marked before it was the machine's: %s", calls)

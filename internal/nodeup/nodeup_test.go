@@ -53,7 +53,7 @@ systemctl enable --now kubelet
 		t.Errorf("etcd-1 is published as %q", got)
 	}
 	if got := m.read(t, "/var/lib/nodeup/kubeadm.yaml"); got != "advertiseAddress: 10.0.1.2\n" {
-		t.Errorf("kubeadm is told %q", got)
+		t.Errorf("kubeadm's configuration is %q", got)
 	}
 	if unit := m.read(t, "/etc/systemd/system/kubelet.service"); !strings.Contains(unit, "RequiresMountsFor=/var/lib/etcd\n") {
 		t.Errorf("the kubelet may start before etcd's data is there:\n%s", unit)
@@ -124,12 +124,12 @@ func TestTokenIsForTheClusterOnly(t *testing.T) {
 	asked := atomic.Int64{}
 	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(other.Close)
-	authorities, err := pki.New(clock.RealClock{})
+	cas, err := pki.New(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := worker()
-	b.API = &bundle.API{Server: other.URL, CACertificate: string(authorities.CACertificate())}
+	b.API = &bundle.API{Server: other.URL, CACertificate: string(cas.CACertificate())}
 	m := newMachine(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -116,8 +116,8 @@ func (k *keeper) writeAdminConf(t *testing.T, server *httptest.Server) {
 	}
 }
 
-// start keeps tokens until the test ends. Each length of time is let go by as soon as the slot
-// waits for it to be over.
+// start keeps tokens until the test ends. It steps the clock by each duration as soon as the slot
+// waits.
 func (k *keeper) start(t *testing.T, passing ...time.Duration) {
 	t.Helper()
 	k.clock = testclock.NewFakeClock(k.clock.Now()) // the former one still has the waiter of the former start
@@ -180,7 +180,7 @@ func TestATokenIsRenewedWhenHalfOfItsLifeIsOver(t *testing.T) {
 	}
 }
 
-// Slots look on their own. Who comes second finds what the first has made.
+// Each slot checks for itself. The second one finds the token that the first one created.
 func TestSlotsDoNotMakeATokenEach(t *testing.T) {
 	k := newKeeper(t)
 	for range 3 {
@@ -191,8 +191,8 @@ func TestSlotsDoNotMakeATokenEach(t *testing.T) {
 	}
 }
 
-// What the API does not know when a slot is cut short, or the API does not answer, nobody can join
-// with: another is made.
+// If a slot is interrupted or the API does not respond, the API does not have the token and rejects
+// nodes that join with it: the slot creates another.
 func TestATokenThatTheAPIDidNotTakeIsFollowedByAnother(t *testing.T) {
 	k := newKeeper(t)
 	k.api.refuses = 1

@@ -110,7 +110,7 @@ func TestThePlanSaysWhatHappens(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "workers", Namespace: "default"},
 		Spec:       v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 2, MaxSize: 4, InstanceTypes: []string{"m6i.large"}},
 	}
-	first := w.played("v1.35.8")
+	first := w.simulated("v1.35.8")
 	first.Spec.ResourceSet = release.Set100 // so that the templates differ from those of the release that it moves to
 	w.put(first, cluster, group)
 	w.apply("demo")

@@ -414,24 +414,24 @@ func (d *draft) circumstances(p *Plan) {
 	}
 	if d.isDeployed() && c.Spec.ControlPlane.RestoreSnapshot != "" && p.Stacks[0].Action != None {
 		d.note(
-			"etcd's volumes are made of snapshot %s: the machines of all slots are deleted before and made anew, and the API does not answer meanwhile.",
+			"etcd's volumes are created from snapshot %s: the instances of all slots are deleted and created again, and the API is unavailable meanwhile.",
 			c.Spec.ControlPlane.RestoreSnapshot,
 		)
 	}
 	if len(d.model.Slots) == 1 && slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.What == RollControlPlane }) {
-		d.note("The control plane has one slot: the API does not answer while its machine is replaced.")
+		d.note("The control plane has one slot: the API is unavailable while its instance is replaced.")
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.stays())) {
 		d.note(
-			"%s of stack %s gets a new launch template, by which only machines are made that come later: nobody replaces those that there are.",
+			"%s of stack %s gets a new launch template. It applies to new instances only: the existing ones are not replaced.",
 			id,
 			p.Stacks[0].Name,
 		)
 	}
 }
 
-// stays are the Auto Scaling groups of the base stack whose machines stay as they are, though what
-// machines are made from changes.
+// stays are the Auto Scaling groups of the base stack whose launch template changes without a
+// replacement of their instances.
 func (p *Plan) stays() map[string]bool {
 	found := map[string]bool{}
 	for i := range p.Stacks[0].Resources {

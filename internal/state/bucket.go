@@ -164,7 +164,7 @@ func (b *bucket) put(ctx context.Context, name string, data []byte, etag string)
 				return nil
 			}
 			return fmt.Errorf(
-				"%s has been changed by somebody else meanwhile: look at it, and run the command again: %w",
+				"another client has changed %s meanwhile: check the change, and run the command again: %w",
 				b.where(name),
 				errConflict,
 			)
@@ -218,7 +218,7 @@ func (b *bucket) lock(ctx context.Context, cluster string, h Holder) (func() err
 			Remedy:  "wait until it is done; if that process is not there any more, remove its lock with aws s3 rm " + b.where(name),
 		}
 		_ = yaml.Unmarshal(data, &locked.Holder) // an unreadable lock names no holder
-		if etag == "" || !locked.Holder.gone() {
+		if etag == "" || !locked.Holder.exited() {
 			return nil, locked
 		}
 		if err = b.put(ctx, name, text, etag); errors.Is(err, errConflict) {

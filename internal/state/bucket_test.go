@@ -117,7 +117,7 @@ func TestConcurrentWritesConflict(t *testing.T) {
 	}
 	mine.Cluster.Status.Version = "v1.35.7"
 	if err := one.Save(t.Context(), "demo", mine.Cluster); err == nil ||
-		!strings.Contains(err.Error(), "status/cluster.yaml has been changed by somebody else meanwhile") {
+		!strings.Contains(err.Error(), "another client has changed ") || !strings.Contains(err.Error(), "status/cluster.yaml meanwhile") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -168,9 +168,9 @@ func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() er
 	if errors.Is(err, filelock.ErrHeld) {
 		locked := &LockedError{
 			Cluster: cluster,
-			Remedy:  "wait until it is done, or end that process: its lock ends with it, and the next command goes on where it was",
+			Remedy:  "wait until it is done, or end that process: this releases the lock, and the next command continues",
 		}
-		data, _ := os.ReadFile(path) //nolint:gosec // The state's own file; one that cannot be read names nobody.
+		data, _ := os.ReadFile(path) //nolint:gosec // The state's own file. Without it, the holder is unknown.
 		_ = yaml.Unmarshal(data, &locked.Holder)
 		return nil, locked
 	}

@@ -117,7 +117,7 @@ func TestAClusterIsFilesThatAPersonReads(t *testing.T) {
 		}
 	}
 	if !strings.Contains(files["demo/secrets/.gitignore"], "\n*\n") {
-		t.Errorf("Git is not told to leave the keys alone: %q", files["demo/secrets/.gitignore"])
+		t.Errorf("the keys are not in .gitignore: %q", files["demo/secrets/.gitignore"])
 	}
 	if _, ok := files["demo/lock"]; ok {
 		t.Error("the lock is still there")
@@ -164,7 +164,7 @@ func TestKeysAreMadeOnceAndBelongToTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authorities, err := before.Authorities(clock.RealClock{})
+	cas, err := before.CAs(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,9 +173,9 @@ func TestKeysAreMadeOnceAndBelongToTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := after.Authorities(clock.RealClock{})
-	if err != nil || string(authorities.CACertificate()) != string(again.CACertificate()) || before.Cluster.UID != after.Cluster.UID {
-		t.Errorf("the authorities are others after a change: %v", err)
+	again, err := after.CAs(clock.RealClock{})
+	if err != nil || string(cas.CACertificate()) != string(again.CACertificate()) || before.Cluster.UID != after.Cluster.UID {
+		t.Errorf("the CAs differ after a change: %v", err)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestAnInterruptedReplaceIsFinishedByTheNext(t *testing.T) {
 
 func TestACloneOfWhatIsInGitGetsNoOtherKeys(t *testing.T) {
 	s, dir := made(t)
-	for _, name := range []string{"demo/status", "demo/secrets"} { // what somebody has not committed
+	for _, name := range []string{"demo/status", "demo/secrets"} { // files that are not in Git
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -115,7 +115,7 @@ func (m *management) load(ctx context.Context, cluster string, secrets bool) (*O
 	if o.Releases, err = m.releases(ctx); err != nil || !secrets {
 		return o, err
 	}
-	for _, suffix := range append(slices.Clone(authoritySuffixes), pki.SuffixKubeconfig) {
+	for _, suffix := range append(slices.Clone(caSuffixes), pki.SuffixKubeconfig) {
 		secret := &corev1.Secret{}
 		err := m.api.Get(ctx, client.ObjectKey{Namespace: m.namespace, Name: cluster + suffix}, secret)
 		if apierrors.IsNotFound(err) {
@@ -290,7 +290,7 @@ func (m *management) lock(ctx context.Context, cluster, purpose string) (func() 
 			lease.Namespace,
 		)}
 		_ = yaml.Unmarshal([]byte(there.Annotations[holderAnnotation]), &locked.Holder) // an unreadable annotation names no holder
-		if !locked.Holder.gone() {
+		if !locked.Holder.exited() {
 			return nil, locked
 		}
 		lease.ResourceVersion = there.ResourceVersion
@@ -339,7 +339,7 @@ func (m *management) explain(what string, err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("cannot %s: you lack the permission in the management cluster: %s", what, reasonOf(err))
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("cannot %s: somebody else has changed it meanwhile: look at it, and run the command again", what)
+		return fmt.Errorf("cannot %s: another client has changed it meanwhile: check the change, and run the command again", what)
 	case apierrors.IsInvalid(err):
 		return &refusal{what: what, err: err}
 	}

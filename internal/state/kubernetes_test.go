@@ -159,7 +159,7 @@ func TestWhatAManagementClusterRefusesIsSaidInOneSentence(t *testing.T) {
 		"credentials that are not accepted": {func(c *rest.Config) {
 			c.CertData, c.KeyData, c.CertFile, c.KeyFile, c.BearerToken = nil, nil, "", "", "nobody"
 		}, "does not accept the kubeconfig's credentials"},
-		"somebody without a role": {func(c *rest.Config) { c.Impersonate.UserName = "ada" }, "you lack the permission in the management cluster"},
+		"a user without a role": {func(c *rest.Config) { c.Impersonate.UserName = "ada" }, "you lack the permission in the management cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := rest.CopyConfig(config)

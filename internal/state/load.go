@@ -250,7 +250,7 @@ func sameSpec(a, b client.Object) bool {
 // already.
 func (f *files) complete(o *Objects, madeHere bool) error {
 	var missing []string
-	for _, suffix := range authoritySuffixes {
+	for _, suffix := range caSuffixes {
 		if o.Secret(o.Cluster.Name+suffix) == nil {
 			missing = append(missing, o.Cluster.Name+suffix+extension)
 		}
@@ -258,7 +258,7 @@ func (f *files) complete(o *Objects, madeHere bool) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	remedy := "bring them back from a backup or from where they were made: with other keys nobody could reach its machines any more"
+	remedy := "restore them from a backup or from the machine that created them: with other keys its instances are no longer reachable"
 	if !madeHere {
 		remedy = fmt.Sprintf(
 			"if the cluster is a new one, make them with aws-operator replace -f %s; else %s",
@@ -312,7 +312,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 	if field := unsaid(objects[0]); field != "" {
 		return object, tree.Problem{
 			File: where, Line: set.Manifests[0].Line, Path: field,
-			Message: "this is missing; if nobody has edited the file, it was left half written: restore it from Git or a backup",
+			Message: "this is missing; if the file was not edited, a write was interrupted: restore it from Git or a backup",
 		}
 	}
 	return objects[0], nil
@@ -323,7 +323,7 @@ func halfWritten(err error) error {
 	if problems, ok := errors.AsType[tree.Problems](err); ok {
 		problems = slices.Clone(problems)
 		for i := range problems {
-			problems[i].Message += "; if nobody has edited it, it was left half written: restore it from Git or a backup"
+			problems[i].Message += "; if the file was not edited, a write was interrupted: restore it from Git or a backup"
 		}
 		return problems
 	}

@@ -206,7 +206,7 @@ func (f *files) goesTogether(object client.Object, objects []client.Object, t *t
 			return err
 		}
 		if seen := all.groupsSeen[o.Name]; seen != nil && !seen.DeletionTimestamp.IsZero() {
-			return errors.New("it is being deleted: finish that, and make it anew then")
+			return errors.New("it is being deleted: wait until it no longer exists, and create it again")
 		}
 	}
 	return nil
@@ -225,7 +225,7 @@ func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object
 		return fmt.Errorf("metadata.namespace is %s, and --namespace %s: give only one of them", c.Namespace, want)
 	}
 	if seen := all.clusterSeen; seen != nil && !seen.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("it is being deleted: finish that with aws-operator delete cluster %s --yes, and make it anew then", c.Name)
+		return fmt.Errorf("it is being deleted: finish the deletion with aws-operator delete cluster %s --yes, and create it again", c.Name)
 	}
 	if all.cluster == nil {
 		return nil

@@ -96,12 +96,11 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 	return secret, nil
 }
 
-// authoritySuffixes are those of the Secrets without which a cluster has no keys.
-var authoritySuffixes = []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount}
+// caSuffixes are the suffixes of the Secrets that hold a cluster's keys.
+var caSuffixes = []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount}
 
-// Authorities returns the cluster's authorities, as its Secrets hold them. It errs if one is
-// missing or broken.
-func (o *Objects) Authorities(clock clock.PassiveClock) (*pki.CAs, error) {
+// CAs returns the cluster's CAs from its Secrets. It returns an error if one is missing or invalid.
+func (o *Objects) CAs(clock clock.PassiveClock) (*pki.CAs, error) {
 	return pki.Read(clock, o.Cluster, o.Secrets)
 }
 

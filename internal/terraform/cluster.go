@@ -260,7 +260,7 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 		}
 	}
 	if len(in.Groups) > 0 && len(in.CACertificate) == 0 {
-		return fmt.Errorf("the certificate of the CA of cluster %s is not known, and its workers must be told whom to trust", c.Name)
+		return fmt.Errorf("the CA certificate of cluster %s is not known, and its workers need it to join", c.Name)
 	}
 	for _, g := range in.Groups {
 		b, err := bootstrap.Worker(c, g, outputs, in.CACertificate)

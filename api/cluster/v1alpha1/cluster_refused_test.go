@@ -516,11 +516,11 @@ func machineRefusals() []refusal {
 			"take 15m to 168h",
 		},
 		{
-			"backups of which none is kept", cluster, "spec: {backup: {keep: -1}}", "",
+			"fewer than zero backups to keep", cluster, "spec: {backup: {keep: -1}}", "",
 			"spec.backup.keep in body should be greater than or equal to 1",
 		},
 		{
-			"more backups than anybody looks at", cluster, "spec: {backup: {keep: 501}}", "",
+			"more backups to keep than the maximum", cluster, "spec: {backup: {keep: 501}}", "",
 			"spec.backup.keep in body should be less than or equal to 500",
 		},
 		{

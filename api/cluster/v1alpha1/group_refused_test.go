@@ -157,11 +157,11 @@ func groupRefusals() []refusal {
 			"bootstrap-kubeconfig, cert-dir, cloud-provider, config, container-runtime-endpoint, hostname-override, image-credential-provider-bin-dir, image-credential-provider-config, kubeconfig, node-ip, node-labels, provider-id, register-node, register-with-taints, root-dir are set by the operator: leave them out",
 		},
 		{
-			"a batch of nobody", group, "spec: {rollingUpdate: {batchSize: 0}}", "",
+			"a batch of zero instances", group, "spec: {rollingUpdate: {batchSize: 0}}", "",
 			"batchSize is a number of at least 1, or a percentage as 25%",
 		},
 		{
-			"a batch of more than all", group, "spec: {rollingUpdate: {batchSize: 101%}}", "",
+			"a batch of more than 100%", group, "spec: {rollingUpdate: {batchSize: 101%}}", "",
 			"batchSize is a number of at least 1, or a percentage as 25%",
 		},
 		{

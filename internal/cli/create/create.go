@@ -67,8 +67,8 @@ func clusterCommand() *cobra.Command {
 		Long: `Define a new cluster and one instance group, NAME-workers, from a few flags. All other
 fields have their defaults. The command writes the manifests to the state, as replace does,
 or with --dry-run to standard output, so that you can edit them and keep them in Git. It
-makes nothing in AWS.`,
-		Example: `  # Manifests to look at, to edit and to apply:
+It`,
+		Example: `  # Write manifests to review, edit and apply:
   aws-operator create cluster demo --zones eu-central-1a,eu-central-1b,eu-central-1c --topology private --bastion \
     --ssh-key ~/.ssh/id_ed25519.pub --ssh-access 192.0.2.0/24 --node-count 3 --dry-run -o yaml > demo.yml
   aws-operator plan -f demo.yml

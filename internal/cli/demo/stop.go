@@ -46,7 +46,7 @@ func closed(ctx context.Context, url string) error {
 	address, _, _ = strings.Cut(address, "/")
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil //nolint:nilerr // nobody answers, which is what was asked
+		return nil //nolint:nilerr // A refused connection means that the port is free.
 	}
 	_ = conn.Close()
 	return fmt.Errorf("something still listens at %s", address)

@@ -139,7 +139,7 @@ func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byt
 		len(secret.Data[pki.KubeconfigKey]) > 0 {
 		return secret.Data[pki.KubeconfigKey], nil
 	}
-	authorities, err := objects.Authorities(o.clock)
+	cas, err := objects.CAs(o.clock)
 	if err != nil {
 		return nil, fmt.Errorf("sign a kubeconfig for cluster %s: %w", name, err)
 	}
@@ -147,7 +147,7 @@ func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	return authorities.Kubeconfig(o.clock, pki.KubeconfigInput{
+	return cas.Kubeconfig(o.clock, pki.KubeconfigInput{
 		Cluster: name, Server: server, ServerName: serverName, CommonName: name + "-admin", Organisations: []string{pki.GroupAdmins},
 		Validity: cmp.Or(o.lifetime, defaultLifetime),
 	})

@@ -45,7 +45,7 @@ func TestDetachedLivesUntilDown(t *testing.T) {
 	}
 	succeed(t, "local", "down", "--dir", dir)
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder after down: %v, want it gone", err)
+		t.Errorf("the folder after down: %v, want it removed", err)
 	}
 	for _, pid := range []int{state.PID, state.OperatorPID} {
 		if process.Running(pid) {

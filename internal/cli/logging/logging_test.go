@@ -18,7 +18,7 @@ func TestTextIsForPeople(t *testing.T) {
 	logger.Info("created", "name", "orders", "reason", "two words")
 	logger.Error(errors.New("no route"), "not sent")
 	logger.Info("Starting EventSource", "source", "kind")
-	logger.V(1).Info("a detail that nobody asked for")
+	logger.V(1).Info("a detail below the log level")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 {
 		t.Fatalf("got %q, want two lines", lines)

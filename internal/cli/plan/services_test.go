@@ -300,10 +300,10 @@ func TestMistakesInServicesAreNamed(t *testing.T) {
 		"a kind that nothing defines": {vaultManifest, "Vault mine: there is no kind Vault; give its ModelDefinition"},
 		"a field that is not there": {
 			strings.ReplaceAll(queueManifest, "visibilityTimeout", "visibilityTimout"),
-			"SQSQueue orders: spec.visibilityTimout: there is no such field: leave it out, or take one of those that kubectl explain sqsqueue.spec tells of",
+			"SQSQueue orders: spec.visibilityTimout: unknown field: remove it, or use one of the fields that kubectl explain sqsqueue.spec lists",
 		},
 		"a value that cannot be":   {strings.ReplaceAll(queueManifest, "120", "fast"), `SQSQueue orders: spec.visibilityTimeout: Invalid value: "string": `},
-		"a stack of somebody else": {queueManifest, "exists and is not this object's, as its tags say"},
+		"a stack of another owner": {queueManifest, "exists and is not this object's, as its tags say"},
 		"a template that nothing gives": {
 			strings.ReplaceAll(topicManifest, "spec: {}", "spec: {cloudFormationTemplateName: x}"),
 			"there is no CloudFormationTemplate default/x",

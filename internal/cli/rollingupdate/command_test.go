@@ -47,7 +47,7 @@ func TestTheCommandShowsThenRolls(t *testing.T) {
 	}
 	if out, problem, code := run(t.Context(), "demo", "--state", ref, "--yes"); code != exit.Failed ||
 		!strings.Contains(problem, "cluster demo is being changed by") {
-		t.Errorf("somebody else changes the cluster, and it says: %d %s\n%s", code, problem, out)
+		t.Errorf("while another client changes the cluster, the command prints %d %s\n%s", code, problem, out)
 	}
 	if err := unlock(); err != nil {
 		t.Fatal(err)

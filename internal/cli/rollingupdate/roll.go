@@ -149,22 +149,22 @@ func (u *update) carryOut(ctx context.Context, s *scene, groups []*target, lines
 	running.Go(func() { _ = s.drains.Start(work) })
 	defer running.Wait()
 	defer end()
-	wake := make(chan struct{}, 1)
-	nudge := func() {
+	iterations := make(chan struct{}, 1)
+	iterateNow := func() {
 		select {
-		case wake <- struct{}{}:
-		default: // It will look.
+		case iterations <- struct{}{}:
+		default: // An iteration is due already.
 		}
 	}
-	u.session.Connections().Subscribe(func(workload.Change) { nudge() })
-	s.drains.Subscribe(func(drain.Progress) { nudge() })
+	u.session.Connections().Subscribe(func(workload.Change) { iterateNow() })
+	s.drains.Subscribe(func(drain.Progress) { iterateNow() })
 	patience := time.Duration(0)
 	for _, t := range groups {
 		patience = max(patience, t.DrainTimeout+t.ReadyTimeout+t.Pause)
 	}
 	return s.engine.Run(ctx, &rollout.RunOptions{
 		Groups: plainOf(groups), Slots: func(ctx context.Context) (map[int]string, error) { return u.unwellSlots(ctx, s) },
-		Wake: wake, Poll: u.poll, Patience: u.patience + patience,
+		Trigger: iterations, Poll: u.poll, Patience: u.patience + patience,
 	}, func(p rollout.Progress) {
 		for _, did := range p.Did {
 			lines.say("%s: %s", p.Group, did)

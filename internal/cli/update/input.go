@@ -98,12 +98,12 @@ func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 		}
 		in.Groups = append(in.Groups, group)
 	}
-	return in, f.authorities(in, of)
+	return in, f.setKeys(in, of)
 }
 
-// authorities gives the input the cluster's keys where they are known, or the certificate that
-// workers trust alone.
-func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
+// setKeys sets the cluster's keys if the state has them, or else only the CA certificate that
+// workers trust.
+func (f *facts) setKeys(in *terraform.Input, of *state.Objects) error {
 	if len(of.Secrets) > 0 {
 		if f.caFile != "" {
 			return errors.New("the state has the cluster's CAs; leave out --ca-certificate")
@@ -124,15 +124,15 @@ func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
 	return nil
 }
 
-// keysOf gives the input the keys that a state has.
+// keysOf sets the keys from the state.
 func keysOf(in *terraform.Input, of *state.Objects) error {
-	authorities, err := pki.Read(clock.RealClock{}, of.Cluster, of.Secrets)
+	cas, err := pki.Read(clock.RealClock{}, of.Cluster, of.Secrets)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the Secret
 	}
-	in.CACertificate, in.Keys = authorities.CACertificate(), authorities.Files()
+	in.CACertificate, in.Keys = cas.CACertificate(), cas.Files()
 	if issuer := in.Cluster.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
-		in.Public, err = authorities.IssuerDocuments(in.Cluster.Issuer)
+		in.Public, err = cas.IssuerDocuments(in.Cluster.Issuer)
 	}
 	return err //nolint:wrapcheck // it says what cannot be written
 }

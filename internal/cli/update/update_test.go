@@ -101,7 +101,7 @@ func TestWhatIsNoLongerPartOfTheClusterIsRemoved(t *testing.T) {
 	if _, err := run(t, minimal(dir, "--layout", "stack")...); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "data/minimal/minimal-gone.bundle.json"), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "data/minimal/minimal-removed.bundle.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run(t, minimal(dir)...); err != nil {
@@ -109,11 +109,11 @@ func TestWhatIsNoLongerPartOfTheClusterIsRemoved(t *testing.T) {
 	}
 	after := files(t, dir)
 	if after["main.tf"] == "" || after["values.json"] == "" || after["kubernetes.tf"] == "" {
-		t.Errorf("a file is gone: %v", slices.Sorted(maps.Keys(after)))
+		t.Errorf("a file is missing: %v", slices.Sorted(maps.Keys(after)))
 	}
-	for _, gone := range []string{"kubernetes-minimal.tf", "kubernetes-minimal-workers.tf", "data/minimal/minimal-gone.bundle.json"} {
-		if after[gone] != "" {
-			t.Errorf("%s is still there", gone)
+	for _, removed := range []string{"kubernetes-minimal.tf", "kubernetes-minimal-workers.tf", "data/minimal/minimal-removed.bundle.json"} {
+		if after[removed] != "" {
+			t.Errorf("%s still exists", removed)
 		}
 	}
 }

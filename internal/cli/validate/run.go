@@ -24,11 +24,11 @@ type validation struct {
 
 	wait, interval time.Duration
 	clock          clock.Clock
-	// out receives the result, progress what happens until then.
+	// out receives the result, progress the lines before it.
 	out, progress io.Writer
 }
 
-// run looks until all is well or the time is over, and prints what was seen last.
+// run checks the cluster until it is healthy or the timeout ends, and prints the last result.
 func (v *validation) run(ctx context.Context) error {
 	deadline := v.clock.Now().Add(v.wait)
 	reported := ""
@@ -69,7 +69,7 @@ func (v *validation) again(err error) bool {
 	return ok && failure.Transient() && v.wait > 0
 }
 
-// inWords says in a line what is waited for.
+// inWords describes in one line what the command waits for.
 func inWords(problems []live.Problem, err error) string {
 	if err != nil {
 		return fmt.Sprintf("Retrying: %s", err)
@@ -93,7 +93,7 @@ func (v *validation) print(look *live.Look, problems []live.Problem) error {
 		return err
 	}
 	if v.output.Format == flags.FormatTable {
-		if err := v.tell(look, problems); err != nil {
+		if err := v.report(look, problems); err != nil {
 			return err
 		}
 	}
@@ -103,8 +103,8 @@ func (v *validation) print(look *live.Look, problems []live.Problem) error {
 	return nil
 }
 
-// tell says in sentences what was found.
-func (v *validation) tell(look *live.Look, problems []live.Problem) error {
+// report prints the result as sentences.
+func (v *validation) report(look *live.Look, problems []live.Problem) error {
 	var b strings.Builder
 	if len(problems) == 0 {
 		fmt.Fprintf(&b, "\nCluster %s is healthy. Its API serves at %s.\n", v.name, look.AWS.Server())

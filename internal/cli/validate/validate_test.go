@@ -91,7 +91,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	}
 
 	ctx := patience.Context(t)
-	mend := sync.OnceFunc(func() {
+	fix := sync.OnceFunc(func() {
 		if err := errors.Join(w.Host.SetKubelet(sick, true), w.Host.SetMember(w.Group("control-plane-2").Instances[0].ID, true)); err != nil {
 			t.Error(err)
 		}
@@ -99,7 +99,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	var errs bytes.Buffer
 	out, code, _ = runTo(
 		ctx,
-		writer(func(p []byte) (int, error) { mend(); return errs.Write(p) }),
+		writer(func(p []byte) (int, error) { fix(); return errs.Write(p) }),
 		"demo",
 		"--state",
 		state,
@@ -109,7 +109,7 @@ func TestAClusterIsValidated(t *testing.T) {
 		"300ms",
 	)
 	errOut = errs.String()
-	if code != exit.Done || !strings.Contains(out, "Cluster demo is well.") || !strings.Contains(errOut, " Waiting for ") {
+	if code != exit.Done || !strings.Contains(out, "Cluster demo is healthy.") || !strings.Contains(errOut, " Waiting for ") {
 		t.Errorf("%d %s\n%s", code, errOut, out)
 	}
 }
@@ -143,7 +143,7 @@ func TestWaitingEnds(t *testing.T) {
 		looks int
 		code  int
 	}{
-		"it never is well":                      {nil, 4, exit.NotValid},
+		"it never becomes healthy":              {nil, 4, exit.NotValid},
 		"AWS does not answer for long":          {&awsapi.Failure{Kind: awsapi.Unreachable, Message: "AWS cannot be reached."}, 4, exit.Failed},
 		"the credentials are expired from then": {&awsapi.Failure{Kind: awsapi.Expired, Message: "The credentials are expired."}, 1, exit.Failed},
 	} {
@@ -164,7 +164,7 @@ func TestWaitingEnds(t *testing.T) {
 				t.Errorf("code %d after %d looks, want %d after %d", code, looks, test.code, test.looks)
 			}
 			if lines := strings.Count(progress.String(), "\n"); test.looks > 1 && lines != 1 {
-				t.Errorf("the same was told %d times:\n%s", lines, progress.String())
+				t.Errorf("the same line was printed %d times:\n%s", lines, progress.String())
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// copied returns a look that can be changed without the other.
+// copied returns an observation that can be changed without the other.
 func copied(from *live.Look) *live.Look {
 	look, aws, api, balancer := *from, *from.AWS, *from.API, *from.AWS.LoadBalancer
 	balancer.Targets = slices.Clone(balancer.Targets)
@@ -81,9 +81,9 @@ func TestProblemsAreReportedWithARemedy(t *testing.T) {
 		}, []string{"Machine i-00000000000000000 NodeMissing: This instance of workers has not joined the cluster."}},
 		"a node is not Ready": {func(l *live.Look) {
 			l.API.Nodes[0].Ready = false
-			l.API.Pods = []corev1.Pod{pod(node(l))} // It follows from that.
+			l.API.Pods = []corev1.Pod{pod(node(l))} // They are not Ready because the node is not.
 		}, []string{"Node ip- NodeNotReady: It has not been Ready since "}},
-		"a node's machine is gone": {func(l *live.Look) {
+		"a node's instance no longer exists": {func(l *live.Look) {
 			more := l.API.Nodes[0]
 			more.Name, more.InstanceID = "ghost", "i-0dead000000000000"
 			l.API.Nodes = append(l.API.Nodes, more)
@@ -112,11 +112,11 @@ func TestProblemsAreReportedWithARemedy(t *testing.T) {
 			l.AWS.Record = &live.Record{Name: "api.example.com", Zone: "Z1", Alias: l.AWS.LoadBalancer.DNSName}
 			l.Resolves = "no such host"
 		}, []string{"Cluster demo NameNotResolved: The API's name api.example.com cannot be resolved from here: no such host."}},
-		"nobody can join": {func(l *live.Look) { l.API.TokenUntil = l.Now.Add(-time.Hour) }, []string{"Cluster demo NobodyCanJoin: "}},
-		"the API's certificate ends": {func(l *live.Look) {
+		"no node can join": {func(l *live.Look) { l.API.TokenUntil = l.Now.Add(-time.Hour) }, []string{"Cluster demo NobodyCanJoin: "}},
+		"the API's certificate expires": {func(l *live.Look) {
 			l.API.Certificate = &x509.Certificate{NotAfter: l.Now.Add(48 * time.Hour)}
 		}, []string{"Certificate kube-apiserver CertificateEnds: It ends on "}},
-		"the authorities end": {func(l *live.Look) {
+		"the CAs expire": {func(l *live.Look) {
 			l.Now = l.Now.AddDate(9, 10, 0)
 			l.API.TokenUntil, l.API.Certificate = l.Now.Add(time.Hour), nil
 		}, []string{

@@ -75,7 +75,7 @@ func TestLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(cluster.Dir()); !os.IsNotExist(err) {
-		t.Errorf("its folder: %v, want it gone", err)
+		t.Errorf("its folder: %v, want it removed", err)
 	}
 	if _, err := clientsFor(t, cluster.RESTConfig()).Discovery().ServerVersion(); err == nil {
 		t.Error("its API still serves")

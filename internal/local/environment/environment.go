@@ -185,8 +185,7 @@ func (e *Environment) startAWS(ctx context.Context) (string, error) {
 	return what, e.folder.write(awsEnvFile, []byte(e.shellAssignments()))
 }
 
-// Done is closed when a part that should run has ended by itself; Err then says
-// which and why.
+// Done is closed when a part has exited unexpectedly. Err then returns which part, and why.
 func (e *Environment) Done() <-chan struct{} {
 	if e.operator == nil {
 		return e.cluster.Done()
@@ -202,7 +201,7 @@ func (e *Environment) Done() <-chan struct{} {
 	return done
 }
 
-// Err explains which part ended by itself. It is nil while all run.
+// Err returns an error that names the part that exited unexpectedly, nil while all parts run.
 func (e *Environment) Err() error {
 	err := e.cluster.Err()
 	if e.operator != nil {

@@ -36,7 +36,7 @@ const (
 )
 
 // MachinesHelp describes the choice, for flags.
-const MachinesHelp = "what EC2 instances run on: process (Linux, as root), fake (Nodes are played), none, or auto (process where it can be, else fake)"
+const MachinesHelp = "what EC2 instances run on: process (processes; Linux, as root), fake (simulated Nodes), none, or auto (process where possible, else fake)"
 
 // ParseMachines returns the kind of that name. It returns an error when there is none.
 func ParseMachines(name string) (Machines, error) {
@@ -83,7 +83,7 @@ func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, 
 	case NoMachines:
 		return machine.Absent{}, "none: instances run nothing", nil
 	case FakeMachines:
-		return fake.New(fake.Options{}), "played" + why, nil
+		return fake.New(fake.Options{}), "simulated Nodes" + why, nil
 	default:
 		host, err := newProcesses(ctx, opts)
 		if err != nil {

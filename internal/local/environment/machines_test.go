@@ -23,7 +23,7 @@ func TestMachinesAreOfTheKindThatWasAskedFor(t *testing.T) {
 		}
 	}
 	host, line, err := environment.NewMachines(t.Context(), options(environment.FakeMachines))
-	if _, played := host.(*fake.Host); err != nil || !played || line != "played" {
+	if _, ok := host.(*fake.Host); err != nil || !ok || line != "simulated Nodes" {
 		t.Errorf("fake machines are %T, %q, %v", host, line, err)
 	}
 	host.Close()
@@ -41,7 +41,7 @@ func TestMachinesAreOfTheKindThatWasAskedFor(t *testing.T) {
 		t.Errorf("process machines where there can be none: %v", err)
 	}
 	host, line, err = environment.NewMachines(t.Context(), options(environment.AutoMachines))
-	if _, played := host.(*fake.Host); err != nil || !played || !strings.Contains(line, "because") {
+	if _, ok := host.(*fake.Host); err != nil || !ok || !strings.Contains(line, "because") {
 		t.Errorf("machines where there can be no processes are %T, %q, %v", host, line, err)
 	}
 	host.Close()
