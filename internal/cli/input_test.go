@@ -164,7 +164,7 @@ func refusals() map[string]refusal {
 		"a change that cannot be": {
 			make:  manifest("10.0.0.0/16", "10.1.0.0/16"),
 			args:  replace,
-			want:  "cidr cannot change: make a new cluster",
+			want:  "cidr cannot change: create a new cluster",
 			lines: 2,
 		},
 		"a release that there is not": {
@@ -203,7 +203,7 @@ func refusals() map[string]refusal {
 		"a cluster without zones": {args: []string{"create", "cluster", "new"}, want: `required flag(s) "zones" not set`},
 		"zones of two regions": {
 			args: []string{"create", "cluster", "new", "--zones=eu-central-1a,eu-west-1a"},
-			want: "zone that is not of the region",
+			want: "zone of another region",
 		},
 		"a topology that there is not": {
 			args: []string{"create", "cluster", "new", "--zones=eu-central-1a", "--topology=secret"},
@@ -273,7 +273,7 @@ func refusals() map[string]refusal {
 		"an edit by hand that cannot be": {
 			make: kept("cluster.yaml", "10.0.0.0/16", "10.1.0.0/16"),
 			args: load,
-			want: "Cluster demo: spec.network: cidr cannot change: make a new cluster",
+			want: "Cluster demo: spec.network: cidr cannot change: create a new cluster",
 		},
 		"a status half written": {
 			make: half("status/cluster.yaml"),

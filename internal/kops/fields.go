@@ -110,7 +110,7 @@ var clusterFields = fields{
 	"kubelet":               taken,
 	"kubernetesApiAccess":   taken,
 	"kubernetesVersion":     taken,
-	"masterInternalName":    info("nodes know the API by its load balancer's name"),
+	"masterInternalName":    info("nodes reach the API under its load balancer's name"),
 	"masterKubelet":         warning("kubelets of slots take no further arguments"),
 	"masterPublicName":      taken,
 	"metricsServer":         taken,

@@ -346,7 +346,7 @@ func numberOrShare(p *part, field string, v *tree.Value) *intstr.IntOrString {
 		}
 		return &share
 	}
-	p.refuse(field, "write a number, or a percentage as 25%")
+	p.refuse(field, "write a number, or a percentage such as 25%")
 	return nil
 }
 

@@ -55,7 +55,7 @@ func TestManifestsComeFromStandardInputAsWell(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 	out, _, err = run(t, strings.Replace(release, "/images/acme", "/images/other", 1), "-f", "-", "--state", dir)
-	if err == nil || !strings.Contains(err.Error(), "images of a release cannot change: make a new one") || out != "" {
+	if err == nil || !strings.Contains(err.Error(), "images of a release cannot change: create a new one") || out != "" {
 		t.Errorf("%s, %v", out, err)
 	}
 }
