@@ -56,8 +56,8 @@ same command continues. With --state k8s, the command applies the manifests to t
 management cluster and follows its operator.
 
 --approve DIGEST does the same as --yes, but only if the plan still has the digest that plan
-printed. Services (SQSQueue and other kinds) are refused: an operator in a management
-cluster makes them.
+printed. It rejects services (SQSQueue and other kinds): an operator in a management cluster
+creates them.
 
 CloudFormation rolls back a change that fails; the command then reports the reason and exits
 with 1. Changes of clusters with updatePolicy Manual wait for approval, as in a management
@@ -65,11 +65,11 @@ cluster.`,
 		Example: `  aws-operator apply -f demo.yaml
   aws-operator apply -f demo.yaml --yes
 
-  # What was reviewed, and nothing else:
+  # Apply exactly the reviewed plan:
   aws-operator plan -f demo.yaml
   aws-operator apply -f demo.yaml --approve 3f1c0d9a6be24758
 
-  # What the folder says, as a pipeline does it after a merge:
+  # Apply the state, for example in a pipeline after a merge:
   aws-operator apply --state ./state --yes`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {

@@ -59,7 +59,7 @@ func kubeconfigCommand() *cobra.Command {
 and make it the current context, or write it to a file.
 
 The kubeconfig is the one that the operator or apply stored in the Secret NAME-kubeconfig.
-If there is none, as for clusters that Terraform made, or if --admin-lifetime asks for a
+If there is none, as for clusters created by Terraform, or if --admin-lifetime asks for a
 shorter lifetime, the command signs a new one with the cluster's CA. It grants full
 administration of the cluster.`,
 		Example: `  aws-operator export kubeconfig demo --state ./state && kubectl get nodes

@@ -28,10 +28,10 @@ func upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a cluster, AWS and the operator, and stay up until Ctrl-C",
-		Example: `  # Start, work in another terminal, and end it with Ctrl-C:
+		Example: `  # Start, work in another terminal, and stop it with Ctrl-C:
   aws-operator local up
 
-  # Start a second one, in the background, and end it:
+  # Start a second one, in the background, and stop it:
   aws-operator local up --detach --dir .local-2
   aws-operator local down --dir .local-2
 

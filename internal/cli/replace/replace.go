@@ -36,8 +36,8 @@ ones are replaced as a whole. Manifests of kops are translated.
 
 The command validates all objects first; if one is invalid, it changes none. It generates
 the keys of a new cluster, unless the state is a management cluster, where the operator
-does. It makes nothing in AWS and changes no status: plan shows what would be done, update
-and apply do it. In a management cluster, the operator starts at once.`,
+does. It creates nothing in AWS and changes no status: plan shows the changes, update and
+apply make them. In a management cluster, the operator starts at once.`,
 		Example: `  aws-operator replace -f cluster.yml --state ./state
 
   # A cluster of kops:

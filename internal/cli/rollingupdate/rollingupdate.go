@@ -115,7 +115,7 @@ func (o *options) add(cmd *cobra.Command) {
 	)
 	set.StringSliceVar(&o.roles, "instance-group-roles", nil, "only groups of these roles: control-plane, worker, bastion (default: all)")
 	set.BoolVar(&o.force, "force", false, "replace all instances, even if they are up to date or CloudFormation would replace them")
-	set.BoolVar(&o.cloudOnly, "cloudonly", false, "use only AWS and neither check nor drain nodes, for a cluster whose API does not answer")
+	set.BoolVar(&o.cloudOnly, "cloudonly", false, "use only AWS and neither check nor drain nodes, for a cluster whose API is unavailable")
 	set.BoolVar(
 		&o.failOnDrain,
 		"fail-on-drain-error",

@@ -35,7 +35,7 @@ address; point aws, terraform or an SDK at it with AWS_ENDPOINT_URL. All its dat
 memory. It does not verify signatures: do not make it reachable from other machines.
 
 An access key ID of twelve digits is the ID of its account; all others belong to account ` + environment.Account + `.
-All principals may do anything, except those that --policy names.`,
+All principals have all permissions, except those that --policy limits.`,
 		Example: `  aws-operator simulator --listen 127.0.0.1:4566
   AWS_ENDPOINT_URL=http://127.0.0.1:4566 aws sqs create-queue --queue-name orders`,
 		Args: cobra.NoArgs,
@@ -47,7 +47,7 @@ All principals may do anything, except those that --policy names.`,
 			return serve(cmd, listen, latency, machines, limits)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 takes a free one")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 selects a free port")
 	cmd.Flags().DurationVar(&latency, "latency", 0, "how long CloudFormation takes for each resource")
 	cmd.Flags().StringVar(&machines, "machines", string(environment.NoMachines), environment.MachinesHelp)
 	cmd.Flags().StringArrayVar(&policies, "policy", nil,

@@ -51,7 +51,7 @@ The command reads only the named files and writes only --output.`,
 	set.StringArrayVar(&f.outputs, "values-terraform", nil, "file with the output of terraform output -json; - is standard input")
 	set.StringArrayVar(&f.set, "set", nil, "values as a=1,b.c=true,d[0]=x")
 	set.StringArrayVar(&f.setString, "set-string", nil, "values as with --set, all as strings")
-	set.StringVar(&f.name, "name", "", "the value clusterName")
+	set.StringVar(&f.name, "name", "", "value of clusterName")
 	set.BoolVar(&f.failOnMissing, "fail-on-missing", true, "fail on missing values instead of leaving them empty")
 	set.BoolVar(&f.formatYAML, "format-yaml", false, "parse the output and print each document in a canonical format, without comments")
 	set.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")

@@ -86,7 +86,7 @@ terraform apply creates new versions of launch templates but replaces no instanc
 		&f.target,
 		"target",
 		"",
-		"what makes the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation,
+		"what creates the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation,
 	)
 	set.StringVar(&f.out, "out", "", "folder to write the configuration to")
 	set.StringVar(&f.layout, "layout", string(terraform.LayoutCluster), "one file for the cluster, or one for each stack: cluster or stack")

@@ -50,8 +50,8 @@ func clusterCommand() *cobra.Command {
 --release, or to the newest of them. With --yes, set spec.release, apply the change and wait
 until the cluster is ready: first the control plane, one node at a time, then the workers.
 
-Kubernetes moves one minor version at a time, and not back. After an interruption, the same
-command, or apply, continues.`,
+Kubernetes allows upgrades by one minor version at a time, and no downgrades to an earlier
+one. After an interruption, the same command, or apply, continues.`,
 		Example: `  aws-operator upgrade cluster demo
   aws-operator upgrade cluster demo --release v1.36.3 --yes`,
 		Args:              cobra.ExactArgs(1),

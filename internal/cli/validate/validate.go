@@ -45,7 +45,7 @@ servers and etcd members), system pods, whether new instances can join, and cert
 that expire soon. Each problem is reported with its remedy.
 
 The command reads from AWS and the cluster's API and changes nothing. It finds the cluster
-by its tags, whether CloudFormation or Terraform made it. For the API, it signs a
+by its tags, whether CloudFormation or Terraform created it. For the API, it signs a
 certificate that is valid for an hour with the keys in the state.
 
 It exits with 0 if the cluster is valid, with 3 if it found problems, and with 1 if it
