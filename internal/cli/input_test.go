@@ -147,7 +147,7 @@ func refusals() map[string]refusal {
 		"a version that there is not": {
 			make: manifest("v1alpha1", "v1"),
 			args: replace,
-			want: "demo.yml, document 1, line 1: apiVersion: this version is not known; did you mean cluster-operator.aws/v1alpha1?",
+			want: "demo.yml, document 1, line 1: apiVersion: unknown version; did you mean cluster-operator.aws/v1alpha1?",
 		},
 		"a value that is missing": {
 			make:  manifest("  region: eu-central-1\n", ""),
@@ -219,7 +219,7 @@ func refusals() map[string]refusal {
 		},
 		"a state of no known kind": {
 			args: []string{"get", "clusters", "--state=ftp://x"},
-			want: "the state ftp://x is of no known kind",
+			want: "the state ftp://x is of an unknown type",
 		},
 		"a lifetime that cannot be": {
 			args: []string{"export", "kubeconfig", "demo", "--admin-lifetime=-1h"},
@@ -243,12 +243,12 @@ func refusals() map[string]refusal {
 		"a definition of nothing": {
 			make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", "") },
 			args: look,
-			want: "state/demo/cluster.yaml: the file is empty, and a Cluster is wanted",
+			want: "state/demo/cluster.yaml: the file is empty, but must contain a Cluster",
 		},
 		"a definition of another kind": {
 			make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", demoWorkers) },
 			args: look,
-			want: "one Cluster is wanted, and there is InstanceGroup workers",
+			want: "the file must contain one Cluster, but has InstanceGroup workers",
 		},
 		"a definition with an unknown field": {
 			make: kept("cluster.yaml", "release:", "relaese:"),
@@ -258,12 +258,12 @@ func refusals() map[string]refusal {
 		"a definition of another version": {
 			make: kept("instancegroups/workers.yaml", "v1alpha1", "v2"),
 			args: look,
-			want: "state/demo/instancegroups/workers.yaml, document 1, line 1: apiVersion: this version is not known",
+			want: "state/demo/instancegroups/workers.yaml, document 1, line 1: apiVersion: unknown version",
 		},
 		"a definition of another name": {
 			make: kept("cluster.yaml", "name: demo", "name: other"),
 			args: look,
-			want: "the cluster is called other, and its folder demo",
+			want: "the cluster's name is other, but its folder's is demo",
 		},
 		"a definition that is missing": {
 			make: missing("cluster.yaml"),
@@ -278,7 +278,7 @@ func refusals() map[string]refusal {
 		"a status half written": {
 			make: half("status/cluster.yaml"),
 			args: load,
-			want: "state/demo/status/cluster.yaml, line 6: the file ends too soon, it was left half written",
+			want: "state/demo/status/cluster.yaml, line 6: the file is incomplete, since a write was interrupted",
 		},
 		"a status with an unknown field": {
 			make: kept("status/cluster.yaml", "region:", "regoin:"),
@@ -331,7 +331,7 @@ func refusals() map[string]refusal {
 		"a management cluster that is not known": {
 			make: func(t *testing.T) { t.Helper(); t.Setenv("KUBECONFIG", "none"); t.Setenv("HOME", t.TempDir()) },
 			args: []string{"get", "clusters", "--state=k8s"},
-			want: "no management cluster is known: set KUBECONFIG",
+			want: "no kubeconfig for a management cluster: set KUBECONFIG",
 		},
 		"a management cluster that is not there": {
 			make: unreachable,

@@ -61,7 +61,7 @@ func stuck(kind string, object client.Object, paused bool) error {
 	if paused || operatorkit.HasPausedAnnotation(object, v1alpha1.PausedAnnotation) {
 		return &StalledError{
 			Kind: kind, Name: object.GetName(), Reason: operatorkit.ReasonPaused,
-			Message: "It is paused, and nothing of it is changed. Take back spec.paused or the annotation " + v1alpha1.PausedAnnotation + ".",
+			Message: "It is paused, and the operator does not change it. Remove spec.paused or the annotation " + v1alpha1.PausedAnnotation + ".",
 		}
 	}
 	condition := operatorkit.FindCondition(object, operatorkit.ConditionStalled)

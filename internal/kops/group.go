@@ -47,7 +47,7 @@ const (
 func (g *group) translate() *v1alpha1.InstanceGroup {
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(g.name), "-"), "-")
 	if name != g.name {
-		g.spec.note("", Info, fmt.Sprintf("the group is called %s here", name))
+		g.spec.note("", Info, fmt.Sprintf("the group's name is %s here", name))
 	}
 	result := &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	s := &result.Spec
@@ -118,7 +118,7 @@ func (g *group) types(s *v1alpha1.InstanceGroupSpec) {
 	}
 	if len(s.InstanceTypes) == 0 {
 		s.InstanceTypes = []string{defaultType}
-		g.spec.note("machineType", Info, "the instance type is "+defaultType+", as kops makes them")
+		g.spec.note("machineType", Info, "the instance type is "+defaultType+", as in kops")
 	}
 }
 

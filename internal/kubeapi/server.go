@@ -128,7 +128,7 @@ func (s *Server) answer(w http.ResponseWriter, req *http.Request, rights right) 
 		return
 	}
 	if rights == readOnly && req.Method != http.MethodGet {
-		refuse(w, apierrors.NewForbidden(target.kind.groupResource(), target.name, errors.New("a bootstrap token only reads here")))
+		refuse(w, apierrors.NewForbidden(target.kind.groupResource(), target.name, errors.New("a bootstrap token can only read")))
 		return
 	}
 	if err := s.serve(w, req, target); err != nil {

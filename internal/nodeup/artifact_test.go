@@ -94,7 +94,7 @@ func TestArtifactOfAnotherHashIsNotInstalled(t *testing.T) {
 			cancel()
 		}
 	})
-	if err := nodeup.Run(ctx, m.options); err == nil || !strings.Contains(err.Error(), "the release says") {
+	if err := nodeup.Run(ctx, m.options); err == nil || !strings.Contains(err.Error(), "the release expects") {
 		t.Errorf("it ended with %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(m.root, "/usr/bin/kubelet")); !os.IsNotExist(err) {

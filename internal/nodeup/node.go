@@ -62,13 +62,13 @@ func (b *boot) ownNode(ctx context.Context) (string, error) {
 func (b *boot) nodeOfName(ctx context.Context) (*listed, error) {
 	body, err := b.askAsAdmin(ctx, http.MethodGet, "/api/v1/nodes?fieldSelector="+url.QueryEscape("metadata.name="+b.machine.NodeName), nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask the API for the machine's Node: %w", err)
+		return nil, fmt.Errorf("get the machine's Node: %w", err)
 	}
 	var list struct {
 		Items []listed `json:"items"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("read the API's answer about the machine's Node: %w", err)
+		return nil, fmt.Errorf("read the machine's Node: %w", err)
 	}
 	if len(list.Items) == 0 {
 		return nil, nil

@@ -77,7 +77,7 @@ func KeepToken(ctx context.Context, options Options) error {
 		return err
 	}
 	if b.bundle.TokenKey == "" {
-		return permanent("the bundle does not ask for a token to be kept")
+		return permanent("the bundle has no token to keep")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var approving sync.WaitGroup
@@ -113,7 +113,7 @@ func (b *boot) renewToken(ctx context.Context) (string, error) {
 		if token, err = b.createToken(ctx, until); err != nil {
 			return "", err
 		}
-		did = "made one, good until "
+		did = "created one, valid until "
 	}
 	if token != b.publishedToken {
 		_, err := b.AWS.Objects.PutObject(
@@ -147,13 +147,13 @@ func (b *boot) tokenGroup() string {
 func (b *boot) lastToken(ctx context.Context) (token string, until time.Time, err error) {
 	body, err := b.askAsAdmin(ctx, http.MethodGet, tokenSecrets+"?fieldSelector="+url.QueryEscape("type="+tokenType), nil)
 	if err != nil {
-		return "", until, fmt.Errorf("ask the API for bootstrap tokens: %w", err)
+		return "", until, fmt.Errorf("list bootstrap tokens: %w", err)
 	}
 	var list struct {
 		Items []tokenSecret `json:"items"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return "", until, fmt.Errorf("read the API's answer about bootstrap tokens: %w", err)
+		return "", until, fmt.Errorf("read the list of bootstrap tokens: %w", err)
 	}
 	for _, secret := range list.Items {
 		ends, err := time.Parse(time.RFC3339, string(secret.Data["expiration"]))
@@ -196,7 +196,7 @@ func (b *boot) createToken(ctx context.Context, until time.Time) (string, error)
 		return "", fmt.Errorf("write the bootstrap token: %w", err)
 	}
 	if _, err := b.askAsAdmin(ctx, http.MethodPost, tokenSecrets, text); err != nil {
-		return "", fmt.Errorf("make the bootstrap token in the cluster: %w", err)
+		return "", fmt.Errorf("create the bootstrap token in the cluster: %w", err)
 	}
 	return id + "." + secret, nil
 }
@@ -208,7 +208,7 @@ func randomText(length int) (string, error) {
 	for i := range text {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
 		if err != nil {
-			return "", fmt.Errorf("make a bootstrap token: %w", err)
+			return "", fmt.Errorf("create a bootstrap token: %w", err)
 		}
 		text[i] = letters[n.Int64()]
 	}

@@ -122,7 +122,7 @@ func (b *boot) mountVolume(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if formatted {
-		did = "made a file system and mounted"
+		did = "created a file system and mounted"
 	}
 	if _, err := b.command(ctx, "mount", b.files.path(b.etcdDevice), b.files.path(target)); err != nil {
 		return "", err

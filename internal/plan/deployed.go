@@ -39,7 +39,7 @@ func (d *draft) fetch(ctx context.Context) error {
 		return nil
 	}
 	if d.options.Clients == nil {
-		return fmt.Errorf("stack %s differs from what is wanted; AWS must be asked what is deployed", d.subjects[d.pending[0].subject].Name)
+		return fmt.Errorf("stack %s differs from its desired state; the comparison needs AWS to read the deployed template", d.subjects[d.pending[0].subject].Name)
 	}
 	errs := make([]error, len(d.pending))
 	slots := make(chan struct{}, atOnce)

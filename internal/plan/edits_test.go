@@ -142,7 +142,7 @@ func (w *suite) try(e *edit, seen map[string]bool) {
 	}
 	for i := range made.Stacks {
 		if s := &made.Stacks[i]; len(s.Differences) > 0 {
-			w.t.Errorf("CloudFormation's change set says otherwise of stack %s: %s", s.Name, s.Differences)
+			w.t.Errorf("CloudFormation's change set of stack %s differs: %s", s.Name, s.Differences)
 		}
 	}
 	w.apply("demo")

@@ -222,10 +222,10 @@ func TestWhatS3RefusesIsSaidInOneSentence(t *testing.T) {
 			"User: arn:aws:iam::123456789012:user/ada is not authorized to perform: s3:ListBucket on resource: \"arn:aws:s3:::acme-clusters\" because no identity-based policy allows the s3:ListBucket action",
 			403, "arn:aws:iam::123456789012:user/ada lacks the permission s3:ListBucket",
 		},
-		"a bucket that there is not":   {"s3://nobodys-bucket/x", "", "", 0, "there is no bucket nobodys-bucket"},
+		"a bucket that there is not":   {"s3://missing-bucket/x", "", "", 0, "bucket missing-bucket does not exist"},
 		"a bucket of another region":   {inBucket, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.", 301, "set AWS_REGION"},
 		"a reference without a bucket": {"s3:///x", "", "", 0, "names no bucket"},
-		"a scheme that there is not":   {"gs://acme/x", "", "", 0, "is of no known kind"},
+		"a scheme that there is not":   {"gs://acme/x", "", "", 0, "is of an unknown type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newS3(t)

@@ -204,9 +204,9 @@ func (d *directory) explain(verb string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("you may not %s %s: ask its owner, or name another state with --state (%w)", verb, path, fs.ErrPermission)
+		return fmt.Errorf("no permission to %s %s: ask its owner, or name another state with --state (%w)", verb, path, fs.ErrPermission)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s is not there (%w)", path, fs.ErrNotExist)
+		return fmt.Errorf("%s does not exist (%w)", path, fs.ErrNotExist)
 	}
 	return fmt.Errorf("%s the state: %w", verb, err)
 }

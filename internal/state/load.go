@@ -144,7 +144,7 @@ func (f *files) misplaced(all *found, cluster, name, base string) error {
 		return tree.Problem{
 			File:    where,
 			Path:    "metadata.name",
-			Message: fmt.Sprintf("the cluster is called %s, and its folder %s: give both the same name", all.cluster.Name, cluster),
+			Message: fmt.Sprintf("the cluster's name is %s, but its folder's is %s: give both the same name", all.cluster.Name, cluster),
 		}
 	}
 	if path.Dir(name) != path.Join(cluster, folderGroups) {
@@ -155,14 +155,14 @@ func (f *files) misplaced(all *found, cluster, name, base string) error {
 		return tree.Problem{
 			File:    where,
 			Path:    "metadata.name",
-			Message: fmt.Sprintf("the instance group is called %s: call the file %s%s", group.Name, group.Name, extension),
+			Message: fmt.Sprintf("the instance group's name is %s: rename the file to %s%s", group.Name, group.Name, extension),
 		}
 	case group.Spec.Cluster != cluster:
 		return tree.Problem{
 			File: where,
 			Path: "spec.cluster",
 			Message: fmt.Sprintf(
-				"the instance group is of cluster %q, and the folder of cluster %s: give both the same name",
+				"the instance group belongs to cluster %q, but is in the folder of cluster %s: use the same name for both",
 				group.Spec.Cluster,
 				cluster,
 			),
@@ -261,7 +261,7 @@ func (f *files) complete(o *Objects, madeHere bool) error {
 	remedy := "restore them from a backup or from the machine that created them: with other keys its instances are no longer reachable"
 	if !madeHere {
 		remedy = fmt.Sprintf(
-			"if the cluster is a new one, make them with aws-operator replace -f %s; else %s",
+			"if the cluster is new, create them with aws-operator replace -f %s; otherwise %s",
 			f.store.where(o.Cluster.Name+"/"+fileCluster),
 			remedy,
 		)
@@ -297,7 +297,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 	case len(set.Manifests) == 0:
 		return object, tree.Problem{
 			File:    where,
-			Message: fmt.Sprintf("the file is empty, and a %s is wanted: restore it from Git or a backup", kind),
+			Message: fmt.Sprintf("the file is empty, but must contain a %s: restore it from Git or a backup", kind),
 		}
 	case len(set.Manifests) > 1 || len(objects) != 1:
 		got := make([]string, len(set.Manifests))
@@ -306,7 +306,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 		}
 		return object, tree.Problem{
 			File:    where,
-			Message: fmt.Sprintf("one %s is wanted, and there is %s: keep each object in a file of its own", kind, strings.Join(got, ", ")),
+			Message: fmt.Sprintf("the file must contain one %s, but has %s: keep each object in its own file", kind, strings.Join(got, ", ")),
 		}
 	}
 	if field := unsaid(objects[0]); field != "" {
@@ -338,7 +338,7 @@ func cutOff(name, where string, data []byte) error {
 	}
 	return tree.Problem{
 		File: where, Line: max(1, bytes.Count(data, []byte("\n"))),
-		Message: "the file ends too soon, it was left half written: restore it from Git or a backup",
+		Message: "the file is incomplete, since a write was interrupted: restore it from Git or a backup",
 	}
 }
 

@@ -59,7 +59,7 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 	if len(documents) != 1 {
 		return nil, tree.Problem{
 			File:    where,
-			Message: fmt.Sprintf("one Secret is wanted, and there are %d documents: restore the file from a backup", len(documents)),
+			Message: fmt.Sprintf("the file must contain one Secret, but has %d documents: restore it from a backup", len(documents)),
 		}
 	}
 	file := &secretFile{}
@@ -67,10 +67,10 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 		return nil, err
 	}
 	if file.APIVersion != "v1" || file.Kind != "Secret" {
-		return nil, tree.Problem{File: where, Line: 1, Message: "a Secret is wanted (apiVersion: v1, kind: Secret)"}
+		return nil, tree.Problem{File: where, Line: 1, Message: "the file must contain a Secret (apiVersion: v1, kind: Secret)"}
 	}
 	if file.Metadata.Name == "" || !strings.HasSuffix(name, "/"+file.Metadata.Name+extension) {
-		return nil, tree.Problem{File: where, Line: 1, Path: "metadata.name", Message: "the file is to be named after the Secret"}
+		return nil, tree.Problem{File: where, Line: 1, Path: "metadata.name", Message: "the file's name must be the Secret's"}
 	}
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Type: corev1.SecretType(file.Type), Data: map[string][]byte{},
@@ -88,7 +88,7 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 				File:    where,
 				Line:    documents[0].Value.Field("data").Line,
 				Path:    "data[" + key + "]",
-				Message: "this is not base 64: restore the file from a backup",
+				Message: "this is not base64: restore the file from a backup",
 			}
 		}
 		secret.Data[key] = value

@@ -39,7 +39,7 @@ func TestDetachedLivesUntilDown(t *testing.T) {
 		t.Error("no operator runs")
 	}
 	for _, again := range [][]string{{"local", "up", "--dir", dir}, {"local", "up", "--detach", "--dir", dir}} {
-		if out, err := run(t, again...); err == nil || !strings.Contains(out, "it runs already in "+dir) {
+		if out, err := run(t, again...); err == nil || !strings.Contains(out, "it is already running in "+dir) {
 			t.Errorf("%v while it runs: %v\n%s", again, err, out)
 		}
 	}

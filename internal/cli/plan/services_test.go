@@ -303,7 +303,7 @@ func TestMistakesInServicesAreNamed(t *testing.T) {
 			"SQSQueue orders: spec.visibilityTimout: unknown field: remove it, or use one of the fields that kubectl explain sqsqueue.spec lists",
 		},
 		"a value that cannot be":   {strings.ReplaceAll(queueManifest, "120", "fast"), `SQSQueue orders: spec.visibilityTimeout: Invalid value: "string": `},
-		"a stack of another owner": {queueManifest, "exists and is not this object's, as its tags say"},
+		"a stack of another owner": {queueManifest, "exists, but its tags are not this object's"},
 		"a template that nothing gives": {
 			strings.ReplaceAll(topicManifest, "spec: {}", "spec: {cloudFormationTemplateName: x}"),
 			"there is no CloudFormationTemplate default/x",

@@ -44,7 +44,7 @@ func ParseMachines(name string) (Machines, error) {
 	if m := Machines(name); slices.Contains(all, m) {
 		return m, nil
 	}
-	return "", fmt.Errorf("there are no machines of the kind %q; choose one of %q", name, all)
+	return "", fmt.Errorf("unknown kind of machines %q; use one of %q", name, all)
 }
 
 // MachinesOptions say what to make machines of.
@@ -115,7 +115,7 @@ func withoutKube(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"they need kubeadm of bin/kube, which is not built while %s is set (build it: bin/aws-operator local build)",
+		"they need kubeadm from bin/kube, which is not built while %s is set (build it: bin/aws-operator local build)",
 		controlplane.AssetsVariable,
 	)
 }

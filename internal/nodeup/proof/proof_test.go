@@ -155,7 +155,7 @@ func TestProofsAreRefused(t *testing.T) {
 		"with a longer validity": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return with(w.sign(t), "X-Amz-Expires", "604800")
-		}, "another validity"},
+		}, "its validity is not"},
 		"of another operation": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return with(w.sign(t), "Action", "GetSessionToken")
