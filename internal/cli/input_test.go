@@ -421,7 +421,7 @@ func TestBadInputGetsOneClearMessageAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestALockThatAnotherHoldsIsRespected(t *testing.T) {
+func TestLockOfAnotherProcessIsRespected(t *testing.T) {
 	dir := workspace(t)
 	other, err := state.Open(t.Context(), "./state", state.Options{})
 	if err != nil {
@@ -455,7 +455,7 @@ func TestALockThatAnotherHoldsIsRespected(t *testing.T) {
 	}
 }
 
-func TestALockWhoseOwnerIsDeadIsNone(t *testing.T) {
+func TestLockOfADeadProcessIsTakenOver(t *testing.T) {
 	workspace(t)
 	put(t, "state/demo/lock", "user: ada\nhost: here\nprocess: 1\nsince: \"2026-01-02T03:04:05Z\"\npurpose: apply\n")
 	manifest("maxSize: 3", "maxSize: 5")(t)

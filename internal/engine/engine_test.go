@@ -19,7 +19,7 @@ import (
 
 // A cluster is made, and a second run finds nothing to do; an edit is carried out; deleted, nothing
 // is left of it in AWS or the state.
-func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
+func TestClusterIsCreatedChangedAndDeleted(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
 	w.must(w.run(w.options(engine.Ready)))
@@ -62,7 +62,7 @@ func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 }
 
 // The next run continues after an interruption at any point.
-func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
+func TestInterruptedRunContinues(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
 	interrupted := errors.New("the user pressed Ctrl-C")
@@ -101,7 +101,7 @@ func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
 
 // A run ends with one sentence when a person must act: the engine does not retry, and makes no
 // further changes.
-func TestARunEndsWhenAPersonMustAct(t *testing.T) {
+func TestRunEndsWhenAUserMustAct(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(w *suite, o *engine.Options)
@@ -152,7 +152,7 @@ func TestARunEndsWhenAPersonMustAct(t *testing.T) {
 
 // An earlier run may have ended before it learned that an instance waits to be drained, and no
 // other program drains it.
-func TestARunDrainsTheInstanceThatAnEarlierOneLeft(t *testing.T) {
+func TestRunDrainsTheInstanceOfAnEarlierRun(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
 	w.must(w.run(w.options(engine.Ready)))

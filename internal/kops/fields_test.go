@@ -50,9 +50,9 @@ func TestEveryFieldOfKopsHasARule(t *testing.T) {
 	}
 }
 
-// TestWhatIsTranslatedIsLookedAt sets each field that code must translate, alone, and expects that
+// TestTranslatedFieldsAreChecked sets each field that code must translate, alone, and expects that
 // the code reads it: it may refuse the field, but not report it as one without a counterpart.
-func TestWhatIsTranslatedIsLookedAt(t *testing.T) {
+func TestTranslatedFieldsAreChecked(t *testing.T) {
 	const manifest = `
 apiVersion: kops/v1alpha2
 kind: Cluster

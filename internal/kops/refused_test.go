@@ -92,9 +92,9 @@ func TestTheMinimalClusterIsTranslated(t *testing.T) {
 	}
 }
 
-// TestWhatIsDangerousIsRefused holds what must not be dropped: each is an error that names the
+// TestDangerousFieldsAreRefused holds what must not be dropped: each is an error that names the
 // field and its line.
-func TestWhatIsDangerousIsRefused(t *testing.T) {
+func TestDangerousFieldsAreRefused(t *testing.T) {
 	for name, test := range map[string]struct{ cluster, master, nodes, path, want string }{
 		"Secrets that were encrypted":            {cluster: "{spec: {encryptionConfig: true}}", path: "spec.encryptionConfig", want: "without encryption"},
 		"Secrets that were encrypted by a file":  {cluster: "{spec: {kubeAPIServer: {encryptionProviderConfig: /a}}}", path: "spec.kubeAPIServer.encryptionProviderConfig", want: "without encryption"},
@@ -167,7 +167,7 @@ func refused(t *testing.T, err error, path, want string) {
 	t.Errorf("got %v, want %q of %s", err, want, path)
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestMistakesAreReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		manifests  []string
 		path, want string

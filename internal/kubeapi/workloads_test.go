@@ -120,7 +120,7 @@ func spread(pods []corev1.Pod) map[string]int {
 	return on
 }
 
-func TestAnEvictedPodIsReplacedOnANodeThatMayTakeIt(t *testing.T) {
+func TestEvictedPodIsReplacedOnASuitableNode(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{PodStart: 3 * time.Second, PodStop: 2 * time.Second})
 	for _, name := range []string{"a", "b", "c"} {
 		w.node(name)
@@ -157,7 +157,7 @@ func TestAnEvictedPodIsReplacedOnANodeThatMayTakeIt(t *testing.T) {
 	})
 }
 
-func TestEvictionsAreRefusedAsTheAPIServerDoes(t *testing.T) {
+func TestEvictionsAreRefusedLikeByTheAPIServer(t *testing.T) {
 	const most = "Cannot evict pod as it would violate the pod's disruption budget."
 	unavailable := func(n int) func(*policyv1.PodDisruptionBudgetSpec) {
 		return func(s *policyv1.PodDisruptionBudgetSpec) { s.MaxUnavailable = new(intstr.FromInt(n)) }
@@ -231,7 +231,7 @@ func TestEvictionsAreRefusedAsTheAPIServerDoes(t *testing.T) {
 	}
 }
 
-func TestABudgetsStatusFollowsItsPods(t *testing.T) {
+func TestBudgetStatusFollowsItsPods(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{PodStart: time.Minute})
 	w.node("a")
 	w.node("b")
@@ -268,7 +268,7 @@ func TestABudgetsStatusFollowsItsPods(t *testing.T) {
 	}
 }
 
-func TestAPodThatWillNotStopIsEndedWithItsGracePeriod(t *testing.T) {
+func TestPodIsKilledAfterItsGracePeriod(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	w.deployment(1, func(p *corev1.PodTemplateSpec) {
@@ -289,7 +289,7 @@ func TestAPodThatWillNotStopIsEndedWithItsGracePeriod(t *testing.T) {
 	}
 }
 
-func TestTheClientOfAPodMayShortenItsGracePeriod(t *testing.T) {
+func TestDeletionCanShortenTheGracePeriod(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	w.deployment(1, func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{kubeapi.StopsAfter: "never"} })
@@ -304,7 +304,7 @@ func TestTheClientOfAPodMayShortenItsGracePeriod(t *testing.T) {
 	}
 }
 
-func TestDaemonSetsHaveAPodOnEachNodeAndItGoesWithTheNode(t *testing.T) {
+func TestDaemonSetPodsAreDeletedWithTheirNode(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	labels := map[string]string{"app": "agent"}
@@ -335,7 +335,7 @@ func TestDaemonSetsHaveAPodOnEachNodeAndItGoesWithTheNode(t *testing.T) {
 	w.eventually("the pods go with their DaemonSet", func() bool { return len(w.pods(true)) == 0 })
 }
 
-func TestAStatefulSetsPodIsReplacedUnderItsName(t *testing.T) {
+func TestPodOfAStatefulSetIsReplacedUnderItsName(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{PodStop: 5 * time.Second})
 	w.node("a")
 	labels := map[string]string{"app": "db"}
@@ -362,7 +362,7 @@ func TestAStatefulSetsPodIsReplacedUnderItsName(t *testing.T) {
 	})
 }
 
-func TestPodsOfANodeWhoseKubeletDiesAreNotReadyAndMoveAfterAWhile(t *testing.T) {
+func TestPodsOfANotReadyNodeMoveAfterATimeout(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	w.deployment(1)

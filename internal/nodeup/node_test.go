@@ -7,9 +7,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/nodeup"
 )
 
-// TestASlotTakesNoNodeOfAnotherMachine boots a slot under whose name Nodes of former machines are
+// TestSlotDoesNotAdoptTheNodeOfAnotherInstance boots a slot under whose name Nodes of former machines are
 // left: each is deleted, and the kubelet started again, since it has taken it over.
-func TestASlotTakesNoNodeOfAnotherMachine(t *testing.T) {
+func TestSlotDoesNotAdoptTheNodeOfAnotherInstance(t *testing.T) {
 	const restart = "systemctl restart kubelet"
 	for sentence, left := range map[string][]string{
 		"no former Node is there":    nil,

@@ -227,7 +227,7 @@ func TestVolumeOfAnOldInstanceType(t *testing.T) {
 }
 
 // A resolver holds a name for missing for long when it was asked for too early.
-func TestNamesAreAskedForWhenTheyAreThere(t *testing.T) {
+func TestNamesAreResolvedAfterTheyArePublished(t *testing.T) {
 	m := newMachine(t, slot())
 	if err := nodeup.Run(t.Context(), m.options); err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestNamesOfOthersStay(t *testing.T) {
 	}
 }
 
-func TestVolumeThatIsHeldIsWaitedFor(t *testing.T) {
+func TestSlotWaitsForAnAttachedVolume(t *testing.T) {
 	m := newMachine(t, slot())
 	m.account.volumes[0].Attachments = []ec2types.VolumeAttachment{{
 		InstanceId: aws.String("i-before"), State: ec2types.VolumeAttachmentStateDetaching,
@@ -268,7 +268,7 @@ func TestVolumeThatIsHeldIsWaitedFor(t *testing.T) {
 
 // A volume that has failed for good is replaced by another one with the same tags, and may be there
 // for long.
-func TestVolumesThatAreLostAreNotTaken(t *testing.T) {
+func TestLostVolumesAreNotUsed(t *testing.T) {
 	m := newMachine(t, slot())
 	for _, state := range []ec2types.VolumeState{ec2types.VolumeStateError, ec2types.VolumeStateDeleting} {
 		lost := m.account.volumes[0]

@@ -143,7 +143,7 @@ func (k *keeper) start(t *testing.T, passing ...time.Duration) {
 
 func (k *keeper) published() string { return string(k.account.objects[tokenKey]) }
 
-func TestASlotKeepsATokenThatTheAPIKnows(t *testing.T) {
+func TestSlotKeepsATokenThatTheAPIHas(t *testing.T) {
 	k := newKeeper(t)
 	k.start(t)
 	known := k.api.known()
@@ -163,7 +163,7 @@ func TestASlotKeepsATokenThatTheAPIKnows(t *testing.T) {
 	}
 }
 
-func TestATokenIsRenewedWhenHalfOfItsLifeIsOver(t *testing.T) {
+func TestTokenIsRenewedAfterHalfItsLifetime(t *testing.T) {
 	k := newKeeper(t)
 	k.start(t, 15*time.Minute, 11*time.Hour)
 	if known := k.api.known(); len(known) != 1 {
@@ -181,7 +181,7 @@ func TestATokenIsRenewedWhenHalfOfItsLifeIsOver(t *testing.T) {
 }
 
 // Each slot checks for itself. The second one finds the token that the first one created.
-func TestSlotsDoNotMakeATokenEach(t *testing.T) {
+func TestSlotsShareOneToken(t *testing.T) {
 	k := newKeeper(t)
 	for range 3 {
 		k.start(t)
@@ -193,7 +193,7 @@ func TestSlotsDoNotMakeATokenEach(t *testing.T) {
 
 // If a slot is interrupted or the API does not respond, the API does not have the token and rejects
 // nodes that join with it: the slot creates another.
-func TestATokenThatTheAPIDidNotTakeIsFollowedByAnother(t *testing.T) {
+func TestTokenThatTheAPIRejectedIsReplaced(t *testing.T) {
 	k := newKeeper(t)
 	k.api.refuses = 1
 	k.start(t, time.Second)
@@ -204,7 +204,7 @@ func TestATokenThatTheAPIDidNotTakeIsFollowedByAnother(t *testing.T) {
 
 // A slot of an earlier release that was cut short left a token that the API does not know, and
 // another slot's token is good.
-func TestATokenInTheBucketThatTheAPIDoesNotKnowIsReplaced(t *testing.T) {
+func TestTokenInTheBucketUnknownToTheAPIIsReplaced(t *testing.T) {
 	k := newKeeper(t)
 	k.start(t)
 	k.account.objects[tokenKey] = []byte("unsaid.0123456789abcdef")
@@ -216,7 +216,7 @@ func TestATokenInTheBucketThatTheAPIDoesNotKnowIsReplaced(t *testing.T) {
 
 // Machines join with what they read, so a token that the API did not take must not be in the
 // bucket, not even for a moment.
-func TestATokenThatTheAPIRefusesIsNotPutIntoTheBucket(t *testing.T) {
+func TestTokenThatTheAPIRejectsIsNotPublished(t *testing.T) {
 	k := newKeeper(t)
 	k.api.refuses = 1
 	k.start(t)
@@ -225,7 +225,7 @@ func TestATokenThatTheAPIRefusesIsNotPutIntoTheBucket(t *testing.T) {
 	}
 }
 
-func TestAPersonsTokenIsNotTakenForTheClusters(t *testing.T) {
+func TestTokenOfAUserIsNotPublished(t *testing.T) {
 	k := newKeeper(t)
 	k.api.secrets = []map[string][]byte{{"token-id": []byte("person"), "expiration": []byte("2030-01-01T00:00:00Z")}}
 	k.start(t)
@@ -234,7 +234,7 @@ func TestAPersonsTokenIsNotTakenForTheClusters(t *testing.T) {
 	}
 }
 
-func TestASlotStartsWhatKeepsTheToken(t *testing.T) {
+func TestSlotStartsTheTokenUnit(t *testing.T) {
 	b := slot()
 	b.TokenKey = tokenKey
 	m := newMachine(t, b)
@@ -250,7 +250,7 @@ func TestASlotStartsWhatKeepsTheToken(t *testing.T) {
 	}
 }
 
-func TestAWorkerReadsTheTokenFromTheBucketWhereSlotsKeepIt(t *testing.T) {
+func TestWorkerReadsTheTokenFromTheBucket(t *testing.T) {
 	b := worker()
 	b.TokenParameter, b.TokenKey = "", tokenKey
 	m := newMachine(t, b)

@@ -96,7 +96,7 @@ var edits = []edit{
 
 // For each edit the plan says what then happens in CloudFormation, when the operator's controllers
 // carry it out; and then nothing is left to do.
-func TestThePlanSaysWhatHappens(t *testing.T) {
+func TestPlanMatchesWhatHappens(t *testing.T) {
 	w := newSuite(t)
 	cluster := &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default"},

@@ -66,7 +66,7 @@ func (w *s3Suite) keys(t *testing.T) string {
 	return strings.Join(keys, " ")
 }
 
-func TestABucketKeepsClustersAsAFolderDoes(t *testing.T) {
+func TestBucketStoresClustersLikeAFolder(t *testing.T) {
 	w := newS3(t)
 	s := open(t, inBucket)
 	if got := actions(t, s, demo, workers); got != "Cluster demo created, InstanceGroup workers created" {
@@ -122,7 +122,7 @@ func TestConcurrentWritesConflict(t *testing.T) {
 	}
 }
 
-func TestAWriteWhoseAnswerIsLostHasHappened(t *testing.T) {
+func TestWriteWithALostResponseSucceeds(t *testing.T) {
 	w := newS3(t)
 	defer w.faults.Add(fault.Rule{
 		Service: "s3", Operation: "PutObject", Skip: 1, Times: 2,
@@ -164,7 +164,7 @@ func TestTheLockOfABucketNamesItsHolder(t *testing.T) {
 	}
 }
 
-func TestTheLockOfAProcessOfThisMachineThatHasEndedIsTakenOver(t *testing.T) {
+func TestLockOfAnExitedLocalProcessIsTakenOver(t *testing.T) {
 	w := newS3(t)
 	for name, test := range map[string]struct {
 		host string
@@ -194,7 +194,7 @@ func TestTheLockOfAProcessOfThisMachineThatHasEndedIsTakenOver(t *testing.T) {
 	}
 }
 
-func TestObjectsAreEncryptedWithTheKeyThatIsNamed(t *testing.T) {
+func TestObjectsAreEncryptedWithTheGivenKey(t *testing.T) {
 	w := newS3(t)
 	s, err := state.Open(t.Context(), inBucket, state.Options{KMSKey: "alias/clusters"})
 	if err != nil {
@@ -210,7 +210,7 @@ func TestObjectsAreEncryptedWithTheKeyThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatS3RefusesIsSaidInOneSentence(t *testing.T) {
+func TestS3ErrorsAreOneSentence(t *testing.T) {
 	for name, test := range map[string]struct {
 		ref, code, message string
 		status             int

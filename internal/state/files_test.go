@@ -100,7 +100,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func TestAClusterIsFilesThatAPersonReads(t *testing.T) {
+func TestClusterIsStoredInReadableFiles(t *testing.T) {
 	_, dir := made(t)
 	files := tree(t, dir)
 	if diff := cmp.Diff(demo, files["demo/cluster.yaml"]); diff != "" {
@@ -124,7 +124,7 @@ func TestAClusterIsFilesThatAPersonReads(t *testing.T) {
 	}
 }
 
-func TestReplaceSaysWhatItDid(t *testing.T) {
+func TestReplaceReportsItsActions(t *testing.T) {
 	s, dir := made(t)
 	before := tree(t, dir)
 	if got := actions(t, s, demo, workers); got != "Cluster demo unchanged, InstanceGroup workers unchanged" {
@@ -158,7 +158,7 @@ func actions(t *testing.T, s *state.State, texts ...string) string {
 	return strings.Join(words, ", ")
 }
 
-func TestKeysAreMadeOnceAndBelongToTheCluster(t *testing.T) {
+func TestKeysAreCreatedOnceAndBelongToTheCluster(t *testing.T) {
 	s, _ := made(t)
 	before, err := s.Load(t.Context(), "demo")
 	if err != nil {
@@ -179,7 +179,7 @@ func TestKeysAreMadeOnceAndBelongToTheCluster(t *testing.T) {
 	}
 }
 
-func TestStatusIsKeptApartFromTheDefinition(t *testing.T) {
+func TestStatusIsStoredSeparately(t *testing.T) {
 	s, dir := made(t)
 	loaded, err := s.Load(t.Context(), "demo")
 	if err != nil {
@@ -223,7 +223,7 @@ func edit(t *testing.T, dir, name, old, with string) {
 	}
 }
 
-func TestAGroupWhoseFileIsRemovedIsBeingDeleted(t *testing.T) {
+func TestRemovingTheFileOfAGroupDeletesIt(t *testing.T) {
 	s, dir := made(t)
 	loaded, err := s.Load(t.Context(), "demo")
 	if err != nil {
@@ -252,7 +252,7 @@ func TestAGroupWhoseFileIsRemovedIsBeingDeleted(t *testing.T) {
 	}
 }
 
-func TestWhatIsRemovedLeavesNothing(t *testing.T) {
+func TestRemoveLeavesNothing(t *testing.T) {
 	s, dir := made(t)
 	unlock, err := s.Lock(t.Context(), "demo", "delete")
 	if err != nil {
@@ -278,7 +278,7 @@ func TestWhatIsRemovedLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedReplaceIsFinishedByTheNext(t *testing.T) {
+func TestInterruptedReplaceIsCompletedByTheNext(t *testing.T) {
 	s, dir := made(t)
 	before, err := s.Load(t.Context(), "demo")
 	if err != nil {
@@ -303,7 +303,7 @@ func TestAnInterruptedReplaceIsFinishedByTheNext(t *testing.T) {
 	}
 }
 
-func TestACloneOfWhatIsInGitGetsNoOtherKeys(t *testing.T) {
+func TestCloneFromGitDoesNotGetNewKeys(t *testing.T) {
 	s, dir := made(t)
 	for _, name := range []string{"demo/status", "demo/secrets"} { // files that are not in Git
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
@@ -336,7 +336,7 @@ func TestTheStateKeepsSecretsOfTheEngine(t *testing.T) {
 	}
 }
 
-func TestReleasesOfOnesOwnAreKept(t *testing.T) {
+func TestOwnReleasesAreStored(t *testing.T) {
 	s, _ := made(t)
 	release := &v1alpha1.Release{}
 	*release = *objects(t, ownRelease)[0].(*v1alpha1.Release)

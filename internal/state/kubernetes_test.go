@@ -62,7 +62,7 @@ func use(t *testing.T, config *rest.Config, namespace string) {
 	t.Setenv("KUBECONFIG", path)
 }
 
-func TestAManagementClusterKeepsClustersAsAFolderDoes(t *testing.T) {
+func TestManagementClusterStoresClustersLikeAFolder(t *testing.T) {
 	s := newManagement(t)
 	if got := actions(t, s, demo, workers); got != "Cluster demo created, InstanceGroup workers created" {
 		t.Error(got)
@@ -112,7 +112,7 @@ func TestLabelsOfOthersStayAndTheOperatorsOwnFollowTheManifest(t *testing.T) {
 	}
 }
 
-func TestWhatTheAPIServerRefusesChangesNothing(t *testing.T) {
+func TestRejectedObjectsChangeNothing(t *testing.T) {
 	s := newManagement(t)
 	_, err := s.Replace(t.Context(), objects(t, demo, strings.Replace(workers, "maxSize: 3", "maxSize: 0", 1)))
 	if invalid, ok := errors.AsType[*state.InvalidError](err); !ok || len(invalid.Problems) != 1 ||
@@ -149,7 +149,7 @@ func TestTheLockOfAManagementClusterNamesItsHolder(t *testing.T) {
 	}
 }
 
-func TestWhatAManagementClusterRefusesIsSaidInOneSentence(t *testing.T) {
+func TestManagementClusterErrorsAreOneSentence(t *testing.T) {
 	server := controlplanetest.Shared(t)
 	config := rest.CopyConfig(server.RESTConfig())
 	for name, test := range map[string]struct {

@@ -220,7 +220,7 @@ func (s *terminal) there() []string {
 
 // One command creates a cluster, others change, upgrade and delete it with everything that it
 // created in AWS. Commands without --yes change nothing.
-func TestAClusterFromTheTerminal(t *testing.T) {
+func TestClusterLifecycleFromTheTerminal(t *testing.T) {
 	s := newTerminal(t)
 	before := s.there()
 	s.manifests("demo.yaml", func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {})
@@ -266,7 +266,7 @@ func TestAClusterFromTheTerminal(t *testing.T) {
 }
 
 // A file with services changes nothing, also not the clusters in it.
-func TestServicesAreNoPartOfAnApply(t *testing.T) {
+func TestApplyRejectsServices(t *testing.T) {
 	s := newTerminal(t)
 	s.manifests("demo.yaml", func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {})
 	text, err := os.ReadFile(s.path("demo.yaml"))

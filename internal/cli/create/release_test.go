@@ -24,7 +24,7 @@ func runRelease(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestAReleaseIsMadeFromPublishedHashes(t *testing.T) {
+func TestReleaseIsCreatedFromPublishedHashes(t *testing.T) {
 	one, other := strings.Repeat("a1", 32), strings.Repeat("b2", 32)
 	programs := filepath.Join(t.TempDir(), "programs.yaml")
 	text := "kubelet: {amd64: {1.36.5: " + one + "}, arm64: {1.36.5: " + other + "}}\nkubeadm: {amd64: {1.36.5: " + one + "}, arm64: {1.36.5: " + other + "}}\n"

@@ -54,7 +54,7 @@ func TestDetachedLivesUntilDown(t *testing.T) {
 	}
 }
 
-func TestUpAfterACrashStartsAfresh(t *testing.T) {
+func TestUpAfterACrashCleansUp(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "local")
 	succeed(t, "local", "up", "--detach", "--no-operator", "--dir", dir)
 	crashed := read(t, dir)
@@ -72,7 +72,7 @@ func TestUpAfterACrashStartsAfresh(t *testing.T) {
 	succeed(t, "local", "down", "--dir", dir)
 }
 
-func TestDownWithNothingRunningSaysSo(t *testing.T) {
+func TestDownWithoutAnEnvironmentReportsIt(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := run(t, "local", "down", "--dir", dir); err == nil || !strings.Contains(out, "nothing runs in "+dir) {
 		t.Errorf("got %v\n%s", err, out)

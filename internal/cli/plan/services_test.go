@@ -272,9 +272,9 @@ func TestClustersAndServicesArePlannedTogether(t *testing.T) {
 	}
 }
 
-// TestWhatOthersMakeIsLeftOut has a Deployment beside the queue that it uses, as in a file for
+// TestOtherKindsAreNotPlanned has a Deployment beside the queue that it uses, as in a file for
 // kubectl.
-func TestWhatOthersMakeIsLeftOut(t *testing.T) {
+func TestOtherKindsAreNotPlanned(t *testing.T) {
 	s := newServices(t)
 	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\n"
 	code, out, errOut := s.run("-f", s.file(deployment, queueManifest))
@@ -288,7 +288,7 @@ func TestWhatOthersMakeIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestMistakesInServicesAreNamed(t *testing.T) {
+func TestMistakesInServicesAreReported(t *testing.T) {
 	s := newServices(t)
 	_, err := s.api.CreateStack(t.Context(), &cloudformation.CreateStackInput{
 		StackName: aws.String(

@@ -26,7 +26,7 @@ func run(ctx context.Context, args ...string) (out, problem string, code int) {
 	return stdout.String(), "", exit.Done
 }
 
-func TestTheCommandShowsThenRolls(t *testing.T) {
+func TestCommandShowsThenReplaces(t *testing.T) {
 	w := livetest.New(t, livetest.Options{Slots: 1, Groups: []*v1alpha1.InstanceGroup{group("workers", 1, 2)}, Terraform: true})
 	ref := w.State()
 	before := machinesOf(w, "workers")

@@ -8,9 +8,9 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// TestWhatIsAskedForOnce is asked for again when it is done or has failed, and not while it goes
+// TestRequestIsMadeOnce is asked for again when it is done or has failed, and not while it goes
 // on.
-func TestWhatIsAskedForOnce(t *testing.T) {
+func TestRequestIsMadeOnce(t *testing.T) {
 	made := func(roll string) *v1alpha1.StackStatus {
 		return &v1alpha1.StackStatus{
 			Name:   "demo-workers",

@@ -59,7 +59,7 @@ type writer func(p []byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
-func TestAClusterIsValidated(t *testing.T) {
+func TestValidateReportsProblems(t *testing.T) {
 	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{aGroup("workers", 2, 3)}, Bastion: true, Terraform: true})
 	state := w.State()
 	out, errOut, code := run(t.Context(), "demo", "--state", state)
@@ -114,7 +114,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeLookedAtIsSaidOnce(t *testing.T) {
+func TestUnknownStatusIsReportedOnce(t *testing.T) {
 	w := livetest.New(t, livetest.Options{Slots: 1, Terraform: true})
 	state := w.State()
 	for name, test := range map[string]struct {

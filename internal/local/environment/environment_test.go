@@ -51,7 +51,7 @@ func TestUpServesAndStopLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestOneRunsInAFolder(t *testing.T) {
+func TestAFolderHasOneEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	up(t, dir, io.Discard)
 	state, err := environment.Read(dir)
@@ -64,7 +64,7 @@ func TestOneRunsInAFolder(t *testing.T) {
 	}
 }
 
-func TestStrangersFilesAreSafe(t *testing.T) {
+func TestOtherFilesAreNotOverwritten(t *testing.T) {
 	dir := t.TempDir()
 	mine := filepath.Join(dir, "kubeconfig")
 	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-func TestMachinesAreOfTheKindThatWasAskedFor(t *testing.T) {
+func TestMachinesAreOfTheRequestedKind(t *testing.T) {
 	noPrograms := errors.New("no programs")
 	options := func(kind environment.Machines) environment.MachinesOptions {
 		return environment.MachinesOptions{
@@ -48,7 +48,7 @@ func TestMachinesAreOfTheKindThatWasAskedFor(t *testing.T) {
 }
 
 // Someone who brings a Kubernetes should not wait for the build of another.
-func TestMachinesAreFakeWhereTheKubeBinaryIsNotWanted(t *testing.T) {
+func TestMachinesAreFakeWithoutTheKubeBinary(t *testing.T) {
 	host, line, err := environment.NewMachines(t.Context(), environment.MachinesOptions{
 		Kind: environment.AutoMachines, WithoutKube: func(context.Context) error { return errors.New("KUBEBUILDER_ASSETS is set") },
 	})

@@ -427,7 +427,7 @@ func (w *suite) letAsk(t *testing.T, groups ...string) {
 }
 
 // A request is not denied because STS or EC2 do not answer.
-func TestARequestWaitsUntilEC2Answers(t *testing.T) {
+func TestRequestWaitsUntilEC2Responds(t *testing.T) {
 	w := start(t)
 	w.instances.fails.Store(true)
 	if err := w.approver.Run(timedOut(t)); err == nil {
@@ -453,7 +453,7 @@ func timedOut(t *testing.T) context.Context {
 }
 
 // The token of workers may do nothing but ask.
-func TestTheTokenOfWorkersHasNoOtherRights(t *testing.T) {
+func TestTokenOfWorkersHasNoOtherPermissions(t *testing.T) {
 	w := start(t)
 	w.run(t)
 	w.newRequest(t, ownNode, own).make(t, w) // The binding is there.
