@@ -137,7 +137,7 @@ func missing(file string) func(*testing.T) {
 // refusals are the mistakes. Each gets one clear message and exit code 1, and changes nothing.
 func refusals() map[string]refusal {
 	replace, load := []string{"replace", "-f", "demo.yml"}, []string{"export", "kubeconfig", "demo", "--server=https://x:6443", "--out=-"}
-	look := []string{"get", "clusters"}
+	get := []string{"get", "clusters"}
 	all := map[string]refusal{
 		"a field that there is not": {
 			make: manifest("release:", "relaese:"),
@@ -237,32 +237,32 @@ func refusals() map[string]refusal {
 		"a state that is a file": {args: []string{"replace", "-f", "demo.yml", "--state=demo.yml"}, want: "demo.yml"},
 		"a definition half written": {
 			make: half("cluster.yaml"),
-			args: look,
+			args: get,
 			want: "state/demo/cluster.yaml, line 1: spec.release: this is missing",
 		},
 		"a definition of nothing": {
 			make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", "") },
-			args: look,
+			args: get,
 			want: "state/demo/cluster.yaml: the file is empty, but must contain a Cluster",
 		},
 		"a definition of another kind": {
 			make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", demoWorkers) },
-			args: look,
+			args: get,
 			want: "the file must contain one Cluster, but has InstanceGroup workers",
 		},
 		"a definition with an unknown field": {
 			make: kept("cluster.yaml", "release:", "relaese:"),
-			args: look,
+			args: get,
 			want: "state/demo/cluster.yaml, document 1, line 11: spec.relaese: there is no such field; did you mean release?",
 		},
 		"a definition of another version": {
 			make: kept("instancegroups/workers.yaml", "v1alpha1", "v2"),
-			args: look,
+			args: get,
 			want: "state/demo/instancegroups/workers.yaml, document 1, line 1: apiVersion: unknown version",
 		},
 		"a definition of another name": {
 			make: kept("cluster.yaml", "name: demo", "name: other"),
-			args: look,
+			args: get,
 			want: "the cluster's name is other, but its folder's is demo",
 		},
 		"a definition that is missing": {
@@ -444,7 +444,7 @@ func TestLockOfAnotherProcessIsRespected(t *testing.T) {
 		t.Error("something has changed")
 	}
 	if code, _, errOut := run("get", "clusters"); code != exit.Done {
-		t.Errorf("to look is refused: %s", errOut)
+		t.Errorf("get is refused: %s", errOut)
 	}
 	if err := unlock(); err != nil {
 		t.Fatal(err)

@@ -22,9 +22,9 @@ const (
 	changeSetName = "aws-operator-plan"
 	// changeSetLook is when to look first whether CloudFormation is done, and then ever later up to
 	// changeSetLongest; changeSetPatience is how long to wait.
-	changeSetLook     = 50 * time.Millisecond
-	changeSetLongest  = 2 * time.Second
-	changeSetPatience = 2 * time.Minute
+	changeSetFirstPoll = 50 * time.Millisecond
+	changeSetMaxPoll   = 2 * time.Second
+	changeSetTimeout   = 2 * time.Minute
 	// maxTemplateBody is CloudFormation's limit for a template that is not in a bucket:
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 	maxTemplateBody = 51_200
@@ -103,11 +103,11 @@ func changeSet(ctx context.Context, client awsapi.StackReviewer, wanted *render.
 
 // readChangeSet waits until CloudFormation has worked a change set out.
 func readChangeSet(ctx context.Context, client awsapi.StackReviewer, id string) ([]types.Change, error) {
-	ctx, cancel := context.WithTimeout(ctx, changeSetPatience)
+	ctx, cancel := context.WithTimeout(ctx, changeSetTimeout)
 	defer cancel()
 	var changes []types.Change
 	var next *string
-	look := changeSetLook
+	poll := changeSetFirstPoll
 	for {
 		out, err := client.DescribeChangeSet(ctx, &cloudformation.DescribeChangeSetInput{ChangeSetName: &id, NextToken: next})
 		if err != nil {
@@ -129,8 +129,8 @@ func readChangeSet(ctx context.Context, client awsapi.StackReviewer, id string) 
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("CloudFormation has not computed the changes: %w", context.Cause(ctx))
-		case <-time.After(look):
-			look = min(2*look, changeSetLongest)
+		case <-time.After(poll):
+			poll = min(2*poll, changeSetMaxPoll)
 		}
 	}
 }

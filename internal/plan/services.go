@@ -67,7 +67,7 @@ func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 	if err := d.fetch(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.strangers(objects); err != nil {
+	if err := d.checkOwners(objects); err != nil {
 		return nil, err
 	}
 	p := Compare("", d.subjects, schema.Default())
@@ -245,7 +245,7 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 
 // strangers returns an error if a stack that is deployed is not of the object that it is compared
 // with.
-func (d *serviceDraft) strangers(objects []*servicev1alpha1.Object) error {
+func (d *serviceDraft) checkOwners(objects []*servicev1alpha1.Object) error {
 	for i, object := range objects {
 		s := &d.subjects[i]
 		if s.Deployed == nil {

@@ -128,7 +128,7 @@ func (d *directory) remove(_ context.Context, name string) error {
 }
 
 // tidy removes the folders of a cluster that hold nothing any more.
-func (d *directory) tidy(cluster string) error {
+func (d *directory) removeEmpty(cluster string) error {
 	root := d.where(cluster)
 	var folders []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -185,7 +185,7 @@ func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() er
 	unlock := func() error {
 		err := os.Remove(path)
 		held.Release()
-		return errors.Join(err, d.tidy(cluster))
+		return errors.Join(err, d.removeEmpty(cluster))
 	}
 	if err != nil {
 		return nil, errors.Join(d.explain("lock", err), unlock())

@@ -281,7 +281,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 		return object, err
 	}
 	where := s.where(name)
-	if err := cutOff(name, where, data); err != nil {
+	if err := incompleteFile(name, where, data); err != nil {
 		return object, err
 	}
 	set, err := manifest.Read([]manifest.Source{{Name: where, Reader: bytes.NewReader(data)}}, manifest.Options{})
@@ -309,7 +309,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 			Message: fmt.Sprintf("the file must contain one %s, but has %s: keep each object in its own file", kind, strings.Join(got, ", ")),
 		}
 	}
-	if field := unsaid(objects[0]); field != "" {
+	if field := missingField(objects[0]); field != "" {
 		return object, tree.Problem{
 			File: where, Line: set.Manifests[0].Line, Path: field,
 			Message: "this is missing; if the file was not edited, a write was interrupted: restore it from Git or a backup",
@@ -331,7 +331,7 @@ func halfWritten(err error) error {
 }
 
 // cutOff returns an error if a file that people do not write lacks its end.
-func cutOff(name, where string, data []byte) error {
+func incompleteFile(name, where string, data []byte) error {
 	_, inCluster, _ := strings.Cut(name, "/")
 	if !isSecret(name) && !strings.HasPrefix(inCluster, folderStatus+"/") || bytes.HasSuffix(data, []byte(fileEnd)) {
 		return nil
@@ -343,7 +343,7 @@ func cutOff(name, where string, data []byte) error {
 }
 
 // unsaid returns a field that every object of its kind has and this one lacks, or "".
-func unsaid(object client.Object) string {
+func missingField(object client.Object) string {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
 		switch {

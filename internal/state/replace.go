@@ -127,7 +127,7 @@ func (f *files) prepare(ctx context.Context, objects []client.Object, t *there) 
 		w.old, w.there = t.old(object)
 		err := admit.Check(ctx, object, w.old)
 		if err == nil {
-			if err = f.goesTogether(object, objects, t); err != nil {
+			if err = f.checkReferences(object, objects, t); err != nil {
 				err = fmt.Errorf("%s %s: %w", manifest.Kind(object), object.GetName(), err)
 			}
 		}
@@ -187,10 +187,10 @@ func (t *there) old(object client.Object) (old client.Object, there bool) {
 
 // goesTogether returns an error if what an object refers to is neither there nor among the objects,
 // or if it cannot be changed now.
-func (f *files) goesTogether(object client.Object, objects []client.Object, t *there) error {
+func (f *files) checkReferences(object client.Object, objects []client.Object, t *there) error {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
-		return f.clusterGoesTogether(o, objects, t)
+		return f.checkCluster(o, objects, t)
 	case *v1alpha1.InstanceGroup:
 		all := t.clusters[o.Spec.Cluster]
 		of := all.cluster
@@ -212,7 +212,7 @@ func (f *files) goesTogether(object client.Object, objects []client.Object, t *t
 	return nil
 }
 
-func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object, t *there) error {
+func (f *files) checkCluster(c *v1alpha1.Cluster, objects []client.Object, t *there) error {
 	all := t.clusters[c.Name]
 	runs, err := release.Find(c.Spec.Release, t.releasesWith(objects)...)
 	if err != nil {

@@ -49,7 +49,7 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 		return nil, err
 	}
 	where := f.store.where(name)
-	if err := cutOff(name, where, data); err != nil {
+	if err := incompleteFile(name, where, data); err != nil {
 		return nil, err
 	}
 	documents, err := tree.Parse(where, data)
@@ -115,14 +115,14 @@ func (o *Objects) Secret(name string) *corev1.Secret {
 
 // vault serves the Secrets of a cluster as an API server would, to those who only read and make
 // Secrets.
-type vault struct {
+type secretClient struct {
 	client.Client
 	objects *Objects
 	made    []*corev1.Secret
 }
 
 // Get returns a Secret.
-func (v *vault) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (v *secretClient) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	secret, ok := into.(*corev1.Secret)
 	if !ok {
 		return fmt.Errorf("only Secrets are here, no %T: %w", into, errors.ErrUnsupported)
@@ -137,7 +137,7 @@ func (v *vault) Get(_ context.Context, key client.ObjectKey, into client.Object,
 
 // Create adds a Secret to those of the cluster, if there is none of its name: those that are there
 // are never replaced.
-func (v *vault) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+func (v *secretClient) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
 	secret, ok := object.(*corev1.Secret)
 	if !ok {
 		return fmt.Errorf("only Secrets are here, no %T: %w", object, errors.ErrUnsupported)
@@ -152,7 +152,7 @@ func (v *vault) Create(_ context.Context, object client.Object, _ ...client.Crea
 
 // makeKeys makes the authorities of a cluster that are missing, and writes them.
 func (f *files) makeKeys(ctx context.Context, objects *Objects) error {
-	v := &vault{objects: objects}
+	v := &secretClient{objects: objects}
 	if _, err := pki.Ensure(ctx, v, f.options.Clock, objects.Cluster); err != nil {
 		return err
 	}

@@ -41,11 +41,11 @@ type State struct {
 
 // keeper is one way to keep clusters.
 type keeper interface {
-	shower
+	loader
 	changer
 }
 
-type shower interface {
+type loader interface {
 	client() client.WithWatch
 	namespaceOf(given string) string
 	clusters(ctx context.Context) ([]string, error)

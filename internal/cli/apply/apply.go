@@ -35,7 +35,7 @@ type options struct {
 	confirm   flags.Confirm
 	bring     bring.Flags
 
-	// approve is the digest of the plan that may be carried out.
+	// approve is the digest of the approved plan.
 	approve  string
 	detailed bool
 }
@@ -157,8 +157,8 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// refuseOthers returns an error if Terraform made the cluster: a second one of its name would be
-// made beside it.
+// refuseOthers returns an error if Terraform created the cluster: CloudFormation would create a
+// second one with its name.
 func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name string) error {
 	var cluster *v1alpha1.Cluster
 	objects, err := in.Load(ctx, name)
@@ -204,7 +204,7 @@ func put(cmd *cobra.Command, in *state.State, set *manifest.Set) error {
 	return replace.Report(cmd, in, replaced)
 }
 
-// pending ends a command that ran without --yes.
+// pending prints the end of a run without --yes.
 func (o *options) pending(cmd *cobra.Command, changes bool) error {
 	cmd.PrintErrln("Nothing has been changed. To apply these changes, add --yes.")
 	if changes && o.detailed {

@@ -112,7 +112,7 @@ creates nothing in AWS.`,
 
 // activeReleases returns the built-in releases for new clusters, the newest first.
 func activeReleases() []string {
-	builtin, _ := release.Builtin() // a test of theirs rules an error out
+	builtin, _ := release.Builtin() // a test of that package rules out an error
 	active := slices.DeleteFunc(builtin, func(r *v1alpha1.Release) bool {
 		return r.Spec.State == v1alpha1.ReleaseDeprecated || !release.Bootable(r)
 	})
@@ -242,7 +242,7 @@ func (o *options) regionOfZones() (string, error) {
 func readKeys(files []string) ([]string, error) {
 	var keys []string
 	for _, file := range files {
-		data, err := os.ReadFile(file) //nolint:gosec // the person who runs the command names it
+		data, err := os.ReadFile(file) //nolint:gosec // the user names it
 		if err != nil {
 			return nil, fmt.Errorf("read the public key: %w", err)
 		}

@@ -37,7 +37,7 @@ func stop(ctx context.Context, env *environment.Environment, out io.Writer) erro
 	return nil
 }
 
-// closed returns an error when a server still listens at the address of a URL.
+// closed returns an error if a server still listens at the address of a URL.
 func closed(ctx context.Context, url string) error {
 	_, address, ok := strings.Cut(url, "://")
 	if !ok {

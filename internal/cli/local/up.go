@@ -116,7 +116,7 @@ use it, in any terminal:
 `, end)
 }
 
-// shown returns a folder as the user named it if that is short.
+// shown returns the shorter of a folder's relative and absolute path.
 func shown(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		return abs

@@ -126,9 +126,9 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// result is what machines read.
+// result is the JSON output.
 type result struct {
-	// Digest names exactly all of this; apply --approve takes it, where no services are among it.
+	// Digest identifies the entire plan, for apply --approve; empty if the plan has services.
 	Digest string       `json:"digest"`
 	Plans  []*plan.Plan `json:"plans"`
 }

@@ -82,7 +82,7 @@ func Into(ctx context.Context, into *state.State, set *manifest.Set) ([]state.Ch
 	return changes, err
 }
 
-// placed says where each of the objects is that something is wrong with.
+// placed adds the file and line to each problem of an object.
 func placed(invalid *state.InvalidError, set *manifest.Set) error {
 	lines := make([]string, len(invalid.Problems))
 	for i, problem := range invalid.Problems {
@@ -97,7 +97,7 @@ func placed(invalid *state.InvalidError, set *manifest.Set) error {
 	return fmt.Errorf("%s\nNothing has been changed", strings.Join(lines, "\n"))
 }
 
-// Report prints what was done with each object, and what is to be known of it.
+// Report prints what was done with each object, with notes and warnings.
 func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error {
 	for _, change := range changes {
 		kind, name := manifest.Kind(change.Object), change.Object.GetName()

@@ -37,7 +37,7 @@ func TestRequestIsMadeOnce(t *testing.T) {
 			if c.state != "" {
 				one.rollout = &v1alpha1.RolloutStatus{State: c.state}
 			}
-			if got, err := one.underWay(); err != nil || got != c.want {
+			if got, err := one.isRunning(); err != nil || got != c.want {
 				t.Errorf("it is under way: %t, %v", got, err)
 			}
 		})

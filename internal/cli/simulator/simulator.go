@@ -1,4 +1,4 @@
-// Package simulator is the verb that serves the simulator of AWS alone.
+// Package simulator implements the command simulator, which serves the simulator of AWS.
 package simulator
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 )
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	var (
 		listen   string
@@ -122,8 +122,8 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration, machines st
 	return nil
 }
 
-// endpoint is what URLs of resources begin with. Without machines that is
-// whatever name the caller used, for those who reach the simulator by another.
+// endpoint returns the prefix of resource URLs. Without machines, it is the host name of the request,
+// so that clients can use any name of the simulator.
 func endpoint(kind environment.Machines, url string) string {
 	if kind == environment.NoMachines {
 		return ""

@@ -1,4 +1,4 @@
-// Package template is the verb that makes manifests from templates and values.
+// Package template implements the command template, which renders manifests from templates and values.
 package template
 
 import (
@@ -21,7 +21,7 @@ type flags struct {
 	failOnMissing, formatYAML bool
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -78,7 +78,7 @@ func (f *flags) run(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// read reads all that the flags name.
+// read reads all inputs of the flags.
 func (f *flags) read(input *templates.Input, in io.Reader) error {
 	var err error
 	if input.Templates, err = files(f.templates, in); err != nil {
@@ -133,7 +133,7 @@ func files(paths []string, in io.Reader) ([]templates.File, error) {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			data, err := os.ReadFile(file) //nolint:gosec // reads what the person names
+			data, err := os.ReadFile(file) //nolint:gosec // the user names it
 			if err != nil {
 				return err
 			}

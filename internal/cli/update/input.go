@@ -20,11 +20,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// facts are what manifests do not say about a cluster.
+// facts are the inputs that are not in the manifests of a cluster.
 type facts struct {
 	operator, account, caFile string
-	// issuerInBucket is whether the configuration that is there publishes the issuer's documents
-	// from the cluster's bucket.
+	// issuerInBucket reports whether the existing configuration publishes the issuer's documents in
+	// the cluster's bucket.
 	issuerInBucket bool
 }
 
@@ -65,7 +65,7 @@ func (f *flags) objectsOf(set *manifest.Set, name string) (*state.Objects, error
 	return objects, nil
 }
 
-// input decides everything about a cluster and its instance groups.
+// input resolves a cluster and its instance groups.
 func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 	cluster := of.Cluster
 	if len(cluster.Status.Stacks) > 0 {
@@ -134,7 +134,7 @@ func keysOf(in *terraform.Input, of *state.Objects) error {
 	if issuer := in.Cluster.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
 		in.Public, err = cas.IssuerDocuments(in.Cluster.Issuer)
 	}
-	return err //nolint:wrapcheck // it says what cannot be written
+	return err //nolint:wrapcheck // it names what cannot be written
 }
 
 // clusterOf returns the cluster of that name.
@@ -153,8 +153,8 @@ func (f *flags) clusterOf(set *manifest.Set, name string) (*v1alpha1.Cluster, er
 	return nil, fmt.Errorf("the files have no cluster %s; they have %s", name, strings.Join(names, ", "))
 }
 
-// accountOf returns the account that the cluster is made in: that of the role by which it is made,
-// or the one given, or the one that Terraform's provider acts in, which only Terraform finds out.
+// accountOf returns the account of the cluster: the account of its role, or that of the flag, or a
+// reference to the account of Terraform's provider, which only Terraform knows.
 func (f *facts) accountOf(cluster *v1alpha1.Cluster) (string, error) {
 	const parts, account = 6, 4 // arn:partition:iam::account:role/…
 	switch role := cluster.Spec.Role; {

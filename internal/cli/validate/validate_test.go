@@ -139,9 +139,9 @@ func TestUnknownStatusIsReportedOnce(t *testing.T) {
 func TestWaitingEnds(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	for name, test := range map[string]struct {
-		err   error
-		looks int
-		code  int
+		err    error
+		checks int
+		code   int
 	}{
 		"it never becomes healthy":              {nil, 4, exit.NotValid},
 		"AWS does not answer for long":          {&awsapi.Failure{Kind: awsapi.Unreachable, Message: "AWS cannot be reached."}, 4, exit.Failed},
@@ -151,19 +151,19 @@ func TestWaitingEnds(t *testing.T) {
 			t.Parallel() // As above.
 			clk := testclock.NewFakeClock(time.Unix(0, 0))
 			var out, progress bytes.Buffer
-			looks := 0
+			checks := 0
 			v := validation{
 				name: "demo", output: &flags.Output{Format: flags.FormatTable}, wait: 40 * time.Second, interval: 10 * time.Second,
 				clock: stepping{clk}, out: &out, progress: &progress,
-				look: func(context.Context) (*live.Look, error) {
-					looks++
-					return &live.Look{Cluster: &v1alpha1.Cluster{}, AWS: &live.Cluster{}}, test.err
+				observe: func(context.Context) (*live.Observation, error) {
+					checks++
+					return &live.Observation{Cluster: &v1alpha1.Cluster{}, AWS: &live.Cluster{}}, test.err
 				},
 			}
-			if code := exit.Code(v.run(t.Context())); code != test.code || looks != test.looks {
-				t.Errorf("code %d after %d looks, want %d after %d", code, looks, test.code, test.looks)
+			if code := exit.Code(v.run(t.Context())); code != test.code || checks != test.checks {
+				t.Errorf("code %d after %d looks, want %d after %d", code, checks, test.code, test.checks)
 			}
-			if lines := strings.Count(progress.String(), "\n"); test.looks > 1 && lines != 1 {
+			if lines := strings.Count(progress.String(), "\n"); test.checks > 1 && lines != 1 {
 				t.Errorf("the same line was printed %d times:\n%s", lines, progress.String())
 			}
 		})
