@@ -1,4 +1,4 @@
-# What a person or CI does here. `make` alone prints this page's summary.
+# The tasks of developers and CI. `make` without a target lists them.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -10,8 +10,8 @@ TOOL_OF_OPERATORKIT := $(GO) tool -modfile=../../tools/go.mod
 TEST_FLAGS  ?= -timeout 40m
 DIR         ?= .local
 
-# Everything is built without C, tests too: one build serves programs and tests, what is linked needs no library of the machine's, and
-# the linker may leave out what nobody calls. With C it may not: Helm's kustomize can load plugins, which could call anything.
+# Everything is built without cgo, including tests: programs and tests share one build, binaries need no system libraries, and
+# the linker can drop unreachable methods. With cgo it cannot: Helm's kustomize can load plugins, which could call any method.
 export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath -ldflags=-w $(GOFLAGS)
 RUNS        ?= 1000
@@ -19,12 +19,12 @@ RUNS        ?= 1000
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## Show what there is to make.
+help: ## List the targets.
 	@echo "usage: make TARGET"
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do printf '  %-15s %s\n' "$$name" "$$what"; done
 
 .PHONY: build
-build: binary node ## Build bin/aws-operator, what machines run and, once, bin/kube (etcd and Kubernetes; some minutes).
+build: binary node ## Build bin/aws-operator, the programs that instances run and, once, bin/kube (etcd and Kubernetes; a few minutes).
 	@bin/aws-operator local build
 
 # COMPILED turns what `go build -v` prints into a line for every 50 packages that had to be compiled; anything else it prints is an error.
@@ -39,11 +39,11 @@ binary:
 STATIC := GOOS=linux $(GO) build -ldflags='-s -w'
 
 .PHONY: node
-node: nodeup # What simulated machines are made of, beside nodeup.
+node: nodeup # The programs of simulated machines, in addition to nodeup.
 	$(STATIC) -o bin/machine ./cmd/machine
 
 .PHONY: nodeup
-nodeup: nodeup-amd64 nodeup-arm64 ## Build bin/nodeup-linux-… and bin/etcd-restore-linux-… for amd64 and arm64, which the operator hands to instances.
+nodeup: nodeup-amd64 nodeup-arm64 ## Build bin/nodeup-linux-… and bin/etcd-restore-linux-… for amd64 and arm64, which instances run.
 	GOARCH=amd64 $(STATIC) -o bin/etcd-restore-linux-amd64 ./cmd/etcd-restore
 	GOARCH=arm64 $(STATIC) -o bin/etcd-restore-linux-arm64 ./cmd/etcd-restore
 	@ln -sf nodeup-linux-$$($(GO) env GOARCH) bin/nodeup
@@ -54,9 +54,9 @@ nodeup-amd64 nodeup-arm64: nodeup-%:
 	@echo "GOARCH=$* $(STATIC) -o bin/nodeup-linux-$* ./cmd/nodeup"
 	@GOARCH=$* $(STATIC) -v -o bin/nodeup-linux-$* ./cmd/nodeup 2>&1 | $(call COMPILED,nodeup)
 
-# The demo needs less than a build: its instances are amd64, no etcd is restored, and KUBEBUILDER_ASSETS may name a Kubernetes.
+# The demo needs less than a build: its instances are amd64, it restores no etcd, and KUBEBUILDER_ASSETS may name a Kubernetes.
 .PHONY: demo
-demo: binary nodeup-amd64 ## Show it: a cluster and AWS on loopback, the quick start becoming Ready, and a clean end.
+demo: binary nodeup-amd64 ## Run the demo: start a cluster and AWS on loopback, apply the quick start, and clean up.
 	@bin/aws-operator demo
 
 .PHONY: local
@@ -64,11 +64,11 @@ local: build ## Start a cluster, AWS and the operator, and stay up until Ctrl-C 
 	@bin/aws-operator local up --dir $(DIR)
 
 .PHONY: previous
-previous: binary # The Kubernetes from which the tests upgrade a cluster; some minutes, once.
+previous: binary # The Kubernetes from which the tests upgrade a cluster; a few minutes, once.
 	@bin/aws-operator local build --previous
 
 .PHONY: test
-test: build previous ## Run all tests but those with Terraform, which take minutes and are part of interop.
+test: build previous ## Run all tests except those with Terraform, which take minutes and are part of interop.
 	$(GO) test $(TEST_FLAGS) $$($(GO) list ./... | grep -v /test/terraform$$)
 	@$(MAKE) --no-print-directory test-operatorkit
 
@@ -86,7 +86,7 @@ test-upgrades: build previous ## Upgrade a cluster of each minor version that ha
 	TEST_UPGRADES=1 $(GO) test -count=1 -timeout 1h -run 'TestEachMinorVersionIsUpgradedToTheNext' -v ./test/e2e
 
 .PHONY: simulate
-simulate: ## Run 1,000 seeded series of troubles in virtual time (RUNS=1000); half an hour on two cores.
+simulate: ## Run 1,000 seeded fault simulations in virtual time (RUNS=1000); half an hour on two cores.
 	SIMULATION_RUNS=$(RUNS) $(GO) test -count=1 -timeout 3h ./test/simulation
 
 # LARGEST is the size in bytes of the largest file that may be committed. Name an exception here, with its reason.
@@ -103,16 +103,16 @@ lint: sizes ## Check the code against .golangci.yml.
 	cd kube && $(GO) vet ./...
 
 .PHONY: generate
-generate: ## Make the generated files anew: deepcopy, CRDs, reference, formatting.
+generate: ## Regenerate deepcopy functions, CRDs and the reference; format the code.
 	$(GO) generate -skip 'go run ./fetch' ./...
 	cd pkg/operatorkit && $(GO) generate ./...
 	$(TOOL) golangci-lint fmt ./... ./pkg/operatorkit/...
 
 .PHONY: schemas
-schemas: ## Fetch the schemas of all CloudFormation types anew from AWS's public archive.
+schemas: ## Download the schemas of all CloudFormation types from AWS's public archive.
 	$(GO) generate -run 'go run ./fetch' ./internal/cfn/schema
 
-# What the files look like that the repository has or would have.
+# The hashes of all files that are or would be committed.
 FINGERPRINT := git ls-files -co --exclude-standard -z | xargs -0 sha256sum 2>/dev/null
 
 .PHONY: verify
@@ -125,18 +125,18 @@ verify: ## Fail when a generated file is not up to date.
 
 .PHONY: golden-update
 golden-update: ## Rewrite the golden files; read the diff before you commit it.
-	@$(GO) test ./internal/kops -update # what becomes of a manifest of kops is an example, which others read
+	@$(GO) test ./internal/kops -update # the translated manifests of kops are examples
 	@packages=$$(grep -rlE 'flag\.Bool\("update"|internal/golden"' --include=*_test.go . | xargs -rn1 dirname | sort -u); \
 		test -z "$$packages" || $(GO) test $(TEST_FLAGS) $$packages -update
 
 .PHONY: bench
-bench: build ## Measure the operator on the simulator; prints a table.
+bench: build ## Measure the operator on the simulator, and print a table.
 	$(GO) run ./test/bench
 
 .PHONY: interop
-interop: build ## Try the clients that are installed (kubectl, aws, boto3, terraform …) on the simulator.
+interop: build ## Test the installed clients (kubectl, aws, boto3, terraform …) against the simulator.
 	test/interop/run.sh
 
 .PHONY: clean
-clean: ## Remove what was built. Stop what runs first: bin/aws-operator local down.
+clean: ## Remove build output. Stop running environments first: bin/aws-operator local down.
 	rm -rf bin .cache

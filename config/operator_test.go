@@ -57,7 +57,7 @@ func TestTheOperatorsRightsAreEnough(t *testing.T) {
 		}
 	}
 	for _, object := range objects {
-		await(t, c, object, "gone", func(_ *unstructured.Unstructured, err error) bool {
+		await(t, c, object, "deleted", func(_ *unstructured.Unstructured, err error) bool {
 			return err != nil && client.IgnoreNotFound(err) == nil
 		})
 	}

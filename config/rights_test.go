@@ -95,7 +95,7 @@ func rights() []right {
 		{"a template in another namespace", all, serviceGroup, "cloudformationtemplates", "", other, nil},
 		{"a model", all, serviceGroup, "modeldefinitions", "", everywhere, []string{operatorAdmin}},
 		{"the status of a model", all, serviceGroup, "modeldefinitions", "status", everywhere, nil},
-		{"a kind of a model that nobody was given", all, serviceGroup, "kinesisstreams", "", team, nil},
+		{"a kind of a model for which no role was bound", all, serviceGroup, "kinesisstreams", "", team, nil},
 		{"all kinds of the group at once", all, serviceGroup, "*", "", team, nil},
 		{"a definition of a kind", writes, "apiextensions.k8s.io", "customresourcedefinitions", "", everywhere, nil},
 
@@ -203,7 +203,7 @@ func TestAnEditorCannotWriteAStatus(t *testing.T) {
 	if err := c.Delete(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	await(t, c, queue, "gone", func(_ *unstructured.Unstructured, err error) bool {
+	await(t, c, queue, "deleted", func(_ *unstructured.Unstructured, err error) bool {
 		return err != nil && client.IgnoreNotFound(err) == nil
 	})
 }

@@ -15,6 +15,6 @@
 //
 // README.md lists the operations and CloudFormation types. Other operations fail with the error
 // code InvalidAction or the service's equivalent; other resource types fail the stack that has
-// them. What it answers has been compared to AWS's documentation, the AWS SDKs, and Terraform's AWS
+// them. Its responses have been compared to AWS's documentation, the AWS SDKs, and Terraform's AWS
 // provider, never to AWS itself.
 package simulator

@@ -49,17 +49,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	form.Level = zap.NewAtomicLevelAt(zap.WarnLevel)
 	log, err := form.Build()
 	if err != nil {
-		return fmt.Errorf("log what etcd says: %w", err)
+		return fmt.Errorf("create etcd's logger: %w", err)
 	}
 	o.Log = log
 	made, err := etcdrestore.Run(ctx, o)
 	if err != nil {
-		return err //nolint:wrapcheck // It says it all.
+		return err //nolint:wrapcheck // The error has the context.
 	}
 	if made {
 		_, err = fmt.Fprintf(out, "made %s of %s\n", o.Name, o.Snapshot)
-		return err //nolint:wrapcheck // Nobody reads it.
+		return err //nolint:wrapcheck // A failed write to standard output needs no context.
 	}
 	_, err = fmt.Fprintf(out, "nothing, %s is made of %s\n", o.Name, o.Snapshot)
-	return err //nolint:wrapcheck // Nobody reads it.
+	return err //nolint:wrapcheck // A failed write to standard output needs no context.
 }

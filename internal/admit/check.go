@@ -90,7 +90,7 @@ func (d *Definition) Check(ctx context.Context, object client.Object) error {
 	for _, path := range unknown {
 		parent := path[:max(0, strings.LastIndexByte(path, '.'))]
 		problems = append(problems, &field.Error{Type: field.ErrorTypeInvalid, Field: path, Detail: fmt.Sprintf(
-			"there is no such field: leave it out, or take one of those that kubectl explain %s.%s tells of", d.singular, parent)})
+			"unknown field: remove it, or use one of the fields that kubectl explain %s.%s lists", d.singular, parent)})
 	}
 	return refusal(object, problems)
 }

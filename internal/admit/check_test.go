@@ -41,9 +41,9 @@ func TestWhatTheAPIServerRefusesIsRefused(t *testing.T) {
 	for name, test := range map[string]struct{ text, old, new, want string }{
 		"a value that is missing":            {cluster, "  region: eu-central-1\n", "", "spec.region: "},
 		"a value of another form":            {cluster, "region: eu-central-1", "region: Frankfurt", "spec.region: write an AWS region"},
-		"a zone that is elsewhere":           {cluster, "[eu-central-1a]", "[us-east-1a]", "network.zones has a zone that is not of the region"},
+		"a zone that is elsewhere":           {cluster, "[eu-central-1a]", "[us-east-1a]", "network.zones has a zone of another region"},
 		"a word that is none":                {cluster, "network: {", "network: {topology: Secret, ", `spec.network.topology: Unsupported value: "Secret"`},
-		"a name that stacks cannot have":     {cluster, "name: demo", "name: Demo_1", "take a name of at most 40 lower-case letters"},
+		"a name that stacks cannot have":     {cluster, "name: demo", "name: Demo_1", "use a name of at most 40 lower-case letters"},
 		"numbers that contradict each other": {group, "maxSize: 3", "maxSize: 0", "maxSize"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestWhatCannotChangeIsRefused(t *testing.T) {
 	}
 	moved := strings.ReplaceAll(cluster, "eu-central-1", "eu-west-1")
 	if err := admit.Check(t.Context(), read(t, moved), before); err == nil ||
-		!strings.Contains(err.Error(), "region cannot change: make a new cluster") {
+		!strings.Contains(err.Error(), "region cannot change: create a new cluster") {
 		t.Errorf("another region: got %v", err)
 	}
 }

@@ -137,7 +137,7 @@ func missing(file string) func(*testing.T) {
 // refusals are the mistakes. Each gets one clear message and exit code 1, and changes nothing.
 func refusals() map[string]refusal {
 	replace, load := []string{"replace", "-f", "demo.yml"}, []string{"export", "kubeconfig", "demo", "--server=https://x:6443", "--out=-"}
-	look := []string{"get", "clusters"}
+	get := []string{"get", "clusters"}
 	all := map[string]refusal{
 		"a field that there is not": {
 			make: manifest("release:", "relaese:"),
@@ -147,7 +147,7 @@ func refusals() map[string]refusal {
 		"a version that there is not": {
 			make: manifest("v1alpha1", "v1"),
 			args: replace,
-			want: "demo.yml, document 1, line 1: apiVersion: this version is not known; did you mean cluster-operator.aws/v1alpha1?",
+			want: "demo.yml, document 1, line 1: apiVersion: unknown version; did you mean cluster-operator.aws/v1alpha1?",
 		},
 		"a value that is missing": {
 			make:  manifest("  region: eu-central-1\n", ""),
@@ -164,7 +164,7 @@ func refusals() map[string]refusal {
 		"a change that cannot be": {
 			make:  manifest("10.0.0.0/16", "10.1.0.0/16"),
 			args:  replace,
-			want:  "cidr cannot change: make a new cluster",
+			want:  "cidr cannot change: create a new cluster",
 			lines: 2,
 		},
 		"a release that there is not": {
@@ -203,7 +203,7 @@ func refusals() map[string]refusal {
 		"a cluster without zones": {args: []string{"create", "cluster", "new"}, want: `required flag(s) "zones" not set`},
 		"zones of two regions": {
 			args: []string{"create", "cluster", "new", "--zones=eu-central-1a,eu-west-1a"},
-			want: "zone that is not of the region",
+			want: "zone of another region",
 		},
 		"a topology that there is not": {
 			args: []string{"create", "cluster", "new", "--zones=eu-central-1a", "--topology=secret"},
@@ -219,7 +219,7 @@ func refusals() map[string]refusal {
 		},
 		"a state of no known kind": {
 			args: []string{"get", "clusters", "--state=ftp://x"},
-			want: "the state ftp://x is of no known kind",
+			want: "the state ftp://x is of an unknown type",
 		},
 		"a lifetime that cannot be": {
 			args: []string{"export", "kubeconfig", "demo", "--admin-lifetime=-1h"},
@@ -237,33 +237,33 @@ func refusals() map[string]refusal {
 		"a state that is a file": {args: []string{"replace", "-f", "demo.yml", "--state=demo.yml"}, want: "demo.yml"},
 		"a definition half written": {
 			make: half("cluster.yaml"),
-			args: look,
+			args: get,
 			want: "state/demo/cluster.yaml, line 1: spec.release: this is missing",
 		},
 		"a definition of nothing": {
 			make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", "") },
-			args: look,
-			want: "state/demo/cluster.yaml: the file is empty, and a Cluster is wanted",
+			args: get,
+			want: "state/demo/cluster.yaml: the file is empty, but must contain a Cluster",
 		},
 		"a definition of another kind": {
 			make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", demoWorkers) },
-			args: look,
-			want: "one Cluster is wanted, and there is InstanceGroup workers",
+			args: get,
+			want: "the file must contain one Cluster, but has InstanceGroup workers",
 		},
 		"a definition with an unknown field": {
 			make: kept("cluster.yaml", "release:", "relaese:"),
-			args: look,
+			args: get,
 			want: "state/demo/cluster.yaml, document 1, line 11: spec.relaese: there is no such field; did you mean release?",
 		},
 		"a definition of another version": {
 			make: kept("instancegroups/workers.yaml", "v1alpha1", "v2"),
-			args: look,
-			want: "state/demo/instancegroups/workers.yaml, document 1, line 1: apiVersion: this version is not known",
+			args: get,
+			want: "state/demo/instancegroups/workers.yaml, document 1, line 1: apiVersion: unknown version",
 		},
 		"a definition of another name": {
 			make: kept("cluster.yaml", "name: demo", "name: other"),
-			args: look,
-			want: "the cluster is called other, and its folder demo",
+			args: get,
+			want: "the cluster's name is other, but its folder's is demo",
 		},
 		"a definition that is missing": {
 			make: missing("cluster.yaml"),
@@ -273,12 +273,12 @@ func refusals() map[string]refusal {
 		"an edit by hand that cannot be": {
 			make: kept("cluster.yaml", "10.0.0.0/16", "10.1.0.0/16"),
 			args: load,
-			want: "Cluster demo: spec.network: cidr cannot change: make a new cluster",
+			want: "Cluster demo: spec.network: cidr cannot change: create a new cluster",
 		},
 		"a status half written": {
 			make: half("status/cluster.yaml"),
 			args: load,
-			want: "state/demo/status/cluster.yaml, line 6: the file ends too soon, it was left half written",
+			want: "state/demo/status/cluster.yaml, line 6: the file is incomplete, since a write was interrupted",
 		},
 		"a status with an unknown field": {
 			make: kept("status/cluster.yaml", "region:", "regoin:"),
@@ -299,7 +299,7 @@ func refusals() map[string]refusal {
 		"a key that is missing, to replace": {
 			make:  missing("secrets/demo-sa.yaml"),
 			args:  replace,
-			want:  "with other keys nobody could reach its machines any more",
+			want:  "with other keys its instances are no longer reachable",
 			lines: 2,
 		},
 	}
@@ -331,7 +331,7 @@ func refusals() map[string]refusal {
 		"a management cluster that is not known": {
 			make: func(t *testing.T) { t.Helper(); t.Setenv("KUBECONFIG", "none"); t.Setenv("HOME", t.TempDir()) },
 			args: []string{"get", "clusters", "--state=k8s"},
-			want: "no management cluster is known: set KUBECONFIG",
+			want: "no kubeconfig for a management cluster: set KUBECONFIG",
 		},
 		"a management cluster that is not there": {
 			make: unreachable,
@@ -421,7 +421,7 @@ func TestBadInputGetsOneClearMessageAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestALockThatAnotherHoldsIsRespected(t *testing.T) {
+func TestLockOfAnotherProcessIsRespected(t *testing.T) {
 	dir := workspace(t)
 	other, err := state.Open(t.Context(), "./state", state.Options{})
 	if err != nil {
@@ -444,7 +444,7 @@ func TestALockThatAnotherHoldsIsRespected(t *testing.T) {
 		t.Error("something has changed")
 	}
 	if code, _, errOut := run("get", "clusters"); code != exit.Done {
-		t.Errorf("to look is refused: %s", errOut)
+		t.Errorf("get is refused: %s", errOut)
 	}
 	if err := unlock(); err != nil {
 		t.Fatal(err)
@@ -455,7 +455,7 @@ func TestALockThatAnotherHoldsIsRespected(t *testing.T) {
 	}
 }
 
-func TestALockWhoseOwnerIsDeadIsNone(t *testing.T) {
+func TestLockOfADeadProcessIsTakenOver(t *testing.T) {
 	workspace(t)
 	put(t, "state/demo/lock", "user: ada\nhost: here\nprocess: 1\nsince: \"2026-01-02T03:04:05Z\"\npurpose: apply\n")
 	manifest("maxSize: 3", "maxSize: 5")(t)

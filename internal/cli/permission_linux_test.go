@@ -52,7 +52,7 @@ func TestMissingWritePermissionIsReported(t *testing.T) {
 	code, out, errOut := run("replace", "-f", "demo.yml")
 	back()
 	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 ||
-		!strings.Contains(errOut, "you may not lock state/demo/lock: ask its owner") {
+		!strings.Contains(errOut, "no permission to lock state/demo/lock: ask its owner") {
 		t.Errorf("%d, %s%s", code, out, errOut)
 	}
 	if !maps.Equal(before, everything(t, dir)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 )
 
-func TestExitCodesAndWhereWordsGo(t *testing.T) {
+func TestExitCodesAndOutputStreams(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		args     []string
@@ -37,7 +37,7 @@ func TestExitCodesAndWhereWordsGo(t *testing.T) {
 	}
 }
 
-func TestEveryVerbExplainsItself(t *testing.T) {
+func TestEveryCommandHasHelp(t *testing.T) {
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {

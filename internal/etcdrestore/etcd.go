@@ -124,7 +124,7 @@ func replay(ctx context.Context, dataDir, name string, log *zap.Logger) error {
 	case <-server.ReadyNotify():
 		return nil
 	case <-server.StopNotify():
-		return errors.New("etcd stopped while it replayed its log; what it said is above")
+		return errors.New("etcd exited while it replayed its log; see its output above")
 	case <-ctx.Done():
 		return fmt.Errorf("etcd replays its log in %s: %w", dataDir, ctx.Err())
 	}
@@ -166,7 +166,7 @@ func identity(name string) (*etcdserverpb.Metadata, error) {
 	decoder, record, found := wal.NewDecoder(fileutil.NewFileReader(file)), &walpb.Record{}, &etcdserverpb.Metadata{}
 	for {
 		if err := decoder.Decode(record); err != nil {
-			return nil, fmt.Errorf("etcd's log %s does not say whose it is: %w", name, err)
+			return nil, fmt.Errorf("read the metadata of etcd's log %s: %w", name, err)
 		}
 		switch record.Type {
 		case wal.CrcType:
@@ -197,7 +197,7 @@ func (o *Options) reform(from, to string) error {
 		RevisionBump: revisionBump, MarkCompacted: true,
 	})
 	if err != nil {
-		return fmt.Errorf("make etcd's member %s from %s: %w", o.Name, from, err)
+		return fmt.Errorf("create etcd's member %s from %s: %w", o.Name, from, err)
 	}
 	return nil
 }

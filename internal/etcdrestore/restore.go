@@ -34,7 +34,7 @@ type Options struct {
 }
 
 // ErrNoData says that a snapshot holds no data of etcd.
-var ErrNoData = errors.New("it holds no data of etcd; take one that is listed in the Cluster's status.backup")
+var ErrNoData = errors.New("it has no data of etcd; use a snapshot from the Cluster's status.backup")
 
 // Run makes the member, and reports whether it had to: it leaves an existing one alone, whatever
 // etcd has written since. It recognizes one by the member's log, which begins with the identity of
@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) (made bool, err error) {
 		return false, fmt.Errorf("the snapshot %s: %w", o.Snapshot, err)
 	}
 	if err := os.RemoveAll(half); err != nil {
-		return false, fmt.Errorf("remove what is half-made: %w", err)
+		return false, fmt.Errorf("remove incomplete files: %w", err)
 	}
 	if err := replay(ctx, from, o.Name, o.Log); err != nil {
 		return false, err
@@ -103,7 +103,7 @@ func move(from, to string) error {
 func tidy(dataDir string) error {
 	names, err := filepath.Glob(filepath.Join(dataDir, fromPrefix+"*"))
 	if err != nil {
-		return fmt.Errorf("look for the snapshot's data: %w", err)
+		return fmt.Errorf("find the snapshot's data: %w", err)
 	}
 	for _, name := range append(names, filepath.Join(dataDir, halfFolder)) {
 		if err := os.RemoveAll(name); err != nil {

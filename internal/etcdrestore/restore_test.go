@@ -226,7 +226,7 @@ func TestOneMembersDataMakesACluster(t *testing.T) {
 	members[0].put("kept", "before the backup")
 	// A read through the quorum shows that the member has it; how the others are does not matter.
 	if got := members[1].get("kept"); got != "before the backup" {
-		t.Fatalf("etcd lost a key by itself: %q", got)
+		t.Fatalf("etcd lost a key before the restore: %q", got)
 	}
 	if err := members[1].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestOneMembersDataMakesACluster(t *testing.T) {
 		hash := m.header("/v3/maintenance/hash")
 		hashes[m.await("/v3/maintenance/hashkv", map[string]any{})["hash"]] = true
 		if hash["cluster_id"] == was["cluster_id"] {
-			t.Errorf("%s is still of the cluster before", m.name)
+			t.Errorf("%s still has the ID of the previous cluster", m.name)
 		}
 		if revision, _ := hash["revision"].(string); len(revision) < len("1000000000") {
 			t.Errorf("the revision is %s, and %s was seen", revision, was["revision"])
@@ -272,7 +272,7 @@ func TestOneMembersDataMakesACluster(t *testing.T) {
 	}
 	_, err := restored[0].call(t.Context(), "/v3/kv/range", map[string]any{"key": coded("kept"), "revision": was["revision"]})
 	if err == nil || !strings.Contains(err.Error(), "compacted") {
-		t.Errorf("who goes on from the revisions of the cluster before is told: %v", err)
+		t.Errorf("a read at a revision of the previous cluster returned %v, not that it is compacted", err)
 	}
 	restored[0].put("new", "written")
 	restored[2].kill()

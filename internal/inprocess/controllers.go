@@ -31,11 +31,11 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	aws.Region, aws.Logger = r.region, r.Logger
 	clients, err := awsapi.New(ctx, aws)
 	if err != nil {
-		return nil, fmt.Errorf("find the way to AWS: %w", err)
+		return nil, fmt.Errorf("create AWS clients: %w", err)
 	}
 	account, err := clients.Identity(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask AWS whose credentials these are: %w", err)
+		return nil, fmt.Errorf("get the identity of the AWS credentials: %w", err)
 	}
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -48,7 +48,7 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the manager of the controllers: %w", err)
+		return nil, fmt.Errorf("create the controller manager: %w", err)
 	}
 	engine := stack.New(stack.Options{Clients: clients, Clock: r.Clock, PollInterval: r.Poll})
 	events := &polled{
@@ -57,7 +57,7 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	}
 	r.clients, r.events = clients, events
 	if err := mgr.Add(events); err != nil {
-		return nil, fmt.Errorf("add the look for instances: %w", err)
+		return nil, fmt.Errorf("add the instance events poller: %w", err)
 	}
 	releases, err := release.Builtin()
 	if err != nil {

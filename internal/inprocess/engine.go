@@ -220,7 +220,7 @@ func (r *run) loadObject(scheme *runtime.Scheme, object client.Object) error {
 	loaded := &unstructured.Unstructured{Object: content}
 	loaded.SetGroupVersionKind(gvk)
 	if err := r.api.Load(loaded); err != nil {
-		return fmt.Errorf("take %s %s from the state: %w", gvk.Kind, object.GetName(), err)
+		return fmt.Errorf("load %s %s from the state: %w", gvk.Kind, object.GetName(), err)
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	if r.Goal == Ready {
 		if cluster.DeletionTimestamp != nil {
-			return fmt.Errorf("cluster %s is being deleted; end that with aws-operator delete cluster %s --yes", r.Cluster, r.Cluster)
+			return fmt.Errorf("cluster %s is being deleted; finish the deletion with aws-operator delete cluster %s --yes", r.Cluster, r.Cluster)
 		}
 		return nil
 	}
@@ -264,7 +264,7 @@ func (r *run) begin(ctx context.Context) error {
 		return nil // The operator lets its groups go in their turn.
 	}
 	if err := r.client.DeleteAllOf(ctx, &v1alpha1.InstanceGroup{}, client.InNamespace(r.key.Namespace)); err != nil {
-		return fmt.Errorf("delete the instance groups of cluster %s, which was never made: %w", r.Cluster, err)
+		return fmt.Errorf("delete the instance groups of cluster %s, which was never created: %w", r.Cluster, err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 
 // A cluster is made, and a second run finds nothing to do; an edit is carried out; deleted, nothing
 // is left of it in AWS or the state.
-func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
+func TestClusterIsCreatedChangedAndDeleted(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
 	w.must(w.run(w.options(inprocess.Ready)))
@@ -28,7 +28,7 @@ func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 		t.Fatalf("there are stacks %v, not %v", made, want)
 	}
 	if queues := w.queues(); len(queues) > 0 {
-		t.Errorf("the run made queues, which nobody would remove: %v", queues)
+		t.Errorf("the run created queues, which no later run would delete: %v", queues)
 	}
 	if names := w.state.names(); !slices.Contains(names, "Secret/demo-kubeconfig") || !slices.Contains(names, "Secret/demo-ca") {
 		t.Errorf("the state lacks the cluster's Secrets: %v", names)
@@ -62,10 +62,10 @@ func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 }
 
 // The next run continues after an interruption at any point.
-func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
+func TestInterruptedRunContinues(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
-	interrupted := errors.New("somebody pressed Ctrl-C")
+	interrupted := errors.New("the user pressed Ctrl-C")
 	until := func(goal inprocess.Goal, holds func(inprocess.Progress) bool) {
 		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -101,7 +101,7 @@ func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
 
 // A run ends with one sentence when a person must act: the engine does not retry, and makes no
 // further changes.
-func TestARunEndsWhenAPersonMustAct(t *testing.T) {
+func TestRunEndsWhenAUserMustAct(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(w *suite, o *inprocess.Options)
@@ -110,7 +110,7 @@ func TestARunEndsWhenAPersonMustAct(t *testing.T) {
 		"the state cannot be written": {
 			func(w *suite, _ *inprocess.Options) { w.state.fail = errors.New("the disk is full") }, "the disk is full",
 		},
-		"somebody else changes the cluster": {
+		"another client changes the cluster": {
 			func(w *suite, _ *inprocess.Options) { w.state.locked = "rolling-update" }, "it is locked for rolling-update",
 		},
 		"the release is not known": {
@@ -152,7 +152,7 @@ func TestARunEndsWhenAPersonMustAct(t *testing.T) {
 
 // An earlier run may have ended before it learned that an instance waits to be drained, and no
 // other program drains it.
-func TestARunDrainsTheInstanceThatAnEarlierOneLeft(t *testing.T) {
+func TestRunDrainsTheInstanceOfAnEarlierRun(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
 	w.must(w.run(w.options(inprocess.Ready)))

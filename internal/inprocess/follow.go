@@ -29,12 +29,12 @@ type Progress struct {
 	Cluster *v1alpha1.Cluster
 	// Groups are its InstanceGroups, by name.
 	Groups []v1alpha1.InstanceGroup
-	// News are the Events about them since the last time, the oldest first.
-	News []News
+	// Notices are the Events about them since the previous Progress, oldest first.
+	Notices []Notice
 }
 
-// News is an Event about a cluster or an instance group.
-type News struct {
+// Notice is an Event about a cluster or an instance group.
+type Notice struct {
 	Time time.Time
 	// Kind and Name are those of the object.
 	Kind, Name string
@@ -117,8 +117,8 @@ type follower struct {
 	holds time.Time
 	seen  string
 
-	mu   sync.Mutex
-	news []News
+	mu      sync.Mutex
+	notices []Notice
 }
 
 // watch makes the follower read the objects whenever an object of a kind changes, until ctx ends.
@@ -181,7 +181,7 @@ func (f *follower) note(object runtime.Object) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.news = append(f.news, News{
+	f.notices = append(f.notices, Notice{
 		Time: at, Kind: kind, Name: event.Regarding.Name, Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason,
 		Message: event.Note,
 	})
@@ -195,7 +195,7 @@ func (f *follower) look(ctx context.Context) (wait time.Duration, err error) {
 		return 0, err
 	}
 	f.tell(progress)
-	reached, err := judge(progress, f.Goal)
+	reached, err := evaluate(progress, f.Goal)
 	if err != nil {
 		return 0, err
 	}
@@ -239,12 +239,12 @@ func (f *follower) tell(p *Progress) {
 		return
 	}
 	f.mu.Lock()
-	news := f.news
-	f.news = nil
+	notices := f.notices
+	f.notices = nil
 	f.mu.Unlock()
-	for i := range news {
-		if f.about(p, &news[i]) {
-			p.News = append(p.News, news[i])
+	for i := range notices {
+		if f.isAbout(p, &notices[i]) {
+			p.Notices = append(p.Notices, notices[i])
 		}
 	}
 	seen := ""
@@ -254,7 +254,7 @@ func (f *follower) tell(p *Progress) {
 	for i := range p.Groups {
 		seen += " " + p.Groups[i].Name + "=" + p.Groups[i].ResourceVersion
 	}
-	if seen == f.seen && len(p.News) == 0 {
+	if seen == f.seen && len(p.Notices) == 0 {
 		return
 	}
 	f.seen = seen
@@ -262,7 +262,7 @@ func (f *follower) tell(p *Progress) {
 }
 
 // about reports whether news is of the cluster or one of its groups.
-func (f *follower) about(p *Progress, n *News) bool {
+func (f *follower) isAbout(p *Progress, n *Notice) bool {
 	if n.Kind == "Cluster" {
 		return n.Name == f.Cluster.Name
 	}

@@ -144,7 +144,7 @@ func TestFollow(t *testing.T) {
 				becomes(t, c, group(), "v1", ready, metav1.Condition{Type: operatorkit.ConditionStalled, Status: metav1.ConditionFalse})
 			},
 		},
-		"until all are gone": {
+		"until no object exists": {
 			goal: Gone, before: func(*testing.T, client.Client) {},
 			then: func(t *testing.T, c client.Client) {
 				t.Helper()
@@ -153,7 +153,7 @@ func TestFollow(t *testing.T) {
 				}
 			},
 		},
-		"a cluster that somebody deletes does not become ready": {
+		"a cluster that another client deletes does not become ready": {
 			goal: Ready, before: func(*testing.T, client.Client) {},
 			then: func(t *testing.T, c client.Client) {
 				t.Helper()

@@ -14,24 +14,24 @@ import (
 
 // unmendable are reasons for which nothing goes on until a person acts, although the operator tries
 // again.
-var unmendable = []string{
+var terminalReasons = []string{
 	string(awsapi.Denied), string(awsapi.Expired), string(awsapi.BadCredentials), "RoleNotAssumable",
 	stack.ReasonApprovalNeeded, stack.ReasonApprovalStale,
 }
 
 // judge says whether the goal is reached, and returns an error when a person must act first.
-func judge(p *Progress, goal Goal) (reached bool, err error) {
+func evaluate(p *Progress, goal Goal) (reached bool, err error) {
 	if p.Cluster == nil {
 		if goal == Gone {
 			return len(p.Groups) == 0, nil
 		}
 		return false, &StalledError{Kind: "Cluster", Reason: "Deleted", Message: "Another client deleted it in the meantime."}
 	}
-	if err := stuck("Cluster", p.Cluster, p.Cluster.Spec.Paused); err != nil {
+	if err := stalledError("Cluster", p.Cluster, p.Cluster.Spec.Paused); err != nil {
 		return false, err
 	}
 	for i := range p.Groups {
-		if err := stuck("InstanceGroup", &p.Groups[i], false); err != nil {
+		if err := stalledError("InstanceGroup", &p.Groups[i], false); err != nil {
 			return false, err
 		}
 	}
@@ -57,17 +57,17 @@ func holds(object client.Object, conditionType string) bool {
 }
 
 // stuck says what keeps an object from becoming what it is to be, if only a person can change that.
-func stuck(kind string, object client.Object, paused bool) error {
+func stalledError(kind string, object client.Object, paused bool) error {
 	if paused || operatorkit.HasPausedAnnotation(object, v1alpha1.PausedAnnotation) {
 		return &StalledError{
 			Kind: kind, Name: object.GetName(), Reason: operatorkit.ReasonPaused,
-			Message: "It is paused, and nothing of it is changed. Take back spec.paused or the annotation " + v1alpha1.PausedAnnotation + ".",
+			Message: "It is paused, and the operator does not change it. Remove spec.paused or the annotation " + v1alpha1.PausedAnnotation + ".",
 		}
 	}
 	condition := operatorkit.FindCondition(object, operatorkit.ConditionStalled)
 	if condition == nil || condition.Status != metav1.ConditionTrue {
 		condition = operatorkit.FindCondition(object, operatorkit.ConditionSynced)
-		if condition == nil || condition.Status != metav1.ConditionFalse || !slices.Contains(unmendable, condition.Reason) {
+		if condition == nil || condition.Status != metav1.ConditionFalse || !slices.Contains(terminalReasons, condition.Reason) {
 			return nil
 		}
 	}

@@ -112,7 +112,7 @@ func (k *keeper) write(ctx context.Context, name string, e kubeapi.Event) error 
 			return err
 		}
 		if err := k.state.Save(ctx, k.cluster, object); err != nil {
-			return fmt.Errorf("what was done cannot be written to the state: %w", err)
+			return fmt.Errorf("write the progress to the state: %w", err)
 		}
 		k.known[name] = e.Object
 		return nil

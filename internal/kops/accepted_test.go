@@ -19,9 +19,9 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// TestTheAPIServerAcceptsWhatIsTranslated makes the translated objects on a real API server, whose
+// TestTheAPIServerAcceptsTranslatedManifests makes the translated objects on a real API server, whose
 // defaults they then have, and renders their stacks.
-func TestTheAPIServerAcceptsWhatIsTranslated(t *testing.T) {
+func TestTheAPIServerAcceptsTranslatedManifests(t *testing.T) {
 	server := controlplanetest.Shared(t)
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {

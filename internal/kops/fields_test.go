@@ -50,9 +50,9 @@ func TestEveryFieldOfKopsHasARule(t *testing.T) {
 	}
 }
 
-// TestWhatIsTranslatedIsLookedAt sets each field that code must translate, alone, and expects that
+// TestTranslatedFieldsAreChecked sets each field that code must translate, alone, and expects that
 // the code reads it: it may refuse the field, but not report it as one without a counterpart.
-func TestWhatIsTranslatedIsLookedAt(t *testing.T) {
+func TestTranslatedFieldsAreChecked(t *testing.T) {
 	const manifest = `
 apiVersion: kops/v1alpha2
 kind: Cluster
@@ -83,7 +83,7 @@ spec: {role: Node, %GROUP%}
 			}
 			_, _, err = Translate(documents, Options{Strict: true})
 			if err == nil || strings.Contains(err.Error(), "spec."+field+": given: it has no counterpart for groups of this role") {
-				t.Errorf("%s is not looked at: %v", field, err)
+				t.Errorf("%s is not checked: %v", field, err)
 			}
 		}
 	}

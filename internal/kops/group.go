@@ -24,7 +24,7 @@ type group struct {
 	name    string
 	// of is the cluster that its label names.
 	of string
-	// told is whether a missing subnet has been reported.
+	// reported is true once a missing subnet has been reported.
 	reported bool
 }
 
@@ -47,7 +47,7 @@ const (
 func (g *group) translate() *v1alpha1.InstanceGroup {
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(g.name), "-"), "-")
 	if name != g.name {
-		g.spec.note("", Info, fmt.Sprintf("the group is called %s here", name))
+		g.spec.note("", Info, fmt.Sprintf("the group's name is %s here", name))
 	}
 	result := &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	s := &result.Spec
@@ -118,7 +118,7 @@ func (g *group) types(s *v1alpha1.InstanceGroupSpec) {
 	}
 	if len(s.InstanceTypes) == 0 {
 		s.InstanceTypes = []string{defaultType}
-		g.spec.note("machineType", Info, "the instance type is "+defaultType+", as kops makes them")
+		g.spec.note("machineType", Info, "the instance type is "+defaultType+", as in kops")
 	}
 }
 
@@ -346,7 +346,7 @@ func numberOrShare(p *part, field string, v *yamltree.Value) *intstr.IntOrString
 		}
 		return &share
 	}
-	p.refuse(field, "write a number, or a percentage as 25%")
+	p.refuse(field, "write a number, or a percentage such as 25%")
 	return nil
 }
 

@@ -103,7 +103,7 @@ func (c *cluster) network(n *v1alpha1.Network) {
 	case existing > 0 && existing < len(c.subnets):
 		c.spec.refuse("subnets", "some subnets have an id and some have none: set an id for all or for none")
 	case existing > 0 && n.VPC == "":
-		c.spec.refuse("networkID", "the subnets exist already: name their VPC")
+		c.spec.refuse("networkID", "the subnets exist already: set their VPC")
 	case existing > 0:
 		c.existingSubnets(n)
 	case n.VPC != "":
@@ -155,7 +155,7 @@ func (c *cluster) existingSubnets(n *v1alpha1.Network) {
 func (c *cluster) newSubnets(n *v1alpha1.Network) {
 	n.CIDR = c.spec.text("networkCIDR")
 	if n.CIDR == "" {
-		c.spec.refuse("networkCIDR", "a new VPC needs a range: set one, for example 172.20.0.0/16")
+		c.spec.refuse("networkCIDR", "a new VPC requires a range: set one, for example 172.20.0.0/16")
 	}
 	var external, gateways int
 	role := v1alpha1.SubnetPublic
@@ -165,7 +165,8 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 	for _, s := range c.subnets {
 		if s.part.text("publicIP") != "" {
 			s.part.refuse(
-				"publicIP", "traffic would leave from another address, which other networks may not allow: leave it out if they do",
+				"publicIP",
+				"traffic would come from another address, which other networks may block: leave it out if they allow it",
 			)
 		}
 		if s.part.field("additionalRoutes") != nil {

@@ -37,7 +37,7 @@ func (p *part) field(name string) *yamltree.Value {
 func (p *part) of(name string, kind yamltree.Kind) *yamltree.Value {
 	v := p.field(name)
 	if v != nil && v.Kind != kind {
-		p.refuse(name, fmt.Sprintf("this is %s, and %s is wanted", v.Kind, kind))
+		p.refuse(name, fmt.Sprintf("this is %s, but must be %s", v.Kind, kind))
 		return nil
 	}
 	return v

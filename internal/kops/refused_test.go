@@ -92,9 +92,9 @@ func TestTheMinimalClusterIsTranslated(t *testing.T) {
 	}
 }
 
-// TestWhatIsDangerousIsRefused holds what must not be dropped: each is an error that names the
+// TestDangerousFieldsAreRefused holds what must not be dropped: each is an error that names the
 // field and its line.
-func TestWhatIsDangerousIsRefused(t *testing.T) {
+func TestDangerousFieldsAreRefused(t *testing.T) {
 	for name, test := range map[string]struct{ cluster, master, nodes, path, want string }{
 		"Secrets that were encrypted":            {cluster: "{spec: {encryptionConfig: true}}", path: "spec.encryptionConfig", want: "without encryption"},
 		"Secrets that were encrypted by a file":  {cluster: "{spec: {kubeAPIServer: {encryptionProviderConfig: /a}}}", path: "spec.kubeAPIServer.encryptionProviderConfig", want: "without encryption"},
@@ -115,7 +115,7 @@ func TestWhatIsDangerousIsRefused(t *testing.T) {
 		"a proxy to leave by":                    {cluster: "{spec: {egressProxy: {httpProxy: {host: proxy, port: 3128}}}}", path: "spec.egressProxy", want: "not use the proxy"},
 		"a mirror to fetch from":                 {cluster: "{spec: {assets: {containerRegistry: mirror.example.com}}}", path: "spec.assets", want: "mirror"},
 		"new subnets in an existing network":     {cluster: "{spec: {networkID: vpc-0123456789abcdef0}}", path: "spec.networkID", want: "set the id of each"},
-		"existing subnets without their network": {cluster: "{spec: {subnets: [{name: a, zone: eu-central-1a, type: Private, id: subnet-1}]}}", path: "spec.networkID", want: "name their VPC"},
+		"existing subnets without their network": {cluster: "{spec: {subnets: [{name: a, zone: eu-central-1a, type: Private, id: subnet-1}]}}", path: "spec.networkID", want: "set their VPC"},
 		"some existing subnets":                  {cluster: "{spec: {subnets: [{name: a, zone: eu-central-1a, type: Private, id: subnet-1}, {name: u, zone: eu-central-1a, type: Utility}]}}", path: "spec.subnets", want: "some have none"},
 		"two masters":                            {master: "{spec: {minSize: 2}}", path: "spec", want: "2 masters are not supported"},
 		"five masters":                           {master: "{spec: {minSize: 5}}", path: "spec", want: "5 masters are not supported"},
@@ -123,11 +123,11 @@ func TestWhatIsDangerousIsRefused(t *testing.T) {
 		"more masters than members of etcd":      {cluster: "{spec: {etcdClusters: [{name: main, etcdMembers: [{name: a, instanceGroup: master-a}]}]}}", master: "{spec: {minSize: 3}}", path: "spec.etcdClusters", want: "etcd has 1 members, but the cluster has 3 masters"},
 		"a member of etcd without a master":      {cluster: "{spec: {etcdClusters: [{name: main, etcdMembers: [{name: a, instanceGroup: other}]}]}}", path: "spec.etcdClusters", want: "not a master in the manifests"},
 		"API servers of their own":               {nodes: "{spec: {role: APIServer}}", path: "spec.role", want: "Node or Bastion"},
-		"nobody may reach the API":               {cluster: "{spec: {kubernetesApiAccess: []}}", path: "spec.kubernetesApiAccess", want: "would mean that all may"},
+		"no address may reach the API":           {cluster: "{spec: {kubernetesApiAccess: []}}", path: "spec.kubernetesApiAccess", want: "would mean that all may"},
 		"only IPv6 may reach the API":            {cluster: "{spec: {kubernetesApiAccess: [\"2001:db8::/32\"]}}", path: "spec.kubernetesApiAccess", want: "would mean that all may"},
-		"a security group in place of kops' own": {cluster: "{spec: {api: {loadBalancer: {securityGroupOverride: sg-1}}}}", path: "spec.api.loadBalancer.securityGroupOverride", want: "who reaches the API would change"},
-		"the same of machines":                   {nodes: "{spec: {securityGroupOverride: sg-1}}", path: "spec.securityGroupOverride", want: "who reaches the machines would change"},
-		"permissions of its own":                 {nodes: "{spec: {iam: {profile: p}}}", path: "spec.iam.profile", want: "what machines may do would change"},
+		"a security group in place of kops' own": {cluster: "{spec: {api: {loadBalancer: {securityGroupOverride: sg-1}}}}", path: "spec.api.loadBalancer.securityGroupOverride", want: "the clients that can reach the API would change"},
+		"the same of machines":                   {nodes: "{spec: {securityGroupOverride: sg-1}}", path: "spec.securityGroupOverride", want: "the clients that can reach the instances would change"},
+		"permissions of its own":                 {nodes: "{spec: {iam: {profile: p}}}", path: "spec.iam.profile", want: "the permissions of instances would change"},
 		"hardware of its own":                    {nodes: "{spec: {tenancy: dedicated}}", path: "spec.tenancy", want: "share their hardware"},
 		"more security groups than can be":       {nodes: "{spec: {additionalSecurityGroups: [a, b, c, d, e]}}", path: "spec.additionalSecurityGroups", want: "at most 4"},
 		"masters and nodes in unlike subnets":    {cluster: "{spec: {topology: {masters: public}}}", path: "spec.topology.masters", want: "subnets of the same kind"},
@@ -163,7 +163,7 @@ func refused(t *testing.T, err error, path, want string) {
 	t.Errorf("got %v, want %q of %s", err, want, path)
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestMistakesAreReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		manifests  []string
 		path, want string
@@ -178,9 +178,9 @@ func TestMistakesAreNamed(t *testing.T) {
 		"a subnet that there is not":    {[]string{minimal, with(t, master, "{spec: {subnets: [b]}}")}, "spec.subnets", "no subnet b"},
 		"a taint that is none":          {[]string{minimal, master, with(t, nodes, "{spec: {taints: [\"a=b\"]}}")}, "spec.taints", "is not a taint"},
 		"a number that is none":         {[]string{minimal, master, with(t, nodes, "{spec: {minSize: few}}")}, "spec.minSize", "whole number"},
-		"a list that is none":           {[]string{with(t, minimal, "{spec: {sshAccess: 10.0.0.0/8}}"), master}, "spec.sshAccess", "a list is wanted"},
+		"a list that is none":           {[]string{with(t, minimal, "{spec: {sshAccess: 10.0.0.0/8}}"), master}, "spec.sshAccess", "must be a list"},
 		"a name that no cluster can be": {[]string{with(t, minimal, "{metadata: {name: 1.example.com}}"), with(t, master, "{metadata: {labels: {kops.k8s.io/cluster: 1.example.com}}}")}, "metadata.name", "--kops-name"},
-		"two clusters of one name":      {[]string{minimal, master, with(t, minimal, "{metadata: {name: demo.example.org}}"), with(t, master, "{metadata: {labels: {kops.k8s.io/cluster: demo.example.org}}}")}, "metadata.name", "both be called demo"},
+		"two clusters of one name":      {[]string{minimal, master, with(t, minimal, "{metadata: {name: demo.example.org}}"), with(t, master, "{metadata: {labels: {kops.k8s.io/cluster: demo.example.org}}}")}, "metadata.name", "both have the name demo"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := translate(t, kops.Options{}, test.manifests...)

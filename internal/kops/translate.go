@@ -168,7 +168,7 @@ func (t *translation) checkNames() {
 	for _, c := range t.clusters {
 		if other := first[c.result.Name]; other != nil {
 			t.problem(c.spec.document, c.spec.document.Value.Line, "metadata.name", "",
-				"%s and %s would both be called %s: translate one at a time, with --kops-name", other.name, c.name, c.result.Name)
+				"%s and %s would both have the name %s: translate one at a time, with --kops-name", other.name, c.name, c.result.Name)
 		}
 		first[c.result.Name] = c
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
-func TestClustersBecomeOurs(t *testing.T) {
+func TestClustersAreTranslated(t *testing.T) {
 	for _, name := range []string{"private", "public"} {
 		t.Run(name, func(t *testing.T) {
 			made, notes := translated(t, name, kops.Options{})
@@ -44,9 +44,9 @@ const exampleHeader = `# The result of translating ../kops/cluster.yaml with --k
 # from kops unchanged. Replace the IDs of the VPC, subnets and security groups.
 `
 
-// TestTheExampleIsWhatAManifestOfKopsBecomes has the translation among the examples, which all
+// TestTheExampleIsTheTranslatedManifest has the translation among the examples, which all
 // tests of clusters read.
-func TestTheExampleIsWhatAManifestOfKopsBecomes(t *testing.T) {
+func TestTheExampleIsTheTranslatedManifest(t *testing.T) {
 	data, err := os.ReadFile("../../examples/kops/cluster.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func (p *part) volume(names volumeNames) v1alpha1.Volume {
 			v.Type = v1alpha1.VolumeGP3
 		}
 		if kind != "" && kind != "gp3" {
-			p.note(names.kind, Info, "a volume of type gp3 takes its place")
+			p.note(names.kind, Info, "a gp3 volume replaces it")
 		}
 		if iops > gp3IOPS {
 			v.IOPS = iops
@@ -38,7 +38,7 @@ func (p *part) volume(names volumeNames) v1alpha1.Volume {
 			v.IOPS = max(iops, minIOPS)
 		}
 		if kind == "io1" {
-			p.note(names.kind, Info, "a volume of type io2 takes its place")
+			p.note(names.kind, Info, "an io2 volume replaces it")
 		}
 	default:
 		p.refuse(names.kind, "this is not an EBS volume type: use gp3 or io2")

@@ -28,7 +28,7 @@ type budget struct {
 	pods     names
 }
 
-func (p *player) noteBudget(c change) {
+func (p *simulation) noteBudget(c change) {
 	name := nameOf(c.object)
 	old := p.budgets[name.Namespace][name.Name]
 	var read *policyv1.PodDisruptionBudget
@@ -64,7 +64,7 @@ func (p *player) noteBudget(c change) {
 }
 
 // lift forgets a budget.
-func (p *player) lift(b *budget) {
+func (p *simulation) lift(b *budget) {
 	delete(p.budgets[b.name.Namespace], b.name.Name)
 	for pod := range b.pods {
 		p.guards[pod] = slices.DeleteFunc(p.guards[pod], func(other *budget) bool { return other == b })
@@ -72,7 +72,7 @@ func (p *player) lift(b *budget) {
 }
 
 // recount finds the budgets of a pod that is new or has other labels.
-func (p *player) recount(name types.NamespacedName, pod *corev1.Pod) {
+func (p *simulation) recount(name types.NamespacedName, pod *corev1.Pod) {
 	for _, b := range p.guards[name] {
 		delete(b.pods, name)
 		p.ask(guard, key{budgetKind, b.name}, "")
@@ -88,7 +88,7 @@ func (p *player) recount(name types.NamespacedName, pod *corev1.Pod) {
 }
 
 // guard computes a budget's status.
-func (p *player) guard(name types.NamespacedName) {
+func (p *simulation) guard(name types.NamespacedName) {
 	b := p.budgets[name.Namespace][name.Name]
 	if b == nil {
 		return
@@ -121,14 +121,14 @@ func (p *player) guard(name types.NamespacedName) {
 	p.writeBudget(b, &status)
 }
 
-func (p *player) setAllowed(status *policyv1.PodDisruptionBudgetStatus, allowed metav1.ConditionStatus, reason, message string) {
+func (p *simulation) setAllowed(status *policyv1.PodDisruptionBudgetStatus, allowed metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: policyv1.DisruptionAllowedCondition, Status: allowed, Reason: reason, Message: message,
 		ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(p.options.Clock.Now()),
 	})
 }
 
-func (p *player) writeBudget(b *budget, status *policyv1.PodDisruptionBudgetStatus) {
+func (p *simulation) writeBudget(b *budget, status *policyv1.PodDisruptionBudgetStatus) {
 	if equality.Semantic.DeepEqual(&b.Status, status) {
 		return
 	}
@@ -139,7 +139,7 @@ func (p *player) writeBudget(b *budget, status *policyv1.PodDisruptionBudgetStat
 }
 
 // expect returns how many pods a budget expects and how many of them must be healthy.
-func (p *player) expect(b *budget) (expected, desired int32, err error) {
+func (p *simulation) expect(b *budget) (expected, desired int32, err error) {
 	switch least, most := b.Spec.MinAvailable, b.Spec.MaxUnavailable; {
 	case most != nil:
 		if expected, err = p.scale(b); err != nil {
@@ -160,7 +160,7 @@ func (p *player) expect(b *budget) (expected, desired int32, err error) {
 }
 
 // scale is how many pods the controllers of a budget's pods want together.
-func (p *player) scale(b *budget) (int32, error) {
+func (p *simulation) scale(b *budget) (int32, error) {
 	scales := map[types.UID]int{}
 	for name := range b.pods {
 		owner := metav1.GetControllerOf(p.pods[name])
@@ -182,7 +182,7 @@ func (p *player) scale(b *budget) (int32, error) {
 
 // scaled is the controller that says how many pods there are to be: a Deployment rather than its
 // ReplicaSet.
-func (p *player) scaled(namespace string, owner *metav1.OwnerReference) *controller {
+func (p *simulation) scaled(namespace string, owner *metav1.OwnerReference) *controller {
 	for _, k := range []*kind{replicaSetKind, statefulSetKind, deploymentKind} {
 		if k.Kind != owner.Kind {
 			continue

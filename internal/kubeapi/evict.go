@@ -35,14 +35,14 @@ func (s *Server) evict(w http.ResponseWriter, req *http.Request, t target) error
 	if len(options.DryRun) == 0 {
 		options.DryRun = req.URL.Query()["dryRun"]
 	}
-	if err := s.player.evict(t.key(), options); err != nil {
+	if err := s.simulation.evict(t.key(), options); err != nil {
 		return err
 	}
 	reply(w, http.StatusCreated, succeeded(http.StatusCreated))
 	return nil
 }
 
-func (p *player) evict(name types.NamespacedName, options metav1.DeleteOptions) error {
+func (p *simulation) evict(name types.NamespacedName, options metav1.DeleteOptions) error {
 	p.store.mu.Lock()
 	defer p.store.release()
 	object, err := p.store.find(podKind, name)
@@ -78,7 +78,7 @@ func ignoresBudget(pod *corev1.Pod) bool {
 }
 
 // permitted returns an error when a pod's budgets do not let it go.
-func (p *player) permitted(name types.NamespacedName) error {
+func (p *simulation) permitted(name types.NamespacedName) error {
 	guards := p.guards[name]
 	if len(guards) == 0 {
 		return nil

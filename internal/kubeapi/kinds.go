@@ -124,7 +124,7 @@ var codecs = serializer.NewCodecFactory(scheme.Scheme)
 
 // typed returns an empty object of the Go type of a kind.
 func typed(k *kind) (runtime.Object, error) {
-	return scheme.Scheme.New(k.groupVersion().WithKind(k.Kind)) //nolint:wrapcheck // tells which kind is missing
+	return scheme.Scheme.New(k.groupVersion().WithKind(k.Kind)) //nolint:wrapcheck // The error names the kind.
 }
 
 func versions() metav1.APIVersions {

@@ -82,7 +82,7 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 	return nil
 }
 
-func (p *player) setCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
+func (p *simulation) setCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
 	c := podCondition(pod, kind)
 	if c == nil {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind})
@@ -95,7 +95,7 @@ func (p *player) setCondition(pod *corev1.Pod, kind corev1.PodConditionType, sta
 }
 
 // editPod changes a pod that is there.
-func (p *player) editPod(name types.NamespacedName, edit func(*corev1.Pod)) {
+func (p *simulation) editPod(name types.NamespacedName, edit func(*corev1.Pod)) {
 	pod := p.pods[name]
 	if pod == nil {
 		return
@@ -109,7 +109,7 @@ func (p *player) editPod(name types.NamespacedName, edit func(*corev1.Pod)) {
 }
 
 // run starts and ends a pod, as the kubelet of its node does.
-func (p *player) run(name types.NamespacedName) {
+func (p *simulation) run(name types.NamespacedName) {
 	pod := p.pods[name]
 	if pod == nil || !p.alive(pod.Spec.NodeName) {
 		return
@@ -123,12 +123,12 @@ func (p *player) run(name types.NamespacedName) {
 }
 
 // alive says whether a node has a kubelet that works.
-func (p *player) alive(node string) bool {
+func (p *simulation) alive(node string) bool {
 	n := p.nodes[node]
 	return n != nil && isReady(n)
 }
 
-func (p *player) start(name types.NamespacedName, pod *corev1.Pod) {
+func (p *simulation) start(name types.NamespacedName, pod *corev1.Pod) {
 	if p.starting[pod.UID] {
 		return
 	}
@@ -147,7 +147,7 @@ func (p *player) start(name types.NamespacedName, pod *corev1.Pod) {
 	})
 }
 
-func (p *player) started(pod *corev1.Pod) {
+func (p *simulation) started(pod *corev1.Pod) {
 	now := metav1.NewTime(p.options.Clock.Now())
 	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
 	if pod.Status.PodIP == "" {
@@ -159,7 +159,7 @@ func (p *player) started(pod *corev1.Pod) {
 	}
 }
 
-func (p *player) end(name types.NamespacedName, pod *corev1.Pod) {
+func (p *simulation) end(name types.NamespacedName, pod *corev1.Pod) {
 	given := ptr.Deref(pod.DeletionGracePeriodSeconds, 0)
 	if before, known := p.ending[pod.UID]; known && before == given {
 		return
@@ -200,7 +200,7 @@ func delay(pod *corev1.Pod, annotation string, usual time.Duration) (time.Durati
 
 // visit does what the readiness of a node means for its pods, as the node lifecycle controller
 // does.
-func (p *player) visit(name string) {
+func (p *simulation) visit(name string) {
 	node := p.nodes[name]
 	if node == nil {
 		return
@@ -227,14 +227,14 @@ func (p *player) visit(name string) {
 	}
 }
 
-func (p *player) recover(name types.NamespacedName) {
+func (p *simulation) recover(name types.NamespacedName) {
 	p.ask(run, key{podKind, name}, "")
 	if c := podCondition(p.pods[name], corev1.PodReady); c != nil && c.Reason == nodeNotReady {
 		p.editPod(name, func(pod *corev1.Pod) { p.setCondition(pod, corev1.PodReady, corev1.ConditionTrue, "", "") })
 	}
 }
 
-func (p *player) suspect(name types.NamespacedName) {
+func (p *simulation) suspect(name types.NamespacedName) {
 	if isPodReady(p.pods[name]) {
 		p.editPod(name, func(pod *corev1.Pod) {
 			p.setCondition(pod, corev1.PodReady, corev1.ConditionFalse, nodeNotReady, "Node is not ready")
@@ -243,7 +243,7 @@ func (p *player) suspect(name types.NamespacedName) {
 }
 
 // abandon deletes the pods of a node that has been lost for long, but for those that tolerate it.
-func (p *player) abandon(node string) {
+func (p *simulation) abandon(node string) {
 	for _, name := range p.on[node].sorted() {
 		pod := p.pods[name]
 		owner := metav1.GetControllerOf(pod)
@@ -255,7 +255,7 @@ func (p *player) abandon(node string) {
 }
 
 // orphan removes the pods of a node that went.
-func (p *player) orphan(node string) {
+func (p *simulation) orphan(node string) {
 	if p.nodes[node] != nil {
 		return
 	}

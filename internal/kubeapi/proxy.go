@@ -46,7 +46,7 @@ func (s *Server) proxy(w http.ResponseWriter, req *http.Request, t target, path 
 
 // podsOn returns the pods of a node, in a namespace unless that is empty, and the version they are
 // of.
-func (p *player) podsOn(node, namespace string) ([]*unstructured.Unstructured, uint64) {
+func (p *simulation) podsOn(node, namespace string) ([]*unstructured.Unstructured, uint64) {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
 	var found []*unstructured.Unstructured

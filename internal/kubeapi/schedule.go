@@ -21,7 +21,7 @@ func sameLabels(a, b map[string]string) bool { return maps.Equal(a, b) }
 
 // schedule finds a node for a pod: of those that may have it the one with the fewest pods of its
 // controller, and then with the fewest at all.
-func (p *player) schedule(name types.NamespacedName) {
+func (p *simulation) schedule(name types.NamespacedName) {
 	pod := p.pods[name]
 	if pod == nil || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
 		return
@@ -48,7 +48,7 @@ func (p *player) schedule(name types.NamespacedName) {
 }
 
 // fill gives a node the pods that wait for one like it.
-func (p *player) fill(node string) {
+func (p *simulation) fill(node string) {
 	if len(p.waiting) == 0 {
 		return
 	}
@@ -59,7 +59,7 @@ func (p *player) fill(node string) {
 	}
 }
 
-func (p *player) bind(name types.NamespacedName, node string) {
+func (p *simulation) bind(name types.NamespacedName, node string) {
 	p.editPod(name, func(pod *corev1.Pod) {
 		pod.Spec.NodeName = node
 		p.setCondition(pod, corev1.PodScheduled, corev1.ConditionTrue, "", "")
@@ -67,7 +67,7 @@ func (p *player) bind(name types.NamespacedName, node string) {
 }
 
 // takes says whether the scheduler may put a pod on a node.
-func (p *player) takes(name string, pod *corev1.Pod) bool {
+func (p *simulation) takes(name string, pod *corev1.Pod) bool {
 	node := p.nodes[name]
 	if node == nil || node.Spec.Unschedulable || !isReady(node) {
 		return false

@@ -127,7 +127,7 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, t target) error 
 // choose lists candidate objects; for the pods of one node it lists only these.
 func (s *Server) choose(t target, wanted selection) ([]*unstructured.Unstructured, uint64) {
 	if node, ok := wanted.fields.RequiresExactMatch("spec.nodeName"); ok && t.kind == podKind && node != "" {
-		return s.player.podsOn(node, t.namespace)
+		return s.simulation.podsOn(node, t.namespace)
 	}
 	return s.store.list(t.kind, t.namespace)
 }

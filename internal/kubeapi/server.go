@@ -54,10 +54,10 @@ type Event struct {
 // Server is one cluster's API. It serves HTTP; TLS, with client certificates requested, is the
 // caller's.
 type Server struct {
-	kinds   *kinds
-	store   *store
-	player  *player
-	options Options
+	kinds      *kinds
+	store      *store
+	simulation *simulation
+	options    Options
 }
 
 // New returns an API that holds nothing but the namespaces that every cluster has.
@@ -66,10 +66,10 @@ func New(o Options) *Server {
 		o.Clock = clock.RealClock{}
 	}
 	s := &Server{kinds: &kinds{}, store: newStore(o.Clock), options: o}
-	s.player = newPlayer(s.store, o)
+	s.simulation = newSimulation(s.store, o)
 	s.store.note = func(c change) {
 		s.define(c)
-		s.player.note(c)
+		s.simulation.note(c)
 	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		namespace := &unstructured.Unstructured{}
@@ -85,7 +85,7 @@ func New(o Options) *Server {
 // Close ends all watches, and what is simulated.
 func (s *Server) Close() {
 	s.store.close()
-	s.player.agenda.close()
+	s.simulation.agenda.close()
 }
 
 // ServeHTTP answers one request.
@@ -128,7 +128,7 @@ func (s *Server) answer(w http.ResponseWriter, req *http.Request, rights right) 
 		return
 	}
 	if rights == readOnly && req.Method != http.MethodGet {
-		refuse(w, apierrors.NewForbidden(target.kind.groupResource(), target.name, errors.New("a bootstrap token only reads here")))
+		refuse(w, apierrors.NewForbidden(target.kind.groupResource(), target.name, errors.New("a bootstrap token can only read")))
 		return
 	}
 	if err := s.serve(w, req, target); err != nil {

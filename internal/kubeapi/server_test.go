@@ -75,7 +75,7 @@ func TestTypedClientsCreateListWatchAndPatch(t *testing.T) {
 	expect(t, seen, "delete a")
 }
 
-func TestAStatusWriteChangesOnlyTheStatusAndAnOldObjectIsRefused(t *testing.T) {
+func TestStatusWriteChangesOnlyTheStatusAndStaleObjectsConflict(t *testing.T) {
 	_, admin := serve(t)
 	nodes := kubernetes.NewForConfigOrDie(admin).CoreV1().Nodes()
 	node, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
@@ -119,7 +119,7 @@ func TestTheClientOfControllersWritesAndApplies(t *testing.T) {
 	}
 }
 
-func TestStrangersAreRefusedAndTokensOnlyRead(t *testing.T) {
+func TestUnknownClientsAreRejectedAndTokensOnlyRead(t *testing.T) {
 	server, admin := serve(t)
 	stranger := rest.AnonymousClientConfig(admin)
 	if _, err := kubernetes.NewForConfigOrDie(stranger).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(

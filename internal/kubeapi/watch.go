@@ -14,7 +14,7 @@ type watcher struct {
 	kind    *kind
 	waiting []change
 	ended   bool
-	// wake signals pending changes. It has room for one signal.
+	// changed signals pending changes. It has room for one signal.
 	changed chan struct{}
 }
 

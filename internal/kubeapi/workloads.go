@@ -53,7 +53,7 @@ func concernOf(k *kind) concern {
 }
 
 // askOwner tells the controller of an object that has changed.
-func (p *player) askOwner(namespace string, owner *metav1.OwnerReference, node string) {
+func (p *simulation) askOwner(namespace string, owner *metav1.OwnerReference, node string) {
 	for _, k := range []*kind{replicaSetKind, statefulSetKind, daemonSetKind, deploymentKind} {
 		if k.Kind != owner.Kind || k.groupVersion().String() != owner.APIVersion {
 			continue
@@ -66,7 +66,7 @@ func (p *player) askOwner(namespace string, owner *metav1.OwnerReference, node s
 	}
 }
 
-func (p *player) noteSet(c change) {
+func (p *simulation) noteSet(c change) {
 	of := key{c.kind, nameOf(c.object)}
 	old := p.sets[of]
 	var set *controller
@@ -102,7 +102,7 @@ func (p *player) noteSet(c change) {
 }
 
 // forgetSet lets what a controller owned go with it.
-func (p *player) forgetSet(of key, old *controller) {
+func (p *simulation) forgetSet(of key, old *controller) {
 	delete(p.sets, of)
 	delete(p.daemons, of)
 	if owner := metav1.GetControllerOf(&old.Metadata); owner != nil {
@@ -122,7 +122,7 @@ const hashLabel = "pod-template-hash"
 
 // deploy keeps one ReplicaSet for a Deployment. Another template is for the pods that are made from
 // then on: nothing is rolled.
-func (p *player) deploy(of key) {
+func (p *simulation) deploy(of key) {
 	d := p.sets[of]
 	if d == nil || d.Metadata.DeletionTimestamp != nil {
 		return
@@ -138,9 +138,9 @@ func (p *player) deploy(of key) {
 		template := d.templateWith(set.Metadata.Labels[hashLabel])
 		_, _ = p.store.edit(replicaSetKind, name, func(object *unstructured.Unstructured) error { // It is there.
 			if err := unstructured.SetNestedField(object.Object, int64(d.replicas()), "spec", "replicas"); err != nil {
-				return err //nolint:wrapcheck // nobody sees it
+				return err //nolint:wrapcheck // The caller ignores it.
 			}
-			return unstructured.SetNestedMap(object.Object, encoded(&template), "spec", "template") //nolint:wrapcheck // nobody sees it
+			return unstructured.SetNestedMap(object.Object, encoded(&template), "spec", "template") //nolint:wrapcheck // The caller ignores it.
 		})
 		all, ready := p.tally(set)
 		p.report(of, map[string]any{
@@ -176,7 +176,7 @@ func (c *controller) templateWith(hash string) corev1.PodTemplateSpec {
 	return template
 }
 
-func (p *player) addReplicaSet(d *controller) {
+func (p *simulation) addReplicaSet(d *controller) {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(d.Metadata.UID))
 	hash := utilrand.SafeEncodeString(fmt.Sprint(sum.Sum32()))
@@ -194,7 +194,7 @@ func (p *player) addReplicaSet(d *controller) {
 
 // tally counts the pods of a controller that are not on their way out, and of them those that are
 // ready.
-func (p *player) tally(c *controller) (all, ready int64) {
+func (p *simulation) tally(c *controller) (all, ready int64) {
 	for name := range p.of[c.Metadata.UID] {
 		if pod := p.pods[name]; active(pod) {
 			all++
@@ -212,7 +212,7 @@ func active(pod *corev1.Pod) bool {
 }
 
 // report writes a controller's status.
-func (p *player) report(of key, status map[string]any) {
+func (p *simulation) report(of key, status map[string]any) {
 	_, _ = p.store.edit(of.kind, of.name, func(object *unstructured.Unstructured) error { // It is there.
 		object.Object["status"] = status
 		return nil
@@ -220,7 +220,7 @@ func (p *player) report(of key, status map[string]any) {
 }
 
 // replicate makes and deletes pods of a ReplicaSet or StatefulSet.
-func (p *player) replicate(of key) {
+func (p *simulation) replicate(of key) {
 	set := p.sets[of]
 	if set == nil || set.Metadata.DeletionTimestamp != nil {
 		return
@@ -237,7 +237,7 @@ func (p *player) replicate(of key) {
 }
 
 // level brings a ReplicaSet's pods to the number it wants.
-func (p *player) level(set *controller) {
+func (p *simulation) level(set *controller) {
 	var pods []*corev1.Pod
 	for name := range p.of[set.Metadata.UID] {
 		if active(p.pods[name]) {
@@ -271,7 +271,7 @@ func rank(pod *corev1.Pod) int {
 
 // number brings a StatefulSet's pods to the ordinals it wants; one that ends is replaced when it no
 // longer exists.
-func (p *player) number(set *controller) {
+func (p *simulation) number(set *controller) {
 	wanted := map[string]bool{}
 	for ordinal := range set.replicas() {
 		name := fmt.Sprintf("%s-%d", set.Metadata.Name, ordinal)
@@ -303,7 +303,7 @@ var daemonTolerations = func() (all []corev1.Toleration) {
 }()
 
 // daemonize sees to the pod of a DaemonSet on a node.
-func (p *player) daemonize(of key, name string) {
+func (p *simulation) daemonize(of key, name string) {
 	set, node := p.sets[of], p.nodes[name]
 	if set == nil || set.Metadata.DeletionTimestamp != nil || node == nil {
 		return
@@ -325,7 +325,7 @@ func (p *player) daemonize(of key, name string) {
 }
 
 // count writes a DaemonSet's status.
-func (p *player) count(of key) {
+func (p *simulation) count(of key) {
 	set := p.sets[of]
 	if set == nil {
 		return
@@ -339,7 +339,7 @@ func (p *player) count(of key) {
 }
 
 // addPod makes a pod of a controller, on a node if that is its controller's to say.
-func (p *player) addPod(set *controller, name, node string) {
+func (p *simulation) addPod(set *controller, name, node string) {
 	template := set.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	pod.Name, pod.OwnerReferences, pod.Spec.NodeName = name, []metav1.OwnerReference{*set.ref()}, node

@@ -120,7 +120,7 @@ func spread(pods []corev1.Pod) map[string]int {
 	return on
 }
 
-func TestAnEvictedPodIsReplacedOnANodeThatMayTakeIt(t *testing.T) {
+func TestEvictedPodIsReplacedOnASuitableNode(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{PodStart: 3 * time.Second, PodStop: 2 * time.Second})
 	for _, name := range []string{"a", "b", "c"} {
 		w.node(name)
@@ -150,14 +150,14 @@ func TestAnEvictedPodIsReplacedOnANodeThatMayTakeIt(t *testing.T) {
 	if err != nil || leaving.DeletionTimestamp == nil || ptr.Deref(leaving.DeletionGracePeriodSeconds, 0) != 30 {
 		t.Errorf("the evicted pod takes no time to end: %v, %v", leaving, err)
 	}
-	w.eventually("the pod is gone and another is ready elsewhere", func() bool {
+	w.eventually("the pod no longer exists and another is ready elsewhere", func() bool {
 		_, err := w.CoreV1().Pods("default").Get(t.Context(), on.Items[0].Name, metav1.GetOptions{})
 		now := spread(w.pods(true))
 		return apierrors.IsNotFound(err) && now["a"] == 0 && now["b"]+now["c"] == 3
 	})
 }
 
-func TestEvictionsAreRefusedAsTheAPIServerDoes(t *testing.T) {
+func TestEvictionsAreRefusedLikeByTheAPIServer(t *testing.T) {
 	const most = "Cannot evict pod as it would violate the pod's disruption budget."
 	unavailable := func(n int) func(*policyv1.PodDisruptionBudgetSpec) {
 		return func(s *policyv1.PodDisruptionBudgetSpec) { s.MaxUnavailable = new(intstr.FromInt(n)) }
@@ -231,7 +231,7 @@ func TestEvictionsAreRefusedAsTheAPIServerDoes(t *testing.T) {
 	}
 }
 
-func TestABudgetsStatusFollowsItsPods(t *testing.T) {
+func TestBudgetStatusFollowsItsPods(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{PodStart: time.Minute})
 	w.node("a")
 	w.node("b")
@@ -268,7 +268,7 @@ func TestABudgetsStatusFollowsItsPods(t *testing.T) {
 	}
 }
 
-func TestAPodThatWillNotStopIsEndedWithItsGracePeriod(t *testing.T) {
+func TestPodIsKilledAfterItsGracePeriod(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	w.deployment(1, func(p *corev1.PodTemplateSpec) {
@@ -280,7 +280,7 @@ func TestAPodThatWillNotStopIsEndedWithItsGracePeriod(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := w.clock.Now()
-	w.eventually("the pod is gone", func() bool {
+	w.eventually("the pod no longer exists", func() bool {
 		_, err := w.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
@@ -289,7 +289,7 @@ func TestAPodThatWillNotStopIsEndedWithItsGracePeriod(t *testing.T) {
 	}
 }
 
-func TestTheClientOfAPodMayShortenItsGracePeriod(t *testing.T) {
+func TestDeletionCanShortenTheGracePeriod(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	w.deployment(1, func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{kubeapi.StopsAfter: "never"} })
@@ -304,7 +304,7 @@ func TestTheClientOfAPodMayShortenItsGracePeriod(t *testing.T) {
 	}
 }
 
-func TestDaemonSetsHaveAPodOnEachNodeAndItGoesWithTheNode(t *testing.T) {
+func TestDaemonSetPodsAreDeletedWithTheirNode(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	labels := map[string]string{"app": "agent"}
@@ -327,7 +327,7 @@ func TestDaemonSetsHaveAPodOnEachNodeAndItGoesWithTheNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if on := spread(w.pods(true)); !maps.Equal(on, map[string]int{"b": 1}) {
-		t.Errorf("the pods are on %v when a is gone", on)
+		t.Errorf("the pods are on %v after a is deleted", on)
 	}
 	if err := w.AppsV1().DaemonSets("default").Delete(t.Context(), "agent", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestDaemonSetsHaveAPodOnEachNodeAndItGoesWithTheNode(t *testing.T) {
 	w.eventually("the pods go with their DaemonSet", func() bool { return len(w.pods(true)) == 0 })
 }
 
-func TestAStatefulSetsPodIsReplacedUnderItsName(t *testing.T) {
+func TestPodOfAStatefulSetIsReplacedUnderItsName(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{PodStop: 5 * time.Second})
 	w.node("a")
 	labels := map[string]string{"app": "db"}
@@ -362,7 +362,7 @@ func TestAStatefulSetsPodIsReplacedUnderItsName(t *testing.T) {
 	})
 }
 
-func TestPodsOfANodeWhoseKubeletDiesAreNotReadyAndMoveAfterAWhile(t *testing.T) {
+func TestPodsOfANotReadyNodeMoveAfterATimeout(t *testing.T) {
 	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	w.deployment(1)
@@ -389,6 +389,6 @@ func TestPodsOfANodeWhoseKubeletDiesAreNotReadyAndMoveAfterAWhile(t *testing.T) 
 	}
 	list, err := w.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=a"})
 	if err != nil || len(list.Items) != 1 || list.Items[0].DeletionTimestamp == nil {
-		t.Errorf("nobody ends the old pod but its kubelet: %v, %v", list, err)
+		t.Errorf("something other than its kubelet ended the old pod: %v, %v", list, err)
 	}
 }

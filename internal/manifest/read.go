@@ -138,7 +138,7 @@ func (r *reader) read(d yamltree.Document) {
 				field,
 				[...]string{"apiVersion", "kind"}[i],
 				"",
-				"a manifest needs one: write for example apiVersion: %s and kind: Cluster",
+				"a manifest requires one: write, for example, apiVersion: %s and kind: Cluster",
 				clusterv1alpha1.GroupVersion,
 			)
 			return
@@ -157,7 +157,7 @@ func (r *reader) read(d yamltree.Document) {
 			version,
 			"apiVersion",
 			"",
-			"%q is not a group and a version: write for example %s",
+			"%q is not a group and a version: write, for example, %s",
 			version.Text,
 			clusterv1alpha1.GroupVersion,
 		)
@@ -168,7 +168,7 @@ func (r *reader) read(d yamltree.Document) {
 		r.kops = append(r.kops, d)
 	case gv.Group == clusterv1alpha1.Group || gv.Group == servicev1alpha1.Group:
 		if gv.Version != clusterv1alpha1.Version {
-			r.problem(d, version, "apiVersion", gv.Group+"/"+clusterv1alpha1.Version, "this version is not known")
+			r.problem(d, version, "apiVersion", gv.Group+"/"+clusterv1alpha1.Version, "unknown version")
 			return
 		}
 		r.own(d, gv.Group, kind)
@@ -230,7 +230,7 @@ func (r *reader) other(d yamltree.Document, gv schema.GroupVersion, version *yam
 		if suggestion != "" {
 			suggestion += "/" + gv.Version
 		}
-		r.problem(d, version, "apiVersion", suggestion, "%s is not an API group that is read here: leave the document out", version.Text)
+		r.problem(d, version, "apiVersion", suggestion, "%s is not a supported API group: remove the document", version.Text)
 		return
 	}
 	content, _ := d.Value.Interface().(map[string]any)
@@ -247,7 +247,7 @@ func (r *reader) add(d yamltree.Document, object client.Object) {
 		"%s/%s/%s/%s", reflect.TypeOf(object), object.GetObjectKind().GroupVersionKind(), object.GetNamespace(), object.GetName(),
 	)
 	if first, ok := r.seen[key]; ok {
-		r.problem(d, nil, "", "", "%s %s is there twice, first in %s, document %d: leave one out",
+		r.problem(d, nil, "", "", "%s %s is defined twice, first in %s, document %d: remove one",
 			object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), first.File, first.Document)
 		return
 	}

@@ -18,7 +18,7 @@ import (
 func Content(object client.Object) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return nil, fmt.Errorf("take %T %s apart: %w", object, object.GetName(), err)
+		return nil, fmt.Errorf("convert %T %s: %w", object, object.GetName(), err)
 	}
 	prune(reflect.ValueOf(object), content)
 	switch object.(type) {

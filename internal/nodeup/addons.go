@@ -108,13 +108,13 @@ func numbers(version string) []int {
 func (b *boot) listSlots(ctx context.Context) ([]listed, error) {
 	body, err := b.askAsAdmin(ctx, http.MethodGet, "/api/v1/nodes?labelSelector="+url.QueryEscape(slotLabel+","+roleLabel), nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask the API for nodes: %w", err)
+		return nil, fmt.Errorf("list nodes: %w", err)
 	}
 	var list struct {
 		Items []listed `json:"items"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("read the API's answer about nodes: %w", err)
+		return nil, fmt.Errorf("read the list of nodes: %w", err)
 	}
 	return list.Items, nil
 }

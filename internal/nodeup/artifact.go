@@ -86,7 +86,7 @@ func (b *boot) install(ctx context.Context, artifact bundle.Artifact) error {
 		return put(temporary, path, 0o755)
 	}
 	if _, err := temporary.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read what was fetched: %w", err)
+		return fmt.Errorf("read the download: %w", err)
 	}
 	if err := unpack(temporary, path); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (b *boot) download(ctx context.Context, artifact bundle.Artifact, into io.W
 	}
 	if sum := hex.EncodeToString(hash.Sum(nil)); sum != artifact.SHA256 {
 		// A mirror or a proxy may do better the next time.
-		return fmt.Errorf("what %s gives has the SHA-256 %s; the release says %s", artifact.URL, sum, artifact.SHA256)
+		return fmt.Errorf("%s has the SHA-256 %s; the release expects %s", artifact.URL, sum, artifact.SHA256)
 	}
 	return nil
 }

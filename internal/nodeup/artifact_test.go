@@ -61,7 +61,7 @@ func TestArtifactWithoutHashIsRefused(t *testing.T) {
 		{
 			Name:       "kubelet",
 			URL:        "https://example.com/kubelet",
-			Unverified: "nobody publishes it",
+			Unverified: "the project publishes none",
 			Format:     bundle.Binary,
 			Path:       "/usr/bin/kubelet",
 		},
@@ -69,7 +69,7 @@ func TestArtifactWithoutHashIsRefused(t *testing.T) {
 	m := newMachine(t, b)
 	err := nodeup.Run(t.Context(), m.options)
 	if _, ok := errors.AsType[*nodeup.PermanentError](err); !ok || !strings.Contains(err.Error(), "kubelet has no SHA-256") ||
-		!strings.Contains(err.Error(), "nobody publishes it") {
+		!strings.Contains(err.Error(), "the project publishes none") {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -94,7 +94,7 @@ func TestArtifactOfAnotherHashIsNotInstalled(t *testing.T) {
 			cancel()
 		}
 	})
-	if err := nodeup.Run(ctx, m.options); err == nil || !strings.Contains(err.Error(), "the release says") {
+	if err := nodeup.Run(ctx, m.options); err == nil || !strings.Contains(err.Error(), "the release expects") {
 		t.Errorf("it ended with %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(m.root, "/usr/bin/kubelet")); !os.IsNotExist(err) {

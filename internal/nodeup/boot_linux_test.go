@@ -78,22 +78,22 @@ func TestMachinesBootForReal(t *testing.T) {
 	}
 	l := newSuite(t, release.Set110, 3)
 	started := time.Now()
-	authorities, err := pki.New(clock.RealClock{})
+	cas, err := pki.New(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, content := range authorities.Files() {
+	for key, content := range cas.Files() {
 		l.put(key, content)
 	}
 	bundles := l.startSlots()
-	api := l.connect(authorities)
+	api := l.connect(cas)
 	for slot, b := range bundles {
 		l.await("each slot is a node", func() error {
 			return hasNode(t.Context(), api, fmt.Sprintf("%s=%d", model.LabelSlot, slot), b.Hash())
 		})
 	}
 	for slot := range bundles {
-		l.await("each slot's API server says through the proxy, asked by nobody in particular, that it is ready", func() error {
+		l.await("each slot's API server says through the proxy, without credentials, that it is ready", func() error {
 			for _, name := range l.namesOf(api, slot) {
 				path := "/api/v1/namespaces/kube-system/pods/https:kube-apiserver-" + name + ":6443/proxy/readyz"
 				if answer, err := api.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(t.Context()); err != nil || string(answer) != "ok" {
@@ -104,7 +104,7 @@ func TestMachinesBootForReal(t *testing.T) {
 		})
 	}
 	t.Logf("%d slots are nodes after %s", len(bundles), time.Since(started).Round(time.Millisecond))
-	l.joinWorker(api, authorities.CACertificate())
+	l.joinWorker(api, cas.CACertificate())
 	t.Logf("the worker is a node after %s", time.Since(started).Round(time.Millisecond))
 
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
@@ -133,24 +133,24 @@ func TestMachinesBootForReal(t *testing.T) {
 	})
 }
 
-// TestAWorkersTokenIsNotEnoughForAnotherNode boots a slot and a worker that proves which instance
+// TestTokenOfAWorkerIsNotSufficientForAnotherNode boots a slot and a worker that proves which instance
 // it is, and then does with the worker's token, and with all that it shows to others, what an
 // attacker on it could do.
-func TestAWorkersTokenIsNotEnoughForAnotherNode(t *testing.T) {
+func TestTokenOfAWorkerIsNotSufficientForAnotherNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
 	l := newSuite(t, release.Set120, 1)
-	authorities, err := pki.New(clock.RealClock{})
+	cas, err := pki.New(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, content := range authorities.Files() {
+	for key, content := range cas.Files() {
 		l.put(key, content)
 	}
 	l.startSlots()
-	api := l.connect(authorities)
-	l.joinWorker(api, authorities.CACertificate())
+	api := l.connect(cas)
+	l.joinWorker(api, cas.CACertificate())
 	l.await("the worker has joined", func() error {
 		if !strings.Contains(l.consoles(), "did=\"joined as ") {
 			return errors.New("no console says so")
@@ -172,7 +172,7 @@ func TestAWorkersTokenIsNotEnoughForAnotherNode(t *testing.T) {
 	}
 	token := l.get(model.KeyToken)
 	for name, annotations := range map[string]map[string]string{"no proof": nil, "the worker's proof": {approver.ProofAnnotation: proof}} {
-		refused := l.ask(authorities.CACertificate(), token, slot, annotations)
+		refused := l.ask(cas.CACertificate(), token, slot, annotations)
 		l.await("the request with "+name+" is denied", func() error {
 			got, err := api.CertificatesV1().CertificateSigningRequests().Get(t.Context(), refused, metav1.GetOptions{})
 			if err != nil {
@@ -468,10 +468,10 @@ func (l *suite) server() (server, name string) {
 }
 
 // connect returns a client of the cluster, through its load balancer.
-func (l *suite) connect(authorities *pki.CAs) kubernetes.Interface {
+func (l *suite) connect(cas *pki.CAs) kubernetes.Interface {
 	l.t.Helper()
 	server, name := l.server()
-	kubeconfig, err := authorities.Kubeconfig(clock.RealClock{}, pki.KubeconfigInput{
+	kubeconfig, err := cas.Kubeconfig(clock.RealClock{}, pki.KubeconfigInput{
 		Cluster: "demo", Server: server, ServerName: name, CommonName: "operator",
 		Organisations: []string{pki.GroupMasters}, Validity: time.Hour,
 	})

@@ -67,11 +67,11 @@ type account struct {
 	objects   map[string][]byte
 	volumes   []ec2types.Volume
 	names     map[string]string
-	device    string   // how the volume shows up, if not by its ID
-	missing   []string // names that were asked for before they were there
-	spreading int      // how often Route 53 says that it has not told all its servers
+	device    string   // the volume's device name, if not by its ID
+	missing   []string // names that were resolved before they existed
+	spreading int      // how often Route 53 reports that not all its servers have a change
 	tokens    []string // what the parameter holds before it holds the token
-	attaching int      // how often attaching is refused, with the volume held by another
+	attaching int      // how often AttachVolume fails because another instance holds the volume
 }
 
 func (a *account) GetMetadata(_ context.Context, in *imds.GetMetadataInput, _ ...func(*imds.Options)) (*imds.GetMetadataOutput, error) {
@@ -420,7 +420,7 @@ func answerOwnNode(w http.ResponseWriter, r *http.Request) {
 	}
 	uid, of := "own", instance
 	if len(left) > 0 {
-		uid, of = left[0], "i-gone"
+		uid, of = left[0], "i-terminated"
 	}
 	_, _ = fmt.Fprintf(
 		w,

@@ -34,7 +34,7 @@ func (b *boot) awaitAPI(ctx context.Context) (string, error) {
 		return "nothing, the kubelet has its certificate", nil
 	}
 	if b.bundle.API == nil {
-		return "", permanent("the bundle does not say where the API is")
+		return "", permanent("the bundle has no address of the API")
 	}
 	return b.bundle.API.Server + " lets machines join", b.ask(ctx, clusterInfo, "")
 }
@@ -135,6 +135,6 @@ func (b *boot) apiClient() (*http.Client, error) {
 	}
 	return &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("it sends elsewhere") },
+		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("it redirects") },
 	}, nil
 }

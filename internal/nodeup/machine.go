@@ -81,7 +81,7 @@ func (b *boot) readBundle(ctx context.Context) (string, error) {
 		}
 	}
 	if hash := bundle.HashOf(document); hash != b.BundleSHA256 {
-		return "", permanent("the bundle in the bucket has the SHA-256 %s; the user data asks for %s", hash, b.BundleSHA256)
+		return "", permanent("the bundle in the bucket has the SHA-256 %s; the user data expects %s", hash, b.BundleSHA256)
 	}
 	if b.bundle, err = bundle.Parse(document); err != nil {
 		return "", permanent("%w", err)

@@ -62,7 +62,7 @@ type etcdMember struct {
 //     run before has lost its data, and with it what it has promised to the others, so it must not come
 //     back under its old ID: it is removed, and a new one is added, if all other members are healthy.
 //   - A blank volume, no quorum, and etcd has formed before: another slot is down, or its data is lost,
-//     too. The slot waits. A new cluster in the place of the old one would destroy what is left of it.
+//     too. The slot waits. A new cluster in its place would destroy the remaining data.
 //   - A blank volume, no quorum, and etcd has never formed: the cluster is new. All slots start alike.
 func (b *boot) decideMember(ctx context.Context) (string, error) {
 	if b.bundle.Etcd.FormedKey == "" || b.done() {
@@ -97,8 +97,8 @@ func (b *boot) memberState(ctx context.Context) (state, did string, err error) {
 		return "", "", formedErr
 	case formed:
 		return "", "", fmt.Errorf(
-			"the etcd volume of slot %d is blank, and the cluster has run before: %w; the slot joins when a majority of "+
-				"the other slots runs; if their data is lost, too, restore a snapshot by spec.controlPlane.restoreSnapshot",
+			"the etcd volume of slot %d is blank, but the cluster has run before: %w; the slot joins when a majority of "+
+				"the other slots is available; if their data is lost, too, restore a snapshot with spec.controlPlane.restoreSnapshot",
 			b.bundle.Etcd.Slot,
 			err,
 		)
@@ -133,7 +133,7 @@ func (b *boot) setAside() error {
 		return fmt.Errorf("remove the data of a former member: %w", err)
 	}
 	if err := os.Rename(data, data+".removed"); err != nil {
-		return fmt.Errorf("set the data of the removed member aside: %w", err)
+		return fmt.Errorf("move the data of the removed member aside: %w", err)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (b *boot) formed(ctx context.Context) (bool, error) {
 	key := b.bundle.Etcd.FormedKey
 	found, err := b.AWS.Objects.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.Bucket, Prefix: &key})
 	if err != nil {
-		return false, fmt.Errorf("look for %s in the bucket %s: %w", key, b.Bucket, err)
+		return false, fmt.Errorf("find %s in the bucket %s: %w", key, b.Bucket, err)
 	}
 	return slices.ContainsFunc(found.Contents, func(o types.Object) bool { return aws.ToString(o.Key) == key }), nil
 }
@@ -155,7 +155,7 @@ func (b *boot) formed(ctx context.Context) (bool, error) {
 func (b *boot) noteFormed(ctx context.Context) (string, error) {
 	key := b.bundle.Etcd.FormedKey
 	if key == "" || b.done() {
-		return "nothing, it was noted before", nil
+		return "nothing, it was recorded before", nil
 	}
 	_, err := b.AWS.Objects.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: &b.Bucket, Key: &key, Body: strings.NewReader(""), ServerSideEncryption: types.ServerSideEncryptionAes256,

@@ -259,8 +259,8 @@ func TestSlotWaitsWhileJoiningIsNotSafe(t *testing.T) {
 		others *etcd
 		says   string
 	}{
-		"no other slot runs":         {nil, "restore a snapshot by spec.controlPlane.restoreSnapshot"},
-		"the others have no quorum":  {&etcd{members: all, noQuorum: true}, "restore a snapshot by spec.controlPlane.restoreSnapshot"},
+		"no other slot runs":         {nil, "restore a snapshot with spec.controlPlane.restoreSnapshot"},
+		"the others have no quorum":  {&etcd{members: all, noQuorum: true}, "restore a snapshot with spec.controlPlane.restoreSnapshot"},
 		"another member is not well": {&etcd{members: slices.Clone(all), unhealthy: "etcd-2.demo.internal"}, "etcd-2.demo.internal is unhealthy"},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestRestoreProgramOfAnotherHashIsRefused(t *testing.T) {
 			m := newMachine(t, b)
 			m.account.objects["nodeup/restore"] = c.inBucket
 			err := nodeup.Run(t.Context(), m.options)
-			if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), "the bundle asks for "+bundle.HashOf(program)) {
+			if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), "the bundle expects "+bundle.HashOf(program)) {
 				t.Errorf("it ended with %v", err)
 			}
 			if ran := strings.Contains(m.calls(t), "etcd-restore"); ran == c.refused {

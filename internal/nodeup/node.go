@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// nodeAfter is how long a kubelet has to make its Node before it is started again. One that runs
-// well makes it within seconds of the API's first answer.
+// nodeAfter is how long a kubelet has to create its Node before it is restarted. A working kubelet
+// creates it within seconds of the API's first response.
 const nodeAfter = 15 * time.Second
 
 // ownNode makes sure that the Node of the machine's name belongs to this machine.
@@ -42,12 +42,14 @@ func (b *boot) ownNode(ctx context.Context) (string, error) {
 			return "", err
 		}
 		err = fmt.Errorf(
-			"the Node %s was that of %s; it is deleted, and the kubelet makes another", b.machine.NodeName, node.Spec.ProviderID,
+			"the Node %s belonged to %s; it is deleted, and the kubelet creates another",
+			b.machine.NodeName,
+			node.Spec.ProviderID,
 		)
 	case b.Clock.Since(b.nodeAwaited) < nodeAfter:
-		return "", errors.New("the kubelet has not made the Node yet")
+		return "", errors.New("the kubelet has not created the Node yet")
 	default:
-		err = fmt.Errorf("the kubelet has not made the Node %s, or somebody has deleted it; it is started anew", b.machine.NodeName)
+		err = fmt.Errorf("the kubelet has not created the Node %s, or the Node was deleted; restarting the kubelet", b.machine.NodeName)
 	}
 	if _, problem := b.command(ctx, "systemctl", "restart", "kubelet"); problem != nil {
 		return "", problem
@@ -56,17 +58,17 @@ func (b *boot) ownNode(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// nodeOfName asks the API for the Node of the machine's name; nil if there is none.
+// nodeOfName returns the Node of the machine's name, nil if there is none.
 func (b *boot) nodeOfName(ctx context.Context) (*listed, error) {
 	body, err := b.askAsAdmin(ctx, http.MethodGet, "/api/v1/nodes?fieldSelector="+url.QueryEscape("metadata.name="+b.machine.NodeName), nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask the API for the machine's Node: %w", err)
+		return nil, fmt.Errorf("get the machine's Node: %w", err)
 	}
 	var list struct {
 		Items []listed `json:"items"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("read the API's answer about the machine's Node: %w", err)
+		return nil, fmt.Errorf("read the machine's Node: %w", err)
 	}
 	if len(list.Items) == 0 {
 		return nil, nil
@@ -74,13 +76,13 @@ func (b *boot) nodeOfName(ctx context.Context) (*listed, error) {
 	return &list.Items[0], nil
 }
 
-// deleteNode deletes a Node, unless another has taken its name by now.
+// deleteNode deletes a Node, unless another Node has its name by now.
 func (b *boot) deleteNode(ctx context.Context, node *listed) error {
 	options, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": map[string]string{"uid": node.Metadata.UID},
 	})
 	if err != nil {
-		return fmt.Errorf("read the Node of a terminated machine: %w", err)
+		return fmt.Errorf("encode the delete options: %w", err)
 	}
 	if _, err := b.askAsAdmin(ctx, http.MethodDelete, "/api/v1/nodes/"+b.machine.NodeName, options); err != nil {
 		return fmt.Errorf("delete the Node of a terminated machine: %w", err)

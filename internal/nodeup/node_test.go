@@ -7,9 +7,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/nodeup"
 )
 
-// TestASlotTakesNoNodeOfAnotherMachine boots a slot under whose name Nodes of former machines are
+// TestSlotDoesNotAdoptTheNodeOfAnotherInstance boots a slot under whose name Nodes of former machines are
 // left: each is deleted, and the kubelet started again, since it has taken it over.
-func TestASlotTakesNoNodeOfAnotherMachine(t *testing.T) {
+func TestSlotDoesNotAdoptTheNodeOfAnotherInstance(t *testing.T) {
 	const restart = "systemctl restart kubelet"
 	for sentence, left := range map[string][]string{
 		"no former Node is there":    nil,
@@ -29,7 +29,7 @@ func TestASlotTakesNoNodeOfAnotherMachine(t *testing.T) {
 			}
 			calls := m.calls(t)
 			if got := strings.Count(calls, restart); got != len(left) {
-				t.Errorf("the kubelet was started anew %d times, not %d: %s", got, len(left), calls)
+				t.Errorf("the kubelet was restarted %d times, not %d: %s", got, len(left), calls)
 			}
 			if strings.LastIndex(calls, restart) > strings.Index(calls, "mark-control-plane") {
 				t.Errorf("the Node was marked before it was the machine's: %s", calls)

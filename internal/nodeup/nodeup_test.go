@@ -53,7 +53,7 @@ systemctl enable --now kubelet
 		t.Errorf("etcd-1 is published as %q", got)
 	}
 	if got := m.read(t, "/var/lib/nodeup/kubeadm.yaml"); got != "advertiseAddress: 10.0.1.2\n" {
-		t.Errorf("kubeadm is told %q", got)
+		t.Errorf("kubeadm's configuration is %q", got)
 	}
 	if unit := m.read(t, "/etc/systemd/system/kubelet.service"); !strings.Contains(unit, "RequiresMountsFor=/var/lib/etcd\n") {
 		t.Errorf("the kubelet may start before etcd's data is there:\n%s", unit)
@@ -124,12 +124,12 @@ func TestTokenIsForTheClusterOnly(t *testing.T) {
 	asked := atomic.Int64{}
 	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(other.Close)
-	authorities, err := pki.New(clock.RealClock{})
+	cas, err := pki.New(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := worker()
-	b.API = &bundle.API{Server: other.URL, CACertificate: string(authorities.CACertificate())}
+	b.API = &bundle.API{Server: other.URL, CACertificate: string(cas.CACertificate())}
 	m := newMachine(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -227,7 +227,7 @@ func TestVolumeOfAnOldInstanceType(t *testing.T) {
 }
 
 // A resolver holds a name for missing for long when it was asked for too early.
-func TestNamesAreAskedForWhenTheyAreThere(t *testing.T) {
+func TestNamesAreResolvedAfterTheyArePublished(t *testing.T) {
 	m := newMachine(t, slot())
 	if err := nodeup.Run(t.Context(), m.options); err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestNamesOfOthersStay(t *testing.T) {
 	}
 }
 
-func TestVolumeThatIsHeldIsWaitedFor(t *testing.T) {
+func TestSlotWaitsForAnAttachedVolume(t *testing.T) {
 	m := newMachine(t, slot())
 	m.account.volumes[0].Attachments = []ec2types.VolumeAttachment{{
 		InstanceId: aws.String("i-before"), State: ec2types.VolumeAttachmentStateDetaching,
@@ -268,7 +268,7 @@ func TestVolumeThatIsHeldIsWaitedFor(t *testing.T) {
 
 // A volume that has failed for good is replaced by another one with the same tags, and may be there
 // for long.
-func TestVolumesThatAreLostAreNotTaken(t *testing.T) {
+func TestLostVolumesAreNotUsed(t *testing.T) {
 	m := newMachine(t, slot())
 	for _, state := range []ec2types.VolumeState{ec2types.VolumeStateError, ec2types.VolumeStateDeleting} {
 		lost := m.account.volumes[0]

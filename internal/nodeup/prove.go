@@ -122,7 +122,7 @@ func (b *boot) awaitCertificate(ctx context.Context, token string, made []byte) 
 			return request.Status.Certificate, nil
 		}
 		if b.Clock.Since(started) > proof.Validity {
-			return nil, fmt.Errorf("no slot has decided about certificate request %s; another is made", request.Metadata.Name)
+			return nil, fmt.Errorf("no slot has decided about certificate request %s; creating another", request.Metadata.Name)
 		}
 		if b.pause(ctx, certificateEvery); ctx.Err() != nil {
 			return nil, ctx.Err() //nolint:wrapcheck // runOne says what was tried
@@ -187,7 +187,7 @@ func (b *boot) approveRequests(ctx context.Context) (string, error) {
 			Host: join.STSHost, Endpoint: b.AWS.Endpoint,
 			Client: &http.Client{
 				Timeout:       askTimeout,
-				CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("it sends elsewhere") },
+				CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("it redirects") },
 			},
 		},
 		Instances: b.AWS.Instances, WorkerRole: join.WorkerRole, Tags: join.InstanceTags, Clock: b.Clock, Log: b.Log,

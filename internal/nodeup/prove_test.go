@@ -84,7 +84,7 @@ func newProvingWorker(t *testing.T, denials int) (*machine, *certificateAPI) {
 	return m, api
 }
 
-func TestAWorkerProvesWhichInstanceItIsBeforeItJoins(t *testing.T) {
+func TestWorkerProvesItsInstanceBeforeItJoins(t *testing.T) {
 	m, api := newProvingWorker(t, 0)
 	if err := nodeup.Run(t.Context(), m.options); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestAWorkerProvesWhichInstanceItIsBeforeItJoins(t *testing.T) {
 	}
 }
 
-func TestADeniedWorkerSaysWhyAndAsksAgain(t *testing.T) {
+func TestDeniedWorkerReportsTheReasonAndRetries(t *testing.T) {
 	m, api := newProvingWorker(t, 1)
 	if err := nodeup.Run(t.Context(), m.options); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestADeniedWorkerSaysWhyAndAsksAgain(t *testing.T) {
 
 // A token of kubeadm's group is enough for a certificate of any Node, so slots to which workers
 // prove who they are do not keep it.
-func TestSlotsThatWorkersProveThemselvesToKeepATokenThatMayOnlyAsk(t *testing.T) {
+func TestTokenForProvenWorkersCanOnlyRequestCertificates(t *testing.T) {
 	k := newKeeperOf(t, &bundle.Join{STSHost: "sts.eu-central-1.amazonaws.com", WorkerRole: "arn:aws:iam::123456789012:role/worker"})
 	k.api.secrets = []map[string][]byte{{
 		"token-id": []byte("former"), "expiration": []byte("2030-01-01T00:00:00Z"),

@@ -19,7 +19,7 @@ const noData = 3
 func (b *boot) restoreMember(ctx context.Context) (string, error) {
 	as := b.bundle.Etcd.Restore
 	if as == nil {
-		return "nothing, what is on the volume is the slot's own", nil
+		return "nothing, the volume has the slot's own data", nil
 	}
 	blank, err := b.isReplaced(ctx)
 	if err != nil || blank {
@@ -32,7 +32,10 @@ func (b *boot) restoreMember(ctx context.Context) (string, error) {
 		}
 		if hash := bundle.HashOf(program); as.ProgramSHA256 != "" && hash != as.ProgramSHA256 {
 			return "", permanent(
-				"the program %s in the bucket has the SHA-256 %s; the bundle asks for %s", as.Program, hash, as.ProgramSHA256,
+				"the program %s in the bucket has the SHA-256 %s; the bundle expects %s",
+				as.Program,
+				hash,
+				as.ProgramSHA256,
 			)
 		}
 		if _, err := b.files.write(restoreProgram, program, 0o700); err != nil {

@@ -26,10 +26,10 @@ func restored(t *testing.T, program string) *machine {
 	return m
 }
 
-// TestMemberIsMadeOfASnapshotBeforeEtcdRuns runs the program that makes it on the mounted volume,
+// TestMemberIsRestoredBeforeEtcdRuns runs the program that makes it on the mounted volume,
 // before kubeadm has etcd started. What the program does is tried with package etcdrestore, and for
 // real where clusters are restored.
-func TestMemberIsMadeOfASnapshotBeforeEtcdRuns(t *testing.T) {
+func TestMemberIsRestoredBeforeEtcdRuns(t *testing.T) {
 	m := restored(t, "")
 	if err := nodeup.Run(t.Context(), m.options); err != nil {
 		t.Fatal(err)
@@ -44,8 +44,8 @@ kubeadm init phase certs all`
 	}
 }
 
-// TestRestoreIsTriedAgainUnlessThereIsNothingToRestore checks which errors are retried.
-func TestRestoreIsTriedAgainUnlessThereIsNothingToRestore(t *testing.T) {
+// TestRestoreIsRetriedUnlessThereIsNothingToRestore checks which errors are retried.
+func TestRestoreIsRetriedUnlessThereIsNothingToRestore(t *testing.T) {
 	m := restored(t, `test -f "$ROOT/tried" || { touch "$ROOT/tried"; exit 1; }`)
 	if err := nodeup.Run(t.Context(), m.options); err != nil {
 		t.Fatal(err)

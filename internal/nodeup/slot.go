@@ -12,20 +12,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53/types"
 )
 
-// nameTTL is how long, in seconds, others may remember the slot's address: a replaced machine has
-// another one.
+// nameTTL is the TTL of the slot's DNS record in seconds. It is short because a replacement has
+// another address.
 const nameTTL = 10
 
-// nobody is the address of a member that has not published its own yet: one of those that are never
-// anybody's (https://www.rfc-editor.org/rfc/rfc5737).
+// unpublished is the address of a member that has not published its own yet: an address for
+// documentation, which no host has (https://www.rfc-editor.org/rfc/rfc5737).
 const unpublished = "192.0.2.1"
 
-// publishName gives the slot's name the machine's address, and waits until it can be seen. A name
-// that is asked for before it is there is held for missing for a quarter of an hour, here and by
-// the VPC's resolver
-// (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/SOA-NSrecords.html). So nothing is
-// asked for before Route 53 says that all its servers have it, and the other members' names are
-// made as well.
+// publishName points the slot's name at the machine's address, and waits until the name resolves.
+// Resolvers, also the VPC's, cache for 15 minutes that a name does not exist
+// (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/SOA-NSrecords.html). So no name is
+// resolved before Route 53 reports that all its servers have it, and the names of the other members
+// are created, too.
 func (b *boot) publishName(ctx context.Context) (string, error) {
 	name := b.bundle.Etcd.DNSName
 	if b.done() && b.seen(ctx) == nil {
@@ -40,10 +39,10 @@ func (b *boot) publishName(ctx context.Context) (string, error) {
 	}
 	found, err := b.AWS.Zones.GetChange(ctx, &route53.GetChangeInput{Id: &b.nameChange})
 	if err != nil {
-		return "", fmt.Errorf("see how far %s is published: %w", name, err)
+		return "", fmt.Errorf("read the status of the DNS change of %s: %w", name, err)
 	}
 	if found.ChangeInfo.Status != types.ChangeStatusInsync {
-		return "", fmt.Errorf("%s is on its way to the name servers", name)
+		return "", fmt.Errorf("not all name servers have %s yet", name)
 	}
 	if err := b.seen(ctx); err != nil {
 		return "", err
@@ -51,7 +50,7 @@ func (b *boot) publishName(ctx context.Context) (string, error) {
 	return name + " is " + b.machine.PrivateIP, nil
 }
 
-// seen returns an error unless the slot's name leads to this machine.
+// seen returns an error unless the slot's name resolves to this machine.
 func (b *boot) seen(ctx context.Context) error {
 	name := b.bundle.Etcd.DNSName
 	addresses, err := b.Resolve(ctx, name)
@@ -59,13 +58,13 @@ func (b *boot) seen(ctx context.Context) error {
 		return err
 	}
 	if !slices.Equal(addresses, []string{b.machine.PrivateIP}) {
-		return fmt.Errorf("%s is published as %s and seen as %v yet", name, b.machine.PrivateIP, addresses)
+		return fmt.Errorf("%s is published as %s but still resolves to %v", name, b.machine.PrivateIP, addresses)
 	}
 	return nil
 }
 
-// changeNames publishes the machine's address and, at a cluster's first start, makes the other
-// names. The first slot makes all, so when one is there, none is missing.
+// changeNames publishes the machine's address and, at a cluster's first start, creates the other
+// names. The first slot creates all of them in one change, so if one exists, all do.
 func (b *boot) changeNames(ctx context.Context) (id string, err error) {
 	etcd := b.bundle.Etcd
 	own := record(types.ChangeActionUpsert, etcd.DNSName, b.machine.PrivateIP)
@@ -87,7 +86,7 @@ func (b *boot) change(ctx context.Context, changes []types.Change) (id string, e
 		HostedZoneId: &b.bundle.Etcd.HostedZoneID, ChangeBatch: &types.ChangeBatch{Changes: changes},
 	})
 	if err != nil {
-		return "", err //nolint:wrapcheck // publishName says what it was.
+		return "", err //nolint:wrapcheck // publishName adds the context.
 	}
 	return aws.ToString(out.ChangeInfo.Id), nil
 }
@@ -98,12 +97,12 @@ func record(action types.ChangeAction, name, address string) types.Change {
 	}}
 }
 
-// fetchPKI fetches the authorities, from which kubeadm makes the rest.
+// fetchPKI fetches the CAs. kubeadm creates the other certificates from them.
 func (b *boot) fetchPKI(ctx context.Context) (string, error) {
 	fetched := 0
 	for _, file := range b.bundle.PKI {
 		if b.files.exists(file.Path) {
-			continue // Written whole or not at all, and the same for the cluster's life.
+			continue // It was written atomically, and it never changes.
 		}
 		mode, err := parseMode(file.Mode)
 		if err != nil {

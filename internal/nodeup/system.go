@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// installSelf has systemd run nodeup at each start: user data runs at the first only. What it does
-// then is mostly to look.
+// installSelf makes systemd run nodeup at each boot, because user data runs at the first boot only.
+// At later boots nodeup mostly finds that nothing has to change.
 func (b *boot) installSelf(context.Context) (string, error) {
 	executable, err := ownProgram()
 	if err != nil {
@@ -37,7 +37,7 @@ WantedBy=multi-user.target
 	if _, err := b.files.write(unitFolder+"/nodeup.service", []byte(unit), 0o644); err != nil {
 		return "", err
 	}
-	// What systemctl enable would do; it takes effect at the next start.
+	// This is what systemctl enable does. It takes effect at the next boot.
 	link := b.files.path(unitFolder + "/multi-user.target.wants/nodeup.service")
 	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil { //nolint:gosec // A folder of systemd's.
 		return "", fmt.Errorf("make a folder: %w", err)
@@ -48,7 +48,7 @@ WantedBy=multi-user.target
 	return "nodeup.service", nil
 }
 
-// ownProgram returns where nodeup is, which units start.
+// ownProgram returns the path of nodeup, for units.
 func ownProgram() (string, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -57,7 +57,7 @@ func ownProgram() (string, error) {
 	return executable, nil
 }
 
-// setUpKernel loads modules and sets what the kernel is to do, now and at each start.
+// setUpKernel loads kernel modules and sets sysctls, now and at each boot.
 func (b *boot) setUpKernel(ctx context.Context) (string, error) {
 	if _, err := b.files.write("/etc/modules-load.d/nodeup.conf", []byte(strings.Join(b.bundle.Modules, "\n")+"\n"), 0o644); err != nil {
 		return "", err
@@ -100,15 +100,15 @@ func (b *boot) writeFiles(context.Context) (string, error) {
 	return fmt.Sprintf("%d of %d changed", changes, len(b.bundle.Files)), nil
 }
 
-// writeAuthorizedKeys lets people log in. A machine whose image has no such user is a node all the
-// same, to which nobody logs in; the log says so.
+// writeAuthorizedKeys writes the SSH keys. An image without that user still becomes a node, without
+// SSH login, and nodeup logs a warning.
 func (b *boot) writeAuthorizedKeys(context.Context) (string, error) {
 	if b.bundle.SSH == nil {
 		return "none", nil
 	}
 	account, err := b.account(b.bundle.SSH.User)
 	if err != nil {
-		b.Log.Warn("nobody can log in to this machine", "error", err)
+		b.Log.Warn("SSH login to this machine is not possible", "error", err)
 		return "none", nil
 	}
 	folder := filepath.Join(account.home, ".ssh")
@@ -163,7 +163,7 @@ func (b *boot) account(name string) (account, error) {
 	return account{}, fmt.Errorf("the image has no user %s", name)
 }
 
-// startUnits starts what kubeadm relies on.
+// startUnits starts the units that kubeadm relies on.
 func (b *boot) startUnits(ctx context.Context) (string, error) {
 	if len(b.bundle.Units) == 0 {
 		return "none", nil
@@ -179,7 +179,7 @@ func (b *boot) startUnits(ctx context.Context) (string, error) {
 	return strings.Join(b.bundle.Units, ", "), nil
 }
 
-// runExtraUserData runs a person's script once, and again if it failed.
+// runExtraUserData runs the user's script once, and again if it failed.
 func (b *boot) runExtraUserData(ctx context.Context) (string, error) {
 	if b.bundle.ExtraUserData == "" {
 		return "none", nil
@@ -197,13 +197,13 @@ func (b *boot) runExtraUserData(ctx context.Context) (string, error) {
 	return "run", err
 }
 
-// markDone notes that the bundle has been carried out.
+// markDone records that the bundle has been applied.
 func (b *boot) markDone(context.Context) (string, error) {
 	_, err := b.files.write(doneFile, []byte(b.BundleSHA256), 0o644)
 	return b.BundleSHA256, err
 }
 
-// done says whether this bundle has been carried out before.
+// done reports whether this bundle has been applied before.
 func (b *boot) done() bool {
 	hash, err := b.files.read(doneFile)
 	return err == nil && string(hash) == b.BundleSHA256

@@ -21,11 +21,10 @@ import (
 const (
 	// tokenUnit runs [KeepToken].
 	tokenUnit = "nodeup-token.service" //nolint:gosec // a unit
-	// tokenLife is how long a bootstrap token lets machines join. It is replaced when half of it is
-	// over, as the operator does where there is one, so that a machine that has just read it has as
-	// long to use it.
+	// tokenLife is the lifetime of a bootstrap token. It is replaced after half of it, as the
+	// operator does, so that a machine that has just read it has the other half to use it.
 	tokenLife = 24 * time.Hour
-	// tokenAgain is how often a slot looks whether the token is to be renewed.
+	// tokenAgain is how often a slot checks whether to renew the token.
 	tokenAgain = 15 * time.Minute
 	// tokenSecrets are where bootstrap tokens are, and tokenType is the type by which they are
 	// known: https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/
@@ -35,8 +34,8 @@ const (
 	kubeadmGroup = "system:bootstrappers:kubeadm:default-node-token"
 )
 
-// startTokenUnit has the slot keep the token that workers join with, from now on and after each
-// start, where the operator does not.
+// startTokenUnit makes the slot keep the token that workers join with, from now on and after each
+// boot, unless the operator does.
 func (b *boot) startTokenUnit(ctx context.Context) (string, error) {
 	if b.bundle.TokenKey == "" {
 		return "nothing, the operator keeps it", nil
@@ -78,7 +77,7 @@ func KeepToken(ctx context.Context, options Options) error {
 		return err
 	}
 	if b.bundle.TokenKey == "" {
-		return permanent("the bundle does not ask for a token to be kept")
+		return permanent("the bundle has no token to keep")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var approving sync.WaitGroup
@@ -99,10 +98,10 @@ func KeepToken(ctx context.Context, options Options) error {
 	}
 }
 
-// renewToken makes a token in the cluster unless there is one that half of its life is left of, and
-// puts the cluster's token into the bucket. A token reaches the bucket only after the API knows it:
-// machines read no token that the API refuses, whichever slots make tokens at the same time and
-// wherever one is cut short.
+// renewToken creates a token in the cluster unless there is one with half of its lifetime left, and
+// puts the cluster's token into the bucket. A token reaches the bucket only after the API has it:
+// machines never read a token that the API rejects, even if slots create tokens at the same time or
+// are interrupted.
 func (b *boot) renewToken(ctx context.Context) (string, error) {
 	token, until, err := b.lastToken(ctx)
 	if err != nil {
@@ -114,7 +113,7 @@ func (b *boot) renewToken(ctx context.Context) (string, error) {
 		if token, err = b.createToken(ctx, until); err != nil {
 			return "", err
 		}
-		did = "made one, good until "
+		did = "created one, valid until "
 	}
 	if token != b.publishedToken {
 		_, err := b.AWS.Objects.PutObject(
@@ -128,7 +127,7 @@ func (b *boot) renewToken(ctx context.Context) (string, error) {
 	return did + until.Format(time.RFC3339), nil
 }
 
-// tokenSecret is the Secret of a bootstrap token, as far as it is looked at.
+// tokenSecret has the fields that nodeup reads of the Secret of a bootstrap token.
 type tokenSecret struct {
 	Data map[string][]byte `json:"data"`
 }
@@ -147,13 +146,13 @@ func (b *boot) tokenGroup() string {
 func (b *boot) lastToken(ctx context.Context) (token string, until time.Time, err error) {
 	body, err := b.askAsAdmin(ctx, http.MethodGet, tokenSecrets+"?fieldSelector="+url.QueryEscape("type="+tokenType), nil)
 	if err != nil {
-		return "", until, fmt.Errorf("ask the API for bootstrap tokens: %w", err)
+		return "", until, fmt.Errorf("list bootstrap tokens: %w", err)
 	}
 	var list struct {
 		Items []tokenSecret `json:"items"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return "", until, fmt.Errorf("read the API's answer about bootstrap tokens: %w", err)
+		return "", until, fmt.Errorf("read the list of bootstrap tokens: %w", err)
 	}
 	for _, secret := range list.Items {
 		ends, err := time.Parse(time.RFC3339, string(secret.Data["expiration"]))
@@ -170,8 +169,7 @@ func (b *boot) lastToken(ctx context.Context) (token string, until time.Time, er
 // https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/#token-format
 var tokenForm = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
-// tokenDescription marks the tokens that slots made. A token that a person made is never put into
-// the bucket.
+// tokenDescription marks the tokens that slots created. Other tokens are never put into the bucket.
 const tokenDescription = "Lets the machines of instance groups join; made by nodeup."
 
 // createToken makes a token in the cluster and returns it, id.secret.
@@ -197,19 +195,19 @@ func (b *boot) createToken(ctx context.Context, until time.Time) (string, error)
 		return "", fmt.Errorf("write the bootstrap token: %w", err)
 	}
 	if _, err := b.askAsAdmin(ctx, http.MethodPost, tokenSecrets, text); err != nil {
-		return "", fmt.Errorf("make the bootstrap token in the cluster: %w", err)
+		return "", fmt.Errorf("create the bootstrap token in the cluster: %w", err)
 	}
 	return id + "." + secret, nil
 }
 
-// randomText returns lower-case letters and digits that nobody can guess.
+// randomText returns cryptographically random lower-case letters and digits.
 func randomText(length int) (string, error) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	text := make([]byte, length)
 	for i := range text {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
 		if err != nil {
-			return "", fmt.Errorf("make a bootstrap token: %w", err)
+			return "", fmt.Errorf("create a bootstrap token: %w", err)
 		}
 		text[i] = letters[n.Int64()]
 	}

@@ -116,8 +116,8 @@ func (k *keeper) writeAdminConf(t *testing.T, server *httptest.Server) {
 	}
 }
 
-// start keeps tokens until the test ends. Each length of time is let go by as soon as the slot
-// waits for it to be over.
+// start keeps tokens until the test ends. It steps the clock by each duration as soon as the slot
+// waits.
 func (k *keeper) start(t *testing.T, passing ...time.Duration) {
 	t.Helper()
 	k.clock = testclock.NewFakeClock(k.clock.Now()) // the former one still has the waiter of the former start
@@ -143,7 +143,7 @@ func (k *keeper) start(t *testing.T, passing ...time.Duration) {
 
 func (k *keeper) published() string { return string(k.account.objects[tokenKey]) }
 
-func TestASlotKeepsATokenThatTheAPIKnows(t *testing.T) {
+func TestSlotKeepsATokenThatTheAPIHas(t *testing.T) {
 	k := newKeeper(t)
 	k.start(t)
 	known := k.api.known()
@@ -163,7 +163,7 @@ func TestASlotKeepsATokenThatTheAPIKnows(t *testing.T) {
 	}
 }
 
-func TestATokenIsRenewedWhenHalfOfItsLifeIsOver(t *testing.T) {
+func TestTokenIsRenewedAfterHalfItsLifetime(t *testing.T) {
 	k := newKeeper(t)
 	k.start(t, 15*time.Minute, 11*time.Hour)
 	if known := k.api.known(); len(known) != 1 {
@@ -178,8 +178,8 @@ func TestATokenIsRenewedWhenHalfOfItsLifeIsOver(t *testing.T) {
 	}
 }
 
-// Slots look on their own. Who comes second finds what the first has made.
-func TestSlotsDoNotMakeATokenEach(t *testing.T) {
+// Each slot checks for itself. The second one finds the token that the first one created.
+func TestSlotsShareOneToken(t *testing.T) {
 	k := newKeeper(t)
 	for range 3 {
 		k.start(t)
@@ -189,9 +189,9 @@ func TestSlotsDoNotMakeATokenEach(t *testing.T) {
 	}
 }
 
-// What the API does not know when a slot is cut short, or the API does not answer, nobody can join
-// with: another is made.
-func TestATokenThatTheAPIDidNotTakeIsFollowedByAnother(t *testing.T) {
+// If a slot is interrupted or the API does not respond, the API does not have the token and rejects
+// nodes that join with it: the slot creates another.
+func TestTokenThatTheAPIRejectedIsReplaced(t *testing.T) {
 	k := newKeeper(t)
 	k.api.refuses = 1
 	k.start(t, time.Second)
@@ -202,7 +202,7 @@ func TestATokenThatTheAPIDidNotTakeIsFollowedByAnother(t *testing.T) {
 
 // A slot of an earlier release that was cut short left a token that the API does not know, and
 // another slot's token is good.
-func TestATokenInTheBucketThatTheAPIDoesNotKnowIsReplaced(t *testing.T) {
+func TestTokenInTheBucketUnknownToTheAPIIsReplaced(t *testing.T) {
 	k := newKeeper(t)
 	k.start(t)
 	k.account.objects[tokenKey] = []byte("unsaid.0123456789abcdef")
@@ -214,7 +214,7 @@ func TestATokenInTheBucketThatTheAPIDoesNotKnowIsReplaced(t *testing.T) {
 
 // Machines join with what they read, so a token that the API did not take must not be in the
 // bucket, not even for a moment.
-func TestATokenThatTheAPIRefusesIsNotPutIntoTheBucket(t *testing.T) {
+func TestTokenThatTheAPIRejectsIsNotPublished(t *testing.T) {
 	k := newKeeper(t)
 	k.api.refuses = 1
 	k.start(t)
@@ -223,7 +223,7 @@ func TestATokenThatTheAPIRefusesIsNotPutIntoTheBucket(t *testing.T) {
 	}
 }
 
-func TestAPersonsTokenIsNotTakenForTheClusters(t *testing.T) {
+func TestTokenOfAUserIsNotPublished(t *testing.T) {
 	k := newKeeper(t)
 	k.api.secrets = []map[string][]byte{{"token-id": []byte("person"), "expiration": []byte("2030-01-01T00:00:00Z")}}
 	k.start(t)
@@ -232,7 +232,7 @@ func TestAPersonsTokenIsNotTakenForTheClusters(t *testing.T) {
 	}
 }
 
-func TestASlotStartsWhatKeepsTheToken(t *testing.T) {
+func TestSlotStartsTheTokenUnit(t *testing.T) {
 	b := slot()
 	b.TokenKey = tokenKey
 	m := newMachine(t, b)
@@ -248,7 +248,7 @@ func TestASlotStartsWhatKeepsTheToken(t *testing.T) {
 	}
 }
 
-func TestAWorkerReadsTheTokenFromTheBucketWhereSlotsKeepIt(t *testing.T) {
+func TestWorkerReadsTheTokenFromTheBucket(t *testing.T) {
 	b := worker()
 	b.TokenParameter, b.TokenKey = "", tokenKey
 	m := newMachine(t, b)

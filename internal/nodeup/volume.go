@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// attachVolume attaches the slot's volume, which is as old as the cluster: after a replacement it
-// may still be held by the instance before, which is on its way out.
+// attachVolume attaches the slot's volume, which outlives instances: after a replacement it may
+// still be attached to the previous instance, which is terminating.
 func (b *boot) attachVolume(ctx context.Context) (string, error) {
 	volume, err := b.findVolume(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (b *boot) attachVolume(ctx context.Context) (string, error) {
 	names := deviceNames(id, b.bundle.Etcd.Device)
 	i := slices.IndexFunc(names, b.files.exists)
 	if i < 0 {
-		return "", fmt.Errorf("the volume %s is attached; its device is not there yet: %s", id, strings.Join(names, " or "))
+		return "", fmt.Errorf("the volume %s is attached; its device does not exist yet: %s", id, strings.Join(names, " or "))
 	}
 	b.etcdDevice = names[i]
 	return id + " is " + b.etcdDevice, nil
@@ -65,7 +65,7 @@ func (b *boot) findVolume(ctx context.Context) (types.Volume, error) {
 	}
 	found, err := b.AWS.Volumes.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{Filters: filters})
 	if err != nil {
-		return types.Volume{}, fmt.Errorf("look for the etcd volume of slot %d: %w", b.bundle.Etcd.Slot, err)
+		return types.Volume{}, fmt.Errorf("find the etcd volume of slot %d: %w", b.bundle.Etcd.Slot, err)
 	}
 	usable := slices.DeleteFunc(found.Volumes, isLost)
 	var ids []string
@@ -85,9 +85,9 @@ func (b *boot) findVolume(ctx context.Context) (types.Volume, error) {
 	return usable[0], nil
 }
 
-// isLost reports whether a volume is of no use any more. A slot whose volume has failed is given
-// another one with the same tags, and CloudFormation may not manage to delete the failed one, of
-// which no snapshot can be made.
+// isLost reports whether a volume is unusable. A slot whose volume has failed gets another one with
+// the same tags, and CloudFormation may fail to delete the failed volume, because no snapshot of it
+// can be taken.
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-describing-volumes.html#volume-state
 func isLost(volume types.Volume) bool {
 	return slices.Contains([]types.VolumeState{types.VolumeStateError, types.VolumeStateDeleting, types.VolumeStateDeleted}, volume.State)
@@ -103,8 +103,8 @@ func holderOf(volume types.Volume) string {
 	return ""
 }
 
-// mountVolume mounts the volume. It makes a file system only on one that is empty from its first
-// byte: what is on it otherwise is the cluster's memory.
+// mountVolume mounts the volume. It creates a file system only on an empty volume: any data on it
+// is the cluster's.
 func (b *boot) mountVolume(ctx context.Context) (string, error) {
 	target := b.bundle.Etcd.MountPoint
 	if err := b.writeMountUnit(target); err != nil {
@@ -122,12 +122,12 @@ func (b *boot) mountVolume(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if formatted {
-		did = "made a file system and mounted"
+		did = "created a file system and mounted"
 	}
 	if _, err := b.command(ctx, "mount", b.files.path(b.etcdDevice), b.files.path(target)); err != nil {
 		return "", err
 	}
-	// The root of a new file system is for all to read.
+	// The root of a new file system is readable by all users.
 	if err := os.Chmod(b.files.path(target), 0o700); err != nil { //nolint:gosec // A folder has to be entered.
 		return "", fmt.Errorf("close the folder %s: %w", target, err)
 	}
@@ -147,7 +147,7 @@ func (b *boot) mounted(target string) bool {
 	return false
 }
 
-// format makes a file system if there is none, and says whether it did.
+// format creates a file system if there is none, and reports whether it did.
 func (b *boot) format(ctx context.Context, device string) (bool, error) {
 	const nothingFound = 2 // https://man7.org/linux/man-pages/man8/blkid.8.html
 	kind, err := b.command(ctx, "blkid", "-o", "value", "-s", "TYPE", device)
@@ -166,19 +166,19 @@ func (b *boot) format(ctx context.Context, device string) (bool, error) {
 	return true, nil
 }
 
-// mustBeBlank returns an error if there is anything on the first megabyte of a device. A new volume
-// reads as zeros; one on which blkid sees nothing and that has data is damaged, and a person has to
-// look.
+// mustBeBlank returns an error if there is any data in the first megabyte of a device. A new volume
+// reads as zeros. A volume with data in which blkid finds no file system is damaged, and needs a
+// user's decision.
 func mustBeBlank(device string) error {
 	const length = 1 << 20
 	file, err := os.Open(device) //nolint:gosec // The slot's own volume.
 	if err != nil {
-		return fmt.Errorf("look at the etcd volume: %w", err)
+		return fmt.Errorf("read the etcd volume: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // It was only read.
 	start, err := io.ReadAll(io.LimitReader(file, length))
 	if err != nil {
-		return fmt.Errorf("look at the etcd volume: %w", err)
+		return fmt.Errorf("read the etcd volume: %w", err)
 	}
 	if len(bytes.Trim(start, "\x00")) > 0 {
 		return fmt.Errorf("the etcd volume %s has data and no file system: it is damaged, and nodeup does not format it", device)
@@ -186,8 +186,8 @@ func mustBeBlank(device string) error {
 	return nil
 }
 
-// writeMountUnit has systemd mount the volume at each start, before the kubelet, whose unit asks
-// for it: etcd must never start on the empty folder below.
+// writeMountUnit makes systemd mount the volume at each boot before the kubelet, whose unit
+// requires it: etcd must never start on the empty folder below the mount point.
 func (b *boot) writeMountUnit(target string) error {
 	unit := fmt.Sprintf("[Unit]\nDescription=etcd's data\n\n[Mount]\nWhat=%s\nWhere=%s\nType=ext4\n", b.etcdDevice, target)
 	name := strings.ReplaceAll(strings.Trim(target, "/"), "/", "-") + ".mount"

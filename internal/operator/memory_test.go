@@ -19,7 +19,7 @@ func TestUnusedMemoryIsReturned(t *testing.T) {
 
 	ballast := make([]byte, 8*worthReturning)
 	for i := range ballast {
-		ballast[i] = 1 // Memory that nobody touched is not the process's yet.
+		ballast[i] = 1 // Untouched memory is not resident yet.
 	}
 	runtime.KeepAlive(ballast)
 	runtime.GC()

@@ -56,7 +56,7 @@ func TestLeadsServesAndLetsGo(t *testing.T) {
 	await(t, "the operator to make its own stack", ended, func() bool { return sim.Calls()["cloudformation/CreateStack"] > 0 })
 	cancel()
 	if err := <-ended; err != nil {
-		t.Errorf("an operator that is told to stop ended with %v", err)
+		t.Errorf("the operator's Run returned %v after its context ended", err)
 	}
 	if by := holder(); by != "" {
 		t.Errorf("the lease is still held by %s: the next operator would have to wait for it to run out", by)

@@ -1,32 +1,31 @@
 package permissions
 
-// users are the parts of the project that need a permission.
+// users is a set of the parts of the project that need a permission.
 type users int
 
 const (
-	// services is an operator that runs modelled kinds.
+	// services is an operator that reconciles kinds of ModelDefinitions.
 	services users = 1 << iota
-	// clusters is an operator that runs Clusters and InstanceGroups.
+	// clusters is an operator that reconciles Clusters and InstanceGroups.
 	clusters
-	// terminal is a person who runs the commands, beyond what the operator's own policies allow.
+	// terminal is a user of the commands, in addition to the operator's own policies.
 	terminal
 )
 
-// statement is a statement of the policies for what the operator calls itself.
+// statement is a statement of the policies for the project's own calls, not CloudFormation's.
 type statement struct {
 	sid       string
 	users     users
 	resources []string
-	// calls are the SDK's calls as "package.Operation".
+	// calls are calls of the AWS SDK as "package.Operation".
 	calls []string
-	// actions are needed without a call of the same name.
+	// actions are IAM actions without a call of the same name.
 	actions   []string
 	condition map[string]map[string][]string
 	why       string
 }
 
-// actionsOf are the IAM actions of calls that are not named like their action, or need more than
-// one.
+// actionsOf are the IAM actions of calls whose action has another name, or that need several.
 // https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
 var actionsOf = map[string][]string{
 	// Stacks and change sets are tagged in the call that creates them.
@@ -49,35 +48,35 @@ var actionsOf = map[string][]string{
 	"ec2.CreateSnapshot": {"ec2:CreateSnapshot", "ec2:CreateTags"},
 }
 
-// prefixes are the IAM prefixes of SDK packages that are not called like them.
+// prefixes are the IAM prefixes of SDK packages whose names differ from the prefix.
 var prefixes = map[string]string{"elasticloadbalancingv2": "elasticloadbalancing"}
 
 var statements = []statement{
 	{
 		sid: "OwnStacks", users: services, resources: []string{"arn:aws:cloudformation:*:*:stack/aws-operator-*"}, calls: stackCalls,
-		why: "The stacks of objects and of events. Their names begin with the operator's cluster name: change aws-operator to yours.",
+		why: "The stacks of objects and of the event queue. Their names begin with the operator's cluster name: change aws-operator to yours.",
 	},
 	{
 		sid: "ClusterStacks", users: clusters, resources: []string{"arn:aws:cloudformation:*:*:stack/*"},
 		calls: append([]string{
 			"cloudformation.SetStackPolicy", "cloudformation.SignalResource", "cloudformation.CancelUpdateStack",
 		}, stackCalls...),
-		why: "Stacks of clusters are named after the cluster. A rolling update waits for SignalResource; CancelUpdateStack ends one that cannot succeed.",
+		why: "Stacks of clusters have the cluster's name. SignalResource continues a rolling update; CancelUpdateStack cancels an update that cannot succeed.",
 	},
 	{
 		sid: "FindStacks", users: services | clusters, resources: all,
 		calls: []string{"cloudformation.DescribeStacks", "sts.GetCallerIdentity"},
-		why:   "The sweep lists all stacks of an account and region; AWS knows no narrower resource for that.",
+		why:   "The operator lists all stacks of an account and region to find its own; AWS supports no narrower resource for that.",
 	},
 	{
 		sid: "AssumeRoles", users: services | clusters, resources: []string{"arn:aws:iam::*:role/cluster-operator"},
 		calls: []string{"sts.AssumeRole"},
-		why:   "The roles that objects and Clusters name for other accounts: change it to yours, or remove the statement.",
+		why:   "The roles that objects and Clusters assume in other accounts. Change the ARN to yours, or remove the statement.",
 	},
 	{
 		sid: "Events", users: services | clusters, resources: []string{"arn:aws:sqs:*:*:aws-operator-events*"},
 		calls: []string{"sqs.ReceiveMessage", "sqs.DeleteMessageBatch"},
-		why:   "The queue by which the operator learns of changes.",
+		why:   "The queue from which the operator receives events of stacks and instances.",
 	},
 	{
 		sid: "ReadInstances", users: clusters, resources: all,
@@ -91,7 +90,7 @@ var statements = []statement{
 			"elasticloadbalancingv2.DescribeLoadBalancers", "elasticloadbalancingv2.DescribeTargetGroups",
 			"elasticloadbalancingv2.DescribeTags",
 		},
-		why: "What exists, for rolls, repairs, existing VPCs and deletion. AWS knows no resources for these.",
+		why: "Existing resources, for rollouts, repairs, existing VPCs and deletion. AWS supports no resource-level permissions for these actions.",
 	},
 	{
 		sid: "Rolls", users: clusters, resources: []string{"arn:aws:autoscaling:*:*:autoScalingGroup:*:autoScalingGroupName/*"},
@@ -100,17 +99,17 @@ var statements = []statement{
 			"autoscaling.TerminateInstanceInAutoScalingGroup", "autoscaling.SetDesiredCapacity", "autoscaling.SuspendProcesses",
 			"autoscaling.ResumeProcesses", "autoscaling.CreateOrUpdateTags", "autoscaling.DeleteTags",
 		},
-		why: "Nodes are drained before their instances end, unhealthy instances are replaced, and groups rolled by the operator change their size. The tags keep the cluster autoscaler off a group that rolls.",
+		why: "The operator drains nodes before their instances terminate, replaces unhealthy instances, and changes the size of groups during a rollout. Tags keep the cluster autoscaler from scaling a group during its rollout.",
 	},
 	{
 		sid: "Backups", users: clusters, resources: all,
 		calls: []string{"ec2.CreateSnapshot", "ec2.DeleteSnapshot", "ec2.TerminateInstances"},
-		why:   "Snapshots of etcd's volumes, and the instances of a control plane that is restored.",
+		why:   "Snapshots of etcd's volumes, and the termination of control-plane instances before a restore.",
 	},
 	{
 		sid: "ExistingNetworks", users: clusters, resources: []string{"arn:aws:ec2:*:*:subnet/*"},
 		calls: []string{"ec2.CreateTags", "ec2.DeleteTags"},
-		why:   "Subnets of an existing VPC get the cluster's tag, by which the cloud controller manager finds them.",
+		why:   "The operator tags subnets of an existing VPC, so that the cloud controller manager finds them.",
 	},
 	{
 		sid: "Leftovers", users: clusters, resources: all,
@@ -120,7 +119,7 @@ var statements = []statement{
 			"elasticloadbalancingv2.DeleteTargetGroup",
 			"route53.ChangeResourceRecordSets", "route53.ListResourceRecordSets",
 		},
-		why: "What Kubernetes created in AWS is removed when its cluster is deleted.",
+		why: "The operator deletes load balancers, volumes and other resources that the cluster's controllers created when it deletes the cluster.",
 	},
 	{
 		sid: "Buckets", users: clusters, resources: []string{"arn:aws:s3:::*"},
@@ -130,30 +129,30 @@ var statements = []statement{
 	{
 		sid: "Keys", users: clusters, resources: all, actions: []string{"kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"},
 		condition: map[string]map[string][]string{"StringLike": {"kms:ViaService": {"s3.*.amazonaws.com", "ssm.*.amazonaws.com"}}},
-		why:       "The bucket and the bootstrap token are encrypted with the cluster's key. Only through S3 and the Parameter Store.",
+		why:       "The bucket and the bootstrap token are encrypted with the cluster's key. The condition allows its use through S3 and Parameter Store only.",
 	},
 	{
 		sid: "Token", users: clusters, resources: []string{"arn:aws:ssm:*:*:parameter/cluster-operator/*"},
 		calls: []string{"ssm.PutParameter", "ssm.DeleteParameter"},
-		why:   "The token with which workers join.",
+		why:   "The bootstrap token with which workers join.",
 	},
 	{
 		sid: "Validate", users: terminal, resources: all,
 		calls: []string{"elasticloadbalancingv2.DescribeTargetHealth"},
-		why:   "validate and get show how the targets of the API's load balancer are.",
+		why:   "The commands validate and get show the health of the load balancer's targets for the API.",
 	},
 	{
 		sid: "State", users: terminal, resources: []string{"arn:aws:s3:::STATE-BUCKET", "arn:aws:s3:::STATE-BUCKET/*"},
 		calls: []string{"s3.GetObject", "s3.PutObject", "s3.DeleteObject", "s3.ListObjectsV2"},
-		why:   "The state that commands keep in a bucket: put its name here, or remove the statement if the state is in a folder.",
+		why:   "The bucket with the commands' state. Set the bucket's name, or remove the statement if the state is in a folder.",
 	},
 }
 
-// all is the resource of actions for which AWS knows no narrower one, or whose resources have no
-// names that are known before.
+// all is the resource of actions without resource-level permissions, or whose resources have names
+// that are not known in advance.
 var all = []string{"*"}
 
-// stackCalls are those that the stack engine makes for every stack.
+// stackCalls are the calls of the stack engine for every stack.
 var stackCalls = []string{
 	"cloudformation.CreateStack", "cloudformation.UpdateStack", "cloudformation.DeleteStack",
 	"cloudformation.UpdateTerminationProtection", "cloudformation.ContinueUpdateRollback", "cloudformation.RollbackStack",

@@ -16,11 +16,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 )
 
-// Package awsapi is the one place that calls AWS for the operator and the commands, by the
-// interfaces that it declares.
-func TestPoliciesAreForTheCallsThatTheCodeMakes(t *testing.T) {
+// Only package awsapi calls AWS for the operator and the commands, through the interfaces that it
+// declares.
+func TestPoliciesHaveExactlyTheCallsOfTheCode(t *testing.T) {
 	made := interfaceCalls(t, "../awsapi")
-	made = append(made, "sts.AssumeRole") // by the SDK, for the roles that objects name
+	made = append(made, "sts.AssumeRole") // The SDK calls it for the roles of objects.
 	var known []string
 	for _, s := range statements {
 		known = append(known, s.calls...)
@@ -30,7 +30,7 @@ func TestPoliciesAreForTheCallsThatTheCodeMakes(t *testing.T) {
 	}
 	for call := range actionsOf {
 		if !slices.Contains(made, call) {
-			t.Errorf("there are actions for %s, which nothing calls", call)
+			t.Errorf("there are actions for %s, but no code calls it", call)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func interfaceCalls(t *testing.T, folder string) (calls []string) {
 }
 
 // CloudFormation acts with the operator's permissions on every type in a template.
-func TestPoliciesAreForTheTypesOfTheTemplates(t *testing.T) {
+func TestPoliciesHaveExactlyTheTypesOfTheTemplates(t *testing.T) {
 	for of, folders := range map[users][]string{
 		services: {"../service/catalog", "../awsevents"},
 		clusters: {"../cluster/render/templates", "../awsevents"},
@@ -114,14 +114,14 @@ func TestPoliciesAreForTheTypesOfTheTemplates(t *testing.T) {
 	}
 }
 
-// What the simulator asks the caller of a stack for is an action that AWS publishes for the type.
-func TestPoliciesHaveTheActionsThatTheSimulatorAsksFor(t *testing.T) {
+// The actions for which the simulator checks the caller of a stack are among those that AWS publishes.
+func TestPoliciesHaveTheActionsThatTheSimulatorChecks(t *testing.T) {
 	for _, one := range resourceTypes {
 		for _, operation := range []string{"Create", "Update", "Delete"} {
 			asked := simulated.Action(one.name, operation)
 			if !slices.ContainsFunc(one.actions, func(action string) bool { return strings.EqualFold(action, asked) }) &&
 				!immutable[one.name+"/"+operation] {
-				t.Errorf("%s of a %s asks for %s", operation, one.name, asked)
+				t.Errorf("%s of a %s requires %s", operation, one.name, asked)
 			}
 		}
 	}
@@ -135,13 +135,13 @@ var immutable = map[string]bool{
 func TestDocumentsFitIntoManagedPolicies(t *testing.T) {
 	for _, d := range Documents() {
 		if size := d.Size(); size > MaxPolicy {
-			t.Errorf("%s has %d characters, AWS takes %d", d.Name, size, MaxPolicy)
+			t.Errorf("%s has %d characters, more than AWS's limit of %d", d.Name, size, MaxPolicy)
 		}
 	}
 }
 
-// Nothing that only CloudFormation needs is allowed to the credentials themselves.
-func TestWhatCloudFormationCallsIsAllowedToCloudFormationOnly(t *testing.T) {
+// The credentials themselves cannot call what only CloudFormation needs.
+func TestActionsOfCloudFormationAreAllowedThroughCloudFormationOnly(t *testing.T) {
 	for _, d := range Documents() {
 		for _, s := range d.Statements {
 			if via := s.Condition["ForAnyValue:StringEquals"]["aws:CalledVia"]; strings.HasPrefix(

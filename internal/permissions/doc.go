@@ -1,8 +1,8 @@
-// Package permissions says what the operator may do in AWS: for each call of the SDK that the
-// project makes, the IAM actions that it needs, the resources and the reason, and for each
-// CloudFormation type of our templates the actions that CloudFormation calls. In go nothing; out
-// come the policy documents that people attach to the operator's role.
+// Package permissions generates the IAM policies that users attach to the operator's role. For each
+// call of the AWS SDK in this project it has the IAM actions, the resources and the reason, and for
+// each CloudFormation type in the project's templates the actions that CloudFormation calls. It has
+// no input.
 //
-// A test holds that the calls are those of package awsapi, and another that the types are those of
-// the templates. It never decides anything at run time.
+// Tests verify that the calls are exactly those of package awsapi, and the types exactly those of
+// the templates. The package must never decide anything at run time.
 package permissions

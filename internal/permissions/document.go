@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// MaxPolicy is how many characters a managed policy may have, white space not counted.
+// MaxPolicy is the maximum number of characters of a managed policy, without white space.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 const MaxPolicy = 6144
 
 // Document is an IAM policy.
 type Document struct {
-	// Name is that of the file, without its ending; Title a sentence on what the document is for.
+	// Name is the file name without its extension. Title is a sentence about the document's purpose.
 	Name, Title string `json:"-"`
-	// Statements are the policy's.
-	Statements []Statement `json:"Statement"` //nolint:tagliatelle // as IAM writes it
+	// Statements are the policy's statements.
+	Statements []Statement `json:"Statement"` //nolint:tagliatelle // IAM's name
 }
 
 // Statement is a statement of a policy.
@@ -26,20 +26,20 @@ type Statement struct {
 	Effect    string
 	Action    []string
 	Resource  []string
-	Condition map[string]map[string][]string `json:",omitempty"` //nolint:tagliatelle // as IAM writes it
+	Condition map[string]map[string][]string `json:",omitempty"` //nolint:tagliatelle // IAM's name
 	// Why is the statement's reason, which the documentation shows.
 	Why string `json:"-"`
 }
 
-// Documents returns all policies: for each user, what it calls itself, and what CloudFormation
-// calls in its name.
+// Documents returns all policies: for each part of the project, one for its own calls, and those
+// for CloudFormation's calls on its behalf.
 func Documents() []Document {
 	documents := []Document{
-		{Name: "operator-services", Title: "What the operator calls for modelled kinds.", Statements: direct(services)},
-		{Name: "operator-clusters", Title: "What the operator calls for clusters.", Statements: direct(clusters)},
-		{Name: "terminal", Title: "What the terminal's commands call beyond both.", Statements: direct(terminal)},
+		{Name: "operator-services", Title: "The operator's own calls for AWS services (kinds of ModelDefinitions).", Statements: direct(services)},
+		{Name: "operator-clusters", Title: "The operator's own calls for clusters.", Statements: direct(clusters)},
+		{Name: "terminal", Title: "The calls of the terminal commands, in addition to the operator's policies.", Statements: direct(terminal)},
 	}
-	documents = append(documents, viaCloudFormation("cloudformation-services", "modelled kinds", services)...)
+	documents = append(documents, viaCloudFormation("cloudformation-services", "AWS services", services)...)
 	return append(documents, viaCloudFormation("cloudformation-clusters", "clusters", clusters)...)
 }
 
@@ -55,7 +55,7 @@ func ActionsOf(call string) []string {
 	return []string{service + ":" + operation}
 }
 
-// direct returns the statements for what a user calls itself.
+// direct returns the statements for a part's own calls.
 func direct(of users) []Statement {
 	var found []Statement
 	for _, s := range statements {
@@ -104,15 +104,18 @@ func viaCloudFormation(name, what string, of users) []Document {
 			}
 		}
 		documents = append(documents, Document{
-			Name:       fmt.Sprintf("%s-%d", name, len(documents)+1),
-			Title:      fmt.Sprintf("What CloudFormation calls for the stacks of %s, part %d.", what, len(documents)+1),
-			Statements: []Statement{s},
+			Name: fmt.Sprintf("%s-%d", name, len(documents)+1),
+			Title: fmt.Sprintf(
+				"CloudFormation's calls for the stacks of %s, part %d.",
+				what,
+				len(documents)+1,
+			), Statements: []Statement{s},
 		})
 	}
 	return documents
 }
 
-// withoutCovered leaves out actions that a wildcard among them covers.
+// withoutCovered removes actions that a wildcard among them covers.
 func withoutCovered(actions []string) []string {
 	return slices.DeleteFunc(actions, func(action string) bool {
 		return slices.ContainsFunc(actions, func(other string) bool {
@@ -122,13 +125,13 @@ func withoutCovered(actions []string) []string {
 	})
 }
 
-// JSON returns the document as IAM takes it, one action a line.
+// JSON returns the document as IAM expects it, one action per line.
 func (d *Document) JSON() []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	// Strings, and lists and maps of them: there is nothing that cannot be encoded.
+	// It consists of strings, and lists and maps of them, so encoding cannot fail.
 	_ = encoder.Encode(struct {
 		Version   string
 		Statement []Statement
@@ -136,7 +139,7 @@ func (d *Document) JSON() []byte {
 	return out.Bytes()
 }
 
-// Size returns how many characters IAM counts: all but white space.
+// Size returns the number of characters that count for MaxPolicy: all but white space.
 func (d *Document) Size() int {
 	return len(strings.Join(strings.Fields(string(d.JSON())), ""))
 }

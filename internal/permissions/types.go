@@ -1,21 +1,22 @@
 package permissions
 
-// resourceType is a CloudFormation type that a template of ours uses.
+// resourceType is a CloudFormation type in the project's templates.
 type resourceType struct {
 	name string
-	// users are those whose templates use it.
+	// users are the parts whose templates use it.
 	users users
-	// actions are what CloudFormation calls for it, with the permissions of the caller of the
-	// stack.
+	// actions are those that CloudFormation calls for it, with the permissions of the stack's
+	// caller.
 	actions []string
 }
 
-// resourceTypes has the permissions of the handlers in the schema that AWS publishes of each type,
-// but those for properties that no template of ours sets (fleets, VPC Lattice, table buckets,
-// Cognito, Firehose, Kinesis, log groups, alarms, policies of users and groups) and those that a
-// narrower action replaces: ec2:Get* and ssm:Get*. Added are what the types without a published
-// handler need (AWS::Route53::RecordSet), and what the update policy of an Auto Scaling group
-// calls. https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
+// resourceTypes has the permissions of the handlers in the schema that AWS publishes for each type,
+// except those for properties that the project's templates do not set (fleets, VPC Lattice, table
+// buckets, Cognito, Firehose, Kinesis, log groups, alarms, policies of users and groups), and those
+// that a narrower action replaces: ec2:Get* and ssm:Get*. In addition, it has the actions of types
+// without a published handler (AWS::Route53::RecordSet), and those of the update policy of an Auto
+// Scaling group.
+// https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
 var resourceTypes = []resourceType{
 	{"AWS::AutoScaling::AutoScalingGroup", clusters, []string{

@@ -22,9 +22,9 @@ const (
 	changeSetName = "aws-operator-plan"
 	// changeSetLook is when to look first whether CloudFormation is done, and then ever later up to
 	// changeSetLongest; changeSetPatience is how long to wait.
-	changeSetLook     = 50 * time.Millisecond
-	changeSetLongest  = 2 * time.Second
-	changeSetPatience = 2 * time.Minute
+	changeSetFirstPoll = 50 * time.Millisecond
+	changeSetMaxPoll   = 2 * time.Second
+	changeSetTimeout   = 2 * time.Minute
 	// maxTemplateBody is CloudFormation's limit for a template that is not in a bucket:
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 	maxTemplateBody = 51_200
@@ -42,7 +42,7 @@ func (d *draft) ask(ctx context.Context, p *Plan) error {
 			continue
 		}
 		if strings.Contains(strings.Join(slices.Collect(maps.Values(d.subjects[i].Wanted.Parameters)), " "), notKnownYet) {
-			d.note("CloudFormation was not asked about stack %s: it needs what the base stack is only going to have.", s.Name)
+			d.note("There is no change set for stack %s, since it needs outputs that the base stack does not have yet.", s.Name)
 			continue
 		}
 		all.Go(func() {
@@ -55,7 +55,7 @@ func (d *draft) ask(ctx context.Context, p *Plan) error {
 	all.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return fmt.Errorf("ask CloudFormation about stack %s: %w", p.Stacks[i].Name, err)
+			return fmt.Errorf("create a change set for stack %s: %w", p.Stacks[i].Name, err)
 		}
 	}
 	return nil
@@ -66,12 +66,14 @@ func changeSet(ctx context.Context, client awsapi.StackReviewer, wanted *render.
 	body := wanted.Template.CanonicalJSON()
 	if len(body) > maxTemplateBody {
 		return nil, fmt.Errorf(
-			"its template has %d bytes, and CloudFormation takes %d at most for a change set without a bucket", len(body), maxTemplateBody,
+			"its template has %d bytes, but without a bucket CloudFormation accepts at most %d",
+			len(body),
+			maxTemplateBody,
 		)
 	}
 	in := &cloudformation.CreateChangeSetInput{
 		StackName: &wanted.Name, ChangeSetName: aws.String(changeSetName), ChangeSetType: types.ChangeSetTypeUpdate,
-		Description: aws.String("What a plan asks; it is removed at once."), TemplateBody: aws.String(string(body)),
+		Description: aws.String("A plan's change set, which is deleted at once."), TemplateBody: aws.String(string(body)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted.Parameters)) {
 		in.Parameters = append(in.Parameters, types.Parameter{ParameterKey: &name, ParameterValue: aws.String(wanted.Parameters[name])})
@@ -101,11 +103,11 @@ func changeSet(ctx context.Context, client awsapi.StackReviewer, wanted *render.
 
 // readChangeSet waits until CloudFormation has worked a change set out.
 func readChangeSet(ctx context.Context, client awsapi.StackReviewer, id string) ([]types.Change, error) {
-	ctx, cancel := context.WithTimeout(ctx, changeSetPatience)
+	ctx, cancel := context.WithTimeout(ctx, changeSetTimeout)
 	defer cancel()
 	var changes []types.Change
 	var next *string
-	look := changeSetLook
+	poll := changeSetFirstPoll
 	for {
 		out, err := client.DescribeChangeSet(ctx, &cloudformation.DescribeChangeSetInput{ChangeSetName: &id, NextToken: next})
 		if err != nil {
@@ -122,13 +124,13 @@ func readChangeSet(ctx context.Context, client awsapi.StackReviewer, id string) 
 			if nothingToDo(reason) {
 				return nil, nil
 			}
-			return nil, fmt.Errorf("CloudFormation cannot work out what it would do: %s", reason)
+			return nil, fmt.Errorf("CloudFormation cannot compute the changes: %s", reason)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("CloudFormation has not worked out what it would do: %w", context.Cause(ctx))
-		case <-time.After(look):
-			look = min(2*look, changeSetLongest)
+			return nil, fmt.Errorf("CloudFormation has not computed the changes: %w", context.Cause(ctx))
+		case <-time.After(poll):
+			poll = min(2*poll, changeSetMaxPoll)
 		}
 	}
 }
@@ -163,14 +165,17 @@ func (s *Stack) differences(changes []types.Change) []string {
 			found = append(
 				found,
 				fmt.Sprintf(
-					"%s (%s) it would %s, and the plan leaves it as it is.", id, aws.ToString(change.ResourceType), styles[theirs].verb,
+					"CloudFormation would %[3]s %[1]s (%[2]s), but the plan leaves it unchanged.",
+					id,
+					aws.ToString(change.ResourceType),
+					styles[theirs].verb,
 				),
 			)
 		case !agree(planned, theirs):
 			found = append(
 				found,
 				fmt.Sprintf(
-					"%s (%s) it would %s, and the plan would %s it.",
+					"CloudFormation would %[3]s %[1]s (%[2]s), but the plan would %[4]s it.",
 					id,
 					aws.ToString(change.ResourceType),
 					styles[theirs].verb,
@@ -183,7 +188,7 @@ func (s *Stack) differences(changes []types.Change) []string {
 		if r := &s.Resources[i]; !asked[r.LogicalID] {
 			found = append(
 				found,
-				fmt.Sprintf("%s (%s) it would leave as it is, and the plan would %s it.", r.LogicalID, r.Type, styles[r.Action].verb),
+				fmt.Sprintf("CloudFormation would leave %s (%s) unchanged, but the plan would %s it.", r.LogicalID, r.Type, styles[r.Action].verb),
 			)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
 
-// placeholderCA is a certificate that stands for one that is not made yet. Nobody has its key.
+// placeholderCA stands for a certificate that does not exist yet. Its key was discarded.
 //
 //go:embed placeholder.crt
 var placeholderCA []byte
@@ -39,7 +39,7 @@ func (d *draft) fetch(ctx context.Context) error {
 		return nil
 	}
 	if d.options.Clients == nil {
-		return fmt.Errorf("stack %s differs from what is wanted; AWS must be asked what is deployed", d.subjects[d.pending[0].subject].Name)
+		return fmt.Errorf("stack %s differs from its desired state; the comparison needs AWS to read the deployed template", d.subjects[d.pending[0].subject].Name)
 	}
 	errs := make([]error, len(d.pending))
 	slots := make(chan struct{}, atOnce)
@@ -58,7 +58,7 @@ func (d *draft) fetch(ctx context.Context) error {
 			return errs[i]
 		}
 		if s := &d.subjects[one.subject]; s.Deployed == nil && !one.guessed {
-			d.note("Stack %s was made before and is gone now.", s.Name)
+			d.note("Stack %s was created before and no longer exists.", s.Name)
 		}
 		d.subjects[one.subject].keepManagement()
 	}

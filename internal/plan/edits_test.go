@@ -96,7 +96,7 @@ var edits = []edit{
 
 // For each edit the plan says what then happens in CloudFormation, when the operator's controllers
 // carry it out; and then nothing is left to do.
-func TestThePlanSaysWhatHappens(t *testing.T) {
+func TestPlanMatchesWhatHappens(t *testing.T) {
 	w := newSuite(t)
 	cluster := &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default"},
@@ -110,7 +110,7 @@ func TestThePlanSaysWhatHappens(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "workers", Namespace: "default"},
 		Spec:       v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 2, MaxSize: 4, InstanceTypes: []string{"m6i.large"}},
 	}
-	first := w.played("v1.35.8")
+	first := w.simulated("v1.35.8")
 	first.Spec.ResourceSet = release.Set100 // so that the templates differ from those of the release that it moves to
 	w.put(first, cluster, group)
 	w.apply("demo")
@@ -142,7 +142,7 @@ func (w *suite) try(e *edit, seen map[string]bool) {
 	}
 	for i := range made.Stacks {
 		if s := &made.Stacks[i]; len(s.Differences) > 0 {
-			w.t.Errorf("CloudFormation's change set says otherwise of stack %s: %s", s.Name, s.Differences)
+			w.t.Errorf("CloudFormation's change set of stack %s differs: %s", s.Name, s.Differences)
 		}
 	}
 	w.apply("demo")

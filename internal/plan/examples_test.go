@@ -10,7 +10,7 @@ import (
 )
 
 // For every example, a plan right after the creation has no changes, and needs few calls.
-func TestRightAfterCreationThereAreNoChanges(t *testing.T) {
+func TestPlanAfterCreationHasNoChanges(t *testing.T) {
 	files, err := filepath.Glob("../../examples/clusters/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no examples: %v", err)

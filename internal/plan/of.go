@@ -166,7 +166,7 @@ func (d *draft) resolve(ctx context.Context) error {
 	var found *model.ExistingVPC
 	if vpc := c.Spec.Network.VPC; vpc != "" {
 		if d.options.Clients == nil {
-			d.note("AWS was not asked about VPC %s; its ranges are missing in what is planned.", vpc)
+			d.note("VPC %s was not read from AWS; the plan lacks its ranges.", vpc)
 		} else if found, err = existingvpc.Describe(ctx, d.options.Clients.EC2(d.target), vpc); err != nil {
 			return awsapi.Explain(err)
 		} else if problem := found.DNSProblem(model.ZoneName(c.Name), model.AllowsDNSServers(c)); problem != "" {
@@ -240,7 +240,7 @@ func (d *draft) accountOf(ctx context.Context) (string, error) {
 			return "", failure
 		}
 	}
-	d.note("The AWS account is not known; %s stands for it. Give credentials, or --aws-account-id.", placeholderAccount)
+	d.note("The AWS account is unknown; the plan uses %s as a placeholder. Configure credentials, or set --aws-account-id.", placeholderAccount)
 	return placeholderAccount, nil
 }
 
@@ -249,7 +249,7 @@ func (d *draft) find(architecture v1alpha1.Architecture) (string, error) {
 	file, err := d.nodeup.Find(architecture)
 	if err != nil {
 		d.note(
-			"There is no nodeup for %s beside this program; a placeholder stands for its hash in what machines boot with. Name its folder with --nodeup-dir.",
+			"nodeup for %s is not next to this program; the plan uses a placeholder for its hash. Set its folder with --nodeup-dir.",
 			architecture,
 		)
 		return strings.Repeat("0", 64), nil //nolint:nilerr // a plan can do without
@@ -341,11 +341,11 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 	if len(ca) == 0 {
 		if known.StackID != "" {
 			return fmt.Errorf(
-				"the certificate of the cluster's CA is not known, which is part of what its machines boot from; it is in the Secret %s-ca",
+				"the CA certificate of the cluster, which is part of its instances' bundles, is unknown; it is in the Secret %s-ca",
 				d.in.Cluster.Name,
 			)
 		}
-		d.note("The cluster's CA is not made yet; a placeholder stands for it in what machines of instance groups boot from.")
+		d.note("The cluster's CA does not exist yet; the plan uses a placeholder for it in the bundles of instance groups.")
 		ca = placeholderCA
 	}
 	made, err := stacks.Group(d.model, shape, d.outputs, ca, known.Machines, d.find)
@@ -373,11 +373,11 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	there := known.StackID != "" && known.Status != "DELETE_COMPLETE"
 	s.Same = there && known.Digest == digest && known.PendingDigest == ""
 	if there && known.PendingDigest != "" {
-		d.note("Stack %s is being changed at the moment (%s); the plan compares with what its template is now.", s.Name, known.Status)
+		d.note("An operation on stack %s is in progress (%s); the plan compares with its current template.", s.Name, known.Status)
 	}
 	if there && known.FailedDigest == digest {
 		d.note(
-			"Stack %s could not be changed to this before (%s); the operator does not try the same again until something is edited.",
+			"A previous update of stack %s to this template failed (%s); the operator does not retry it until the definition changes.",
 			s.Name,
 			known.StatusReason,
 		)
@@ -403,34 +403,34 @@ func (d *draft) circumstances(p *Plan) {
 		return
 	}
 	if c.Spec.Paused {
-		d.note("The cluster is paused: nothing of this happens until spec.paused is taken away.")
+		d.note("The cluster is paused: the operator makes none of these changes until spec.paused is removed.")
 	}
 	if was := c.Status.Release; was != "" && was != c.Spec.Release && c.DeletionTimestamp.IsZero() {
-		d.note("The cluster moves from Release %s to %s. Its addons move with it, which are in no stack.", was, c.Spec.Release)
+		d.note("The cluster moves from Release %s to %s. Its addons, which are in no stack, are updated, too.", was, c.Spec.Release)
 	}
 	if d.isDeployed() && c.Spec.UpdatePolicy == v1alpha1.UpdateManual {
-		d.note("The cluster's updatePolicy is Manual: each change waits until it is approved.")
+		d.note("The cluster's updatePolicy is Manual: each change waits for approval.")
 	}
 	if d.isDeployed() && c.Spec.ControlPlane.RestoreSnapshot != "" && p.Stacks[0].Action != None {
 		d.note(
-			"etcd's volumes are made of snapshot %s: the machines of all slots are deleted before and made anew, and the API does not answer meanwhile.",
+			"etcd's volumes are created from snapshot %s: the instances of all slots are deleted and created again, and the API is unavailable meanwhile.",
 			c.Spec.ControlPlane.RestoreSnapshot,
 		)
 	}
 	if len(d.model.Slots) == 1 && slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.What == RollControlPlane }) {
-		d.note("The control plane has one slot: the API does not answer while its machine is replaced.")
+		d.note("The control plane has one slot: the API is unavailable while its instance is replaced.")
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.stays())) {
 		d.note(
-			"%s of stack %s gets a new launch template, by which only machines are made that come later: nobody replaces those that there are.",
+			"%s of stack %s gets a new launch template. It applies to new instances only: the existing ones are not replaced.",
 			id,
 			p.Stacks[0].Name,
 		)
 	}
 }
 
-// stays are the Auto Scaling groups of the base stack whose machines stay as they are, though what
-// machines are made from changes.
+// stays are the Auto Scaling groups of the base stack whose launch template changes without a
+// replacement of their instances.
 func (p *Plan) stays() map[string]bool {
 	found := map[string]bool{}
 	for i := range p.Stacks[0].Resources {

@@ -148,8 +148,7 @@ type Property struct {
 // Roll is the replacement of the machines of the control plane, of an instance group or of the
 // bastions.
 type Roll struct {
-	// What is the kind: ControlPlane, InstanceGroup or Bastion. Name is the name of the instance
-	// group.
+	// The kind: ControlPlane, InstanceGroup or Bastion. Name is the name of the instance group.
 	What string `json:"what"`
 	Name string `json:"name,omitempty"`
 	// Machines is how many are replaced; with UpTo at most so many: those stay that are of a type

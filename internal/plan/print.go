@@ -84,7 +84,7 @@ func (o *printer) paint(colour, text string) string {
 func (s *Stack) title() string {
 	switch s.Part {
 	case Base:
-		return "what all machines share"
+		return "resources that all nodes share"
 	case Slot:
 		return "slot " + s.Of + " of the control plane"
 	case Group:
@@ -105,7 +105,7 @@ func (o *printer) stack(s *Stack) {
 		o.resource(&s.Resources[i])
 	}
 	for _, tag := range s.Tags {
-		o.line("  ~ tag %s of the stack and all in it that can be tagged: %s → %s", tag.Name, quoted(tag.Old), quoted(tag.New))
+		o.line("  ~ tag %s of the stack and its taggable resources: %s → %s", tag.Name, quoted(tag.Old), quoted(tag.New))
 	}
 	for _, one := range []struct {
 		what  string
@@ -119,10 +119,10 @@ func (o *printer) stack(s *Stack) {
 		o.line("  %s", o.paint(red, "Refused: "+refused))
 	}
 	if s.Asked && len(s.Differences) == 0 {
-		o.line("  CloudFormation's change set says the same.")
+		o.line("  CloudFormation's change set confirms this.")
 	}
 	for _, difference := range s.Differences {
-		o.line("  %s", o.paint(magenta, "CloudFormation's change set says otherwise: "+difference))
+		o.line("  %s", o.paint(magenta, "CloudFormation's change set differs: "+difference))
 	}
 }
 
@@ -133,7 +133,7 @@ func (o *printer) resource(r *Resource) {
 		text += ", forced by " + strings.Join(forced, ", ")
 	}
 	if r.Rolls {
-		text += ", and replace its machines"
+		text += ", and replace its instances"
 	}
 	if r.Stateful && r.OldResource != "" {
 		text += "; it holds data"
@@ -168,7 +168,7 @@ func (o *printer) rolls(p *Plan) {
 	if len(p.Rolls) == 0 {
 		return
 	}
-	o.line("\nMachines that are replaced:")
+	o.line("\nReplaced instances:")
 	for i := range p.Rolls {
 		o.line("  %s", p.Rolls[i].Sentence())
 	}
@@ -179,9 +179,9 @@ func (r *Roll) Sentence() string {
 	var text string
 	switch {
 	case r.What == RollControlPlane && r.Machines == 1:
-		text = fmt.Sprintf("Control plane: the machine of %s, by %s", r.Order[0], r.By)
+		text = fmt.Sprintf("Control plane: the instance of %s, by %s", r.Order[0], r.By)
 	case r.What == RollControlPlane:
-		text = fmt.Sprintf("Control plane: the machines of %s, one after the other, by %s", strings.Join(r.Order, ", "), r.By)
+		text = fmt.Sprintf("Control plane: the instances of %s, one at a time, by %s", strings.Join(r.Order, ", "), r.By)
 	case r.Machines == 0:
 		return fmt.Sprintf("Instance group %s: none, since it has none.", r.Name)
 	default:

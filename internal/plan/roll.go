@@ -72,7 +72,7 @@ func slotsRoll(slots []string) Roll {
 	return Roll{
 		What: RollControlPlane, Machines: n, Order: slots, BatchSize: 1, Batches: n, By: byCloudFormation,
 		AtLeast: times(n, BootAtLeast), AtMost: times(n, slotPauseTime+slotDrainTime),
-		Assumes: fmt.Sprintf("each new machine serves %s after its launch, and draining the old one takes no time", words(BootAtLeast)),
+		Assumes: fmt.Sprintf("each new instance serves %s after its launch, and draining the old one takes no time", words(BootAtLeast)),
 	}
 }
 
@@ -101,7 +101,7 @@ func groupRoll(s *Subject, upTo bool) Roll {
 	}
 	one.AtMost = times(one.Batches, r.SignalTimeout+r.DrainTimeout)
 	if upTo {
-		one.Assumes = "those stay that are of a type and in a subnet that are still wanted"
+		one.Assumes = "instances whose type and subnet are still in the definition stay"
 		return one
 	}
 	assumes := []string{fmt.Sprintf("new nodes are ready %s after their launch", words(BootAtLeast))}

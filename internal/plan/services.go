@@ -67,7 +67,7 @@ func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 	if err := d.fetch(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.strangers(objects); err != nil {
+	if err := d.checkOwners(objects); err != nil {
 		return nil, err
 	}
 	p := Compare("", d.subjects, schema.Default())
@@ -78,7 +78,7 @@ func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 	}
 	for i, object := range objects {
 		if s := &p.Stacks[i]; s.Action == Update && d.manual(object) {
-			d.note("The updatePolicy of %s is Manual: the operator waits until its change is approved.", s.Of)
+			d.note("The updatePolicy of %s is Manual: its change waits for approval.", s.Of)
 		}
 	}
 	p.Notes = d.notes
@@ -100,7 +100,7 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 	var known stack.Record
 	if len(object.Status.Stack) > 0 {
 		if err := json.Unmarshal(object.Status.Stack, &known); err != nil {
-			return fmt.Errorf("read what its status knows of the stack: %w", err)
+			return fmt.Errorf("read the stack's record in its status: %w", err)
 		}
 	}
 	if object.DeletionTimestamp.IsZero() {
@@ -122,14 +122,14 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 		s.Same = known.Digest == digest && known.PendingDigest == ""
 		if known.FailedDigest == digest {
 			d.note(
-				"Stack %s could not be changed to this before (%s); the operator does not try the same again until something is edited.",
+				"A previous update of stack %s to this template failed (%s); the operator does not retry it until the definition changes.",
 				s.Name,
 				object.Status.ResourceStatusReason,
 			)
 		}
 	} else if object.Annotations[servicev1alpha1.DeletionPolicyAnnotation] == servicev1alpha1.DeletionPolicyRetain {
 		s.Same = true
-		d.note("%s is being deleted, and its stack is kept, as its annotation says.", s.Of)
+		d.note("%s is being deleted, and its annotation keeps the stack.", s.Of)
 	}
 	if !s.Same {
 		d.pending = append(d.pending, pending{subject: len(d.subjects), id: s.Name, guessed: object.Status.StackID == ""})
@@ -233,14 +233,14 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 		d.outputs[name] = servicerender.ReferenceFacts(there)
 		return d.outputs[name], nil
 	}
-	d.note("%s %s is not made yet; its ARN and the like are made up, in the right form, where others need them.", r.Kind, r.ObjectName)
+	d.note("%s %s does not exist yet; the plan uses placeholders for its ARN and other outputs.", r.Kind, r.ObjectName)
 	d.outputs[name] = d.of.Kinds.ExampleOutputs(r, d.facts)
 	return d.outputs[name], nil
 }
 
 // strangers returns an error if a stack that is deployed is not of the object that it is compared
 // with.
-func (d *serviceDraft) strangers(objects []*servicev1alpha1.Object) error {
+func (d *serviceDraft) checkOwners(objects []*servicev1alpha1.Object) error {
 	for i, object := range objects {
 		s := &d.subjects[i]
 		if s.Deployed == nil {
@@ -249,7 +249,7 @@ func (d *serviceDraft) strangers(objects []*servicev1alpha1.Object) error {
 		for name, value := range servicerender.Tags(object.Kind, object, d.facts.ClusterName) {
 			if s.Deployed.Tags[name] != value {
 				return fmt.Errorf(
-					"%s: a stack named %s exists and is not this object's, as its tags say; delete that stack or rename the object",
+					"%s: a stack named %s exists, but its tags are not this object's; delete that stack or rename the object",
 					s.Of,
 					s.Name,
 				)

@@ -156,7 +156,7 @@ func (w *suite) put(objects ...client.Object) {
 
 // simulated returns a built-in release without what simulated machines do not have: addons and what
 // is fetched for them.
-func (w *suite) played(name string) *v1alpha1.Release {
+func (w *suite) simulated(name string) *v1alpha1.Release {
 	w.t.Helper()
 	found, err := release.Find(name)
 	w.must(err)

@@ -44,7 +44,7 @@ type bucket struct {
 func openBucket(ctx context.Context, ref string, options Options) (*bucket, error) {
 	name, prefix, _ := strings.Cut(ref, "/")
 	if name == "" {
-		return nil, fmt.Errorf("the state s3://%s names no bucket; write s3://bucket/prefix", ref)
+		return nil, fmt.Errorf("the state s3://%s has no bucket name; write s3://bucket/prefix", ref)
 	}
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {
 		prefix += "/"
@@ -164,7 +164,9 @@ func (b *bucket) put(ctx context.Context, name string, data []byte, etag string)
 				return nil
 			}
 			return fmt.Errorf(
-				"%s has been changed by somebody else meanwhile: look at it, and run the command again: %w", b.where(name), errConflict,
+				"another client has changed %s meanwhile: check the change, and run the command again: %w",
+				b.where(name),
+				errConflict,
 			)
 		}
 		return b.explain(err)
@@ -203,7 +205,7 @@ func (b *bucket) lock(ctx context.Context, cluster string, h Holder) (func() err
 	name := cluster + "/" + fileLock
 	text, err := yaml.Marshal(h)
 	if err != nil {
-		return nil, fmt.Errorf("write who holds the lock: %w", err)
+		return nil, fmt.Errorf("encode the lock's holder: %w", err)
 	}
 	err = b.put(ctx, name, text, "")
 	if errors.Is(err, errConflict) {
@@ -213,10 +215,10 @@ func (b *bucket) lock(ctx context.Context, cluster string, h Holder) (func() err
 		}
 		locked := &LockedError{
 			Cluster: cluster,
-			Remedy:  "wait until it is done; if that process is not there any more, remove its lock with aws s3 rm " + b.where(name),
+			Remedy:  "wait until it is done; if that process no longer exists, remove its lock with aws s3 rm " + b.where(name),
 		}
 		_ = yaml.Unmarshal(data, &locked.Holder) // an unreadable lock names no holder
-		if etag == "" || !locked.Holder.gone() {
+		if etag == "" || !locked.Holder.exited() {
 			return nil, locked
 		}
 		if err = b.put(ctx, name, text, etag); errors.Is(err, errConflict) {
@@ -238,7 +240,7 @@ func (b *bucket) unlock(ctx context.Context, name, etag string) error {
 	delete(b.etags, name)
 	b.mu.Unlock()
 	if err != nil && !isConflict(err) {
-		return fmt.Errorf("give back the lock %s: %w", b.where(name), b.explain(err))
+		return fmt.Errorf("release the lock %s: %w", b.where(name), b.explain(err))
 	}
 	return nil
 }
@@ -249,9 +251,9 @@ func (b *bucket) explain(err error) error {
 	case code == "NoSuchKey":
 		return fs.ErrNotExist
 	case code == "NoSuchBucket":
-		return fmt.Errorf("there is no bucket %s: make it, or name another state with --state", b.name)
+		return fmt.Errorf("bucket %s does not exist: create it, or name another state with --state", b.name)
 	case code == "PermanentRedirect" || code == "AuthorizationHeaderMalformed" || httpStatus(err) == http.StatusMovedPermanently:
-		return fmt.Errorf("the bucket %s is in another region than the one that is set: set AWS_REGION to the bucket's", b.name)
+		return fmt.Errorf("bucket %s is not in the configured region: set AWS_REGION to the bucket's region", b.name)
 	}
 	return fmt.Errorf("the state s3://%s: %w", b.name, awsapi.Explain(err))
 }

@@ -66,7 +66,7 @@ func (w *s3Suite) keys(t *testing.T) string {
 	return strings.Join(keys, " ")
 }
 
-func TestABucketKeepsClustersAsAFolderDoes(t *testing.T) {
+func TestBucketStoresClustersLikeAFolder(t *testing.T) {
 	w := newS3(t)
 	s := open(t, inBucket)
 	if got := actions(t, s, demo, workers); got != "Cluster demo created, InstanceGroup workers created" {
@@ -117,12 +117,12 @@ func TestConcurrentWritesConflict(t *testing.T) {
 	}
 	mine.Cluster.Status.Version = "v1.35.7"
 	if err := one.Save(t.Context(), "demo", mine.Cluster); err == nil ||
-		!strings.Contains(err.Error(), "status/cluster.yaml has been changed by somebody else meanwhile") {
+		!strings.Contains(err.Error(), "another client has changed ") || !strings.Contains(err.Error(), "status/cluster.yaml meanwhile") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAWriteWhoseAnswerIsLostHasHappened(t *testing.T) {
+func TestWriteWithALostResponseSucceeds(t *testing.T) {
 	w := newS3(t)
 	defer w.faults.Add(fault.Rule{
 		Service: "s3", Operation: "PutObject", Skip: 1, Times: 2,
@@ -164,7 +164,7 @@ func TestTheLockOfABucketNamesItsHolder(t *testing.T) {
 	}
 }
 
-func TestTheLockOfAProcessOfThisMachineThatHasEndedIsTakenOver(t *testing.T) {
+func TestLockOfAnExitedLocalProcessIsTakenOver(t *testing.T) {
 	w := newS3(t)
 	for name, test := range map[string]struct {
 		host string
@@ -194,7 +194,7 @@ func TestTheLockOfAProcessOfThisMachineThatHasEndedIsTakenOver(t *testing.T) {
 	}
 }
 
-func TestObjectsAreEncryptedWithTheKeyThatIsNamed(t *testing.T) {
+func TestObjectsAreEncryptedWithTheGivenKey(t *testing.T) {
 	w := newS3(t)
 	s, err := state.Open(t.Context(), inBucket, state.Options{KMSKey: "alias/clusters"})
 	if err != nil {
@@ -210,7 +210,7 @@ func TestObjectsAreEncryptedWithTheKeyThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatS3RefusesIsSaidInOneSentence(t *testing.T) {
+func TestS3ErrorsAreOneSentence(t *testing.T) {
 	for name, test := range map[string]struct {
 		ref, code, message string
 		status             int
@@ -222,10 +222,10 @@ func TestWhatS3RefusesIsSaidInOneSentence(t *testing.T) {
 			"User: arn:aws:iam::123456789012:user/ada is not authorized to perform: s3:ListBucket on resource: \"arn:aws:s3:::acme-clusters\" because no identity-based policy allows the s3:ListBucket action",
 			403, "arn:aws:iam::123456789012:user/ada lacks the permission s3:ListBucket",
 		},
-		"a bucket that there is not":   {"s3://nobodys-bucket/x", "", "", 0, "there is no bucket nobodys-bucket"},
+		"a bucket that there is not":   {"s3://missing-bucket/x", "", "", 0, "bucket missing-bucket does not exist"},
 		"a bucket of another region":   {inBucket, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.", 301, "set AWS_REGION"},
 		"a reference without a bucket": {"s3:///x", "", "", 0, "names no bucket"},
-		"a scheme that there is not":   {"gs://acme/x", "", "", 0, "is of no known kind"},
+		"a scheme that there is not":   {"gs://acme/x", "", "", 0, "is of an unknown type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newS3(t)

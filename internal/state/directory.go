@@ -128,7 +128,7 @@ func (d *directory) remove(_ context.Context, name string) error {
 }
 
 // tidy removes the folders of a cluster that hold nothing any more.
-func (d *directory) tidy(cluster string) error {
+func (d *directory) removeEmpty(cluster string) error {
 	root := d.where(cluster)
 	var folders []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -168,9 +168,9 @@ func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() er
 	if errors.Is(err, filelock.ErrHeld) {
 		locked := &LockedError{
 			Cluster: cluster,
-			Remedy:  "wait until it is done, or end that process: its lock ends with it, and the next command goes on where it was",
+			Remedy:  "wait until it is done, or end that process: this releases the lock, and the next command continues",
 		}
-		data, _ := os.ReadFile(path) //nolint:gosec // The state's own file; one that cannot be read names nobody.
+		data, _ := os.ReadFile(path) //nolint:gosec // The state's own file. Without it, the holder is unknown.
 		_ = yaml.Unmarshal(data, &locked.Holder)
 		return nil, locked
 	}
@@ -185,7 +185,7 @@ func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() er
 	unlock := func() error {
 		err := os.Remove(path)
 		held.Release()
-		return errors.Join(err, d.tidy(cluster))
+		return errors.Join(err, d.removeEmpty(cluster))
 	}
 	if err != nil {
 		return nil, errors.Join(d.explain("lock", err), unlock())
@@ -204,9 +204,9 @@ func (d *directory) explain(verb string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("you may not %s %s: ask its owner, or name another state with --state (%w)", verb, path, fs.ErrPermission)
+		return fmt.Errorf("no permission to %s %s: ask its owner, or name another state with --state (%w)", verb, path, fs.ErrPermission)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s is not there (%w)", path, fs.ErrNotExist)
+		return fmt.Errorf("%s does not exist (%w)", path, fs.ErrNotExist)
 	}
 	return fmt.Errorf("%s the state: %w", verb, err)
 }

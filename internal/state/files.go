@@ -174,7 +174,7 @@ func (f *files) save(ctx context.Context, cluster string, object client.Object) 
 
 const (
 	// statusHead begins files that people do not write.
-	statusHead = "# What is known of it. Kept by aws-operator: not to be edited.\n"
+	statusHead = "# Status, written by aws-operator. Do not edit.\n"
 	// fileEnd ends files that users do not edit: the YAML document end marker, by which truncated
 	// files are detected.
 	fileEnd = "...\n"

@@ -99,7 +99,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func TestAClusterIsFilesThatAPersonReads(t *testing.T) {
+func TestClusterIsStoredInReadableFiles(t *testing.T) {
 	_, dir := made(t)
 	files := tree(t, dir)
 	if diff := cmp.Diff(demo, files["demo/cluster.yaml"]); diff != "" {
@@ -116,14 +116,14 @@ func TestAClusterIsFilesThatAPersonReads(t *testing.T) {
 		}
 	}
 	if !strings.Contains(files["demo/secrets/.gitignore"], "\n*\n") {
-		t.Errorf("Git is not told to leave the keys alone: %q", files["demo/secrets/.gitignore"])
+		t.Errorf("the keys are not in .gitignore: %q", files["demo/secrets/.gitignore"])
 	}
 	if _, ok := files["demo/lock"]; ok {
 		t.Error("the lock is still there")
 	}
 }
 
-func TestReplaceSaysWhatItDid(t *testing.T) {
+func TestReplaceReportsItsActions(t *testing.T) {
 	s, dir := made(t)
 	before := tree(t, dir)
 	if got := actions(t, s, demo, workers); got != "Cluster demo unchanged, InstanceGroup workers unchanged" {
@@ -157,13 +157,13 @@ func actions(t *testing.T, s *state.State, texts ...string) string {
 	return strings.Join(words, ", ")
 }
 
-func TestKeysAreMadeOnceAndBelongToTheCluster(t *testing.T) {
+func TestKeysAreCreatedOnceAndBelongToTheCluster(t *testing.T) {
 	s, _ := made(t)
 	before, err := s.Load(t.Context(), "demo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	authorities, err := before.Authorities(clock.RealClock{})
+	cas, err := before.CAs(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,13 +172,13 @@ func TestKeysAreMadeOnceAndBelongToTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := after.Authorities(clock.RealClock{})
-	if err != nil || string(authorities.CACertificate()) != string(again.CACertificate()) || before.Cluster.UID != after.Cluster.UID {
-		t.Errorf("the authorities are others after a change: %v", err)
+	again, err := after.CAs(clock.RealClock{})
+	if err != nil || string(cas.CACertificate()) != string(again.CACertificate()) || before.Cluster.UID != after.Cluster.UID {
+		t.Errorf("the CAs differ after a change: %v", err)
 	}
 }
 
-func TestStatusIsKeptApartFromTheDefinition(t *testing.T) {
+func TestStatusIsStoredSeparately(t *testing.T) {
 	s, dir := made(t)
 	loaded, err := s.Load(t.Context(), "demo")
 	if err != nil {
@@ -222,7 +222,7 @@ func edit(t *testing.T, dir, name, old, with string) {
 	}
 }
 
-func TestAGroupWhoseFileIsRemovedIsBeingDeleted(t *testing.T) {
+func TestRemovingTheFileOfAGroupDeletesIt(t *testing.T) {
 	s, dir := made(t)
 	loaded, err := s.Load(t.Context(), "demo")
 	if err != nil {
@@ -251,7 +251,7 @@ func TestAGroupWhoseFileIsRemovedIsBeingDeleted(t *testing.T) {
 	}
 }
 
-func TestWhatIsRemovedLeavesNothing(t *testing.T) {
+func TestRemoveLeavesNothing(t *testing.T) {
 	s, dir := made(t)
 	unlock, err := s.Lock(t.Context(), "demo", "delete")
 	if err != nil {
@@ -277,7 +277,7 @@ func TestWhatIsRemovedLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedReplaceIsFinishedByTheNext(t *testing.T) {
+func TestInterruptedReplaceIsCompletedByTheNext(t *testing.T) {
 	s, dir := made(t)
 	before, err := s.Load(t.Context(), "demo")
 	if err != nil {
@@ -302,9 +302,9 @@ func TestAnInterruptedReplaceIsFinishedByTheNext(t *testing.T) {
 	}
 }
 
-func TestACloneOfWhatIsInGitGetsNoOtherKeys(t *testing.T) {
+func TestCloneFromGitDoesNotGetNewKeys(t *testing.T) {
 	s, dir := made(t)
-	for _, name := range []string{"demo/status", "demo/secrets"} { // what somebody has not committed
+	for _, name := range []string{"demo/status", "demo/secrets"} { // files that are not in Git
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +335,7 @@ func TestTheStateKeepsSecretsOfTheEngine(t *testing.T) {
 	}
 }
 
-func TestReleasesOfOnesOwnAreKept(t *testing.T) {
+func TestOwnReleasesAreStored(t *testing.T) {
 	s, _ := made(t)
 	release := &v1alpha1.Release{}
 	*release = *objects(t, ownRelease)[0].(*v1alpha1.Release)

@@ -42,15 +42,16 @@ func holder(clock clock.PassiveClock, purpose string) Holder {
 	return h
 }
 
-// String says it in words.
+// String describes the holder.
 func (h Holder) String() string {
 	if h.Since.IsZero() {
-		return "somebody who has not said who it is"
+		return "an unnamed holder"
 	}
 	return fmt.Sprintf(
 		"%s on %s (process %d) since %s, for %s",
 		cmp.Or(
-			h.User, "somebody",
+			h.User,
+			"an unnamed user",
 		),
 		cmp.Or(h.Host, "an unnamed machine"),
 		h.Process,
@@ -59,9 +60,9 @@ func (h Holder) String() string {
 	)
 }
 
-// gone reports whether the holder was a process of this machine that has exited. For other machines
-// it is unknown, and false.
-func (h Holder) gone() bool {
+// exited reports whether the holder was a process of this machine that has exited. It is false for
+// other machines.
+func (h Holder) exited() bool {
 	host, err := os.Hostname()
 	if err != nil || host == "" || h.Host != host || h.Process <= 0 {
 		return false

@@ -37,7 +37,7 @@ func openManagement(options Options) (*management, error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	config, err := loaded.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("no management cluster is known: set KUBECONFIG, or name a folder or a bucket with --state")
+		return nil, errors.New("no kubeconfig for a management cluster: set KUBECONFIG, or name a folder or a bucket with --state")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the management cluster: %w", err)
@@ -115,7 +115,7 @@ func (m *management) load(ctx context.Context, cluster string, secrets bool) (*O
 	if o.Releases, err = m.releases(ctx); err != nil || !secrets {
 		return o, err
 	}
-	for _, suffix := range append(slices.Clone(authoritySuffixes), pki.SuffixKubeconfig) {
+	for _, suffix := range append(slices.Clone(caSuffixes), pki.SuffixKubeconfig) {
 		secret := &corev1.Secret{}
 		err := m.api.Get(ctx, client.ObjectKey{Namespace: m.namespace, Name: cluster + suffix}, secret)
 		if apierrors.IsNotFound(err) {
@@ -138,7 +138,7 @@ func (m *management) replace(ctx context.Context, objects []client.Object) ([]Ch
 	for _, object := range objects {
 		if given := object.GetNamespace(); given != "" && given != m.namespace && !isRelease(object) {
 			invalid.Problems = append(invalid.Problems, Problem{object, fmt.Errorf(
-				"%s: metadata.namespace is %s, and clusters are looked for in %s: say --namespace %s, or leave it out of the manifest",
+				"%s: metadata.namespace is %s, but the namespace of clusters is %s: set --namespace %s, or leave it out of the manifest",
 				kindAndName(object), given, m.namespace, given)})
 			continue
 		}
@@ -273,7 +273,7 @@ func (m *management) lock(ctx context.Context, cluster, purpose string) (func() 
 	h := holder(m.options.Clock, purpose)
 	text, err := yaml.Marshal(h)
 	if err != nil {
-		return nil, fmt.Errorf("write who holds the lock: %w", err)
+		return nil, fmt.Errorf("encode the lock's holder: %w", err)
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: m.namespace, Name: cluster + "-" + fileLock, Annotations: map[string]string{holderAnnotation: string(text)},
@@ -285,12 +285,12 @@ func (m *management) lock(ctx context.Context, cluster, purpose string) (func() 
 			return nil, m.explain("read the lock of cluster "+cluster, err)
 		}
 		locked := &LockedError{Cluster: cluster, Remedy: fmt.Sprintf(
-			"wait until it is done; if that process is not there any more, remove its lock with kubectl delete lease %s --namespace %s",
+			"wait until it is done; if that process no longer exists, remove its lock with kubectl delete lease %s --namespace %s",
 			lease.Name,
 			lease.Namespace,
 		)}
 		_ = yaml.Unmarshal([]byte(there.Annotations[holderAnnotation]), &locked.Holder) // an unreadable annotation names no holder
-		if !locked.Holder.gone() {
+		if !locked.Holder.exited() {
 			return nil, locked
 		}
 		lease.ResourceVersion = there.ResourceVersion
@@ -305,7 +305,7 @@ func (m *management) lock(ctx context.Context, cluster, purpose string) (func() 
 	return func() error {
 		err := m.api.Delete(ctx, lease, client.Preconditions{UID: &lease.UID})
 		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-			return m.explain("give back the lock of cluster "+cluster, err)
+			return m.explain("release the lock of cluster "+cluster, err)
 		}
 		return nil
 	}, nil
@@ -329,7 +329,7 @@ func (m *management) explain(what string, err error) error {
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err) &&
 		strings.Contains(err.Error(), "the server could not find the requested resource"):
 		return errors.New(
-			"the management cluster does not know these kinds: start the operator in it (aws-operator operator), or name another state with --state",
+			"the management cluster does not serve these kinds: start the operator in it (aws-operator operator), or name another state with --state",
 		)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf(
@@ -338,7 +338,7 @@ func (m *management) explain(what string, err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("cannot %s: you lack the permission in the management cluster: %s", what, reasonOf(err))
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("cannot %s: somebody else has changed it meanwhile: look at it, and run the command again", what)
+		return fmt.Errorf("cannot %s: another client has changed it meanwhile: check the change, and run the command again", what)
 	case apierrors.IsInvalid(err):
 		return &refusal{what: what, err: err}
 	}

@@ -62,7 +62,7 @@ func use(t *testing.T, config *rest.Config, namespace string) {
 	t.Setenv("KUBECONFIG", path)
 }
 
-func TestAManagementClusterKeepsClustersAsAFolderDoes(t *testing.T) {
+func TestManagementClusterStoresClustersLikeAFolder(t *testing.T) {
 	s := newManagement(t)
 	if got := actions(t, s, demo, workers); got != "Cluster demo created, InstanceGroup workers created" {
 		t.Error(got)
@@ -112,7 +112,7 @@ func TestLabelsOfOthersStayAndTheOperatorsOwnFollowTheManifest(t *testing.T) {
 	}
 }
 
-func TestWhatTheAPIServerRefusesChangesNothing(t *testing.T) {
+func TestRejectedObjectsChangeNothing(t *testing.T) {
 	s := newManagement(t)
 	_, err := s.Replace(t.Context(), objects(t, demo, strings.Replace(workers, "maxSize: 3", "maxSize: 0", 1)))
 	if invalid, ok := errors.AsType[*state.InvalidError](err); !ok || len(invalid.Problems) != 1 ||
@@ -149,7 +149,7 @@ func TestTheLockOfAManagementClusterNamesItsHolder(t *testing.T) {
 	}
 }
 
-func TestWhatAManagementClusterRefusesIsSaidInOneSentence(t *testing.T) {
+func TestManagementClusterErrorsAreOneSentence(t *testing.T) {
 	server := controlplanetest.Shared(t)
 	config := rest.CopyConfig(server.RESTConfig())
 	for name, test := range map[string]struct {
@@ -159,7 +159,7 @@ func TestWhatAManagementClusterRefusesIsSaidInOneSentence(t *testing.T) {
 		"credentials that are not accepted": {func(c *rest.Config) {
 			c.CertData, c.KeyData, c.CertFile, c.KeyFile, c.BearerToken = nil, nil, "", "", "nobody"
 		}, "does not accept the kubeconfig's credentials"},
-		"somebody without a role": {func(c *rest.Config) { c.Impersonate.UserName = "ada" }, "you lack the permission in the management cluster"},
+		"a user without a role": {func(c *rest.Config) { c.Impersonate.UserName = "ada" }, "you lack the permission in the management cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := rest.CopyConfig(config)

@@ -144,7 +144,7 @@ func (f *files) misplaced(all *found, cluster, name, base string) error {
 		return yamltree.Problem{
 			File:    where,
 			Path:    "metadata.name",
-			Message: fmt.Sprintf("the cluster is called %s, and its folder %s: give both the same name", all.cluster.Name, cluster),
+			Message: fmt.Sprintf("the cluster's name is %s, but its folder's is %s: give both the same name", all.cluster.Name, cluster),
 		}
 	}
 	if path.Dir(name) != path.Join(cluster, folderGroups) {
@@ -155,14 +155,16 @@ func (f *files) misplaced(all *found, cluster, name, base string) error {
 		return yamltree.Problem{
 			File:    where,
 			Path:    "metadata.name",
-			Message: fmt.Sprintf("the instance group is called %s: call the file %s%s", group.Name, group.Name, extension),
+			Message: fmt.Sprintf("the instance group's name is %s: rename the file to %s%s", group.Name, group.Name, extension),
 		}
 	case group.Spec.Cluster != cluster:
 		return yamltree.Problem{
 			File: where,
 			Path: "spec.cluster",
 			Message: fmt.Sprintf(
-				"the instance group is of cluster %q, and the folder of cluster %s: give both the same name", group.Spec.Cluster, cluster,
+				"the instance group belongs to cluster %q, but is in the folder of cluster %s: use the same name for both",
+				group.Spec.Cluster,
+				cluster,
 			),
 		}
 	}
@@ -248,7 +250,7 @@ func sameSpec(a, b client.Object) bool {
 // already.
 func (f *files) complete(o *Objects, madeHere bool) error {
 	var missing []string
-	for _, suffix := range authoritySuffixes {
+	for _, suffix := range caSuffixes {
 		if o.Secret(o.Cluster.Name+suffix) == nil {
 			missing = append(missing, o.Cluster.Name+suffix+extension)
 		}
@@ -256,10 +258,10 @@ func (f *files) complete(o *Objects, madeHere bool) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	remedy := "bring them back from a backup or from where they were made: with other keys nobody could reach its machines any more"
+	remedy := "restore them from a backup or from the machine that created them: with other keys its instances are no longer reachable"
 	if !madeHere {
 		remedy = fmt.Sprintf(
-			"if the cluster is a new one, make them with aws-operator replace -f %s; else %s",
+			"if the cluster is new, create them with aws-operator replace -f %s; otherwise %s",
 			f.store.where(o.Cluster.Name+"/"+fileCluster),
 			remedy,
 		)
@@ -279,7 +281,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 		return object, err
 	}
 	where := s.where(name)
-	if err := cutOff(name, where, data); err != nil {
+	if err := incompleteFile(name, where, data); err != nil {
 		return object, err
 	}
 	set, err := manifest.Read([]manifest.Source{{Name: where, Reader: bytes.NewReader(data)}}, manifest.Options{})
@@ -295,7 +297,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 	case len(set.Manifests) == 0:
 		return object, yamltree.Problem{
 			File:    where,
-			Message: fmt.Sprintf("the file is empty, and a %s is wanted: restore it from Git or a backup", kind),
+			Message: fmt.Sprintf("the file is empty, but must contain a %s: restore it from Git or a backup", kind),
 		}
 	case len(set.Manifests) > 1 || len(objects) != 1:
 		got := make([]string, len(set.Manifests))
@@ -304,13 +306,13 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 		}
 		return object, yamltree.Problem{
 			File:    where,
-			Message: fmt.Sprintf("one %s is wanted, and there is %s: keep each object in a file of its own", kind, strings.Join(got, ", ")),
+			Message: fmt.Sprintf("the file must contain one %s, but has %s: keep each object in its own file", kind, strings.Join(got, ", ")),
 		}
 	}
-	if field := unsaid(objects[0]); field != "" {
+	if field := missingField(objects[0]); field != "" {
 		return object, yamltree.Problem{
 			File: where, Line: set.Manifests[0].Line, Path: field,
-			Message: "this is missing; if nobody has edited the file, it was left half written: restore it from Git or a backup",
+			Message: "this is missing; if the file was not edited, a write was interrupted: restore it from Git or a backup",
 		}
 	}
 	return objects[0], nil
@@ -321,7 +323,7 @@ func halfWritten(err error) error {
 	if problems, ok := errors.AsType[yamltree.Problems](err); ok {
 		problems = slices.Clone(problems)
 		for i := range problems {
-			problems[i].Message += "; if nobody has edited it, it was left half written: restore it from Git or a backup"
+			problems[i].Message += "; if the file was not edited, a write was interrupted: restore it from Git or a backup"
 		}
 		return problems
 	}
@@ -329,19 +331,19 @@ func halfWritten(err error) error {
 }
 
 // cutOff returns an error if a file that people do not write lacks its end.
-func cutOff(name, where string, data []byte) error {
+func incompleteFile(name, where string, data []byte) error {
 	_, inCluster, _ := strings.Cut(name, "/")
 	if !isSecret(name) && !strings.HasPrefix(inCluster, folderStatus+"/") || bytes.HasSuffix(data, []byte(fileEnd)) {
 		return nil
 	}
 	return yamltree.Problem{
 		File: where, Line: max(1, bytes.Count(data, []byte("\n"))),
-		Message: "the file ends too soon, it was left half written: restore it from Git or a backup",
+		Message: "the file is incomplete, since a write was interrupted: restore it from Git or a backup",
 	}
 }
 
 // unsaid returns a field that every object of its kind has and this one lacks, or "".
-func unsaid(object client.Object) string {
+func missingField(object client.Object) string {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
 		switch {

@@ -106,7 +106,7 @@ func clustersOf(ctx context.Context, objects []client.Object) ([]string, error) 
 			}
 			invalid.Problems = append(
 				invalid.Problems,
-				Problem{object, fmt.Errorf("%q cannot be the name of a cluster: take lower-case letters, digits and hyphens", name)},
+				Problem{object, fmt.Errorf("%q cannot be the name of a cluster: use lower-case letters, digits and hyphens", name)},
 			)
 			continue
 		}
@@ -127,7 +127,7 @@ func (f *files) prepare(ctx context.Context, objects []client.Object, t *there) 
 		w.old, w.there = t.old(object)
 		err := admit.Check(ctx, object, w.old)
 		if err == nil {
-			if err = f.goesTogether(object, objects, t); err != nil {
+			if err = f.checkReferences(object, objects, t); err != nil {
 				err = fmt.Errorf("%s %s: %w", manifest.Kind(object), object.GetName(), err)
 			}
 		}
@@ -187,10 +187,10 @@ func (t *there) old(object client.Object) (old client.Object, there bool) {
 
 // goesTogether returns an error if what an object refers to is neither there nor among the objects,
 // or if it cannot be changed now.
-func (f *files) goesTogether(object client.Object, objects []client.Object, t *there) error {
+func (f *files) checkReferences(object client.Object, objects []client.Object, t *there) error {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
-		return f.clusterGoesTogether(o, objects, t)
+		return f.checkCluster(o, objects, t)
 	case *v1alpha1.InstanceGroup:
 		all := t.clusters[o.Spec.Cluster]
 		of := all.cluster
@@ -206,13 +206,13 @@ func (f *files) goesTogether(object client.Object, objects []client.Object, t *t
 			return err
 		}
 		if seen := all.groupsSeen[o.Name]; seen != nil && !seen.DeletionTimestamp.IsZero() {
-			return errors.New("it is being deleted: finish that, and make it anew then")
+			return errors.New("it is being deleted: wait until it no longer exists, and create it again")
 		}
 	}
 	return nil
 }
 
-func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object, t *there) error {
+func (f *files) checkCluster(c *v1alpha1.Cluster, objects []client.Object, t *there) error {
 	all := t.clusters[c.Name]
 	runs, err := release.Find(c.Spec.Release, t.releasesWith(objects)...)
 	if err != nil {
@@ -222,16 +222,16 @@ func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object
 		return err
 	}
 	if want := f.options.Namespace; want != "" && c.Namespace != want {
-		return fmt.Errorf("metadata.namespace is %s, and --namespace %s: give only one of them", c.Namespace, want)
+		return fmt.Errorf("metadata.namespace is %s, but --namespace is %s: set only one of them", c.Namespace, want)
 	}
 	if seen := all.clusterSeen; seen != nil && !seen.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("it is being deleted: finish that with aws-operator delete cluster %s --yes, and make it anew then", c.Name)
+		return fmt.Errorf("it is being deleted: finish the deletion with aws-operator delete cluster %s --yes, and create it again", c.Name)
 	}
 	if all.cluster == nil {
 		return nil
 	}
 	if was, is := f.namespaceOf(all.cluster.Namespace), f.namespaceOf(c.Namespace); was != is {
-		return fmt.Errorf("metadata.namespace cannot change from %s to %s, since what is in AWS is tagged with it", was, is)
+		return fmt.Errorf("metadata.namespace cannot change from %s to %s, since it is in the tags of AWS resources", was, is)
 	}
 	if all.clusterSeen != nil {
 		return f.complete(&Objects{Cluster: all.cluster, Secrets: sorted(all.secrets)}, true)
@@ -239,8 +239,8 @@ func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object
 	// This package writes the status and keys of a new cluster before its definition. A definition
 	// alone was copied from elsewhere, and with other keys the cluster would be unreachable.
 	return fmt.Errorf(
-		"the state has its definition, but neither its status nor its keys: bring the folders status and secrets from where it was made, "+
-			"or, if it was never made, remove %s/%s",
+		"the state has its definition, but neither its status nor its keys: copy the folders status and secrets from where it was created, "+
+			"or, if it was never created, remove %s/%s",
 		c.Name,
 		fileCluster,
 	)
@@ -267,7 +267,7 @@ func bootable(field string, r *v1alpha1.Release, architecture v1alpha1.Architect
 		return nil
 	}
 	return fmt.Errorf(
-		"%s: no %s instance can boot with release %s: %s; name another release, or make one with all hashes (aws-operator create release)",
+		"%s: no %s instance can boot with release %s: %s; name another release, or create one with all hashes (aws-operator create release)",
 		field,
 		architecture,
 		r.Name,

@@ -49,7 +49,7 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 		return nil, err
 	}
 	where := f.store.where(name)
-	if err := cutOff(name, where, data); err != nil {
+	if err := incompleteFile(name, where, data); err != nil {
 		return nil, err
 	}
 	documents, err := yamltree.Parse(where, data)
@@ -59,7 +59,7 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 	if len(documents) != 1 {
 		return nil, yamltree.Problem{
 			File:    where,
-			Message: fmt.Sprintf("one Secret is wanted, and there are %d documents: restore the file from a backup", len(documents)),
+			Message: fmt.Sprintf("the file must contain one Secret, but has %d documents: restore it from a backup", len(documents)),
 		}
 	}
 	file := &secretFile{}
@@ -67,10 +67,10 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 		return nil, err
 	}
 	if file.APIVersion != "v1" || file.Kind != "Secret" {
-		return nil, yamltree.Problem{File: where, Line: 1, Message: "a Secret is wanted (apiVersion: v1, kind: Secret)"}
+		return nil, yamltree.Problem{File: where, Line: 1, Message: "the file must contain a Secret (apiVersion: v1, kind: Secret)"}
 	}
 	if file.Metadata.Name == "" || !strings.HasSuffix(name, "/"+file.Metadata.Name+extension) {
-		return nil, yamltree.Problem{File: where, Line: 1, Path: "metadata.name", Message: "the file is to be named after the Secret"}
+		return nil, yamltree.Problem{File: where, Line: 1, Path: "metadata.name", Message: "the file's name must be the Secret's"}
 	}
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Type: corev1.SecretType(file.Type), Data: map[string][]byte{},
@@ -88,7 +88,7 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 				File:    where,
 				Line:    documents[0].Value.Field("data").Line,
 				Path:    "data[" + key + "]",
-				Message: "this is not base 64: restore the file from a backup",
+				Message: "this is not base64: restore the file from a backup",
 			}
 		}
 		secret.Data[key] = value
@@ -96,12 +96,11 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 	return secret, nil
 }
 
-// authoritySuffixes are those of the Secrets without which a cluster has no keys.
-var authoritySuffixes = []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount}
+// caSuffixes are the suffixes of the Secrets that hold a cluster's keys.
+var caSuffixes = []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount}
 
-// Authorities returns the cluster's authorities, as its Secrets hold them. It errs if one is
-// missing or broken.
-func (o *Objects) Authorities(clock clock.PassiveClock) (*pki.CAs, error) {
+// CAs returns the cluster's CAs from its Secrets. It returns an error if one is missing or invalid.
+func (o *Objects) CAs(clock clock.PassiveClock) (*pki.CAs, error) {
 	return pki.Read(clock, o.Cluster, o.Secrets)
 }
 
@@ -116,14 +115,14 @@ func (o *Objects) Secret(name string) *corev1.Secret {
 
 // vault serves the Secrets of a cluster as an API server would, to those who only read and make
 // Secrets.
-type vault struct {
+type secretClient struct {
 	client.Client
 	objects *Objects
 	made    []*corev1.Secret
 }
 
 // Get returns a Secret.
-func (v *vault) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (v *secretClient) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	secret, ok := into.(*corev1.Secret)
 	if !ok {
 		return fmt.Errorf("only Secrets are here, no %T: %w", into, errors.ErrUnsupported)
@@ -138,7 +137,7 @@ func (v *vault) Get(_ context.Context, key client.ObjectKey, into client.Object,
 
 // Create adds a Secret to those of the cluster, if there is none of its name: those that are there
 // are never replaced.
-func (v *vault) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+func (v *secretClient) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
 	secret, ok := object.(*corev1.Secret)
 	if !ok {
 		return fmt.Errorf("only Secrets are here, no %T: %w", object, errors.ErrUnsupported)
@@ -153,7 +152,7 @@ func (v *vault) Create(_ context.Context, object client.Object, _ ...client.Crea
 
 // makeKeys makes the authorities of a cluster that are missing, and writes them.
 func (f *files) makeKeys(ctx context.Context, objects *Objects) error {
-	v := &vault{objects: objects}
+	v := &secretClient{objects: objects}
 	if _, err := pki.Ensure(ctx, v, f.options.Clock, objects.Cluster); err != nil {
 		return err
 	}

@@ -41,11 +41,11 @@ type State struct {
 
 // keeper is one way to keep clusters.
 type keeper interface {
-	shower
+	loader
 	changer
 }
 
-type shower interface {
+type loader interface {
 	client() client.WithWatch
 	namespaceOf(given string) string
 	clusters(ctx context.Context) ([]string, error)
@@ -135,7 +135,7 @@ func Open(ctx context.Context, ref string, options Options) (*State, error) {
 		}
 		s.keeper = newFiles(ref, b, options)
 	case found:
-		return nil, fmt.Errorf("the state %s is of no known kind; name a folder, s3://bucket/prefix, or k8s", ref)
+		return nil, fmt.Errorf("the state %s is of an unknown type; name a folder, s3://bucket/prefix, or k8s", ref)
 	default:
 		s.keeper = newFiles(ref, &directory{root: ref}, options)
 	}

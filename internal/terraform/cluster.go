@@ -125,13 +125,15 @@ func Cluster(in Input) (*Configuration, error) {
 	c := in.Cluster
 	if c.TokenKey == "" {
 		return nil, fmt.Errorf(
-			"the model of cluster %s takes it that an operator runs beside it, and where Terraform makes a cluster none does", c.Name,
+			"the model of cluster %s requires an operator, but a cluster of Terraform has none",
+			c.Name,
 		)
 	}
 	if c.AccountID == AccountOfProvider &&
 		(!strings.Contains(c.Bucket, AccountOfProvider) || c.IssuerBucket != "" && !strings.Contains(c.IssuerBucket, AccountOfProvider)) {
 		return nil, fmt.Errorf(
-			"the name of the bucket of cluster %s is shortened, and so depends on the account; give it with --aws-account-id", c.Name,
+			"the bucket name of cluster %s is shortened and therefore depends on the account; set it with --aws-account-id",
+			c.Name,
 		)
 	}
 	m := newModule(c.Name)
@@ -227,7 +229,7 @@ func (m *module) programs(base *scope, in *Input) (map[v1alpha1.Architecture]Pro
 	for _, a := range slices.Compact(architectures) {
 		hash := in.Nodeup[a]
 		if hash == "" {
-			return nil, fmt.Errorf("there is no nodeup for %s, which machines of cluster %s are of", a, in.Cluster.Name)
+			return nil, fmt.Errorf("there is no nodeup for %s, the architecture of instances of cluster %s", a, in.Cluster.Name)
 		}
 		p := Program{Name: ProgramNodeup, Path: programPath(m.folder, ProgramNodeup, hash, a), Architecture: a, SHA256: hash}
 		if err := base.storeProgram(p, model.NodeupKey(hash, a)); err != nil {
@@ -248,7 +250,7 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 	for _, slot := range c.Slots {
 		b, err := bootstrap.ControlPlane(c, slot.Index, outputs)
 		if err != nil {
-			return fmt.Errorf("make the bundle of slot %d: %w", slot.Index, err)
+			return fmt.Errorf("create the bundle of slot %d: %w", slot.Index, err)
 		}
 		err = m.machine(c, b, programs[c.ControlPlaneArchitecture], func(userData string) (*render.Stack, error) {
 			return render.Slot(c, slot.Index, outputs, userData)
@@ -258,12 +260,12 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 		}
 	}
 	if len(in.Groups) > 0 && len(in.CACertificate) == 0 {
-		return fmt.Errorf("the certificate of the CA of cluster %s is not known, and its workers must be told whom to trust", c.Name)
+		return fmt.Errorf("the CA certificate of cluster %s is not known, and its workers need it to join", c.Name)
 	}
 	for _, g := range in.Groups {
 		b, err := bootstrap.Worker(c, g, outputs, in.CACertificate)
 		if err != nil {
-			return fmt.Errorf("make the bundle of instance group %s: %w", g.Name, err)
+			return fmt.Errorf("create the bundle of instance group %s: %w", g.Name, err)
 		}
 		err = m.machine(c, b, programs[g.Spec.Architecture], func(userData string) (*render.Stack, error) {
 			return render.Group(c, g, outputs, userData)
@@ -282,7 +284,7 @@ func (m *module) machine(c *model.Cluster, b *bootstrap.Bundle, nodeup Program, 
 		NodeupSHA256: nodeup.SHA256, BundleSHA256: bundle.HashOf(b.JSON()), Signed: c.Features.SignedBootRequest,
 	})
 	if err != nil {
-		return fmt.Errorf("make user data: %w", err)
+		return fmt.Errorf("create user data: %w", err)
 	}
 	stack, err := rendered(userData)
 	if err != nil {

@@ -26,11 +26,11 @@
 //
 // # What is secret
 //
-// Whatever is in Terraform's state can be read by all who may plan. So the authorities' keys are
-// not in it: they are files beside the data, for the person's eyes only, that Terraform uploads to
-// the cluster's bucket. Of each it knows the path and the SHA-256. Who plans, or applies when they
-// are in the bucket already, needs no such files. Where the caller does not have the keys,
-// [Configuration.Elsewhere] says what is left to put there.
+// Everyone who can run terraform plan can read Terraform's state. So the state does not contain the
+// CAs' keys: they are files next to the data, readable by the user only, which Terraform uploads to
+// the cluster's bucket. The state has only their paths and SHA-256 hashes. To plan, or to apply when
+// the keys are in the bucket already, these files are not needed. If the caller does not have the
+// keys, [Configuration.Elsewhere] lists what to put into the bucket.
 //
 // The token that workers join with is no part of the configuration. No operator runs beside such a
 // cluster, so its slots make the token and renew it, in the bucket and in the cluster

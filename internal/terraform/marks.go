@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An output of the base stack is known only after its creation. What is rendered earlier contains a
+// An output of the base stack is known only after its creation. Until then, rendered text has a
 // mark instead: a host name, so that it fits wherever the address of the API does, in a domain that
 // is reserved (RFC 6761).
 var markPattern = regexp.MustCompile(`tf-output-[a-z0-9]+\.invalid|` + AccountOfProvider)

@@ -82,7 +82,7 @@ func (s *scope) attributesOf(t *target, r *template.Resource) error {
 	for _, id := range r.DependsOn {
 		on := s.resources[id]
 		if on == nil {
-			return fmt.Errorf("DependsOn names %s, which is not there", id)
+			return fmt.Errorf("DependsOn names %s, which does not exist", id)
 		}
 		t.of.after = append(t.of.after, on.address)
 		t.of.waits = append(t.of.waits, on)

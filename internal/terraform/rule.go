@@ -73,7 +73,7 @@ func (f fields) apply(t *target, n *template.Node) error {
 		return nil
 	}
 	if n.Kind != template.Map {
-		return fmt.Errorf("a %s stands where properties should", n.Kind)
+		return fmt.Errorf("a %s is in the place of properties", n.Kind)
 	}
 	for _, field := range n.Fields {
 		one := f[field.Key]
@@ -233,7 +233,7 @@ func split(resource, link, attribute, name string, of fields) rule {
 		return each(n, func(_ int, item *template.Node) error {
 			suffix, ok := item.Get(name).Scalar()
 			if !ok {
-				return at("."+name, errors.New("it must be a plain text, the resource is named by it"))
+				return at("."+name, errors.New("it must be a plain string, since it names the resource"))
 			}
 			part, err := t.part(resource, snake(suffix))
 			if err != nil {
@@ -249,7 +249,7 @@ func split(resource, link, attribute, name string, of fields) rule {
 func only(name string) rule {
 	return func(t *target, n *template.Node) error {
 		if n.Kind != template.List || len(n.Items) != 1 {
-			return errors.New("there must be exactly one, as Terraform takes no more")
+			return errors.New("there must be exactly one, since Terraform supports no more")
 		}
 		return argument(name)(t, n.Items[0])
 	}

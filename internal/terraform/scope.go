@@ -97,7 +97,7 @@ func (s *scope) refer(target, attribute string) (expression, error) {
 	}
 	to := s.resources[target]
 	if to == nil {
-		return expression{}, fmt.Errorf("there is nothing that Ref or Fn::GetAtt could mean by %s", target)
+		return expression{}, fmt.Errorf("Ref or Fn::GetAtt references %s, which does not exist", target)
 	}
 	name := to.row.ref
 	if attribute != "" {
@@ -201,7 +201,7 @@ func (s *scope) declare() error {
 // own takes an address. It returns an error if it is another's.
 func (m *module) own(address, owner string) error {
 	if other := m.owners[address]; other != "" {
-		return fmt.Errorf("%s and %s would both be %s; name the instance group otherwise", other, owner, address)
+		return fmt.Errorf("%s and %s would both be %s; rename the instance group", other, owner, address)
 	}
 	m.owners[address] = owner
 	return nil

@@ -53,7 +53,7 @@ func attachments(t *target, n *template.Node) error {
 		case item.Func == "Ref":
 			suffix = snake(strings.TrimSuffix(item.Arg.Text, "Policy"))
 		default:
-			return errors.New("it must be an ARN or a Ref, the resource is named by it")
+			return errors.New("it must be an ARN or a Ref, since it names the resource")
 		}
 		part, err := t.part("aws_iam_role_policy_attachment", suffix)
 		if err != nil {

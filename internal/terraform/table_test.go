@@ -57,7 +57,7 @@ func TestWhatTheTableLacksIsNamed(t *testing.T) {
 		},
 		"what Ref means": {
 			"Resources: {P: {Type: AWS::IAM::InstanceProfile, Properties: {Roles: [!Ref Nothing]}}}",
-			"there is nothing that Ref or Fn::GetAtt could mean by Nothing",
+			"Ref or Fn::GetAtt references Nothing, which does not exist",
 		},
 		"a function": {
 			vpc + "      CidrBlock: !Cidr [10.0.0.0/8, 1]\n",

@@ -168,7 +168,7 @@ func (s *scope) choose(arg *template.Node) (expression, error) {
 	}
 	if items[1].Kind == template.List {
 		if n >= len(items[1].Items) {
-			return expression{}, fmt.Errorf("Fn::Select wants element %d of %d", n, len(items[1].Items))
+			return expression{}, fmt.Errorf("Fn::Select selects element %d of %d", n, len(items[1].Items))
 		}
 		return s.value(items[1].Items[n])
 	}
@@ -270,7 +270,7 @@ func (s *scope) findInMap(arg *template.Node) (expression, error) {
 			return expression{}, fmt.Errorf("a key of Fn::FindInMap is known only to AWS")
 		}
 		if at = at.Get(name); at == nil {
-			return expression{}, fmt.Errorf("Fn::FindInMap finds no %s", name)
+			return expression{}, fmt.Errorf("Fn::FindInMap has no entry %s", name)
 		}
 	}
 	return s.value(at)

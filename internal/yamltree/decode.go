@@ -84,7 +84,7 @@ func (c *checker) opaque(v *Value, path string, t reflect.Type) {
 		err = json.Unmarshal(data, reflect.New(t).Interface())
 	}
 	if err != nil {
-		c.problem(v.Line, path, "", "%q cannot be read: %v", v.Text, err)
+		c.problem(v.Line, path, "", "%q is invalid: %v", v.Text, err)
 	}
 }
 
@@ -129,7 +129,7 @@ func fieldsOf(t reflect.Type, into map[string]reflect.Type) {
 
 func (c *checker) is(v *Value, path string, kind Kind) bool {
 	if v.Kind != kind {
-		c.problem(v.Line, path, "", "this is %s, and %s is wanted", v.Kind, kind)
+		c.problem(v.Line, path, "", "this is %s, but must be %s", v.Kind, kind)
 	}
 	return v.Kind == kind
 }
@@ -139,7 +139,7 @@ func (c *checker) scalar(v *Value, path string, t reflect.Type) {
 	case reflect.String:
 		switch {
 		case v.word || v.Kind == Bool || v.Kind == Number:
-			c.problem(v.Line, path, "", "%s is not text to YAML: put it in quotes", v.Text)
+			c.problem(v.Line, path, "", "YAML does not read %s as a string: put it in quotes", v.Text)
 		default:
 			c.is(v, path, String)
 		}
@@ -148,11 +148,11 @@ func (c *checker) scalar(v *Value, path string, t reflect.Type) {
 		case v.word:
 			c.problem(v.Line, path, "", "%s may be text or a boolean: write true or false", v.Text)
 		case !ok:
-			c.problem(v.Line, path, "", "this is %s, and true or false is wanted", v.Kind)
+			c.problem(v.Line, path, "", "this is %s, but must be true or false", v.Kind)
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		if n, ok := v.Int(); !ok || reflect.Zero(t).OverflowInt(n) {
-			c.problem(v.Line, path, "", "%s is no whole number that can be here", describe(v))
+			c.problem(v.Line, path, "", "%s is not a valid whole number here", describe(v))
 		}
 	default:
 		c.is(v, path, Number)

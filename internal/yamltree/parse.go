@@ -83,7 +83,7 @@ func (c *converter) value(n *yaml.Node, depth int) *Value {
 	c.values++
 	if depth > maxDepth || c.values > maxValues {
 		if len(c.problems) == 0 {
-			c.problem(n.Line, "the document is nested too deeply, or has too much in it: write it without so many aliases")
+			c.problem(n.Line, "the document is nested too deeply or too large: use fewer aliases")
 		}
 		return &Value{Line: n.Line}
 	}
@@ -120,11 +120,11 @@ func (c *converter) mapping(n *yaml.Node, depth int) *Value {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			c.problem(key.Line, "the key of a map is text")
+			c.problem(key.Line, "the key of a map must be a string")
 			continue
 		}
 		if line := lines[key.Value]; line > 0 {
-			c.problem(key.Line, fmt.Sprintf("%s is there twice, first in line %d", key.Value, line))
+			c.problem(key.Line, fmt.Sprintf("%s is defined twice, first in line %d", key.Value, line))
 			continue
 		}
 		lines[key.Value] = key.Line
@@ -145,7 +145,7 @@ func (c *converter) merge(v *Value, from *yaml.Node, depth int) {
 	}
 	for _, source := range sources {
 		if source.Kind != Map {
-			c.problem(from.Line, "<< merges a map, or a list of maps")
+			c.problem(from.Line, "<< requires a map or a list of maps")
 			return
 		}
 		for _, entry := range source.Entries {
@@ -173,7 +173,7 @@ func (c *converter) scalar(n *yaml.Node) *Value {
 		v.word = plain && words[strings.ToLower(n.Value)]
 	case "!!timestamp", "!!binary":
 	default:
-		c.problem(n.Line, "the tag "+n.Tag+" means nothing here: leave it out")
+		c.problem(n.Line, "the tag "+n.Tag+" is not supported here: remove it")
 	}
 	return v
 }

@@ -134,7 +134,7 @@ func TestClusterLifecycleInABucket(t *testing.T) {
 
 	p.lockOfAnother()
 	_, errOut = p.run(1, command("apply", "cluster", "demo", "--yes")...)
-	p.says(errOut, " on build-7 ", "if that process is not there any more, remove its lock with aws s3 rm s3://team/clusters/demo/lock\n")
+	p.says(errOut, " on build-7 ", "if that process no longer exists, remove its lock with aws s3 rm s3://team/clusters/demo/lock\n")
 	if _, err := p.s3().DeleteObject(t.Context(), &s3.DeleteObjectInput{
 		Bucket: aws.String(bucket), Key: aws.String(prefix + "demo/lock"),
 	}); err != nil {

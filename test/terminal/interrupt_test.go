@@ -14,8 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
-// goesOn is what is told, in one line, when a command is interrupted.
-const goesOn = "\nInterrupted. The state has the progress; run the same command to continue."
+// interruptedNotice is the line that an interrupted command prints.
+const interruptedNotice = "\nInterrupted. The state has the progress; run the same command to continue."
 
 // After Ctrl-C the same command continues, whatever it was doing: it prints one line that says so,
 // and its exit code is that of an interruption.
@@ -40,7 +40,7 @@ func TestInterruptedCommandContinuesWhenRepeated(t *testing.T) {
 			if code := c.wait(); code != exit.Interrupted {
 				t.Errorf("the interrupted command exits with %d", code)
 			}
-			if output := c.err.String(); strings.Count(output, goesOn) != 1 || strings.Count(output, "nterrupted") != 1 {
+			if output := c.err.String(); strings.Count(output, interruptedNotice) != 1 || strings.Count(output, "nterrupted") != 1 {
 				t.Errorf("it does not end with one line that says how to continue:\n%s", output)
 			}
 		}

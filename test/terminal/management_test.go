@@ -115,7 +115,7 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	out, _ = command(0, "upgrade", "cluster", "demo", "--release", to, "--yes")
 	p.says(out, "Cluster demo runs release "+to+".\n")
 	out, _ = p.run(0, "validate", "cluster", "demo", "-n", namespace, "--wait", "1m")
-	p.says(out, "Cluster demo is well.")
+	p.says(out, "Cluster demo is healthy.")
 	out, errOut = command(0, "delete", "cluster", "demo")
 	p.says(
 		out+errOut,

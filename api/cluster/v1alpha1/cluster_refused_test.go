@@ -5,31 +5,31 @@ func clusterRefusals() []refusal {
 	return []refusal{
 		{
 			"a name that cannot name a stack", cluster, "metadata: {name: 1demo}", "",
-			"stacks, a zone and a bucket are named after the cluster: take a name of at most 40 lower-case letters, digits and hyphens that begins with a letter",
+			"stacks, a zone and a bucket are named after the cluster: use a name of at most 40 lower-case letters, digits and hyphens that begins with a letter",
 		},
 		{
 			"a name too long for a bucket", cluster, "metadata: {name: a1234567890123456789012345678901234567890}", "",
-			"stacks, a zone and a bucket are named after the cluster: take a name of at most 40 lower-case letters, digits and hyphens that begins with a letter",
+			"stacks, a zone and a bucket are named after the cluster: use a name of at most 40 lower-case letters, digits and hyphens that begins with a letter",
 		},
 		{
 			"a name that load balancers may not have", cluster, "metadata: {name: internal}", "",
-			"the API's load balancer is named after the cluster, and AWS refuses load balancers whose names begin with internal-: take another name",
+			"the API's load balancer is named after the cluster, and AWS rejects load balancers whose names begin with internal-: use another name",
 		},
 		{
 			"a name that begins as load balancers' may not", cluster, "metadata: {name: internal-api}", "",
-			"the API's load balancer is named after the cluster, and AWS refuses load balancers whose names begin with internal-: take another name",
+			"the API's load balancer is named after the cluster, and AWS rejects load balancers whose names begin with internal-: use another name",
 		},
 		{
 			"a name that security groups may not have", cluster, "metadata: {name: sg-1}", "",
-			"security groups are named after the cluster, and AWS refuses those whose names begin with sg-: take another name",
+			"security groups are named after the cluster, and AWS rejects those whose names begin with sg-: use another name",
 		},
 		{
 			"a name that buckets may not have", cluster, "metadata: {name: sthree}", "",
-			"a bucket is named after the cluster, and AWS refuses buckets whose names begin with xn--, sthree- or amzn-s3-demo-: take another name",
+			"a bucket is named after the cluster, and AWS rejects buckets whose names begin with xn--, sthree- or amzn-s3-demo-: use another name",
 		},
 		{
 			"a name that hides AWS's own zone", cluster, "metadata: {name: compute}", "",
-			"the cluster's zone would be ec2.internal or compute.internal, which would hide AWS's own names of machines: take another name",
+			"the cluster's zone would be ec2.internal or compute.internal, which would hide AWS's own names of instances: use another name",
 		},
 		{
 			"no release", cluster, `spec: {release: ""}`, "",
@@ -41,16 +41,16 @@ func clusterRefusals() []refusal {
 		},
 		{
 			"another region later", cluster, "", "spec: {region: eu-west-1, network: {zones: [eu-west-1a, eu-west-1b, eu-west-1c]}}",
-			"region cannot change: make a new cluster in the other region",
+			"region cannot change: create a new cluster in the other region",
 		},
 		{
 			"a role later", cluster, "", `spec: {role: {arn: "arn:aws:iam::123456789012:role/clusters"}}`,
-			"role cannot change, since it decides the account: make a new cluster",
+			"role cannot change, since it determines the account: create a new cluster",
 		},
 		{
 			"another role later", cluster, `spec: {role: {arn: "arn:aws:iam::123456789012:role/clusters"}}`,
 			`spec: {role: {arn: "arn:aws:iam::210987654321:role/clusters"}}`,
-			"role cannot change, since it decides the account: make a new cluster",
+			"role cannot change, since it determines the account: create a new cluster",
 		},
 		{
 			"not the ARN of a role", cluster, `spec: {role: {arn: "arn:aws:iam::123456789012:user/me"}}`, "",
@@ -70,7 +70,7 @@ func clusterRefusals() []refusal {
 		},
 		{
 			"a range with a host's address", cluster, "spec: {api: {allowedCIDRs: [192.0.2.7/24]}}", "",
-			"a range does not begin where its mask does: write for example 192.0.2.0/24, not 192.0.2.7/24",
+			"a range has host bits set: write, for example, 192.0.2.0/24, not 192.0.2.7/24",
 		},
 		{
 			"a range twice", cluster, "spec: {api: {allowedCIDRs: [192.0.2.0/24, 192.0.2.0/24]}}", "",
@@ -86,7 +86,7 @@ func clusterRefusals() []refusal {
 		},
 		{
 			"the API's access later", cluster, "", "spec: {api: {access: Internal}}",
-			"api.access cannot change, since nodes know the API by its load balancer's name: make a new cluster",
+			"api.access cannot change, since nodes reach the API under its load balancer's name: create a new cluster",
 		},
 		{
 			"not a name of the API", cluster, "spec: {api: {extraNames: [API.example.com]}}", "",
@@ -94,7 +94,7 @@ func clusterRefusals() []refusal {
 		},
 		{
 			"a name of the API twice", cluster, "spec: {api: {extraNames: [a.example.com, a.example.com]}}", "",
-			"names a name twice: name each once",
+			"has a name twice: list each once",
 		},
 		{
 			"not a hosted zone", cluster, "spec: {dns: {hostedZoneID: example.com, name: api.example.com}}", "",
@@ -156,11 +156,11 @@ func clusterRefusals() []refusal {
 		},
 		{
 			"an issuer without TLS", cluster, `spec: {serviceAccountIssuer: {url: "http://example.com"}}`, "",
-			"write an https URL without a query and a slash at its end, for example https://oidc.example.com/demo",
+			"write an https URL without a query or a trailing slash, for example https://oidc.example.com/demo",
 		},
 		{
 			"an issuer that ends in a slash", cluster, `spec: {serviceAccountIssuer: {url: "https://example.com/"}}`, "",
-			"write an https URL without a query and a slash at its end, for example https://oidc.example.com/demo",
+			"write an https URL without a query or a trailing slash, for example https://oidc.example.com/demo",
 		},
 		{
 			"an addon twice", cluster, "spec: {addons: [{name: a, disabled: true}, {name: a, disabled: true}]}", "",
@@ -168,7 +168,7 @@ func clusterRefusals() []refusal {
 		},
 		{
 			"an addon whose name cannot be a Helm release's", cluster, "spec: {addons: [{name: A}]}", "",
-			"write lower-case letters, digits and hyphens: a Helm release is named so",
+			"write lower-case letters, digits and hyphens, as in names of Helm releases",
 		},
 		{
 			"an addon's namespace cannot be", cluster, "spec: {addons: [{name: a, namespace: kube_system}]}", "",
@@ -198,19 +198,19 @@ func clusterRefusals() []refusal {
 		},
 		{
 			"a tag of AWS's", cluster, `spec: {tags: {"aws:a": b}}`, "",
-			"tags that begin with aws: are AWS's own: take another key",
+			"tags that begin with aws: are reserved for AWS: use another key",
 		},
 		{
 			"a tag of the cloud provider's", cluster, "spec: {tags: {kubernetes.io/cluster/other: owned}}", "",
-			"tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are the operator's own: take another key",
+			"tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are reserved for the operator: use another key",
 		},
 		{
 			"a tag of the operator's", cluster, "spec: {tags: {cluster-operator.aws/cluster: other}}", "",
-			"tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are the operator's own: take another key",
+			"tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are reserved for the operator: use another key",
 		},
 		{
 			"a tag without a key", cluster, `spec: {tags: {"": b}}`, "",
-			"a tag has a key of 1 to 128 characters and a value of at most 256: make it shorter",
+			"a tag has a key of 1 to 128 characters and a value of at most 256: shorten it",
 		},
 		{
 			"not an update policy", cluster, "spec: {updatePolicy: Sometimes}", "",
@@ -248,7 +248,7 @@ func networkRefusals() []refusal {
 		},
 		{
 			"an existing VPC without subnets", existing, "spec: {network: {subnets: null}}", "",
-			"an existing VPC needs subnets: name those to stand in",
+			"an existing VPC needs subnets: list the subnets to use",
 		},
 		{
 			"not a VPC", existing, "spec: {network: {vpc: default}}", "",
@@ -256,21 +256,21 @@ func networkRefusals() []refusal {
 		},
 		{
 			"another range later", cluster, "", "spec: {network: {cidr: 10.1.0.0/16}}",
-			"cidr cannot change: make a new cluster",
+			"cidr cannot change: create a new cluster",
 		},
 		{
 			"another VPC later", existing, "", "spec: {network: {vpc: vpc-01234567}}",
-			"vpc cannot change: make a new cluster",
+			"vpc cannot change: create a new cluster",
 		},
 		{
 			"a new VPC becomes an existing one", cluster, "",
 			"spec: {network: {cidr: null, zones: null, vpc: vpc-01234567, subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}",
-			"cidr cannot change: make a new cluster",
+			"cidr cannot change: create a new cluster",
 		},
 		{
 			"a zone is removed", cluster, "spec: {controlPlane: {zones: [eu-central-1a]}}",
 			"spec: {network: {zones: [eu-central-1a, eu-central-1b]}}",
-			"zones cannot be removed, since subnets stand in them: keep the zone, and limit instance groups to others with their spec.zones",
+			"zones cannot be removed, since they contain subnets: keep the zone, and limit instance groups to others with their spec.zones",
 		},
 		{
 			"a zone twice", cluster, "spec: {network: {zones: [eu-central-1a, eu-central-1a]}}", "",
@@ -278,20 +278,20 @@ func networkRefusals() []refusal {
 		},
 		{
 			"a zone of another region", cluster, "spec: {network: {zones: [eu-west-1a]}}", "",
-			"network.zones has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a",
+			"network.zones has a zone of another region: write the region and a letter from a to h, for example eu-central-1a",
 		},
 		{
 			"a local zone", cluster, "spec: {region: us-west-2, network: {zones: [us-west-2-lax-1a]}}", "",
-			"network.zones has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a",
+			"network.zones has a zone of another region: write the region and a letter from a to h, for example eu-central-1a",
 		},
 		{
 			"a region in place of a zone", cluster, "spec: {network: {zones: [eu-central-1]}}", "",
-			"network.zones has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a",
+			"network.zones has a zone of another region: write the region and a letter from a to h, for example eu-central-1a",
 		},
 		{
 			"a subnet's zone of another region", existing,
 			"spec: {network: {subnets: [{id: subnet-01234567, zone: eu-west-1a, role: Private}]}}", "",
-			"network.subnets has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a",
+			"network.subnets has a zone of another region: write the region and a letter from a to h, for example eu-central-1a",
 		},
 		{
 			"not a range", cluster, "spec: {network: {cidr: 10.0.0.0}}", "",
@@ -303,59 +303,59 @@ func networkRefusals() []refusal {
 		},
 		{
 			"a range that begins elsewhere", cluster, "spec: {network: {cidr: 10.0.0.1/16}}", "",
-			"the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16",
+			"the range has host bits set: write, for example, 10.0.0.0/16, not 10.0.0.1/16",
 		},
 		{
 			"a range too big for a VPC", cluster, "spec: {network: {cidr: 10.0.0.0/15}}", "",
-			"the range is too big for a VPC: take one of /16 to /24",
+			"the range is too big for a VPC: use a range of /16 to /24",
 		},
 		{
 			"a range too small for the zones", cluster, "spec: {network: {cidr: 10.0.0.0/25}}", "",
-			"the range is too small for the subnets of a VPC: take one of /16 to /24",
+			"the range is too small for the subnets of a VPC: use a range of /16 to /24",
 		},
 		{
 			"a public range", cluster, "spec: {network: {cidr: 8.8.0.0/16}}", "",
-			"the range is not private: take one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10",
+			"the range is not private: use one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10",
 		},
 		{
 			"pods in the VPC's range", cluster, "spec: {network: {podCIDR: 10.0.0.0/12}}", "",
-			"podCIDR overlaps cidr: take another range for one of them",
+			"podCIDR overlaps cidr: use another range for one of them",
 		},
 		{
 			"services in the VPC's range", cluster, "spec: {network: {serviceCIDR: 10.0.4.0/22}}", "",
-			"serviceCIDR overlaps cidr: take another range for one of them",
+			"serviceCIDR overlaps cidr: use another range for one of them",
 		},
 		{
 			"services in the pods' range", cluster, "spec: {network: {serviceCIDR: 100.64.0.0/16}}", "",
-			"serviceCIDR overlaps podCIDR: take another range for one of them",
+			"serviceCIDR overlaps podCIDR: use another range for one of them",
 		},
 		{
 			"too few addresses for pods", cluster, "spec: {network: {podCIDR: 100.64.0.0/24}}", "",
-			"the range is too small for pods, of which every node takes a /24: take one of /8 to /20",
+			"the range is too small for pods, of which every node takes a /24: use a range of /8 to /20",
 		},
 		{
 			"too many addresses for pods", cluster, "spec: {network: {podCIDR: 100.0.0.0/7}}", "",
-			"the range is too big for pods: take one of /8 to /20",
+			"the range is too big for pods: use a range of /8 to /20",
 		},
 		{
 			"too few addresses for services", cluster, "spec: {network: {serviceCIDR: 172.20.0.0/25}}", "",
-			"the range is too small for services: take one of /12 to /24",
+			"the range is too small for services: use a range of /12 to /24",
 		},
 		{
 			"too many addresses for services", cluster, "spec: {network: {serviceCIDR: 172.0.0.0/8}}", "",
-			"the range is too big for services: take one of /12 to /24",
+			"the range is too big for services: use a range of /12 to /24",
 		},
 		{
 			"the pods' range later", cluster, "", "spec: {network: {podCIDR: 100.96.0.0/13}}",
-			"podCIDR cannot change: make a new cluster",
+			"podCIDR cannot change: create a new cluster",
 		},
 		{
 			"the services' range later", cluster, "", "spec: {network: {serviceCIDR: 172.21.0.0/16}}",
-			"serviceCIDR cannot change: make a new cluster",
+			"serviceCIDR cannot change: create a new cluster",
 		},
 		{
 			"another topology later", cluster, "", "spec: {network: {topology: Public}}",
-			"topology cannot change: make a new cluster",
+			"topology cannot change: create a new cluster",
 		},
 		{
 			"no private subnet for private nodes", existing,
@@ -421,15 +421,15 @@ func machineRefusals() []refusal {
 	return []refusal{
 		{
 			"two slots", cluster, "spec: {controlPlane: {replicas: 2}}", "",
-			"take 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower",
+			"use 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower",
 		},
 		{
 			"four slots", cluster, "spec: {controlPlane: {replicas: 4}}", "",
-			"take 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower",
+			"use 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower",
 		},
 		{
 			"one slot becomes three", cluster, "spec: {controlPlane: {replicas: 1}}", "spec: {controlPlane: {replicas: 3}}",
-			"replicas cannot change, since etcd's members are fixed when it is made (also 1 to 3 is not supported): make a new cluster",
+			"replicas cannot change, since etcd's members are fixed at creation, even from 1 to 3: create a new cluster",
 		},
 		{
 			"not an instance type", cluster, "spec: {controlPlane: {instanceType: big}}", "",
@@ -488,7 +488,7 @@ func machineRefusals() []refusal {
 		},
 		{
 			"not an image", cluster, "spec: {controlPlane: {image: ubuntu}}", "",
-			"write the ID of a machine image, for example ami-0123456789abcdef0",
+			"write the ID of an AMI, for example ami-0123456789abcdef0",
 		},
 		{
 			"a volume of no size", cluster, "spec: {controlPlane: {rootVolume: {sizeGiB: -1}}}", "",
@@ -509,18 +509,18 @@ func machineRefusals() []refusal {
 		},
 		{
 			"a slot repaired at once", cluster, "spec: {controlPlane: {repair: {after: 1s}}}", "",
-			"take 10s to 24h",
+			"use 10s to 24h",
 		},
 		{
 			"backups all the time", cluster, "spec: {backup: {interval: 1m}}", "",
-			"take 15m to 168h",
+			"use 15m to 168h",
 		},
 		{
-			"backups of which none is kept", cluster, "spec: {backup: {keep: -1}}", "",
+			"fewer than zero backups to keep", cluster, "spec: {backup: {keep: -1}}", "",
 			"spec.backup.keep in body should be greater than or equal to 1",
 		},
 		{
-			"more backups than anybody looks at", cluster, "spec: {backup: {keep: 501}}", "",
+			"more backups to keep than the maximum", cluster, "spec: {backup: {keep: 501}}", "",
 			"spec.backup.keep in body should be less than or equal to 500",
 		},
 		{
@@ -529,7 +529,7 @@ func machineRefusals() []refusal {
 		},
 		{
 			"too few IOPS for gp3", cluster, "spec: {controlPlane: {etcdVolume: {iops: 1000}}}", "",
-			"a gp3 volume does 3000 to 80000 IOPS: take one of them, or type io2",
+			"a gp3 volume has 3000 to 80000 IOPS: use a value in this range, or type io2",
 		},
 		{
 			"too much throughput for the IOPS", cluster, "spec: {controlPlane: {etcdVolume: {throughputMiBps: 1000}}}", "",
@@ -541,11 +541,11 @@ func machineRefusals() []refusal {
 		},
 		{
 			"a label of a role", cluster, `spec: {controlPlane: {labels: {node-role.kubernetes.io/etcd: ""}}}`, "",
-			"kubelets may not set labels of kubernetes.io and k8s.io: take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io",
+			"kubelets may not set labels of kubernetes.io and k8s.io: use a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io",
 		},
 		{
 			"a label of the operator's on slots", cluster, `spec: {controlPlane: {labels: {cluster-operator.aws/slot: "0"}}}`, "",
-			"labels that begin with cluster-operator.aws/ are the operator's own: take another key",
+			"labels that begin with cluster-operator.aws/ are reserved for the operator: use another key",
 		},
 		{
 			"an argument of the operator's of kube-apiserver", cluster, "spec: {controlPlane: {extraArgs: {apiServer: {etcd-servers: a}}}}",

@@ -19,11 +19,11 @@ import (
 // +kubebuilder:printcolumn:name="REGION",type=string,priority=1,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,priority=1,JSONPath=`.status.endpoint`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="stacks, a zone and a bucket are named after the cluster: take a name of at most 40 lower-case letters, digits and hyphens that begins with a letter"
-// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^internal(-.*)?$')",message="the API's load balancer is named after the cluster, and AWS refuses load balancers whose names begin with internal-: take another name"
-// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^sg(-.*)?$')",message="security groups are named after the cluster, and AWS refuses those whose names begin with sg-: take another name"
-// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^(xn--.*|(sthree|amzn-s3-demo)(-.*)?)$')",message="a bucket is named after the cluster, and AWS refuses buckets whose names begin with xn--, sthree- or amzn-s3-demo-: take another name"
-// +kubebuilder:validation:XValidation:rule="!(self.metadata.name in ['ec2', 'compute'])",message="the cluster's zone would be ec2.internal or compute.internal, which would hide AWS's own names of machines: take another name"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="stacks, a zone and a bucket are named after the cluster: use a name of at most 40 lower-case letters, digits and hyphens that begins with a letter"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^internal(-.*)?$')",message="the API's load balancer is named after the cluster, and AWS rejects load balancers whose names begin with internal-: use another name"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^sg(-.*)?$')",message="security groups are named after the cluster, and AWS rejects those whose names begin with sg-: use another name"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^(xn--.*|(sthree|amzn-s3-demo)(-.*)?)$')",message="a bucket is named after the cluster, and AWS rejects buckets whose names begin with xn--, sthree- or amzn-s3-demo-: use another name"
+// +kubebuilder:validation:XValidation:rule="!(self.metadata.name in ['ec2', 'compute'])",message="the cluster's zone would be ec2.internal or compute.internal, which would hide AWS's own names of instances: use another name"
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -54,9 +54,9 @@ type ClusterList struct {
 // field reads dominates their cost. So a rule reads a field that it needs often once, and compares
 // a value as a whole before its parts.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.role) == has(oldSelf.role) && (!has(self.role) || self.role.arn == oldSelf.role.arn)",message="role cannot change, since it decides the account: make a new cluster"
-// +kubebuilder:validation:XValidation:rule="!has(self.network.zones) || [self.region].all(r, self.network.zones.all(z, z.startsWith(r) && z.size() == r.size() + 1 && z.matches('[a-h]$')))",message="network.zones has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a"
-// +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || self.network.subnets.all(s, s.zone.startsWith(self.region) && s.zone.size() == self.region.size() + 1 && s.zone.matches('[a-h]$'))",message="network.subnets has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a"
+// +kubebuilder:validation:XValidation:rule="has(self.role) == has(oldSelf.role) && (!has(self.role) || self.role.arn == oldSelf.role.arn)",message="role cannot change, since it determines the account: create a new cluster"
+// +kubebuilder:validation:XValidation:rule="!has(self.network.zones) || [self.region].all(r, self.network.zones.all(z, z.startsWith(r) && z.size() == r.size() + 1 && z.matches('[a-h]$')))",message="network.zones has a zone of another region: write the region and a letter from a to h, for example eu-central-1a"
+// +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || self.network.subnets.all(s, s.zone.startsWith(self.region) && s.zone.size() == self.region.size() + 1 && s.zone.matches('[a-h]$'))",message="network.subnets has a zone of another region: write the region and a letter from a to h, for example eu-central-1a"
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane.zones) || self.controlPlane.zones.all(z, has(self.network.zones) && z in self.network.zones || has(self.network.subnets) && self.network.subnets.exists(s, s.zone == z && s.role == self.network.topology))",message="controlPlane.zones has a zone in which the network has no subnet for nodes: name zones of the network, or add it there"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlane.zones) || !has(self.controlPlane.zones) || oldSelf.controlPlane.zones[0] == self.controlPlane.zones[0] && (self.controlPlane.replicas == 1 || oldSelf.controlPlane.zones[1 % oldSelf.controlPlane.zones.size()] == self.controlPlane.zones[1 % self.controlPlane.zones.size()] && oldSelf.controlPlane.zones[2 % oldSelf.controlPlane.zones.size()] == self.controlPlane.zones[2 % self.controlPlane.zones.size()])",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
 // +kubebuilder:validation:XValidation:rule="has(oldSelf.controlPlane.zones) || has(self.controlPlane.zones) || !has(oldSelf.network.zones) || !has(self.network.zones) || oldSelf.network.zones == self.network.zones || oldSelf.network.zones[0] == self.network.zones[0] && (self.controlPlane.replicas == 1 || oldSelf.network.zones[1 % oldSelf.network.zones.size()] == self.network.zones[1 % self.network.zones.size()] && oldSelf.network.zones[2 % oldSelf.network.zones.size()] == self.network.zones[2 % self.network.zones.size()])",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
@@ -80,7 +80,7 @@ type ClusterSpec struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=31
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]{2}(-[a-z]+)+-[0-9]+$')",message="write an AWS region, for example eu-central-1"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="region cannot change: make a new cluster in the other region"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="region cannot change: create a new cluster in the other region"
 	Region string `json:"region"`
 
 	// Role is the IAM role that the operator assumes to manage the cluster in another account. If
@@ -144,9 +144,9 @@ type ClusterSpec struct {
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=40
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('aws:') && !k.startsWith('AWS:'))",message="tags that begin with aws: are AWS's own: take another key"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('cluster-operator.aws/'))",message="tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are the operator's own: take another key"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: make it shorter"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('aws:') && !k.startsWith('AWS:'))",message="tags that begin with aws: are reserved for AWS: use another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('cluster-operator.aws/'))",message="tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are reserved for the operator: use another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: shorten it"
 	Tags map[string]string `json:"tags,omitempty"`
 
 	// Paused stops the operator from changing or deleting the cluster and its instance groups. The
@@ -179,7 +179,7 @@ type EtcdBackup struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
-	// +kubebuilder:validation:XValidation:rule="self >= duration('15m') && self <= duration('168h')",message="take 15m to 168h"
+	// +kubebuilder:validation:XValidation:rule="self >= duration('15m') && self <= duration('168h')",message="use 15m to 168h"
 	Interval *metav1.Duration `json:"interval,omitempty"`
 
 	// Keep is the number of backups to keep, 1 to 500. The default is 28. The operator deletes
@@ -215,7 +215,7 @@ type Addon struct {
 	// Name is the name of the addon and of its Helm release.
 	// +required
 	// +kubebuilder:validation:MaxLength=53
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write lower-case letters, digits and hyphens: a Helm release is named so"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write lower-case letters, digits and hyphens, as in names of Helm releases"
 	Name string `json:"name"`
 
 	// Disabled leaves out an addon of the release. The default is false.

@@ -5,11 +5,11 @@ func groupRefusals() []refusal {
 	return []refusal{
 		{
 			"a group's name that cannot name a stack", group, "metadata: {name: 1workers}", "",
-			"a stack is named after the group: take a name of at most 63 lower-case letters, digits and hyphens that begins with a letter",
+			"a stack is named after the group: use a name of at most 63 lower-case letters, digits and hyphens that begins with a letter",
 		},
 		{
 			"a group named like a slot", group, "metadata: {name: demo-control-plane-0}", "",
-			"the stacks of slots are named so: take a name that does not end in control-plane and a number",
+			"names of control-plane stacks have this form: use a name that does not end in control-plane and a number",
 		},
 		{
 			"no cluster", group, `spec: {cluster: ""}`, "",
@@ -17,7 +17,7 @@ func groupRefusals() []refusal {
 		},
 		{
 			"another cluster later", group, "", "spec: {cluster: other}",
-			"cluster cannot change: make a new group in the other cluster",
+			"cluster cannot change: create a new group in the other cluster",
 		},
 		{
 			"a least size above the greatest", group, "spec: {minSize: 4}", "",
@@ -49,15 +49,15 @@ func groupRefusals() []refusal {
 		},
 		{
 			"an Arm type among others", group, "spec: {instanceTypes: [m6i.large, m7g.large]}", "",
-			"an instance type is not of the architecture: make a group for each architecture, and set architecture to arm64 for Graviton types",
+			"an instance type is not of the architecture: create a group for each architecture, and set architecture to arm64 for Graviton types",
 		},
 		{
 			"another type among Arm's", group, "spec: {architecture: arm64}", "",
-			"an instance type is not of the architecture: make a group for each architecture, and set architecture to arm64 for Graviton types",
+			"an instance type is not of the architecture: create a group for each architecture, and set architecture to arm64 for Graviton types",
 		},
 		{
 			"another architecture later", group, "", "spec: {architecture: arm64, instanceTypes: [m7g.large]}",
-			"architecture cannot change: make a new group",
+			"architecture cannot change: create a new group",
 		},
 		{
 			"more on demand than there can be", group, "spec: {spot: {onDemandBase: 4}}", "",
@@ -77,7 +77,7 @@ func groupRefusals() []refusal {
 		},
 		{
 			"not a price", group, "spec: {spot: {maxPrice: $1}}", "",
-			"write dollars an hour, for example 0.05",
+			"write US dollars per hour, for example 0.05",
 		},
 		{
 			"a group's zone twice", group, "spec: {zones: [eu-central-1a, eu-central-1a]}", "",
@@ -93,11 +93,11 @@ func groupRefusals() []refusal {
 		},
 		{
 			"not a group's image", group, "spec: {image: ubuntu}", "",
-			"write the ID of a machine image, for example ami-0123456789abcdef0",
+			"write the ID of an AMI, for example ami-0123456789abcdef0",
 		},
 		{
 			"not a device", group, "spec: {volumes: [{device: /dev/sda1}]}", "",
-			"take one of /dev/sdf to /dev/sdp",
+			"use /dev/sdf to /dev/sdp",
 		},
 		{
 			"a device twice", group, "spec: {volumes: [{device: /dev/sdf}, {device: /dev/sdf}]}", "",
@@ -105,23 +105,23 @@ func groupRefusals() []refusal {
 		},
 		{
 			"a label of the operator's", group, "spec: {labels: {cluster-operator.aws/bundle: a}}", "",
-			"labels that begin with cluster-operator.aws/ are the operator's own: take another key",
+			"labels that begin with cluster-operator.aws/ are reserved for the operator: use another key",
 		},
 		{
 			"a label that kubelets may not set", group, "spec: {labels: {node-restriction.kubernetes.io/a: b}}", "",
-			"kubelets may not set labels of kubernetes.io and k8s.io: take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io",
+			"kubelets may not set labels of kubernetes.io and k8s.io: use a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io",
 		},
 		{
 			"a label of k8s.io", group, "spec: {labels: {k8s.io/a: b}}", "",
-			"kubelets may not set labels of kubernetes.io and k8s.io: take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io",
+			"kubelets may not set labels of kubernetes.io and k8s.io: use a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io",
 		},
 		{
 			"the label of the instance type", group, "spec: {labels: {node.kubernetes.io/instance-type: big}}", "",
-			"the label node.kubernetes.io/instance-type is set from the machine: leave it out",
+			"the label node.kubernetes.io/instance-type is set from the instance: leave it out",
 		},
 		{
 			"a label's value too long", group, "spec: {labels: {a: a123456789012345678901234567890123456789012345678901234567890123}}", "",
-			"a label has a key of at most 317 characters and a value of at most 63: make it shorter",
+			"a label has a key of at most 317 characters and a value of at most 63: shorten it",
 		},
 		{
 			"a taint with no effect that there is", group, "spec: {taints: [{key: a, effect: Never}]}", "",
@@ -137,11 +137,11 @@ func groupRefusals() []refusal {
 		},
 		{
 			"a group's tag of AWS's", group, `spec: {tags: {"AWS:a": b}}`, "",
-			"tags that begin with aws: are AWS's own: take another key",
+			"tags that begin with aws: are reserved for AWS: use another key",
 		},
 		{
 			"a group's tag of the operator's", group, "spec: {tags: {cluster-operator.aws/role: b}}", "",
-			"tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are the operator's own: take another key",
+			"tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are reserved for the operator: use another key",
 		},
 		{
 			"too many security groups", group, "spec: {securityGroups: [sg-00000001, sg-00000002, sg-00000003, sg-00000004, sg-00000005]}",
@@ -157,40 +157,40 @@ func groupRefusals() []refusal {
 			"bootstrap-kubeconfig, cert-dir, cloud-provider, config, container-runtime-endpoint, hostname-override, image-credential-provider-bin-dir, image-credential-provider-config, kubeconfig, node-ip, node-labels, provider-id, register-node, register-with-taints, root-dir are set by the operator: leave them out",
 		},
 		{
-			"a batch of nobody", group, "spec: {rollingUpdate: {batchSize: 0}}", "",
-			"batchSize is a number of at least 1, or a percentage as 25%",
+			"a batch of zero instances", group, "spec: {rollingUpdate: {batchSize: 0}}", "",
+			"batchSize is a number of at least 1, or a percentage such as 25%",
 		},
 		{
-			"a batch of more than all", group, "spec: {rollingUpdate: {batchSize: 101%}}", "",
-			"batchSize is a number of at least 1, or a percentage as 25%",
+			"a batch of more than 100%", group, "spec: {rollingUpdate: {batchSize: 101%}}", "",
+			"batchSize is a number of at least 1, or a percentage such as 25%",
 		},
 		{
 			"fewer than none in service", group, "spec: {rollingUpdate: {minInService: -1}}", "",
-			"minInService is a number of at least 0, or a percentage as 75%",
+			"minInService is a number of at least 0, or a percentage such as 75%",
 		},
 		{
 			"a word for what stays in service", group, "spec: {rollingUpdate: {minInService: most}}", "",
-			"minInService is a number of at least 0, or a percentage as 75%",
+			"minInService is a number of at least 0, or a percentage such as 75%",
 		},
 		{
 			"a pause longer than CloudFormation waits", group, "spec: {rollingUpdate: {pause: 1h}}", "",
-			"take 0s to 45m, since CloudFormation waits at most an hour for a batch",
+			"use 0s to 45m, since CloudFormation waits at most an hour for a batch",
 		},
 		{
 			"a drain of days", group, "spec: {rollingUpdate: {drainTimeout: 48h}}", "",
-			"take 0s to 24h",
+			"use 0s to 24h",
 		},
 		{
 			"a surge of nothing in particular", group, "spec: {rollingUpdate: {engine: Operator, surge: some}}", "",
-			"surge is a number of at least 0, or a percentage as 25%",
+			"surge is a number of at least 0, or a percentage such as 25%",
 		},
 		{
 			"a surge that CloudFormation does not know", group, "spec: {rollingUpdate: {surge: 1}}", "",
-			"CloudFormation knows neither surge nor canary: leave them out, or set engine to Operator",
+			"CloudFormation supports neither surge nor canary: leave them out, or set engine to Operator",
 		},
 		{
 			"a canary that CloudFormation does not know", group, "spec: {rollingUpdate: {engine: CloudFormation, canary: 1}}", "",
-			"CloudFormation knows neither surge nor canary: leave them out, or set engine to Operator",
+			"CloudFormation supports neither surge nor canary: leave them out, or set engine to Operator",
 		},
 		{
 			"fewer canaries than none", group, "spec: {rollingUpdate: {engine: Operator, canary: -1}}", "",
@@ -206,7 +206,7 @@ func groupRefusals() []refusal {
 		},
 		{
 			"no time to become ready", group, "spec: {rollingUpdate: {readyTimeout: 1s}}", "",
-			"take 10s to 1h, the longest that CloudFormation waits for a batch",
+			"use 10s to 1h, the longest that CloudFormation waits for a batch",
 		},
 		{
 			"not a time to become ready", group, "spec: {rollingUpdate: {readyTimeout: never}}", "",
@@ -222,7 +222,7 @@ func groupRefusals() []refusal {
 		},
 		{
 			"a repair at once", group, "spec: {repair: {after: 1s}}", "",
-			"take 10s to 24h",
+			"use 10s to 24h",
 		},
 		{
 			"a repair at no time", group, "spec: {repair: {after: later}}", "",
@@ -230,7 +230,7 @@ func groupRefusals() []refusal {
 		},
 		{
 			"a word for how many may be unwell", group, "spec: {repair: {maxUnhealthy: few}}", "",
-			"maxUnhealthy is a number of at least 0, or a percentage as 40%",
+			"maxUnhealthy is a number of at least 0, or a percentage such as 40%",
 		},
 		{
 			"not a time", group, "spec: {rollingUpdate: {drainTimeout: soon}}", "",
@@ -244,7 +244,7 @@ func releaseRefusals() []refusal {
 	return []refusal{
 		{
 			"a release's name that is not a version", theRelease, "metadata: {name: stable}", "",
-			"take a version as the name, for example v1.36.3 or v1.36.3-acme.1",
+			"use a version as the name, for example v1.36.3 or v1.36.3-acme.1",
 		},
 		{
 			"not a version of Kubernetes", theRelease, "spec: {kubernetes: latest}", "",
@@ -256,29 +256,29 @@ func releaseRefusals() []refusal {
 		},
 		{
 			"another version later", theRelease, "", "spec: {kubernetes: v1.36.4}",
-			"a release cannot change, except its state: make a new one",
+			"a release cannot change, except its state: create a new one",
 		},
 		{
 			"other components later", theRelease, "", "spec: {components: {etcd: 3.6.9-0}}",
-			"components of a release cannot change: make a new one",
+			"components of a release cannot change: create a new one",
 		},
 		{
 			"no artifacts later", theRelease, "", "spec: {artifacts: null}",
-			"artifacts of a release cannot change: make a new one",
+			"artifacts of a release cannot change: create a new one",
 		},
 		{
 			"other images later", theRelease, "", "spec: {images: {amd64: {parameter: /other}}}",
-			"images of a release cannot change: make a new one",
+			"images of a release cannot change: create a new one",
 		},
 		{
 			"other addons later", theRelease, "",
 			`spec: {addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.1}]}`,
-			"addons of a release cannot change: make a new one",
+			"addons of a release cannot change: create a new one",
 		},
 		{
 			"other values of an addon later", theRelease, "",
 			`spec: {addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.0, values: {a: {b: 2}}}]}`,
-			"addons of a release cannot change: make a new one",
+			"addons of a release cannot change: create a new one",
 		},
 		{
 			"not a state", theRelease, "spec: {state: Old}", "",
@@ -290,7 +290,7 @@ func releaseRefusals() []refusal {
 		},
 		{
 			"images of another processor", theRelease, "spec: {images: {riscv64: {parameter: /a}}}", "",
-			"images are by architecture, amd64 or arm64",
+			"the keys of images are architectures: use amd64 or arm64",
 		},
 		{
 			"an image by nothing", theRelease, "spec: {images: {amd64: {parameter: null}}}", "",
@@ -298,11 +298,11 @@ func releaseRefusals() []refusal {
 		},
 		{
 			"a parameter without a slash", theRelease, "spec: {images: {amd64: {parameter: ubuntu}}}", "",
-			"write the name of an SSM parameter, beginning with a slash",
+			"write the name of an SSM parameter that begins with a slash",
 		},
 		{
 			"not an image of a region", theRelease, "spec: {images: {amd64: {parameter: null, byRegion: {eu-central-1: ubuntu}}}}", "",
-			"write the IDs of machine images, for example ami-0123456789abcdef0",
+			"write the IDs of AMIs, for example ami-0123456789abcdef0",
 		},
 		{
 			"an artifact with neither a hash nor a reason", theRelease,
@@ -327,7 +327,7 @@ func releaseRefusals() []refusal {
 		{
 			"an artifact of another processor", theRelease,
 			`spec: {artifacts: [{name: a, path: /a, sources: {riscv64: {url: "https://example.com/a", unverified: a}}}]}`, "",
-			"sources are by architecture, amd64 or arm64",
+			"the keys of sources are architectures: use amd64 or arm64",
 		},
 	}
 }

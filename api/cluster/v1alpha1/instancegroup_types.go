@@ -20,8 +20,8 @@ import (
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a stack is named after the group: take a name of at most 63 lower-case letters, digits and hyphens that begins with a letter"
-// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^(.*-)?control-plane-[0-9]+$')",message="the stacks of slots are named so: take a name that does not end in control-plane and a number"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a stack is named after the group: use a name of at most 63 lower-case letters, digits and hyphens that begins with a letter"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^(.*-)?control-plane-[0-9]+$')",message="names of control-plane stacks have this form: use a name that does not end in control-plane and a number"
 type InstanceGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -49,14 +49,14 @@ type InstanceGroupList struct {
 // InstanceGroupSpec is the desired state of a group.
 //
 // +kubebuilder:validation:XValidation:rule="self.minSize <= self.maxSize",message="minSize is greater than maxSize: lower it, or raise maxSize"
-// +kubebuilder:validation:XValidation:rule="self.instanceTypes.all(t, t.matches('^[a-z]+[0-9]+[a-z]*g[a-z]*[.-]|^a1[.]') == (self.architecture == 'arm64'))",message="an instance type is not of the architecture: make a group for each architecture, and set architecture to arm64 for Graviton types"
+// +kubebuilder:validation:XValidation:rule="self.instanceTypes.all(t, t.matches('^[a-z]+[0-9]+[a-z]*g[a-z]*[.-]|^a1[.]') == (self.architecture == 'arm64'))",message="an instance type is not of the architecture: create a group for each architecture, and set architecture to arm64 for Graviton types"
 // +kubebuilder:validation:XValidation:rule="!has(self.spot) || !has(self.spot.onDemandBase) || self.spot.onDemandBase <= self.maxSize",message="spot.onDemandBase is greater than maxSize: lower it, or raise maxSize"
 type InstanceGroupSpec struct {
 	// Cluster is the name of the Cluster, in the same namespace. It cannot change.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cluster cannot change: make a new group in the other cluster"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cluster cannot change: create a new group in the other cluster"
 	Cluster string `json:"cluster"`
 
 	// MinSize is the minimum number of nodes, 0 to 1000. A change takes effect in place.
@@ -92,7 +92,7 @@ type InstanceGroupSpec struct {
 	// cannot change.
 	// +optional
 	// +kubebuilder:default=amd64
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="architecture cannot change: make a new group"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="architecture cannot change: create a new group"
 	Architecture Architecture `json:"architecture,omitempty"`
 
 	// Zones limit the group to these zones of the network. If empty, the group uses all of them. A
@@ -120,7 +120,7 @@ type InstanceGroupSpec struct {
 	// rollingUpdate configures.
 	// +optional
 	// +kubebuilder:validation:MaxLength=21
-	// +kubebuilder:validation:XValidation:rule="self.matches('^ami-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a machine image, for example ami-0123456789abcdef0"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^ami-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of an AMI, for example ami-0123456789abcdef0"
 	Image string `json:"image,omitempty"`
 
 	// RootVolume is the root volume of the instances. The default is gp3 with 30 GiB. A change
@@ -136,9 +136,9 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.device == v.device))",message="names a device twice: name each once"
 	Volumes []DataVolume `json:"volumes,omitempty"`
 
-	// Roll replaces all nodes once when its text changes, as rollingUpdate configures. Any text of
-	// up to 253 characters works, for example the date or a ticket number. Removing it does not
-	// replace any nodes.
+	// Roll triggers one replacement of all nodes, as rollingUpdate configures, whenever it is set
+	// to a new value: any text of up to 253 characters, for example a date or a ticket number.
+	// Removing it replaces no nodes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Roll string `json:"roll,omitempty"`
@@ -148,10 +148,10 @@ type InstanceGroupSpec struct {
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('cluster-operator.aws/'))",message="labels that begin with cluster-operator.aws/ are the operator's own: take another key"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.startsWith('node.kubernetes.io/') || k.startsWith('kubelet.kubernetes.io/') || !(k.contains('kubernetes.io/') || k.contains('k8s.io/')))",message="kubelets may not set labels of kubernetes.io and k8s.io: take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io"
-	// +kubebuilder:validation:XValidation:rule="!('node.kubernetes.io/instance-type' in self)",message="the label node.kubernetes.io/instance-type is set from the machine: leave it out"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="a label has a key of at most 317 characters and a value of at most 63: make it shorter"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('cluster-operator.aws/'))",message="labels that begin with cluster-operator.aws/ are reserved for the operator: use another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.startsWith('node.kubernetes.io/') || k.startsWith('kubelet.kubernetes.io/') || !(k.contains('kubernetes.io/') || k.contains('k8s.io/')))",message="kubelets may not set labels of kubernetes.io and k8s.io: use a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io"
+	// +kubebuilder:validation:XValidation:rule="!('node.kubernetes.io/instance-type' in self)",message="the label node.kubernetes.io/instance-type is set from the instance: leave it out"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="a label has a key of at most 317 characters and a value of at most 63: shorten it"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Taints are added to the nodes. At most 32. A change replaces the nodes, as rollingUpdate
@@ -170,9 +170,9 @@ type InstanceGroupSpec struct {
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=40
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('aws:') && !k.startsWith('AWS:'))",message="tags that begin with aws: are AWS's own: take another key"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('cluster-operator.aws/'))",message="tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are the operator's own: take another key"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: make it shorter"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('aws:') && !k.startsWith('AWS:'))",message="tags that begin with aws: are reserved for AWS: use another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('cluster-operator.aws/'))",message="tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are reserved for the operator: use another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: shorten it"
 	Tags map[string]string `json:"tags,omitempty"`
 
 	// SecurityGroups are the IDs of existing security groups to attach to the instances in addition
@@ -275,7 +275,7 @@ type Spot struct {
 	// on-demand price.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]{1,6})?$')",message="write dollars an hour, for example 0.05"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]{1,6})?$')",message="write US dollars per hour, for example 0.05"
 	MaxPrice string `json:"maxPrice,omitempty"`
 }
 
@@ -284,7 +284,7 @@ type DataVolume struct {
 	// Device is the device name, /dev/sdf to /dev/sdp.
 	// +required
 	// +kubebuilder:validation:MaxLength=9
-	// +kubebuilder:validation:XValidation:rule="self.matches('^/dev/sd[f-p]$')",message="take one of /dev/sdf to /dev/sdp"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/dev/sd[f-p]$')",message="use /dev/sdf to /dev/sdp"
 	Device string `json:"device"`
 
 	Volume `json:",inline"`
@@ -320,10 +320,10 @@ const (
 
 // RollingUpdate configures how nodes are replaced.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.batchSize) || (type(self.batchSize) == string ? self.batchSize.matches('^([1-9][0-9]?|100)%$') : int(self.batchSize) >= 1)",message="batchSize is a number of at least 1, or a percentage as 25%"
-// +kubebuilder:validation:XValidation:rule="!has(self.minInService) || (type(self.minInService) == string ? self.minInService.matches('^([0-9][0-9]?|100)%$') : int(self.minInService) >= 0)",message="minInService is a number of at least 0, or a percentage as 75%"
-// +kubebuilder:validation:XValidation:rule="!has(self.surge) || (type(self.surge) == string ? self.surge.matches('^([1-9][0-9]?|100)%$') : int(self.surge) >= 0)",message="surge is a number of at least 0, or a percentage as 25%"
-// +kubebuilder:validation:XValidation:rule="has(self.engine) && self.engine == 'Operator' || !has(self.surge) && !has(self.canary)",message="CloudFormation knows neither surge nor canary: leave them out, or set engine to Operator"
+// +kubebuilder:validation:XValidation:rule="!has(self.batchSize) || (type(self.batchSize) == string ? self.batchSize.matches('^([1-9][0-9]?|100)%$') : int(self.batchSize) >= 1)",message="batchSize is a number of at least 1, or a percentage such as 25%"
+// +kubebuilder:validation:XValidation:rule="!has(self.minInService) || (type(self.minInService) == string ? self.minInService.matches('^([0-9][0-9]?|100)%$') : int(self.minInService) >= 0)",message="minInService is a number of at least 0, or a percentage such as 75%"
+// +kubebuilder:validation:XValidation:rule="!has(self.surge) || (type(self.surge) == string ? self.surge.matches('^([1-9][0-9]?|100)%$') : int(self.surge) >= 0)",message="surge is a number of at least 0, or a percentage such as 25%"
+// +kubebuilder:validation:XValidation:rule="has(self.engine) && self.engine == 'Operator' || !has(self.surge) && !has(self.canary)",message="CloudFormation supports neither surge nor canary: leave them out, or set engine to Operator"
 // +kubebuilder:validation:XValidation:rule="(has(self.pause) ? self.pause : duration('0s')) + (has(self.readyTimeout) ? self.readyTimeout : duration('15m')) <= duration('1h')",message="pause and readyTimeout (15m when empty) together are more than 1h, which is the longest that CloudFormation waits for a batch: lower one of them"
 type RollingUpdate struct {
 	// Engine is what replaces the nodes: CloudFormation (the default) or Operator.
@@ -358,7 +358,7 @@ type RollingUpdate struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
-	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('45m')",message="take 0s to 45m, since CloudFormation waits at most an hour for a batch"
+	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('45m')",message="use 0s to 45m, since CloudFormation waits at most an hour for a batch"
 	Pause *metav1.Duration `json:"pause,omitempty"`
 
 	// ReadyTimeout is how long new nodes may take to become Ready before the group rolls back, 10s
@@ -366,14 +366,14 @@ type RollingUpdate struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
-	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('1h')",message="take 10s to 1h, the longest that CloudFormation waits for a batch"
+	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('1h')",message="use 10s to 1h, the longest that CloudFormation waits for a batch"
 	ReadyTimeout *metav1.Duration `json:"readyTimeout,omitempty"`
 
 	// DrainTimeout is how long draining a node may take, 0s to 24h. The default is 10m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
-	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('24h')",message="take 0s to 24h"
+	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('24h')",message="use 0s to 24h"
 	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
 
 	// OnDrainTimeout is what happens to an instance whose node is not drained in time: Continue
@@ -384,7 +384,7 @@ type RollingUpdate struct {
 
 // Repair configures when unhealthy nodes are replaced.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.maxUnhealthy) || (type(self.maxUnhealthy) == string ? self.maxUnhealthy.matches('^([0-9][0-9]?|100)%$') : int(self.maxUnhealthy) >= 0)",message="maxUnhealthy is a number of at least 0, or a percentage as 40%"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxUnhealthy) || (type(self.maxUnhealthy) == string ? self.maxUnhealthy.matches('^([0-9][0-9]?|100)%$') : int(self.maxUnhealthy) >= 0)",message="maxUnhealthy is a number of at least 0, or a percentage such as 40%"
 type Repair struct {
 	// Disabled keeps the operator from replacing unhealthy nodes. The default is false.
 	// +optional
@@ -395,13 +395,13 @@ type Repair struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
-	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('24h')",message="take 10s to 24h"
+	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('24h')",message="use 10s to 24h"
 	After *metav1.Duration `json:"after,omitempty"`
 
-	// MaxUnhealthy is how many of the group's nodes may be unhealthy for the operator to replace
-	// any, a number or a percentage of its nodes. The default is 40%, and at least one node. If
-	// more nodes are unhealthy, the cause is likely elsewhere, and replacing instances would not
-	// help.
+	// MaxUnhealthy is the maximum number of unhealthy nodes at which the operator still replaces
+	// nodes: a number, or a percentage of the group's nodes. The default is 40%, and at least one
+	// node. If more nodes are unhealthy, the operator replaces none, since the cause is likely
+	// elsewhere and new instances would not help.
 	// +optional
 	MaxUnhealthy *intstr.IntOrString `json:"maxUnhealthy,omitempty"`
 }

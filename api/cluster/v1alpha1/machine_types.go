@@ -10,8 +10,8 @@ type ControlPlane struct {
 	// Replicas is the number of slots, 1 or 3. It cannot change.
 	// +optional
 	// +kubebuilder:default=3
-	// +kubebuilder:validation:XValidation:rule="self == 1 || self == 3",message="take 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="replicas cannot change, since etcd's members are fixed when it is made (also 1 to 3 is not supported): make a new cluster"
+	// +kubebuilder:validation:XValidation:rule="self == 1 || self == 3",message="use 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="replicas cannot change, since etcd's members are fixed at creation, even from 1 to 3: create a new cluster"
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// InstanceType is the instance type of the nodes. A change replaces the nodes one at a time.
@@ -36,7 +36,7 @@ type ControlPlane struct {
 	// at a time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=21
-	// +kubebuilder:validation:XValidation:rule="self.matches('^ami-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a machine image, for example ami-0123456789abcdef0"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^ami-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of an AMI, for example ami-0123456789abcdef0"
 	Image string `json:"image,omitempty"`
 
 	// RootVolume is the root volume of the instances. The default is gp3 with 30 GiB. A change
@@ -50,19 +50,20 @@ type ControlPlane struct {
 	// +optional
 	EtcdVolume Volume `json:"etcdVolume,omitempty"`
 
-	// RestoreSnapshot is the ID of an EBS snapshot of a slot's etcd volume. Setting it re-creates
-	// the etcd volumes of all slots from the snapshot, which restores the cluster to that state.
-	// Keep the value afterwards; another value restores again. The Cluster must have the annotation
-	// cluster-operator.aws/allow: remove, since the existing volumes are deleted (CloudFormation
-	// takes a final snapshot of each).
+	// RestoreSnapshot is the ID of an EBS snapshot of a slot's etcd volume from which to restore
+	// the control plane. Setting or changing it replaces the etcd volumes of all slots with copies
+	// of the snapshot; the API is unavailable meanwhile. It requires the annotation
+	// cluster-operator.aws/allow: remove on the Cluster, since the existing volumes are deleted
+	// (CloudFormation takes a final snapshot of each). Keep the value after the restore: if it is
+	// removed, the operator stalls the Cluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=22
 	// +kubebuilder:validation:XValidation:rule="self.matches('^snap-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a snapshot, for example snap-0123456789abcdef0"
 	RestoreSnapshot string `json:"restoreSnapshot,omitempty"`
 
-	// Roll replaces all nodes once, one slot at a time, when its text changes. Any text of up to
-	// 253 characters works, for example the date or a ticket number. Removing it does not replace
-	// any nodes.
+	// Roll triggers one replacement of all nodes, one slot at a time, whenever it is set to a new
+	// value: any text of up to 253 characters, for example a date or a ticket number. Removing it
+	// replaces no nodes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Roll string `json:"roll,omitempty"`
@@ -86,10 +87,10 @@ type ControlPlane struct {
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('cluster-operator.aws/'))",message="labels that begin with cluster-operator.aws/ are the operator's own: take another key"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.startsWith('node.kubernetes.io/') || k.startsWith('kubelet.kubernetes.io/') || !(k.contains('kubernetes.io/') || k.contains('k8s.io/')))",message="kubelets may not set labels of kubernetes.io and k8s.io: take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io"
-	// +kubebuilder:validation:XValidation:rule="!('node.kubernetes.io/instance-type' in self)",message="the label node.kubernetes.io/instance-type is set from the machine: leave it out"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="a label has a key of at most 317 characters and a value of at most 63: make it shorter"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('cluster-operator.aws/'))",message="labels that begin with cluster-operator.aws/ are reserved for the operator: use another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.startsWith('node.kubernetes.io/') || k.startsWith('kubelet.kubernetes.io/') || !(k.contains('kubernetes.io/') || k.contains('k8s.io/')))",message="kubelets may not set labels of kubernetes.io and k8s.io: use a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io"
+	// +kubebuilder:validation:XValidation:rule="!('node.kubernetes.io/instance-type' in self)",message="the label node.kubernetes.io/instance-type is set from the instance: leave it out"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="a label has a key of at most 317 characters and a value of at most 63: shorten it"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// ExtraArgs are further arguments of the control plane's components. A change replaces the
@@ -109,7 +110,7 @@ type SlotRepair struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
-	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('24h')",message="take 10s to 24h"
+	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('24h')",message="use 10s to 24h"
 	After *metav1.Duration `json:"after,omitempty"`
 }
 
@@ -164,7 +165,7 @@ const (
 // Volume is an EBS volume. It is always encrypted.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'io2' || !has(self.throughputMiBps)",message="the throughput of an io2 volume follows from its IOPS: leave out throughputMiBps"
-// +kubebuilder:validation:XValidation:rule="has(self.type) && self.type == 'io2' || !has(self.iops) || self.iops >= 3000 && self.iops <= 80000",message="a gp3 volume does 3000 to 80000 IOPS: take one of them, or type io2"
+// +kubebuilder:validation:XValidation:rule="has(self.type) && self.type == 'io2' || !has(self.iops) || self.iops >= 3000 && self.iops <= 80000",message="a gp3 volume has 3000 to 80000 IOPS: use a value in this range, or type io2"
 // +kubebuilder:validation:XValidation:rule="!has(self.throughputMiBps) || self.throughputMiBps * 4 <= (has(self.iops) ? self.iops : 3000)",message="a gp3 volume needs 4 IOPS for each MiB a second: raise iops, or lower throughputMiBps"
 type Volume struct {
 	// Type is the type of the volume: gp3 (the default) or io2.
@@ -215,7 +216,7 @@ type Bastion struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=18
 	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c).ip().family() == 4)",message="write IPv4 ranges, for example 192.0.2.0/24"
-	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range does not begin where its mask does: write for example 192.0.2.0/24, not 192.0.2.7/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range has host bits set: write, for example, 192.0.2.0/24, not 192.0.2.7/24"
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a range twice: name each once"
 	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 }
@@ -239,7 +240,7 @@ type SSH struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=18
 	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c).ip().family() == 4)",message="write IPv4 ranges, for example 192.0.2.0/24"
-	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range does not begin where its mask does: write for example 192.0.2.0/24, not 192.0.2.7/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range has host bits set: write, for example, 192.0.2.0/24, not 192.0.2.7/24"
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a range twice: name each once"
 	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 }
@@ -296,6 +297,6 @@ type ServiceAccountIssuer struct {
 	// the URL, it must have no path. A change replaces the control plane's nodes one at a time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHost().size() > 0 && url(self).getQuery().size() == 0 && !self.endsWith('/')",message="write an https URL without a query and a slash at its end, for example https://oidc.example.com/demo"
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHost().size() > 0 && url(self).getQuery().size() == 0 && !self.endsWith('/')",message="write an https URL without a query or a trailing slash, for example https://oidc.example.com/demo"
 	URL string `json:"url,omitempty"`
 }

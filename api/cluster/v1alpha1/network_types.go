@@ -36,27 +36,27 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.cidr) || has(self.vpc)",message="give cidr and zones for a new VPC, or vpc and subnets for an existing one"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cidr) || has(self.zones)) || !(has(self.vpc) || has(self.subnets))",message="cidr and zones are of a new VPC, vpc and subnets of an existing one: give the one or the other"
 // +kubebuilder:validation:XValidation:rule="!has(self.cidr) || has(self.zones)",message="a new VPC needs zones: name at least one"
-// +kubebuilder:validation:XValidation:rule="!has(self.vpc) || has(self.subnets)",message="an existing VPC needs subnets: name those to stand in"
-// +kubebuilder:validation:XValidation:rule="has(self.cidr) == has(oldSelf.cidr) && (!has(self.cidr) || self.cidr == oldSelf.cidr)",message="cidr cannot change: make a new cluster"
-// +kubebuilder:validation:XValidation:rule="has(self.vpc) == has(oldSelf.vpc) && (!has(self.vpc) || self.vpc == oldSelf.vpc)",message="vpc cannot change: make a new cluster"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.zones) || !has(self.zones) || oldSelf.zones.all(z, z in self.zones)",message="zones cannot be removed, since subnets stand in them: keep the zone, and limit instance groups to others with their spec.zones"
+// +kubebuilder:validation:XValidation:rule="!has(self.vpc) || has(self.subnets)",message="an existing VPC needs subnets: list the subnets to use"
+// +kubebuilder:validation:XValidation:rule="has(self.cidr) == has(oldSelf.cidr) && (!has(self.cidr) || self.cidr == oldSelf.cidr)",message="cidr cannot change: create a new cluster"
+// +kubebuilder:validation:XValidation:rule="has(self.vpc) == has(oldSelf.vpc) && (!has(self.vpc) || self.vpc == oldSelf.vpc)",message="vpc cannot change: create a new cluster"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.zones) || !has(self.zones) || oldSelf.zones.all(z, z in self.zones)",message="zones cannot be removed, since they contain subnets: keep the zone, and limit instance groups to others with their spec.zones"
 // +kubebuilder:validation:XValidation:rule="!has(self.subnets) || self.subnets.exists(s, s.role == self.topology)",message="subnets has none for nodes: add one whose role is the topology, or change topology"
 // +kubebuilder:validation:XValidation:rule="!has(self.vpc) || !has(self.nat) && !has(self.natGateways)",message="the routes of an existing VPC are not changed: leave out nat and natGateways"
 // +kubebuilder:validation:XValidation:rule="self.topology != 'Public' || !has(self.nat) || self.nat == 'None'",message="nodes in public subnets need no NAT: leave out nat, or set topology to Private"
 // +kubebuilder:validation:XValidation:rule="!has(self.natGateways) || has(self.nat) && self.nat == 'Existing'",message="natGateways are for nat Existing: set it, or leave them out"
 // +kubebuilder:validation:XValidation:rule="!has(self.nat) || self.nat != 'Existing' || !has(self.zones) || self.zones.all(z, has(self.natGateways) && z in self.natGateways)",message="nat is Existing, and a zone has no gateway: name one for every zone in natGateways"
-// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || !isCIDR(self.cidr) || !isCIDR(self.podCIDR) || !cidr(self.cidr).containsCIDR(self.podCIDR) && !cidr(self.podCIDR).containsCIDR(self.cidr)",message="podCIDR overlaps cidr: take another range for one of them"
-// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || !isCIDR(self.cidr) || !isCIDR(self.serviceCIDR) || !cidr(self.cidr).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.cidr)",message="serviceCIDR overlaps cidr: take another range for one of them"
-// +kubebuilder:validation:XValidation:rule="!isCIDR(self.podCIDR) || !isCIDR(self.serviceCIDR) || !cidr(self.podCIDR).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.podCIDR)",message="serviceCIDR overlaps podCIDR: take another range for one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || !isCIDR(self.cidr) || !isCIDR(self.podCIDR) || !cidr(self.cidr).containsCIDR(self.podCIDR) && !cidr(self.podCIDR).containsCIDR(self.cidr)",message="podCIDR overlaps cidr: use another range for one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || !isCIDR(self.cidr) || !isCIDR(self.serviceCIDR) || !cidr(self.cidr).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.cidr)",message="serviceCIDR overlaps cidr: use another range for one of them"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.podCIDR) || !isCIDR(self.serviceCIDR) || !cidr(self.podCIDR).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.podCIDR)",message="serviceCIDR overlaps podCIDR: use another range for one of them"
 type Network struct {
 	// CIDR is the IPv4 range of a new VPC, /16 to /24. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=18
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 16",message="the range is too big for a VPC: take one of /16 to /24"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 24",message="the range is too small for the subnets of a VPC: take one of /16 to /24"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].exists(p, cidr(p).containsCIDR(self))",message="the range is not private: take one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range has host bits set: write, for example, 10.0.0.0/16, not 10.0.0.1/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 16",message="the range is too big for a VPC: use a range of /16 to /24"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 24",message="the range is too small for the subnets of a VPC: use a range of /16 to /24"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].exists(p, cidr(p).containsCIDR(self))",message="the range is not private: use one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
 	CIDR string `json:"cidr,omitempty"`
 
 	// Zones are the availability zones of a new VPC, at most 8, each the region and a letter from a
@@ -88,7 +88,7 @@ type Network struct {
 	// Topology is whether nodes run in Private (the default) or Public subnets. It cannot change.
 	// +optional
 	// +kubebuilder:default=Private
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="topology cannot change: make a new cluster"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="topology cannot change: create a new cluster"
 	Topology Topology `json:"topology,omitempty"`
 
 	// NAT is how private subnets of a new VPC reach the internet: PerZone, Single, Existing or
@@ -111,10 +111,10 @@ type Network struct {
 	// +kubebuilder:default="100.64.0.0/13"
 	// +kubebuilder:validation:MaxLength=18
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 8",message="the range is too big for pods: take one of /8 to /20"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 20",message="the range is too small for pods, of which every node takes a /24: take one of /8 to /20"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="podCIDR cannot change: make a new cluster"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range has host bits set: write, for example, 10.0.0.0/16, not 10.0.0.1/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 8",message="the range is too big for pods: use a range of /8 to /20"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 20",message="the range is too small for pods, of which every node takes a /24: use a range of /8 to /20"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="podCIDR cannot change: create a new cluster"
 	PodCIDR string `json:"podCIDR,omitempty"`
 
 	// ServiceCIDR is the IPv4 range of Service addresses, /12 to /24. It cannot change.
@@ -122,10 +122,10 @@ type Network struct {
 	// +kubebuilder:default="172.20.0.0/16"
 	// +kubebuilder:validation:MaxLength=18
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 12",message="the range is too big for services: take one of /12 to /24"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 24",message="the range is too small for services: take one of /12 to /24"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceCIDR cannot change: make a new cluster"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range has host bits set: write, for example, 10.0.0.0/16, not 10.0.0.1/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 12",message="the range is too big for services: use a range of /12 to /24"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 24",message="the range is too small for services: use a range of /12 to /24"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceCIDR cannot change: create a new cluster"
 	ServiceCIDR string `json:"serviceCIDR,omitempty"`
 }
 
@@ -182,7 +182,7 @@ type APIEndpoint struct {
 	// internal to the VPC (Internal). It cannot change.
 	// +optional
 	// +kubebuilder:default=Public
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="api.access cannot change, since nodes know the API by its load balancer's name: make a new cluster"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="api.access cannot change, since nodes reach the API under its load balancer's name: create a new cluster"
 	Access APIAccess `json:"access,omitempty"`
 
 	// AllowedCIDRs are the IPv4 ranges from which clients may reach the API, at most 50. If empty,
@@ -192,7 +192,7 @@ type APIEndpoint struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=18
 	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c).ip().family() == 4)",message="write IPv4 ranges, for example 192.0.2.0/24"
-	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range does not begin where its mask does: write for example 192.0.2.0/24, not 192.0.2.7/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range has host bits set: write, for example, 192.0.2.0/24, not 192.0.2.7/24"
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a range twice: name each once"
 	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 
@@ -212,7 +212,7 @@ type APIEndpoint struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a name twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="has a name twice: list each once"
 	// +kubebuilder:validation:XValidation:rule="self.all(n, isIP(n) || n.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",message="write DNS names in lower case, or addresses"
 	ExtraNames []string `json:"extraNames,omitempty"`
 }

@@ -13,7 +13,7 @@ import (
 // +kubebuilder:printcolumn:name="RESOURCESET",type=string,JSONPath=`.spec.resourceSet`
 // +kubebuilder:printcolumn:name="STATE",type=string,JSONPath=`.spec.state`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^v[0-9]+[.][0-9]+[.][0-9]+(-[a-z0-9.-]+)?$')",message="take a version as the name, for example v1.36.3 or v1.36.3-acme.1"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^v[0-9]+[.][0-9]+[.][0-9]+(-[a-z0-9.-]+)?$')",message="use a version as the name, for example v1.36.3 or v1.36.3-acme.1"
 type Release struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -48,11 +48,11 @@ const (
 
 // ReleaseSpec is the content of a release. Only its state can change.
 //
-// +kubebuilder:validation:XValidation:rule="self.kubernetes == oldSelf.kubernetes && self.resourceSet == oldSelf.resourceSet",message="a release cannot change, except its state: make a new one"
-// +kubebuilder:validation:XValidation:rule="has(self.components) == has(oldSelf.components) && (!has(self.components) || self.components == oldSelf.components)",message="components of a release cannot change: make a new one"
-// +kubebuilder:validation:XValidation:rule="has(self.artifacts) == has(oldSelf.artifacts) && (!has(self.artifacts) || self.artifacts == oldSelf.artifacts)",message="artifacts of a release cannot change: make a new one"
-// +kubebuilder:validation:XValidation:rule="self.images == oldSelf.images",message="images of a release cannot change: make a new one"
-// +kubebuilder:validation:XValidation:rule="has(self.addons) == has(oldSelf.addons) && (!has(self.addons) || self.addons == oldSelf.addons)",message="addons of a release cannot change: make a new one"
+// +kubebuilder:validation:XValidation:rule="self.kubernetes == oldSelf.kubernetes && self.resourceSet == oldSelf.resourceSet",message="a release cannot change, except its state: create a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.components) == has(oldSelf.components) && (!has(self.components) || self.components == oldSelf.components)",message="components of a release cannot change: create a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.artifacts) == has(oldSelf.artifacts) && (!has(self.artifacts) || self.artifacts == oldSelf.artifacts)",message="artifacts of a release cannot change: create a new one"
+// +kubebuilder:validation:XValidation:rule="self.images == oldSelf.images",message="images of a release cannot change: create a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.addons) == has(oldSelf.addons) && (!has(self.addons) || self.addons == oldSelf.addons)",message="addons of a release cannot change: create a new one"
 type ReleaseSpec struct {
 	// Kubernetes is the Kubernetes version, for example v1.36.3.
 	// +required
@@ -88,7 +88,7 @@ type ReleaseSpec struct {
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=2
-	// +kubebuilder:validation:XValidation:rule="self.all(a, a in ['amd64', 'arm64'])",message="images are by architecture, amd64 or arm64"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a in ['amd64', 'arm64'])",message="the keys of images are architectures: use amd64 or arm64"
 	Images map[Architecture]MachineImage `json:"images"`
 
 	// Addons are the charts that the operator installs in every cluster, unless the cluster leaves
@@ -143,7 +143,7 @@ type Artifact struct {
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=2
-	// +kubebuilder:validation:XValidation:rule="self.all(a, a in ['amd64', 'arm64'])",message="sources are by architecture, amd64 or arm64"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a in ['amd64', 'arm64'])",message="the keys of sources are architectures: use amd64 or arm64"
 	Sources map[Architecture]ArtifactSource `json:"sources"`
 }
 
@@ -178,13 +178,13 @@ type MachineImage struct {
 	// Parameter is the name of a public SSM parameter whose value is the ID of the image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="write the name of an SSM parameter, beginning with a slash"
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="write the name of an SSM parameter that begins with a slash"
 	Parameter string `json:"parameter,omitempty"`
 
 	// ByRegion are the IDs of the images, by region.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(r, self[r].startsWith('ami-'))",message="write the IDs of machine images, for example ami-0123456789abcdef0"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, self[r].startsWith('ami-'))",message="write the IDs of AMIs, for example ami-0123456789abcdef0"
 	ByRegion map[string]string `json:"byRegion,omitempty"`
 
 	// User is the default user of the image, for which SSH keys are installed. The default is

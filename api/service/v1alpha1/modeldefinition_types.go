@@ -42,8 +42,8 @@ type ModelDefinitionList struct {
 // ModelDefinitionSpec is the definition of a kind.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.resourceType) || has(self.template)",message="give resourceType, template, or both"
-// +kubebuilder:validation:XValidation:rule="self.kind == oldSelf.kind",message="kind cannot change; make another ModelDefinition"
-// +kubebuilder:validation:XValidation:rule="has(self.plural) == has(oldSelf.plural) && (!has(self.plural) || self.plural == oldSelf.plural)",message="plural cannot change; make another ModelDefinition"
+// +kubebuilder:validation:XValidation:rule="self.kind == oldSelf.kind",message="kind cannot change; create another ModelDefinition"
+// +kubebuilder:validation:XValidation:rule="has(self.plural) == has(oldSelf.plural) && (!has(self.plural) || self.plural == oldSelf.plural)",message="plural cannot change; create another ModelDefinition"
 type ModelDefinitionSpec struct {
 	// Kind is the kind of the objects, in CamelCase, for example KinesisStream. It cannot change.
 	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`

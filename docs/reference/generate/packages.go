@@ -33,7 +33,8 @@ var sections = []struct {
 	{"Clusters", "Kubernetes clusters as Kubernetes objects.", []string{"internal/cluster"}},
 	{"Instances", "What runs on the instances of clusters.", []string{"internal/nodeup", "internal/etcdrestore"}},
 	{"Terminal", "The commands, and clusters without a management cluster.", []string{
-		"internal/cli", "internal/inprocess", "internal/plan", "internal/state", "internal/terraform", "internal/graph", "internal/manifest", "internal/yamltree",
+		"internal/cli", "internal/inprocess", "internal/plan", "internal/state", "internal/terraform", "internal/graph",
+		"internal/manifest", "internal/yamltree",
 		"internal/kops", "internal/kubeapi",
 	}},
 	{"Local environment", "A management cluster and AWS on one computer.", []string{"internal/local"}},

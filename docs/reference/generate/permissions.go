@@ -22,7 +22,7 @@ aws iam create-policy --policy-name aws-operator-clusters --policy-document file
 
 | attach to | documents |
 | --- | --- |
-| the operator's role, for modelled kinds | ` + "`operator-services`" + `, ` + "`cloudformation-services-*`" + ` |
+| the operator's role, for AWS services | ` + "`operator-services`" + `, ` + "`cloudformation-services-*`" + ` |
 | the operator's role, or the role that a Cluster names, for clusters | ` + "`operator-clusters`" + `, ` + "`cloudformation-clusters-*`" + ` |
 | a user who runs the commands without an operator | those of what the user creates, and ` + "`terminal`" + ` |
 
@@ -33,7 +33,7 @@ so the credentials alone cannot make these calls. The actions are those that AWS
 ([handlers](https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html)), without those for
 properties that no template here sets. A template or model of your own also needs the actions of its types.
 
-**Test coverage.** A test runs modelled kinds and a cluster against the simulator with exactly these documents: creation, changes, a
+**Test coverage.** A test runs AWS services and a cluster against the simulator with exactly these documents: creation, changes, a
 rolling update, an upgrade and deletion. The simulator evaluates the program's own calls, and one action for each operation of
 CloudFormation on a resource. It does not evaluate calls that AWS's services make on behalf of others (KMS, instances of Auto Scaling).
 The documents have not been tried in an AWS account. ` + "`AccessDenied`" + ` names a missing action.

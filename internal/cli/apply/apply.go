@@ -13,8 +13,8 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	planverb "github.com/aws-operator/aws-operator/internal/cli/plan"
@@ -35,7 +35,7 @@ type options struct {
 	confirm   flags.Confirm
 	bring     converge.Flags
 
-	// approve is the digest of the plan that may be carried out.
+	// approve is the digest of the approved plan.
 	approve  string
 	detailed bool
 }
@@ -56,8 +56,8 @@ same command continues. With --state k8s, the command applies the manifests to t
 management cluster and follows its operator.
 
 --approve DIGEST does the same as --yes, but only if the plan still has the digest that plan
-printed. Services (SQSQueue and other kinds) are refused: an operator in a management
-cluster makes them.
+printed. It rejects services (SQSQueue and other kinds): an operator in a management cluster
+creates them.
 
 CloudFormation rolls back a change that fails; the command then reports the reason and exits
 with 1. Changes of clusters with updatePolicy Manual wait for approval, as in a management
@@ -65,11 +65,11 @@ cluster.`,
 		Example: `  aws-operator apply -f demo.yaml
   aws-operator apply -f demo.yaml --yes
 
-  # What was reviewed, and nothing else:
+  # Apply exactly the reviewed plan:
   aws-operator plan -f demo.yaml
   aws-operator apply -f demo.yaml --approve 3f1c0d9a6be24758
 
-  # What the folder says, as a pipeline does it after a merge:
+  # Apply the state, for example in a pipeline after a merge:
   aws-operator apply --state ./state --yes`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {
@@ -153,8 +153,8 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// refuseOthers returns an error if Terraform made the cluster: a second one of its name would be
-// made beside it.
+// refuseOthers returns an error if Terraform created the cluster: CloudFormation would create a
+// second one with its name.
 func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name string) error {
 	var cluster *v1alpha1.Cluster
 	objects, err := in.Load(ctx, name)
@@ -200,7 +200,7 @@ func put(cmd *cobra.Command, in *state.State, set *manifest.Set) error {
 	return replace.Report(cmd, in, replaced)
 }
 
-// pending ends a command that ran without --yes.
+// pending prints the end of a run without --yes.
 func (o *options) pending(cmd *cobra.Command, changes bool) error {
 	cmd.PrintErrln("Nothing has been changed. To apply these changes, add --yes.")
 	if changes && o.detailed {

@@ -90,7 +90,7 @@ func (s *terminal) write(name string, data []byte) {
 func (s *terminal) manifests(file string, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) {
 	s.t.Helper()
 	var text bytes.Buffer
-	for name, kubernetes := range map[string]string{"v1.35.7-played": "v1.35.7", "v1.36.3-played": "v1.36.3"} {
+	for name, kubernetes := range map[string]string{"v1.35.7-simulated": "v1.35.7", "v1.36.3-simulated": "v1.36.3"} {
 		release, err := environment.LocalRelease(nil)
 		if err != nil {
 			s.t.Fatal(err)
@@ -102,7 +102,7 @@ func (s *terminal) manifests(file string, change func(*v1alpha1.Cluster, *v1alph
 	cluster := &v1alpha1.Cluster{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster"}, ObjectMeta: metav1.ObjectMeta{Name: "demo"},
 		Spec: v1alpha1.ClusterSpec{
-			Release: "v1.35.7-played", Region: region,
+			Release: "v1.35.7-simulated", Region: region,
 			Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a"}, Topology: v1alpha1.TopologyPublic},
 			ControlPlane: v1alpha1.ControlPlane{Replicas: 1, InstanceType: "m6i.large"},
 		},
@@ -218,9 +218,9 @@ func (s *terminal) there() []string {
 	return found
 }
 
-// A cluster is made by one command, changed and upgraded by others, and deleted with all that it
-// made in AWS; what none was told to do with --yes changes nothing anywhere.
-func TestAClusterFromTheTerminal(t *testing.T) {
+// One command creates a cluster, others change, upgrade and delete it with everything that it
+// created in AWS. Commands without --yes change nothing.
+func TestClusterLifecycleFromTheTerminal(t *testing.T) {
 	s := newTerminal(t)
 	before := s.there()
 	s.manifests("demo.yaml", func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {})
@@ -254,11 +254,11 @@ func TestAClusterFromTheTerminal(t *testing.T) {
 	}
 
 	out, _ = s.must(upgrade.Command(), "cluster", "demo")
-	if !strings.Contains(out, "* v1.36.4 (Kubernetes v1.36.4)") || !strings.Contains(out, "  v1.36.3-played (Kubernetes v1.36.3)") {
+	if !strings.Contains(out, "* v1.36.4 (Kubernetes v1.36.4)") || !strings.Contains(out, "  v1.36.3-simulated (Kubernetes v1.36.3)") {
 		t.Errorf("upgrade shows\n%s", out)
 	}
-	out, _ = s.must(upgrade.Command(), "cluster", "demo", "--release", "v1.36.3-played", "--yes")
-	if !strings.Contains(out, "Cluster demo runs release v1.36.3-played.") {
+	out, _ = s.must(upgrade.Command(), "cluster", "demo", "--release", "v1.36.3-simulated", "--yes")
+	if !strings.Contains(out, "Cluster demo runs release v1.36.3-simulated.") {
 		t.Errorf("upgrade ends with\n%s", out)
 	}
 
@@ -266,7 +266,7 @@ func TestAClusterFromTheTerminal(t *testing.T) {
 }
 
 // A file with services changes nothing, also not the clusters in it.
-func TestServicesAreNoPartOfAnApply(t *testing.T) {
+func TestApplyRejectsServices(t *testing.T) {
 	s := newTerminal(t)
 	s.manifests("demo.yaml", func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {})
 	text, err := os.ReadFile(s.path("demo.yaml"))

@@ -8,8 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/plan"
 )
 
-// approved returns an error if a digest was given and the plans, of which it is that of all
-// together, are others.
+// approved returns an error if a digest was given that is not the digest of all plans together.
 func (o *options) approved(plans []*plan.Plan) error {
 	if digest := plan.DigestOf(plans...); o.approve != "" && o.approve != digest {
 		return fmt.Errorf(
@@ -22,8 +21,7 @@ func (o *options) approved(plans []*plan.Plan) error {
 	return nil
 }
 
-// refuseServices returns an error if there are services among the manifests, before anything is
-// done with the others.
+// refuseServices returns an error if the manifests contain services, before anything is applied.
 func refuseServices(set *manifest.Set) error {
 	for _, m := range set.Manifests {
 		if m.Object.GetObjectKind().GroupVersionKind().Group == servicev1alpha1.Group {

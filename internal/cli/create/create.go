@@ -49,7 +49,7 @@ func Command() *cobra.Command {
 		Use:   "create",
 		Short: "Define a new cluster, or a Release for another patch version of Kubernetes",
 		Long: `Define a new cluster from a few flags, or a Release from published hashes. These commands
-make nothing in AWS; update and apply do.`,
+create nothing in AWS; update and apply do.`,
 		Example: `  aws-operator create cluster demo --zones eu-central-1a --dry-run -o yaml > demo.yml
   aws-operator create release --programs programs.yml --kubernetes v1.36.5 --from v1.36.4 > release.yml`,
 		Args: cobra.NoArgs,
@@ -67,13 +67,13 @@ func clusterCommand() *cobra.Command {
 		Long: `Define a new cluster and one instance group, NAME-workers, from a few flags. All other
 fields have their defaults. The command writes the manifests to the state, as replace does,
 or with --dry-run to standard output, so that you can edit them and keep them in Git. It
-makes nothing in AWS.`,
-		Example: `  # Manifests to look at, to edit and to apply:
+creates nothing in AWS.`,
+		Example: `  # Write manifests to review, edit and apply:
   aws-operator create cluster demo --zones eu-central-1a,eu-central-1b,eu-central-1c --topology private --bastion \
     --ssh-key ~/.ssh/id_ed25519.pub --ssh-access 192.0.2.0/24 --node-count 3 --dry-run -o yaml > demo.yml
   aws-operator plan -f demo.yml
 
-  # The least there is, straight into the state:
+  # Write a minimal cluster to the state:
   aws-operator create cluster demo --zones eu-central-1a --topology public --node-count 1 --node-size t3.medium`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
@@ -96,7 +96,7 @@ makes nothing in AWS.`,
 		"number of control plane slots, 1 or 3 (default: 3 with three zones or more, else 1)",
 	)
 	set.StringVar(&o.controlPlaneSize, "control-plane-size", defaultSize, "instance type of the slots")
-	set.BoolVar(&o.bastion, "bastion", false, "make a bastion for SSH access to the nodes")
+	set.BoolVar(&o.bastion, "bastion", false, "create a bastion for SSH access to the nodes")
 	set.StringArrayVar(&o.sshKeys, "ssh-key", nil, "file with a public SSH key of a user who may log in")
 	set.StringSliceVar(&o.sshAccess, "ssh-access", nil, "IPv4 ranges from which users may log in by SSH (default: none)")
 	set.StringSliceVar(&o.apiAccess, "api-access", nil, "IPv4 ranges from which clients may reach the API (default: all)")
@@ -111,7 +111,7 @@ makes nothing in AWS.`,
 
 // activeReleases returns the built-in releases for new clusters, the newest first.
 func activeReleases() []string {
-	builtin, _ := release.Builtin() // a test of theirs rules an error out
+	builtin, _ := release.Builtin() // a test of that package rules out an error
 	active := slices.DeleteFunc(builtin, func(r *v1alpha1.Release) bool {
 		return r.Spec.State == v1alpha1.ReleaseDeprecated || !release.Bootable(r)
 	})
@@ -239,7 +239,7 @@ func (o *options) regionOfZones() (string, error) {
 func readKeys(files []string) ([]string, error) {
 	var keys []string
 	for _, file := range files {
-		data, err := os.ReadFile(file) //nolint:gosec // the person who runs the command names it
+		data, err := os.ReadFile(file) //nolint:gosec // the user names it
 		if err != nil {
 			return nil, fmt.Errorf("read the public key: %w", err)
 		}

@@ -83,8 +83,8 @@ spec:
 	}
 }
 
-// TestWhatIsDefinedCanBeMade resolves what the flags make, as all that comes after does.
-func TestWhatIsDefinedCanBeMade(t *testing.T) {
+// TestDefinedClusterCanBeCreated resolves what the flags make, as all that comes after does.
+func TestDefinedClusterCanBeCreated(t *testing.T) {
 	for name, args := range map[string][]string{
 		"the defaults, in one zone":   {"--zones=us-east-1a"},
 		"public nodes, in two zones":  {"--zones=us-east-1a,us-east-1b", "--topology=Public", "--node-size=t3.medium", "--control-plane-size=t3.medium"},
@@ -127,7 +127,7 @@ func TestWhatIsDefinedCanBeMade(t *testing.T) {
 	}
 }
 
-func TestWithoutDryRunTheStateHoldsIt(t *testing.T) {
+func TestWithoutDryRunTheStateHasTheCluster(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out, err := run(t, "demo", "--zones=us-east-1a", "--state=kept")
 	if err != nil || !strings.Contains(out, "Cluster demo: created\n") || !strings.Contains(out, "InstanceGroup demo-workers: created\n") {

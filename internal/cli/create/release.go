@@ -57,7 +57,7 @@ nothing: apply the manifest, or write it to a state with replace -f.`,
 	set.StringVarP(&o.manifest, "manifest", "f", "", "file with the manifest of --from, if it is not built in")
 	set.StringVar(&o.name, "name", "", "name of the new Release (default: the version of Kubernetes)")
 	set.StringVar(&o.resourceSet, "resource-set", "", "version of the templates (default: the version of --from)")
-	set.StringToStringVar(&o.versions, "with", nil, "other versions of artifacts, as containerd=2.3.5")
+	set.StringToStringVar(&o.versions, "with", nil, "other versions of artifacts, such as containerd=2.3.5")
 	for _, name := range []string{"programs", "kubernetes", "from"} {
 		_ = cmd.MarkFlagRequired(name)
 	}

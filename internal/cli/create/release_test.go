@@ -24,7 +24,7 @@ func runRelease(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestAReleaseIsMadeFromPublishedHashes(t *testing.T) {
+func TestReleaseIsCreatedFromPublishedHashes(t *testing.T) {
 	one, other := strings.Repeat("a1", 32), strings.Repeat("b2", 32)
 	programs := filepath.Join(t.TempDir(), "programs.yaml")
 	text := "kubelet: {amd64: {1.36.5: " + one + "}, arm64: {1.36.5: " + other + "}}\nkubeadm: {amd64: {1.36.5: " + one + "}, arm64: {1.36.5: " + other + "}}\n"
@@ -60,7 +60,7 @@ func TestAReleaseIsMadeFromPublishedHashes(t *testing.T) {
 		"a version without hashes":     {"--kubernetes=v1.36.6 --from=v1.36.4", "kubelet.amd64: the file has no version 1.36.6, only 1.36.5"},
 		"a Release that there is not":  {"--kubernetes=v1.36.5 --from=v1.36.9", `--from: there is no Release "v1.36.9"; known Releases: v1.34.11`},
 		"another minor version":        {"--kubernetes=v1.37.0 --from=v1.36.4", "spec.kubernetes: v1.37.0 is of another minor version"},
-		"a name that is not a version": {"--kubernetes=v1.36.5 --from=v1.36.4 --name=acme", "take a version as the name"},
+		"a name that is not a version": {"--kubernetes=v1.36.5 --from=v1.36.4 --name=acme", "use a version as the name"},
 	} {
 		if out, err := runRelease(t, append(strings.Fields(c.args), "--programs", programs)...); err == nil ||
 			!strings.Contains(err.Error(), c.want) {

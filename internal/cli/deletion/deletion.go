@@ -49,8 +49,8 @@ After an interruption, the same command continues. Volumes of persistent volume 
 kept unless spec.volumePolicy is Delete. In a management cluster, the operator deletes the
 cluster.
 
-If Terraform made the cluster, the command deletes only the load balancers of its Services
-and the state; terraform destroy deletes the rest.`,
+If Terraform created the cluster, the command deletes only the load balancers of its
+Services and the state; terraform destroy deletes the rest.`,
 		Example: `  aws-operator delete cluster demo --state ./state
   aws-operator delete cluster demo --state ./state --yes`,
 		Args:              cobra.ExactArgs(1),

@@ -33,7 +33,7 @@ func run(t *testing.T, cmd *cobra.Command, args ...string) (out string, err erro
 
 // What Terraform made Terraform removes: delete has the cluster take down what Terraform does not
 // know, and forgets it. apply makes no second cluster beside it.
-func TestAClusterOfTerraformIsLeftToTerraform(t *testing.T) {
+func TestClusterOfTerraformIsNotDeleted(t *testing.T) {
 	w := livetest.New(t, livetest.Options{Slots: 1, Terraform: true})
 	dir := w.State()
 	session := w.Session()

@@ -17,8 +17,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// takeDown lets the controllers of a cluster that Terraform made delete the load balancers of its
-// Services, if its API answers, and waits at most three minutes for them.
+// takeDown makes the controllers of a cluster of Terraform delete the load balancers of its
+// Services, if its API responds, and waits at most three minutes for them.
 func takeDown(cmd *cobra.Command, clients *awsapi.Clients, objects *state.Objects) error {
 	ctx, clk := cmd.Context(), clock.RealClock{}
 	session := live.Open(

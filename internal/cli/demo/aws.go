@@ -35,8 +35,8 @@ func awsConfig(endpoint string) aws.Config {
 	}
 }
 
-// lookIntoAWS uses the table and sends a message through topic and queue, as an application would.
-func (s *stage) lookIntoAWS(ctx context.Context, endpoint string) error {
+// useAWS uses the table and sends a message through topic and queue, as an application would.
+func (s *stage) useAWS(ctx context.Context, endpoint string) error {
 	config := awsConfig(endpoint)
 	if err := s.useTable(ctx, dynamodb.NewFromConfig(config)); err != nil {
 		return err

@@ -84,10 +84,10 @@ func show(ctx context.Context, env *environment.Environment, out io.Writer) erro
 		{"kubectl get aws --watch", s.awaitReady},
 		{"The status of the objects", s.showOutputs},
 		{"Inside the new cluster, with the kubeconfig in Secret/demo-kubeconfig", func(ctx context.Context, objects []*object) error {
-			return s.lookIntoClusters(ctx, objects, env.State().Machines == environment.ProcessMachines)
+			return s.showClusters(ctx, objects, env.State().Machines == environment.ProcessMachines)
 		}},
 		{"What AWS reports, through the AWS SDK", func(ctx context.Context, _ []*object) error {
-			return s.lookIntoAWS(ctx, env.State().AWS)
+			return s.useAWS(ctx, env.State().AWS)
 		}},
 		{"kubectl delete -f examples/quickstart", s.remove},
 		{"What is left in AWS and in the cluster", func(ctx context.Context, _ []*object) error {

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestDemoGoesFromNothingToNothing(t *testing.T) {
+func TestDemoCleansUp(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var out, errOut bytes.Buffer
 	if code := cli.Main([]string{"demo"}, &out, &errOut); code != 0 {

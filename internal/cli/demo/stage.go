@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// lookEvery is how often objects are polled while they change.
-const lookEvery = 50 * time.Millisecond
+// pollInterval is how often objects are polled while they change.
+const pollInterval = 50 * time.Millisecond
 
 // stage runs the demo and prints its progress.
 type stage struct {
@@ -184,7 +184,7 @@ func (s *stage) remove(ctx context.Context, objects []*object) error {
 }
 
 func (s *stage) until(ctx context.Context, what string, done func() (bool, error)) error {
-	ticker := s.clock.NewTicker(lookEvery)
+	ticker := s.clock.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		ok, err := done()

@@ -37,7 +37,7 @@ func stop(ctx context.Context, env *environment.Environment, out io.Writer) erro
 	return nil
 }
 
-// closed returns an error when a server still listens at the address of a URL.
+// closed returns an error if a server still listens at the address of a URL.
 func closed(ctx context.Context, url string) error {
 	_, address, ok := strings.Cut(url, "://")
 	if !ok {
@@ -46,7 +46,7 @@ func closed(ctx context.Context, url string) error {
 	address, _, _ = strings.Cut(address, "/")
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil //nolint:nilerr // nobody answers, which is what was asked
+		return nil //nolint:nilerr // A refused connection means that the port is free.
 	}
 	_ = conn.Close()
 	return fmt.Errorf("something still listens at %s", address)

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// lookIntoClusters connects to every Cluster among the objects with its kubeconfig, shows its nodes
+// showClusters connects to every Cluster among the objects with its kubeconfig, shows its nodes
 // and, if its control plane is real, runs a Deployment.
-func (s *stage) lookIntoClusters(ctx context.Context, objects []*object, controllers bool) error {
+func (s *stage) showClusters(ctx context.Context, objects []*object, controllers bool) error {
 	for _, o := range objects {
 		if o.GetKind() != "Cluster" {
 			continue

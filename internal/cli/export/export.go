@@ -59,7 +59,7 @@ func kubeconfigCommand() *cobra.Command {
 and make it the current context, or write it to a file.
 
 The kubeconfig is the one that the operator or apply stored in the Secret NAME-kubeconfig.
-If there is none, as for clusters that Terraform made, or if --admin-lifetime asks for a
+If there is none, as for clusters created by Terraform, or if --admin-lifetime asks for a
 shorter lifetime, the command signs a new one with the cluster's CA. It grants full
 administration of the cluster.`,
 		Example: `  aws-operator export kubeconfig demo --state ./state && kubectl get nodes
@@ -139,7 +139,7 @@ func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byt
 		len(secret.Data[pki.KubeconfigKey]) > 0 {
 		return secret.Data[pki.KubeconfigKey], nil
 	}
-	authorities, err := objects.Authorities(o.clock)
+	cas, err := objects.CAs(o.clock)
 	if err != nil {
 		return nil, fmt.Errorf("sign a kubeconfig for cluster %s: %w", name, err)
 	}
@@ -147,7 +147,7 @@ func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	return authorities.Kubeconfig(o.clock, pki.KubeconfigInput{
+	return cas.Kubeconfig(o.clock, pki.KubeconfigInput{
 		Cluster: name, Server: server, ServerName: serverName, CommonName: name + "-admin", Organisations: []string{pki.GroupAdmins},
 		Validity: cmp.Or(o.lifetime, defaultLifetime),
 	})

@@ -69,7 +69,7 @@ func reaches(t *testing.T, config *clientcmdapi.Config) (server string, left tim
 	return config.Clusters[current.Cluster].Server, time.Until(pair.Leaf.NotAfter), strings.Join(pair.Leaf.Subject.Organization, ",")
 }
 
-func TestAKubeconfigIsMergedIntoOnesOwn(t *testing.T) {
+func TestKubeconfigIsMergedIntoTheUsers(t *testing.T) {
 	_, dir := kept(t)
 	path := filepath.Join(t.TempDir(), "config")
 	t.Setenv("KUBECONFIG", path)
@@ -97,7 +97,7 @@ func TestAKubeconfigIsMergedIntoOnesOwn(t *testing.T) {
 	}
 }
 
-func TestTheOneThatWasMadeIsGivenOutUnlessAnotherLifetimeIsAskedFor(t *testing.T) {
+func TestExistingKubeconfigIsExportedUnlessALifetimeIsSet(t *testing.T) {
 	s, dir := kept(t)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo-kubeconfig", Namespace: "default"},
@@ -118,7 +118,7 @@ func TestTheOneThatWasMadeIsGivenOutUnlessAnotherLifetimeIsAskedFor(t *testing.T
 	}
 }
 
-func TestAFileIsItsOwnersOnly(t *testing.T) {
+func TestFileIsReadableByItsOwnerOnly(t *testing.T) {
 	_, dir := kept(t)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {

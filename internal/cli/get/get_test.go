@@ -83,7 +83,7 @@ func run(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-func TestWhatTheStateHoldsIsShown(t *testing.T) {
+func TestGetShowsTheState(t *testing.T) {
 	dir := kept(t)
 	//nolint:dupword // a release is called as its version of Kubernetes
 	for name, test := range map[string]struct {
@@ -112,7 +112,7 @@ spot      other     -         0     9     -       -         -       -
 	}
 }
 
-func TestWhatIsShownForMachinesIsAManifest(t *testing.T) {
+func TestYAMLOutputIsAManifest(t *testing.T) {
 	dir := kept(t)
 	text := run(t, "cluster", "demo", "-o", "yaml", "--state", dir)
 	set, err := manifest.Read([]manifest.Source{{Name: "out", Reader: strings.NewReader(text)}}, manifest.Options{})
@@ -129,7 +129,7 @@ func TestWhatIsShownForMachinesIsAManifest(t *testing.T) {
 	}
 }
 
-func TestAnEmptyStateSaysSo(t *testing.T) {
+func TestEmptyStateIsReported(t *testing.T) {
 	dir := t.TempDir() + "/none"
 	if got := run(t, "clusters", "--state", dir); got != "There are no clusters in the state "+dir+".\n" {
 		t.Errorf("got %q", got)

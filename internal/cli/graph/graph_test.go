@@ -34,7 +34,7 @@ func run(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestAClusterIsDrawnFromItsManifests(t *testing.T) {
+func TestGraphDrawsManifests(t *testing.T) {
 	for format, want := range map[string]string{
 		"": "flowchart LR", "mermaid": "flowchart LR", "dot": "digraph \"minimal\"", "svg": "<svg ",
 	} {
@@ -48,7 +48,7 @@ func TestAClusterIsDrawnFromItsManifests(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestMistakesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	for name, test := range map[string]struct {
 		args []string

@@ -15,7 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 )
 
-// readyEvery is how often the background process is asked whether it serves.
+// readyEvery is how often to check whether the background process serves.
 const readyEvery = 50 * time.Millisecond
 
 // detach starts this binary again as a background process, and returns once the environment serves.
@@ -38,7 +38,7 @@ func detach(ctx context.Context, flags upFlags, out, progress io.Writer) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = child.Wait() // its log says how it ended
+		_ = child.Wait() // its log has the reason
 	}()
 	said, err := awaitServing(ctx, flags.dir, child.Process, ended)
 	_, _ = fmt.Fprint(out, said)
@@ -77,7 +77,7 @@ func spawn(flags upFlags) (*exec.Cmd, error) {
 	if flags.noOperator {
 		args = append(args, "--no-operator")
 	}
-	// A session of its own lets it outlive this process and its terminal.
+	// In its own session, it outlives this process and its terminal.
 	child := &exec.Cmd{Path: self, Args: args, Stdout: log, Stderr: log, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if err := child.Start(); err != nil {
 		return nil, fmt.Errorf("start the background process: %w", err)

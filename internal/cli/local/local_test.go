@@ -39,13 +39,13 @@ func TestDetachedLivesUntilDown(t *testing.T) {
 		t.Error("no operator runs")
 	}
 	for _, again := range [][]string{{"local", "up", "--dir", dir}, {"local", "up", "--detach", "--dir", dir}} {
-		if out, err := run(t, again...); err == nil || !strings.Contains(out, "it runs already in "+dir) {
+		if out, err := run(t, again...); err == nil || !strings.Contains(out, "it is already running in "+dir) {
 			t.Errorf("%v while it runs: %v\n%s", again, err, out)
 		}
 	}
 	succeed(t, "local", "down", "--dir", dir)
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder after down: %v, want it gone", err)
+		t.Errorf("the folder after down: %v, want it removed", err)
 	}
 	for _, pid := range []int{state.PID, state.OperatorPID} {
 		if process.Running(pid) {
@@ -54,7 +54,7 @@ func TestDetachedLivesUntilDown(t *testing.T) {
 	}
 }
 
-func TestUpAfterACrashStartsAfresh(t *testing.T) {
+func TestUpAfterACrashCleansUp(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "local")
 	succeed(t, "local", "up", "--detach", "--no-operator", "--dir", dir)
 	crashed := read(t, dir)
@@ -72,7 +72,7 @@ func TestUpAfterACrashStartsAfresh(t *testing.T) {
 	succeed(t, "local", "down", "--dir", dir)
 }
 
-func TestDownWithNothingRunningSaysSo(t *testing.T) {
+func TestDownWithoutAnEnvironmentReportsIt(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := run(t, "local", "down", "--dir", dir); err == nil || !strings.Contains(out, "nothing runs in "+dir) {
 		t.Errorf("got %v\n%s", err, out)

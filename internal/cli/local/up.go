@@ -28,10 +28,10 @@ func upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a cluster, AWS and the operator, and stay up until Ctrl-C",
-		Example: `  # Start, work in another terminal, and end it with Ctrl-C:
+		Example: `  # Start, work in another terminal, and stop it with Ctrl-C:
   aws-operator local up
 
-  # Start a second one, in the background, and end it:
+  # Start a second one, in the background, and stop it:
   aws-operator local up --detach --dir .local-2
   aws-operator local down --dir .local-2
 
@@ -114,7 +114,7 @@ use it, in any terminal:
 `, end)
 }
 
-// shown returns a folder as the user named it if that is short.
+// shown returns the shorter of a folder's relative and absolute path.
 func shown(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		return abs

@@ -105,7 +105,7 @@ func (f *flags) add(cmd *cobra.Command) {
 		&f.foreign,
 		"allow-foreign",
 		nil,
-		"AWS resources that objects of a namespace may reference although no object of it made them, for example team=arn:aws:sqs:eu-west-1:123456789012:team-*",
+		"AWS resources that objects of a namespace may reference although no object of the namespace created them, for example team=arn:aws:sqs:eu-west-1:123456789012:team-*",
 	)
 	set.StringSliceVar(
 		&f.roles,

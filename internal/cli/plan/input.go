@@ -21,7 +21,7 @@ import (
 
 const kindCluster = "cluster"
 
-// arguments are none, for all clusters, or cluster and a name.
+// arguments accepts no arguments, for all clusters, or cluster and a name.
 func arguments(_ *cobra.Command, args []string) error {
 	if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {
 		return nil

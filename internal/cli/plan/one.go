@@ -11,8 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// Names returns which clusters a command is about: the one that args name (cluster NAME), else
-// those of the manifests, else all of the state. It returns an error when there is none.
+// Names returns the clusters for a command: the one that args name (cluster NAME), else those of the
+// manifests, else all of the state. It returns an error if there are none.
 func Names(ctx context.Context, set *manifest.Set, from *state.State, args []string) ([]string, error) {
 	names, err := namesOf(ctx, set, from, args)
 	if err == nil && len(names) == 0 {
@@ -21,8 +21,8 @@ func Names(ctx context.Context, set *manifest.Set, from *state.State, args []str
 	return names, err
 }
 
-// One plans one cluster: as the state has it, with what the manifests say in its place. Other
-// commands show it before they do it. It errs as [plan.Of] does.
+// One plans one cluster of the state, with the objects in the manifests in place of its own. Other
+// commands show this plan before they apply it. It returns the errors of [plan.Of].
 func One(ctx context.Context, set *manifest.Set, from *state.State, name string, how plan.Options) (*plan.Plan, error) {
 	o := options{plan: how}
 	o.plan.NodeupDir = programs.Beside(o.plan.NodeupDir)

@@ -59,7 +59,7 @@ Services (DynamoDB, SQSQueue and all other kinds of the operator, including thos
 ModelDefinitions in the files define) are compared with the stacks that the operator would
 create for them, by name, in the region of --aws-region. With --state k8s, the services of
 the management cluster are planned, or, with -f, those of the files instead. An operator in
-a management cluster makes services; apply does not.`,
+a management cluster creates services; apply does not.`,
 		Example: `  aws-operator plan -f demo.yaml
   aws-operator plan cluster demo --state ./state
   aws-operator plan -f queue.yaml --aws-region eu-central-1
@@ -87,7 +87,7 @@ a management cluster makes services; apply does not.`,
 		&o.plan.Operator,
 		"cluster-name",
 		operator.DefaultClusterName,
-		"the operator's --cluster-name, which is in its tags and begins the names of services' stacks",
+		"the operator's --cluster-name, which is in its tags and prefixes the names of services' stacks",
 	)
 	set.StringVar(&o.region, "aws-region", "", "AWS region of services (default: the SDK's default chain, such as AWS_REGION)")
 	set.StringVar(
@@ -126,9 +126,9 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// result is what machines read.
+// result is the JSON output.
 type result struct {
-	// Digest names exactly all of this; apply --approve takes it, where no services are among it.
+	// Digest identifies the entire plan, for apply --approve; empty if the plan has services.
 	Digest string       `json:"digest"`
 	Plans  []*plan.Plan `json:"plans"`
 }

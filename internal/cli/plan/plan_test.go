@@ -185,7 +185,7 @@ func TestNoChangesNeedNoCalls(t *testing.T) {
 	}
 }
 
-func TestACreationIsPlannedFromFilesAlone(t *testing.T) {
+func TestCreationIsPlannedFromFilesOnly(t *testing.T) {
 	f := newFolder(t)
 	file := []string{"-f", examples + "minimal-public.yaml", "--aws-account-id", "123456789012"}
 	code, out, errOut := f.run(append(file, "--detailed-exitcode", "-o", "json")...)
@@ -212,7 +212,7 @@ func TestACreationIsPlannedFromFilesAlone(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamedInOneSentence(t *testing.T) {
+func TestMistakesAreReportedInOneSentence(t *testing.T) {
 	f := newFolder(t)
 	f.put("minimal-public.yaml", "minimal")
 	f.deploy("minimal")

@@ -272,9 +272,9 @@ func TestClustersAndServicesArePlannedTogether(t *testing.T) {
 	}
 }
 
-// TestWhatOthersMakeIsLeftOut has a Deployment beside the queue that it uses, as in a file for
+// TestOtherKindsAreNotPlanned has a Deployment beside the queue that it uses, as in a file for
 // kubectl.
-func TestWhatOthersMakeIsLeftOut(t *testing.T) {
+func TestOtherKindsAreNotPlanned(t *testing.T) {
 	s := newServices(t)
 	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\n"
 	code, out, errOut := s.run("-f", s.file(deployment, queueManifest))
@@ -288,7 +288,7 @@ func TestWhatOthersMakeIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestMistakesInServicesAreNamed(t *testing.T) {
+func TestMistakesInServicesAreReported(t *testing.T) {
 	s := newServices(t)
 	_, err := s.api.CreateStack(t.Context(), &cloudformation.CreateStackInput{
 		StackName:    aws.String("aws-operator-sqsqueue-orders-default"),
@@ -299,10 +299,10 @@ func TestMistakesInServicesAreNamed(t *testing.T) {
 		"a kind that nothing defines": {vaultManifest, "Vault mine: there is no kind Vault; give its ModelDefinition"},
 		"a field that is not there": {
 			strings.ReplaceAll(queueManifest, "visibilityTimeout", "visibilityTimout"),
-			"SQSQueue orders: spec.visibilityTimout: there is no such field: leave it out, or take one of those that kubectl explain sqsqueue.spec tells of",
+			"SQSQueue orders: spec.visibilityTimout: unknown field: remove it, or use one of the fields that kubectl explain sqsqueue.spec lists",
 		},
 		"a value that cannot be":   {strings.ReplaceAll(queueManifest, "120", "fast"), `SQSQueue orders: spec.visibilityTimeout: Invalid value: "string": `},
-		"a stack of somebody else": {queueManifest, "exists and is not this object's, as its tags say"},
+		"a stack of another owner": {queueManifest, "exists, but its tags are not this object's"},
 		"a template that nothing gives": {
 			strings.ReplaceAll(topicManifest, "spec: {}", "spec: {cloudFormationTemplateName: x}"),
 			"there is no CloudFormationTemplate default/x",

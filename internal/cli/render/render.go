@@ -35,7 +35,7 @@ func Command() *cobra.Command {
 		Long: `Print the CloudFormation template of every object in the manifests, as the operator
 would send it, after the checks that the operator makes. The command contacts neither a
 cluster nor AWS. ModelDefinitions in the files define further kinds. Where an object uses
-outputs of another one, the template has made-up values of the same form.`,
+outputs of another one, the template has placeholders of the same form.`,
 		Example: `  aws-operator render -f examples/quickstart/dynamodb.yaml
 
   # A file for each stack, for another tool to check:
@@ -53,7 +53,10 @@ outputs of another one, the template has made-up values of the same form.`,
 	set := cmd.Flags()
 	set.StringVar(&f.out, "out", "", "folder to write a file for each stack to, instead of printing")
 	set.StringVar(
-		&f.facts.ClusterName, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which begins the stacks' names",
+		&f.facts.ClusterName,
+		"cluster-name",
+		operator.DefaultClusterName,
+		"the operator's --cluster-name, which prefixes stack names",
 	)
 	set.StringVar(&f.facts.Region, "aws-region", environment.Region, "AWS region")
 	set.StringVar(&f.facts.AccountID, "aws-account-id", environment.Account, "AWS account")

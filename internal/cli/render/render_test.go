@@ -45,7 +45,7 @@ func TestOutWritesAFileForEachStack(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestMistakesAreReported(t *testing.T) {
 	const header = "apiVersion: service-operator.aws/v1alpha1\n"
 	for _, test := range []struct{ name, manifest, want string }{
 		{

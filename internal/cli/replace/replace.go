@@ -36,8 +36,8 @@ ones are replaced as a whole. Manifests of kops are translated.
 
 The command validates all objects first; if one is invalid, it changes none. It generates
 the keys of a new cluster, unless the state is a management cluster, where the operator
-does. It makes nothing in AWS and changes no status: plan shows what would be done, update
-and apply do it. In a management cluster, the operator starts at once.`,
+does. It creates nothing in AWS and changes no status: plan shows the changes, update and
+apply make them. In a management cluster, the operator starts at once.`,
 		Example: `  aws-operator replace -f cluster.yml --state ./state
 
   # A cluster of kops:
@@ -82,7 +82,7 @@ func Into(ctx context.Context, into *state.State, set *manifest.Set) ([]state.Ch
 	return changes, err
 }
 
-// placed says where each of the objects is that something is wrong with.
+// placed adds the file and line to each problem of an object.
 func placed(invalid *state.InvalidError, set *manifest.Set) error {
 	lines := make([]string, len(invalid.Problems))
 	for i, problem := range invalid.Problems {
@@ -97,7 +97,7 @@ func placed(invalid *state.InvalidError, set *manifest.Set) error {
 	return fmt.Errorf("%s\nNothing has been changed", strings.Join(lines, "\n"))
 }
 
-// Report prints what was done with each object, and what is to be known of it.
+// Report prints what was done with each object, with notes and warnings.
 func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error {
 	for _, change := range changes {
 		kind, name := manifest.Kind(change.Object), change.Object.GetName()

@@ -21,7 +21,7 @@ func run(t *testing.T, in string, args ...string) (out, errOut string, err error
 	return o.String(), e.String(), err
 }
 
-func TestManifestsOfKopsAreKeptAsOurs(t *testing.T) {
+func TestManifestsOfKopsAreStoredTranslated(t *testing.T) {
 	const kops = "../../kops/testdata/private.kops.yaml"
 	dir := filepath.Join(t.TempDir(), "state")
 	if _, _, err := run(t, "", "-f", kops, "--strict", "--state", dir); err == nil {
@@ -55,12 +55,12 @@ func TestManifestsComeFromStandardInputAsWell(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 	out, _, err = run(t, strings.Replace(release, "/images/acme", "/images/other", 1), "-f", "-", "--state", dir)
-	if err == nil || !strings.Contains(err.Error(), "images of a release cannot change: make a new one") || out != "" {
+	if err == nil || !strings.Contains(err.Error(), "images of a release cannot change: create a new one") || out != "" {
 		t.Errorf("%s, %v", out, err)
 	}
 }
 
-func TestAReleaseThatCannotBootIsRefusedForClusters(t *testing.T) {
+func TestReleaseWithoutHashesIsRefusedForClusters(t *testing.T) {
 	const unbootable = `{"apiVersion": "cluster-operator.aws/v1alpha1", "kind": "Release", "metadata": {"name": "v1.36.3-acme.1"},
 "spec": {"kubernetes": "v1.36.3", "resourceSet": "1.1.0", "images": {"amd64": {"parameter": "/images/acme"}, "arm64": {"parameter": "/images/acme"}},
 "artifacts": [{"name": "kubelet", "path": "/usr/local/bin/kubelet", "sources": {

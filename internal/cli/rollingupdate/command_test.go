@@ -26,7 +26,7 @@ func run(ctx context.Context, args ...string) (out, problem string, code int) {
 	return stdout.String(), "", exit.Done
 }
 
-func TestTheCommandShowsThenRolls(t *testing.T) {
+func TestCommandShowsThenReplaces(t *testing.T) {
 	w := livetest.New(t, livetest.Options{Slots: 1, Groups: []*v1alpha1.InstanceGroup{group("workers", 1, 2)}, Terraform: true})
 	ref := w.State()
 	before := machinesOf(w, "workers")
@@ -47,7 +47,7 @@ func TestTheCommandShowsThenRolls(t *testing.T) {
 	}
 	if out, problem, code := run(t.Context(), "demo", "--state", ref, "--yes"); code != exit.Failed ||
 		!strings.Contains(problem, "cluster demo is being changed by") {
-		t.Errorf("somebody else changes the cluster, and it says: %d %s\n%s", code, problem, out)
+		t.Errorf("while another client changes the cluster, the command prints %d %s\n%s", code, problem, out)
 	}
 	if err := unlock(); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func guarded(t *testing.T, w *livetest.Suite) kubernetes.Interface {
 	return kube
 }
 
-func TestANodeThatCannotBeDrainedStopsTheRollWhereThatIsAskedFor(t *testing.T) {
+func TestFailOnDrainErrorStopsTheRollout(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	slow := group("workers", 2, 2)
 	slow.Spec.RollingUpdate.DrainTimeout = &metav1.Duration{Duration: 2 * time.Second}

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// slotReadyTimeout is how long a slot's new machine may take until its node is Ready, as with
-	// CloudFormation.
+	// slotReadyTimeout is how long the node of a slot's new instance may take to become Ready, the
+	// same as with CloudFormation.
 	slotReadyTimeout = 20 * time.Minute
-	// slotDrainTimeout is how long draining a slot's node may take: what runs there besides the
-	// control plane can be little.
+	// slotDrainTimeout is how long draining a slot's node may take: it runs few pods besides the
+	// control plane.
 	slotDrainTimeout = 10 * time.Minute
 )
 
-// owner is who replaces the machines of a group when their shape changes.
+// owner is the party that replaces the instances of a group when their configuration changes.
 type owner string
 
 const (
@@ -38,7 +38,7 @@ const (
 	ownerOperator owner = "Operator"
 )
 
-// target is a group that was chosen.
+// target is a selected group.
 type target struct {
 	rollout.Group
 
@@ -47,8 +47,8 @@ type target struct {
 	stack string
 }
 
-// ownerOf returns who replaces a group's machines. No update policy is on the group of the
-// bastions.
+// ownerOf returns the party that replaces a group's instances. The bastions' group has no update
+// policy.
 func ownerOf(found *live.Group, spec *v1alpha1.InstanceGroup, managed bool) owner {
 	switch {
 	case found.Stack == "" || found.Bastion():
@@ -62,13 +62,13 @@ func ownerOf(found *live.Group, spec *v1alpha1.InstanceGroup, managed bool) owne
 	}
 }
 
-// roles are the names of roles as people write them, also those who come from kops.
+// roles are the accepted names of roles, including those of kops.
 var roles = map[string]rollout.Role{
 	"control-plane": rollout.RoleControlPlane, "controlplane": rollout.RoleControlPlane, "master": rollout.RoleControlPlane,
 	"worker": rollout.RoleWorker, "node": rollout.RoleWorker, "bastion": rollout.RoleBastion,
 }
 
-// chosen returns the groups in AWS that were chosen. It returns an error for names that are none.
+// chosen returns the selected groups in AWS. It returns an error for unknown names.
 func (c *choice) chosen(found *live.Cluster) ([]*live.Group, error) {
 	wanted := map[rollout.Role]bool{}
 	for _, name := range c.roles {
@@ -95,7 +95,7 @@ func (c *choice) chosen(found *live.Cluster) ([]*live.Group, error) {
 	return groups, nil
 }
 
-// groupNamed returns the InstanceGroup of a name, nil if it is there no more.
+// groupNamed returns the InstanceGroup of a name, nil if it no longer exists.
 func (u *update) groupNamed(name string) *v1alpha1.InstanceGroup {
 	for _, group := range u.groups {
 		if group.Name == name {
@@ -105,7 +105,7 @@ func (u *update) groupNamed(name string) *v1alpha1.InstanceGroup {
 	return nil
 }
 
-// target describes the roll of a group.
+// target describes the rollout of a group.
 func (u *update) target(found *live.Cluster, from *live.Group) (*target, error) {
 	var spec *v1alpha1.InstanceGroup
 	if from.Role == rollout.RoleWorker {
@@ -123,16 +123,17 @@ func (u *update) target(found *live.Cluster, from *live.Group) (*target, error) 
 	return t, nil
 }
 
-// settings say how the machines of a group are replaced.
+// settings returns how to replace the instances of a group.
 func (u *update) settings(from *live.Group, spec *v1alpha1.InstanceGroup) (*rollout.Settings, error) {
 	s := &rollout.Settings{
 		Attempt: "terminal-" + strconv.FormatInt(u.clock.Now().Unix(), 36), BatchSize: 1, ReadyTimeout: slotReadyTimeout, DrainTimeout: slotDrainTimeout, //nolint:mnd // short
 		OnDrainTimeout: drain.Continue, AnswerHooks: true, CloudOnly: u.cloudOnly || from.Bastion(), ValidateCount: u.validateCount,
 	}
 	if from.Role == rollout.RoleWorker {
-		if spec == nil { // It is in AWS, and in the state no more: what holds for a group that says nothing.
-			spec = &v1alpha1.InstanceGroup{}
-			spec.Spec.MinSize, spec.Spec.MaxSize = int32(from.Min), int32(max(1, from.Max)) //nolint:gosec // sizes are int32 in AWS
+		if spec == nil { // It exists in AWS but no longer in the state: use the defaults.
+			spec = &v1alpha1.InstanceGroup{
+				Spec: v1alpha1.InstanceGroupSpec{MinSize: int32(from.Min), MaxSize: int32(max(1, from.Max))},
+			} //nolint:gosec // sizes are int32 in AWS
 		}
 		if u.batchSize != "" {
 			spec = spec.DeepCopy()

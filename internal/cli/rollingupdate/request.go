@@ -16,21 +16,21 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Where an operator looks after a cluster, it replaces all machines when it is asked to: by another
-// text in spec.roll of an InstanceGroup, in spec.controlPlane.roll of the Cluster. Two must not
-// replace machines of one group.
+// In a management cluster, the operator replaces all instances on request: when the text in
+// spec.roll of an InstanceGroup or in spec.controlPlane.roll of the Cluster changes. The command and
+// the operator must not both replace instances of a group.
 
-// asks reports whether the operator is to be asked for a group's machines.
-func (u *update) asks(t *target) bool {
+// usesOperator reports whether the operator replaces the instances of a group on request.
+func (u *update) usesOperator(t *target) bool {
 	return u.force && u.managed && t.owner != ownerCommand && !u.paused()
 }
 
-// paused reports whether the operator leaves the cluster alone.
+// paused reports whether the cluster is paused.
 func (u *update) paused() bool {
 	return u.cluster.Spec.Paused || operatorkit.HasPausedAnnotation(u.cluster, v1alpha1.PausedAnnotation)
 }
 
-// checkRequest returns an error if what is asked for is not the operator's to do.
+// checkRequest returns an error if the operator cannot do what the flags request.
 func (u *update) checkRequest(asked []*target) error {
 	if len(asked) == 0 {
 		return nil
@@ -75,18 +75,18 @@ func (u *update) checkRequest(asked []*target) error {
 	return errors.Join(problems...)
 }
 
-// request asks the operator for all machines of groups, unless that was done and is under way, and
-// follows it until the cluster is ready.
-func (u *update) request(ctx context.Context, asked []*target, lines *news) error {
+// request requests the replacement of all instances of groups from the operator, unless an earlier
+// request is in progress, and follows it until the cluster is ready.
+func (u *update) request(ctx context.Context, asked []*target, lines *progressLog) error {
 	if len(asked) == 0 {
 		return nil
 	}
 	text := u.clock.Now().UTC().Format(time.RFC3339)
 	for _, one := range u.requests(asked) {
-		switch goesOn, err := one.underWay(); {
+		switch running, err := one.isRunning(); {
 		case err != nil:
 			return err
-		case goesOn:
+		case running:
 			lines.say("%s: the operator is already replacing the instances.", one.name)
 			continue
 		}
@@ -107,12 +107,12 @@ func (u *update) request(ctx context.Context, asked []*target, lines *news) erro
 	return nil
 }
 
-// requested is an object by which the operator is asked.
+// requested is an object whose change requests a replacement from the operator.
 type requested struct {
 	name, field string
 	object      client.Object
-	// roll is where in the object the text is, rollout the last roll of its machines, nil if there
-	// was none; stacks are those whose machines the text asks for.
+	// roll points to the text in the object. rollout is the last rollout of its instances, nil if
+	// there was none. stacks are the stacks whose instances the text replaces.
 	roll    *string
 	rollout *v1alpha1.RolloutStatus
 	stacks  []*v1alpha1.StackStatus
@@ -151,9 +151,9 @@ func (u *update) requests(asked []*target) []requested {
 	return all
 }
 
-// underWay reports whether machines are still to be replaced that were asked for before, or all are
-// being replaced for another reason. What failed is not: to ask again is to try again.
-func (r *requested) underWay() (bool, error) {
+// isRunning reports whether an earlier request is not complete, or all instances are being replaced
+// for another reason. A failed rollout is not running: a new request retries it.
+func (r *requested) isRunning() (bool, error) {
 	if r.rollout != nil {
 		switch r.rollout.State {
 		case v1alpha1.RolloutRolling:

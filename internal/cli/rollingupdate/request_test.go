@@ -8,9 +8,9 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// TestWhatIsAskedForOnce is asked for again when it is done or has failed, and not while it goes
+// TestRequestIsMadeOnce is asked for again when it is done or has failed, and not while it goes
 // on.
-func TestWhatIsAskedForOnce(t *testing.T) {
+func TestRequestIsMadeOnce(t *testing.T) {
 	made := func(roll string) *v1alpha1.StackStatus {
 		return &v1alpha1.StackStatus{
 			Name:   "demo-workers",
@@ -37,7 +37,7 @@ func TestWhatIsAskedForOnce(t *testing.T) {
 			if c.state != "" {
 				one.rollout = &v1alpha1.RolloutStatus{State: c.state}
 			}
-			if got, err := one.underWay(); err != nil || got != c.want {
+			if got, err := one.isRunning(); err != nil || got != c.want {
 				t.Errorf("it is under way: %t, %v", got, err)
 			}
 		})

@@ -19,26 +19,26 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// leastTokenLife is how long new machines must be able to join when their turn comes.
+// leastTokenLife is the minimum remaining lifetime of the bootstrap token of new instances.
 const leastTokenLife = 15 * time.Minute
 
-// news are the lines that a person follows.
-type news struct {
+// progressLog prints lines with their time.
+type progressLog struct {
 	mu  sync.Mutex
 	out io.Writer
 	now func() time.Time
 }
 
-func (n *news) say(format string, args ...any) {
+func (n *progressLog) say(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	_, _ = fmt.Fprintf(n.out, "%s %s\n", n.now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }
 
-// roll replaces machines.
+// roll replaces instances.
 func (u *update) roll(ctx context.Context) error {
-	lines := &news{out: u.out, now: func() time.Time { return u.clock.Now() }}
-	s, err := u.look(ctx, func(n drain.Notice) {
+	lines := &progressLog{out: u.out, now: func() time.Time { return u.clock.Now() }}
+	s, err := u.observe(ctx, func(n drain.Notice) {
 		if n.What != "Draining" { // The engine reports its own actions.
 			lines.say("%s", n.Message)
 		}
@@ -46,8 +46,8 @@ func (u *update) roll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	groups, asked, others := u.mine(s)
-	for _, line := range u.elsewhere(others) {
+	groups, asked, others := u.selectGroups(s)
+	for _, line := range u.othersNotes(others) {
 		lines.say("%s", line)
 	}
 	if err := u.checkRequest(asked); err != nil {
@@ -65,15 +65,15 @@ func (u *update) roll(ctx context.Context) error {
 	return u.request(ctx, asked, lines)
 }
 
-// replace replaces the machines of groups.
-func (u *update) replace(ctx context.Context, s *scene, groups []*target, lines *news) error {
+// replace replaces the instances of groups.
+func (u *update) replace(ctx context.Context, s *observation, groups []*target, lines *progressLog) error {
 	if len(groups) == 0 {
 		return u.forced(ctx, s, lines, func() error { return nil })
 	}
 	if err := errors.Join(u.checkStacks(ctx, groups), u.checkAPI(ctx, s, groups)); err != nil {
 		return err
 	}
-	err := u.forced(ctx, s, lines, func() error { return u.carryOut(ctx, s, groups, lines) })
+	err := u.forced(ctx, s, lines, func() error { return u.runEngine(ctx, s, groups, lines) })
 	if ctx.Err() != nil {
 		return exit.Interruption("Interrupted. The Auto Scaling groups' tags have the progress; run the same command to continue.")
 	}
@@ -82,18 +82,18 @@ func (u *update) replace(ctx context.Context, s *scene, groups []*target, lines 
 
 // forced runs work. If all instances must be replaced, tags on the groups record which groups are
 // done; they are removed when all groups are done.
-func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() error) error {
+func (u *update) forced(ctx context.Context, s *observation, lines *progressLog, work func() error) error {
 	if !u.force {
 		return work()
 	}
 	var all []rollout.Group
 	for _, t := range s.targets {
-		if !u.asks(t) {
+		if !u.usesOperator(t) {
 			all = append(all, t.Group)
 		}
 	}
 	if s.begun {
-		lines.say("%s", s.goesOn(true))
+		lines.say("%s", s.forceNote(true))
 	}
 	if err := s.roller.BeginForced(ctx, all, s.before); err != nil {
 		return awsapi.Known(err)
@@ -104,23 +104,23 @@ func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() 
 	return awsapi.Known(s.roller.EndForced(ctx, all))
 }
 
-// checkAPI returns an error if nodes must be known and are not, or new machines of instance groups
-// could not join.
-func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error {
-	asked, workers, away := false, false, false
+// checkAPI returns an error if the rollout needs the API and it is unavailable, or if new instances
+// of instance groups could not join.
+func (u *update) checkAPI(ctx context.Context, s *observation, groups []*target) error {
+	asked, workers, replacing := false, false, false
 	for _, t := range groups {
-		away = away || t.Role == rollout.RoleControlPlane && s.rolling(t.Name)
+		replacing = replacing || t.Role == rollout.RoleControlPlane && s.rolling(t.Name)
 		asked = asked || !t.CloudOnly
 		workers = workers || t.Role == rollout.RoleWorker && !t.CloudOnly
 	}
 	switch {
 	case !asked:
 		return nil
-	case s.silent != "" && away && s.connection != nil:
-		return nil // It comes back when the slot does that an earlier run has ended.
-	case s.silent != "":
+	case s.apiProblem != "" && replacing && s.connection != nil:
+		return nil // An earlier run terminated the slot's instance. The API is back when the slot is.
+	case s.apiProblem != "":
 		return fmt.Errorf("the API of cluster %s does not answer: %s. Nothing was changed; --cloudonly uses only AWS and drains no nodes",
-			u.cluster.Name, strings.TrimSuffix(s.silent, "."))
+			u.cluster.Name, strings.TrimSuffix(s.apiProblem, "."))
 	case !workers:
 		return nil
 	}
@@ -135,36 +135,36 @@ func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error
 	return nil
 }
 
-// rolling reports whether a roll of a group is under way.
-func (s *scene) rolling(group string) bool {
+// rolling reports whether a rollout of a group is in progress.
+func (s *observation) rolling(group string) bool {
 	return slices.ContainsFunc(s.rows, func(row rollout.Row) bool { return row.Name == group && row.Status == "Rolling" })
 }
 
 func (u *update) slots() int { return int(model.SpecOf(u.cluster).ControlPlane.Replicas) }
 
-// carryOut rolls groups until all are done, one stops, or the context ends.
-func (u *update) carryOut(ctx context.Context, s *scene, groups []*target, lines *news) error {
+// runEngine runs the rollout of groups until all are done, one stops, or the context ends.
+func (u *update) runEngine(ctx context.Context, s *observation, groups []*target, lines *progressLog) error {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.drains.Start(work) })
 	defer running.Wait()
 	defer end()
-	wake := make(chan struct{}, 1)
-	nudge := func() {
+	iterations := make(chan struct{}, 1)
+	iterateNow := func() {
 		select {
-		case wake <- struct{}{}:
-		default: // It will look.
+		case iterations <- struct{}{}:
+		default: // An iteration is due already.
 		}
 	}
-	u.session.Connections().Subscribe(func(workload.Change) { nudge() })
-	s.drains.Subscribe(func(drain.Progress) { nudge() })
+	u.session.Connections().Subscribe(func(workload.Change) { iterateNow() })
+	s.drains.Subscribe(func(drain.Progress) { iterateNow() })
 	patience := time.Duration(0)
 	for _, t := range groups {
 		patience = max(patience, t.DrainTimeout+t.ReadyTimeout+t.Pause)
 	}
 	return s.roller.Run(ctx, &rollout.RunOptions{
-		Groups: plainOf(groups), Slots: func(ctx context.Context) (map[int]string, error) { return u.unwellSlots(ctx, s) },
-		Wake: wake, Poll: u.poll, Patience: u.patience + patience,
+		Groups: plainOf(groups), Slots: func(ctx context.Context) (map[int]string, error) { return u.unhealthySlots(ctx, s) },
+		Trigger: iterations, Poll: u.poll, Patience: u.patience + patience,
 	}, func(p rollout.Progress) {
 		for _, did := range p.Did {
 			lines.say("%s: %s", p.Group, did)
@@ -175,10 +175,9 @@ func (u *update) carryOut(ctx context.Context, s *scene, groups []*target, lines
 	})
 }
 
-// unwellSlots says which slots do not serve: by the cluster's own API, or, where that is not asked,
-// by what its load balancer holds of them, which asks each API server whether it is ready, and that
-// asks etcd.
-func (u *update) unwellSlots(ctx context.Context, s *scene) (map[int]string, error) {
+// unhealthySlots returns the problems of unhealthy slots, from the cluster's own API or, without
+// it, from the health checks of its load balancer, which include etcd.
+func (u *update) unhealthySlots(ctx context.Context, s *observation) (map[int]string, error) {
 	if !u.cloudOnly {
 		return s.connection.SlotProblems(ctx, u.slots()), nil
 	}

@@ -24,12 +24,12 @@ import (
 )
 
 const (
-	// defaultValidateCount is how many times in a row the cluster must be found well before more
-	// machines go.
+	// defaultValidateCount is how many checks in a row the cluster must pass before more instances
+	// are replaced.
 	defaultValidateCount = 1
-	// defaultValidationTimeout is how long it is waited in vain.
+	// defaultValidationTimeout is how long a run waits without any change.
 	defaultValidationTimeout = 15 * time.Minute
-	// certificateValidity is how long the API can be asked in one run.
+	// certificateValidity limits how long one run can use the API.
 	certificateValidity = 7 * 24 * time.Hour
 )
 
@@ -43,7 +43,7 @@ type options struct {
 	validationTimeout time.Duration
 }
 
-// choice says which machines are replaced, and how.
+// choice selects the instances to replace, and how to replace them.
 type choice struct {
 	groups, roles []string
 	force         bool
@@ -52,7 +52,7 @@ type choice struct {
 	batchSize     string
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{Use: "rolling-update", Short: "Replace instances that are out of date"}
 	cmd.AddCommand(clusterCommand())
@@ -112,7 +112,7 @@ func (o *options) add(cmd *cobra.Command) {
 	)
 	set.StringSliceVar(&o.roles, "instance-group-roles", nil, "only groups of these roles: control-plane, worker, bastion (default: all)")
 	set.BoolVar(&o.force, "force", false, "replace all instances, even if they are up to date or CloudFormation would replace them")
-	set.BoolVar(&o.cloudOnly, "cloudonly", false, "use only AWS and neither check nor drain nodes, for a cluster whose API does not answer")
+	set.BoolVar(&o.cloudOnly, "cloudonly", false, "use only AWS and neither check nor drain nodes, for a cluster whose API is unavailable")
 	set.BoolVar(
 		&o.failOnDrain,
 		"fail-on-drain-error",
@@ -168,7 +168,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	klog.SetLogger(logr.Discard()) // What client-go says of connections that end is no news to people.
+	klog.SetLogger(logr.Discard()) // client-go's log about closed connections is not for users.
 	ctx := cmd.Context()
 	from, err := o.state.Open(cmd)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 )
 
-// shown is what machines read.
+// shown is the JSON and YAML output.
 type shown struct {
 	Cluster string       `json:"cluster"`
 	Groups  []shownGroup `json:"groups"`
-	// Order is in which groups would be rolled: those of a stage together.
+	// Order is the order of the groups; those of a stage are replaced together.
 	Order [][]string `json:"order"`
 	Notes []string   `json:"notes"`
 }
@@ -38,11 +38,11 @@ type shownGroup struct {
 
 // show prints what would be done.
 func (u *update) show(ctx context.Context) error {
-	s, err := u.look(ctx, nil)
+	s, err := u.observe(ctx, nil)
 	if err != nil {
 		return err
 	}
-	groups, asked, others := u.mine(s)
+	groups, asked, others := u.selectGroups(s)
 	data := shown{Cluster: u.cluster.Name, Groups: u.shownGroups(s), Order: orderOf(groups), Notes: u.notes(s, groups, asked, others)}
 	if err := u.output.Print(u.out, data, tableOf(data.Groups)); err != nil {
 		return err
@@ -54,14 +54,15 @@ func (u *update) show(ctx context.Context) error {
 	return err
 }
 
-// notes say in sentences what would be done, and what others have to do.
-func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]string) []string {
+// notes describe what the command would do, and what others have to do.
+func (u *update) notes(s *observation, groups, asked []*target, others map[owner][]string) []string {
 	var notes []string
-	if s.silent != "" {
+	if s.apiProblem != "" {
 		notes = append(
 			notes,
 			fmt.Sprintf(
-				"The cluster's API does not answer: %s. Nodes are unknown; --cloudonly uses only AWS.", strings.TrimSuffix(s.silent, "."),
+				"The cluster's API does not answer: %s. Nodes are unknown; --cloudonly uses only AWS.",
+				strings.TrimSuffix(s.apiProblem, "."),
 			),
 		)
 	}
@@ -71,9 +72,9 @@ func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]str
 		}
 	}
 	if s.begun {
-		notes = append(notes, s.goesOn(u.force))
+		notes = append(notes, s.forceNote(u.force))
 	}
-	notes = append(notes, u.elsewhere(others)...)
+	notes = append(notes, u.othersNotes(others)...)
 	if err := u.checkRequest(asked); err != nil {
 		return append(notes, "Cannot be done: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".")
 	}
@@ -94,7 +95,7 @@ func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]str
 	return append(notes, "Nothing was changed. To replace them, add --yes.")
 }
 
-// inWords says in which order groups are rolled.
+// inWords describes the order in which groups are replaced.
 func inWords(groups []*target) string {
 	var order []string
 	for _, stage := range orderOf(groups) {
@@ -107,8 +108,8 @@ func inWords(groups []*target) string {
 	return strings.Join(order, "; then ")
 }
 
-// goesOn says that an earlier run began to replace all machines.
-func (s *scene) goesOn(force bool) string {
+// forceNote describes an earlier run with --force that is not complete.
+func (s *observation) forceNote(force bool) string {
 	text := fmt.Sprintf(
 		"A run with --force that began after %s is not complete: instances that were launched since are up to date",
 		s.before.Format(time.RFC3339),
@@ -139,7 +140,7 @@ func plainOf(groups []*target) []rollout.Group {
 	return plain
 }
 
-func (u *update) shownGroups(s *scene) []shownGroup {
+func (u *update) shownGroups(s *observation) []shownGroup {
 	groups := []shownGroup{}
 	for i := range s.rows {
 		row := &s.rows[i]

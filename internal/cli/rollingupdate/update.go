@@ -25,7 +25,7 @@ import (
 type update struct {
 	cluster *v1alpha1.Cluster
 	groups  []*v1alpha1.InstanceGroup
-	// managed says that an operator runs beside the cluster.
+	// managed reports that an operator manages the cluster.
 	managed bool
 	// objects is the management cluster then, and follow follows the operator until the cluster is
 	// ready.
@@ -45,25 +45,25 @@ type update struct {
 	out    io.Writer
 }
 
-// scene is what an update is made on.
-type scene struct {
+// observation is the observed state of the cluster, with the engine that works on it.
+type observation struct {
 	found      *live.Cluster
 	connection *workload.Cluster
-	// silent is a short reason why there is no connection or the API does not answer; empty if it
-	// answers, or was not asked.
-	silent  string
-	targets []*target
-	rows    []rollout.Row
-	drains  *drain.Drains
-	roller  *rollout.Roller
-	// before is the launch of the last machine that --force replaces; begun says that an earlier
-	// run began that.
+	// apiProblem is a short reason why there is no connection or the API does not respond; empty if
+	// it responds, or was not called.
+	apiProblem string
+	targets    []*target
+	rows       []rollout.Row
+	drains     *drain.Drains
+	roller     *rollout.Roller
+	// before is the launch time of the newest instance that --force replaces; begun reports that an
+	// earlier run has begun the replacement.
 	before time.Time
 	begun  bool
 }
 
-// look finds the cluster and what would be done. It changes nothing.
-func (u *update) look(ctx context.Context, tell func(drain.Notice)) (*scene, error) {
+// observe reads the cluster and plans the rollout. It changes nothing.
+func (u *update) observe(ctx context.Context, notify func(drain.Notice)) (*observation, error) {
 	if u.clock == nil {
 		u.clock = clock.RealClock{}
 	}
@@ -74,7 +74,7 @@ func (u *update) look(ctx context.Context, tell func(drain.Notice)) (*scene, err
 	if len(found.Groups) == 0 {
 		return nil, fmt.Errorf("cluster %s has no resources in AWS (%s): apply its definition first", u.cluster.Name, found.Target)
 	}
-	s := &scene{found: found}
+	s := &observation{found: found}
 	groups, err := u.chosen(found)
 	if err != nil {
 		return nil, err
@@ -88,11 +88,11 @@ func (u *update) look(ctx context.Context, tell func(drain.Notice)) (*scene, err
 		s.targets, plain = append(s.targets, t), append(plain, t.Group)
 	}
 	if !u.cloudOnly {
-		if s.connection, s.silent = u.session.Connect(ctx, found); s.connection != nil {
-			_, s.silent = s.connection.Reachable()
+		if s.connection, s.apiProblem = u.session.Connect(ctx, found); s.connection != nil {
+			_, s.apiProblem = s.connection.Reachable()
 		}
 	}
-	u.arm(s, tell)
+	u.arm(s, notify)
 	if s.before, s.begun, err = s.roller.Forced(ctx, plain); err != nil {
 		return nil, awsapi.Known(err)
 	}
@@ -107,9 +107,9 @@ func (u *update) look(ctx context.Context, tell func(drain.Notice)) (*scene, err
 	return s, nil
 }
 
-// arm makes what rolls.
-func (u *update) arm(s *scene, tell func(drain.Notice)) {
-	s.drains = drain.New(drain.Options{Clients: u.clients, Workload: u.session.Connections(), Clock: u.clock, Tell: tell})
+// arm creates the engine and the drains.
+func (u *update) arm(s *observation, notify func(drain.Notice)) {
+	s.drains = drain.New(drain.Options{Clients: u.clients, Workload: u.session.Connections(), Clock: u.clock, Tell: notify})
 	s.roller = rollout.New(rollout.Options{
 		AutoScaling: u.clients.AutoScaling,
 		EC2:         func(t awsapi.Target) rollout.EC2 { return u.clients.EC2(t) },
@@ -123,16 +123,16 @@ func (u *update) arm(s *scene, tell func(drain.Notice)) {
 	})
 }
 
-// due reports whether there is anything to do to a group.
+// due reports whether a group needs a rollout.
 func due(row *rollout.Row) bool { return row.Status != "Ready" }
 
-// mine returns the groups that this command rolls and that are due, those that the operator is
-// asked for, and the names of those that others do, by who it is.
-func (u *update) mine(s *scene) (groups, asked []*target, others map[owner][]string) {
+// selectGroups returns the outdated groups that this command replaces, those for which it sends a
+// request to the operator, and the names of those that another party replaces, by owner.
+func (u *update) selectGroups(s *observation) (groups, asked []*target, others map[owner][]string) {
 	others = map[owner][]string{}
 	for i, t := range s.targets {
 		switch {
-		case u.asks(t):
+		case u.usesOperator(t):
 			asked = append(asked, t)
 		case !due(&s.rows[i]):
 		case t.owner == ownerCommand || u.force:
@@ -144,8 +144,8 @@ func (u *update) mine(s *scene) (groups, asked []*target, others map[owner][]str
 	return groups, asked, others
 }
 
-// elsewhere says what to do about groups that others roll.
-func (u *update) elsewhere(others map[owner][]string) []string {
+// othersNotes describes what to do for groups whose instances another party replaces.
+func (u *update) othersNotes(others map[owner][]string) []string {
 	var lines []string
 	if names := others[ownerCloudFormation]; len(names) > 0 {
 		do := "aws-operator update cluster " + u.cluster.Name + " --yes"
@@ -165,8 +165,8 @@ func (u *update) elsewhere(others map[owner][]string) []string {
 	return lines
 }
 
-// checkStacks returns an error if CloudFormation is changing a stack whose machines are to be
-// replaced: both would do it.
+// checkStacks returns an error if an update of a stack with selected instances is in progress: both
+// would replace them.
 func (u *update) checkStacks(ctx context.Context, groups []*target) error {
 	for _, t := range groups {
 		if t.stack == "" {

@@ -89,7 +89,7 @@ func renewed(t *testing.T, w *livetest.Suite, before []string, names ...string) 
 
 var slotNames = []string{"control-plane-0", "control-plane-1", "control-plane-2"}
 
-func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
+func TestNewLaunchTemplatesReplaceAllInstances(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("blue", 1, 2), group("green", 2, 3)}, Terraform: true})
 	all := append(slices.Clone(slotNames), "blue", "green")
@@ -126,7 +126,7 @@ func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
 	}
 }
 
-func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
+func TestKilledRolloutContinues(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	// A run is killed when it has printed this many lines, at most this often.
 	const lines, most = 5, 30
@@ -169,7 +169,7 @@ func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatWasChosenIsRolled(t *testing.T) {
+func TestOnlySelectedGroupsAreReplaced(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	w := livetest.New(
 		t,
@@ -206,7 +206,7 @@ func TestOnlyWhatWasChosenIsRolled(t *testing.T) {
 	}
 }
 
-func TestWithoutTheAPICloudOnlyRollsWholly(t *testing.T) {
+func TestCloudOnlyReplacesWithoutTheAPI(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Bastion: true, Terraform: true})
 	w.MoveOn("workers", "control-plane-1", "bastion")
@@ -232,7 +232,7 @@ func TestWithoutTheAPICloudOnlyRollsWholly(t *testing.T) {
 	renewed(t, w, before, rolled...)
 }
 
-func TestWhereCloudFormationRollsItIsSaid(t *testing.T) {
+func TestGroupsOfCloudFormationAreReported(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	ours := group("ours", 1, 2)
 	ours.Spec.RollingUpdate.Engine = v1alpha1.RollOperator

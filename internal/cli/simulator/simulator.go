@@ -1,4 +1,4 @@
-// Package simulator is the verb that serves the simulator of AWS alone.
+// Package simulator implements the command simulator, which serves the simulator of AWS.
 package simulator
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 )
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	var (
 		listen   string
@@ -35,7 +35,7 @@ address; point aws, terraform or an SDK at it with AWS_ENDPOINT_URL. All its dat
 memory. It does not verify signatures: do not make it reachable from other machines.
 
 An access key ID of twelve digits is the ID of its account; all others belong to account ` + environment.Account + `.
-All principals may do anything, except those that --policy names.`,
+All principals have all permissions, except those that --policy limits.`,
 		Example: `  aws-operator simulator --listen 127.0.0.1:4566
   AWS_ENDPOINT_URL=http://127.0.0.1:4566 aws sqs create-queue --queue-name orders`,
 		Args: cobra.NoArgs,
@@ -47,7 +47,7 @@ All principals may do anything, except those that --policy names.`,
 			return serve(cmd, listen, latency, machines, limits)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 takes a free one")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 selects a free port")
 	cmd.Flags().DurationVar(&latency, "latency", 0, "how long CloudFormation takes for each resource")
 	cmd.Flags().StringVar(&machines, "machines", string(environment.NoMachines), environment.MachinesHelp)
 	cmd.Flags().StringArrayVar(&policies, "policy", nil,
@@ -122,8 +122,8 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration, machines st
 	return nil
 }
 
-// endpoint is what URLs of resources begin with. Without machines that is
-// whatever name the caller used, for those who reach the simulator by another.
+// endpoint returns the prefix of resource URLs. Without machines, it is the host name of the request,
+// so that clients can use any name of the simulator.
 func endpoint(kind environment.Machines, url string) string {
 	if kind == environment.NoMachines {
 		return ""

@@ -1,4 +1,4 @@
-// Package template is the verb that makes manifests from templates and values.
+// Package template implements the command template, which renders manifests from templates and values.
 package template
 
 import (
@@ -21,7 +21,7 @@ type flags struct {
 	failOnMissing, formatYAML bool
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -51,7 +51,7 @@ The command reads only the named files and writes only --output.`,
 	set.StringArrayVar(&f.outputs, "values-terraform", nil, "file with the output of terraform output -json; - is standard input")
 	set.StringArrayVar(&f.set, "set", nil, "values as a=1,b.c=true,d[0]=x")
 	set.StringArrayVar(&f.setString, "set-string", nil, "values as with --set, all as strings")
-	set.StringVar(&f.name, "name", "", "the value clusterName")
+	set.StringVar(&f.name, "name", "", "value of clusterName")
 	set.BoolVar(&f.failOnMissing, "fail-on-missing", true, "fail on missing values instead of leaving them empty")
 	set.BoolVar(&f.formatYAML, "format-yaml", false, "parse the output and print each document in a canonical format, without comments")
 	set.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
@@ -78,7 +78,7 @@ func (f *flags) run(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// read reads all that the flags name.
+// read reads all inputs of the flags.
 func (f *flags) read(input *templates.Input, in io.Reader) error {
 	var err error
 	if input.Templates, err = files(f.templates, in); err != nil {
@@ -133,7 +133,7 @@ func files(paths []string, in io.Reader) ([]templates.File, error) {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			data, err := os.ReadFile(file) //nolint:gosec // reads what the person names
+			data, err := os.ReadFile(file) //nolint:gosec // the user names it
 			if err != nil {
 				return err
 			}

@@ -53,7 +53,7 @@ func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) 
 	return commands, nil
 }
 
-// sayCharts says who installs the charts.
+// sayCharts prints how to install the charts.
 func sayCharts(out io.Writer, commands []string) error {
 	if len(commands) == 0 {
 		return nil

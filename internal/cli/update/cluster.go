@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// Values of --target: who makes what a cluster consists of.
+// Values of --target: what creates the cluster's resources.
 const (
 	targetTerraform      = "terraform"
 	targetCloudFormation = "cloudformation"
@@ -83,7 +83,10 @@ terraform apply creates new versions of launch templates but replaces no instanc
 	f.confirm.Add(cmd)
 	set := cmd.Flags()
 	set.StringVar(
-		&f.target, "target", "", "what makes the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation,
+		&f.target,
+		"target",
+		"",
+		"what creates the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation,
 	)
 	set.StringVar(&f.out, "out", "", "folder to write the configuration to")
 	set.StringVar(&f.layout, "layout", string(terraform.LayoutCluster), "one file for the cluster, or one for each stack: cluster or stack")
@@ -149,7 +152,7 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 	return errors.Join(report(out, f.out, name, done, configuration.Elsewhere), sayCharts(out, charts))
 }
 
-// report says what was written, and what is left to do.
+// report prints what was written, and what the user still has to do.
 func report(out io.Writer, dir, name string, done *written, elsewhere []string) error {
 	for _, change := range done.changes {
 		if _, err := fmt.Fprintln(out, change); err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// facts are what manifests do not say about a cluster.
+// facts are the inputs that are not in the manifests of a cluster.
 type facts struct {
 	operator, account, caFile string
-	// issuerInBucket is whether the configuration that is there publishes the issuer's documents
-	// from the cluster's bucket.
+	// issuerInBucket reports whether the existing configuration publishes the issuer's documents in
+	// the cluster's bucket.
 	issuerInBucket bool
 }
 
@@ -65,7 +65,7 @@ func (f *flags) objectsOf(set *manifest.Set, name string) (*state.Objects, error
 	return objects, nil
 }
 
-// input decides everything about a cluster and its instance groups.
+// input resolves a cluster and its instance groups.
 func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 	cluster := of.Cluster
 	if len(cluster.Status.Stacks) > 0 {
@@ -98,12 +98,12 @@ func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 		}
 		in.Groups = append(in.Groups, group)
 	}
-	return in, f.authorities(in, of)
+	return in, f.setKeys(in, of)
 }
 
-// authorities gives the input the cluster's keys where they are known, or the certificate that
-// workers trust alone.
-func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
+// setKeys sets the cluster's keys if the state has them, or else only the CA certificate that
+// workers trust.
+func (f *facts) setKeys(in *terraform.Input, of *state.Objects) error {
 	if len(of.Secrets) > 0 {
 		if f.caFile != "" {
 			return errors.New("the state has the cluster's CAs; leave out --ca-certificate")
@@ -124,17 +124,17 @@ func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
 	return nil
 }
 
-// keysOf gives the input the keys that a state has.
+// keysOf sets the keys from the state.
 func keysOf(in *terraform.Input, of *state.Objects) error {
-	authorities, err := pki.Read(clock.RealClock{}, of.Cluster, of.Secrets)
+	cas, err := pki.Read(clock.RealClock{}, of.Cluster, of.Secrets)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the Secret
 	}
-	in.CACertificate, in.Keys = authorities.CACertificate(), authorities.Files()
+	in.CACertificate, in.Keys = cas.CACertificate(), cas.Files()
 	if issuer := in.Cluster.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
-		in.Public, err = authorities.IssuerDocuments(in.Cluster.Issuer)
+		in.Public, err = cas.IssuerDocuments(in.Cluster.Issuer)
 	}
-	return err //nolint:wrapcheck // it says what cannot be written
+	return err //nolint:wrapcheck // it names what cannot be written
 }
 
 // clusterOf returns the cluster of that name.
@@ -153,8 +153,8 @@ func (f *flags) clusterOf(set *manifest.Set, name string) (*v1alpha1.Cluster, er
 	return nil, fmt.Errorf("the files have no cluster %s; they have %s", name, strings.Join(names, ", "))
 }
 
-// accountOf returns the account that the cluster is made in: that of the role by which it is made,
-// or the one given, or the one that Terraform's provider acts in, which only Terraform finds out.
+// accountOf returns the account of the cluster: the account of its role, or that of the flag, or a
+// reference to the account of Terraform's provider, which only Terraform knows.
 func (f *facts) accountOf(cluster *v1alpha1.Cluster) (string, error) {
 	const parts, account = 6, 4 // arn:partition:iam::account:role/…
 	switch role := cluster.Spec.Role; {

@@ -20,17 +20,17 @@ func findPrograms(dir string, in *terraform.Input) (func(terraform.Program) (io.
 	for _, a := range architectures {
 		file, err := folder.Find(a)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it says what is not there, and where it belongs
+			return nil, err //nolint:wrapcheck // it names the missing program and its folder
 		}
 		in.Nodeup[a] = file.Hash
 	}
 	if in.Cluster.Spec.ControlPlane.RestoreSnapshot != "" {
 		file, err := folder.FindRestore(in.Cluster.ControlPlaneArchitecture)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it says what is not there, and where it belongs
+			return nil, err //nolint:wrapcheck // it names the missing program and its folder
 		}
 		if in.EtcdRestore, err = file.Sum(); err != nil {
-			return nil, err //nolint:wrapcheck // it says what cannot be read
+			return nil, err //nolint:wrapcheck // it names the file
 		}
 	}
 	return func(p terraform.Program) (io.ReadCloser, error) {
@@ -40,8 +40,8 @@ func findPrograms(dir string, in *terraform.Input) (func(terraform.Program) (io.
 		}
 		file, err := find(p.Architecture)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it says what is not there, and where it belongs
+			return nil, err //nolint:wrapcheck // it names the missing program and its folder
 		}
-		return file.Open() //nolint:wrapcheck // it says what cannot be read
+		return file.Open() //nolint:wrapcheck // it names the file
 	}, nil
 }

@@ -91,7 +91,7 @@ func TestTheConfigurationIsWrittenAndThenUnchanged(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLongerPartOfTheClusterIsRemoved(t *testing.T) {
+func TestFilesNoLongerPartOfTheClusterAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for name, contents := range map[string]string{"main.tf": "# A person's.\n", "values.json": "{}"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(contents), 0o600); err != nil {
@@ -101,7 +101,7 @@ func TestWhatIsNoLongerPartOfTheClusterIsRemoved(t *testing.T) {
 	if _, err := run(t, minimal(dir, "--layout", "stack")...); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "data/minimal/minimal-gone.bundle.json"), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "data/minimal/minimal-removed.bundle.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run(t, minimal(dir)...); err != nil {
@@ -109,16 +109,16 @@ func TestWhatIsNoLongerPartOfTheClusterIsRemoved(t *testing.T) {
 	}
 	after := files(t, dir)
 	if after["main.tf"] == "" || after["values.json"] == "" || after["kubernetes.tf"] == "" {
-		t.Errorf("a file is gone: %v", slices.Sorted(maps.Keys(after)))
+		t.Errorf("a file is missing: %v", slices.Sorted(maps.Keys(after)))
 	}
-	for _, gone := range []string{"kubernetes-minimal.tf", "kubernetes-minimal-workers.tf", "data/minimal/minimal-gone.bundle.json"} {
-		if after[gone] != "" {
-			t.Errorf("%s is still there", gone)
+	for _, removed := range []string{"kubernetes-minimal.tf", "kubernetes-minimal-workers.tf", "data/minimal/minimal-removed.bundle.json"} {
+		if after[removed] != "" {
+			t.Errorf("%s still exists", removed)
 		}
 	}
 }
 
-func TestMistakesAreNamedAndNothingIsWritten(t *testing.T) {
+func TestMistakesAreReportedAndNothingIsWritten(t *testing.T) {
 	const foreign = "# A person's.\n"
 	for name, test := range map[string]struct {
 		args     func(dir string) []string
@@ -180,7 +180,7 @@ func kept(t *testing.T, name string) string {
 	return dir
 }
 
-func TestAStateHasAllThatIsNeeded(t *testing.T) {
+func TestStateHasAllInputs(t *testing.T) {
 	state, dir := kept(t, "minimal-public"), t.TempDir()
 	before := files(t, state)
 	out, err := run(t, "minimal", "--state", state, "--out", dir)
@@ -221,7 +221,7 @@ func TestAStateHasAllThatIsNeeded(t *testing.T) {
 }
 
 // Terraform would delete the keys from the bucket, and machines that boot later would have none.
-func TestKeysAreNotTakenAwayByAnUpdateThatHasNone(t *testing.T) {
+func TestUpdateWithoutKeysDoesNotRemoveThem(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := run(t, "minimal", "--state", kept(t, "minimal-public"), "--out", dir); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestKeysAreNotTakenAwayByAnUpdateThatHasNone(t *testing.T) {
 	}
 }
 
-func TestAFileThatOthersMayReadIsMadeItsOwnersAgain(t *testing.T) {
+func TestModeOfReadableFileIsRestricted(t *testing.T) {
 	state, dir := kept(t, "minimal-public"), t.TempDir()
 	if _, err := run(t, "minimal", "--state", state, "--out", dir); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func alone(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestWithoutATargetItIsCloudFormationsAndNothingHappensUnasked(t *testing.T) {
+func TestDefaultTargetIsCloudFormationAndRequiresYes(t *testing.T) {
 	sim := simulator.New(simulator.Options{Account: "123456789012", Region: "eu-central-1"})
 	t.Cleanup(sim.Close)
 	server := httptest.NewServer(sim.Handler())

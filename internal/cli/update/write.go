@@ -14,16 +14,16 @@ import (
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// written is what writing a configuration has done.
+// written is the result of writing a configuration.
 type written struct {
-	// changes are lines for people, one a file.
+	// changes are lines to print, one per file.
 	changes   []string
 	unchanged int
 }
 
 func (w *written) say(what, file string) { w.changes = append(w.changes, what+" "+file) }
 
-// write makes the folder hold the configuration of the cluster. It returns an error, before it
+// write writes the configuration of the cluster to the folder. It returns an error, before it
 // changes anything, if it would overwrite a file that is not the cluster's. It writes each file
 // atomically, so after an interruption the same command continues.
 func write(dir, cluster string, c *terraform.Configuration, open func(terraform.Program) (io.ReadCloser, error)) (*written, error) {
@@ -70,7 +70,7 @@ func mayOverwrite(file, cluster string) error {
 	if filepath.Ext(file) != ".tf" {
 		return nil
 	}
-	contents, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
+	contents, err := os.ReadFile(file) //nolint:gosec // the folder is the user's own
 	switch owner, ok := terraform.IsWritten(contents); {
 	case errors.Is(err, fs.ErrNotExist), err == nil && ok && owner == cluster:
 		return nil
@@ -82,7 +82,7 @@ func mayOverwrite(file, cluster string) error {
 	return fmt.Errorf("%s was not written by aws-operator and would be overwritten; move it, or name another folder with --out", file)
 }
 
-// findStale returns the files that are the cluster's and not part of the configuration.
+// findStale returns the cluster's files that are not part of the configuration.
 func findStale(dir, cluster string, c *terraform.Configuration) ([]string, error) {
 	wanted := map[string]bool{}
 	for file := range c.Files {
@@ -113,8 +113,8 @@ func findStale(dir, cluster string, c *terraform.Configuration) ([]string, error
 	return stale, nil
 }
 
-// keepsKeys returns an error where the configuration lacks the cluster's keys and the one that is
-// there has them: Terraform would take them out of the bucket, and no slot could boot any more.
+// keepsKeys returns an error if the configuration lacks the cluster's keys and the existing one has
+// them: Terraform would delete them from the bucket, and slots could no longer boot.
 func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 	if len(c.Secrets) > 0 {
 		return nil
@@ -124,7 +124,7 @@ func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 		return fmt.Errorf("read existing files: %w", err)
 	}
 	for _, file := range there {
-		contents, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
+		contents, err := os.ReadFile(file) //nolint:gosec // the folder is the user's own
 		if err != nil {
 			return fmt.Errorf("read existing files: %w", err)
 		}
@@ -139,16 +139,16 @@ func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 	return nil
 }
 
-// publishesFromBucket reports whether the configuration of the cluster that is there has an issuer
-// whose documents are in the cluster's bucket. They stay there: their URL is in all tokens of the
-// cluster.
+// publishesFromBucket reports whether the existing configuration of the cluster has an issuer whose
+// documents are in the cluster's bucket. They stay there, since all tokens of the cluster contain
+// their URL.
 func publishesFromBucket(dir, cluster string) (bool, error) {
 	there, err := filepath.Glob(filepath.Join(dir, "*.tf"))
 	if err != nil {
 		return false, fmt.Errorf("read existing files: %w", err)
 	}
 	for _, file := range there {
-		contents, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
+		contents, err := os.ReadFile(file) //nolint:gosec // the folder is the user's own
 		if err != nil {
 			return false, fmt.Errorf("read existing files: %w", err)
 		}
@@ -160,14 +160,13 @@ func publishesFromBucket(dir, cluster string) (bool, error) {
 	return false, nil
 }
 
-// hasIssuerBucket reports whether a configuration has a bucket for the issuer's documents beside
-// the cluster's.
+// hasIssuerBucket reports whether a configuration has a separate bucket for the issuer's documents.
 func hasIssuerBucket(configuration []byte) bool {
 	return bytes.Count(configuration, []byte("\nresource \"aws_s3_bucket\" ")) > 1
 }
 
-// secrets writes the secrets, for their owner's eyes only, and keeps them out of Git. They are
-// never removed: they may be all there is of a cluster's keys.
+// secrets writes the secrets, readable by their owner only, and keeps them out of Git. It never
+// removes any, since they may be the only copy of a cluster's keys.
 func (w *written) secrets(dir string, c *terraform.Configuration) error {
 	if len(c.Secrets) == 0 {
 		return nil
@@ -193,9 +192,9 @@ const (
 	forOwner os.FileMode = 0o600
 )
 
-// file writes a file unless it is there.
+// file writes a file unless it is up to date.
 func (w *written) file(file string, contents []byte, mode os.FileMode) error {
-	before, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
+	before, err := os.ReadFile(file) //nolint:gosec // the folder is the user's own
 	switch info, statErr := os.Stat(file); {
 	case err == nil && statErr == nil && bytes.Equal(before, contents) && (mode == forAll || info.Mode().Perm() == mode):
 		w.unchanged++
@@ -208,7 +207,7 @@ func (w *written) file(file string, contents []byte, mode os.FileMode) error {
 	return put(file, bytes.NewReader(contents), mode)
 }
 
-// program copies a program unless it is there: its hash is in its name.
+// program copies a program unless it exists: its name contains its hash.
 func (w *written) program(open func() (io.ReadCloser, error), to string) error {
 	if _, err := os.Stat(to); err == nil {
 		w.unchanged++
@@ -223,7 +222,7 @@ func (w *written) program(open func() (io.ReadCloser, error), to string) error {
 	return put(to, source, forAll)
 }
 
-// put writes a file in the place of what is there.
+// put writes a file, and replaces an existing one.
 func put(file string, contents io.Reader, mode os.FileMode) error {
 	dir, private := filepath.Dir(file), os.FileMode(0o700)
 	if mode == forAll {

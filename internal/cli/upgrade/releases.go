@@ -15,7 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// running is the version of Kubernetes that a cluster runs, or is made of.
+// running returns the version of Kubernetes that a cluster runs, or is being created with.
 func running(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) (*version.Version, error) {
 	text := cluster.Status.Version
 	if text == "" {
@@ -32,9 +32,9 @@ func running(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) (*version.Versi
 	return parsed, nil
 }
 
-// nextOf returns the releases that a cluster can move to, the newest first: newer than what runs,
-// not deprecated, with all hashes that instances need to boot, and such that Kubernetes bears the
-// move.
+// nextOf returns the releases that a cluster can move to, newest first: those that are newer and not
+// deprecated, that have all hashes that instances need to boot, and that the version skew policy
+// allows.
 func nextOf(of *state.Objects, all []*v1alpha1.Release) ([]*v1alpha1.Release, error) {
 	from, err := running(of.Cluster, all)
 	if err != nil {
@@ -70,12 +70,12 @@ func nextOf(of *state.Objects, all []*v1alpha1.Release) ([]*v1alpha1.Release, er
 	return next, nil
 }
 
-// choose returns the release to move to, nil if there is none to move to and none was asked for. It
-// returns an error on one that Kubernetes does not bear, in the operator's words.
+// choose returns the release to move to, nil if none is possible and none was requested. It returns
+// the operator's error for a release that the version skew policy does not allow.
 func choose(of *state.Objects, next, all []*v1alpha1.Release, wanted string) (*v1alpha1.Release, error) {
 	if wanted == "" {
 		if len(next) == 0 {
-			return nil, nil //nolint:nilnil // that there is none is an answer
+			return nil, nil //nolint:nilnil // nil is a valid result
 		}
 		return next[0], nil
 	}

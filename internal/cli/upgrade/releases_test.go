@@ -13,7 +13,7 @@ import (
 
 // Which releases a cluster can move to: the newest is taken unless another is named, and what
 // Kubernetes does not bear is refused.
-func TestWhereTo(t *testing.T) {
+func TestPossibleReleases(t *testing.T) {
 	t.Parallel()
 	named := func(name, kubernetes string, state v1alpha1.ReleaseState) *v1alpha1.Release {
 		return &v1alpha1.Release{

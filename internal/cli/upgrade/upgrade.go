@@ -50,8 +50,8 @@ func clusterCommand() *cobra.Command {
 --release, or to the newest of them. With --yes, set spec.release, apply the change and wait
 until the cluster is ready: first the control plane, one node at a time, then the workers.
 
-Kubernetes moves one minor version at a time, and not back. After an interruption, the same
-command, or apply, continues.`,
+Kubernetes allows upgrades by one minor version at a time, and no downgrades to an earlier
+one. After an interruption, the same command, or apply, continues.`,
 		Example: `  aws-operator upgrade cluster demo
   aws-operator upgrade cluster demo --release v1.36.3 --yes`,
 		Args:              cobra.ExactArgs(1),
@@ -90,7 +90,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if err := show(cmd.OutOrStdout(), objects.Cluster, next, to); err != nil {
 		return err
 	}
-	if to == nil { // It is of the newest.
+	if to == nil { // The cluster runs the newest release.
 		return nil
 	}
 	moved := definition(objects.Cluster)
@@ -110,7 +110,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	return o.move(cmd, in, moved)
 }
 
-// definition is a Cluster as people write it.
+// definition returns a Cluster without its status, as in a manifest.
 func definition(of *v1alpha1.Cluster) *v1alpha1.Cluster {
 	return &v1alpha1.Cluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster"},

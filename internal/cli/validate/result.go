@@ -7,7 +7,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 )
 
-// result is what machines read.
+// result is the JSON and YAML output.
 type result struct {
 	Cluster  string         `json:"cluster"`
 	Valid    bool           `json:"valid"`
@@ -37,24 +37,24 @@ type node struct {
 	Ready   bool   `json:"ready"`
 }
 
-// resultOf puts what was seen into what machines read.
-func resultOf(name string, look *live.Look, problems []live.Problem) result {
+// resultOf returns the result for an observation.
+func resultOf(name string, observed *live.Observation, problems []live.Problem) result {
 	r := result{
 		Cluster:  name,
 		Valid:    len(problems) == 0,
-		Endpoint: look.AWS.Server(),
+		Endpoint: observed.AWS.Server(),
 		Problems: problems,
-		Groups:   groupsOf(look),
+		Groups:   groupsOf(observed),
 		Nodes:    []node{},
 	}
 	if problems == nil {
 		r.Problems = []live.Problem{}
 	}
-	if look.API == nil {
+	if observed.API == nil {
 		return r
 	}
-	for i := range look.API.Nodes {
-		n := &look.API.Nodes[i]
+	for i := range observed.API.Nodes {
+		n := &observed.API.Nodes[i]
 		of := n.Group
 		if of == "" && n.Slot >= 0 {
 			of = live.SlotName(n.Slot)
@@ -64,18 +64,18 @@ func resultOf(name string, look *live.Look, problems []live.Problem) result {
 	return r
 }
 
-// groupsOf counts the machines of each group, and those whose nodes are Ready: of machines that are
-// no nodes, those in service.
-func groupsOf(look *live.Look) []group {
+// groupsOf counts the instances of each group, and those whose nodes are Ready; for instances that
+// are not nodes, those in service.
+func groupsOf(observed *live.Observation) []group {
 	ready := map[string]bool{}
-	if look.API != nil {
-		for i := range look.API.Nodes {
-			ready[look.API.Nodes[i].InstanceID] = look.API.Nodes[i].Ready
+	if observed.API != nil {
+		for i := range observed.API.Nodes {
+			ready[observed.API.Nodes[i].InstanceID] = observed.API.Nodes[i].Ready
 		}
 	}
 	groups := []group{}
-	for i := range look.AWS.Groups {
-		from := &look.AWS.Groups[i]
+	for i := range observed.AWS.Groups {
+		from := &observed.AWS.Groups[i]
 		g := group{
 			Name: from.Name, Role: string(from.Role), AutoScalingGroup: from.AutoScalingGroup, Machines: len(from.Instances),
 			Min: from.Min, Target: from.Desired, Max: from.Max,
@@ -93,9 +93,9 @@ func groupsOf(look *live.Look) []group {
 	return groups
 }
 
-func tableOf(look *live.Look) flags.Table {
+func tableOf(observed *live.Observation) flags.Table {
 	table := flags.Table{Columns: []string{"NAME", "ROLE", "MACHINES", "READY", "NEEDUPDATE", "MIN", "TARGET", "MAX"}}
-	for _, g := range groupsOf(look) {
+	for _, g := range groupsOf(observed) {
 		cells := []string{g.Name, g.Role}
 		for _, n := range []int{g.Machines, g.Ready, g.NeedUpdate, g.Min, g.Target, g.Max} {
 			cells = append(cells, strconv.Itoa(n))

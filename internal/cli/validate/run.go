@@ -18,34 +18,34 @@ import (
 
 // validation is one run of the command.
 type validation struct {
-	name   string
-	look   func(context.Context) (*live.Look, error)
-	output *flags.Output
+	name    string
+	observe func(context.Context) (*live.Observation, error)
+	output  *flags.Output
 
 	wait, interval time.Duration
 	clock          clock.Clock
-	// out receives the result, progress what happens until then.
+	// out receives the result, progress the lines before it.
 	out, progress io.Writer
 }
 
-// run looks until all is well or the time is over, and prints what was seen last.
+// run checks the cluster until it is healthy or the timeout ends, and prints the last result.
 func (v *validation) run(ctx context.Context) error {
 	deadline := v.clock.Now().Add(v.wait)
 	reported := ""
 	for {
-		look, err := v.look(ctx)
+		observed, err := v.observe(ctx)
 		if err != nil && !v.again(err) {
 			return err
 		}
 		var problems []live.Problem
 		if err == nil {
-			problems = live.Check(look)
+			problems = live.Check(observed)
 		}
 		if over := !v.clock.Now().Add(v.interval).Before(deadline); err == nil && len(problems) == 0 || over {
 			if err != nil {
 				return err
 			}
-			return v.print(look, problems)
+			return v.print(observed, problems)
 		}
 		if words := inWords(problems, err); words != reported {
 			reported = words
@@ -69,7 +69,7 @@ func (v *validation) again(err error) bool {
 	return ok && failure.Transient() && v.wait > 0
 }
 
-// inWords says in a line what is waited for.
+// inWords describes in one line what the command waits for.
 func inWords(problems []live.Problem, err error) string {
 	if err != nil {
 		return fmt.Sprintf("Retrying: %s", err)
@@ -88,12 +88,12 @@ func inWords(problems []live.Problem, err error) string {
 
 // print prints the result, and returns an error with the exit code of an invalid cluster if there
 // are problems.
-func (v *validation) print(look *live.Look, problems []live.Problem) error {
-	if err := v.output.Print(v.out, resultOf(v.name, look, problems), tableOf(look)); err != nil {
+func (v *validation) print(observed *live.Observation, problems []live.Problem) error {
+	if err := v.output.Print(v.out, resultOf(v.name, observed, problems), tableOf(observed)); err != nil {
 		return err
 	}
 	if v.output.Format == flags.FormatTable {
-		if err := v.tell(look, problems); err != nil {
+		if err := v.report(observed, problems); err != nil {
 			return err
 		}
 	}
@@ -103,11 +103,11 @@ func (v *validation) print(look *live.Look, problems []live.Problem) error {
 	return nil
 }
 
-// tell says in sentences what was found.
-func (v *validation) tell(look *live.Look, problems []live.Problem) error {
+// report prints the result as sentences.
+func (v *validation) report(observed *live.Observation, problems []live.Problem) error {
 	var b strings.Builder
 	if len(problems) == 0 {
-		fmt.Fprintf(&b, "\nCluster %s is healthy. Its API serves at %s.\n", v.name, look.AWS.Server())
+		fmt.Fprintf(&b, "\nCluster %s is healthy. Its API serves at %s.\n", v.name, observed.AWS.Server())
 	} else {
 		fmt.Fprintf(&b, "\nCluster %s is not healthy:\n", v.name)
 		for _, p := range problems {

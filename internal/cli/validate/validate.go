@@ -17,7 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 )
 
-// defaultInterval is how often it is looked while it is waited.
+// defaultInterval is the interval between checks with --wait.
 const defaultInterval = 10 * time.Second
 
 type options struct {
@@ -45,7 +45,7 @@ servers and etcd members), system pods, whether new instances can join, and cert
 that expire soon. Each problem is reported with its remedy.
 
 The command reads from AWS and the cluster's API and changes nothing. It finds the cluster
-by its tags, whether CloudFormation or Terraform made it. For the API, it signs a
+by its tags, whether CloudFormation or Terraform created it. For the API, it signs a
 certificate that is valid for an hour with the keys in the state.
 
 It exits with 0 if the cluster is valid, with 3 if it found problems, and with 1 if it
@@ -81,7 +81,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	}
 	defer session.Close()
 	v := validation{
-		name: name, look: session.Look, output: &o.output, wait: o.wait, interval: o.interval,
+		name: name, observe: session.Observe, output: &o.output, wait: o.wait, interval: o.interval,
 		clock: clock.RealClock{}, out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(),
 	}
 	return v.run(cmd.Context())
@@ -90,7 +90,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 // open begins a session with the cluster of that name in the state.
 func (o *options) open(cmd *cobra.Command, name string) (*live.Session, error) {
 	ctx := cmd.Context()
-	klog.SetLogger(logr.Discard()) // What client-go says of connections that end is no news to people.
+	klog.SetLogger(logr.Discard()) // client-go's log about closed connections is not for users.
 	from, err := o.state.Open(cmd)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ type writer func(p []byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
-func TestAClusterIsValidated(t *testing.T) {
+func TestValidateReportsProblems(t *testing.T) {
 	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{aGroup("workers", 2, 3)}, Bastion: true, Terraform: true})
 	state := w.State()
 	out, errOut, code := run(t.Context(), "demo", "--state", state)
@@ -91,7 +91,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	}
 
 	ctx := patience.Context(t)
-	mend := sync.OnceFunc(func() {
+	fix := sync.OnceFunc(func() {
 		if err := errors.Join(w.Host.SetKubelet(sick, true), w.Host.SetMember(w.Group("control-plane-2").Instances[0].ID, true)); err != nil {
 			t.Error(err)
 		}
@@ -99,7 +99,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	var errs bytes.Buffer
 	out, code, _ = runTo(
 		ctx,
-		writer(func(p []byte) (int, error) { mend(); return errs.Write(p) }),
+		writer(func(p []byte) (int, error) { fix(); return errs.Write(p) }),
 		"demo",
 		"--state",
 		state,
@@ -109,12 +109,12 @@ func TestAClusterIsValidated(t *testing.T) {
 		"300ms",
 	)
 	errOut = errs.String()
-	if code != exit.Done || !strings.Contains(out, "Cluster demo is well.") || !strings.Contains(errOut, " Waiting for ") {
+	if code != exit.Done || !strings.Contains(out, "Cluster demo is healthy.") || !strings.Contains(errOut, " Waiting for ") {
 		t.Errorf("%d %s\n%s", code, errOut, out)
 	}
 }
 
-func TestWhatCannotBeLookedAtIsSaidOnce(t *testing.T) {
+func TestUnknownStatusIsReportedOnce(t *testing.T) {
 	w := livetest.New(t, livetest.Options{Slots: 1, Terraform: true})
 	state := w.State()
 	for name, test := range map[string]struct {
@@ -139,11 +139,11 @@ func TestWhatCannotBeLookedAtIsSaidOnce(t *testing.T) {
 func TestWaitingEnds(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	for name, test := range map[string]struct {
-		err   error
-		looks int
-		code  int
+		err    error
+		checks int
+		code   int
 	}{
-		"it never is well":                      {nil, 4, exit.NotValid},
+		"it never becomes healthy":              {nil, 4, exit.NotValid},
 		"AWS does not answer for long":          {&awsapi.Failure{Kind: awsapi.Unreachable, Message: "AWS cannot be reached."}, 4, exit.Failed},
 		"the credentials are expired from then": {&awsapi.Failure{Kind: awsapi.Expired, Message: "The credentials are expired."}, 1, exit.Failed},
 	} {
@@ -151,20 +151,20 @@ func TestWaitingEnds(t *testing.T) {
 			t.Parallel() // As above.
 			clk := testclock.NewFakeClock(time.Unix(0, 0))
 			var out, progress bytes.Buffer
-			looks := 0
+			checks := 0
 			v := validation{
 				name: "demo", output: &flags.Output{Format: flags.FormatTable}, wait: 40 * time.Second, interval: 10 * time.Second,
 				clock: stepping{clk}, out: &out, progress: &progress,
-				look: func(context.Context) (*live.Look, error) {
-					looks++
-					return &live.Look{Cluster: &v1alpha1.Cluster{}, AWS: &live.Cluster{}}, test.err
+				observe: func(context.Context) (*live.Observation, error) {
+					checks++
+					return &live.Observation{Cluster: &v1alpha1.Cluster{}, AWS: &live.Cluster{}}, test.err
 				},
 			}
-			if code := exit.Code(v.run(t.Context())); code != test.code || looks != test.looks {
-				t.Errorf("code %d after %d looks, want %d after %d", code, looks, test.code, test.looks)
+			if code := exit.Code(v.run(t.Context())); code != test.code || checks != test.checks {
+				t.Errorf("code %d after %d looks, want %d after %d", code, checks, test.code, test.checks)
 			}
-			if lines := strings.Count(progress.String(), "\n"); test.looks > 1 && lines != 1 {
-				t.Errorf("the same was told %d times:\n%s", lines, progress.String())
+			if lines := strings.Count(progress.String(), "\n"); test.checks > 1 && lines != 1 {
+				t.Errorf("the same line was printed %d times:\n%s", lines, progress.String())
 			}
 		})
 	}

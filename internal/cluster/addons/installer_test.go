@@ -101,7 +101,7 @@ func (w *suite) restart() {
 	w.installer = addons.New(addons.Options{Folder: w.folder, Clock: w.clock, Transport: w.transport})
 }
 
-// settle looks at the cluster until the installer has nothing under way.
+// settle reconciles the cluster until the installer is idle.
 func (w *suite) settle(want operatorkit.Kind) operatorkit.Outcome {
 	w.t.Helper()
 	for {

@@ -182,8 +182,8 @@ func TestAddonsOfKubeadm(t *testing.T) {
 		change func(*fixture)
 		want   string
 	}{
-		"nobody brings them": {func(*fixture) {}, "coredns kube-proxy"},
-		"the release brings a CNI that does without kube-proxy, and says so": {func(f *fixture) {
+		"no addon replaces them": {func(*fixture) {}, "coredns kube-proxy"},
+		"the release has a CNI that replaces kube-proxy, and declares it": {func(f *fixture) {
 			f.release.Spec.Addons = append(f.release.Spec.Addons, v1alpha1.ReleaseAddon{Name: "kube-proxy"})
 		}, "coredns"},
 		"the cluster leaves one out": {func(f *fixture) {

@@ -75,12 +75,12 @@ var needNoNode = map[string]string{
 	"group.spec.repair":                               "when nodes are replaced, not what they are",
 	"group.spec.taints.timeAdded":                     "set by Kubernetes on nodes, of no meaning in a spec",
 	"group.spec.updatePolicy":                         "when the operator acts",
-	"release.spec.state":                              "a word to people",
+	"release.spec.state":                              "for users",
 	"release.spec.addons":                             "installed in the running cluster",
-	"release.spec.artifacts.version":                  "for people: what is installed is told by its hash",
-	"release.spec.artifacts.sources.arm64":            "machines of another architecture",
-	"release.spec.artifacts.sources.amd64.unverified": "told only of an artifact without a hash",
-	"release.spec.images.arm64":                       "machines of another architecture",
+	"release.spec.artifacts.version":                  "for users: the hash identifies what is installed",
+	"release.spec.artifacts.sources.arm64":            "instances of another architecture",
+	"release.spec.artifacts.sources.amd64.unverified": "only set for an artifact without a hash",
+	"release.spec.images.arm64":                       "instances of another architecture",
 }
 
 // along holds what has to change with a field, or in place of the fixture's, for the cluster to be

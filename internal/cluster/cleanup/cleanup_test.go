@@ -61,18 +61,18 @@ func TestLoadBalancers(t *testing.T) {
 	newer("ours", owned("demo"))
 	newer("controllers", map[string]string{"elbv2.k8s.aws/cluster": "demo", "service.k8s.aws/stack": "default/web"})
 	newer("theirs", map[string]string{"elbv2.k8s.aws/cluster": "demo-two"})
-	newer("nobodys", map[string]string{"team": "web"})
+	newer("unrelated", map[string]string{"team": "web"})
 
-	a.goes(a.cleaner.AfterNodes)
+	a.finishes(a.cleaner.AfterNodes)
 
-	if got := a.balancerNames(); !slices.Equal(got, []string{"classic theirs", "group nobodys", "group theirs", "nobodys", "theirs"}) {
+	if got := a.balancerNames(); !slices.Equal(got, []string{"classic theirs", "group theirs", "group unrelated", "theirs", "unrelated"}) {
 		t.Errorf("left are %q", got)
 	}
 	a.done(a.cleaner.Sweep)
 }
 
-// TestSecurityGroups removes the groups of load balancers, though the nodes' group and they
-// themselves name each other.
+// TestSecurityGroups deletes the security groups of load balancers, though they and the nodes'
+// group reference each other.
 func TestSecurityGroups(t *testing.T) {
 	a := newAWS(t)
 	nodes := a.group("nodes", map[string]string{"kubernetes.io/cluster/demo": "shared"})
@@ -84,36 +84,36 @@ func TestSecurityGroups(t *testing.T) {
 	a.letIn(balancer, backend)
 	a.letIn(balancer, balancer)
 
-	a.goes(a.cleaner.AfterNodes)
+	a.finishes(a.cleaner.AfterNodes)
 
 	if got := a.groups(); !slices.Equal(got, []string{"nodes"}) {
 		t.Errorf("left are %q", got)
 	}
 	if rules := a.rules(nodes); rules != 0 {
-		t.Errorf("%d rules of the nodes' group still name groups that are gone", rules)
+		t.Errorf("%d rules of the nodes' group still reference deleted groups", rules)
 	}
 }
 
-// TestWhatIsHeldByOthers waits for what a person has to let go of, says so after a while, and
-// leaves it if told to.
-func TestWhatIsHeldByOthers(t *testing.T) {
+// TestReferencedSecurityGroups waits while a user's group references a security group, reports it
+// after a while, and leaves the group if the annotation is set.
+func TestReferencedSecurityGroups(t *testing.T) {
 	a := newAWS(t)
 	held := a.group("k8s-elb", owned("demo"))
-	person := a.group("database", nil)
-	a.letIn(person, held)
+	users := a.group("database", nil)
+	a.letIn(users, held)
 
 	outcome := a.cleaner.AfterNodes(t.Context(), a.cluster, target)
 	if outcome.Kind() != operatorkit.KindWait || outcome.Reason() != "RemovingLeftovers" || outcome.IsDegraded() {
-		t.Errorf("at first it says %s", outcome)
+		t.Errorf("at first it returns %s", outcome)
 	}
-	if rules := a.rules(person); rules != 1 {
-		t.Errorf("the group of somebody else has %d rules", rules)
+	if rules := a.rules(users); rules != 1 {
+		t.Errorf("the user's group has %d rules", rules)
 	}
 	a.clock.SetTime(a.clock.Now().Add(11 * time.Minute))
 	outcome = a.cleaner.AfterNodes(t.Context(), a.cluster, target)
 	if outcome.Reason() != "LeftoversInUse" || !outcome.IsDegraded() || outcome.After() < 10*time.Second ||
 		!strings.Contains(outcome.Message(), held) || !strings.Contains(outcome.Message(), cleanup.LeaveAnnotation+"=true") {
-		t.Errorf("later it says %s, and looks again after %s", outcome, outcome.After())
+		t.Errorf("later it returns %s, requeued after %s", outcome, outcome.After())
 	}
 	a.cluster.Annotations = map[string]string{cleanup.LeaveAnnotation: "true"}
 	a.done(a.cleaner.AfterNodes)
@@ -140,7 +140,7 @@ func TestARefusalKeepsNothingElse(t *testing.T) {
 		t.Errorf("volumes are left: %q", got)
 	}
 	lift()
-	a.goes(a.cleaner.AfterNodes)
+	a.finishes(a.cleaner.AfterNodes)
 }
 
 // TestInterfaces removes those that nothing is attached to.
@@ -149,7 +149,7 @@ func TestInterfaces(t *testing.T) {
 	subnet := a.subnet()
 	a.networkInterface(subnet, owned("demo"))
 	other := a.networkInterface(subnet, nil)
-	a.goes(a.cleaner.AfterNodes)
+	a.finishes(a.cleaner.AfterNodes)
 	if got := a.interfaces(); !slices.Equal(got, []string{other}) {
 		t.Errorf("left are %q", got)
 	}
@@ -169,17 +169,17 @@ func TestVolumes(t *testing.T) {
 	a.cluster.Spec.VolumePolicy = v1alpha1.VolumesDelete
 	if outcome := a.cleaner.Sweep(t.Context(), a.cluster, target); outcome.Reason() != "LeftOver" ||
 		!strings.Contains(outcome.Message(), claim) {
-		t.Errorf("of a volume that should be gone, the sweep says %s", outcome)
+		t.Errorf("of a volume that should be deleted, the sweep returns %s", outcome)
 	}
-	a.goes(a.cleaner.AfterNodes)
+	a.finishes(a.cleaner.AfterNodes)
 	a.done(a.cleaner.Sweep)
 	if got := a.volumes(); len(got) != 1 || got[0] == claim {
 		t.Errorf("left are %q", got)
 	}
 }
 
-// TestSnapshots removes etcd's last snapshots, or keeps them and does not count them as left over;
-// those of other clusters of the name are not touched, and people's are told of.
+// TestSnapshots deletes etcd's last snapshots, or keeps them without counting them as leftovers. It
+// does not touch those of other clusters of the same name, and reports users' snapshots.
 func TestSnapshots(t *testing.T) {
 	a := newAWS(t)
 	etcd := func(namespace, operator string) map[string]string {
@@ -236,10 +236,10 @@ func TestNames(t *testing.T) {
 	zone := a.zone("demo.internal")
 	a.cluster.Status.Outputs["HostedZone"] = zone
 	a.publish(zone, "etcd-0.demo.internal")
-	a.goes(a.cleaner.AfterNodes)
+	a.finishes(a.cleaner.AfterNodes)
 	if got := a.names(zone); len(got) != 0 {
 		t.Errorf("left are %q", got)
 	}
 	a.removeZone(zone)
-	a.done(a.cleaner.AfterNodes) // also of a zone that is gone
+	a.done(a.cleaner.AfterNodes) // also for a zone that no longer exists
 }

@@ -89,8 +89,8 @@ func must(t *testing.T, err error) {
 
 type call func(context.Context, *v1alpha1.Cluster, awsapi.Target) operatorkit.Outcome
 
-// goes calls until nothing is left to wait for.
-func (a *simulated) goes(remove call) {
+// finishes calls until nothing is left to wait for.
+func (a *simulated) finishes(remove call) {
 	a.t.Helper()
 	deadline := time.NewTimer(patience.Left(a.t))
 	defer deadline.Stop()
@@ -254,7 +254,7 @@ func (a *simulated) volumes() (ids []string) {
 	return ids
 }
 
-// snapshot makes a snapshot of a volume that is gone then.
+// snapshot creates a snapshot of a volume, which it then deletes.
 func (a *simulated) snapshot(tags map[string]string) string {
 	a.t.Helper()
 	volume := a.volume(nil)

@@ -43,8 +43,8 @@ type view struct {
 	pods   []podView
 	// kept reports that the instance is kept after the timeout.
 	kept bool
-	// over reports that Auto Scaling no longer waits; gone that the instance is terminated.
-	over, gone bool
+	// over reports that Auto Scaling no longer waits; terminated that the instance is terminated.
+	over, terminated bool
 	// beat is the time of the last heartbeat, zero if unknown.
 	beat time.Time
 	// awsAt and nodeAt are the times of the next call to AWS and of the next change of the Node
@@ -92,7 +92,7 @@ func decide(v *view, now time.Time) decision {
 	left := awaited(v, now)
 	late := !now.Before(v.lateAt())
 	switch {
-	case v.gone:
+	case v.terminated:
 		return decision{state: Gone}
 	case v.order.AtOnce || v.answering && v.node == nil:
 		return finish(v, Empty, now, 0)

@@ -29,7 +29,7 @@ func TestDecide(t *testing.T) {
 		want decision // without evict
 		pods int      // to evict
 	}{
-		"a node that takes pods is cordoned before any goes": {
+		"a schedulable node is cordoned before any eviction": {
 			view: drained(func(v *view) { v.prepared, v.listed, v.pods = false, false, nil }),
 			want: decision{state: Draining, prepare: true, again: time.Time{}},
 		},
@@ -54,24 +54,24 @@ func TestDecide(t *testing.T) {
 			view: drained(func(v *view) { v.pods[0].leaving = began.Add(time.Hour) }), at: 3 * minute,
 			want: decision{state: Draining, left: 1, beat: true, again: began.Add(3 * minute)},
 		},
-		"without knowing when the action began, Auto Scaling hears at once": {
+		"without knowing when the action began, the heartbeat is sent at once": {
 			view: drained(func(v *view) { v.beat, v.pods[0].leaving = time.Time{}, began.Add(minute) }),
 			want: decision{state: Draining, left: 1, beat: true, again: began},
 		},
-		"nobody is told when nobody waits": {
+		"no heartbeat is sent when no lifecycle hook waits": {
 			view: drained(func(v *view) { v.order.Hook, v.pods[0].leaving = "", began.Add(minute) }), at: 5 * minute,
 			want: decision{state: Draining, left: 1, again: began.Add(10 * minute)},
 		},
-		"an empty node lets its machine go": {
+		"an empty node completes the lifecycle action": {
 			view: drained(func(v *view) { v.pods = nil }), want: decision{state: Empty, result: "CONTINUE"},
 		},
-		"an empty node whose machine nobody holds is done": {
+		"an empty node whose instance no lifecycle hook holds is done": {
 			view: drained(func(v *view) { v.pods, v.order.Hook = nil, "" }), want: decision{state: Empty},
 		},
-		"that pods are not known yet does not make a node empty": {
+		"a node whose pods are not known yet is not empty": {
 			view: drained(func(v *view) { v.pods, v.listed = nil, false }), want: decision{state: Draining, again: began.Add(3 * minute)},
 		},
-		"a machine without a node goes at once": {
+		"an instance without a node terminates at once": {
 			view: drained(func(v *view) { v.node = nil }), want: decision{state: Empty, result: "CONTINUE"},
 		},
 		"an API that does not answer says nothing of nodes": {
@@ -82,7 +82,7 @@ func TestDecide(t *testing.T) {
 			view: drained(func(v *view) { v.node, v.answering, v.listed, v.pods = nil, false, false, nil }), at: 10 * minute,
 			want: decision{state: TimedOut, result: "CONTINUE"},
 		},
-		"after the timeout the machine goes": {
+		"after the timeout the instance terminates": {
 			view: drained(func(*view) {}), at: 10 * minute, want: decision{state: TimedOut, result: "CONTINUE", left: 1},
 		},
 		"an operator that takes over late looks first whether the node is empty": {
@@ -110,7 +110,7 @@ func TestDecide(t *testing.T) {
 			view: drained(func(v *view) { v.order.Policy, v.kept, v.pods = Abandon, true, nil }), at: time.Hour,
 			want: decision{state: Empty, terminate: true},
 		},
-		"a machine that is kept goes when it is to be kept no more": {
+		"a kept instance terminates when it is no longer kept": {
 			view: drained(func(v *view) { v.kept = true }), at: time.Hour, want: decision{state: TimedOut, terminate: true, left: 1},
 		},
 		"a spot instance that is taken back is not kept": {
@@ -133,23 +133,24 @@ func TestDecide(t *testing.T) {
 			view: drained(func(v *view) { v.node.ready, v.pods[0].leaving = false, began.Add(time.Second) }), at: minute,
 			want: decision{state: Draining, left: 1, again: began.Add(minute + 2*time.Second)},
 		},
-		"a pod that takes long is no reason to leave a node that is well": {
+		"a slow pod does not end the drain of a healthy node": {
 			view: drained(func(v *view) { v.pods[0].leaving = began.Add(time.Second) }), at: 2 * minute,
 			want: decision{state: Draining, left: 1, again: began.Add(3 * minute)},
 		},
 		"Auto Scaling no longer waits": {
 			view: drained(func(v *view) { v.over = true }), at: minute, want: decision{state: TimedOut, left: 1},
 		},
-		"AWS that failed is asked again later": {
-			view: drained(func(v *view) { v.pods, v.awsAt = nil, began.Add(time.Second) }),
-			want: decision{state: Draining, again: began.Add(time.Second)},
+		"a failed AWS call is retried later": {
+			view: drained(
+				func(v *view) { v.pods, v.awsAt = nil, began.Add(time.Second) },
+			), want: decision{state: Draining, again: began.Add(time.Second)},
 		},
-		"a machine that has ended is nobody's work": {view: drained(func(v *view) { v.gone = true }), want: decision{state: Gone}},
-		"a machine that may be taken back takes no new pods": {
+		"a terminated instance needs no work": {view: drained(func(v *view) { v.terminated = true }), want: decision{state: Gone}},
+		"a spot instance with a rebalance recommendation is cordoned": {
 			view: drained(func(v *view) { v.order = Order{CordonOnly: true}; v.node.cordoned, v.prepared = false, false }),
 			want: decision{state: Draining, cordon: true},
 		},
-		"and keeps those that it has": {
+		"and its pods are not evicted": {
 			view: drained(func(v *view) { v.order = Order{CordonOnly: true} }), at: time.Hour, want: decision{state: Cordoned},
 		},
 	}

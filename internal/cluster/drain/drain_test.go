@@ -49,7 +49,7 @@ func TestANodeIsEmptiedBeforeItsMachineGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.reaches(instance, drain.Empty)
-	w.goes("g", instance)
+	w.terminates("g", instance)
 	if pods := w.pods(); !slices.Equal(pods, []string{"agent", "mirror"}) {
 		t.Errorf("there are %v", pods)
 	}
@@ -93,17 +93,17 @@ func TestABudgetThatBlocksIsNamedUntilItAllowsMore(t *testing.T) {
 		return nil
 	})
 	if notice := w.reported("DrainBlocked"); !notice.Warning || !strings.Contains(notice.Message, w.namespace+"/web-budget") {
-		t.Errorf("people were told %q, a warning: %t", notice.Message, notice.Warning)
+		t.Errorf("the notice is %q, a warning: %t", notice.Message, notice.Warning)
 	}
 	w.budget("web-budget", "web", 1)
-	w.eventually("the machine goes", func() error {
+	w.eventually("the instance terminates", func() error {
 		w.clock.Step(time.Second)
 		if p, _ := w.drains.Get(instance); p.State != drain.Empty {
 			return fmt.Errorf("it is %s: %s", p.State, p.Message)
 		}
 		return nil
 	})
-	w.goes("g", instance)
+	w.terminates("g", instance)
 }
 
 func TestTwoBudgetsOfOnePodAreBothNamed(t *testing.T) {
@@ -129,13 +129,13 @@ func TestAfterTheTimeoutTheMachineGoes(t *testing.T) {
 	w.blocked(instance, "web-budget")
 	w.clock.Step(10 * time.Minute)
 	w.reaches(instance, drain.TimedOut)
-	w.goes("g", instance)
+	w.terminates("g", instance)
 	if notice := w.reported("DrainTimedOut"); !notice.Warning || notice.Pods != 1 {
-		t.Errorf("people were told %+v", notice)
+		t.Errorf("the notice is %+v", notice)
 	}
 }
 
-func TestAMachineIsKeptUntilItsPodsCanGo(t *testing.T) {
+func TestAnInstanceIsKeptUntilItsPodsAreEvicted(t *testing.T) {
 	w := newSuite(t)
 	instance := w.group("g", 1, true)[0]
 	w.pod("web", instance)
@@ -155,17 +155,17 @@ func TestAMachineIsKeptUntilItsPodsCanGo(t *testing.T) {
 	})
 	if notice := w.reported("MachineKept"); !strings.Contains(notice.Message, "web-budget") ||
 		!strings.Contains(notice.Message, w.nodeName(instance)) {
-		t.Errorf("people were told %q", notice.Message)
+		t.Errorf("the notice is %q", notice.Message)
 	}
 
-	// The next operator learns from a sweep that it is kept, and goes on.
+	// The next operator learns from a sweep that it is kept, and continues.
 	w.stop()
 	w.start()
 	order.Retained = true
 	w.drains.Begin(order)
 	w.reaches(instance, drain.Kept)
 	w.budget("web-budget", "web", 1)
-	w.eventually("the pod goes", func() error {
+	w.eventually("the pod is evicted", func() error {
 		w.clock.Step(10 * time.Second)
 		if p, _ := w.drains.Get(instance); p.State != drain.Empty {
 			return fmt.Errorf("it is %s: %s", p.State, p.Message)
@@ -180,7 +180,7 @@ func TestAMachineIsKeptUntilItsPodsCanGo(t *testing.T) {
 	})
 	order.Retained, order.Token = false, "another"
 	w.drains.Begin(order)
-	w.goes("g", instance)
+	w.terminates("g", instance)
 }
 
 func TestAnOperatorThatTakesOverKeepsToTheDeadline(t *testing.T) {
@@ -208,32 +208,32 @@ func TestAnOperatorThatTakesOverKeepsToTheDeadline(t *testing.T) {
 	}
 	w.clock.Step(6 * time.Minute)
 	w.reaches(instance, drain.TimedOut)
-	w.goes("g", instance)
+	w.terminates("g", instance)
 }
 
-func TestDoubledOrdersAreOne(t *testing.T) {
+func TestDuplicateOrdersAreOneDrain(t *testing.T) {
 	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	w.pod("web", instance)
 	w.terminate("g", instance)
 	order := w.order("g", instance)
 	order.Token = "token"
-	// Somebody wants the node empty, then the machine is held, and that is told twice, the second
-	// time late.
+	// A rollout drains the node, then a lifecycle hook holds the instance, and its event arrives
+	// twice, the second time late.
 	first := order
 	first.Hook, first.Token, first.AutoScalingGroup = "", "", ""
 	w.drains.Begin(first)
 	w.drains.Begin(order)
 	w.drains.Begin(order)
 	w.reaches(instance, drain.Empty)
-	w.goes("g", instance)
+	w.terminates("g", instance)
 	w.drains.Begin(order)
 	if p, _ := w.drains.Get(instance); p.State != drain.Empty {
 		t.Errorf("the late event began another drain: %+v", p)
 	}
 }
 
-func TestAnInstanceWithoutANodeGoesAtOnce(t *testing.T) {
+func TestAnInstanceWithoutANodeTerminatesAtOnce(t *testing.T) {
 	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	if err := w.kube.CoreV1().Nodes().Delete(t.Context(), w.nodeName(instance), metav1.DeleteOptions{}); err != nil {
@@ -241,7 +241,7 @@ func TestAnInstanceWithoutANodeGoesAtOnce(t *testing.T) {
 	}
 	w.terminate("g", instance)
 	w.drains.Begin(w.order("g", instance))
-	w.goes("g", instance)
+	w.terminates("g", instance)
 }
 
 func TestASpotInstanceHasTwoMinutesWhateverThePolicy(t *testing.T) {

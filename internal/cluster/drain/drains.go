@@ -133,7 +133,7 @@ func (d *Drains) Cancel(instance string) {
 
 // Gone ends the drain of a terminated instance.
 func (d *Drains) Gone(instance string) {
-	d.change(instance, func(r *run) { r.gone = true })
+	d.change(instance, func(r *run) { r.terminated = true })
 }
 
 // change modifies a drain that has not ended.

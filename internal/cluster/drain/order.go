@@ -131,6 +131,6 @@ type Notice struct {
 	Progress
 	// Warning is true if it may need a user's action.
 	Warning bool
-	// What is the event: Draining, DrainBlocked, Drained, DrainTimedOut or MachineKept.
+	// The event: Draining, DrainBlocked, Drained, DrainTimedOut or MachineKept.
 	What string
 }

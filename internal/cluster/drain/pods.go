@@ -27,9 +27,9 @@ type podWatch struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 
-	mu    sync.Mutex
-	fresh bool // pods changed since they were last classified
-	goers map[types.UID]bool
+	mu         sync.Mutex
+	fresh      bool // pods changed since they were last classified
+	candidates map[types.UID]bool
 }
 
 // watchPods starts to watch the pods of a node. It calls nudge whenever one is added, changes or is
@@ -41,7 +41,7 @@ func watchPods(ctx context.Context, to *workload.Cluster, node string, nudge fun
 	}
 	of := fields.OneTermEqualSelector("spec.nodeName", node)
 	w := &podWatch{
-		clients: clients, node: node, done: make(chan struct{}), fresh: true, goers: map[types.UID]bool{},
+		clients: clients, node: node, done: make(chan struct{}), fresh: true, candidates: map[types.UID]bool{},
 		informer: cache.NewSharedInformer(
 			cache.NewListWatchFromClient(clients.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, of), &corev1.Pod{}, 0,
 		),
@@ -81,10 +81,10 @@ func (w *podWatch) stop() {
 	<-w.done
 }
 
-// toGo returns the pods to evict, selected like kubectl drain --ignore-daemonsets
+// podsToEvict returns the pods to evict, selected like kubectl drain --ignore-daemonsets
 // --delete-emptydir-data --force; listed is false until they are known. It returns an error if the
 // owner of a pod cannot be determined.
-func (w *podWatch) toGo(ctx context.Context) (pods []*corev1.Pod, listed bool, err error) {
+func (w *podWatch) podsToEvict(ctx context.Context) (pods []*corev1.Pod, listed bool, err error) {
 	if !w.informer.HasSynced() {
 		return nil, false, nil
 	}
@@ -102,7 +102,7 @@ func (w *podWatch) toGo(ctx context.Context) (pods []*corev1.Pod, listed bool, e
 		err = w.classify(ctx, all)
 	}
 	for _, pod := range all {
-		if w.goers[pod.UID] {
+		if w.candidates[pod.UID] {
 			pods = append(pods, pod)
 		}
 	}
@@ -119,9 +119,9 @@ func (w *podWatch) classify(ctx context.Context, all []*corev1.Pod) error {
 	}
 	list, problems := helper.GetPodsForDeletion(w.node)
 	if list != nil {
-		clear(w.goers)
+		clear(w.candidates)
 		for _, pod := range list.Pods() {
-			w.goers[pod.UID] = true
+			w.candidates[pod.UID] = true
 		}
 	}
 	if err := errors.Join(problems...); err != nil {

@@ -30,12 +30,12 @@ type run struct {
 	drains *Drains
 	nudged chan struct{}
 
-	mu        sync.Mutex
-	order     Order
-	gone      bool // the instance is terminated
-	cancelled bool
-	progress  Progress
-	endedAt   time.Time
+	mu         sync.Mutex
+	order      Order
+	terminated bool // the instance is terminated
+	cancelled  bool
+	progress   Progress
+	endedAt    time.Time
 
 	// Only the loop uses the following fields.
 	view     view
@@ -80,7 +80,7 @@ func (r *run) take(order Order) bool {
 	was := &r.order
 	if !r.endedAt.IsZero() || r.cancelled {
 		// A repeated event of the completed lifecycle action.
-		return !r.cancelled && !r.gone && order.Hook != "" && order.Token != "" && order.Token == was.Token
+		return !r.cancelled && !r.terminated && order.Hook != "" && order.Token != "" && order.Token == was.Token
 	}
 	order.CordonOnly = order.CordonOnly && was.CordonOnly
 	order.AtOnce = order.AtOnce || was.AtOnce
@@ -102,7 +102,7 @@ func (r *run) take(order Order) bool {
 func (r *run) busy(target awsapi.Target, since time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.order.Target == target && !r.gone && !r.cancelled && (r.endedAt.IsZero() || r.endedAt.After(since))
+	return r.order.Target == target && !r.terminated && !r.cancelled && (r.endedAt.IsZero() || r.endedAt.After(since))
 }
 
 // ended returns when the run ended, zero if it has not.
@@ -130,7 +130,7 @@ func (r *run) loop(ctx context.Context) {
 	defer r.unwatch()
 	for ctx.Err() == nil {
 		r.mu.Lock()
-		r.view.order, r.view.gone = r.order, r.gone
+		r.view.order, r.view.terminated = r.order, r.terminated
 		r.view.kept = r.view.kept || r.order.Retained
 		cancelled := r.cancelled
 		r.mu.Unlock()
@@ -180,7 +180,7 @@ func (r *run) wait(ctx context.Context, until time.Time) {
 func (r *run) look(ctx context.Context) {
 	v := &r.view
 	v.answering, v.node, v.listed, v.pods = false, nil, false, nil
-	if v.order.AtOnce || v.gone {
+	if v.order.AtOnce || v.terminated {
 		return
 	}
 	to := r.drains.options.Workload.Get(v.order.Cluster)
@@ -220,7 +220,7 @@ func (r *run) lookAtPods(ctx context.Context) {
 		}
 		r.watch = watch
 	}
-	pods, listed, err := r.watch.toGo(ctx)
+	pods, listed, err := r.watch.podsToEvict(ctx)
 	if err != nil {
 		r.problem = fmt.Sprintf("The pods of node %s cannot be classified: %s.", v.node.name, err)
 	}
@@ -299,7 +299,7 @@ func (r *run) report(d *decision) bool {
 		budgets = nil
 	}
 	r.mu.Lock()
-	if d.state.ended() && (r.order != v.order || r.gone != v.gone || r.cancelled) {
+	if d.state.ended() && (r.order != v.order || r.terminated != v.terminated || r.cancelled) {
 		r.mu.Unlock()
 		return false
 	}

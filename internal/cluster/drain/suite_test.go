@@ -198,8 +198,8 @@ func (w *suite) states(group string) map[string]string {
 	return states
 }
 
-// goes waits until Auto Scaling has let an instance go.
-func (w *suite) goes(group, instance string) {
+// terminates waits until Auto Scaling has terminated an instance.
+func (w *suite) terminates(group, instance string) {
 	w.t.Helper()
 	w.eventually("Auto Scaling lets "+instance+" go", func() error {
 		if state, ok := w.states(group)[instance]; ok && state != "Terminating:Proceed" {
@@ -256,7 +256,7 @@ func (w *suite) node(instance, group string) {
 	}
 }
 
-// pod runs a pod on an instance's node, which goes as soon as it is evicted.
+// pod runs a pod on an instance's node, which ends as soon as it is evicted.
 func (w *suite) pod(name, instance string, change ...func(*corev1.Pod)) {
 	w.t.Helper()
 	pod := &corev1.Pod{
@@ -280,7 +280,7 @@ func (w *suite) pod(name, instance string, change ...func(*corev1.Pod)) {
 	}
 }
 
-// budget forbids, or allows, that a pod goes.
+// budget forbids or allows the eviction of a pod.
 func (w *suite) budget(name, app string, allowed int32) {
 	w.t.Helper()
 	budgets := w.kube.PolicyV1().PodDisruptionBudgets(w.namespace)
@@ -365,11 +365,11 @@ func (w *suite) blocked(instance string, budgets ...string) {
 	})
 }
 
-// told waits until people were told something, and returns what.
+// reported waits for a notice of an event, and returns it.
 func (w *suite) reported(what string) drain.Notice {
 	w.t.Helper()
 	var found drain.Notice
-	w.eventually("people hear of "+what, func() error {
+	w.eventually("the notice "+what, func() error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		var heard []string

@@ -22,7 +22,7 @@ const (
 
 // certificates finds certificates that expire soon: of the CAs and the kubeconfig in the Secrets,
 // and of the API server.
-func certificates(l *Look) []Problem {
+func certificates(l *Observation) []Problem {
 	var problems []Problem
 	tell := func(name string, certificate *x509.Certificate, soon time.Duration, remedy string) {
 		if certificate == nil || certificate.NotAfter.Sub(l.Now) > soon {

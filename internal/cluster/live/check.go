@@ -14,8 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
-// Look is the state of a cluster: desired and observed.
-type Look struct {
+// Observation is the state of a cluster: desired and observed.
+type Observation struct {
 	// Cluster, Groups and Secrets are the definition.
 	Cluster *v1alpha1.Cluster
 	Groups  []*v1alpha1.InstanceGroup
@@ -65,18 +65,18 @@ const (
 
 // Check returns the problems of a cluster, none if it is healthy. It omits consequences of reported
 // problems.
-func Check(look *Look) []Problem {
+func Check(observed *Observation) []Problem {
 	var problems []Problem
-	for _, check := range []func(*Look) []Problem{
+	for _, check := range []func(*Observation) []Problem{
 		groupsThere, groupSizes, machines, loadBalancer, name, apiAnswers, nodes, slots, systemPods, joining, certificates,
 	} {
-		problems = append(problems, check(look)...)
+		problems = append(problems, check(observed)...)
 	}
 	return problems
 }
 
 // groupsThere finds slots, instance groups and bastions that are missing in AWS.
-func groupsThere(l *Look) []Problem {
+func groupsThere(l *Observation) []Problem {
 	var problems []Problem
 	missing := func(kind, name string) {
 		if l.AWS.Group(name) == nil {
@@ -99,7 +99,7 @@ func groupsThere(l *Look) []Problem {
 }
 
 // groupSizes compares sizes with the definition.
-func groupSizes(l *Look) []Problem {
+func groupSizes(l *Observation) []Problem {
 	var problems []Problem
 	for _, wanted := range l.Groups {
 		group := l.AWS.Group(wanted.Name)
@@ -123,7 +123,7 @@ func kindOf(g *Group) string {
 
 // machines checks that each group has the desired number of instances, and that Auto Scaling
 // considers them healthy.
-func machines(l *Look) []Problem {
+func machines(l *Observation) []Problem {
 	var problems []Problem
 	for i := range l.AWS.Groups {
 		g := &l.AWS.Groups[i]
@@ -152,7 +152,7 @@ func machines(l *Look) []Problem {
 }
 
 // loadBalancer checks that the API has a load balancer with a healthy target in each slot.
-func loadBalancer(l *Look) []Problem {
+func loadBalancer(l *Observation) []Problem {
 	balancer := l.AWS.LoadBalancer
 	if balancer == nil {
 		return []Problem{
@@ -203,7 +203,7 @@ func described(text string) string {
 }
 
 // name checks that the API's name resolves to it.
-func name(l *Look) []Problem {
+func name(l *Observation) []Problem {
 	record := l.AWS.Record
 	if record == nil {
 		return nil
@@ -236,7 +236,7 @@ func name(l *Look) []Problem {
 }
 
 // apiAnswers checks that the API responded.
-func apiAnswers(l *Look) []Problem {
+func apiAnswers(l *Observation) []Problem {
 	server := l.AWS.Server()
 	switch {
 	case server == "" || l.API == nil: // The missing load balancer is reported.
@@ -253,10 +253,10 @@ func apiAnswers(l *Look) []Problem {
 }
 
 // answers reports whether the API was queried successfully.
-func (l *Look) answers() bool { return l.API != nil && l.API.Problem == "" }
+func (l *Observation) answers() bool { return l.API != nil && l.API.Problem == "" }
 
 // nodes checks that each in-service instance has a Ready node, and each node an instance.
-func nodes(l *Look) []Problem {
+func nodes(l *Observation) []Problem {
 	if !l.answers() {
 		return nil
 	}
@@ -294,7 +294,7 @@ func nodes(l *Look) []Problem {
 }
 
 // slots checks the health of each slot's API server and etcd member.
-func slots(l *Look) []Problem {
+func slots(l *Observation) []Problem {
 	if !l.answers() {
 		return nil
 	}
@@ -311,7 +311,7 @@ func slots(l *Look) []Problem {
 }
 
 // systemPods checks the system pods. Those on nodes that are not Ready are reported with the node.
-func systemPods(l *Look) []Problem {
+func systemPods(l *Observation) []Problem {
 	if !l.answers() {
 		return nil
 	}
@@ -345,7 +345,7 @@ func podState(pod *corev1.Pod) string {
 }
 
 // joining checks that new instances can join. A cluster without instance groups needs no token.
-func joining(l *Look) []Problem {
+func joining(l *Observation) []Problem {
 	if !l.answers() || len(l.Groups) == 0 || l.Now.Before(l.API.TokenUntil) {
 		return nil
 	}

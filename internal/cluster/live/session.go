@@ -141,27 +141,27 @@ func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluste
 	return connection, ""
 }
 
-// Look observes the whole cluster. It returns the errors of AWS.
-func (s *Session) Look(ctx context.Context) (*Look, error) {
+// Observe observes the whole cluster. It returns the errors of AWS.
+func (s *Session) Observe(ctx context.Context) (*Observation, error) {
 	found, err := s.Find(ctx)
 	if err != nil {
 		return nil, err
 	}
 	o := &s.options
-	look := &Look{Cluster: o.Cluster, Groups: o.Groups, Secrets: o.Secrets, AWS: found, Now: o.Clock.Now()}
+	observed := &Observation{Cluster: o.Cluster, Groups: o.Groups, Secrets: o.Secrets, AWS: found, Now: o.Clock.Now()}
 	if found.Record != nil && found.Record.Alias != "" {
-		look.Resolves = s.resolve(ctx, found.Record.Name)
+		observed.Resolves = s.resolve(ctx, found.Record.Name)
 	}
 	if found.Server() == "" {
-		return look, nil
+		return observed, nil
 	}
 	connection, problem := s.Connect(ctx, found)
 	if connection == nil {
-		look.API = &API{Problem: problem}
-		return look, nil
+		observed.API = &API{Problem: problem}
+		return observed, nil
 	}
-	look.API = Ask(ctx, connection, int(model.SpecOf(o.Cluster).ControlPlane.Replicas))
-	return look, nil
+	observed.API = Ask(ctx, connection, int(model.SpecOf(o.Cluster).ControlPlane.Replicas))
+	return observed, nil
 }
 
 // resolve returns why a name cannot be resolved, empty if it can.

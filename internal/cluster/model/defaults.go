@@ -69,8 +69,8 @@ func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
 	return s
 }
 
-// defaultNAT returns how private subnets reach the internet when nobody says:
-// an existing VPC's do it their own way, and public nodes need none.
+// defaultNAT returns the default of spec.network.nat: private subnets of an existing VPC have their
+// own routes, and public nodes need no NAT.
 func defaultNAT(n *v1alpha1.Network) v1alpha1.NAT {
 	switch {
 	case n.VPC != "":

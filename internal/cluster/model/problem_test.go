@@ -174,7 +174,7 @@ func TestProblemsOfClusters(t *testing.T) {
 			`spec.controlPlane.rootVolume.type: "gp2" is not a type of volume that nodes can have; set gp3 or io2`,
 		},
 		{
-			"an addon of nobody's", newVPC, `spec: {addons: [{name: mine}]}`,
+			"an addon that the release does not have", newVPC, `spec: {addons: [{name: mine}]}`,
 			`spec.addons[0]: release v1.36.3 has no addon mine; give its chart, repository and version`,
 		},
 		{
@@ -300,7 +300,7 @@ func TestProblemsOfGroups(t *testing.T) {
 			`spec.subnets: the cluster's VPC has no existing subnets; limit the group with spec.zones`,
 		},
 		{
-			"a subnet that nobody knows", e, `spec: {subnets: [subnet-01234567]}`,
+			"an unknown subnet", e, `spec: {subnets: [subnet-01234567]}`,
 			`spec.subnets[0]: subnet-01234567 is not known as a subnet of vpc-01234567; name one of its subnets`,
 		},
 		{
@@ -312,11 +312,11 @@ func TestProblemsOfGroups(t *testing.T) {
 			`spec.volumes[1].device: device /dev/sdf is named twice; name it once`,
 		},
 		{
-			"a batch of nobody", c, `spec: {rollingUpdate: {batchSize: 0}}`,
+			"a batch of zero instances", c, `spec: {rollingUpdate: {batchSize: 0}}`,
 			`spec.rollingUpdate.batchSize: 0 is not a valid batch size; set a number of at least 1, or a percentage such as 25%`,
 		},
 		{
-			"a word for what stays", c, `spec: {rollingUpdate: {minInService: most}}`,
+			"a word as minimum in service", c, `spec: {rollingUpdate: {minInService: most}}`,
 			`spec.rollingUpdate.minInService: most is not a valid minimum in service; set a number of at least 0, or a percentage such as 75%`,
 		},
 		{

@@ -58,7 +58,7 @@ func TestTimesOfRolling(t *testing.T) {
 	}
 }
 
-// Whatever the settings, a roll can go on, and within what AWS takes.
+// With all settings a rollout can progress, and its values are within AWS's limits.
 func TestRollingNeverStalls(t *testing.T) {
 	c := resolve(t, newVPC, "")
 	number := rapid.Custom(func(rt *rapid.T) *intstr.IntOrString {

@@ -112,12 +112,12 @@ func remove(t *testing.T, c client.Client, cluster *v1alpha1.Cluster, suffix str
 	}
 }
 
-func TestEnsureMendsNothingInSilence(t *testing.T) {
+func TestEnsureDoesNotRepairSilently(t *testing.T) {
 	for reason, damage := range map[string]struct {
 		suffix, says string
 		change       func(*testing.T, client.Client, *v1alpha1.Cluster, *corev1.Secret)
 	}{
-		"a Secret of a running cluster is gone": {pki.SuffixEtcdCA, "restore it from a backup", func(t *testing.T, c client.Client, cluster *v1alpha1.Cluster, _ *corev1.Secret) {
+		"a Secret of a running cluster is missing": {pki.SuffixEtcdCA, "restore it from a backup", func(t *testing.T, c client.Client, cluster *v1alpha1.Cluster, _ *corev1.Secret) {
 			t.Helper()
 			remove(t, c, cluster, pki.SuffixEtcdCA)
 			cluster.Status.Endpoint = "https://example.com:6443"

@@ -33,7 +33,7 @@ type Running struct {
 //
 // Kubernetes' rules concern minor versions: https://kubernetes.io/releases/version-skew-policy/.
 // Patches of a minor version can be upgraded and downgraded, since they store the same data. A
-// control plane whose upgrade is not complete can go back to its previous Release, even by a minor
+// control plane whose upgrade is not complete can return to its previous Release, even by a minor
 // version: the previous version must be able to read what the next one stores,
 // https://kubernetes.io/docs/reference/using-api/deprecation-policy/ (rule 4b). After the upgrade,
 // nothing guarantees that.

@@ -292,7 +292,7 @@ func TestStatementsAreExplained(t *testing.T) {
 	}
 }
 
-// The CAs are for the control plane and whoever made the cluster.
+// Only the control plane and the cluster's creator can read the CAs.
 func TestReadersOfTheCAs(t *testing.T) {
 	denied := func(s *render.Stack) string {
 		for _, n := range s.Template.Resources["BucketPolicy"].Properties.Get("PolicyDocument").Get("Statement").Items {
@@ -308,10 +308,10 @@ func TestReadersOfTheCAs(t *testing.T) {
 		want string
 	}{
 		{
-			"by a role that is known: nobody else", &v1alpha1.AssumedRole{ARN: "arn:aws:iam::123456789012:role/cluster-operator"},
+			"created by a known role: no other principal", &v1alpha1.AssumedRole{ARN: "arn:aws:iam::123456789012:role/cluster-operator"},
 			`{"ArnNotEquals":{"aws:PrincipalArn":[{"Fn::GetAtt":["ControlPlaneRole","Arn"]},"arn:aws:iam::123456789012:role/cluster-operator","arn:aws:iam::123456789012:root"]}}`,
 		},
-		{"by credentials that are not: workers not, whatever is attached to their role", nil, `{"ArnEquals":{"aws:PrincipalArn":{"Fn::GetAtt":["WorkerRole","Arn"]}}}`},
+		{"created by unknown credentials: not workers, whatever policies their role has", nil, `{"ArnEquals":{"aws:PrincipalArn":{"Fn::GetAtt":["WorkerRole","Arn"]}}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := mustBase(t, "testdata/private.yaml", func(spec *v1alpha1.ClusterSpec) { spec.Role = c.role })
@@ -350,8 +350,8 @@ func TestBucketIsNotPublic(t *testing.T) {
 	}
 }
 
-// The stack policy names types that there are, and all of the base stack's that
-// hold data, but addresses: those of NAT gateways may go with them.
+// The stack policy names existing types, and all of the base stack's types that hold data, except
+// addresses: those of NAT gateways may be deleted with the gateways.
 func TestStackPolicy(t *testing.T) {
 	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
 	var policy struct {

@@ -172,9 +172,8 @@ func (s *baseScope) allowed() []string {
 	return s.Spec.API.AllowedCIDRs
 }
 
-// reachable checks that the cluster's own machines can reach the API. Machines
-// in public subnets reach a public load balancer from public addresses that
-// nobody knows before they run.
+// reachable checks that the cluster's own nodes can reach the API. Nodes in public subnets reach a
+// public load balancer from public addresses that are unknown before the instances run.
 func (s *baseScope) reachable() error {
 	if !s.PublicAPI() || s.NodeRole != v1alpha1.SubnetPublic || slices.Contains(s.allowed(), anywhere) ||
 		len(s.Spec.API.SecurityGroups) > 0 {

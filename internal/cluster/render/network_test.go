@@ -165,7 +165,7 @@ func TestAnotherZoneRenamesNothing(t *testing.T) {
 		after := three.Template.Resources[id]
 		switch {
 		case after == nil:
-			t.Errorf("%s is gone", id)
+			t.Errorf("%s was removed", id)
 		case !slices.Contains(lists, id) && !template.Equal(before.Properties, after.Properties):
 			t.Errorf("%s has changed from %s to %s", id, before.Properties.AppendJSON(nil), after.Properties.AppendJSON(nil))
 		}
@@ -198,7 +198,7 @@ func TestWhoReachesTheAPI(t *testing.T) {
 		want   []string
 	}{
 		{
-			name: "nobody is shut out unless someone says so", path: "testdata/public.yaml",
+			name: "all addresses are allowed by default", path: "testdata/public.yaml",
 			change: func(*v1alpha1.ClusterSpec) {},
 			want:   []string{"LoadBalancerAPIFrom0x0x0x0p0"},
 		},
@@ -246,7 +246,7 @@ func TestPublicNodesMustReachTheAPI(t *testing.T) {
 	}
 }
 
-// Only the control plane reaches etcd, and nobody but it and workers the kubelets.
+// Only the control plane reaches etcd, and only the control plane and workers reach the kubelets.
 func TestWhoReachesTheControlPlane(t *testing.T) {
 	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
 	got := map[string][]string{}

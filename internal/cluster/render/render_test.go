@@ -277,8 +277,8 @@ func document(t *testing.T, s *render.Stack) []byte {
 	return out.Bytes()
 }
 
-// TestEverySetRendersEveryCluster also holds that no template needs S3 to be
-// sent, and no machine is told more than EC2 takes.
+// TestEverySetRendersEveryCluster also checks that every template fits into a request without S3,
+// and all user data into EC2's limit.
 func TestEverySetRendersEveryCluster(t *testing.T) {
 	for _, set := range release.Sets() {
 		for _, path := range manifests(t, "testdata/*.yaml") {

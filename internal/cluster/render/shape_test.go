@@ -122,7 +122,7 @@ func TestWhatRollsNothing(t *testing.T) {
 	})
 }
 
-// diskTags returns the tags that the disks of a group get if nobody says otherwise.
+// diskTags returns the default tags of the volumes of a group.
 func diskTags(t *testing.T, spec *v1alpha1.InstanceGroupSpec) map[string]string {
 	t.Helper()
 	f := read(t, "testdata/public.yaml")

@@ -94,7 +94,7 @@ func (l *suite) network(t *testing.T, n *v1alpha1.Network) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outputs := l.make(t, &render.Stack{Name: "network", Template: parsed, Tags: map[string]string{"owner": "somebody"}})
+	outputs := l.make(t, &render.Stack{Name: "network", Template: parsed, Tags: map[string]string{"owner": "a user"}})
 	n.VPC = outputs["VPC"]
 	for i := range n.Subnets {
 		n.Subnets[i].ID = outputs[fmt.Sprint("Subnet", i)]
@@ -168,7 +168,7 @@ func (l *suite) make(t *testing.T, s *render.Stack) map[string]string {
 		Name: s.Name, Template: s.Template, Parameters: s.Parameters, Tags: s.Tags, OwnerTags: s.OwnerTags,
 		Capabilities: s.Capabilities, TerminationProtection: s.TerminationProtection, Policy: s.Policy, MaxAttempts: 1,
 	}
-	if len(m.desired.Tags) == 0 { // as the existing network's: a stack without tags is nobody's
+	if len(m.desired.Tags) == 0 { // The engine requires tags to identify its stacks.
 		m.desired.Tags = map[string]string{"test": s.Name}
 	}
 	l.follow(t, stack.Ready, func() (stack.Result, error) {
@@ -196,14 +196,14 @@ func (l *suite) removeAll(t *testing.T) {
 				stack.DeleteOptions{OwnerTags: ownerOf(&m.desired), DisableTerminationProtection: true},
 			)
 			m.record = result.Record
-			l.letGo(t)
+			l.completeHooks(t)
 			return result, err
 		})
 	}
 }
 
-// letGo ends the wait of machines that hooks hold: nobody drains them here.
-func (l *suite) letGo(t *testing.T) {
+// completeHooks completes all waiting lifecycle actions: no controller drains nodes here.
+func (l *suite) completeHooks(t *testing.T) {
 	t.Helper()
 	out, err := l.scaling.DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 )
 
-// until steps a play until a roll is in a state, for a day at most.
+// until steps a simulation until a rollout is in a state, for a day at most.
 func (p *simulation) until(t *testing.T, state rollout.State) rollout.Decision {
 	t.Helper()
 	for deadline := p.now.Add(24 * time.Hour); p.now.Before(deadline); {
@@ -36,7 +36,7 @@ func TestRollsByTheNumbers(t *testing.T) {
 		settings             rollout.Settings
 		// grown is the greatest capacity that there ever was, fewest the fewest that served,
 		// mostGone the most that were going at once.
-		grown, fewest, mostGone int
+		grown, fewest, mostTerminated int
 	}{
 		"one at a time keeps all but one": {3, 5, 5, rollout.Settings{BatchSize: 1, MinInService: 4}, 5, 4, 1},
 		"a batch of two":                  {1, 5, 5, rollout.Settings{BatchSize: 2, MinInService: 1}, 5, 3, 2},
@@ -55,21 +55,21 @@ func TestRollsByTheNumbers(t *testing.T) {
 			one.settings.Attempt, one.settings.ReadyTimeout, one.settings.DrainTimeout = "1", 10*time.Minute, 10*time.Minute
 			p := newSimulation(rand.New(rand.NewPCG(1, 1)), one.least, one.desired, one.most, &one.settings)
 			p.pass(0)
-			grown, fewest, mostGone := 0, p.serving(), 0
+			grown, fewest, mostTerminated := 0, p.serving(), 0
 			p.each = func() {
 				grown, fewest = max(grown, p.suite.Desired), min(fewest, p.serving())
-				gone := 0
+				terminated := 0
 				for _, i := range p.suite.Instances {
 					if i.Lifecycle == rollout.Leaving || i.Drain != "" {
-						gone++
+						terminated++
 					}
 				}
-				mostGone = max(mostGone, gone)
+				mostTerminated = max(mostTerminated, terminated)
 			}
 			p.until(t, rollout.Done)
 			p.check(one.desired, false)
-			if grown != one.grown || fewest != one.fewest || mostGone != one.mostGone || len(p.problems) > 0 {
-				t.Errorf("it grew to %d, at least %d served, at most %d went at once: %v", grown, fewest, mostGone, p.problems)
+			if grown != one.grown || fewest != one.fewest || mostTerminated != one.mostTerminated || len(p.problems) > 0 {
+				t.Errorf("it grew to %d, at least %d served, at most %d went at once: %v", grown, fewest, mostTerminated, p.problems)
 			}
 		})
 	}
@@ -163,15 +163,15 @@ func TestWhichSlotGoesNext(t *testing.T) {
 		state rollout.State
 		next  int
 	}{
-		"none is to be replaced":                  {[]rollout.Slot{well(0), well(1), well(2)}, rollout.Done, rollout.NoSlot},
-		"the first":                               {[]rollout.Slot{old(2), old(1), old(0)}, rollout.Rolling, 0},
-		"the next":                                {[]rollout.Slot{well(0), old(1), old(2)}, rollout.Rolling, 1},
-		"one that rolls is gone on with":          {[]rollout.Slot{old(0), {Number: 1, Outdated: true, State: rollout.Rolling, Problem: "It boots."}, old(2)}, rollout.Rolling, 1},
-		"none while a new one is not well":        {[]rollout.Slot{sick(well(0)), old(1), old(2)}, rollout.Rolling, rollout.NoSlot},
-		"one that is broken goes before others":   {[]rollout.Slot{old(0), old(1), sick(old(2))}, rollout.Rolling, 2},
-		"none while two are not well":             {[]rollout.Slot{old(0), sick(old(1)), sick(old(2))}, rollout.Rolling, rollout.NoSlot},
-		"none when one did not come back":         {[]rollout.Slot{{Number: 0, State: rollout.Stopped, Why: "It is not Ready."}, old(1), old(2)}, rollout.Stopped, rollout.NoSlot},
-		"the only one":                            {[]rollout.Slot{old(0)}, rollout.Rolling, 0},
+		"no slot is outdated": {[]rollout.Slot{well(0), well(1), well(2)}, rollout.Done, rollout.NoSlot},
+		"the first":           {[]rollout.Slot{old(2), old(1), old(0)}, rollout.Rolling, 0},
+		"the next":            {[]rollout.Slot{well(0), old(1), old(2)}, rollout.Rolling, 1},
+		"a slot whose rollout has begun continues":    {[]rollout.Slot{old(0), {Number: 1, Outdated: true, State: rollout.Rolling, Problem: "It boots."}, old(2)}, rollout.Rolling, 1},
+		"none while a new slot is unhealthy":          {[]rollout.Slot{sick(well(0)), old(1), old(2)}, rollout.Rolling, rollout.NoSlot},
+		"an unhealthy slot is replaced before others": {[]rollout.Slot{old(0), old(1), sick(old(2))}, rollout.Rolling, 2},
+		"none while two slots are unhealthy":          {[]rollout.Slot{old(0), sick(old(1)), sick(old(2))}, rollout.Rolling, rollout.NoSlot},
+		"none after the rollout of one has stopped":   {[]rollout.Slot{{Number: 0, State: rollout.Stopped, Why: "It is not Ready."}, old(1), old(2)}, rollout.Stopped, rollout.NoSlot},
+		"the only one": {[]rollout.Slot{old(0)}, rollout.Rolling, 0},
 		"the only one, although it does not work": {[]rollout.Slot{sick(old(0))}, rollout.Rolling, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func TestACanaryThatIsNeverReadyStopsTheRoll(t *testing.T) {
 	if !strings.Contains(result.Why, "was not Ready within 1s") {
 		t.Errorf("it stopped: %s", result.Why)
 	}
-	w.eventually("the canary is gone", func() bool { w.live(); return len(w.describe().Instances) == 3 })
+	w.eventually("the canary is terminated", func() bool { w.live(); return len(w.describe().Instances) == 3 })
 	if after := w.ready("1"); strings.Join(before, " ") != strings.Join(after, " ") || *w.describe().DesiredCapacity != 3 {
 		t.Errorf("%v served before, and %v do now", before, after)
 	}

@@ -68,8 +68,8 @@ type RunOptions struct {
 	// Slots returns the problems of unhealthy slots by number. It is called before each slot and
 	// must not be nil if there are slots. An error means that all are unhealthy.
 	Slots func(context.Context) (map[int]string, error)
-	// Wake, if not nil, triggers an iteration at once, for example when a node changed.
-	Wake <-chan struct{}
+	// Trigger, if not nil, starts an iteration at once, for example when a node changed.
+	Trigger <-chan struct{}
 	// Poll is the maximum interval between iterations; if zero, the decisions determine it.
 	Poll time.Duration
 	// Patience is how long a run waits without any change before it gives up; forever if zero.
@@ -131,7 +131,7 @@ func (r *run) loop(ctx context.Context, stage []int, round func(context.Context,
 		}
 		timer := clk.NewTimer(again)
 		select {
-		case <-r.options.Wake:
+		case <-r.options.Trigger:
 			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()

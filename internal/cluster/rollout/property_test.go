@@ -13,20 +13,20 @@ import (
 )
 
 var (
-	seedFlag = flag.Uint64("rollout.seed", 0, "play this seed only, and tell all of it")
-	runsFlag = flag.Uint64("rollout.runs", 1000, "how many seeds to play")
+	seedFlag = flag.Uint64("rollout.seed", 0, "simulate this seed only, and log every step")
+	runsFlag = flag.Uint64("rollout.runs", 1000, "how many seeds to simulate")
 )
 
-// TestRollsInAllWeathers plays seeds by chance. Whatever happens, the invariants hold (see
-// play.take), and in the end all machines are new, as many as the group is to have, and nothing is
-// left on the group.
-func TestRollsInAllWeathers(t *testing.T) {
+// TestRolloutsKeepInvariants simulates random seeds. Whatever happens, the invariants hold (see
+// simulation.take), and in the end all instances are new, the group has its desired capacity, and
+// the rollout has left nothing on the group.
+func TestRolloutsKeepInvariants(t *testing.T) {
 	first, last := uint64(1), *runsFlag
 	if *seedFlag != 0 {
 		first, last = *seedFlag, *seedFlag
 	}
 	for seed := first; seed <= last; seed++ {
-		p := weather(seed)
+		p := simulate(seed)
 		if *seedFlag != 0 {
 			t.Log(strings.Join(p.log, "\n"))
 		}
@@ -36,8 +36,8 @@ func TestRollsInAllWeathers(t *testing.T) {
 	}
 }
 
-// weather plays one seed to its end.
-func weather(seed uint64) *simulation {
+// simulate runs one seed to its end.
+func simulate(seed uint64) *simulation {
 	r := rand.New(rand.NewPCG(seed, 1))
 	least := r.IntN(6)
 	most := max(1, least+r.IntN(6))
@@ -97,13 +97,12 @@ func (p *simulation) disturb(wish int) int {
 		if i := p.anyActive(); i != nil {
 			p.end(i, "spot")
 		}
-	case 1: // somebody resizes the group
-		// While the group is bigger than it was, nobody can tell whose change it is, nor what it
-		// should be in the end.
+	case 1: // a user resizes the group
+		// During the surge, the change cannot be attributed, so the final size is unknown.
 		m := p.suite.Memory
 		p.unsure = p.unsure || m.From != 0 || m.Surge != 0 || len(m.Ending) > 0
 		wish = p.suite.Min + p.rand.IntN(p.suite.Max-p.suite.Min+1)
-		p.resize(wish, "somebody")
+		p.resize(wish, "a user")
 	case 2: // another edit
 		p.template++
 		if p.rand.IntN(3) == 0 {

@@ -57,7 +57,7 @@ func TestARunRollsAndReports(t *testing.T) {
 	stop()
 	w.restored(2, version)
 	if !slices.Contains(reported, "Growing the group by 1 instance during the rollout.") {
-		t.Errorf("it told %v", reported)
+		t.Errorf("it reported %v", reported)
 	}
 	if row := w.row(group); row.Status != "Ready" || row.NeedUpdate != 0 {
 		t.Errorf("after: %+v", row)

@@ -11,8 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 )
 
-// play is a group in virtual time: Auto Scaling, machines that boot, nodes that are drained, and
-// people and autoscalers who change things meanwhile, all by chance.
+// simulation is a group in virtual time: Auto Scaling, booting instances, nodes that are drained,
+// and users and autoscalers that change the group meanwhile, all at random.
 type simulation struct {
 	rand     *rand.Rand
 	now      time.Time
@@ -40,7 +40,7 @@ type simulation struct {
 type simulatedMachine struct {
 	template       int
 	ready, drained time.Time
-	gone           time.Time
+	terminated     time.Time
 }
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -121,8 +121,8 @@ func (p *simulation) serves(i *rollout.Instance) bool {
 func (p *simulation) pass(d time.Duration) {
 	p.now = p.now.Add(d)
 	p.suite.Instances = slices.DeleteFunc(p.suite.Instances, func(i rollout.Instance) bool {
-		gone := p.machines[i.ID].gone
-		return !gone.IsZero() && !p.now.Before(gone)
+		terminated := p.machines[i.ID].terminated
+		return !terminated.IsZero() && !p.now.Before(terminated)
 	})
 	for n := range p.suite.Instances {
 		p.age(&p.suite.Instances[n])
@@ -168,9 +168,9 @@ func (p *simulation) end(i *rollout.Instance, by string) {
 	p.say("%s ends %s", by, i.ID)
 	i.Lifecycle, i.Ready = rollout.Leaving, false
 	if i.Held = p.settings.AnswerHooks; i.Held {
-		return // It waits for somebody to let it go.
+		return // It waits until the lifecycle action is completed.
 	}
-	p.machines[i.ID].gone = p.now.Add(time.Duration(1+p.rand.IntN(120)) * time.Second)
+	p.machines[i.ID].terminated = p.now.Add(time.Duration(1+p.rand.IntN(120)) * time.Second)
 }
 
 func (p *simulation) resize(to int, by string) {
@@ -237,10 +237,10 @@ func (p *simulation) do(a *rollout.Action) {
 	case rollout.Release:
 		i := p.find(a.Instance)
 		if !i.Held {
-			p.problem("%s is not held and is let go", i.ID)
+			p.problem("%s is released, but no hook holds it", i.ID)
 		}
 		i.Held = false
-		p.machines[i.ID].gone = p.now.Add(time.Duration(1+p.rand.IntN(120)) * time.Second)
+		p.machines[i.ID].terminated = p.now.Add(time.Duration(1+p.rand.IntN(120)) * time.Second)
 	case rollout.CancelDrain:
 		i := p.find(a.Instance)
 		i.Drain, i.Cordoned = "", false

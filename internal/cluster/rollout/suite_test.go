@@ -359,7 +359,7 @@ func (w *suite) roll(group *rollout.Group, state rollout.State) rollout.Result {
 // restored complains unless the group is as before the roll, of a version.
 func (w *suite) restored(desired int32, version string) {
 	w.t.Helper()
-	w.eventually("the last machines are gone", func() bool { w.live(); return len(w.describe().Instances) == int(desired) })
+	w.eventually("the last instances are terminated", func() bool { w.live(); return len(w.describe().Instances) == int(desired) })
 	group := w.describe()
 	if *group.DesiredCapacity != desired || len(w.ready(version)) != int(desired) {
 		w.t.Errorf("%d machines are asked for and %d are new; want %d", *group.DesiredCapacity, len(w.ready(version)), desired)
@@ -391,7 +391,7 @@ func (w *suite) limit(left *int) {
 	w.roller = rollout.New(inner)
 }
 
-// forbid makes a budget by which no pod of the app may go, and returns its name.
+// forbid creates a budget that allows no eviction of the app's pods, and returns its name.
 func (w *suite) forbid() string {
 	w.t.Helper()
 	none := intstr.FromInt32(0)

@@ -67,15 +67,15 @@ func TestEC2DecidesWhichInstanceGroupAndSlotANodeIsOf(t *testing.T) {
 			nodes:   []*corev1.Node{claiming("made-up", "i-1", "", group, 0)},
 			problem: "claims instance i-1, whose name is " + worker,
 		},
-		"another address than the instance's": {
+		"an address that is not the instance's": {
 			nodes:   []*corev1.Node{claiming(worker, "i-1", "10.0.0.7", group, 0)},
 			problem: "whose address is 10.0.0.1",
 		},
-		"an instance of somebody else": {
+		"an instance of another owner": {
 			nodes:   []*corev1.Node{claiming(worker, "i-else", "", group, 0)},
 			problem: "in no Auto Scaling group",
 		},
-		"an instance that EC2 does not have": {
+		"an instance that does not exist in EC2": {
 			nodes:   []*corev1.Node{claiming(worker, "i-none", "", slot, 0)},
 			problem: "claims instance i-none, which EC2 does not know",
 		},
@@ -129,7 +129,7 @@ func TestEC2DecidesWhichInstanceGroupAndSlotANodeIsOf(t *testing.T) {
 			heartbeat := nodeFrom(c.nodes[0])
 			cluster.put(&heartbeat)
 			if before := asked; cluster.identifyOnce(t.Context()) != nil || asked != before {
-				t.Error("EC2 is asked again for an instance that it has told of")
+				t.Error("EC2 is called again for a known instance")
 			}
 		})
 	}

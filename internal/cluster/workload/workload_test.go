@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// TestNodes follows nodes of a real API server: what changed is told, heartbeats are not.
+// TestNodes watches nodes of a real API server: it reports changes, but not heartbeats.
 func TestNodes(t *testing.T) {
 	server := controlplanetest.Shared(t)
 	clusters := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) {

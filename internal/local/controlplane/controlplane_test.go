@@ -32,7 +32,7 @@ func TestServesByItsKubeconfig(t *testing.T) {
 	}
 }
 
-func TestRefusesStrangers(t *testing.T) {
+func TestRejectsUnknownClients(t *testing.T) {
 	cluster := controlplanetest.Shared(t)
 	config := cluster.RESTConfig()
 	config.CertData, config.KeyData = nil, nil
@@ -66,7 +66,7 @@ func TestCollectsWhatAnObjectOwned(t *testing.T) {
 	}
 }
 
-func TestLeavesNothingBehind(t *testing.T) {
+func TestStopLeavesNothingBehind(t *testing.T) {
 	cluster, err := controlplane.Start(t.Context(), controlplane.Options{Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
@@ -75,14 +75,14 @@ func TestLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(cluster.Dir()); !os.IsNotExist(err) {
-		t.Errorf("its folder: %v, want it gone", err)
+		t.Errorf("its folder: %v, want it removed", err)
 	}
 	if _, err := clientsFor(t, cluster.RESTConfig()).Discovery().ServerVersion(); err == nil {
 		t.Error("its API still serves")
 	}
 }
 
-func TestSaysWhyAComponentWillNotStart(t *testing.T) {
+func TestReportsWhyAComponentDoesNotStart(t *testing.T) {
 	_, err := controlplane.Start(t.Context(), controlplane.Options{
 		Binaries: controlplane.Binaries{Etcd: "/bin/false", APIServer: "/bin/false"},
 	})

@@ -2,9 +2,9 @@
 // operator, all on this machine's loopback, with the files that point kubectl,
 // aws, terraform and the SDKs at them.
 //
-// An environment lives in a folder, one in each, and exactly as long as the
-// process that made it: that process holds a lock in the folder, so whoever
-// finds the lock free knows that what else lies there was left by a crash.
+// A folder holds at most one environment, which lives exactly as long as the process that made it.
+// That process holds a lock in the folder. If the lock is free, the other files in the folder were
+// left by a crash.
 //
 //	kubeconfig       the management cluster, every right
 //	aws.env          shell assignments: endpoint, region, credentials

@@ -33,7 +33,7 @@ func Down(ctx context.Context, dir string, clk clock.WithTicker) (State, error) 
 		return State{}, err
 	}
 	if state.PID == 0 {
-		return State{}, fmt.Errorf("what runs in %s has not yet said which process it is; try again", dir)
+		return State{}, fmt.Errorf("the environment in %s has not recorded its process yet; try again", dir)
 	}
 	if err := syscall.Kill(state.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return state, fmt.Errorf("ask process %d to stop: %w", state.PID, err)
@@ -69,8 +69,8 @@ func clearRemains(f folder) error {
 		return fmt.Errorf("%w in %s", ErrNotRunning, f)
 	}
 	if err := errors.Join(f.clear(), os.Remove(f.path(lockFile))); err != nil {
-		return fmt.Errorf("remove what an earlier run left in %s: %w", f, err)
+		return fmt.Errorf("remove the files of an earlier run in %s: %w", f, err)
 	}
 	_ = os.Remove(string(f))
-	return fmt.Errorf("%w in %s any more; removed what an earlier run left there", ErrNotRunning, f)
+	return fmt.Errorf("%w in %s; removed the files of an earlier run", ErrNotRunning, f)
 }

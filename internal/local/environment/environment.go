@@ -22,7 +22,7 @@ import (
 )
 
 // ErrRunning says that an environment runs in the folder already.
-var ErrRunning = errors.New("it runs already")
+var ErrRunning = errors.New("it is already running")
 
 // Options say what to start and where.
 type Options struct {
@@ -105,7 +105,7 @@ func (e *Environment) occupy(ctx context.Context) error {
 		return e.alreadyRunning()
 	}
 	if err != nil {
-		return fmt.Errorf("take the folder %s: %w", e.folder, err)
+		return fmt.Errorf("lock the folder %s: %w", e.folder, err)
 	}
 	e.lock = lock
 	crashed := e.folder.has(stateFile)
@@ -114,7 +114,7 @@ func (e *Environment) occupy(ctx context.Context) error {
 	}
 	e.say("starting in %s", e.folder)
 	if crashed {
-		e.say("an earlier run in this folder ended without cleaning up; removing its remains")
+		e.say("an earlier run in this folder ended without cleaning up; removing its files")
 	}
 	if err := e.folder.clear(e.ownLog()...); err != nil {
 		return fmt.Errorf("clear the folder %s: %w", e.folder, err)
@@ -185,8 +185,7 @@ func (e *Environment) startAWS(ctx context.Context) (string, error) {
 	return what, e.folder.write(awsEnvFile, []byte(e.shellAssignments()))
 }
 
-// Done is closed when a part that should run has ended by itself; Err then says
-// which and why.
+// Done is closed when a part has exited unexpectedly. Err then returns which part, and why.
 func (e *Environment) Done() <-chan struct{} {
 	if e.operator == nil {
 		return e.cluster.Done()
@@ -202,7 +201,7 @@ func (e *Environment) Done() <-chan struct{} {
 	return done
 }
 
-// Err explains which part ended by itself. It is nil while all run.
+// Err returns an error that names the part that exited unexpectedly, nil while all parts run.
 func (e *Environment) Err() error {
 	err := e.cluster.Err()
 	if e.operator != nil {

@@ -39,7 +39,7 @@ func TestUpServesAndStopLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder after the end: %v, want it gone", err)
+		t.Errorf("the folder after the end: %v, want it removed", err)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, env.State().AWS, http.NoBody)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestUpServesAndStopLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestOneRunsInAFolder(t *testing.T) {
+func TestAFolderHasOneEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	up(t, dir, io.Discard)
 	state, err := environment.Read(dir)
@@ -64,7 +64,7 @@ func TestOneRunsInAFolder(t *testing.T) {
 	}
 }
 
-func TestStrangersFilesAreSafe(t *testing.T) {
+func TestOtherFilesAreNotOverwritten(t *testing.T) {
 	dir := t.TempDir()
 	mine := filepath.Join(dir, "kubeconfig")
 	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
@@ -89,13 +89,13 @@ func TestRemainsOfACrashAreRemoved(t *testing.T) {
 		}
 	}
 	if _, err := environment.Read(dir); !errors.Is(err, environment.ErrNotRunning) {
-		t.Errorf("nobody holds the lock: %v, want ErrNotRunning", err)
+		t.Errorf("the lock is free: %v, want ErrNotRunning", err)
 	}
 	if _, err := environment.Down(t.Context(), dir, clock.RealClock{}); !errors.Is(err, environment.ErrNotRunning) {
 		t.Errorf("got %v, want ErrNotRunning", err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder: %v, want it gone", err)
+		t.Errorf("the folder: %v, want it removed", err)
 	}
 }
 

@@ -36,7 +36,7 @@ const (
 )
 
 // MachinesHelp describes the choice, for flags.
-const MachinesHelp = "what EC2 instances run on: process (Linux, as root), fake (Nodes are played), none, or auto (process where it can be, else fake)"
+const MachinesHelp = "what EC2 instances run on: process (processes; Linux, as root), fake (simulated Nodes), none, or auto (process where possible, else fake)"
 
 // ParseMachines returns the kind of that name. It returns an error when there is none.
 func ParseMachines(name string) (Machines, error) {
@@ -44,7 +44,7 @@ func ParseMachines(name string) (Machines, error) {
 	if m := Machines(name); slices.Contains(all, m) {
 		return m, nil
 	}
-	return "", fmt.Errorf("there are no machines of the kind %q; choose one of %q", name, all)
+	return "", fmt.Errorf("unknown kind of machines %q; use one of %q", name, all)
 }
 
 // MachinesOptions say what to make machines of.
@@ -83,7 +83,7 @@ func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, 
 	case NoMachines:
 		return machine.Absent{}, "none: instances run nothing", nil
 	case FakeMachines:
-		return fake.New(fake.Options{}), "played" + why, nil
+		return fake.New(fake.Options{}), "simulated Nodes" + why, nil
 	default:
 		host, err := newProcesses(ctx, opts)
 		if err != nil {
@@ -115,7 +115,7 @@ func withoutKube(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"they need kubeadm of bin/kube, which is not built while %s is set (build it: bin/aws-operator local build)",
+		"they need kubeadm from bin/kube, which is not built while %s is set (build it: bin/aws-operator local build)",
 		controlplane.AssetsVariable,
 	)
 }

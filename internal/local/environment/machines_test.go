@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-func TestMachinesAreOfTheKindThatWasAskedFor(t *testing.T) {
+func TestMachinesAreOfTheRequestedKind(t *testing.T) {
 	noPrograms := errors.New("no programs")
 	options := func(kind environment.Machines) environment.MachinesOptions {
 		return environment.MachinesOptions{
@@ -23,7 +23,7 @@ func TestMachinesAreOfTheKindThatWasAskedFor(t *testing.T) {
 		}
 	}
 	host, line, err := environment.NewMachines(t.Context(), options(environment.FakeMachines))
-	if _, played := host.(*fake.Host); err != nil || !played || line != "played" {
+	if _, ok := host.(*fake.Host); err != nil || !ok || line != "simulated Nodes" {
 		t.Errorf("fake machines are %T, %q, %v", host, line, err)
 	}
 	host.Close()
@@ -41,14 +41,14 @@ func TestMachinesAreOfTheKindThatWasAskedFor(t *testing.T) {
 		t.Errorf("process machines where there can be none: %v", err)
 	}
 	host, line, err = environment.NewMachines(t.Context(), options(environment.AutoMachines))
-	if _, played := host.(*fake.Host); err != nil || !played || !strings.Contains(line, "because") {
+	if _, ok := host.(*fake.Host); err != nil || !ok || !strings.Contains(line, "because") {
 		t.Errorf("machines where there can be no processes are %T, %q, %v", host, line, err)
 	}
 	host.Close()
 }
 
 // Someone who brings a Kubernetes should not wait for the build of another.
-func TestMachinesAreFakeWhereTheKubeBinaryIsNotWanted(t *testing.T) {
+func TestMachinesAreFakeWithoutTheKubeBinary(t *testing.T) {
 	host, line, err := environment.NewMachines(t.Context(), environment.MachinesOptions{
 		Kind: environment.AutoMachines, WithoutKube: func(context.Context) error { return errors.New("KUBEBUILDER_ASSETS is set") },
 	})

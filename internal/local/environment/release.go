@@ -73,7 +73,7 @@ func ForMachines(r *v1alpha1.Release, host *process.Host, kubeadm string) error 
 // forMachines leaves out what machines of this computer do not have.
 func forMachines(r *v1alpha1.Release) {
 	r.Annotations = map[string]string{
-		"kubernetes.io/description": "For machines of local mode: no container runtime, no addons; kubelet and kubeadm are in the machine image.",
+		"kubernetes.io/description": "For simulated machines of local mode: no container runtime, no addons; kubelet and kubeadm are in the machine image.",
 	}
 	r.Spec.Addons = nil
 	r.Spec.Artifacts = slices.DeleteFunc(r.Spec.Artifacts, func(a v1alpha1.Artifact) bool {

@@ -125,7 +125,7 @@ func (f folder) has(name string) bool {
 func (f folder) refuseStrangers(crashed bool) error {
 	for _, name := range []string{kubeconfigFile, awsEnvFile} {
 		if !crashed && f.has(name) {
-			return fmt.Errorf("%s is not ours and would be overwritten: give --dir a folder of its own", f.path(name))
+			return fmt.Errorf("%s was not written by aws-operator and would be overwritten: use another folder with --dir", f.path(name))
 		}
 	}
 	return nil

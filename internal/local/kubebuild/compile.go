@@ -15,11 +15,11 @@ import (
 // compile builds the binary beside its place and moves it there when it is
 // whole, with its stamp.
 func (b *build) compile(ctx context.Context, stamp string) error {
-	b.say("kube: building etcd and Kubernetes %s into %s; this takes some minutes, once", b.Version.Kubernetes, b.output)
+	b.say("kube: building etcd and Kubernetes %s into %s; this takes a few minutes, once", b.Version.Kubernetes, b.output)
 	p := startProgress(b.Progress, b.Clock)
 	defer p.stop()
 	if err := os.Remove(b.output + ".stamp"); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("kube: take the old stamp away: %w", err)
+		return fmt.Errorf("kube: remove the old stamp: %w", err)
 	}
 	total, err := b.countStale(ctx, p)
 	if err != nil {
@@ -33,7 +33,7 @@ func (b *build) compile(ctx context.Context, stamp string) error {
 		return fmt.Errorf("kube: compile it: %w", err)
 	}
 	if err := os.Rename(next, b.output); err != nil {
-		return fmt.Errorf("kube: put it into its place: %w", err)
+		return fmt.Errorf("kube: move it into place: %w", err)
 	}
 	if err := os.WriteFile(b.output+".stamp", []byte(stamp+"\n"), 0o600); err != nil {
 		return fmt.Errorf("kube: stamp it: %w", err)
@@ -49,7 +49,7 @@ func (b *build) countStale(ctx context.Context, p *progress) (int, error) {
 	var stale bytes.Buffer
 	args := append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, b.flags()...)
 	if err := b.run(ctx, append(args, "."), &stale, p.downloading); err != nil {
-		return 0, fmt.Errorf("kube: find out what to compile: %w", err)
+		return 0, fmt.Errorf("kube: list the packages to compile: %w", err)
 	}
 	return len(strings.Fields(stale.String())), nil
 }
@@ -62,7 +62,7 @@ func (b *build) run(ctx context.Context, args []string, out io.Writer, line func
 	cmd.Stdout = out
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		return fmt.Errorf("listen to the go command: %w", err)
+		return fmt.Errorf("read the output of the go command: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the go command: %w", err)

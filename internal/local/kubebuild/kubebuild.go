@@ -42,7 +42,7 @@ var (
 const modulePath = "github.com/aws-operator/aws-operator"
 
 // ErrNoSources says that the sources of the kube binary are not to be found.
-var ErrNoSources = errors.New("the sources of the kube binary are not here")
+var ErrNoSources = errors.New("the sources of the kube binary do not exist")
 
 // Options say where to build and whom to tell.
 type Options struct {

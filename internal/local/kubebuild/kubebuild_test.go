@@ -31,7 +31,7 @@ func TestBuildsOnceUntilTheSourcesChange(t *testing.T) {
 	}
 }
 
-func TestOneOfManyBuilds(t *testing.T) {
+func TestOnlyOneOfManyProcessesBuilds(t *testing.T) {
 	root := repository(t)
 	var all sync.WaitGroup
 	said := make([]string, 4)
@@ -44,7 +44,7 @@ func TestOneOfManyBuilds(t *testing.T) {
 	}
 }
 
-func TestCompilerSpeaksWhenTheBuildFails(t *testing.T) {
+func TestFailedBuildPrintsCompilerErrors(t *testing.T) {
 	root := repository(t)
 	write(t, filepath.Join(root, "kube", "main.go"), "package main\n\nfunc main() { undefinedThing() }\n")
 	_, err := kubebuild.Ensure(t.Context(), kubebuild.Options{Root: root})
@@ -53,7 +53,7 @@ func TestCompilerSpeaksWhenTheBuildFails(t *testing.T) {
 	}
 }
 
-func TestOutsideTheRepositorySaysWhatToDo(t *testing.T) {
+func TestBuildOutsideTheRepositoryReportsTheRemedy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, err := kubebuild.Ensure(t.Context(), kubebuild.Options{})
 	if !errors.Is(err, kubebuild.ErrNoSources) || !strings.Contains(err.Error(), "KUBEBUILDER_ASSETS") {

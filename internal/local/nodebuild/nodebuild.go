@@ -74,7 +74,7 @@ func Ensure(ctx context.Context, opts Options) (Programs, error) {
 	}
 	defer held.Release()
 	if _, err := os.Stat(p.Nodeup); err != nil {
-		_, _ = fmt.Fprintln(opts.Progress, "nodeup: building what machines run; this takes a minute, once")
+		_, _ = fmt.Fprintln(opts.Progress, "nodeup: building the programs of machines; this takes a minute, once")
 	}
 	err = errors.Join(build(ctx, opts.Root, p.Nodeup, "./cmd/nodeup"), build(ctx, opts.Root, p.Machine, "./cmd/machine"))
 	if !opts.WithoutRestore {
@@ -93,7 +93,7 @@ func installed(otherwise error) (Programs, error) {
 	p := programs(filepath.Dir(self))
 	for _, path := range []string{p.Nodeup, p.Machine} {
 		if _, err := os.Stat(path); err != nil {
-			return Programs{}, fmt.Errorf("%w; and %s is not there either", otherwise, path)
+			return Programs{}, fmt.Errorf("%w; and %s does not exist either", otherwise, path)
 		}
 	}
 	return p, nil

@@ -37,7 +37,7 @@ func TestProgramsAreStatic(t *testing.T) {
 	}
 }
 
-func TestWithoutSourcesItSaysSo(t *testing.T) {
+func TestMissingSourcesAreReported(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, err := nodebuild.Ensure(t.Context(), nodebuild.Options{}); !errors.Is(err, kubebuild.ErrNoSources) {
 		t.Errorf("got %v, want ErrNoSources", err)

@@ -95,7 +95,7 @@ func (p *Process) Err() error {
 	if p.err != nil {
 		how = p.err.Error()
 	}
-	return fmt.Errorf("%s: %s; its last words:\n%s", p.spec.Name, how, p.LastWords(12))
+	return fmt.Errorf("%s: %s; the end of its log:\n%s", p.spec.Name, how, p.LastWords(12))
 }
 
 // Stop asks the process to end and kills it when it takes too long or ctx ends
@@ -139,7 +139,7 @@ func (p *Process) LastWords(lines int) string {
 		return fmt.Sprintf("(its log cannot be read: %v)", err)
 	}
 	if len(data) == 0 {
-		return "  (it said nothing)"
+		return "  (its log is empty)"
 	}
 	all := strings.Split(strings.TrimSpace(string(data)), "\n")
 	return "  " + strings.Join(all[max(0, len(all)-lines):], "\n  ")

@@ -61,7 +61,7 @@ func TestChildDiesWithAKilledParent(t *testing.T) {
 	await(t, "the child to die with its parent", func() bool { return !process.Running(pid) })
 }
 
-func TestStopEndsAPoliteChild(t *testing.T) {
+func TestStopEndsAChildThatHandlesTheSignal(t *testing.T) {
 	child := start(t, "sleep 60")
 	if err := child.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestStopEndsAPoliteChild(t *testing.T) {
 	}
 }
 
-func TestErrCarriesTheLastWords(t *testing.T) {
+func TestErrHasTheEndOfTheLog(t *testing.T) {
 	child := start(t, "echo the disk is full >&2; exit 3")
 	<-child.Done()
 	err := child.Err()

@@ -95,7 +95,7 @@ func (in *Input) meant(e *Error, expression, message string) {
 		e.Suggestion = in.suggest(expression, key)
 	case nilPointer.MatchString(message):
 		key := nilPointer.FindStringSubmatch(message)[1]
-		e.Message = fmt.Sprintf("there is no value %s, since what is before it in {{ %s }} is missing or empty", key, expression)
+		e.Message = fmt.Sprintf("there is no value %s, since its parent in {{ %s }} is missing or empty", key, expression)
 	case noFunction.MatchString(message):
 		name := noFunction.FindStringSubmatch(message)[1]
 		e.Message = "there is no function " + name

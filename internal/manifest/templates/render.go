@@ -82,7 +82,7 @@ func (in *Input) render(file File) ([]byte, error) {
 	functions[valueFunction] = valueOf(in.Values.outputMaps(), in.FailOnMissing)
 	functions["include"] = func(name string, data any) (string, error) {
 		if depth++; depth > maxIncludes {
-			return "", fmt.Errorf("%s is included more than %d times within itself", name, maxIncludes)
+			return "", fmt.Errorf("%s includes itself more than %d times", name, maxIncludes)
 		}
 		defer func() { depth-- }()
 		if t.Lookup(name) == nil {
@@ -130,8 +130,9 @@ func formatted(name string, text []byte) ([]byte, error) {
 	if err != nil {
 		problems, _ := errors.AsType[yamltree.Problems](err)
 		for i := range problems {
-			problems[i].Message = "the text that the template made cannot be formatted: " + problems[i].Message + around(
-				text, problems[i].Line,
+			problems[i].Message = "the rendered text cannot be formatted: " + problems[i].Message + around(
+				text,
+				problems[i].Line,
 			)
 		}
 		return nil, problems

@@ -123,7 +123,7 @@ func TestMistakesSayWhereAndWhatWasMeant(t *testing.T) {
 		"a function that is not there":     {template: "\n{{ .region | uper }}", want: "t.yaml:2: there is no function uper; did you mean upper?"},
 		"an action that does not end":      {template: "a\n{{ if .region }}", want: "t.yaml:2: unexpected EOF"},
 		"a snippet that cannot be parsed":  {snippet: "\n{{ end }}", want: "dir/s.tpl:2: unexpected {{end}}"},
-		"snippets that include each other": {template: `{{ include "s.tpl" . }}`, snippet: `{{ include "s.tpl" . }}`, want: "within itself"},
+		"snippets that include each other": {template: `{{ include "s.tpl" . }}`, snippet: `{{ include "s.tpl" . }}`, want: "includes itself"},
 		"a function that fails":            {template: `{{ fail "no zones" }}`, want: "no zones"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestTextThatIsNoYAMLIsShownWithItsLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := templates.Render(in)
-	if err == nil || !strings.Contains(err.Error(), "t.yaml, document 1, line 3: the text that the template made cannot be formatted") ||
+	if err == nil || !strings.Contains(err.Error(), "t.yaml, document 1, line 3: the rendered text cannot be formatted") ||
 		!strings.Contains(err.Error(), "     2 | b:\n>    3 |   - 1\n     4 |  c: 3") {
 		t.Errorf("got %v", err)
 	}

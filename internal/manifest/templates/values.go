@@ -49,7 +49,7 @@ func (v *Values) AddTerraform(file string, data []byte) error {
 				{
 					File:    file,
 					Path:    name,
-					Message: "this is no output of Terraform, which has a value: give what `terraform output -json` prints, or use --values",
+					Message: "this is not an output of Terraform, which has a value: pass the output of `terraform output -json`, or use --values",
 				},
 			}
 		}
@@ -101,7 +101,7 @@ func read(file string, data []byte) (map[string]any, error) {
 					File:     file,
 					Document: d.Number,
 					Line:     d.Value.Line,
-					Message:  fmt.Sprintf("values are a map by their names; this is %s", d.Value.Kind),
+					Message:  fmt.Sprintf("values must be a map; this is %s", d.Value.Kind),
 				},
 			}
 		}

@@ -273,16 +273,16 @@ func TestOnlyTheInstanceOfANodeGetsItsCertificate(t *testing.T) {
 		"another worker's name": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, victimNode, own)
-		}, "for Node " + victimNode + ", and the proof is of instance " + own},
+		}, "for Node " + victimNode + ", but the proof is for instance " + own},
 		"a slot's name": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, "ip-10-0-9-9.eu-central-1.compute.internal", own)
-		}, "and the proof is of instance " + own},
+		}, "but the proof is for instance " + own},
 		"the Node of another instance that runs": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			w.node(t, ownNode, victim)
 			return w.newRequest(t, ownNode, own)
-		}, "is that of instance " + victim},
+		}, "belongs to instance " + victim},
 		"no proof": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			r := w.newRequest(t, victimNode, own)
@@ -302,19 +302,19 @@ func TestOnlyTheInstanceOfANodeGetsItsCertificate(t *testing.T) {
 		"a proof of another role": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::"+account+":assumed-role/admin", account, time.Now())
-		}, "not of the workers' role"},
+		}, "not for the workers' role"},
 		"a proof of another account": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::999999999999:assumed-role/"+role, "999999999999", time.Now())
-		}, "not of the workers' role"},
+		}, "not for the workers' role"},
 		"a proof of a session that is no instance's": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, ownNode, "role-session")
-		}, "no such instance running"},
+		}, "not a running EC2 instance"},
 		"a terminated instance": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, ownNode, "i-terminated")
-		}, "no such instance running"},
+		}, "not a running EC2 instance"},
 		"an instance of another cluster": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, ownNode, "i-other")
@@ -420,7 +420,7 @@ func (w *suite) letAsk(t *testing.T, groups ...string) {
 }
 
 // A request is not denied because STS or EC2 do not answer.
-func TestARequestWaitsUntilEC2Answers(t *testing.T) {
+func TestRequestWaitsUntilEC2Responds(t *testing.T) {
 	w := start(t)
 	w.instances.fails.Store(true)
 	if err := w.approver.Run(timedOut(t)); err == nil {
@@ -446,7 +446,7 @@ func timedOut(t *testing.T) context.Context {
 }
 
 // The token of workers may do nothing but ask.
-func TestTheTokenOfWorkersHasNoOtherRights(t *testing.T) {
+func TestTokenOfWorkersHasNoOtherPermissions(t *testing.T) {
 	w := start(t)
 	w.run(t)
 	w.newRequest(t, ownNode, own).make(t, w) // The binding is there.

@@ -78,17 +78,17 @@ func (a *Approver) judge(ctx context.Context, request *signingRequest) (*instanc
 	}
 	given := request.Metadata.Annotations[ProofAnnotation]
 	if given == "" {
-		return nil, denied("The request has no proof of the instance that asks (annotation %s).", ProofAnnotation)
+		return nil, denied("The request has no proof of its instance (annotation %s).", ProofAnnotation)
 	}
 	caller, err := a.Proofs.Verify(ctx, given, publicKey, a.Clock.Now())
 	if refused, ok := errors.AsType[*proof.RefusedError](err); ok {
-		return nil, denied("The proof is not good: %v.", refused)
+		return nil, denied("The proof is invalid: %v.", refused)
 	}
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what it is about
 	}
 	if !isOf(caller, a.WorkerRole) {
-		return nil, denied("The proof is of role %s in account %s, not of the workers' role %s.", caller.Role, caller.Account, a.WorkerRole)
+		return nil, denied("The proof is for role %s in account %s, not for the workers' role %s.", caller.Role, caller.Account, a.WorkerRole)
 	}
 	return a.confirm(ctx, caller.Session, node)
 }
@@ -105,7 +105,7 @@ func asked(request *signingRequest) (node string, publicKey any, err error) {
 		return "", nil, denied("The request cannot be read: %v.", err)
 	}
 	if err := parsed.CheckSignature(); err != nil {
-		return "", nil, denied("The request is not signed by its key: %v.", err)
+		return "", nil, denied("The signature of the request is invalid: %v.", err)
 	}
 	node, isNode := strings.CutPrefix(parsed.Subject.CommonName, userPrefix)
 	usages := slices.Sorted(slices.Values(request.Spec.Usages))
@@ -114,13 +114,13 @@ func asked(request *signingRequest) (node string, publicKey any, err error) {
 	case !isNode || !nodeName.MatchString(node):
 		return "", nil, denied("The common name %q is not %s and a Node's name.", parsed.Subject.CommonName, userPrefix)
 	case !slices.Equal(parsed.Subject.Organization, []string{organization}):
-		return "", nil, denied("The organizations are %q, not %s alone.", parsed.Subject.Organization, organization)
+		return "", nil, denied("The organizations are %q, not only %s.", parsed.Subject.Organization, organization)
 	case len(parsed.DNSNames)+len(parsed.IPAddresses)+len(parsed.EmailAddresses)+len(parsed.URIs) > 0:
 		return "", nil, denied("The request has subject alternative names, which a kubelet's client certificate does not have.")
 	case !slices.Equal(usages, []string{"client auth", "digital signature"}):
 		return "", nil, denied("The usages are %q, not client auth and digital signature.", usages)
 	case lasts == nil || *lasts > int32(MaxValidity.Seconds()):
-		return "", nil, denied("The request asks for a certificate for longer than %s, which is enough to join.", MaxValidity)
+		return "", nil, denied("The certificate would be valid for longer than %s, the maximum for joining.", MaxValidity)
 	}
 	return node, parsed.PublicKey, nil
 }
@@ -145,7 +145,7 @@ func (a *Approver) confirm(ctx context.Context, id, node string) (*instance, err
 	}
 	asks, ok := found[id]
 	if !ok || !isLive(asks) {
-		return nil, denied("The proof is of %s, and EC2 has no such instance running.", id)
+		return nil, denied("The proof is for %s, which is not a running EC2 instance.", id)
 	}
 	tags := map[string]string{}
 	for _, tag := range asks.Tags {
@@ -163,10 +163,10 @@ func (a *Approver) confirm(ctx context.Context, id, node string) (*instance, err
 	// domain of the VPC's DHCP options, which EC2 does not report.
 	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-naming.html
 	if own := aws.ToString(asks.PrivateDnsName); own == "" || firstLabel(own) != firstLabel(node) {
-		return nil, denied("The request is for Node %s, and the proof is of instance %s, whose name is %s.", node, id, own)
+		return nil, denied("The request is for Node %s, but the proof is for instance %s, whose Node name is %s.", node, id, own)
 	}
 	if other, ok := found[former]; ok && former != id && isLive(other) {
-		return nil, denied("Node %s is that of instance %s, which is still there; the proof is of %s.", node, former, id)
+		return nil, denied("Node %s belongs to instance %s, which still exists; the proof is for %s.", node, former, id)
 	}
 	return &instance{id: id, group: tags[groupNameTag]}, nil
 }

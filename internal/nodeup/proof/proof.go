@@ -68,12 +68,12 @@ func Sign(ctx context.Context, credentials aws.Credentials, region, host string,
 	query := url.Values{"Action": {"GetCallerIdentity"}, "Version": {apiVersion}, "X-Amz-Expires": {expires()}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+"/?"+query.Encode(), http.NoBody)
 	if err != nil {
-		return "", fmt.Errorf("make a request of STS: %w", err)
+		return "", fmt.Errorf("create a request to STS: %w", err)
 	}
 	request.Header.Set(KeyHeader, hash)
 	signed, _, err := v4.NewSigner().PresignHTTP(ctx, credentials, request, emptyHash, "sts", region, now)
 	if err != nil {
-		return "", fmt.Errorf("sign a request of STS: %w", err)
+		return "", fmt.Errorf("sign a request to STS: %w", err)
 	}
 	_, proof, _ := strings.Cut(signed, "?")
 	return proof, nil
@@ -105,7 +105,7 @@ func (v *Verifier) Verify(ctx context.Context, proof string, publicKey any, now 
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/?"+query.Encode(), http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("make a request of STS: %w", err)
+		return nil, fmt.Errorf("create a request to STS: %w", err)
 	}
 	request.Host = v.Host
 	request.Header.Set(KeyHeader, hash)
@@ -114,12 +114,12 @@ func (v *Verifier) Verify(ctx context.Context, proof string, publicKey any, now 
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // Without the URL, which is the proof.
 		}
-		return nil, fmt.Errorf("ask STS at %s: %w", v.Host, err)
+		return nil, fmt.Errorf("call STS at %s: %w", v.Host, err)
 	}
 	defer response.Body.Close() //nolint:errcheck // It was only read.
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read STS's answer: %w", err)
+		return nil, fmt.Errorf("read STS's response: %w", err)
 	}
 	return callerOf(response, body)
 }
@@ -145,11 +145,11 @@ func check(proof string, now time.Time) (url.Values, error) {
 	}
 	signed, err := time.Parse(timeFormat, query.Get("X-Amz-Date"))
 	if err != nil || query.Get("X-Amz-Expires") != expires() {
-		return nil, refused("the proof does not say when it was signed, or has another validity than %s", Validity)
+		return nil, refused("the proof has no valid time of signing, or its validity is not %s", Validity)
 	}
 	if age := now.Sub(signed); age > Validity || age < -skew {
 		return nil, refused(
-			"the proof was signed at %s and is good for %s; it is %s",
+			"the proof was signed at %s and is valid for %s; it is %s",
 			signed.Format(time.RFC3339),
 			Validity,
 			now.UTC().Format(time.RFC3339),
@@ -168,7 +168,7 @@ func callerOf(response *http.Response, body []byte) (*Caller, error) {
 		}
 		_ = xml.Unmarshal(body, &failure) // An answer that is not STS's has no code.
 		if failure.Code != "" && !strings.Contains(failure.Code, "Throttl") {
-			return nil, refused("STS refuses the proof: %s", failure.Code)
+			return nil, refused("STS rejects the proof: %s", failure.Code)
 		}
 	}
 	if response.StatusCode != http.StatusOK {
@@ -180,17 +180,17 @@ func callerOf(response *http.Response, body []byte) (*Caller, error) {
 		Account string   `xml:"GetCallerIdentityResult>Account"`
 	}
 	if err := xml.Unmarshal(body, &answer); err != nil {
-		return nil, fmt.Errorf("read STS's answer: %w", err)
+		return nil, fmt.Errorf("read STS's response: %w", err)
 	}
 	// arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION
 	const parts = 6
 	arn := strings.SplitN(answer.Arn, ":", parts)
 	if len(arn) != parts || arn[2] != "sts" || arn[4] != answer.Account {
-		return nil, refused("the proof is of %s, which is not a session of a role", answer.Arn)
+		return nil, refused("the proof is for %s, which is not a session of a role", answer.Arn)
 	}
 	path := strings.Split(arn[5], "/")
 	if len(path) != 3 || path[0] != "assumed-role" { //nolint:mnd // as above
-		return nil, refused("the proof is of %s, which is not a session of a role", answer.Arn)
+		return nil, refused("the proof is for %s, which is not a session of a role", answer.Arn)
 	}
 	return &Caller{Partition: arn[1], Account: answer.Account, Role: path[1], Session: path[2]}, nil
 }

@@ -90,7 +90,7 @@ func with(proof, name, value string) string {
 	return query.Encode()
 }
 
-func TestAProofNamesTheInstanceThatSignedIt(t *testing.T) {
+func TestProofIdentifiesTheSigningInstance(t *testing.T) {
 	w := start(t)
 	made := w.sign(t)
 	if strings.Contains(made, w.credentials.SecretAccessKey) {
@@ -155,7 +155,7 @@ func TestProofsAreRefused(t *testing.T) {
 		"with a longer validity": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return with(w.sign(t), "X-Amz-Expires", "604800")
-		}, "another validity"},
+		}, "its validity is not"},
 		"of another operation": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return with(w.sign(t), "Action", "GetSessionToken")
@@ -188,7 +188,7 @@ func TestProofsAreRefused(t *testing.T) {
 }
 
 // A proof must not decide which host the verifier sends requests to.
-func TestAProofIsSentToTheVerifiersHostOnly(t *testing.T) {
+func TestProofIsSentToTheVerifiersHostOnly(t *testing.T) {
 	w := start(t)
 	var paths []string
 	w.server.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -203,7 +203,7 @@ func TestAProofIsSentToTheVerifiersHostOnly(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatSaysNothingOfTheProofIsNoRefusal(t *testing.T) {
+func TestResponseWithoutAVerdictIsNotARejection(t *testing.T) {
 	tests := map[string]struct {
 		status int
 		body   string

@@ -225,7 +225,8 @@ func describeGroup(g *targetGroup) types.TargetGroup {
 		HealthCheckEnabled: aws.Bool(h.enabled), HealthCheckProtocol: h.protocol, HealthCheckPort: aws.String(h.port),
 		HealthCheckPath: wire.Optional(h.path), HealthCheckIntervalSeconds: aws.Int32(h.interval),
 		HealthCheckTimeoutSeconds: aws.Int32(h.timeout),
-		HealthyThresholdCount:     aws.Int32(h.healthy), UnhealthyThresholdCount: aws.Int32(h.sick), ProtocolVersion: wire.Optional(g.version),
+		HealthyThresholdCount:     aws.Int32(h.healthy), UnhealthyThresholdCount: aws.Int32(h.sick),
+		ProtocolVersion: wire.Optional(g.version),
 		IpAddressType: types.TargetGroupIpAddressTypeEnumIpv4, LoadBalancerArns: []string{},
 	}
 	if h.codes != "" {

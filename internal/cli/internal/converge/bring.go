@@ -26,7 +26,7 @@ import (
 
 // Flags are the flags of these commands.
 type Flags struct {
-	// NodeupDir is where the programs are that machines boot with.
+	// NodeupDir is the folder of the programs that instances boot with.
 	NodeupDir string
 
 	poll    time.Duration
@@ -61,7 +61,7 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 		}
 		logger, out = installed, io.Discard
 	} else {
-		klog.SetLogger(logger) // Whose words would tear the block apart.
+		klog.SetLogger(logger) // Its log lines would corrupt the block of progress.
 	}
 	printer := progress.New(out, clk)
 	management := in.Kubernetes()
@@ -98,7 +98,7 @@ func interrupted(err error, managed bool) error {
 	}
 }
 
-// besides returns the joined errors that are not due to an interruption.
+// besides returns the joined errors that an interruption did not cause.
 func besides(err error) (others []error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {

@@ -22,8 +22,8 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "log-format", "auto", "log format: text, json, or auto (text on a terminal, else json)")
 }
 
-// Install makes the logger that the flags describe, and makes everything in this process log
-// through it. It returns an error when a flag has an unknown value.
+// Install creates the logger that the flags describe, and makes it the logger of the process. It
+// returns an error if a flag has an unknown value.
 func (f *Flags) Install(out io.Writer) (logr.Logger, error) {
 	handler, err := f.handler(out)
 	if err != nil {

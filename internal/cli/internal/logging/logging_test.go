@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestTextIsForPeople(t *testing.T) {
+func TestTextFormatIsReadable(t *testing.T) {
 	var out bytes.Buffer
 	logger, err := (&Flags{level: "info", format: "text"}).Install(&out)
 	if err != nil {
@@ -18,7 +18,7 @@ func TestTextIsForPeople(t *testing.T) {
 	logger.Info("created", "name", "orders", "reason", "two words")
 	logger.Error(errors.New("no route"), "not sent")
 	logger.Info("Starting EventSource", "source", "kind")
-	logger.V(1).Info("a detail that nobody asked for")
+	logger.V(1).Info("a detail below the log level")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 {
 		t.Fatalf("got %q, want two lines", lines)
@@ -48,7 +48,7 @@ func TestAutoIsJSONOffATerminal(t *testing.T) {
 	}
 }
 
-func TestWrongFlagsNameTheRightOnes(t *testing.T) {
+func TestWrongFlagsListTheValidOnes(t *testing.T) {
 	for _, flags := range []Flags{{level: "loud", format: "text"}, {level: "info", format: "xml"}} {
 		if _, err := flags.Install(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "use ") {
 			t.Errorf("%+v: got %v, want the values that there are", flags, err)

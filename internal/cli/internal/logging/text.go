@@ -15,9 +15,9 @@ import (
 // lines for programs.
 var unread = []string{"controllerGroup", "controllerKind", "object", "reconcileID"}
 
-// ceremony are the prefixes of messages that controller-runtime logs for each kind and component
+// startupMessages are the prefixes of messages that controller-runtime logs for each kind and component
 // when it starts and stops. They are shown at the level debug only.
-var ceremony = []string{
+var startupMessages = []string{
 	"Starting EventSource", "Starting Controller", "Starting workers", "Starting metrics server",
 	"Shutdown signal received", "All workers finished", "Stopping and waiting for", "Shutting down metrics server",
 	"shutting down server", "Wait completed",
@@ -39,12 +39,12 @@ func newTextHandler(out io.Writer, level slog.Level) *textHandler {
 	return &textHandler{mu: &sync.Mutex{}, out: out, level: level}
 }
 
-// Enabled says whether the level is logged.
+// Enabled reports whether the level is logged.
 func (h *textHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
 
 // Handle writes one line.
 func (h *textHandler) Handle(_ context.Context, record slog.Record) error {
-	if h.level > slog.LevelDebug && record.Level == slog.LevelInfo && isCeremony(record.Message) {
+	if h.level > slog.LevelDebug && record.Level == slog.LevelInfo && isStartupMessage(record.Message) {
 		return nil
 	}
 	var line strings.Builder
@@ -73,8 +73,8 @@ func (h *textHandler) Handle(_ context.Context, record slog.Record) error {
 	return err
 }
 
-func isCeremony(message string) bool {
-	return slices.ContainsFunc(ceremony, func(start string) bool { return strings.HasPrefix(message, start) })
+func isStartupMessage(message string) bool {
+	return slices.ContainsFunc(startupMessages, func(start string) bool { return strings.HasPrefix(message, start) })
 }
 
 // loggerKey is where logr puts the name of a logger.

@@ -15,7 +15,7 @@ import (
 type Flags struct {
 	// Others allows objects of other API groups in the files.
 	Others bool
-	// Optional is whether the command has another source. It then calls [Flags.Given].
+	// Optional reports that the command has another source. It then calls [Flags.Given].
 	Optional bool
 
 	files   []string

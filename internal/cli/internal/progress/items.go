@@ -12,35 +12,34 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Mark says how it stands with an item.
+// Mark is the state of an item.
 type Mark string
 
 // Marks.
 const (
-	// Waiting is nothing to be seen of it yet.
+	// Waiting means that nothing has happened yet.
 	Waiting Mark = "waiting"
-	// Working is being made, changed or deleted.
+	// Working means that it is being created, changed or deleted.
 	Working Mark = "working"
-	// Done is as it is to be.
+	// Done means that it is as desired.
 	Done Mark = "done"
-	// Troubled is not going on as it should.
+	// Troubled means that there is a problem.
 	Troubled Mark = "troubled"
 )
 
-// Item is one thing that is being made: a cluster, an instance group, or a stack of one of them.
+// Item is one object of the progress: a cluster, an instance group, or a stack of one of them.
 type Item struct {
-	// Name is what it is called, with its kind.
+	// Name is the name of the item, with its kind.
 	Name string
-	// Mark says how it stands with it.
+	// Mark is the state of the item.
 	Mark Mark
-	// Text says what goes on, or what is waited for.
+	// Text describes the current operation, or what the item waits for.
 	Text string
-	// Part says that it belongs to the item above.
+	// Part reports that it belongs to the item above.
 	Part bool
 }
 
-// Items lists what there is of a cluster: the Cluster and its stacks, then each InstanceGroup with
-// its stack.
+// Items lists the Cluster and its stacks, then each InstanceGroup with its stack.
 func Items(p *inprocess.Progress) []Item {
 	var items []Item
 	if c := p.Cluster; c != nil {
@@ -80,7 +79,7 @@ func whole(name string, object client.Object, nodes v1alpha1.NodeCount) Item {
 	return item
 }
 
-// stack is a stack in CloudFormation's words.
+// stack returns the item of a stack, with CloudFormation's status.
 func stack(s *v1alpha1.StackStatus) Item {
 	item := Item{Name: "stack " + s.Name, Mark: Working, Text: strings.TrimSpace(s.Status + " " + s.Reason), Part: true}
 	switch {

@@ -1,5 +1,5 @@
-// Package progress shows people how far a cluster is: on a terminal as one block that is kept up to
-// date, elsewhere as a line for each thing that changes.
+// Package progress prints the progress of a cluster: on a terminal as one block that is updated in
+// place, elsewhere as one line for each change.
 package progress
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/aws-operator/aws-operator/internal/inprocess"
 )
 
-// redraw is how often a block is drawn although nothing changed: its times pass.
+// redraw is how often a block is redrawn without a change, since it shows elapsed times.
 const redraw = time.Second
 
 // Printer prints progress. Its Observe is for [inprocess.Options] and [inprocess.FollowOptions].
 type Printer struct {
 	out   io.Writer
 	clock clock.WithTicker
-	// size is the terminal's columns and rows; nil where there is none.
+	// size returns the terminal's columns and rows; nil without a terminal.
 	size func() (columns, rows int)
 
 	mu    sync.Mutex
 	began time.Time
 	items []Item
-	// texts are what was said last of each item, by its name, and since when.
+	// texts are the last texts of the items and their times, by name.
 	texts map[string]said
 	drawn int
 	end   chan struct{}
@@ -41,7 +41,7 @@ type said struct {
 	since time.Time
 }
 
-// New returns a printer that draws a block if out is a terminal. It is to be closed.
+// New returns a printer, which draws a block if out is a terminal. The caller must close it.
 func New(out io.Writer, clk clock.WithTicker) *Printer {
 	p := &Printer{out: out, clock: clk, began: clk.Now(), texts: map[string]said{}, end: make(chan struct{})}
 	if file, ok := out.(*os.File); ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd())) {
@@ -56,7 +56,7 @@ func New(out io.Writer, clk clock.WithTicker) *Printer {
 	return p
 }
 
-// draws has the printer draw a block from now on.
+// draws makes the printer draw a block from now on.
 func (p *Printer) draws(size func() (columns, rows int)) {
 	p.size = size
 	p.done.Go(func() {
@@ -75,7 +75,7 @@ func (p *Printer) draws(size func() (columns, rows int)) {
 	})
 }
 
-// Observe shows how far things are.
+// Observe prints the progress.
 func (p *Printer) Observe(seen inprocess.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,9 +91,9 @@ func (p *Printer) Observe(seen inprocess.Progress) {
 			lines = append(lines, line(seen.Time, item.Name, item.Text))
 		}
 	}
-	for _, news := range seen.News {
-		if news.Warning { // The objects report successes.
-			lines = append(lines, line(news.Time, news.Kind+" "+news.Name, "Warning: "+news.Message))
+	for _, notice := range seen.Notices {
+		if notice.Warning { // The objects report successes.
+			lines = append(lines, line(notice.Time, notice.Kind+" "+notice.Name, "Warning: "+notice.Message))
 		}
 	}
 	if len(lines) > 0 {
@@ -109,7 +109,7 @@ func line(at time.Time, name, text string) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Close leaves the block as it is.
+// Close stops the printer and leaves the block on the screen.
 func (p *Printer) Close() {
 	close(p.end)
 	p.done.Wait()
@@ -123,11 +123,11 @@ func (p *Printer) erase() {
 	}
 }
 
-// signs are what marks look like.
-var signs = map[Mark]string{Waiting: "·", Working: "…", Done: "✔", Troubled: "!"}
+// symbols are the symbols of marks.
+var symbols = map[Mark]string{Waiting: "·", Working: "…", Done: "✔", Troubled: "!"}
 
-// draw draws the block where the last one was. A line is cut where it would wrap: a block of more
-// lines could not be erased.
+// draw draws the block in the place of the last one. It truncates lines that would wrap, since a
+// wrapped block could not be erased.
 func (p *Printer) draw() {
 	if p.size == nil || len(p.items) == 0 {
 		return
@@ -145,7 +145,7 @@ func (p *Printer) draw() {
 		if item.Mark != Done {
 			text = short(now.Sub(p.texts[item.Name].since)) + " " + text
 		}
-		lines = append(lines, indent+signs[item.Mark]+" "+item.Name+" "+text)
+		lines = append(lines, indent+symbols[item.Mark]+" "+item.Name+" "+text)
 	}
 	if most := rows - 1; most > 0 && len(lines) > most {
 		lines = append(lines[:most-1], fmt.Sprintf("and %d more", len(lines)-most+1))
@@ -159,7 +159,7 @@ func (p *Printer) draw() {
 // short is a duration in whole seconds.
 func short(d time.Duration) string { return d.Truncate(time.Second).String() }
 
-// cut shortens a line to so many characters.
+// cut truncates a line to a number of characters.
 func cut(text string, most int) string {
 	if runes := []rune(text); most > 0 && len(runes) > most {
 		return string(runes[:most-1]) + "…"

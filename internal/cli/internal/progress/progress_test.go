@@ -43,7 +43,7 @@ func TestLines(t *testing.T) {
 	p.Observe(making("CREATE_IN_PROGRESS", "CloudFormation is creating the stack."))
 	later := making("CREATE_COMPLETE", "CloudFormation is creating the stack.")
 	later.Time = noon.Add(time.Minute)
-	later.News = []inprocess.News{
+	later.Notices = []inprocess.Notice{
 		{
 			Time:    noon.Add(time.Minute),
 			Kind:    "InstanceGroup",

@@ -348,9 +348,9 @@ func (w *Suite) WaitValid() {
 	s := w.Session()
 	defer s.Close()
 	w.Eventually("the cluster is healthy", func() error {
-		look, err := s.Look(w.t.Context())
+		observed, err := s.Observe(w.t.Context())
 		w.must(err)
-		if problems := live.Check(look); len(problems) > 0 {
+		if problems := live.Check(observed); len(problems) > 0 {
 			return fmt.Errorf("%+v", problems)
 		}
 		return nil

@@ -16,7 +16,7 @@ import (
 // player fakes the controllers, the scheduler and the kubelets of a cluster. It runs under the
 // store's lock: for every change it notes the actions that follow, and runs them before the lock is
 // released, or when they are due.
-type player struct {
+type simulation struct {
 	store   *store
 	agenda  *agenda
 	options Options
@@ -98,8 +98,8 @@ const (
 	collect                  // an object whose owner went
 )
 
-func newPlayer(s *store, o Options) *player {
-	p := &player{
+func newSimulation(s *store, o Options) *simulation {
+	p := &simulation{
 		store: s, agenda: newAgenda(o.Clock), options: o,
 		nodes: map[string]*corev1.Node{}, pods: map[types.NamespacedName]*corev1.Pod{}, waiting: names{}, on: map[string]names{},
 		of: map[types.UID]names{}, sets: map[key]*controller{}, daemons: map[key]*controller{}, under: map[types.UID]names{},
@@ -110,7 +110,7 @@ func newPlayer(s *store, o Options) *player {
 	return p
 }
 
-func (p *player) ask(concern concern, of key, node string) {
+func (p *simulation) ask(concern concern, of key, node string) {
 	t := task{concern, of, node}
 	if !p.queued[t] {
 		p.queued[t] = true
@@ -119,7 +119,7 @@ func (p *player) ask(concern concern, of key, node string) {
 }
 
 // settle does what was asked for until nothing is.
-func (p *player) settle() {
+func (p *simulation) settle() {
 	for len(p.tasks) > 0 {
 		t := p.tasks[0]
 		p.tasks = p.tasks[1:]
@@ -129,7 +129,7 @@ func (p *player) settle() {
 	p.tasks = nil
 }
 
-func (p *player) do(t task) {
+func (p *simulation) do(t task) {
 	switch t.concern {
 	case schedule:
 		p.schedule(t.of.name)
@@ -157,7 +157,7 @@ func (p *player) do(t task) {
 }
 
 // later does something for the cluster after a while, or now.
-func (p *player) later(wait time.Duration, do func()) {
+func (p *simulation) later(wait time.Duration, do func()) {
 	if wait <= 0 {
 		do()
 		return
@@ -169,7 +169,7 @@ func (p *player) later(wait time.Duration, do func()) {
 	})
 }
 
-func (p *player) note(c change) {
+func (p *simulation) note(c change) {
 	if p.options.Observe != nil {
 		p.options.Observe(Event{c.event, c.kind.Kind, c.object})
 	}
@@ -207,7 +207,7 @@ func nameOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-func (p *player) notePod(c change) {
+func (p *simulation) notePod(c change) {
 	name := nameOf(c.object)
 	old := p.pods[name]
 	var pod *corev1.Pod
@@ -243,7 +243,7 @@ func (p *player) notePod(c change) {
 
 // unlink removes a pod from the indexes of its former owners after it changed, or was deleted if
 // pod is nil.
-func (p *player) unlink(name types.NamespacedName, old, pod *corev1.Pod) {
+func (p *simulation) unlink(name types.NamespacedName, old, pod *corev1.Pod) {
 	delete(p.waiting, name)
 	drop(p.on, old.Spec.NodeName, name)
 	if owner := metav1.GetControllerOf(old); owner != nil {
@@ -263,7 +263,7 @@ func (p *player) unlink(name types.NamespacedName, old, pod *corev1.Pod) {
 	delete(p.guards, name)
 }
 
-func (p *player) noteNode(c change) {
+func (p *simulation) noteNode(c change) {
 	name := c.object.GetName()
 	old := p.nodes[name]
 	var node *corev1.Node
