@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
-	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
+	"github.com/aws-operator/aws-operator/test/livetest"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
