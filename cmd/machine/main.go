@@ -11,8 +11,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/agent"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/guest"
+	"github.com/aws-operator/aws-operator/internal/machines/agent"
+	"github.com/aws-operator/aws-operator/internal/machines/guest"
 )
 
 func main() { os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:])) }

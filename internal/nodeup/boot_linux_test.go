@@ -48,10 +48,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/machines/process"
 	"github.com/aws-operator/aws-operator/internal/nodeup/approver"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
 // suite is a simulated region whose instances boot.
@@ -321,7 +321,7 @@ func hasNode(ctx context.Context, api kubernetes.Interface, labels, hash string)
 		return err
 	}
 	for _, node := range found.Items {
-		if node.Labels[model.LabelBundle] == bundle.LabelValue(hash) {
+		if node.Labels[bundle.Label] == bundle.LabelValue(hash) {
 			return nil
 		}
 	}

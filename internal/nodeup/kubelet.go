@@ -10,10 +10,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
-// bundleLabel is the node label by which the operator sees which bundle a node was made from. The
-// bundle cannot hold it: its hash would have to be in it.
-const bundleLabel = "cluster-operator.aws/bundle"
-
 // writeKubeletUnit writes the kubelet's unit with its whole command line, so that one file says how
 // the kubelet runs.
 func (b *boot) writeKubeletUnit(context.Context) (string, error) {
@@ -53,7 +49,7 @@ func (b *boot) kubeletCommand() ([]string, error) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[bundleLabel] = bundle.LabelValue(b.BundleSHA256)
+	labels[bundle.Label] = bundle.LabelValue(b.BundleSHA256)
 	args["node-labels"] = joined(labels)
 	if len(kubelet.Taints) > 0 {
 		args["register-with-taints"] = strings.Join(kubelet.Taints, ",")

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 )
 

@@ -29,7 +29,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
+	"github.com/aws-operator/aws-operator/internal/machines/process"
 )
 
 const (

@@ -22,7 +22,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+	"github.com/aws-operator/aws-operator/internal/machines/fake"
 )
 
 // witness observes every change in a cluster: which machines were its nodes, and which ended with

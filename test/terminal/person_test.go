@@ -28,9 +28,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
 const (

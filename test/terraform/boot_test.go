@@ -24,7 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
+	"github.com/aws-operator/aws-operator/internal/machines/process"
 )
 
 // booting is a cluster of one slot and one worker. Its release is for machines that really boot:

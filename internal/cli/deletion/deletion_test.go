@@ -15,8 +15,8 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cli/apply"
 	"github.com/aws-operator/aws-operator/internal/cli/deletion"
-	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
 	"github.com/aws-operator/aws-operator/internal/patience"
+	"github.com/aws-operator/aws-operator/test/livetest"
 )
 
 func run(t *testing.T, cmd *cobra.Command, args ...string) (out string, err error) {

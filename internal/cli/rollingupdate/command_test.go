@@ -8,8 +8,8 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
-	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
 	"github.com/aws-operator/aws-operator/internal/state"
+	"github.com/aws-operator/aws-operator/test/livetest"
 )
 
 // run runs the command, and returns what it prints and its exit code.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
+	"github.com/aws-operator/aws-operator/test/livetest"
 )
 
 // guarded runs an app on a cluster whose pods cannot be evicted, and returns a client that can

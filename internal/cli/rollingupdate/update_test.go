@@ -16,7 +16,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
-	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
+	"github.com/aws-operator/aws-operator/test/livetest"
 )
 
 func group(name string, least, most int32) *v1alpha1.InstanceGroup {

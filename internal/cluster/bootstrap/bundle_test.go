@@ -160,7 +160,7 @@ func TestKubeletMaySet(t *testing.T) {
 		"plain":                                 true,
 		"example.com/tier":                      true,
 		model.LabelInstanceGroup:                true,
-		model.LabelBundle:                       true,
+		bundle.Label:                            true,
 		"topology.kubernetes.io/zone":           true,
 		"node.kubernetes.io/instance-type":      true,
 		"node.kubernetes.io/anything":           true,

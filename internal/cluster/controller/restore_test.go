@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
 func (w *suite) ec2() *ec2.Client { return ec2.NewFromConfig(w.awsConfig(account, region)) }

@@ -57,9 +57,7 @@ const (
 	LabelInstanceGroup = TagInstanceGroup
 	// LabelSlot holds the slot's number.
 	LabelSlot = TagSlot
-	// LabelBundle holds the first BundleLabelLength hex digits of the bundle's hash.
-	LabelBundle = v1alpha1.Group + "/bundle"
-	// BundleLabelLength is how much of a bundle's hash its label holds.
+	// BundleLabelLength is how much of a bundle's hash the label with it holds.
 	BundleLabelLength = 16
 )
 

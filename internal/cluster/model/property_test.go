@@ -194,7 +194,7 @@ func drawGroup(rt *rapid.T) v1alpha1.InstanceGroupSpec {
 		Cluster: drawWord(rt, "cluster"), MinSize: drawNumber(rt, "min"), MaxSize: drawNumber(rt, "max"),
 		InstanceTypes: drawWords(rt, "types"),
 		Architecture:  v1alpha1.Architecture(drawWord(rt, "architecture")), Zones: drawWords(rt, "zones"),
-		Subnets: drawWords(rt, "subnets"),
+		Subnets:    drawWords(rt, "subnets"),
 		RootVolume: drawVolume(rt), Labels: drawMap(rt, "labels"), Tags: drawMap(rt, "tags"),
 		RollingUpdate: v1alpha1.RollingUpdate{BatchSize: number("batch"), MinInService: number("stay")},
 	}

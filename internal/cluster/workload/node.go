@@ -7,14 +7,15 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
 // Labels with a node's group and slot. Kubelets set them on their own Node, so they decide nothing:
 // see [Identify].
 const (
-	groupLabel  = "cluster-operator.aws/instance-group"
-	slotLabel   = "cluster-operator.aws/slot"
-	bundleLabel = "cluster-operator.aws/bundle"
+	groupLabel = "cluster-operator.aws/instance-group"
+	slotLabel  = "cluster-operator.aws/slot"
 )
 
 // NoSlot is the slot of a node outside the control plane.
@@ -55,7 +56,7 @@ type Node struct {
 // nodeFrom extracts the kept state from a Node.
 func nodeFrom(from *corev1.Node) Node {
 	n := Node{
-		Name: from.Name, UID: string(from.UID), InstanceID: instanceID(from.Spec.ProviderID), Bundle: from.Labels[bundleLabel],
+		Name: from.Name, UID: string(from.UID), InstanceID: instanceID(from.Spec.ProviderID), Bundle: from.Labels[bundle.Label],
 		Version: from.Status.NodeInfo.KubeletVersion, Created: from.CreationTimestamp.Time, Unschedulable: from.Spec.Unschedulable,
 		Labels: from.Labels,
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
+	"github.com/aws-operator/aws-operator/internal/machines/fake"
+	"github.com/aws-operator/aws-operator/internal/machines/process"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
 // Machines says what simulated instances run on.

@@ -9,9 +9,9 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
+	"github.com/aws-operator/aws-operator/internal/machines/fake"
+	"github.com/aws-operator/aws-operator/internal/machines/process"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
 func TestMachinesAreOfTheRequestedKind(t *testing.T) {

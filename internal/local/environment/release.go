@@ -18,7 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
+	"github.com/aws-operator/aws-operator/internal/machines/process"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 

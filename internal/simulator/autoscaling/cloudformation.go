@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -151,7 +150,7 @@ func (p groupProvider) Create(_ context.Context, r resource.Request) (resource.R
 	if props.AutoScalingGroupName == "" {
 		props.AutoScalingGroupName = property.Name(r, 255, "")
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	g, err := p.s.create(reg, props.input(r))
 	if err != nil {
 		return resource.Result{}, property.HandlerError(handlerService, err)
@@ -171,7 +170,7 @@ func (g *group) result() resource.Result {
 
 // on runs fn on the group of a request under its region's lock, and enqueues the group.
 func (p groupProvider) on(r resource.Request, fn func(*group) error) error {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	g, ok := reg.groups[r.PhysicalID]
@@ -209,7 +208,7 @@ func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.R
 	if err == nil {
 		set.tags, err = ownTags(r.PhysicalID, in.Tags)
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	if err == nil {
 		err = p.s.checkReferences(reg, set)
 	}
@@ -278,7 +277,7 @@ const enoughFailures = 3
 // Stable reports whether the number of instances in service is what the last operation asked for
 // or, after a deletion, whether the group no longer exists.
 func (p groupProvider) Stable(_ context.Context, r resource.Request) (bool, error) {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	g, ok := reg.groups[r.PhysicalID]
@@ -353,7 +352,7 @@ func decodeHook(r resource.Request) (group string, hook types.LifecycleHookSpeci
 }
 
 func (p hookProvider) put(r resource.Request, hook types.LifecycleHookSpecification, group string) (resource.Result, error) {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	g, err := reg.find(&group)
@@ -401,7 +400,7 @@ func (p hookProvider) Delete(_ context.Context, r resource.Request) error {
 	if err != nil {
 		return err
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	g, ok := reg.groups[group]
@@ -418,7 +417,7 @@ func (p hookProvider) Read(_ context.Context, r resource.Request) (map[string]an
 	if err != nil {
 		return nil, err
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	if g, ok := reg.groups[group]; ok {

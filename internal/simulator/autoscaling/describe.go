@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -22,7 +21,7 @@ func page(names []string, token *string, most *int32) (cut []string, next *strin
 			*most,
 		)
 	}
-	cut, next = listing.Size{Standard: 50, Most: 100}.Page(names, token, most)
+	cut, next = wire.PageSize{Standard: 50, Most: 100}.Page(names, token, most)
 	return cut, next, nil
 }
 

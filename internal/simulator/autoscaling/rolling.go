@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/rolling"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -69,7 +68,7 @@ func (m *member) phase() rolling.Phase {
 }
 
 func (p groupProvider) find(r resource.Request) (*group, error) {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	g, ok := reg.groups[r.PhysicalID]

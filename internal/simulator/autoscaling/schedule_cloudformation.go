@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -25,7 +24,7 @@ type planProperties struct {
 // on runs fn on the group of an action and enqueues the group.
 func (p scheduledActionProvider) on(r resource.Request, fn func(*group) error) error {
 	name, _ := property.Text(r.Properties["AutoScalingGroupName"])
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	g, err := reg.find(&name)

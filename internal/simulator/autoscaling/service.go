@@ -11,7 +11,6 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -49,7 +48,7 @@ type Options struct {
 type Service struct {
 	env     *resource.Env
 	options Options
-	regions place.Store[region]
+	regions wire.Store[region]
 	queue   queue
 	// owners maps instances to their groups.
 	owners sync.Map
@@ -57,7 +56,7 @@ type Service struct {
 
 // region holds the groups of one account and region.
 type region struct {
-	place.Place
+	wire.Target
 
 	mu     sync.Mutex
 	groups map[string]*group
@@ -70,7 +69,7 @@ func New(env *resource.Env, options Options) *Service {
 		s.options.Publish = func(context.Context, string, string, string, string, []string, any) {}
 	}
 	s.queue.run = s.converge
-	s.regions.New = func(p place.Place) *region { return &region{Place: p, groups: map[string]*group{}} }
+	s.regions.New = func(p wire.Target) *region { return &region{Target: p, groups: map[string]*group{}} }
 	options.Compute.Watch(func(i ec2.Instance) { s.instanceChanged(i.ID) })
 	options.Balancers.Watch(s.instanceChanged)
 	return s
@@ -113,7 +112,7 @@ func (s *Service) partition() string { return cmp.Or(s.env.Partition, "aws") }
 func (s *Service) now() time.Time { return s.env.Clock.Now() }
 
 // at returns the region of a call.
-func (s *Service) at(ctx context.Context) *region { return s.regions.At(place.Of(ctx)) }
+func (s *Service) at(ctx context.Context) *region { return s.regions.At(wire.TargetFrom(ctx)) }
 
 // find returns a group by its name. The caller holds the lock.
 func (r *region) find(name *string) (*group, error) {

@@ -45,7 +45,7 @@ func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSet
 		return nil, wire.Errorf("AlreadyExistsException", "ChangeSet %s already exists", name)
 	}
 	cs := &changeSet{
-		id:   "arn:" + e.partition() + ":cloudformation:" + s.space.region + ":" + s.space.account + ":changeSet/" + name + "/" + newUUID(),
+		id:   "arn:" + e.partition() + ":cloudformation:" + s.space.Region + ":" + s.space.Account + ":changeSet/" + name + "/" + newUUID(),
 		name: name, description: aws.ToString(in.Description), kind: kind, created: e.now(), status: types.ChangeSetStatusCreatePending,
 		execution: types.ExecutionStatusUnavailable, imports: in.ResourcesToImport, onFailure: in.OnStackFailure,
 		roleARN: aws.ToString(in.RoleARN), rollback: in.RollbackConfiguration,

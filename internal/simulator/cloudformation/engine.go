@@ -10,6 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // Operations on resources, as the latency function and fault rules name them.
@@ -59,14 +60,11 @@ type Engine struct {
 	options  Options
 	registry *schema.Registry
 	queue    queue
-	spaces   sync.Map // place → *space
+	spaces   sync.Map // wire.Target → *space
 	backing  *simulated.Store
 	handles  sync.Map // wait condition handle path → *stack
 	parsed   parsedCache
 }
-
-// place is an account and a region.
-type place struct{ account, region string }
 
 // New returns an engine without stacks.
 func New(options Options) *Engine {
@@ -82,7 +80,7 @@ func New(options Options) *Engine {
 }
 
 // space returns the stacks of an account in a region.
-func (e *Engine) space(p place) *space {
+func (e *Engine) space(p wire.Target) *space {
 	if s, ok := e.spaces.Load(p); ok {
 		return s.(*space)
 	}

@@ -96,7 +96,7 @@ func (s *stack) publish(event *types.StackEvent) {
 		detail["physical-resource-id"] = aws.ToString(event.PhysicalResourceId)
 		detail["resource-type"] = aws.ToString(event.ResourceType)
 	}
-	publish(s.background(), s.space.account, s.space.region, "aws.cloudformation", detailType, []string{s.id}, detail)
+	publish(s.background(), s.space.Account, s.space.Region, "aws.cloudformation", detailType, []string{s.id}, detail)
 }
 
 // notify sends an event to the stack's SNS topics, with one field per line; see notification
@@ -116,7 +116,7 @@ func (s *stack) notify(event *types.StackEvent, topics []string) {
 	line("Timestamp", event.Timestamp.UTC().Format("2006-01-02T15:04:05.000Z"))
 	line("EventId", aws.ToString(event.EventId))
 	line("LogicalResourceId", aws.ToString(event.LogicalResourceId))
-	line("Namespace", s.space.account)
+	line("Namespace", s.space.Account)
 	line("PhysicalResourceId", aws.ToString(event.PhysicalResourceId))
 	line("ResourceProperties", aws.ToString(event.ResourceProperties))
 	line("ResourceStatus", string(event.ResourceStatus))
@@ -127,7 +127,12 @@ func (s *stack) notify(event *types.StackEvent, topics []string) {
 	for _, topic := range topics {
 		// A deleted topic does not stop the stack.
 		_ = s.engine.options.Notify(
-			s.background(), s.space.account, s.space.region, topic, "AWS CloudFormation Notification", text.String(),
+			s.background(),
+			s.space.Account,
+			s.space.Region,
+			topic,
+			"AWS CloudFormation Notification",
+			text.String(),
 		)
 	}
 }

@@ -119,12 +119,12 @@ func handlerCode(code string) string {
 func (s *stack) caller() string {
 	if role := s.settings.roleARN; role != "" {
 		name := role[strings.LastIndexByte(role, '/')+1:]
-		return "arn:" + s.engine.partition() + ":sts::" + s.space.account + ":assumed-role/" + name + "/AWSCloudFormation"
+		return "arn:" + s.engine.partition() + ":sts::" + s.space.Account + ":assumed-role/" + name + "/AWSCloudFormation"
 	}
 	if s.principal != "" {
 		return s.principal
 	}
-	return "arn:" + s.engine.partition() + ":iam::" + s.space.account + ":root"
+	return "arn:" + s.engine.partition() + ":iam::" + s.space.Account + ":root"
 }
 
 // handlerText returns a resource handler's error as CloudFormation shows it.
@@ -145,7 +145,7 @@ func isNotFound(err error) bool {
 // request returns the request to a provider about a member.
 func (s *stack) request(m *member, token string) resource.Request {
 	return resource.Request{
-		Account: s.space.account, Region: s.space.region, StackID: s.id, StackName: s.name, LogicalID: m.id,
+		Account: s.space.Account, Region: s.space.Region, StackID: s.id, StackName: s.name, LogicalID: m.id,
 		Token: token, PhysicalID: m.physicalID,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // scope returns a scope that evaluates a revision against the current resources.
@@ -40,13 +41,13 @@ func (s *stack) staticScope(rev *revision) *eval.Scope {
 		Parameters: values,
 		Conditions: rev.conditions,
 		Pseudo: map[string]any{
-			"AWS::AccountId": s.space.account, "AWS::Region": s.space.region, "AWS::Partition": s.engine.partition(),
+			"AWS::AccountId": s.space.Account, "AWS::Region": s.space.Region, "AWS::Partition": s.engine.partition(),
 			"AWS::StackId": s.id, "AWS::StackName": s.name, "AWS::URLSuffix": "amazonaws.com", "AWS::NotificationARNs": topics,
 		},
 		Import: func(name string) (any, error) { return s.space.importValue(name) },
 		Zones:  zones,
 		Resolve: func(reference string) (string, error) {
-			return s.engine.resolveReference(s.background(), s.space.place, reference)
+			return s.engine.resolveReference(s.background(), s.space.Target, reference)
 		},
 	}
 }
@@ -81,12 +82,12 @@ func (s *stack) attribute(id, name string) (any, error) {
 
 // resolveReference resolves a dynamic reference "service:key:version".
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html
-func (e *Engine) resolveReference(ctx context.Context, p place, reference string) (string, error) {
+func (e *Engine) resolveReference(ctx context.Context, p wire.Target, reference string) (string, error) {
 	service, rest, _ := strings.Cut(reference, ":")
 	if service != "ssm" || e.options.SSMParameter == nil {
 		return "", eval.Errorf("Dynamic reference {{resolve:%s}} is not supported: the simulator resolves ssm only", reference)
 	}
-	v, err := e.options.SSMParameter(ctx, p.account, p.region, rest)
+	v, err := e.options.SSMParameter(ctx, p.Account, p.Region, rest)
 	if err != nil {
 		return "", eval.Errorf("Parameters: [ssm:%s] cannot be found.", rest)
 	}

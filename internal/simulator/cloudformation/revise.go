@@ -84,7 +84,7 @@ func (e *Engine) revise(ctx context.Context, s *stack, in input, previous *revis
 		before = previous.parameters
 	}
 	rev.parameters, err = eval.ResolveParameters(eval.ParameterInput{
-		Template: rev.template, Given: in.parameters, Previous: before, ReadSSM: e.ssmReader(ctx, s.space.place),
+		Template: rev.template, Given: in.parameters, Previous: before, ReadSSM: e.ssmReader(ctx, s.space.Target),
 	})
 	if err != nil {
 		return nil, refused(err)
@@ -103,11 +103,11 @@ func (e *Engine) revise(ctx context.Context, s *stack, in input, previous *revis
 	return rev, checkResourceTypes(rev.template, in.resourceTypes)
 }
 
-func (e *Engine) ssmReader(ctx context.Context, p place) func(string) (string, error) {
+func (e *Engine) ssmReader(ctx context.Context, p wire.Target) func(string) (string, error) {
 	if e.options.SSMParameter == nil {
 		return nil
 	}
-	return func(name string) (string, error) { return e.options.SSMParameter(ctx, p.account, p.region, name) }
+	return func(name string) (string, error) { return e.options.SSMParameter(ctx, p.Account, p.Region, name) }
 }
 
 // source returns the parsed template of a call.

@@ -64,8 +64,7 @@ func (e *Engine) Service() *wire.Service {
 
 // here returns the stacks of a call's account and region.
 func (e *Engine) here(ctx context.Context) *space {
-	c := wire.CallFrom(ctx)
-	return e.space(place{account: c.Account, region: c.Region})
+	return e.space(wire.TargetFrom(ctx))
 }
 
 // theStack returns one of the caller's stacks, locked. missing is the error message if it does not

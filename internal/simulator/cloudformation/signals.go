@@ -179,7 +179,7 @@ func (s *stack) receive(m *member, id string, sig signal) {
 func (s *stack) createHandle(st *step, m *member, running, complete types.ResourceStatus, _ func(string)) {
 	endpoint := s.endpoint
 	if endpoint == "" {
-		endpoint = "https://cloudformation-waitcondition-" + s.space.region + ".s3.amazonaws.com"
+		endpoint = "https://cloudformation-waitcondition-" + s.space.Region + ".s3.amazonaws.com"
 	}
 	path := WaitConditionPath + url.PathEscape(s.id+"/"+m.id) + "/" + newUUID()
 	m.physicalID = endpoint + path

@@ -3,11 +3,13 @@ package cloudformation
 import (
 	"strings"
 	"sync"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // space holds the stacks of one account in one region.
 type space struct {
-	place
+	wire.Target
 
 	mu      sync.RWMutex
 	byName  map[string]*stack // live stacks
@@ -24,9 +26,9 @@ type export struct {
 	users       map[*stack]bool
 }
 
-func newSpace(p place) *space {
+func newSpace(p wire.Target) *space {
 	return &space{
-		place:   p,
+		Target:  p,
 		byName:  map[string]*stack{},
 		byID:    map[string]*stack{},
 		exports: map[string]*export{},

@@ -126,7 +126,7 @@ func (e *Engine) newStack(sp *space, name string) *stack {
 		members: map[string]*member{},
 		tokens:  map[string]string{},
 	}
-	s.id = "arn:" + e.partition() + ":cloudformation:" + sp.region + ":" + sp.account + ":stack/" + name + "/" + newUUID()
+	s.id = "arn:" + e.partition() + ":cloudformation:" + sp.Region + ":" + sp.Account + ":stack/" + name + "/" + newUUID()
 	return s
 }
 
@@ -153,7 +153,7 @@ func (s *stack) outside(call func()) {
 // faults returns the fault of an operation on a member, both as CloudFormation's handler and as the
 // service action that the handler calls.
 func (s *stack) faults(info fault.CallInfo) fault.Effect {
-	info.Account, info.Region = s.space.account, s.space.region
+	info.Account, info.Region = s.space.Account, s.space.Region
 	return s.engine.options.Faults.Decide(info)
 }
 

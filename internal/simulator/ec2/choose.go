@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -33,7 +32,7 @@ func choose[T any](s *Service, r *region, c choice[T]) ([]T, *string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	tags := s.tags(r.Place)
+	tags := s.tags(r.Target)
 	var ids []string
 	if len(c.ids) > 0 {
 		for _, id := range c.ids {
@@ -65,7 +64,7 @@ func choose[T any](s *Service, r *region, c choice[T]) ([]T, *string, error) {
 }
 
 // tags returns the tags of all resources in an account and region.
-func (s *Service) tags(p place.Place) *vpc.Tags { return s.network.Tags(p.Account, p.Region) }
+func (s *Service) tags(p wire.Target) *vpc.Tags { return s.network.Tags(p.Account, p.Region) }
 
 // tagsFor returns the tags that a request sets on resources of a kind. It returns an error if the
 // request sets tags on another kind.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 const (
@@ -35,10 +35,10 @@ func (s *Service) Providers() map[string]resource.Provider {
 func handled(err error) error { return property.HandlerError("Ec2", err) }
 
 // of returns the region of a resource, locked.
-func (s *Service) of(r resource.Request) *region { return s.locked(place.OfResource(r)) }
+func (s *Service) of(r resource.Request) *region { return s.locked(r.Target()) }
 
 // retag sets the tags in the properties of a resource and keeps the tags that other clients set.
-func (s *Service) retag(at place.Place, id string, r resource.Request, own, previous []property.Tag) error {
+func (s *Service) retag(at wire.Target, id string, r resource.Request, own, previous []property.Tag) error {
 	if err := vpc.CheckTags(property.Tags(nil, own), false); err != nil {
 		return handled(err)
 	}
@@ -141,7 +141,7 @@ func (p templateProvider) Update(_ context.Context, r resource.Request) (resourc
 	if err != nil {
 		return resource.Result{}, err
 	}
-	if err := p.s.retag(reg.Place, t.id, r, tags, oldTags); err != nil {
+	if err := p.s.retag(reg.Target, t.id, r, tags, oldTags); err != nil {
 		return resource.Result{}, err
 	}
 	if digest(props.LaunchTemplateData) != digest(before.LaunchTemplateData) || props.VersionDescription != before.VersionDescription {
@@ -177,7 +177,7 @@ func (p templateProvider) Read(_ context.Context, r resource.Request) (map[strin
 	if v.description != "" {
 		live["VersionDescription"] = v.description
 	}
-	if tags := property.OwnTags(p.s.tags(reg.Place).Get(t.id), r.Tags); len(tags) > 0 {
+	if tags := property.OwnTags(p.s.tags(reg.Target).Get(t.id), r.Tags); len(tags) > 0 {
 		live["TagSpecifications"] = []any{map[string]any{"ResourceType": string(types.ResourceTypeLaunchTemplate), "Tags": tags}}
 	}
 	return merge(live, templateResult(t).Attributes), nil
@@ -278,7 +278,7 @@ func (p volumeProvider) Update(_ context.Context, r resource.Request) (resource.
 	if err != nil {
 		return resource.Result{}, err
 	}
-	if err := p.s.retag(reg.Place, v.id, r, props.Tags, before.Tags); err != nil {
+	if err := p.s.retag(reg.Target, v.id, r, props.Tags, before.Tags); err != nil {
 		return resource.Result{}, err
 	}
 	shape := func(v *volumeProperties) string {
@@ -311,7 +311,7 @@ func (p volumeProvider) Snapshot(_ context.Context, r resource.Request) (string,
 	if err != nil {
 		return "", err
 	}
-	snap, err := p.s.addSnapshot(reg, v, "Created by CloudFormation for "+v.id, p.s.tags(reg.Place).Get(v.id))
+	snap, err := p.s.addSnapshot(reg, v, "Created by CloudFormation for "+v.id, p.s.tags(reg.Target).Get(v.id))
 	if err != nil {
 		return "", handled(err)
 	}
@@ -328,7 +328,7 @@ func (p volumeProvider) Read(_ context.Context, r resource.Request) (map[string]
 	}
 	live := map[string]any{
 		"VolumeId": v.id, "AvailabilityZone": v.zone, "Size": float64(v.size), "VolumeType": string(v.kind), "Encrypted": v.encrypted,
-		"MultiAttachEnabled": v.multiAttach, "Tags": property.OwnTags(p.s.tags(reg.Place).Get(v.id), r.Tags),
+		"MultiAttachEnabled": v.multiAttach, "Tags": property.OwnTags(p.s.tags(reg.Target).Get(v.id), r.Tags),
 	}
 	for name, n := range map[string]int32{"Iops": v.iops, "Throughput": v.throughput} {
 		if n > 0 {
@@ -497,7 +497,7 @@ func (p keyPairProvider) Update(_ context.Context, r resource.Request) (resource
 	if err != nil {
 		return resource.Result{}, err
 	}
-	return keyPairResult(k), p.s.retag(reg.Place, k.id, r, nil, nil)
+	return keyPairResult(k), p.s.retag(reg.Target, k.id, r, nil, nil)
 }
 
 // Delete deletes a key pair.
@@ -522,6 +522,6 @@ func (p keyPairProvider) Read(_ context.Context, r resource.Request) (map[string
 	}
 	return map[string]any{
 		"KeyName": k.name, "KeyType": string(k.kind), "PublicKeyMaterial": k.public, "KeyPairId": k.id, "KeyFingerprint": k.fingerprint,
-		"Tags": property.OwnTags(p.s.tags(reg.Place).Get(k.id), r.Tags),
+		"Tags": property.OwnTags(p.s.tags(reg.Target).Get(k.id), r.Tags),
 	}, nil
 }

@@ -143,7 +143,7 @@ func (p instanceProvider) Create(_ context.Context, r resource.Request) (resourc
 	i := made.instances[0]
 	if props.PropagateTagsToVolumeOnCreation {
 		for _, v := range reg.attached(i.ID) {
-			p.s.tags(reg.Place).Set(v.id, property.Tags(nil, props.Tags))
+			p.s.tags(reg.Target).Set(v.id, property.Tags(nil, props.Tags))
 		}
 	}
 	if props.SourceDestCheck != nil {
@@ -201,7 +201,7 @@ func (p instanceProvider) Update(_ context.Context, r resource.Request) (resourc
 	if err != nil {
 		return resource.Result{}, err
 	}
-	if err := p.s.retag(reg.Place, i.ID, r, props.Tags, before.Tags); err != nil {
+	if err := p.s.retag(reg.Target, i.ID, r, props.Tags, before.Tags); err != nil {
 		return resource.Result{}, err
 	}
 	i.protect, i.shutdown = aws.ToBool(data.DisableApiTermination), data.InstanceInitiatedShutdownBehavior
@@ -318,7 +318,7 @@ func (p instanceProvider) Read(_ context.Context, r resource.Request) (map[strin
 		"ImageId": i.ImageID, "InstanceType": i.Type, "SubnetId": i.SubnetID, "PrivateIpAddress": i.PrivateIP.String(),
 		"DisableApiTermination": i.protect, "SourceDestCheck": aws.ToBool(d.SourceDestCheck), "Tenancy": "default",
 		"EbsOptimized": aws.ToBool(d.EbsOptimized), "Monitoring": d.Monitoring.State == types.MonitoringStateEnabled,
-		"Tags": property.OwnTags(p.s.tags(reg.Place).Get(i.ID), r.Tags),
+		"Tags": property.OwnTags(p.s.tags(reg.Target).Get(i.ID), r.Tags),
 	}
 	groups := []any{}
 	for _, g := range d.SecurityGroups {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // StatusCheck is one of the two status checks that EC2 runs on every instance.
@@ -23,7 +23,7 @@ const (
 // SetStatusCheck makes a status check of an instance fail or pass. It returns an error if the
 // instance does not exist.
 func (s *Service) SetStatusCheck(account, regionName, id string, check StatusCheck, passes bool) error {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	i, err := r.instance(id)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *scarcity) boots(imageID string) bool {
 // or is not running.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_ChangingInstanceInitiatedShutdownBehavior.html
 func (s *Service) ShutDown(account, regionName, id string) error {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	i, err := r.instance(id)
 	if err != nil {

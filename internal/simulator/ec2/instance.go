@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -89,13 +88,13 @@ func (r *region) instance(id string) (*instance, error) {
 // view returns a copy of an instance for other services. The caller holds the lock.
 func (s *Service) view(i *instance) Instance {
 	v := i.Instance
-	v.Tags = s.tags(place.Place{Account: i.Account, Region: i.Region}).Get(i.ID)
+	v.Tags = s.tags(wire.Target{Account: i.Account, Region: i.Region}).Get(i.ID)
 	return v
 }
 
 // Instance returns an instance; terminated instances stay visible for an hour.
 func (s *Service) Instance(account, regionName, id string) (Instance, bool) {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	i, ok := r.instances[id]
 	if !ok {
@@ -106,7 +105,7 @@ func (s *Service) Instance(account, regionName, id string) (Instance, bool) {
 
 // Instances returns all instances of an account in a region that are not terminated.
 func (s *Service) Instances(account, regionName string) []Instance {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	var list []Instance
 	for _, i := range r.instances {
@@ -150,7 +149,7 @@ func (s *Service) cards(r *region, i *instance) []vpc.Interface {
 }
 
 // groups returns security groups in the form that instances show.
-func (s *Service) groups(p place.Place, ids []string) []types.GroupIdentifier {
+func (s *Service) groups(p wire.Target, ids []string) []types.GroupIdentifier {
 	list := make([]types.GroupIdentifier, 0, len(ids))
 	for _, id := range ids {
 		g, _ := s.network.SecurityGroup(p.Account, p.Region, id)
@@ -168,7 +167,7 @@ func (s *Service) describeInstance(r *region, i *instance) types.Instance {
 		MetadataOptions: &i.metadata, Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
 		Placement:      &types.Placement{AvailabilityZone: &i.Zone, GroupName: aws.String(""), Tenancy: types.TenancyDefault},
 		PrivateDnsName: aws.String(""), PublicDnsName: aws.String(""), RootDeviceName: &i.rootDevice, RootDeviceType: types.DeviceTypeEbs,
-		StateTransitionReason: aws.String(i.transition), Tags: s.tags(r.Place).List(i.ID), VirtualizationType: types.VirtualizationTypeHvm,
+		StateTransitionReason: aws.String(i.transition), Tags: s.tags(r.Target).List(i.ID), VirtualizationType: types.VirtualizationTypeHvm,
 		PlatformDetails: aws.String("Linux/UNIX"), UsageOperation: aws.String("RunInstances"), UsageOperationUpdateTime: &i.Launched,
 		ProductCodes: []types.ProductCode{}, NetworkInterfaces: []types.InstanceNetworkInterface{},
 		SecurityGroups:      []types.GroupIdentifier{},
@@ -221,9 +220,9 @@ func (s *Service) describeNetwork(r *region, i *instance, d *types.Instance) {
 		if !ok {
 			continue
 		}
-		d.NetworkInterfaces = append(d.NetworkInterfaces, s.describeCard(r.Place, &card, &full))
+		d.NetworkInterfaces = append(d.NetworkInterfaces, s.describeCard(r.Target, &card, &full))
 		if card.ID == i.InterfaceID {
-			d.SecurityGroups, d.SourceDestCheck = s.groups(r.Place, card.SecurityGroups), full.SourceDestCheck
+			d.SecurityGroups, d.SourceDestCheck = s.groups(r.Target, card.SecurityGroups), full.SourceDestCheck
 			if card.PublicIP.IsValid() {
 				d.PublicIpAddress, d.PublicDnsName = aws.String(card.PublicIP.String()), aws.String(card.PublicDNSName)
 			}
@@ -231,7 +230,7 @@ func (s *Service) describeNetwork(r *region, i *instance, d *types.Instance) {
 	}
 }
 
-func (s *Service) describeCard(p place.Place, card *vpc.Interface, full *types.NetworkInterface) types.InstanceNetworkInterface {
+func (s *Service) describeCard(p wire.Target, card *vpc.Interface, full *types.NetworkInterface) types.InstanceNetworkInterface {
 	n := types.InstanceNetworkInterface{
 		NetworkInterfaceId: &card.ID, SubnetId: &card.SubnetID, VpcId: &card.VPCID, MacAddress: &card.MAC,
 		Description:      aws.String(card.Description),
@@ -279,7 +278,7 @@ func architectureOf(a types.ArchitectureValues) string {
 // so that tests can detect leftovers. It does not count terminated instances or the network, which
 // package vpc counts.
 func (s *Service) Kept(account, regionName string) map[string]int {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	kept := map[string]int{
 		"volume": len(r.volumes), "snapshot": len(r.snapshots), "launch-template": len(r.templates), "key-pair": len(r.keyPairs),

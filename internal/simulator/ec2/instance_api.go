@@ -253,7 +253,7 @@ func (s *Service) instanceFields(r *region) vpc.Fields[*instance] {
 	}
 	groups := cards(func(c *vpc.Interface) []string { return c.SecurityGroups })
 	names := cards(func(c *vpc.Interface) (names []string) {
-		for _, g := range s.groups(r.Place, c.SecurityGroups) {
+		for _, g := range s.groups(r.Target, c.SecurityGroups) {
 			names = append(names, aws.ToString(g.GroupName))
 		}
 		return names

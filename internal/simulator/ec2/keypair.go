@@ -98,13 +98,13 @@ func (s *Service) addKeyPair(r *region, name, public string, tags map[string]str
 		created:     s.env.Clock.Now(),
 	}
 	r.keyPairs[name] = k
-	s.tags(r.Place).Register(k.id, types.ResourceTypeKeyPair, tags)
+	s.tags(r.Target).Register(k.id, types.ResourceTypeKeyPair, tags)
 	return k, nil
 }
 
 func (s *Service) removeKeyPair(r *region, k *keyPair) {
 	delete(r.keyPairs, k.name)
-	s.tags(r.Place).Forget(k.id)
+	s.tags(r.Target).Forget(k.id)
 }
 
 func (s *Service) importKeyPair(ctx context.Context, in *ec2.ImportKeyPairInput) (*ec2.ImportKeyPairOutput, error) {
@@ -125,7 +125,7 @@ func (s *Service) importKeyPair(ctx context.Context, in *ec2.ImportKeyPairInput)
 		KeyFingerprint: &k.fingerprint,
 		KeyName:        &k.name,
 		KeyPairId:      &k.id,
-		Tags:           s.tags(r.Place).List(k.id),
+		Tags:           s.tags(r.Target).List(k.id),
 	}, nil
 }
 
@@ -176,7 +176,7 @@ func (s *Service) createKeyPair(ctx context.Context, in *ec2.CreateKeyPairInput)
 		return nil, err
 	}
 	return &ec2.CreateKeyPairOutput{
-		KeyFingerprint: &k.fingerprint, KeyName: &k.name, KeyPairId: &k.id, KeyMaterial: &private, Tags: s.tags(r.Place).List(k.id),
+		KeyFingerprint: &k.fingerprint, KeyName: &k.name, KeyPairId: &k.id, KeyMaterial: &private, Tags: s.tags(r.Target).List(k.id),
 	}, nil
 }
 
@@ -228,7 +228,7 @@ func (s *Service) describeKeyPairs(ctx context.Context, in *ec2.DescribeKeyPairs
 	for _, k := range found {
 		info := types.KeyPairInfo{
 			KeyName: &k.name, KeyPairId: &k.id, KeyFingerprint: &k.fingerprint, KeyType: k.kind, CreateTime: &k.created,
-			Tags: s.tags(r.Place).List(k.id),
+			Tags: s.tags(r.Target).List(k.id),
 		}
 		if aws.ToBool(in.IncludePublicKey) {
 			info.PublicKey = &k.public

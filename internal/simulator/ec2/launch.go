@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -45,7 +44,7 @@ type launch struct {
 // Launch launches one instance, which is pending when Launch returns. It returns the errors of
 // RunInstances.
 func (s *Service) Launch(q LaunchRequest) (Instance, error) {
-	r := s.locked(place.Place{Account: q.Account, Region: q.Region})
+	r := s.locked(wire.Target{Account: q.Account, Region: q.Region})
 	defer r.mu.Unlock()
 	l, err := r.requested(q)
 	if err != nil {
@@ -62,7 +61,7 @@ func (s *Service) Launch(q LaunchRequest) (Instance, error) {
 // template, the image, the instance type, the key pair and the instance profile. It does not check
 // quotas and capacity.
 func (s *Service) CheckLaunch(q LaunchRequest) error {
-	r := s.locked(place.Place{Account: q.Account, Region: q.Region})
+	r := s.locked(wire.Target{Account: q.Account, Region: q.Region})
 	defer r.mu.Unlock()
 	l, err := r.requested(q)
 	if err != nil {
@@ -244,7 +243,9 @@ func (l *launch) cards() ([]types.LaunchTemplateInstanceNetworkInterfaceSpecific
 
 // subnetOf returns the subnet that determines a launch's zone.
 func (s *Service) subnetOf(
-	p place.Place, primary *types.LaunchTemplateInstanceNetworkInterfaceSpecification, d *launchData,
+	p wire.Target,
+	primary *types.LaunchTemplateInstanceNetworkInterfaceSpecification,
+	d *launchData,
 ) (vpc.Subnet, error) {
 	id := aws.ToString(primary.SubnetId)
 	if primary.NetworkInterfaceId != nil {
@@ -287,11 +288,11 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	if err != nil {
 		return nil, err
 	}
-	subnet, err := s.subnetOf(r.Place, &cards[0], l.data)
+	subnet, err := s.subnetOf(r.Target, &cards[0], l.data)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.scarce.available(r.Place, subnet.Zone, l.kind, l.spot); err != nil {
+	if err := s.scarce.available(r.Target, subnet.Zone, l.kind, l.spot); err != nil {
 		return nil, err
 	}
 	count := l.most
@@ -363,7 +364,7 @@ func (s *Service) make(
 	if l.template != nil {
 		tags["aws:ec2launchtemplate:id"], tags["aws:ec2launchtemplate:version"] = l.template.id, l.version
 	}
-	s.tags(r.Place).Register(i.ID, types.ResourceTypeInstance, tags)
+	s.tags(r.Target).Register(i.ID, types.ResourceTypeInstance, tags)
 	r.instances[i.ID] = i
 	err := s.plugCards(r, i, l, cards, subnet)
 	if err == nil {
@@ -482,5 +483,5 @@ func (s *Service) undoMake(r *region, i *instance) {
 		s.forgetVolume(r, v)
 	}
 	delete(r.instances, i.ID)
-	s.tags(r.Place).Forget(i.ID)
+	s.tags(r.Target).Forget(i.ID)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -32,7 +31,7 @@ func (s *Service) sweep(r *region) {
 	for len(r.ended) > 0 && now.Sub(r.ended[0].ended) >= terminatedRetention {
 		delete(r.instances, r.ended[0].ID)
 		delete(r.launches, r.ended[0].token)
-		s.tags(r.Place).Forget(r.ended[0].ID)
+		s.tags(r.Target).Forget(r.ended[0].ID)
 		r.ended = r.ended[1:]
 	}
 }
@@ -56,7 +55,7 @@ func (s *Service) spec(r *region, i *instance) machine.Spec {
 		InstanceID: i.ID, Account: r.Account, Region: r.Region, Zone: i.Zone, VPCID: i.VPCID, SubnetID: i.SubnetID,
 		VPCRange:  subnet.VPCRange,
 		PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName, InstanceType: i.Type, ImageID: i.ImageID, Architecture: i.Architecture,
-		UserData: i.userData, Metadata: s.metadata(r.Place, i),
+		UserData: i.userData, Metadata: s.metadata(r.Target, i),
 	}
 }
 
@@ -162,7 +161,7 @@ func (s *Service) terminate(r *region, i *instance) {
 // Terminate terminates an instance. It returns an error if the instance does not exist. It ignores
 // termination protection, which only the API honors.
 func (s *Service) Terminate(account, regionName, id string) error {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	i, err := r.instance(id)
 	if err != nil {
@@ -174,7 +173,7 @@ func (s *Service) Terminate(account, regionName, id string) error {
 
 // Fail terminates an instance as if its hardware failed.
 func (s *Service) Fail(account, regionName, id string) error {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	i, err := r.instance(id)
 	if err != nil || i.State == shuttingDown || i.State == terminated {
@@ -205,7 +204,7 @@ func (s *Service) stop(r *region, i *instance, why types.StateReason, who string
 
 // start starts a stopped instance. The caller holds the lock.
 func (s *Service) start(r *region, i *instance) error {
-	if err := s.scarce.available(r.Place, i.Zone, i.kind, i.Spot); err != nil {
+	if err := s.scarce.available(r.Target, i.Zone, i.kind, i.Spot); err != nil {
 		return err
 	}
 	if err := r.withinQuota(i.Spot, int(i.kind.vCPUs)); err != nil {
@@ -250,7 +249,7 @@ const spotNotice = 2 * time.Minute
 // the action is "terminate" or "stop". It returns an error for an instance that is not a running
 // spot instance.
 func (s *Service) InterruptSpot(account, regionName, id, action string) error {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	i, err := r.spot(id)
 	if err != nil {
@@ -260,7 +259,7 @@ func (s *Service) InterruptSpot(account, regionName, id, action string) error {
 		return unsupported("InstanceInterruptionBehavior")
 	}
 	i.notice.action, i.notice.due = action, s.env.Clock.Now().Add(spotNotice)
-	p, zone := r.Place, i.Zone
+	p, zone := r.Target, i.Zone
 	s.runner.add(&s.notices, func() { s.publishInterruption(p, zone, id, action) })
 	s.runner.after(spotNotice, &line{}, func() {
 		r.mu.Lock()
@@ -281,14 +280,14 @@ func (s *Service) InterruptSpot(account, regionName, id, action string) error {
 // RecommendRebalance gives a spot instance a rebalance recommendation. It returns an error for an
 // instance that is not a running spot instance.
 func (s *Service) RecommendRebalance(account, regionName, id string) error {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	i, err := r.spot(id)
 	if err != nil {
 		return err
 	}
 	i.notice.recommended, i.AtRisk = s.env.Clock.Now(), true
-	p := r.Place
+	p := r.Target
 	s.runner.add(&s.notices, func() { s.publishRebalance(p, id) })
 	s.notify(i)
 	return nil

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -42,25 +41,25 @@ type session struct {
 // metadataService serves one instance's metadata.
 type metadataService struct {
 	s  *Service
-	at place.Place
+	at wire.Target
 	i  *instance
 }
 
 // metadata returns the metadata service of an instance.
-func (s *Service) metadata(p place.Place, i *instance) http.Handler {
+func (s *Service) metadata(p wire.Target, i *instance) http.Handler {
 	return &metadataService{s, p, i}
 }
 
 // Metadata returns the metadata service of an instance, as at 169.254.169.254. It reports false if
 // the instance does not exist.
 func (s *Service) Metadata(account, regionName, id string) (http.Handler, bool) {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	i, ok := r.instances[id]
 	if !ok {
 		return nil, false
 	}
-	return s.metadata(r.Place, i), true
+	return s.metadata(r.Target, i), true
 }
 
 // statusPage writes an error response.
@@ -233,7 +232,7 @@ func (m *metadataService) tree(r *region) map[string]string {
 		}
 	}
 	if i.metadata.InstanceMetadataTags == types.InstanceMetadataTagsStateEnabled {
-		for key, value := range m.s.tags(r.Place).Get(i.ID) {
+		for key, value := range m.s.tags(r.Target).Get(i.ID) {
 			if !strings.ContainsAny(key, "/ ") {
 				tree["meta-data/tags/instance/"+key] = value
 			}
@@ -250,7 +249,7 @@ func (m *metadataService) addNetwork(r *region, tree map[string]string) {
 			number = strconv.Itoa(int(card.Attachment.DeviceIndex))
 		}
 		names := []string{}
-		for _, g := range m.s.groups(r.Place, card.SecurityGroups) {
+		for _, g := range m.s.groups(r.Target, card.SecurityGroups) {
 			names = append(names, aws.ToString(g.GroupName))
 		}
 		maps.Copy(tree, map[string]string{

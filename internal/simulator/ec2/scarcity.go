@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -91,7 +90,7 @@ func zonesOf(region string) []string {
 func hasZone(region, zone string) bool { return slices.Contains(zonesOf(region), zone) }
 
 // available returns an error if a zone does not offer an instance type or lacks capacity.
-func (c *scarcity) available(p place.Place, zone string, k *kind, spot bool) error {
+func (c *scarcity) available(p wire.Target, zone string, k *kind, spot bool) error {
 	if !c.offers(zone, k.name) {
 		text := "Your requested instance type (" + k.name + ") is not supported in your requested Availability Zone (" + zone + ")."
 		if elsewhere := others(p.Region, zone, func(z string) bool { return c.offers(z, k.name) }); elsewhere != "" {
@@ -120,7 +119,7 @@ func (c *scarcity) available(p place.Place, zone string, k *kind, spot bool) err
 // SetQuota sets how many vCPUs an account may run in a region, on demand or spot. A negative
 // number, the default, means no limit.
 func (s *Service) SetQuota(account, regionName string, spot bool, vCPUs int) {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	if vCPUs < 0 {
 		delete(r.quota, spot)

@@ -11,7 +11,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -38,7 +37,7 @@ type Service struct {
 	env       *resource.Env
 	network   *vpc.Service
 	options   Options
-	regions   place.Store[region]
+	regions   wire.Store[region]
 	images    images
 	ctx       context.Context //nolint:containedctx // for emitting events until the service closes
 	cancel    context.CancelFunc
@@ -54,7 +53,7 @@ type Service struct {
 
 // region holds the resources of an account in a region.
 type region struct {
-	place.Place
+	wire.Target
 
 	mu        sync.Mutex
 	instances map[string]*instance
@@ -78,9 +77,9 @@ func New(env *resource.Env, network *vpc.Service, o Options) *Service {
 	}
 	s := &Service{env: env, network: network, options: o, runner: runner{clock: env.Clock}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.regions.New = func(p place.Place) *region {
+	s.regions.New = func(p wire.Target) *region {
 		return &region{
-			Place: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{},
+			Target: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{},
 			templates: map[string]*launchTemplate{}, keyPairs: map[string]*keyPair{}, launches: map[string]*reservation{},
 			quota: map[bool]int{}, plugged: map[string]map[*volume]struct{}{},
 		}
@@ -106,7 +105,7 @@ func (s *Service) Service() *wire.Service {
 }
 
 // locked returns the state of an account and region, locked and without expired instances.
-func (s *Service) locked(p place.Place) *region {
+func (s *Service) locked(p wire.Target) *region {
 	r := s.regions.At(p)
 	r.mu.Lock()
 	s.sweep(r)
@@ -114,7 +113,7 @@ func (s *Service) locked(p place.Place) *region {
 }
 
 // here returns the state of the account and region of a call, locked.
-func (s *Service) here(ctx context.Context) *region { return s.locked(place.Of(ctx)) }
+func (s *Service) here(ctx context.Context) *region { return s.locked(wire.TargetFrom(ctx)) }
 
 func (s *Service) latency(state string) time.Duration {
 	if s.options.Latency == nil {

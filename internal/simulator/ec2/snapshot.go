@@ -95,7 +95,7 @@ func (s *Service) addSnapshot(r *region, v *volume, description string, tags map
 	if err := s.options.Host.CopyVolume(v.id, snap.id); err != nil {
 		return nil, wire.Errorf("InternalError", "copying %s: %v", v.id, err).WithStatus(500)
 	}
-	s.tags(r.Place).Register(snap.id, types.ResourceTypeSnapshot, tags)
+	s.tags(r.Target).Register(snap.id, types.ResourceTypeSnapshot, tags)
 	r.snapshots[snap.id] = snap
 	return snap, nil
 }
@@ -104,9 +104,10 @@ func (s *Service) describeSnapshot(r *region, snap *snapshot) types.Snapshot {
 	d := types.Snapshot{
 		SnapshotId: &snap.id, VolumeId: &snap.volume, VolumeSize: aws.Int32(snap.size), Description: aws.String(snap.description),
 		Encrypted: aws.Bool(snap.encrypted), KmsKeyId: wire.Optional(snap.key), StartTime: &snap.started,
-		State: s.snapshotState(snap), Progress: aws.String(s.progress(snap)), OwnerId: aws.String(r.Account),
-		StorageTier: types.StorageTierStandard,
-		Tags:        s.tags(r.Place).List(snap.id),
+		State: s.snapshotState(
+			snap,
+		), Progress: aws.String(s.progress(snap)), OwnerId: aws.String(r.Account), StorageTier: types.StorageTierStandard,
+		Tags: s.tags(r.Target).List(snap.id),
 	}
 	switch d.State {
 	case types.SnapshotStateCompleted:
@@ -130,7 +131,7 @@ func (s *Service) progress(snap *snapshot) string {
 
 func (s *Service) removeSnapshot(r *region, snap *snapshot) {
 	delete(r.snapshots, snap.id)
-	s.tags(r.Place).Forget(snap.id)
+	s.tags(r.Target).Forget(snap.id)
 	host := s.options.Host
 	s.runner.add(&line{}, func() { host.DeleteVolume(snap.id) })
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -109,7 +108,7 @@ func (t *launchTemplate) version(text string) (*templateVersion, error) {
 // LaunchTemplate resolves a version (a number, $Latest or $Default) of a launch template, by the
 // template's ID or name. It returns the errors of AWS.
 func (s *Service) LaunchTemplate(account, regionName, idOrName, version string) (TemplateVersion, error) {
-	r := s.locked(place.Place{Account: account, Region: regionName})
+	r := s.locked(wire.Target{Account: account, Region: regionName})
 	defer r.mu.Unlock()
 	id, name := &idOrName, (*string)(nil)
 	if !hexID.MatchString(idOrName) {
@@ -151,7 +150,7 @@ func (s *Service) addTemplate(
 	if _, err := s.addVersion(t, creator, description, data); err != nil {
 		return nil, err
 	}
-	s.tags(r.Place).Register(t.id, types.ResourceTypeLaunchTemplate, tags)
+	s.tags(r.Target).Register(t.id, types.ResourceTypeLaunchTemplate, tags)
 	r.templates[t.id] = t
 	return t, nil
 }

@@ -49,7 +49,7 @@ func (s *Service) createLaunchTemplate(ctx context.Context, in *ec2.CreateLaunch
 	if err != nil {
 		return nil, err
 	}
-	return &ec2.CreateLaunchTemplateOutput{LaunchTemplate: t.describe(s.tags(r.Place).List(t.id))}, nil
+	return &ec2.CreateLaunchTemplateOutput{LaunchTemplate: t.describe(s.tags(r.Target).List(t.id))}, nil
 }
 
 func (s *Service) createLaunchTemplateVersion(
@@ -99,13 +99,13 @@ func (s *Service) modifyLaunchTemplate(ctx context.Context, in *ec2.ModifyLaunch
 		}
 		t.standard = v.number
 	}
-	return &ec2.ModifyLaunchTemplateOutput{LaunchTemplate: t.describe(s.tags(r.Place).List(t.id))}, nil
+	return &ec2.ModifyLaunchTemplateOutput{LaunchTemplate: t.describe(s.tags(r.Target).List(t.id))}, nil
 }
 
 // removeTemplate forgets a launch template. The caller holds the lock.
 func (s *Service) removeTemplate(r *region, t *launchTemplate) {
 	delete(r.templates, t.id)
-	s.tags(r.Place).Forget(t.id)
+	s.tags(r.Target).Forget(t.id)
 }
 
 func (s *Service) deleteLaunchTemplate(ctx context.Context, in *ec2.DeleteLaunchTemplateInput) (*ec2.DeleteLaunchTemplateOutput, error) {
@@ -118,7 +118,7 @@ func (s *Service) deleteLaunchTemplate(ctx context.Context, in *ec2.DeleteLaunch
 	if err != nil {
 		return nil, err
 	}
-	described := t.describe(s.tags(r.Place).List(t.id))
+	described := t.describe(s.tags(r.Target).List(t.id))
 	s.removeTemplate(r, t)
 	return &ec2.DeleteLaunchTemplateOutput{LaunchTemplate: described}, nil
 }
@@ -191,7 +191,7 @@ func (s *Service) describeLaunchTemplates(
 	}
 	out := &ec2.DescribeLaunchTemplatesOutput{LaunchTemplates: []types.LaunchTemplate{}, NextToken: next}
 	for _, t := range found {
-		out.LaunchTemplates = append(out.LaunchTemplates, *t.describe(s.tags(r.Place).List(t.id)))
+		out.LaunchTemplates = append(out.LaunchTemplates, *t.describe(s.tags(r.Target).List(t.id)))
 	}
 	return out, nil
 }

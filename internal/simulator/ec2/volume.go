@@ -161,7 +161,7 @@ func (s *Service) addVolume(r *region, n newVolume) (*volume, error) {
 			return nil, wire.Errorf("InternalError", "restoring %s: %v", from, err).WithStatus(500)
 		}
 	}
-	s.tags(r.Place).Register(v.id, types.ResourceTypeVolume, n.tags)
+	s.tags(r.Target).Register(v.id, types.ResourceTypeVolume, n.tags)
 	r.volumes[v.id] = v
 	return v, nil
 }
@@ -226,7 +226,7 @@ func (s *Service) removeVolume(r *region, v *volume) error {
 
 func (s *Service) forgetVolume(r *region, v *volume) {
 	delete(r.volumes, v.id)
-	s.tags(r.Place).Forget(v.id)
+	s.tags(r.Target).Forget(v.id)
 	host := s.options.Host
 	s.runner.add(&line{}, func() { host.DeleteVolume(v.id) })
 }
@@ -342,8 +342,9 @@ func (s *Service) describeVolume(r *region, v *volume) types.Volume {
 	d := types.Volume{
 		VolumeId: &v.id, AvailabilityZone: &v.zone, Size: aws.Int32(v.size), VolumeType: v.kind, Encrypted: aws.Bool(v.encrypted),
 		KmsKeyId: wire.Optional(v.key), SnapshotId: aws.String(v.snapshot), State: v.state, CreateTime: &v.created,
-		MultiAttachEnabled: aws.Bool(v.multiAttach), Tags: s.tags(r.Place).List(v.id), Attachments: []types.VolumeAttachment{},
-		OwnerId: aws.String(r.Account),
+		MultiAttachEnabled: aws.Bool(
+			v.multiAttach,
+		), Tags: s.tags(r.Target).List(v.id), Attachments: []types.VolumeAttachment{}, OwnerId: aws.String(r.Account),
 	}
 	if v.iops > 0 {
 		d.Iops = aws.Int32(v.iops)

@@ -10,8 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -22,12 +20,12 @@ type Service struct {
 	env      *resource.Env
 	compute  *ec2.Service
 	networks *vpc.Service
-	regions  place.Store[region]
+	regions  wire.Store[region]
 }
 
 // region holds the load balancers of one account and region, by name.
 type region struct {
-	place.Place
+	wire.Target
 
 	mu        sync.Mutex
 	balancers map[string]*balancer
@@ -52,14 +50,14 @@ type subnet struct{ zone, interfaceID string }
 // New returns a service without load balancers.
 func New(env *resource.Env, compute *ec2.Service, networks *vpc.Service) *Service {
 	s := &Service{env: env, compute: compute, networks: networks}
-	s.regions.New = func(p place.Place) *region { return &region{Place: p, balancers: map[string]*balancer{}} }
+	s.regions.New = func(p wire.Target) *region { return &region{Target: p, balancers: map[string]*balancer{}} }
 	return s
 }
 
-func (s *Service) at(ctx context.Context) *region { return s.regions.At(place.Of(ctx)) }
+func (s *Service) at(ctx context.Context) *region { return s.regions.At(wire.TargetFrom(ctx)) }
 
 // pages is the page size.
-var pages = listing.Size{Standard: 400, Most: 400}
+var pages = wire.PageSize{Standard: 400, Most: 400}
 
 // find returns a load balancer by its name. The caller holds the lock.
 func (r *region) find(name *string) (*balancer, error) {

@@ -17,7 +17,6 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -336,7 +335,7 @@ func (s *Service) describeLoadBalancers(ctx context.Context, in *elb.DescribeLoa
 }
 
 // pages is the page size of Describe operations.
-var pages = listing.Size{Standard: 400, Most: 400}
+var pages = wire.PageSize{Standard: 400, Most: 400}
 
 func chosen(list []string, item string) bool { return len(list) == 0 || slices.Contains(list, item) }
 

@@ -10,7 +10,6 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -125,7 +124,7 @@ func (p balancerProvider) Create(_ context.Context, r resource.Request) (resourc
 	if props.Name == "" {
 		props.Name = generated(r)
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	if reg.hasBalancer(props.Name) {
 		return resource.Result{}, property.Exists(balancerType, props.Name)
 	}
@@ -168,7 +167,7 @@ func (b *balancer) result() resource.Result {
 
 // Stable reports whether a load balancer is active or, after a deletion, no longer exists.
 func (p balancerProvider) Stable(_ context.Context, r resource.Request) (bool, error) {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	b, ok := reg.balancers[r.PhysicalID]
@@ -181,7 +180,7 @@ func (p balancerProvider) Update(_ context.Context, r resource.Request) (resourc
 	if err != nil {
 		return resource.Result{}, err
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	b, ok := reg.balancers[r.PhysicalID]
 	if !ok {
@@ -206,7 +205,7 @@ func (p balancerProvider) Update(_ context.Context, r resource.Request) (resourc
 
 // Delete deletes a load balancer.
 func (p balancerProvider) Delete(_ context.Context, r resource.Request) error {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	_, ok := reg.balancers[r.PhysicalID]
 	reg.mu.Unlock()
@@ -218,7 +217,7 @@ func (p balancerProvider) Delete(_ context.Context, r resource.Request) error {
 
 // Read returns a load balancer's properties.
 func (p balancerProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	b, ok := reg.balancers[r.PhysicalID]
@@ -285,7 +284,7 @@ func (p listenerProvider) Create(_ context.Context, r resource.Request) (resourc
 	if err != nil {
 		return resource.Result{}, err
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	l, err := p.s.newListener(reg, &elb.CreateListenerInput{
 		LoadBalancerArn: &props.LoadBalancerArn, Port: &props.Port, Protocol: types.ProtocolEnum(props.Protocol),
 		DefaultActions: props.DefaultActions, Certificates: props.Certificates, Tags: tagList(r.Tags),
@@ -309,7 +308,7 @@ func (p listenerProvider) Update(_ context.Context, r resource.Request) (resourc
 	if err != nil {
 		return resource.Result{}, err
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	l, err := p.s.changeListener(reg, &elb.ModifyListenerInput{
 		ListenerArn: &r.PhysicalID, Port: &props.Port, Protocol: types.ProtocolEnum(props.Protocol),
 		DefaultActions: props.DefaultActions, Certificates: props.Certificates,
@@ -328,12 +327,12 @@ func (p listenerProvider) Update(_ context.Context, r resource.Request) (resourc
 
 // Delete deletes a listener.
 func (p listenerProvider) Delete(_ context.Context, r resource.Request) error {
-	return refusal(p.s.removeListener(p.s.regions.At(place.OfResource(r)), r.PhysicalID))
+	return refusal(p.s.removeListener(p.s.regions.At(r.Target()), r.PhysicalID))
 }
 
 // Read returns a listener's properties.
 func (p listenerProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	l, err := reg.listener(&r.PhysicalID)

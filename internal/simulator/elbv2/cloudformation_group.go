@@ -6,7 +6,6 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -58,7 +57,7 @@ func (p groupProvider) Create(_ context.Context, r resource.Request) (resource.R
 	if props.Name == "" {
 		props.Name = generated(r)
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	if reg.hasGroup(props.Name) {
 		return resource.Result{}, property.Exists(groupType, props.Name)
 	}
@@ -123,7 +122,7 @@ func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.R
 	if err := property.Decode(r.Previous, &before); err != nil {
 		return resource.Result{}, err
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	result, err := p.change(reg, r, props)
 	if err != nil {
 		return result, refusal(err)
@@ -173,7 +172,7 @@ func missingTargets(before, now []types.TargetDescription) []types.TargetDescrip
 
 // Delete deletes a target group.
 func (p groupProvider) Delete(_ context.Context, r resource.Request) error {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	_, ok := reg.groups[r.PhysicalID]
 	reg.mu.Unlock()
@@ -185,7 +184,7 @@ func (p groupProvider) Delete(_ context.Context, r resource.Request) error {
 
 // Read returns a target group's properties.
 func (p groupProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	g, ok := reg.groups[r.PhysicalID]

@@ -227,7 +227,7 @@ func describeGroup(g *targetGroup) types.TargetGroup {
 		HealthCheckTimeoutSeconds: aws.Int32(h.timeout),
 		HealthyThresholdCount:     aws.Int32(h.healthy), UnhealthyThresholdCount: aws.Int32(h.sick),
 		ProtocolVersion: wire.Optional(g.version),
-		IpAddressType: types.TargetGroupIpAddressTypeEnumIpv4, LoadBalancerArns: []string{},
+		IpAddressType:   types.TargetGroupIpAddressTypeEnumIpv4, LoadBalancerArns: []string{},
 	}
 	if h.codes != "" {
 		out.Matcher = &types.Matcher{HttpCode: aws.String(h.codes)}

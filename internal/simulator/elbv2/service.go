@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -46,7 +45,7 @@ type Options struct {
 type Service struct {
 	env     *resource.Env
 	options Options
-	regions place.Store[region]
+	regions wire.Store[region]
 	// names are the addresses of load balancers, by DNS name in lower case.
 	names sync.Map
 
@@ -66,7 +65,7 @@ type Service struct {
 
 // region holds what one account has in one region.
 type region struct {
-	place.Place
+	wire.Target
 
 	mu        sync.Mutex
 	balancers map[string]*balancer
@@ -86,8 +85,8 @@ func New(env *resource.Env, options Options) *Service {
 	s := &Service{env: env, options: options}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.probing, s.forwarding = s.probe, (*forwarder).forward
-	s.regions.New = func(p place.Place) *region {
-		return &region{Place: p, balancers: map[string]*balancer{}, groups: map[string]*targetGroup{}, machines: map[string][]*target{}}
+	s.regions.New = func(p wire.Target) *region {
+		return &region{Target: p, balancers: map[string]*balancer{}, groups: map[string]*targetGroup{}, machines: map[string][]*target{}}
 	}
 	options.Compute.Watch(s.instanceChanged)
 	return s
@@ -134,7 +133,7 @@ func (s *Service) partition() string { return cmp.Or(s.env.Partition, "aws") }
 
 func (s *Service) now() time.Time { return s.env.Clock.Now() }
 
-func (s *Service) at(ctx context.Context) *region { return s.regions.At(place.Of(ctx)) }
+func (s *Service) at(ctx context.Context) *region { return s.regions.At(wire.TargetFrom(ctx)) }
 
 func (r *region) arn(s *Service, resource string) string {
 	return r.ARN(s.partition(), "elasticloadbalancing", resource)
@@ -160,7 +159,7 @@ func (s *Service) notify(t *target) {
 
 // Exists reports whether a target group exists.
 func (s *Service) Exists(account, region, targetGroup string) bool {
-	r := s.regions.At(place.Place{Account: account, Region: region})
+	r := s.regions.At(wire.Target{Account: account, Region: region})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, ok := r.groups[targetGroup]
@@ -170,20 +169,20 @@ func (s *Service) Exists(account, region, targetGroup string) bool {
 // Register adds an instance to a target group, on the group's port. It returns an error if the
 // target group does not exist or the instance cannot be one of its targets.
 func (s *Service) Register(account, region, targetGroup, instanceID string) error {
-	r := s.regions.At(place.Place{Account: account, Region: region})
+	r := s.regions.At(wire.Target{Account: account, Region: region})
 	return s.register(r, targetGroup, []types.TargetDescription{{Id: &instanceID}})
 }
 
 // Deregister removes an instance from a target group, on every port.
 func (s *Service) Deregister(account, region, targetGroup, instanceID string) error {
-	r := s.regions.At(place.Place{Account: account, Region: region})
+	r := s.regions.At(wire.Target{Account: account, Region: region})
 	return s.deregister(r, targetGroup, []types.TargetDescription{{Id: &instanceID}})
 }
 
 // Health returns the health of an instance in a target group, the worst of its ports; "unused" if
 // it is not registered.
 func (s *Service) Health(account, region, targetGroup, instanceID string) types.TargetHealthStateEnum {
-	r := s.regions.At(place.Place{Account: account, Region: region})
+	r := s.regions.At(wire.Target{Account: account, Region: region})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	state := types.TargetHealthStateEnumUnused
@@ -209,7 +208,7 @@ func rank(state types.TargetHealthStateEnum) int {
 
 // Balancer returns the DNS name of a load balancer, for alias records.
 func (s *Service) Balancer(account, region, arn string) (dnsName string, ok bool) {
-	r := s.regions.At(place.Place{Account: account, Region: region})
+	r := s.regions.At(wire.Target{Account: account, Region: region})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b, ok := r.balancers[arn]

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -222,7 +221,7 @@ func closeAll(conns map[net.Conn]struct{}) {
 // removed from its target groups.
 func (s *Service) instanceChanged(i ec2.Instance) {
 	s.begin(func() {
-		r := s.regions.At(place.Place{Account: i.Account, Region: i.Region})
+		r := s.regions.At(wire.Target{Account: i.Account, Region: i.Region})
 		affected := r.affected(i)
 		for _, t := range affected {
 			s.refresh(r, t.group.arn)

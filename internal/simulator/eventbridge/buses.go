@@ -9,12 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 func (s *Service) createEventBus(ctx context.Context, in *eventbridge.CreateEventBusInput) (*eventbridge.CreateEventBusOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b, err := s.makeBus(r, aws.ToString(in.Name))
@@ -45,7 +44,7 @@ func (s *Service) makeBus(r *region, name string) (*bus, error) {
 }
 
 func (s *Service) deleteEventBus(ctx context.Context, in *eventbridge.DeleteEventBusInput) (*eventbridge.DeleteEventBusOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return nil, r.removeBus(aws.ToString(in.Name))
@@ -66,7 +65,7 @@ func (r *region) removeBus(name string) error {
 func (s *Service) describeEventBus(
 	ctx context.Context, in *eventbridge.DescribeEventBusInput,
 ) (out *eventbridge.DescribeEventBusOutput, err error) {
-	err = s.withBus(place.Of(ctx), in.Name, func(_ *region, b *bus) error {
+	err = s.withBus(wire.TargetFrom(ctx), in.Name, func(_ *region, b *bus) error {
 		out = &eventbridge.DescribeEventBusOutput{
 			Name: &b.name, Arn: &b.arn, Description: wire.Optional(b.description), CreationTime: &b.created,
 			LastModifiedTime: aws.Time(b.modified),
@@ -78,7 +77,7 @@ func (s *Service) describeEventBus(
 }
 
 func (s *Service) listEventBuses(ctx context.Context, in *eventbridge.ListEventBusesInput) (*eventbridge.ListEventBusesOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	names, next := pageSize.Page(withPrefix(r.buses, in.NamePrefix), in.NextToken, in.Limit)

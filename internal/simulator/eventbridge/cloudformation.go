@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -86,7 +85,7 @@ func (p ruleProvider) Create(_ context.Context, r resource.Request) (result reso
 	if props.Name == "" {
 		props.Name = property.Name(r, 64, "")
 	}
-	err = p.s.withBus(place.OfResource(r), &props.EventBusName, func(reg *region, b *bus) error {
+	err = p.s.withBus(r.Target(), &props.EventBusName, func(reg *region, b *bus) error {
 		if found, ok := b.rules[props.Name]; ok {
 			return property.Exists(ruleType, found.arn)
 		}
@@ -139,7 +138,7 @@ func (p ruleProvider) find(r resource.Request, fn func(*region, *rule) error) er
 	if !custom {
 		busName, name = defaultBus, r.PhysicalID
 	}
-	return handled(p.s.withRule(place.OfResource(r), &busName, &name, fn))
+	return handled(p.s.withRule(r.Target(), &busName, &name, fn))
 }
 
 // Update changes a rule and its targets.
@@ -250,7 +249,7 @@ func (p busProvider) Create(_ context.Context, r resource.Request) (resource.Res
 	if err := property.Decode(r.Properties, &props); err != nil {
 		return resource.Result{}, err
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	b, err := p.s.makeBus(reg, props.Name)
@@ -267,7 +266,7 @@ func (p busProvider) Update(_ context.Context, r resource.Request) (result resou
 	if err := property.Decode(r.Properties, &props); err != nil {
 		return result, err
 	}
-	err = p.s.withBus(place.OfResource(r), &r.PhysicalID, func(_ *region, b *bus) error {
+	err = p.s.withBus(r.Target(), &r.PhysicalID, func(_ *region, b *bus) error {
 		props.apply(b, r)
 		b.modified = p.s.env.Clock.Now()
 		result = busResult(b)
@@ -278,14 +277,14 @@ func (p busProvider) Update(_ context.Context, r resource.Request) (result resou
 
 // Delete deletes a bus.
 func (p busProvider) Delete(_ context.Context, r resource.Request) error {
-	return handled(p.s.withBus(place.OfResource(r), &r.PhysicalID, func(reg *region, b *bus) error {
+	return handled(p.s.withBus(r.Target(), &r.PhysicalID, func(reg *region, b *bus) error {
 		return reg.removeBus(b.name)
 	}))
 }
 
 // Read returns a bus's properties.
 func (p busProvider) Read(_ context.Context, r resource.Request) (props map[string]any, err error) {
-	err = p.s.withBus(place.OfResource(r), &r.PhysicalID, func(_ *region, b *bus) error {
+	err = p.s.withBus(r.Target(), &r.PhysicalID, func(_ *region, b *bus) error {
 		props = map[string]any{"Name": b.name, "Arn": b.arn, "Tags": property.TagList(b.tags)}
 		if b.description != "" {
 			props["Description"] = b.description

@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/pattern"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -40,7 +39,7 @@ type event struct {
 // Publish emits an event on the default bus of an account and region, as AWS's
 // own services do. An event whose detail cannot be encoded is dropped.
 func (s *Service) Publish(ctx context.Context, account, region, source, detailType string, resources []string, detail any) {
-	r := s.regions.At(place.Place{Account: account, Region: region})
+	r := s.regions.At(wire.Target{Account: account, Region: region})
 	if !r.awaited(map[string]any{"source": source, "detail-type": detailType, "account": account, "region": region}) {
 		return
 	}
@@ -170,7 +169,7 @@ func (s *Service) deliver(ctx context.Context, d *delivery) {
 		err = s.topics.Publish(ctx, arn, "", body)
 	case "events":
 		if d.hops < maxHops {
-			to := s.regions.At(place.Place{Account: parts[4], Region: parts[3]})
+			to := s.regions.At(wire.Target{Account: parts[4], Region: parts[3]})
 			s.emit(ctx, to, strings.TrimPrefix(parts[5], "event-bus/"), d.event, d.hops+1)
 		}
 	}
@@ -317,7 +316,7 @@ func (s *Service) putEvent(ctx context.Context, entry *types.PutEventsRequestEnt
 		at = *entry.Time
 	}
 	id = uuid.NewString()
-	where := place.Of(ctx)
+	where := wire.TargetFrom(ctx)
 	e := &event{
 		Version: "0", ID: id, DetailType: *entry.DetailType, Source: source, Account: where.Account, Region: where.Region,
 		Time: formatTime(at), Resources: orEmpty(entry.Resources), Detail: json.RawMessage(*entry.Detail),

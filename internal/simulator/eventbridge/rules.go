@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/pattern"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -76,7 +75,7 @@ func (s *Service) put(r *region, b *bus, spec specification) (*rule, error) {
 }
 
 func (s *Service) putRule(ctx context.Context, in *eventbridge.PutRuleInput) (out *eventbridge.PutRuleOutput, err error) {
-	err = s.withBus(place.Of(ctx), in.EventBusName, func(r *region, b *bus) error {
+	err = s.withBus(wire.TargetFrom(ctx), in.EventBusName, func(r *region, b *bus) error {
 		_, existed := b.rules[aws.ToString(in.Name)]
 		made, err := s.put(r, b, specification{
 			name: aws.ToString(in.Name), description: aws.ToString(in.Description), pattern: aws.ToString(in.EventPattern),
@@ -95,7 +94,7 @@ func (s *Service) putRule(ctx context.Context, in *eventbridge.PutRuleInput) (ou
 }
 
 func (s *Service) deleteRule(ctx context.Context, in *eventbridge.DeleteRuleInput) (*eventbridge.DeleteRuleOutput, error) {
-	return nil, s.withBus(place.Of(ctx), in.EventBusName, func(_ *region, b *bus) error {
+	return nil, s.withBus(wire.TargetFrom(ctx), in.EventBusName, func(_ *region, b *bus) error {
 		found, ok := b.rules[aws.ToString(in.Name)]
 		if ok && len(found.targets) > 0 {
 			return validation("Rule can't be deleted since it has targets.")
@@ -106,7 +105,7 @@ func (s *Service) deleteRule(ctx context.Context, in *eventbridge.DeleteRuleInpu
 }
 
 func (s *Service) describeRule(ctx context.Context, in *eventbridge.DescribeRuleInput) (out *eventbridge.DescribeRuleOutput, err error) {
-	err = s.withRule(place.Of(ctx), in.EventBusName, in.Name, func(r *region, found *rule) error {
+	err = s.withRule(wire.TargetFrom(ctx), in.EventBusName, in.Name, func(r *region, found *rule) error {
 		d := found.describe()
 		out = &eventbridge.DescribeRuleOutput{
 			Name: d.Name, Arn: d.Arn, Description: d.Description, EventBusName: d.EventBusName, EventPattern: d.EventPattern,
@@ -125,7 +124,7 @@ func (r *rule) describe() types.Rule {
 }
 
 func (s *Service) setState(ctx context.Context, busName, name *string, state types.RuleState) error {
-	return s.withRule(place.Of(ctx), busName, name, func(_ *region, found *rule) error {
+	return s.withRule(wire.TargetFrom(ctx), busName, name, func(_ *region, found *rule) error {
 		found.state, found.enabled = state, state == types.RuleStateEnabled
 		return nil
 	})
@@ -140,7 +139,7 @@ func (s *Service) disableRule(ctx context.Context, in *eventbridge.DisableRuleIn
 }
 
 func (s *Service) listRules(ctx context.Context, in *eventbridge.ListRulesInput) (out *eventbridge.ListRulesOutput, err error) {
-	err = s.withBus(place.Of(ctx), in.EventBusName, func(_ *region, b *bus) error {
+	err = s.withBus(wire.TargetFrom(ctx), in.EventBusName, func(_ *region, b *bus) error {
 		names, next := pageSize.Page(withPrefix(b.rules, in.NamePrefix), in.NextToken, in.Limit)
 		out = &eventbridge.ListRulesOutput{Rules: []types.Rule{}, NextToken: next}
 		for _, name := range names {
@@ -154,7 +153,7 @@ func (s *Service) listRules(ctx context.Context, in *eventbridge.ListRulesInput)
 func (s *Service) listRuleNamesByTarget(
 	ctx context.Context, in *eventbridge.ListRuleNamesByTargetInput,
 ) (out *eventbridge.ListRuleNamesByTargetOutput, err error) {
-	err = s.withBus(place.Of(ctx), in.EventBusName, func(_ *region, b *bus) error {
+	err = s.withBus(wire.TargetFrom(ctx), in.EventBusName, func(_ *region, b *bus) error {
 		var names []string
 		for name, found := range b.rules {
 			if slices.ContainsFunc(found.targets, func(t types.Target) bool { return aws.ToString(t.Arn) == aws.ToString(in.TargetArn) }) {
@@ -173,7 +172,7 @@ func (s *Service) listRuleNamesByTarget(
 
 func (s *Service) putTargets(ctx context.Context, in *eventbridge.PutTargetsInput) (*eventbridge.PutTargetsOutput, error) {
 	return &eventbridge.PutTargetsOutput{FailedEntries: []types.PutTargetsResultEntry{}},
-		s.withRule(place.Of(ctx), in.EventBusName, in.Rule, func(_ *region, found *rule) error {
+		s.withRule(wire.TargetFrom(ctx), in.EventBusName, in.Rule, func(_ *region, found *rule) error {
 			return found.setTargets(in.Targets)
 		})
 }
@@ -214,7 +213,7 @@ func countSet(flags ...bool) int {
 
 func (s *Service) removeTargets(ctx context.Context, in *eventbridge.RemoveTargetsInput) (*eventbridge.RemoveTargetsOutput, error) {
 	out := &eventbridge.RemoveTargetsOutput{FailedEntries: []types.RemoveTargetsResultEntry{}}
-	err := s.withRule(place.Of(ctx), in.EventBusName, in.Rule, func(_ *region, found *rule) error {
+	err := s.withRule(wire.TargetFrom(ctx), in.EventBusName, in.Rule, func(_ *region, found *rule) error {
 		found.targets = slices.DeleteFunc(slices.Clone(found.targets), func(t types.Target) bool { return slices.Contains(in.Ids, *t.Id) })
 		return nil
 	})
@@ -224,7 +223,7 @@ func (s *Service) removeTargets(ctx context.Context, in *eventbridge.RemoveTarge
 func (s *Service) listTargetsByRule(
 	ctx context.Context, in *eventbridge.ListTargetsByRuleInput,
 ) (out *eventbridge.ListTargetsByRuleOutput, err error) {
-	err = s.withRule(place.Of(ctx), in.EventBusName, in.Rule, func(_ *region, found *rule) error {
+	err = s.withRule(wire.TargetFrom(ctx), in.EventBusName, in.Rule, func(_ *region, found *rule) error {
 		out = &eventbridge.ListTargetsByRuleOutput{Targets: slices.Clone(found.targets)}
 		if out.Targets == nil {
 			out.Targets = []types.Target{}

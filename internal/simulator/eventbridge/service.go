@@ -13,9 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/pattern"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sns"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
@@ -28,12 +26,12 @@ type Service struct {
 	queues  *sqs.Service
 	topics  *sns.Service
 	faults  *fault.Injector
-	regions place.Store[region]
+	regions wire.Store[region]
 }
 
 // region holds the buses of one account and region.
 type region struct {
-	place.Place
+	wire.Target
 
 	mu    sync.RWMutex
 	buses map[string]*bus
@@ -66,8 +64,8 @@ const defaultBus = "default"
 // New returns a service with a default bus in every account and region.
 func New(env *resource.Env, queues *sqs.Service, topics *sns.Service, faults *fault.Injector) *Service {
 	s := &Service{env: env, queues: queues, topics: topics, faults: faults}
-	s.regions.New = func(p place.Place) *region {
-		r := &region{Place: p, buses: map[string]*bus{}}
+	s.regions.New = func(p wire.Target) *region {
+		r := &region{Target: p, buses: map[string]*bus{}}
 		r.buses[defaultBus] = s.newBus(r, defaultBus)
 		return r
 	}
@@ -140,13 +138,13 @@ func validation(format string, args ...any) *wire.Error {
 }
 
 // withBus runs fn on a bus, by name or ARN, under its region's lock.
-func (s *Service) withBus(where place.Place, name *string, fn func(*region, *bus) error) error {
+func (s *Service) withBus(where wire.Target, name *string, fn func(*region, *bus) error) error {
 	id := aws.ToString(name)
 	if id == "" {
 		id = defaultBus
 	}
 	if parts := strings.SplitN(id, ":", 6); len(parts) == 6 {
-		where = place.Place{Account: parts[4], Region: parts[3]}
+		where = wire.Target{Account: parts[4], Region: parts[3]}
 		id = strings.TrimPrefix(parts[5], "event-bus/")
 	}
 	r := s.regions.At(where)
@@ -160,7 +158,7 @@ func (s *Service) withBus(where place.Place, name *string, fn func(*region, *bus
 }
 
 // withRule runs fn on a rule of a bus, under its region's lock.
-func (s *Service) withRule(where place.Place, busName, name *string, fn func(*region, *rule) error) error {
+func (s *Service) withRule(where wire.Target, busName, name *string, fn func(*region, *rule) error) error {
 	return s.withBus(where, busName, func(r *region, b *bus) error {
 		rule, ok := b.rules[aws.ToString(name)]
 		if !ok {
@@ -176,7 +174,7 @@ func (s *Service) withTags(ctx context.Context, arn *string, fn func(map[string]
 	if len(parts) != 6 {
 		return validation("Invalid ResourceARN: %s", aws.ToString(arn))
 	}
-	where := place.Of(ctx)
+	where := wire.TargetFrom(ctx)
 	kind, path, _ := strings.Cut(parts[5], "/")
 	if kind == "event-bus" {
 		return s.withBus(where, &path, func(_ *region, b *bus) error {
@@ -209,4 +207,4 @@ func withPrefix[V any](m map[string]V, prefix *string) []string {
 }
 
 // pageSize is the size of a page.
-var pageSize = listing.Size{Standard: 100, Most: 100}
+var pageSize = wire.PageSize{Standard: 100, Most: 100}

@@ -15,8 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -25,7 +23,7 @@ import (
 type Service struct {
 	env      *resource.Env
 	keys     *wire.Keys
-	accounts place.Store[account]
+	accounts wire.Store[account]
 }
 
 // account holds the IAM resources of one account.
@@ -81,7 +79,7 @@ type provider struct {
 // New returns the service. It issues users' access keys to keys.
 func New(env *resource.Env, keys *wire.Keys) *Service {
 	s := &Service{env: env, keys: keys}
-	s.accounts.New = func(p place.Place) *account {
+	s.accounts.New = func(p wire.Target) *account {
 		return &account{
 			id: p.Account, roles: map[string]*entity{}, users: map[string]*entity{}, policies: map[string]*policy{},
 			profiles: map[string]*profile{}, providers: map[string]*provider{},
@@ -98,7 +96,7 @@ func (s *Service) locked(ctx context.Context) (*account, func()) {
 }
 
 func (s *Service) lock(id string) (*account, func()) {
-	a := s.accounts.At(place.Place{Account: id})
+	a := s.accounts.At(wire.Target{Account: id})
 	a.mu.Lock()
 	return a, a.mu.Unlock
 }
@@ -265,4 +263,4 @@ func tagList(tags map[string]string) []types.Tag {
 func keysOf[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m)) }
 
 // pageSize is the size of a page.
-var pageSize = listing.Size{Standard: 100, Most: 1000}
+var pageSize = wire.PageSize{Standard: 100, Most: 1000}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -62,7 +61,7 @@ func (p keyProvider) Create(_ context.Context, r resource.Request) (resource.Res
 	if err := checkKind(types.KeySpec(props.KeySpec), types.KeyUsageType(props.KeyUsage), types.OriginType(props.Origin)); err != nil {
 		return resource.Result{}, handled(err)
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	k := p.s.make(reg, types.KeyManagerTypeCustomer)
@@ -72,7 +71,7 @@ func (p keyProvider) Create(_ context.Context, r resource.Request) (resource.Res
 
 // live runs fn on the key. For CloudFormation a key whose deletion is scheduled does not exist.
 func (p keyProvider) live(r resource.Request, fn func(*key) error) error {
-	return handled(p.s.withKeyAt(place.OfResource(r), r.PhysicalID, func(_ *region, k *key) error {
+	return handled(p.s.withKeyAt(r.Target(), r.PhysicalID, func(_ *region, k *key) error {
 		if k.state == types.KeyStatePendingDeletion {
 			return property.Missing(keyType, k.id)
 		}
@@ -139,7 +138,7 @@ func (p aliasProvider) Create(_ context.Context, r resource.Request) (resource.R
 	if err != nil {
 		return resource.Result{}, err
 	}
-	err = p.s.withKeyAt(place.OfResource(r), props.TargetKeyID, func(reg *region, k *key) error {
+	err = p.s.withKeyAt(r.Target(), props.TargetKeyID, func(reg *region, k *key) error {
 		return p.s.addAlias(reg, props.AliasName, k)
 	})
 	return resource.Result{PhysicalID: props.AliasName, Attributes: map[string]any{}}, handled(err)
@@ -151,7 +150,7 @@ func (p aliasProvider) Update(_ context.Context, r resource.Request) (resource.R
 	if err != nil {
 		return resource.Result{}, err
 	}
-	err = p.s.withKeyAt(place.OfResource(r), props.TargetKeyID, func(reg *region, k *key) error {
+	err = p.s.withKeyAt(r.Target(), props.TargetKeyID, func(reg *region, k *key) error {
 		a, ok := reg.aliases[r.PhysicalID]
 		if !ok {
 			return property.Missing(aliasType, r.PhysicalID)
@@ -164,7 +163,7 @@ func (p aliasProvider) Update(_ context.Context, r resource.Request) (resource.R
 
 // Delete deletes an alias.
 func (p aliasProvider) Delete(_ context.Context, r resource.Request) error {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	return handled(p.s.removeAlias(reg, r.PhysicalID))
@@ -172,7 +171,7 @@ func (p aliasProvider) Delete(_ context.Context, r resource.Request) error {
 
 // Read returns an alias's properties.
 func (p aliasProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	a, ok := reg.aliases[r.PhysicalID]

@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 	"github.com/google/uuid"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -139,7 +138,7 @@ func (s *Service) unseal(
 		if err != nil {
 			return nil, "", err
 		}
-		if where, _ := locate(place.Of(ctx), *asked); where != place.Of(ctx) {
+		if where, _ := locate(wire.TargetFrom(ctx), *asked); where != wire.TargetFrom(ctx) {
 			id = where.ARN(s.partition(), "kms", "key/"+id)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -50,7 +49,7 @@ func (s *Service) createKey(ctx context.Context, in *kms.CreateKeyInput) (*kms.C
 	if in.Policy != nil && !json.Valid([]byte(*in.Policy)) {
 		return nil, wire.Errorf("MalformedPolicyDocumentException", "The new key policy is not valid JSON.")
 	}
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := s.make(r, types.KeyManagerTypeCustomer)
@@ -70,7 +69,7 @@ func (s *Service) describeKey(ctx context.Context, in *kms.DescribeKeyInput) (ou
 }
 
 func (s *Service) listKeys(ctx context.Context, in *kms.ListKeysInput) (*kms.ListKeysOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.sweep(r)
@@ -274,7 +273,7 @@ func (s *Service) updateAlias(ctx context.Context, in *kms.UpdateAliasInput) (*k
 }
 
 func (s *Service) deleteAlias(ctx context.Context, in *kms.DeleteAliasInput) (*kms.DeleteAliasOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return nil, s.removeAlias(r, aws.ToString(in.AliasName))
@@ -289,13 +288,13 @@ func (s *Service) removeAlias(r *region, name string) error {
 }
 
 func (s *Service) listAliases(ctx context.Context, in *kms.ListAliasesInput) (*kms.ListAliasesOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.sweep(r)
 	names := slices.Collect(maps.Keys(r.aliases))
 	if in.KeyId != nil {
-		_, id := locate(r.Place, *in.KeyId)
+		_, id := locate(r.Target, *in.KeyId)
 		names = slices.DeleteFunc(names, func(name string) bool { return r.aliases[name].target != id })
 	}
 	names, next := pageSize.Page(names, in.Marker, in.Limit)

@@ -13,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 	"github.com/google/uuid"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -22,11 +20,11 @@ import (
 // Service is the simulated KMS of all accounts and regions.
 type Service struct {
 	env     *resource.Env
-	regions place.Store[region]
+	regions wire.Store[region]
 }
 
 type region struct {
-	place.Place
+	wire.Target
 
 	mu      sync.Mutex
 	keys    map[string]*key
@@ -55,8 +53,8 @@ type alias struct {
 // New returns a service without keys.
 func New(env *resource.Env) *Service {
 	s := &Service{env: env}
-	s.regions.New = func(p place.Place) *region {
-		return &region{Place: p, keys: map[string]*key{}, aliases: map[string]*alias{}}
+	s.regions.New = func(p wire.Target) *region {
+		return &region{Target: p, keys: map[string]*key{}, aliases: map[string]*alias{}}
 	}
 	return s
 }
@@ -138,21 +136,21 @@ func (s *Service) sweep(r *region) {
 }
 
 // locate splits a key ID into its account and region, and its ID or alias.
-func locate(at place.Place, id string) (place.Place, string) {
+func locate(at wire.Target, id string) (wire.Target, string) {
 	parts := strings.SplitN(id, ":", 6)
 	if len(parts) != 6 || parts[2] != "kms" {
 		return at, id
 	}
-	return place.Place{Account: parts[4], Region: parts[3]}, strings.TrimPrefix(parts[5], "key/")
+	return wire.Target{Account: parts[4], Region: parts[3]}, strings.TrimPrefix(parts[5], "key/")
 }
 
 // withKey runs fn on a key, by id, ARN, alias or alias ARN, under its region's
 // lock.
 func (s *Service) withKey(ctx context.Context, id *string, fn func(*region, *key) error) error {
-	return s.withKeyAt(place.Of(ctx), aws.ToString(id), fn)
+	return s.withKeyAt(wire.TargetFrom(ctx), aws.ToString(id), fn)
 }
 
-func (s *Service) withKeyAt(at place.Place, id string, fn func(*region, *key) error) error {
+func (s *Service) withKeyAt(at wire.Target, id string, fn func(*region, *key) error) error {
 	where, name := locate(at, id)
 	if where.Region != at.Region {
 		return notFound("Invalid arn %s", where.Region)
@@ -196,7 +194,7 @@ func (k *key) usable() error {
 // KeyARN returns the ARN of a usable key by its ID, ARN or alias, for other simulated services. It
 // returns the errors of KMS.
 func (s *Service) KeyARN(account, regionName, id string) (arn string, err error) {
-	err = s.withKeyAt(place.Place{Account: account, Region: regionName}, id, func(_ *region, k *key) error {
+	err = s.withKeyAt(wire.Target{Account: account, Region: regionName}, id, func(_ *region, k *key) error {
 		arn = k.arn
 		return k.usable()
 	})
@@ -221,4 +219,4 @@ func (s *Service) makeAlias(r *region, name, target string) {
 }
 
 // pageSize is the size of a page.
-var pageSize = listing.Size{Standard: 100, Most: 1000}
+var pageSize = wire.PageSize{Standard: 100, Most: 1000}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // Env is the shared environment of all simulated services.
@@ -34,6 +36,9 @@ type Request struct {
 	// precedence over them.
 	Tags map[string]string
 }
+
+// Target returns the account and region of the resource.
+func (r *Request) Target() wire.Target { return wire.Target{Account: r.Account, Region: r.Region} }
 
 // Result is the result of a create or update.
 type Result struct {

@@ -67,7 +67,7 @@ func New(env *resource.Env, vpcs VPCs, options ...Option) *Service {
 			"NameServers": item("NameServers", "NameServer"), "VPCs": item("VPCs", "VPC"),
 			"ResourceRecordSets": item("ResourceRecordSets", "ResourceRecordSet"),
 			"ResourceRecords":    item("ResourceRecords", "ResourceRecord"), "Changes": item("Changes", "Change"),
-			"Tags": item("Tags", "Tag"),
+			"Tags":    item("Tags", "Tag"),
 			"AddTags": item("AddTags", "Tag"), "RemoveTagKeys": item("RemoveTagKeys", "Key"),
 			"ResourceIds":     item("ResourceIds", "ResourceId"),
 			"ResourceTagSets": item("ResourceTagSets", "ResourceTagSet"),

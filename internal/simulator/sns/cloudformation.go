@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sharedpolicy"
@@ -92,7 +91,7 @@ func (p topicProvider) Create(_ context.Context, r resource.Request) (resource.R
 		}
 		props.TopicName = property.Name(r, 256, suffix)
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	if t, ok := reg.topics[props.TopicName]; ok {

@@ -11,8 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -24,12 +22,12 @@ type Service struct {
 	queues   *sqs.Service
 	endpoint func() string
 	client   *http.Client
-	regions  place.Store[region]
+	regions  wire.Store[region]
 }
 
 // region holds the topics and subscriptions of one account and region.
 type region struct {
-	place.Place
+	wire.Target
 
 	mu            sync.Mutex
 	topics        map[string]*topic        // by name
@@ -58,8 +56,8 @@ type published struct {
 // address, for the links in messages.
 func New(env *resource.Env, queues *sqs.Service, endpoint func() string) *Service {
 	s := &Service{env: env, queues: queues, endpoint: endpoint, client: &http.Client{Timeout: 15 * time.Second}}
-	s.regions.New = func(p place.Place) *region {
-		return &region{Place: p, topics: map[string]*topic{}, subscriptions: map[string]*subscription{}}
+	s.regions.New = func(p wire.Target) *region {
+		return &region{Target: p, topics: map[string]*topic{}, subscriptions: map[string]*subscription{}}
 	}
 	return s
 }
@@ -112,15 +110,15 @@ func notFound(what string) *wire.Error {
 }
 
 // split splits a topic's or subscription's ARN.
-func split(arn string) (where place.Place, name, id string, ok bool) {
+func split(arn string) (where wire.Target, name, id string, ok bool) {
 	parts := strings.Split(arn, ":")
 	if len(parts) < 6 || len(parts) > 7 || parts[0] != "arn" || parts[2] != "sns" || parts[5] == "" {
-		return place.Place{}, "", "", false
+		return wire.Target{}, "", "", false
 	}
 	if len(parts) == 7 {
 		id = parts[6]
 	}
-	return place.Place{Account: parts[4], Region: parts[3]}, parts[5], id, true
+	return wire.Target{Account: parts[4], Region: parts[3]}, parts[5], id, true
 }
 
 // withTopic runs fn on the topic with the ARN, under its region's lock.
@@ -160,6 +158,6 @@ func (s *Service) withSubscription(arn *string, fn func(*region, *subscription) 
 }
 
 // pageSize is the size of a page of topics or subscriptions.
-var pageSize = listing.Size{Standard: 100, Most: 100}
+var pageSize = wire.PageSize{Standard: 100, Most: 100}
 
 func keysOf[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m)) }

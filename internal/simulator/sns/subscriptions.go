@@ -16,7 +16,6 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/pattern"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -274,7 +273,7 @@ func (sub *subscription) describe() types.Subscription {
 }
 
 func (s *Service) listSubscriptions(ctx context.Context, in *sns.ListSubscriptionsInput) (*sns.ListSubscriptionsOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	arns, next := pageSize.Page(keysOf(r.subscriptions), in.NextToken, nil)

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -81,7 +80,7 @@ func tagMap(tags []types.Tag) map[string]string {
 }
 
 func (s *Service) createTopic(ctx context.Context, in *sns.CreateTopicInput) (*sns.CreateTopicOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := aws.ToString(in.Name)
@@ -201,7 +200,7 @@ func (t *topic) set(r *region, name, value string) {
 }
 
 func (s *Service) listTopics(ctx context.Context, in *sns.ListTopicsInput) (*sns.ListTopicsOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	names, next := pageSize.Page(keysOf(r.topics), in.NextToken, nil)

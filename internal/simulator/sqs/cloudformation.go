@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sharedpolicy"
@@ -70,7 +69,7 @@ func (p queueProvider) Create(ctx context.Context, r resource.Request) (resource
 		}
 		props.QueueName = property.Name(r, 80, suffix)
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	if reg.queue(props.QueueName) != nil {
 		return resource.Result{}, property.Exists(queueType, props.QueueName)
 	}

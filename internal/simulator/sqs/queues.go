@@ -13,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -22,7 +20,7 @@ func (s *Service) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*s
 	if aws.ToString(in.QueueName) == "" {
 		return nil, missing("QueueName")
 	}
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	q, err := s.create(r, *in.QueueName, in.Attributes, in.Tags)
 	if err != nil {
 		return nil, err
@@ -88,7 +86,7 @@ func (s *Service) getQueueURL(ctx context.Context, in *sqs.GetQueueUrlInput) (*s
 	if aws.ToString(in.QueueName) == "" {
 		return nil, missing("QueueName")
 	}
-	where := place.Of(ctx)
+	where := wire.TargetFrom(ctx)
 	if owner := aws.ToString(in.QueueOwnerAWSAccountId); owner != "" {
 		where.Account = owner
 	}
@@ -100,7 +98,7 @@ func (s *Service) getQueueURL(ctx context.Context, in *sqs.GetQueueUrlInput) (*s
 }
 
 func (s *Service) listQueues(ctx context.Context, in *sqs.ListQueuesInput) (*sqs.ListQueuesOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	prefix := aws.ToString(in.QueueNamePrefix)
 	names := slices.DeleteFunc(r.names(), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 	names, next, err := page(names, in.NextToken, in.MaxResults)
@@ -127,7 +125,7 @@ func page(names []string, token *string, most *int32) (cut []string, next *strin
 	if err != nil {
 		return nil, nil, wire.Errorf("InvalidParameterValue", "Invalid or expired next token.")
 	}
-	cut, next = listing.Size{Standard: 1000, Most: 1000}.Page(names, aws.String(string(last)), most)
+	cut, next = wire.PageSize{Standard: 1000, Most: 1000}.Page(names, aws.String(string(last)), most)
 	if next == nil || most == nil { // without MaxResults AWS returns the first 1,000 and no token
 		return cut, nil, nil
 	}

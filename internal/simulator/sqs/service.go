@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -17,7 +16,7 @@ import (
 type Service struct {
 	env      *resource.Env
 	endpoint func() string
-	regions  place.Store[region]
+	regions  wire.Store[region]
 }
 
 // Option configures the service.
@@ -31,7 +30,7 @@ func WithEndpoint(endpoint func() string) Option {
 
 // region holds the queues of one account and region.
 type region struct {
-	place.Place
+	wire.Target
 
 	mu     sync.RWMutex
 	queues map[string]*queue
@@ -40,7 +39,7 @@ type region struct {
 // New returns a service without queues.
 func New(env *resource.Env, options ...Option) *Service {
 	s := &Service{env: env, endpoint: func() string { return "" }}
-	s.regions.New = func(p place.Place) *region { return &region{Place: p, queues: map[string]*queue{}} }
+	s.regions.New = func(p wire.Target) *region { return &region{Target: p, queues: map[string]*queue{}} }
 	for _, option := range options {
 		option(s)
 	}
@@ -139,7 +138,7 @@ func (s *Service) find(ctx context.Context, address *string) (*region, *queue, e
 	if name == "" {
 		return nil, nil, missing("QueueUrl")
 	}
-	where := place.Of(ctx)
+	where := wire.TargetFrom(ctx)
 	if len(parts) >= 2 {
 		where.Account = parts[len(parts)-2]
 	}
@@ -157,7 +156,7 @@ func (s *Service) byARN(arn string) *queue {
 	if len(parts) != 6 || parts[2] != "sqs" {
 		return nil
 	}
-	return s.regions.At(place.Place{Account: parts[4], Region: parts[3]}).queue(parts[5])
+	return s.regions.At(wire.Target{Account: parts[4], Region: parts[3]}).queue(parts[5])
 }
 
 func (r *region) queue(name string) *queue {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -41,7 +40,7 @@ func (p provider) put(r resource.Request, overwrite bool) (resource.Result, erro
 	case props.Name == "":
 		props.Name = property.Name(r, 1000, "")
 	}
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	if _, ok := reg.parameters[props.Name]; ok != overwrite {
@@ -74,7 +73,7 @@ func (p provider) Update(_ context.Context, r resource.Request) (resource.Result
 
 // Delete deletes a parameter.
 func (p provider) Delete(_ context.Context, r resource.Request) error {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	if _, ok := reg.parameters[r.PhysicalID]; !ok {
@@ -86,7 +85,7 @@ func (p provider) Delete(_ context.Context, r resource.Request) error {
 
 // Read returns a parameter's properties.
 func (p provider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
-	reg := p.s.regions.At(place.OfResource(r))
+	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	found, ok := reg.parameters[r.PhysicalID]

@@ -17,8 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -26,12 +24,12 @@ import (
 // Service is the simulated Parameter Store of all accounts and regions.
 type Service struct {
 	env     *resource.Env
-	regions place.Store[region]
+	regions wire.Store[region]
 	public  func(region, name string) (value string, ok bool)
 }
 
 type region struct {
-	place.Place
+	wire.Target
 
 	mu         sync.Mutex
 	parameters map[string]*parameter
@@ -69,7 +67,7 @@ func New(env *resource.Env, options ...Option) *Service {
 	for _, option := range options {
 		option(s)
 	}
-	s.regions.New = func(p place.Place) *region { return &region{Place: p, parameters: map[string]*parameter{}} }
+	s.regions.New = func(p wire.Target) *region { return &region{Target: p, parameters: map[string]*parameter{}} }
 	return s
 }
 
@@ -213,7 +211,7 @@ func (s *Service) put(r *region, name string, v version, overwrite bool) (*param
 }
 
 func (s *Service) putParameter(ctx context.Context, in *ssm.PutParameterInput) (*ssm.PutParameterOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(in.Tags) > 0 && aws.ToBool(in.Overwrite) {
@@ -307,7 +305,7 @@ func (p *parameter) show(v *version, selector string, decrypt *bool) types.Param
 }
 
 func (s *Service) getParameter(ctx context.Context, in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, v, selector, err := s.find(r, aws.ToString(in.Name))
@@ -321,7 +319,7 @@ func (s *Service) getParameter(ctx context.Context, in *ssm.GetParameterInput) (
 // Value returns a parameter's value, decrypted, for other simulated services. It returns an error
 // if the parameter does not exist.
 func (s *Service) Value(_ context.Context, account, regionName, name string) (string, error) {
-	r := s.regions.At(place.Place{Account: account, Region: regionName})
+	r := s.regions.At(wire.Target{Account: account, Region: regionName})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, v, _, err := s.find(r, name)
@@ -337,7 +335,7 @@ func (s *Service) getParameters(ctx context.Context, in *ssm.GetParametersInput)
 			"1 validation error detected: Value at 'names' failed to satisfy constraint: Member must have length less than or equal to 10",
 		)
 	}
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
@@ -360,7 +358,7 @@ func (s *Service) getParametersByPath(ctx context.Context, in *ssm.GetParameters
 		)
 	}
 	path = strings.TrimSuffix(path, "/") + "/"
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	names, err := r.matching(in.ParameterFilters)
@@ -371,7 +369,7 @@ func (s *Service) getParametersByPath(ctx context.Context, in *ssm.GetParameters
 		rest, below := strings.CutPrefix(name, path)
 		return !below || !aws.ToBool(in.Recursive) && strings.Contains(rest, "/")
 	})
-	names, next := listing.Size{Standard: 10, Most: 10}.Page(names, in.NextToken, in.MaxResults)
+	names, next := wire.PageSize{Standard: 10, Most: 10}.Page(names, in.NextToken, in.MaxResults)
 	out := &ssm.GetParametersByPathOutput{Parameters: []types.Parameter{}, NextToken: next}
 	for _, name := range names {
 		p := r.parameters[name]
@@ -381,7 +379,7 @@ func (s *Service) getParametersByPath(ctx context.Context, in *ssm.GetParameters
 }
 
 func (s *Service) describeParameters(ctx context.Context, in *ssm.DescribeParametersInput) (*ssm.DescribeParametersOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	filters := in.ParameterFilters
@@ -394,7 +392,7 @@ func (s *Service) describeParameters(ctx context.Context, in *ssm.DescribeParame
 	if err != nil {
 		return nil, err
 	}
-	names, next := listing.Size{Standard: 50, Most: 50}.Page(names, in.NextToken, in.MaxResults)
+	names, next := wire.PageSize{Standard: 50, Most: 50}.Page(names, in.NextToken, in.MaxResults)
 	out := &ssm.DescribeParametersOutput{Parameters: []types.ParameterMetadata{}, NextToken: next}
 	for _, name := range names {
 		p := r.parameters[name]
@@ -467,7 +465,7 @@ func filter(f types.ParameterStringFilter) (func(*parameter) bool, error) {
 }
 
 func (s *Service) getParameterHistory(ctx context.Context, in *ssm.GetParameterHistoryInput) (*ssm.GetParameterHistoryOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, _, _, err := r.find(aws.ToString(in.Name))
@@ -489,7 +487,7 @@ func (s *Service) getParameterHistory(ctx context.Context, in *ssm.GetParameterH
 }
 
 func (s *Service) deleteParameter(ctx context.Context, in *ssm.DeleteParameterInput) (*ssm.DeleteParameterOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, _, _, err := r.find(aws.ToString(in.Name))
@@ -501,7 +499,7 @@ func (s *Service) deleteParameter(ctx context.Context, in *ssm.DeleteParameterIn
 }
 
 func (s *Service) deleteParameters(ctx context.Context, in *ssm.DeleteParametersInput) (*ssm.DeleteParametersOutput, error) {
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := &ssm.DeleteParametersOutput{DeletedParameters: []string{}, InvalidParameters: []string{}}
@@ -521,7 +519,7 @@ func (s *Service) withTags(ctx context.Context, kind types.ResourceTypeForTaggin
 	if kind != types.ResourceTypeForTaggingParameter {
 		return wire.Errorf("InvalidResourceType", "The simulator tags parameters only, not %s.", kind)
 	}
-	r := s.regions.At(place.Of(ctx))
+	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, ok := r.parameters[aws.ToString(id)]

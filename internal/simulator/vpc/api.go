@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // VPC is a VPC as other simulated services see it.
@@ -101,7 +101,7 @@ type InterfaceRequest struct {
 
 // VPC returns a VPC.
 func (s *Service) VPC(account, region, id string) (VPC, bool) {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	v, ok := r.vpcs.byID[id]
 	if !ok {
@@ -115,7 +115,7 @@ func (s *Service) VPC(account, region, id string) (VPC, bool) {
 
 // Subnet returns a subnet.
 func (s *Service) Subnet(account, region, id string) (Subnet, bool) {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	n, ok := r.subnets.byID[id]
 	if !ok {
@@ -133,7 +133,7 @@ func (r *region) subnetOf(n *subnet) Subnet {
 
 // Subnets returns the subnets of a VPC, ordered by ID.
 func (s *Service) Subnets(account, region, vpcID string) []Subnet {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	var list []Subnet
 	for _, n := range r.subnets.sorted() {
@@ -146,7 +146,7 @@ func (s *Service) Subnets(account, region, vpcID string) []Subnet {
 
 // SecurityGroup returns a security group.
 func (s *Service) SecurityGroup(account, region, id string) (SecurityGroup, bool) {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	g, ok := r.groups.byID[id]
 	if !ok {
@@ -157,7 +157,7 @@ func (s *Service) SecurityGroup(account, region, id string) (SecurityGroup, bool
 
 // SecurityGroupByName returns the security group of a VPC with a name.
 func (s *Service) SecurityGroupByName(account, region, vpcID, name string) (SecurityGroup, bool) {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	for _, g := range r.groups.byID {
 		if g.vpc.id == vpcID && g.name == name {
@@ -171,7 +171,7 @@ func (s *Service) SecurityGroupByName(account, region, vpcID, name string) (Secu
 // InvalidSubnetID.NotFound, InvalidGroup.NotFound, InvalidIPAddress.InUse,
 // InsufficientFreeAddressesInSubnet.
 func (s *Service) NewInterface(account, region, subnetID string, q InterfaceRequest) (Interface, error) {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	i, err := r.newInterface(subnetID, q)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *Service) NewInterface(account, region, subnetID string, q InterfaceRequ
 
 // Interface returns a network interface.
 func (s *Service) Interface(account, region, id string) (Interface, bool) {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	i, ok := r.interfaces.byID[id]
 	if !ok {
@@ -193,7 +193,7 @@ func (s *Service) Interface(account, region, id string) (Interface, bool) {
 
 // Interfaces returns the network interfaces of an instance, the primary one first.
 func (s *Service) Interfaces(account, region, instanceID string) []Interface {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	var list []Interface
 	for _, i := range r.attachedTo(instanceID) {
@@ -204,7 +204,7 @@ func (s *Service) Interfaces(account, region, instanceID string) []Interface {
 
 // DescribeInterface returns a network interface in the form of DescribeNetworkInterfaces.
 func (s *Service) DescribeInterface(account, region, id string) (types.NetworkInterface, bool) {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	i, ok := r.interfaces.byID[id]
 	if !ok {
@@ -217,7 +217,7 @@ func (s *Service) DescribeInterface(account, region, id string) (types.NetworkIn
 // it; an elastic address stays with its owner. It returns InvalidNetworkInterfaceID.NotFound if the
 // interface does not exist.
 func (s *Service) DeleteInterface(account, region, id string) error {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	i, err := r.interfaces.get(&id)
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *Service) DeleteInterface(account, region, id string) error {
 // AttachInterface attaches a network interface to an instance, or changes whether it is deleted
 // with the instance. It returns an error if the interface is attached to another instance.
 func (s *Service) AttachInterface(account, region, id string, to Attachment) (Interface, error) {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	i, err := r.interfaces.get(&id)
 	if err != nil {
@@ -244,7 +244,7 @@ func (s *Service) AttachInterface(account, region, id string, to Attachment) (In
 
 // DetachInterface detaches a network interface.
 func (s *Service) DetachInterface(account, region, id string) error {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	i, err := r.interfaces.get(&id)
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Service) DetachInterface(account, region, id string) error {
 // SetInterface changes the groups, the description and the source/destination check of a network
 // interface; nil leaves them. It may return InvalidGroup.NotFound.
 func (s *Service) SetInterface(account, region, id string, groups []string, description *string, sourceDestCheck *bool) error {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	i, err := r.interfaces.get(&id)
 	if err != nil {
@@ -269,12 +269,12 @@ func (s *Service) SetInterface(account, region, id string, groups []string, desc
 // Tags returns the tags of all EC2 resources in an account and region. Package ec2 registers its
 // IDs there.
 func (s *Service) Tags(account, region string) *Tags {
-	return s.regions.At(place.Place{Account: account, Region: region}).tags
+	return s.regions.At(wire.Target{Account: account, Region: region}).tags
 }
 
 // SetQuota sets a quota of an account in a region.
 func (s *Service) SetQuota(account, region string, q Quota, n int) {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	r.quotas[q] = n
 }
@@ -298,7 +298,7 @@ func (i *networkInterface) public() Interface {
 // Kept returns the number of resources of each kind in an account and region, by the kind's name,
 // so that tests can detect leftovers. It does not count what every VPC has.
 func (s *Service) Kept(account, region string) map[string]int {
-	r, unlock := s.lock(place.Place{Account: account, Region: region})
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
 	defer unlock()
 	kept := map[string]int{
 		"vpc": len(r.vpcs.byID), "subnet": len(r.subnets.byID), "internet-gateway": len(r.gateways.byID),

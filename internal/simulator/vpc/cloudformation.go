@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -57,7 +56,7 @@ func handled(err error) error { return property.HandlerError("Ec2", err) }
 
 // Create creates a resource. If it fails, it leaves nothing behind.
 func (p provider) Create(_ context.Context, q resource.Request) (resource.Result, error) {
-	r, unlock := p.service.lock(place.OfResource(q))
+	r, unlock := p.service.lock(q.Target())
 	defer unlock()
 	result, err := p.make(r, q)
 	return result, handled(err)
@@ -68,7 +67,7 @@ func (p provider) Update(_ context.Context, q resource.Request) (resource.Result
 	if p.change == nil {
 		return resource.Result{}, resource.Errorf(resource.NotUpdatable, "Resource of this type cannot be updated")
 	}
-	r, unlock := p.service.lock(place.OfResource(q))
+	r, unlock := p.service.lock(q.Target())
 	defer unlock()
 	result, err := p.change(r, q)
 	return result, handled(err)
@@ -76,14 +75,14 @@ func (p provider) Update(_ context.Context, q resource.Request) (resource.Result
 
 // Delete deletes a resource unless other resources depend on it.
 func (p provider) Delete(_ context.Context, q resource.Request) error {
-	r, unlock := p.service.lock(place.OfResource(q))
+	r, unlock := p.service.lock(q.Target())
 	defer unlock()
 	return handled(p.remove(r, q))
 }
 
 // Read returns the current properties of a resource.
 func (p provider) Read(_ context.Context, q resource.Request) (map[string]any, error) {
-	r, unlock := p.service.lock(place.OfResource(q))
+	r, unlock := p.service.lock(q.Target())
 	defer unlock()
 	properties, err := p.read(r, q)
 	return properties, handled(err)
@@ -213,7 +212,7 @@ type natProvider struct{ provider }
 // Stable reports whether a gateway is available or, after a Delete, no longer exists. A failed
 // gateway never becomes available.
 func (p natProvider) Stable(_ context.Context, q resource.Request) (bool, error) {
-	r, unlock := p.service.lock(place.OfResource(q))
+	r, unlock := p.service.lock(q.Target())
 	defer unlock()
 	n, ok := r.nats.byID[q.PhysicalID]
 	if !ok {

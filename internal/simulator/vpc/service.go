@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -36,7 +35,7 @@ var standardQuotas = map[Quota]int{
 // Service is the network of all accounts and regions.
 type Service struct {
 	env      *resource.Env
-	regions  place.Store[region]
+	regions  wire.Store[region]
 	quotas   map[Quota]int
 	natTakes time.Duration
 	defaults bool
@@ -68,7 +67,7 @@ func New(env *resource.Env, options ...Option) *Service {
 
 // region holds the resources of one account in one region.
 type region struct {
-	place.Place
+	wire.Target
 
 	service *Service
 	tags    *Tags
@@ -93,9 +92,9 @@ type region struct {
 	templated   map[string][]string // keys of tags that come from a template, by id
 }
 
-func (s *Service) newRegion(p place.Place) *region {
+func (s *Service) newRegion(p wire.Target) *region {
 	r := &region{
-		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}, having: map[tag]map[string]struct{}{}},
+		Target: p, service: s, tags: &Tags{ids: map[string]*tagged{}, having: map[tag]map[string]struct{}{}},
 		quotas: maps.Clone(standardQuotas), templated: map[string][]string{}, answers: map[string]answer{}, ruleGroups: map[string]*group{},
 		vpcs: newTable[*vpc](), subnets: newTable[*subnet](), routeTables: newTable[*routeTable](), gateways: newTable[*gateway](),
 		egress: newTable[*egressGateway](), nats: newTable[*nat](), addresses: newTable[*address](), groups: newTable[*group](),
@@ -110,7 +109,7 @@ func (s *Service) newRegion(p place.Place) *region {
 	return r
 }
 
-func (s *Service) lock(p place.Place) (*region, func()) {
+func (s *Service) lock(p wire.Target) (*region, func()) {
 	r := s.regions.At(p)
 	r.mu.Lock()
 	return r, r.mu.Unlock
@@ -139,7 +138,7 @@ func op[I, O any](s *Service, fn func(*region, *I) (*O, error)) wire.Operation {
 		if err := refuse(in); err != nil {
 			return nil, err
 		}
-		r, unlock := s.lock(place.Of(ctx))
+		r, unlock := s.lock(wire.TargetFrom(ctx))
 		defer unlock()
 		return once(r, in, fn)
 	})

@@ -23,5 +23,8 @@
 // ([Service.Names]). [RegisterUnion] registers unions (Go interfaces such as DynamoDB's
 // AttributeValue).
 //
+// A service stores its state by [Target], the account and region of the call, in a [Store], and
+// splits its lists into pages by [PageSize].
+//
 // Protocols: https://smithy.io/2.0/aws/protocols/index.html
 package wire

@@ -49,6 +49,10 @@ func RestoreKey(snapshot, architecture string) string {
 	return "nodeup/restore-" + snapshot + "/etcd-restore-linux-" + architecture
 }
 
+// Label is the node label by which the operator identifies the bundle that a node booted with. The
+// bundle cannot contain it, because the value depends on the bundle's hash; see [LabelValue].
+const Label = "cluster-operator.aws/bundle"
+
 // LabelValue returns the part of a bundle's hash in the nodes' label: a whole hash exceeds the
 // length of a label's value.
 func LabelValue(hash string) string {

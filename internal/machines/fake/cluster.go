@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
-	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
@@ -40,7 +39,7 @@ type cluster struct {
 	snapshots   map[string]bool
 	connections map[*connection]struct{}
 	// token is the token that a slot created last; tokenUntil is its expiry.
-	token      pki.Token
+	token      string
 	tokenUntil time.Time
 }
 

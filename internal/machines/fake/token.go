@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/util"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
-	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 )
 
 // tokenLife is the lifetime of a token that a slot maintains; slots replace it after half of that.
@@ -58,7 +58,7 @@ func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, er
 		return 0, err
 	}
 	_, err = s3.NewFromConfig(k.config).
-		PutObject(ctx, &s3.PutObjectInput{Bucket: &k.bucket, Key: &k.key, Body: strings.NewReader(token.Value())})
+		PutObject(ctx, &s3.PutObjectInput{Bucket: &k.bucket, Key: &k.key, Body: strings.NewReader(token)})
 	if err != nil {
 		return 0, fmt.Errorf("put the bootstrap token into the bucket: %w", err)
 	}
@@ -66,22 +66,23 @@ func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, er
 }
 
 // keepToken returns the cluster's token and the time of its renewal.
-func (c *cluster) keepToken(group string, now time.Time) (pki.Token, time.Time, error) {
+func (c *cluster) keepToken(group string, now time.Time) (string, time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if renewal := c.tokenUntil.Add(-tokenLife / 2); now.Before(renewal) {
 		return c.token, renewal, nil
 	}
-	token, err := pki.NewToken()
+	token, err := util.GenerateBootstrapToken()
 	if err != nil {
-		return token, now, err //nolint:wrapcheck // has enough context
+		return "", now, fmt.Errorf("create a bootstrap token: %w", err)
 	}
+	id, secret, _ := strings.Cut(token, ".")
 	until := now.Add(tokenLife)
 	err = c.api.Put(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + token.ID()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + id},
 		Type:       bootstrapapi.SecretTypeBootstrapToken,
 		Data: map[string][]byte{
-			bootstrapapi.BootstrapTokenIDKey: []byte(token.ID()), bootstrapapi.BootstrapTokenSecretKey: []byte(token.Secret()),
+			bootstrapapi.BootstrapTokenIDKey: []byte(id), bootstrapapi.BootstrapTokenSecretKey: []byte(secret),
 			bootstrapapi.BootstrapTokenExpirationKey:       []byte(until.UTC().Format(time.RFC3339)),
 			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
 			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(group),

@@ -1,14 +1,14 @@
-package listing_test
+package wire_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/listing"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 func TestPages(t *testing.T) {
-	size := listing.Size{Standard: 2, Most: 3}
+	size := wire.PageSize{Standard: 2, Most: 3}
 	for _, tc := range []struct {
 		reason, names string
 		token         string

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws-operator/aws-operator/internal/machines/process"
 	"github.com/aws-operator/aws-operator/internal/patience"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
 // knock shows on the console whether an address is reachable: nothing listens there, so a neighbor

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
+	"github.com/aws-operator/aws-operator/internal/machines/process"
 )
 
 // slot does in short what nodeup does: it runs one control plane whose etcd is on a volume. The

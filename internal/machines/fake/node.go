@@ -9,8 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
-	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
+
+// labelControlPlane is the label and the taint with which kubeadm marks control-plane nodes.
+const labelControlPlane = "node-role.kubernetes.io/control-plane"
 
 func named(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -27,7 +29,7 @@ func (m *fakeMachine) nodeOf(b *bundle.Bundle) (*corev1.Node, error) {
 	node := named(m.spec.PrivateDNSName)
 	node.Labels = map[string]string{
 		corev1.LabelHostname: m.spec.PrivateDNSName, corev1.LabelArchStable: b.Architecture, corev1.LabelOSStable: "linux",
-		model.LabelBundle: bundle.LabelValue(b.Hash()),
+		bundle.Label: bundle.LabelValue(b.Hash()),
 	}
 	for name, value := range b.Kubelet.Labels {
 		expanded, err := bundle.Expand(value, values)
@@ -45,8 +47,8 @@ func (m *fakeMachine) nodeOf(b *bundle.Bundle) (*corev1.Node, error) {
 		node.Spec.Taints = append(node.Spec.Taints, taint)
 	}
 	if b.Role == bundle.ControlPlane { // kubeadm's phase mark-control-plane
-		node.Labels[model.LabelControlPlane] = ""
-		mark := corev1.Taint{Key: model.LabelControlPlane, Effect: corev1.TaintEffectNoSchedule}
+		node.Labels[labelControlPlane] = ""
+		mark := corev1.Taint{Key: labelControlPlane, Effect: corev1.TaintEffectNoSchedule}
 		if !hasTaint(node.Spec.Taints, mark) {
 			node.Spec.Taints = append(node.Spec.Taints, mark)
 		}

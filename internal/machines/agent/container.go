@@ -22,7 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/guest"
+	"github.com/aws-operator/aws-operator/internal/machines/guest"
 )
 
 // The delays before a container restarts. They are shorter than a kubelet's, which are 10 s to 5

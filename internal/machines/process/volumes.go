@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/guest"
+	"github.com/aws-operator/aws-operator/internal/machines/guest"
 )
 
 // Directories in Options.Dir.

@@ -15,8 +15,8 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/aws-operator/aws-operator/internal/machines/guest"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/guest"
 )
 
 // guestMachine is a machine that runs or has ended.

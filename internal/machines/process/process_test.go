@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/machines/process"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
 var built = sync.OnceValues(func() (string, error) {
