@@ -18,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
@@ -292,11 +293,11 @@ func (d *draft) base(ctx context.Context) error {
 func (d *draft) slots() error {
 	var failed, others []Subject
 	for i, slot := range d.model.Slots {
-		known, err := stacks.Recall(stacks.StatusOf(d.in.Cluster, slot.StackName))
+		known, err := record.Decode(stacks.StatusOf(d.in.Cluster, slot.StackName))
 		if err != nil {
 			return err
 		}
-		made, err := stacks.Slot(d.model, i, d.outputs, known.Machines, d.find)
+		made, err := stacks.Slot(d.model, i, d.outputs, &known, d.find)
 		if err != nil {
 			return fmt.Errorf("slot %d: %w", slot.Index, err)
 		}
@@ -334,7 +335,7 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the group
 	}
-	known, err := stacks.Recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return err
 	}
@@ -349,7 +350,7 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 		d.note("The cluster's CA is not made yet; a placeholder stands for it in what machines of instance groups boot from.")
 		ca = placeholderCA
 	}
-	made, err := stacks.Group(d.model, shape, d.outputs, ca, known.Machines, d.find)
+	made, err := stacks.Group(d.model, shape, d.outputs, ca, &known, d.find)
 	if err != nil {
 		return err
 	}
@@ -363,7 +364,7 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 
 // add adds a stack, and notes what is known of it.
 func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object) error {
-	known, err := stacks.Recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -165,11 +166,11 @@ func (r *requested) underWay() (bool, error) {
 		}
 	}
 	for _, status := range r.stacks {
-		known, err := stacks.Recall(status)
+		known, err := record.Decode(status)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", r.name, err)
 		}
-		if *r.roll != "" && (known.Machines.Now == nil || known.Machines.Now.Roll != *r.roll) {
+		if made := known.History().Now; *r.roll != "" && (made == nil || made.Roll != *r.roll) {
 			return true, nil
 		}
 	}

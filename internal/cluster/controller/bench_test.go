@@ -24,6 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -175,7 +176,7 @@ func (o *operator) settle(b *testing.B, c *cached) {
 		stackOf(c.cluster, name).Status = "CREATE_COMPLETE"
 		o.settledInputs.keep(stackKey{uid, name}, slotsStep{o}.inputs(c.cluster, c.release))
 	}
-	if err := keep(stackOf(c.cluster, "demo"), remembered{Token: "abcdef", TokenRenewal: &soon}); err != nil {
+	if err := record.Encode(stackOf(c.cluster, "demo"), record.Stack{Token: "abcdef", TokenRenewal: &soon}); err != nil {
 		b.Fatal(err)
 	}
 	c.cluster.Status.Backup = &v1alpha1.BackupStatus{

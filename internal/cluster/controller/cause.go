@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -98,7 +99,7 @@ const (
 )
 
 // stalled reports a failed stack. If the cause may pass, it retries with a growing delay.
-func (o *operator) stalled(name string, known *remembered, result stack.Result) operatorkit.Outcome {
+func (o *operator) stalled(name string, known *record.Stack, result stack.Result) operatorkit.Outcome {
 	cause, why := causeOf(known.StatusReason), known.StatusReason
 	if cause == "" && known.Away && lacksSignals(known.StatusReason) {
 		cause, why = causeAway, "The operator was not running while instances were replaced, so CloudFormation received no success signals."
@@ -123,7 +124,7 @@ func (o *operator) stalled(name string, known *remembered, result stack.Result) 
 }
 
 // retry makes the engine retry a stack that it gave up, once the retry is due.
-func (o *operator) retry(known *remembered) {
+func (o *operator) retry(known *record.Stack) {
 	if known.RetryAt == nil || o.options.Clock.Now().Before(*known.RetryAt) {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -97,7 +98,7 @@ func TestUpdateThatFailedWithoutAnOperatorIsRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 			o := &operator{options: Options{Clock: now, SlowRetry: time.Minute}}
-			known := remembered{Away: c.away}
+			known := record.Stack{Away: c.away}
 			known.StatusReason, known.FailedDigest = c.why, "digest"
 			outcome := o.stalled("demo-workers", &known, stack.Result{Reason: "UpdateFailed", Message: "The update failed."})
 			if c.again == "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -221,7 +222,7 @@ func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 // shrinks reports whether a group may be losing instances.
 func (o *operator) shrinks(group v1alpha1.InstanceGroup) bool {
 	stack := group.Status.Stack
-	return isRolling(group.Status.Rollout) || !group.DeletionTimestamp.IsZero() || stack != nil && isChanging(stack.Status) ||
+	return isRolling(group.Status.Rollout) || !group.DeletionTimestamp.IsZero() || stack != nil && record.IsChanging(stack.Status) ||
 		group.Status.Nodes.Desired > group.Spec.MaxSize
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -104,7 +105,7 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 				WithoutEvent(),
 		)
 	}
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -112,9 +113,9 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	count := countGroup(group, known.historyOf(), known.Status, inGroup(connection.Nodes(), group.Name))
+	count := countGroup(group, known.History(), known.Status, workload.InGroup(connection.Nodes(), group.Name))
 	group.Status.Nodes = count
-	s.setNodesUpdated(group, known.historyOf(), &count, heldBack(cluster))
+	s.setNodesUpdated(group, known.History(), &count, heldBack(cluster))
 	outcome := operatorkit.Done().
 		RequeueAfter(idlePoll).
 		Explain(operatorkit.ReasonReady, "The instances are running and their nodes are ready.")
@@ -133,7 +134,7 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 }
 
 // countGroup counts a group's nodes, given the status of its stack.
-func countGroup(group *v1alpha1.InstanceGroup, past *history, status string, nodes []workload.Node) v1alpha1.NodeCount {
+func countGroup(group *v1alpha1.InstanceGroup, past *record.History, status string, nodes []workload.Node) v1alpha1.NodeCount {
 	count, total := v1alpha1.NodeCount{}, int32(0)
 	for i := range nodes {
 		if nodes[i].Ready {

@@ -8,6 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 )
 
 // reasonDrainTimedOut is the reason of a change that was canceled because nodes could not be
@@ -18,9 +19,9 @@ const reasonDrainTimedOut = "DrainTimedOut"
 // node could not be drained in time, and the group's policy is to abandon the change then.
 // CloudFormation does not wait for drains, and a complete update cannot be canceled. In that case
 // the kept instance is terminated once its pods can be evicted, and the change stays.
-func (s groupStackStep) cancelChange(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
-	past := known.historyOf()
-	if known.Status != statusUpdating || !past.rolls() || past.Kept {
+func (s groupStackStep) cancelChange(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *record.Stack) error {
+	past := known.History()
+	if known.Status != record.StatusUpdating || !past.Rolls() || past.Kept {
 		return nil
 	}
 	for _, one := range s.drains.Of(clusterKeyOf(group), group.Name) {

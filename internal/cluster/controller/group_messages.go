@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -25,7 +26,7 @@ const (
 
 // view is the input of messages about a group's nodes.
 type view struct {
-	history *history
+	history *record.History
 	status  string // of the stack
 	nodes   []workload.Node
 	now     time.Time
@@ -35,7 +36,7 @@ type view struct {
 // ones that are cordoned, and of nodes with the current configuration that are not Ready.
 func (v *view) count() (updated, total, unready int32) {
 	for i := range v.nodes {
-		if !v.history.updated(&v.nodes[i], v.status) {
+		if !v.history.Updated(&v.nodes[i], v.status) {
 			if !v.nodes[i].Unschedulable {
 				total++
 			}
@@ -104,11 +105,11 @@ func (v *view) waiting(unready int32) string {
 	}
 	var last time.Time
 	for i := range v.nodes {
-		if node := &v.nodes[i]; !node.Ready && v.history.updated(node, v.status) && node.Created.After(last) {
+		if node := &v.nodes[i]; !node.Ready && v.history.Updated(node, v.status) && node.Created.After(last) {
 			last = node.Created
 		}
 	}
-	if made := v.history.made(v.status); made != nil && made.Ready.Duration > 0 {
+	if made := v.history.Made(v.status); made != nil && made.Ready.Duration > 0 {
 		words += ", until " + clockTime(last.Add(made.Ready.Duration))
 	}
 	return words
@@ -118,7 +119,7 @@ func (v *view) waiting(unready int32) string {
 func (v *view) blame(missing []string) string {
 	var parts []string
 	for i := range v.nodes {
-		if node := &v.nodes[i]; v.history.updated(node, v.status) && !node.Ready {
+		if node := &v.nodes[i]; v.history.Updated(node, v.status) && !node.Ready {
 			parts = append(parts, fmt.Sprintf("node %s (%s) joined but is not ready", node.Name, node.InstanceID))
 		}
 	}
@@ -136,16 +137,16 @@ func (v *view) blame(missing []string) string {
 	return fmt.Sprintf("New nodes were not ready within %s: %s.", v.history.Next.Ready.Duration, strings.Join(parts, ", "))
 }
 
-// reason returns the condition reason of the last rollback.
-func (h *history) reason() string {
-	if h.Kept {
+// rollbackReason returns the condition reason of the last rollback.
+func rollbackReason(past *record.History) string {
+	if past.Kept {
 		return reasonDrainTimedOut
 	}
 	return reasonNotReady
 }
 
 // describeOutcome describes the outcome of a stack in terms of nodes.
-func describeOutcome(group *v1alpha1.InstanceGroup, past *history, outcome operatorkit.Outcome) operatorkit.Outcome {
+func describeOutcome(group *v1alpha1.InstanceGroup, past *record.History, outcome operatorkit.Outcome) operatorkit.Outcome {
 	rolloutStatus := group.Status.Rollout
 	switch {
 	case rolloutStatus == nil:
@@ -163,7 +164,7 @@ func describeOutcome(group *v1alpha1.InstanceGroup, past *history, outcome opera
 		return outcome.Explain(reasonRollingBack, strings.TrimSpace("CloudFormation is rolling back the change. "+past.Cause)).Degraded()
 	case outcome.Kind() == operatorkit.KindStall && rolloutStatus.State == v1alpha1.RolloutRolledBack && past.Cause != "":
 		return outcome.Explain(
-			past.reason(),
+			rollbackReason(past),
 			past.Cause+" The group was rolled back to its previous configuration. Change the object to retry.",
 		)
 	default:
@@ -173,7 +174,7 @@ func describeOutcome(group *v1alpha1.InstanceGroup, past *history, outcome opera
 
 // setNodesUpdated sets the condition that reports how many nodes are up to date and which are
 // draining: CloudFormation finishes when instances are out of service and does not wait for drains.
-func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *history, count *v1alpha1.NodeCount, held string) {
+func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *record.History, count *v1alpha1.NodeCount, held string) {
 	condition := metav1.Condition{Type: conditionUpdated, Status: metav1.ConditionFalse}
 	rolloutStatus := group.Status.Rollout
 	if rolloutStatus != nil && rolloutStatus.Finished != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -33,17 +34,17 @@ func (s groupStackStep) follow(
 	ctx context.Context,
 	group *v1alpha1.InstanceGroup,
 	cluster *v1alpha1.Cluster,
-	wanted machines,
+	wanted record.Machines,
 	sent bool,
 	outcome operatorkit.Outcome,
 ) operatorkit.Outcome {
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	past := known.historyOf()
-	past.settle(&known, wanted)
-	if made := past.made(known.Status); made != nil {
+	past := known.History()
+	past.Settle(&known, wanted)
+	if made := past.Made(known.Status); made != nil {
 		group.Status.Stack.Bundle = made.Bundle
 	}
 	if past.Now != nil {
@@ -54,7 +55,7 @@ func (s groupStackStep) follow(
 		problem = errors.Join(s.cancelChange(ctx, group, s.target(cluster), &known), s.assistRollout(ctx, group, s.target(cluster), &known))
 	}
 	s.reportRollout(group, &known)
-	if err := keep(group.Status.Stack, known); err != nil {
+	if err := record.Encode(group.Status.Stack, known); err != nil {
 		return operatorkit.Fail(err)
 	}
 	outcome = describeOutcome(group, past, outcome)
@@ -65,8 +66,8 @@ func (s groupStackStep) follow(
 		return joinErrors(outcome, problem)
 	case sent && past.AutoscalerHeld:
 		return requeueAfterMin(outcome, promptly)
-	case known.Status == statusUpdating && past.rolls():
-		return requeueAfterMin(outcome, past.lateIn(&known, s.nodesOf(group), s.options.Clock.Now()))
+	case known.Status == record.StatusUpdating && past.Rolls():
+		return requeueAfterMin(outcome, past.LateIn(&known, s.nodesOf(group), s.options.Clock.Now()))
 	default:
 		return outcome
 	}
@@ -74,10 +75,10 @@ func (s groupStackStep) follow(
 
 // assistRollout makes the calls to AWS that a change of a group's instances needs, and determines
 // which nodes made it fail.
-func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
-	past := known.historyOf()
-	blame := known.Status == statusGoingBack && past.Next != nil && past.rolls() && past.Cause == ""
-	late := known.Status == statusUpdating && past.rolls() && past.lateIn(known, s.nodesOf(group), s.options.Clock.Now()) == 0
+func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *record.Stack) error {
+	past := known.History()
+	blame := known.Status == record.StatusRollingBack && past.Next != nil && past.Rolls() && past.Cause == ""
+	late := known.Status == record.StatusUpdating && past.Rolls() && past.LateIn(known, s.nodesOf(group), s.options.Clock.Now()) == 0
 	over := past.Next == nil && strings.HasSuffix(known.Status, "_COMPLETE")
 	dead := s.vanished(group, known)
 	held, _ := s.autoscaling.get(group.UID)
@@ -95,7 +96,7 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 	}
 	if late || blame {
 		past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
-		past.miss(found, s.nodesOf(group))
+		past.Miss(instancesOf(found), s.nodesOf(group))
 		dead = append(dead, past.Missing...)
 	}
 	if !blame && len(dead) > 0 {
@@ -104,7 +105,7 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 		}
 	}
 	if blame {
-		seen := view{history: past, status: statusUpdating, nodes: s.nodesOf(group)}
+		seen := view{history: past, status: record.StatusUpdating, nodes: s.nodesOf(group)}
 		past.Cause = seen.blame(past.Missing)
 	}
 	if !adjustsAutoscaler {
@@ -119,11 +120,11 @@ func (s groupStackStep) holdOrReleaseAutoscaler(
 	ctx context.Context,
 	api awsapi.AutoScaling,
 	group *v1alpha1.InstanceGroup,
-	known *remembered,
+	known *record.Stack,
 	found *types.AutoScalingGroup,
 	over bool,
 ) error {
-	past, name, tags := known.historyOf(), group.Status.AutoScalingGroup, rollout.TagsOf(found)
+	past, name, tags := known.History(), group.Status.AutoScalingGroup, rollout.TagsOf(found)
 	if !over {
 		if err := rollout.HoldAutoscaler(ctx, api, name, tags); err != nil {
 			return err
@@ -159,11 +160,20 @@ func describeGroup(ctx context.Context, api awsapi.AutoScalingReader, name strin
 	return &out.AutoScalingGroups[0], nil
 }
 
+// instancesOf returns the IDs of an Auto Scaling group's instances.
+func instancesOf(group *types.AutoScalingGroup) []string {
+	ids := make([]string, len(group.Instances))
+	for i := range group.Instances {
+		ids[i] = aws.ToString(group.Instances[i].InstanceId)
+	}
+	return ids
+}
+
 // vanished returns the new instances whose nodes disappeared while CloudFormation replaces the
 // group's instances.
-func (o *operator) vanished(group *v1alpha1.InstanceGroup, known *remembered) []string {
-	past := known.historyOf()
-	if known.Status != statusUpdating || !past.rolls() {
+func (o *operator) vanished(group *v1alpha1.InstanceGroup, known *record.Stack) []string {
+	past := known.History()
+	if known.Status != record.StatusUpdating || !past.Rolls() {
 		o.repairs.rolled(group.UID)
 		return nil
 	}
@@ -171,8 +181,8 @@ func (o *operator) vanished(group *v1alpha1.InstanceGroup, known *remembered) []
 }
 
 // newNodesOf returns the group's nodes that have the new shape.
-func (o *operator) newNodesOf(group *v1alpha1.InstanceGroup, past *history) []workload.Node {
-	return slices.DeleteFunc(o.nodesOf(group), func(node workload.Node) bool { return !past.updated(&node, statusUpdating) })
+func (o *operator) newNodesOf(group *v1alpha1.InstanceGroup, past *record.History) []workload.Node {
+	return slices.DeleteFunc(o.nodesOf(group), func(node workload.Node) bool { return !past.Updated(&node, record.StatusUpdating) })
 }
 
 // nodesOf returns the group's nodes, none while the cluster is not connected.
@@ -181,14 +191,14 @@ func (o *operator) nodesOf(group *v1alpha1.InstanceGroup) []workload.Node {
 	if connection == nil {
 		return nil
 	}
-	return inGroup(connection.Nodes(), group.Name)
+	return workload.InGroup(connection.Nodes(), group.Name)
 }
 
 // reportRollout updates the group's status.rollout to a CloudFormation change that replaces
 // instances.
-func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *remembered) {
-	past, now := known.historyOf(), metav1.NewTime(s.options.Clock.Now())
-	if past.rolls() && past.RolloutToken != known.Record.Token && isChanging(known.Status) {
+func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *record.Stack) {
+	past, now := known.History(), metav1.NewTime(s.options.Clock.Now())
+	if past.Rolls() && past.RolloutToken != known.Record.Token && record.IsChanging(known.Status) {
 		past.RolloutToken = known.Record.Token
 		group.Status.Rollout = &v1alpha1.RolloutStatus{State: v1alpha1.RolloutRolling, Started: &now}
 	}
@@ -211,15 +221,15 @@ func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *reme
 }
 
 // stateOf returns the state of the rollout.
-func stateOf(known *remembered) v1alpha1.RolloutState {
-	switch under := known.historyOf().Next != nil; {
-	case under && isGoingBack(known.Status):
+func stateOf(known *record.Stack) v1alpha1.RolloutState {
+	switch under := known.History().Next != nil; {
+	case under && record.IsRollingBack(known.Status):
 		return v1alpha1.RolloutRollingBack
 	case under:
 		return v1alpha1.RolloutRolling
 	case strings.HasSuffix(known.Status, "_FAILED"):
 		return v1alpha1.RolloutStopped
-	case isGoingBack(known.Status):
+	case record.IsRollingBack(known.Status):
 		return v1alpha1.RolloutRolledBack
 	default:
 		return v1alpha1.RolloutDone

@@ -14,6 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -37,15 +38,15 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	if cluster == nil {
 		return operatorkit.Wait(0, "ClusterNotFound", "The Cluster no longer exists.")
 	}
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	requeueAfter, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
+	requeueAfter, problem := s.signal(ctx, group, s.target(cluster), &known, known.History().Made(known.Status))
 	outcome := s.converge(ctx, group, asRun(cluster))
-	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == statusUpdating &&
-		group.Status.Stack.Status == statusUpdating {
-		past := known.historyOf() // Something is wrong with the desired change, so nothing else detects a rollback.
+	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == record.StatusUpdating &&
+		group.Status.Stack.Status == record.StatusUpdating {
+		past := known.History() // Something is wrong with the desired change, so nothing else detects a rollback.
 		_, _ = s.signal(ctx, group, s.target(cluster), &known, past.Now)
 	}
 	if problem != nil && !outcome.IsDone() {
@@ -120,25 +121,25 @@ func (s groupStackStep) ensure(
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	key, past := stackKey{group.UID, shape.StackName}, known.pastOf(group.Status.Stack)
-	made, err := s.render(key, s.inputs(group, cluster, resolved.Release), past, func() (*stacks.Made, error) {
-		return stacks.Group(resolved, shape, cluster.Status.Outputs, authority, past, s.nodeupHash)
+	key := stackKey{group.UID, shape.StackName}
+	made, err := s.render(key, s.inputs(group, cluster, resolved.Release), known.Machines, func() (*stacks.Made, error) {
+		return stacks.Group(resolved, shape, cluster.Status.Outputs, authority, &known, s.nodeupHash)
 	})
 	if err != nil {
 		return notMade("instance group "+group.Name, err)
 	}
 	wanted, sent := made.Machines, false
 	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, ensureOptions{
-		prepare: func(ctx context.Context, known *remembered) error {
+		prepare: func(ctx context.Context, known *record.Stack) error {
 			if err := s.confirmOutputs(ctx, cluster); err != nil {
 				return err
 			}
 			sent = true
-			known.historyOf().begin(wanted, s.nodesOf(group))
+			known.History().Begin(wanted, s.nodesOf(group))
 			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != wanted.Bundle { // nodeup was already stored with the bundle.
 				if err := s.putNodeup(ctx, cluster, shape.Spec.Architecture); err != nil {
 					return err
@@ -182,8 +183,8 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 	if group.Status.Stack == nil {
 		group.Status.Stack = &v1alpha1.StackStatus{Name: name}
 	}
-	if known, err := recall(group.Status.Stack); err == nil { // Deletion waits for a change in progress, which must not wait for signals.
-		past := known.historyOf()
+	if known, err := record.Decode(group.Status.Stack); err == nil { // Deletion waits for a change in progress, which must not wait for signals.
+		past := known.History()
 		_, _ = s.signal(ctx, group, target, &known, past.Next, past.Now)
 	}
 	return s.deleteStack(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: s.groupTags(group)})
@@ -240,7 +241,7 @@ func (s groupStackStep) targetOf(
 		account, outcome := s.accountOfGroup(ctx, group, cluster)
 		return s.target(cluster), account, cluster.Spec.Region, outcome
 	}
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return target, "", "", operatorkit.Fail(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -74,7 +75,7 @@ func goesFirst(a, b *v1alpha1.InstanceGroup) bool {
 }
 
 func hasStack(group *v1alpha1.InstanceGroup) bool {
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	return err == nil && known.StackID != ""
 }
 

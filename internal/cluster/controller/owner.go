@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -31,7 +32,7 @@ func adoptFrom(obj client.Object) []string {
 // baseOwner returns the required owner of the base stack.
 func (o *operator) baseOwner(cluster *v1alpha1.Cluster) (stack.Owner, error) {
 	name := model.BaseStackName(cluster.Name)
-	known, err := recall(knownStack(cluster, name))
+	known, err := record.Decode(knownStack(cluster, name))
 	return stack.Owner{Name: name, StackID: known.StackID, Tags: o.ownerTags(cluster), AdoptFrom: adoptFrom(cluster)}, err
 }
 
@@ -43,7 +44,7 @@ func (o *operator) slotTags(cluster *v1alpha1.Cluster, slot int) map[string]stri
 }
 
 // slotOwner returns the required owner of a slot's stack.
-func (o *operator) slotOwner(cluster *v1alpha1.Cluster, slot int, known *remembered) stack.Owner {
+func (o *operator) slotOwner(cluster *v1alpha1.Cluster, slot int, known *record.Stack) stack.Owner {
 	return stack.Owner{
 		Name: model.SlotStackName(
 			cluster.Name,
@@ -61,7 +62,7 @@ func (o *operator) groupTags(group *v1alpha1.InstanceGroup) map[string]string {
 }
 
 // groupOwner returns the required owner of the group's stack.
-func (o *operator) groupOwner(group *v1alpha1.InstanceGroup, known *remembered) stack.Owner {
+func (o *operator) groupOwner(group *v1alpha1.InstanceGroup, known *record.Stack) stack.Owner {
 	return stack.Owner{
 		Name: model.GroupStackName(
 			group.Spec.Cluster,

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 )
 
@@ -19,7 +20,9 @@ type rendered struct {
 
 // render renders a stack, or returns the cached result for the same inputs. While CloudFormation
 // changes the stack, every reconcile needs it.
-func (o *operator) render(key stackKey, inputs uint64, past stacks.Past, render func() (*stacks.Made, error)) (*stacks.Made, error) {
+func (o *operator) render(
+	key stackKey, inputs uint64, past *record.History, render func() (*stacks.Made, error),
+) (*stacks.Made, error) {
 	if last, ok := o.rendered.get(key); ok && last.inputs == inputs && isOf(past, &last.made.Machines) {
 		return last.made, nil
 	}
@@ -33,7 +36,10 @@ func (o *operator) render(key stackKey, inputs uint64, past stacks.Past, render 
 
 // isOf reports whether machines equal those of a stack's last change, so that rendering would
 // return the same result.
-func isOf(past stacks.Past, machines *stacks.Machines) bool {
+func isOf(past *record.History, machines *record.Machines) bool {
+	if past == nil {
+		return false
+	}
 	last := past.Next
 	if last == nil {
 		last = past.Now

@@ -8,24 +8,25 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 )
 
 func TestStackInProgressIsRenderedOnce(t *testing.T) {
-	ours := stacks.Machines{Stack: "1", Bundle: "b", Nodeup: "n", DiskTags: map[string]string{"a": "b"}}
-	others := stacks.Machines{Stack: "2", Bundle: "c", Nodeup: "n"}
+	ours := record.Machines{Stack: "1", Bundle: "b", Nodeup: "n", DiskTags: map[string]string{"a": "b"}}
+	others := record.Machines{Stack: "2", Bundle: "c", Nodeup: "n"}
 	cases := map[string]struct {
 		inputs uint64
-		past   stacks.Past
+		past   *record.History
 		again  bool
 	}{
-		"its creation is in progress":              {1, stacks.Past{Next: &ours}, false},
-		"it was created":                           {1, stacks.Past{Now: &ours}, false},
-		"its inputs changed":                       {2, stacks.Past{Next: &ours}, true},
-		"it was not sent, so nodeup may be newer":  {1, stacks.Past{}, true},
-		"another change is in progress":            {1, stacks.Past{Now: &ours, Next: &others}, true},
-		"the instances are from an earlier change": {1, stacks.Past{Now: &others}, true},
-		"the change is the rendered one":           {1, stacks.Past{Now: &others, Next: &ours}, false},
+		"its creation is in progress":              {1, &record.History{Next: &ours}, false},
+		"it was created":                           {1, &record.History{Now: &ours}, false},
+		"its inputs changed":                       {2, &record.History{Next: &ours}, true},
+		"it was not sent, so nodeup may be newer":  {1, nil, true},
+		"another change is in progress":            {1, &record.History{Now: &ours, Next: &others}, true},
+		"the instances are from an earlier change": {1, &record.History{Now: &others}, true},
+		"the change is the rendered one":           {1, &record.History{Now: &others, Next: &ours}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -37,8 +38,8 @@ func TestStackInProgressIsRenderedOnce(t *testing.T) {
 			}
 			for _, input := range []struct {
 				inputs uint64
-				past   stacks.Past
-			}{{1, stacks.Past{}}, {c.inputs, c.past}} {
+				past   *record.History
+			}{{1, nil}, {c.inputs, c.past}} {
 				if made, err := o.render(key, input.inputs, input.past, render); err != nil || made.Machines.Stack != "1" {
 					t.Fatalf("got %v, %v", made, err)
 				}
@@ -74,8 +75,8 @@ func TestInstancesOfANewStackAreNotReplaced(t *testing.T) {
 		now    time.Time
 		wait   time.Duration
 	}{
-		"just created": {statusCreated, began.Add(2 * time.Minute), 8 * time.Minute},
-		"created as long ago as the repair delay": {statusCreated, began.Add(10 * time.Minute), 0},
+		"just created": {record.StatusCreated, began.Add(2 * time.Minute), 8 * time.Minute},
+		"created as long ago as the repair delay": {record.StatusCreated, began.Add(10 * time.Minute), 0},
 		"updated: some instances may be older":    {"UPDATE_COMPLETE", began.Add(2 * time.Minute), 0},
 	}
 	for name, c := range cases {
@@ -83,7 +84,7 @@ func TestInstancesOfANewStackAreNotReplaced(t *testing.T) {
 			group := &v1alpha1.InstanceGroup{}
 			group.Spec.Repair.After = &metav1.Duration{Duration: 10 * time.Minute}
 			group.Status.Stack = &v1alpha1.StackStatus{Name: "demo-workers"}
-			if err := keep(group.Status.Stack, remembered{Record: stack.Record{Status: c.status, StartedAt: &began}}); err != nil {
+			if err := record.Encode(group.Status.Stack, record.Stack{Record: stack.Record{Status: c.status, StartedAt: &began}}); err != nil {
 				t.Fatal(err)
 			}
 			if wait := max(0, stillNew(group, c.now)); wait != c.wait {

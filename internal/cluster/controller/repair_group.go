@@ -19,6 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -52,7 +53,7 @@ func (o *operator) repair(
 	}
 	now := o.options.Clock.Now()
 	after := repairTime(&group.Spec.Repair)
-	nodes := inGroup(connection.Nodes(), group.Name)
+	nodes := workload.InGroup(connection.Nodes(), group.Name)
 	lacking, wait, err := o.lacking(ctx, cluster, group, stack, connection, len(nodes))
 	if err != nil {
 		return failed(err)
@@ -177,8 +178,8 @@ func (o *operator) lacking(
 // stillNew returns how long the group's instances are still too new to be replaced, 0 if they are
 // not: those of a new stack are younger than the stack.
 func stillNew(group *v1alpha1.InstanceGroup, now time.Time) time.Duration {
-	known, err := recall(group.Status.Stack)
-	if err != nil || known.Status != statusCreated || known.StartedAt == nil {
+	known, err := record.Decode(group.Status.Stack)
+	if err != nil || known.Status != record.StatusCreated || known.StartedAt == nil {
 		return 0
 	}
 	return known.StartedAt.Add(repairTime(&group.Spec.Repair)).Sub(now)
@@ -264,7 +265,7 @@ func (o *operator) replaceDead(
 	ctx context.Context,
 	group *v1alpha1.InstanceGroup,
 	target awsapi.Target,
-	known *remembered,
+	known *record.Stack,
 	found *astypes.AutoScalingGroup,
 	named []string,
 ) error {

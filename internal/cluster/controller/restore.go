@@ -17,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -48,7 +49,7 @@ var errNotPrepared = errors.New("the change is not prepared yet")
 
 // restoring returns the snapshot that the Cluster's volumes are yet to be restored from, "" if
 // none.
-func restoring(cluster *v1alpha1.Cluster, known *remembered) string {
+func restoring(cluster *v1alpha1.Cluster, known *record.Stack) string {
 	if wanted := cluster.Spec.ControlPlane.RestoreSnapshot; wanted != known.Restored {
 		return wanted
 	}
@@ -58,7 +59,7 @@ func restoring(cluster *v1alpha1.Cluster, known *remembered) string {
 // keepsRestored is done unless the spec no longer names the snapshot that the volumes were created
 // from: without it, the volumes would be replaced by empty ones.
 func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	known, err := recall(knownStack(cluster, model.BaseStackName(cluster.Name)))
+	known, err := record.Decode(knownStack(cluster, model.BaseStackName(cluster.Name)))
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -75,7 +76,7 @@ func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome 
 // which belongs to the previous etcd data, so that another is created.
 func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
 	status := stackOf(cluster, model.BaseStackName(cluster.Name))
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Arc
 		return err
 	}
 	known.Token, known.TokenRenewal = "", nil
-	return keep(status, known)
+	return record.Encode(status, known)
 }
 
 // prepareRestore is done when the base stack may replace the volumes.
@@ -95,7 +96,7 @@ func (o *operator) prepareRestore(
 	ctx context.Context,
 	cluster *v1alpha1.Cluster,
 	resolved *model.Cluster,
-	known *remembered,
+	known *record.Stack,
 ) operatorkit.Outcome {
 	snapshot := restoring(cluster, known)
 	if snapshot == "" {
@@ -237,7 +238,7 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 		o.own(cluster, name)
 		o.settledInputs.drop(stackKey{cluster.UID, name})
 		outcome := o.deleteStack(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.slotTags(cluster, slot)})
-		known, err := recall(status)
+		known, err := record.Decode(status)
 		begun = begun && err == nil && known.Deleting
 		outcomes = append(outcomes, outcome)
 	}

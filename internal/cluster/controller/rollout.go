@@ -14,6 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -52,11 +53,11 @@ func (s groupRollStep) Name() string { return "roll" }
 // EnsureCreated advances the group's rollout as far as possible without waiting. The stack is up to
 // date: the group launches instances with the desired configuration.
 func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	if group.Status.AutoScalingGroup == "" || !s.isOurs(group, known.historyOf()) {
+	if group.Status.AutoScalingGroup == "" || !s.isOurs(group, known.History()) {
 		return operatorkit.Done()
 	}
 	attempt := attemptOf(group, &known)
@@ -100,12 +101,12 @@ func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Instan
 
 // isOurs reports whether the operator replaces a group's instances: because of its spec, or because
 // it started a rollout before the spec changed, which CloudFormation would not continue.
-func (s groupRollStep) isOurs(group *v1alpha1.InstanceGroup, past *history) bool {
+func (s groupRollStep) isOurs(group *v1alpha1.InstanceGroup, past *record.History) bool {
 	return group.Spec.RollingUpdate.Engine == v1alpha1.RollOperator || past.RolloutToken == "" && isRolling(group.Status.Rollout)
 }
 
 // attemptOf identifies the desired state of a group: any edit or any other stack is a new attempt.
-func attemptOf(group *v1alpha1.InstanceGroup, known *remembered) string {
+func attemptOf(group *v1alpha1.InstanceGroup, known *record.Stack) string {
 	const enough = 12
 	digest := known.Digest[strings.LastIndexByte(known.Digest, ':')+1:]
 	return fmt.Sprintf("%d-%s", group.Generation, digest[:min(len(digest), enough)])

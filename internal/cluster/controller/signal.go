@@ -9,6 +9,8 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
 // signalled identifies a signal that was sent for an instance in an operation of a stack.
@@ -36,22 +38,22 @@ func (o *operator) signal(
 	ctx context.Context,
 	group *v1alpha1.InstanceGroup,
 	target awsapi.Target,
-	known *remembered,
-	expected ...*machines,
+	known *record.Stack,
+	expected ...*record.Machines,
 ) (time.Duration, error) {
 	connection := o.options.Workload.Get(clusterKeyOf(group))
-	if connection == nil || !isChanging(known.Status) {
+	if connection == nil || !record.IsChanging(known.Status) {
 		return 0, nil
 	}
-	past, now := known.historyOf(), o.options.Clock.Now()
+	past, now := known.History(), o.options.Clock.Now()
 	var requeueAfter time.Duration
 	var problems []error
-	for _, node := range inGroup(connection.Nodes(), group.Name) {
-		key := signalled{group.UID, known.Record.Token, node.InstanceID, isGoingBack(known.Status)}
+	for _, node := range workload.InGroup(connection.Nodes(), group.Name) {
+		key := signalled{group.UID, known.Record.Token, node.InstanceID, record.IsRollingBack(known.Status)}
 		if _, ok := o.signals.get(key); ok {
 			continue
 		}
-		after, due := past.signalIn(&node, expected, now)
+		after, due := past.SignalIn(&node, expected, now)
 		switch {
 		case !due:
 			continue
@@ -77,15 +79,15 @@ func (o *operator) signal(
 // must not make a change fail for lack of signals. A paused group's stack is not observed, so it
 // may be rolling back, and instances of both configurations are signaled.
 func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGroup) time.Duration {
-	known, err := recall(group.Status.Stack)
-	if err != nil || !isChanging(known.Status) {
+	known, err := record.Decode(group.Status.Stack)
+	if err != nil || !record.IsChanging(known.Status) {
 		return 0
 	}
 	cluster, err := o.clusterOf(ctx, group)
 	if err != nil || cluster == nil {
 		return 0
 	}
-	past := known.historyOf()
+	past := known.History()
 	requeueAfter, err := o.signal(ctx, group, o.target(cluster), &known, past.Next, past.Now)
 	if err != nil {
 		return signalRetry

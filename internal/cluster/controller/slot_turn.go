@@ -11,6 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 )
 
 // slotFacts is the state of a slot, from which the gate decides whether another may change.
@@ -91,7 +92,7 @@ func (g *slotsGate) stands(ctx context.Context, slot int) (bool, error) {
 		return false, err
 	}
 	status := g.statuses[slot]
-	return status == statusCreated || strings.HasPrefix(status, "UPDATE_") || strings.HasPrefix(status, "IMPORT_"), nil
+	return status == record.StatusCreated || strings.HasPrefix(status, "UPDATE_") || strings.HasPrefix(status, "IMPORT_"), nil
 }
 
 // closed returns why an existing slot cannot change now, "" if it can.
@@ -107,7 +108,7 @@ func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 	}
 	facts := make([]slotFacts, 0, len(g.resolved.Slots))
 	for _, one := range g.resolved.Slots {
-		known, err := recall(knownStack(g.cluster, one.StackName))
+		known, err := record.Decode(knownStack(g.cluster, one.StackName))
 		if err != nil {
 			return "", err
 		}

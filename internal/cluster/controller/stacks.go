@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,72 +10,17 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
-
-// remembered is the record that the status holds with each stack.
-type remembered struct {
-	stack.Record
-
-	// Stored is the digest of the bucket's content; with the base stack only.
-	Stored string `json:"stored,omitempty"`
-	// Token is the ID of the bootstrap token, TokenRenewal the time to replace it; with the base
-	// stack only.
-	Token        string     `json:"bootstrapToken,omitempty"`
-	TokenRenewal *time.Time `json:"bootstrapTokenRenewal,omitempty"`
-	// Restored is the snapshot that etcd's volumes were created from, if any; with the base stack
-	// only.
-	Restored string `json:"restored,omitempty"`
-	// Nodeup is the hash of the nodeup that the stack's instances boot with.
-	Nodeup string `json:"nodeup,omitempty"`
-	// Machines is the history of the configuration of the stack's instances; with the stacks of
-	// instance groups and slots only.
-	Machines *history `json:"machines,omitempty"`
-	// Retries counts retries after the engine gave up; RetryAt is the time of the next one.
-	Retries int `json:"retries,omitempty"`
-	// Away reports that the operator was not running during part of the change that failed.
-	Away    bool       `json:"away,omitempty"`
-	RetryAt *time.Time `json:"retryAt,omitempty"`
-}
-
-// recall decodes the record in a stack's status.
-func recall(status *v1alpha1.StackStatus) (remembered, error) {
-	var r remembered
-	if status == nil {
-		return r, nil
-	}
-	if status.Record != nil && len(status.Record.Raw) > 0 {
-		if err := json.Unmarshal(status.Record.Raw, &r); err != nil {
-			return r, fmt.Errorf("decode the record of stack %s: %w", status.Name, err)
-		}
-	}
-	r.Status, r.StatusReason = status.Status, status.Reason
-	return r, nil
-}
-
-// keep encodes the record into a stack's status.
-func keep(status *v1alpha1.StackStatus, r remembered) error {
-	status.Status, status.Reason = r.Status, r.StatusReason
-	r.Status, r.StatusReason = "", ""
-	data, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encode the record of stack %s: %w", status.Name, err)
-	}
-	status.Record = nil
-	if string(data) != "{}" {
-		status.Record = &runtime.RawExtension{Raw: data}
-	}
-	return nil
-}
 
 // stackOf returns a stack's entry in the Cluster's status, and adds it if missing.
 func stackOf(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
@@ -106,7 +50,7 @@ func desired(obj client.Object, wanted *render.Stack) stack.Desired {
 
 // changes reports whether an existing stack would be changed, false for one that is new or in
 // progress.
-func changes(known *remembered, obj client.Object, wanted *render.Stack) bool {
+func changes(known *record.Stack, obj client.Object, wanted *render.Stack) bool {
 	if known.Digest == "" || known.PendingDigest != "" {
 		return false
 	}
@@ -118,7 +62,7 @@ func changes(known *remembered, obj client.Object, wanted *render.Stack) bool {
 type ensureOptions struct {
 	// prepare, unless nil, creates what the stack needs just before its creation or change is sent,
 	// and may update known. It is not called for a change that waits for approval.
-	prepare func(ctx context.Context, known *remembered) error
+	prepare func(ctx context.Context, known *record.Stack) error
 	// refresh makes the engine read the outputs.
 	refresh bool
 	// hold is why an approved change must still wait; "" if it need not.
@@ -133,7 +77,7 @@ type ensureOptions struct {
 func (o *operator) ensureStack(
 	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, how ensureOptions,
 ) (map[string]string, operatorkit.Outcome) {
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
@@ -169,7 +113,7 @@ func (o *operator) ensureStack(
 	default:
 		outcome = o.outcome(wanted.Name, &known, result, err)
 	}
-	if err := keep(status, known); err != nil {
+	if err := record.Encode(status, known); err != nil {
 		return nil, operatorkit.Fail(err)
 	}
 	return result.Outputs, outcome
@@ -180,7 +124,7 @@ func (o *operator) ensureStack(
 func (o *operator) deleteStack(
 	ctx context.Context, obj client.Object, target awsapi.Target, name string, status *v1alpha1.StackStatus, options stack.DeleteOptions,
 ) operatorkit.Outcome {
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -190,7 +134,7 @@ func (o *operator) deleteStack(
 	showPending(obj, name, &result)
 	outcome := o.outcome(name, &known, result, err)
 	if status != nil {
-		if err := keep(status, known); err != nil {
+		if err := record.Encode(status, known); err != nil {
 			return operatorkit.Fail(err)
 		}
 	}
@@ -198,7 +142,7 @@ func (o *operator) deleteStack(
 }
 
 // outcome converts the engine's result to a step's outcome.
-func (o *operator) outcome(name string, known *remembered, result stack.Result, err error) operatorkit.Outcome {
+func (o *operator) outcome(name string, known *record.Stack, result stack.Result, err error) operatorkit.Outcome {
 	if err != nil {
 		return operatorkit.Fail(err).Explain(result.Reason, result.Message).About(stackSubject(name))
 	}

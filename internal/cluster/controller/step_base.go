@@ -7,6 +7,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -65,7 +66,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, ensureOptions{
 		refresh: !s.outputsHold(cluster),
 		gone:    gone,
-		prepare: func(ctx context.Context, known *remembered) error {
+		prepare: func(ctx context.Context, known *record.Stack) error {
 			if before = s.prepareRestore(ctx, cluster, resolved, known); !before.IsDone() {
 				return errNotPrepared
 			}
@@ -79,7 +80,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		cluster.Status.Outputs = outputs
 		s.sawOutputs(cluster, outputs)
 	}
-	if stackOf(cluster, name).Status == statusCreating {
+	if stackOf(cluster, name).Status == record.StatusCreating {
 		for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 			s.unmade.keep(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}, struct{}{})
 		}

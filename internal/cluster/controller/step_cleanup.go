@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -52,7 +53,7 @@ func (o *operator) cleanupBeforeNodes() cleanupStep {
 // slotsDeleting reports whether the deletion of a slot's stack has started.
 func (o *operator) slotsDeleting(cluster *v1alpha1.Cluster) bool {
 	for slot := range mostSlots {
-		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err == nil && known.Deleting {
 			return true
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -33,7 +34,7 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	var versions []string
 	if connection := s.options.Workload.Get(keyOf(cluster)); connection != nil {
 		for _, node := range connection.Nodes() {
-			if node.Ready && node.Slot != workload.NoSlot && boots(&node, bundleOfSlot(cluster, node.Slot)) {
+			if node.Ready && node.Slot != workload.NoSlot && record.Boots(&node, bundleOfSlot(cluster, node.Slot)) {
 				ready[node.Slot] = true
 				versions = append(versions, node.Version)
 			}

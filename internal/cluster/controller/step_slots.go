@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -87,7 +88,7 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 		if last, ok := s.settledInputs.get(stackKey{cluster.UID, name}); ok && last == inputs {
 			continue
 		}
-		if known, err := recall(knownStack(cluster, name)); err == nil && known.FailedDigest != "" {
+		if known, err := record.Decode(knownStack(cluster, name)); err == nil && known.FailedDigest != "" {
 			failed = append(failed, slot)
 			continue
 		}
@@ -109,13 +110,13 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	cluster, name := gate.cluster, gate.resolved.Slots[slot].StackName
 	s.settledInputs.drop(stackKey{cluster.UID, name})
 	status := stackOf(cluster, name)
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	key, past := stackKey{cluster.UID, name}, known.pastOf(status)
-	made, err := s.render(key, s.inputs(cluster, gate.resolved.Release), past, func() (*stacks.Made, error) {
-		return stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, past, s.nodeupHash)
+	key := stackKey{cluster.UID, name}
+	made, err := s.render(key, s.inputs(cluster, gate.resolved.Release), known.Machines, func() (*stacks.Made, error) {
+		return stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, &known, s.nodeupHash)
 	})
 	if err != nil {
 		return notMade(fmt.Sprintf("slot %d", slot), err)
@@ -130,7 +131,7 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	}
 	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, made.Stack, ensureOptions{
 		hold: change.hold,
-		prepare: func(ctx context.Context, known *remembered) error {
+		prepare: func(ctx context.Context, known *record.Stack) error {
 			if err := s.confirmOutputs(ctx, cluster); err != nil {
 				return err
 			}
@@ -164,7 +165,7 @@ func notMade(what string, err error) operatorkit.Outcome {
 // storeBundle stores the bundle of a stack unless it is known to exist, and records the matching
 // nodeup.
 func (o *operator) storeBundle(
-	ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *remembered, made *bootstrap.Bundle, nodeup string,
+	ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *record.Stack, made *bootstrap.Bundle, nodeup string,
 ) error {
 	document := made.JSON()
 	hash := bundle.HashOf(document)
@@ -208,6 +209,6 @@ const deleteComplete = "DELETE_COMPLETE"
 
 // isDeleted reports whether a stack is deleted.
 func isDeleted(status *v1alpha1.StackStatus) bool {
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	return err == nil && known.Deleting && known.Status == deleteComplete
 }

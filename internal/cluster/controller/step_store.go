@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -91,7 +92,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	}
 	digest := digestFiles(shown)
 	status := stackOf(cluster, resolved.StackName)
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -113,7 +114,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 		}
 	}
 	known.Stored = digest
-	if err := keep(status, known); err != nil {
+	if err := record.Encode(status, known); err != nil {
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done()

@@ -18,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -46,7 +47,7 @@ func (s tokenStep) Name() string { return "token" }
 // EnsureCreated creates a token if there is none or half of its validity is over.
 func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	status, now := stackOf(cluster, model.BaseStackName(cluster.Name)), s.options.Clock.Now()
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -87,7 +88,7 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	renewal := now.Add(tokenLife / 2).UTC()
 	s.tokens.drop(cluster.UID)
 	known.Token, known.TokenRenewal = token.ID(), &renewal
-	if err := keep(status, known); err != nil {
+	if err := record.Encode(status, known); err != nil {
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done().RequeueAfter(tokenLife / 2)
@@ -106,12 +107,12 @@ func (s tokenStep) slotsKeepToken(ctx context.Context, cluster *v1alpha1.Cluster
 		names = append(names, cluster.Status.Release) // The groups use it until the control plane runs the other.
 	}
 	for i := range groups {
-		known, err := recall(groups[i].Status.Stack)
+		known, err := record.Decode(groups[i].Status.Stack)
 		if err != nil {
 			return false, err
 		}
-		past := known.historyOf()
-		for _, made := range []*machines{past.Now, past.Next, past.Prior} {
+		past := known.History()
+		for _, made := range []*record.Machines{past.Now, past.Next, past.Prior} {
 			if made != nil {
 				names = append(names, made.Release)
 			}
@@ -140,7 +141,7 @@ func (s tokenStep) handOver(
 	ctx context.Context,
 	cluster *v1alpha1.Cluster,
 	status *v1alpha1.StackStatus,
-	known *remembered,
+	known *record.Stack,
 ) operatorkit.Outcome {
 	if known.TokenRenewal == nil {
 		return operatorkit.Done()
@@ -149,7 +150,7 @@ func (s tokenStep) handOver(
 		return failed(err)
 	}
 	known.Token, known.TokenRenewal = tokenDeleted, nil
-	if err := keep(status, *known); err != nil {
+	if err := record.Encode(status, *known); err != nil {
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done()
@@ -207,7 +208,7 @@ func (s tokenStep) publish(ctx context.Context, cluster *v1alpha1.Cluster, token
 // EnsureDeleted deletes the SSM parameter. The token itself is deleted with the cluster.
 func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	status := knownStack(cluster, model.BaseStackName(cluster.Name))
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -221,7 +222,7 @@ func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		return failed(err)
 	}
 	known.Token, known.TokenRenewal = tokenDeleted, nil
-	if err := keep(status, known); err != nil {
+	if err := record.Encode(status, known); err != nil {
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done()

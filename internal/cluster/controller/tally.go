@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -49,7 +50,7 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 		} else {
 			members[node.Group]++
 		}
-		if boots(&node, bundle) {
+		if record.Boots(&node, bundle) {
 			count.Updated++
 		}
 		if node.Ready {
@@ -71,9 +72,4 @@ func bundleOfSlot(cluster *v1alpha1.Cluster, slot int) string {
 		return ""
 	}
 	return status.Bundle
-}
-
-// boots reports whether a node booted with a bundle.
-func boots(node *workload.Node, bundle string) bool {
-	return bundle != "" && node.Bundle == bundle[:min(len(bundle), model.BundleLabelLength)]
 }

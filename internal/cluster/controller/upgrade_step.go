@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -146,7 +147,7 @@ func (s releaseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 		if node.Slot == workload.NoSlot || !node.Ready {
 			continue
 		}
-		moved[node.Slot] = moved[node.Slot] || boots(&node, bundleOfSlot(cluster, node.Slot)) && node.Version == to.Spec.Kubernetes
+		moved[node.Slot] = moved[node.Slot] || record.Boots(&node, bundleOfSlot(cluster, node.Slot)) && node.Version == to.Spec.Kubernetes
 	}
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		if !moved[slot] {
