@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -138,7 +139,7 @@ func waitForApproval(obj client.Object, stackName string, result *stack.Result) 
 	if pending := pendingChange(obj, stackName); pending != nil {
 		message += " " + pending.Summary
 	}
-	return operatorkit.Wait(0, result.Reason, message).About(stackSubject(stackName)).Degraded()
+	return operatorkit.Wait(0, result.Reason, message).About(outcomes.StackSubject(stackName)).Degraded()
 }
 
 // withApproveCommand appends the command that approves all pending changes to the outcome's

@@ -64,7 +64,7 @@ func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 
 // nextCheck returns when a backup is due or a pending one is to be polled.
 func (s backupStep) nextCheck(cluster *v1alpha1.Cluster, now time.Time) time.Time {
-	again, remembered := s.backed.checks.get(cluster.UID)
+	again, remembered := s.backed.checks.Get(cluster.UID)
 	backups := cluster.Status.Backup.Backups
 	if len(backups) == 0 || slices.ContainsFunc(backups, isPending) {
 		if remembered {
@@ -89,7 +89,7 @@ func (s backupStep) check(ctx context.Context, cluster *v1alpha1.Cluster, now ti
 		next = now.Add(backupRetry)
 		s.backupFailed(cluster, "The volumes of etcd cannot be backed up: "+awsapi.Explain(err).Message)
 	}
-	s.backed.checks.keep(cluster.UID, next)
+	s.backed.checks.Keep(cluster.UID, next)
 	return next
 }
 

@@ -17,6 +17,8 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -39,17 +41,17 @@ type made struct {
 
 // backedUp caches per Cluster when to check its backups next, and the latest snapshot created.
 type backedUp struct {
-	checks *keyedCache[types.UID, time.Time]
-	made   *keyedCache[types.UID, made]
+	checks *cache.Keyed[types.UID, time.Time]
+	made   *cache.Keyed[types.UID, made]
 }
 
 func newBackedUp() *backedUp {
-	return &backedUp{checks: newKeyedCache[types.UID, time.Time](), made: newKeyedCache[types.UID, made]()}
+	return &backedUp{checks: cache.NewKeyed[types.UID, time.Time](), made: cache.NewKeyed[types.UID, made]()}
 }
 
 func (b *backedUp) forget(uid types.UID) {
-	b.checks.drop(uid)
-	b.made.drop(uid)
+	b.checks.Drop(uid)
+	b.made.Drop(uid)
 }
 
 // listed is a backup as EC2 reports it.
@@ -103,7 +105,7 @@ func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) (
 				awsapi.Code(err) != snapshotGone {
 				return nil, fmt.Errorf("delete the backup %s, which failed: %w", one.Snapshot, err)
 			}
-			o.backed.made.drop(cluster.UID)
+			o.backed.made.Drop(cluster.UID)
 		}
 	}
 	found = o.withMade(cluster, found)
@@ -115,7 +117,7 @@ func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) (
 
 // withMade adds the snapshot that was just created if EC2 does not list it yet.
 func (o *operator) withMade(cluster *v1alpha1.Cluster, found []listed) []listed {
-	last, ok := o.backed.made.get(cluster.UID)
+	last, ok := o.backed.made.Get(cluster.UID)
 	if !ok || o.options.Clock.Since(last.backup.Time.Time) > unseen {
 		return found
 	}
@@ -167,7 +169,7 @@ func (o *operator) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot
 		Snapshot: aws.ToString(out.SnapshotId), Slot: int32(slot), State: snapshotPending, //nolint:gosec // at most three slots
 		Time: metav1.NewTime(o.options.Clock.Now().Truncate(time.Second)),
 	}}
-	o.backed.made.keep(cluster.UID, made{backup: one.Backup, purpose: purpose})
+	o.backed.made.Keep(cluster.UID, made{backup: one.Backup, purpose: purpose})
 	return one, nil
 }
 
@@ -201,7 +203,7 @@ func (o *operator) snapshotSlot(ctx context.Context, cluster *v1alpha1.Cluster, 
 	purpose, now := backupForChange+change, o.options.Clock.Now()
 	found, err := o.listBackups(ctx, cluster)
 	if err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	i := slices.IndexFunc(found, func(b listed) bool {
 		return b.purpose == purpose && int(b.Slot) == slot && now.Sub(b.Time.Time) < changeSoon

@@ -169,12 +169,12 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	b.Helper()
 	uid, soon := c.cluster.UID, time.Now().Add(time.Hour)
 	server := model.APIServer(c.cluster.Status.Outputs[model.OutputAPIAddress])
-	o.knownCAs.keep(uid, struct{}{})
-	o.settledInputs.keep(stackKey{uid, "demo"}, o.digestOf(c.cluster, c.release).Sum64())
+	o.knownCAs.Keep(uid, struct{}{})
+	o.settledInputs.Keep(stackKey{uid, "demo"}, o.digestOf(c.cluster, c.release).Sum64())
 	for slot := range 3 {
 		name := model.SlotStackName("demo", slot)
 		stackOf(c.cluster, name).Status = "CREATE_COMPLETE"
-		o.settledInputs.keep(stackKey{uid, name}, slotsStep{o}.inputs(c.cluster, c.release))
+		o.settledInputs.Keep(stackKey{uid, name}, slotsStep{o}.inputs(c.cluster, c.release))
 	}
 	if err := record.Encode(stackOf(c.cluster, "demo"), record.Stack{Token: "abcdef", TokenRenewal: &soon}); err != nil {
 		b.Fatal(err)
@@ -182,10 +182,10 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	c.cluster.Status.Backup = &v1alpha1.BackupStatus{
 		Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}},
 	}
-	o.backed.checks.keep(uid, soon)
-	o.stored.keep(uid, storeStep{o}.inputs(c.cluster, c.release))
-	o.kubeconfigs.keep(uid, validity{server: server, until: soon})
-	o.connected.keep(uid, validity{server: server, until: soon})
+	o.backed.checks.Keep(uid, soon)
+	o.stored.Keep(uid, storeStep{o}.inputs(c.cluster, c.release))
+	o.kubeconfigs.Keep(uid, validity{server: server, until: soon})
+	o.connected.Keep(uid, validity{server: server, until: soon})
 }
 
 // connected returns a connection to a cluster with three slots and five workers.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -105,7 +106,7 @@ func (o *operator) stalled(name string, known *record.Stack, result stack.Result
 		cause, why = causeAway, "The operator was not running while instances were replaced, so CloudFormation received no success signals."
 	}
 	if cause == "" {
-		return operatorkit.Stall(result.Reason, result.Message).About(stackSubject(name))
+		return operatorkit.Stall(result.Reason, result.Message).About(outcomes.StackSubject(name))
 	}
 	if cause == causePublic {
 		why += " " + publicRemedy
@@ -120,7 +121,7 @@ func (o *operator) stalled(name string, known *record.Stack, result stack.Result
 		"%s Retrying at %s, or as soon as the object changes.",
 		why,
 		known.RetryAt.Format("15:04:05 MST"),
-	)).About(stackSubject(name)).Degraded()
+	)).About(outcomes.StackSubject(name)).Degraded()
 }
 
 // retry makes the engine retry a stack that it gave up, once the retry is due.

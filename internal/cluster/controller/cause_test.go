@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -43,7 +44,7 @@ func TestCauseOf(t *testing.T) {
 
 func TestOutcomesAreAggregated(t *testing.T) {
 	wait := func(stack, text string) operatorkit.Outcome {
-		return operatorkit.Wait(time.Minute, "CreateInProgress", text).About(stackSubject(stack))
+		return operatorkit.Wait(time.Minute, "CreateInProgress", text).About(outcomes.StackSubject(stack))
 	}
 	for reason, c := range map[string]struct {
 		outcomes []operatorkit.Outcome
@@ -59,21 +60,21 @@ func TestOutcomesAreAggregated(t *testing.T) {
 		},
 		"a troubled outcome determines the reason": {
 			[]operatorkit.Outcome{
-				wait("a", "It is made."), operatorkit.Wait(time.Second, "QuotaExceeded", "No.").About(stackSubject("b")).Degraded(),
+				wait("a", "It is made."), operatorkit.Wait(time.Second, "QuotaExceeded", "No.").About(outcomes.StackSubject("b")).Degraded(),
 			},
 			operatorkit.Wait(time.Second, "QuotaExceeded", "Stack a: It is made. Stack b: No.").Degraded(),
 		},
 		"a stall is reported when nothing is in progress": {
-			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Stall("CreateFailed", "No.").About(stackSubject("b"))},
+			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Stall("CreateFailed", "No.").About(outcomes.StackSubject("b"))},
 			operatorkit.Stall("CreateFailed", "Stack b: No."),
 		},
 		"a stall is not reported while others are in progress": {
-			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Stall("CreateFailed", "No.").About(stackSubject("b"))},
+			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Stall("CreateFailed", "No.").About(outcomes.StackSubject("b"))},
 			operatorkit.Wait(time.Minute, "CreateInProgress", "Stack a: It is made. Stack b: No."),
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			got := aggregate(c.outcomes)
+			got := outcomes.Aggregate(c.outcomes)
 			if got.String() != c.want.String() || got.After() != c.want.After() || got.IsDegraded() != c.want.IsDegraded() {
 				t.Errorf("want %s after %s, have %s after %s", c.want, c.want.After(), got, got.After())
 			}
@@ -126,13 +127,13 @@ func TestUnreachableAPIIsReportedWithoutGoNetworkErrors(t *testing.T) {
 		Err: errors.New("read tcp 127.0.0.1:4->10.0.0.1:6443: connection reset by peer"),
 	})
 	const want = "The Kubernetes API at 10.0.0.1:6443 did not respond. The request will be retried."
-	if outcome := failed(err); outcome.Reason() != "APIUnreachable" || outcome.Message() != want {
+	if outcome := outcomes.Failed(err); outcome.Reason() != "APIUnreachable" || outcome.Message() != want {
 		t.Errorf("%s: %s", outcome.Reason(), outcome.Message())
 	}
 }
 
 func TestAbortedResponseIsExplained(t *testing.T) {
-	outcome := failed(
+	outcome := outcomes.Failed(
 		fmt.Errorf(
 			"label node x: %w",
 			fmt.Errorf("unexpected error when reading response body. Please retry. Original error: %w", io.ErrUnexpectedEOF),

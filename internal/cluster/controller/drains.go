@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -69,12 +70,12 @@ func (o *operator) drainHeld(e awsevents.Event) {
 
 // ownersOf returns the objects whose stack an event is about. Events of a sweep lack the account
 // but carry the object's target.
-func (o *operator) ownersOf(e awsevents.Event, stack string) []owner {
+func (o *operator) ownersOf(e awsevents.Event, stack string) []directory.Owner {
 	if e.Account != "" {
-		return o.directory.of(stackTarget{e.Account, e.Region, stack})
+		return o.directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: stack})
 	}
-	var of []owner
-	for _, one := range o.directory.named(stack) {
+	var of []directory.Owner
+	for _, one := range o.directory.Named(stack) {
 		if cluster, _, err := o.objectsOf(one); err == nil && cluster != nil && o.target(cluster) == e.Target {
 			of = append(of, one)
 		}
@@ -84,17 +85,17 @@ func (o *operator) ownersOf(e awsevents.Event, stack string) []owner {
 
 // objectsOf returns the owner's Cluster, nil if it no longer exists, and its InstanceGroup, nil for
 // a slot.
-func (o *operator) objectsOf(of owner) (*v1alpha1.Cluster, *v1alpha1.InstanceGroup, error) {
+func (o *operator) objectsOf(of directory.Owner) (*v1alpha1.Cluster, *v1alpha1.InstanceGroup, error) {
 	ctx := context.Background() // Reads from the informer cache.
-	if !of.group {
+	if !of.Group {
 		cluster := &v1alpha1.Cluster{}
-		if err := o.client.Get(ctx, of.key, cluster); err != nil {
+		if err := o.client.Get(ctx, of.Key, cluster); err != nil {
 			return nil, nil, client.IgnoreNotFound(err) //nolint:wrapcheck // callers only check it for nil
 		}
 		return cluster, nil, nil
 	}
 	group := &v1alpha1.InstanceGroup{}
-	if err := o.client.Get(ctx, of.key, group); err != nil {
+	if err := o.client.Get(ctx, of.Key, group); err != nil {
 		return nil, nil, client.IgnoreNotFound(err) //nolint:wrapcheck // as above
 	}
 	cluster, err := o.clusterOf(ctx, group)
@@ -154,9 +155,9 @@ func (o *operator) drainProgressed(p drain.Progress) {
 
 // drainNotice records an Event about the object whose node is being drained.
 func (o *operator) drainNotice(n drain.Notice) {
-	key := owner{group: n.Group != "", key: n.Cluster}
-	if key.group {
-		key.key.Name = n.Group
+	key := directory.Owner{Group: n.Group != "", Key: n.Cluster}
+	if key.Group {
+		key.Key.Name = n.Group
 	}
 	cluster, group, err := o.objectsOf(key)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -16,7 +17,7 @@ import (
 //
 // Instances of a paused Cluster are drained as well: a pause stops the operator's changes, but not
 // Auto Scaling.
-func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
+func (o *operator) orderFor(of directory.Owner, e awsevents.Event) (drain.Order, bool) {
 	cluster, group, err := o.objectsOf(of)
 	if err != nil || cluster == nil {
 		return drain.Order{}, false

@@ -199,14 +199,14 @@ func restoreRemedy(cluster *v1alpha1.Cluster) string {
 // It limits how often it asks EC2.
 func (o *operator) lostMajority(ctx context.Context, cluster *v1alpha1.Cluster) string {
 	now, slots := o.options.Clock.Now(), int(cluster.Spec.ControlPlane.Replicas)
-	last, ok := o.volumes.get(cluster.UID)
+	last, ok := o.volumes.Get(cluster.UID)
 	if !ok || now.Sub(last.asked) >= missingPoll {
 		missing, err := o.missingVolumes(ctx, cluster)
 		if err != nil {
 			return ""
 		}
 		last = volumesSeen{asked: now, missing: missing}
-		o.volumes.keep(cluster.UID, last)
+		o.volumes.Keep(cluster.UID, last)
 	}
 	if len(last.missing) <= (slots-1)/2 {
 		return ""

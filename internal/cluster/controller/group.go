@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -96,12 +98,12 @@ func (s groupNodesStep) Name() string { return "nodes" }
 func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	connection := s.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil {
-		return conclude(
+		return conditions.Conclude(
 			group,
-			conditionNodes,
+			conditions.Nodes,
 			"",
 			"",
-			operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").
+			operatorkit.Wait(outcomes.EventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").
 				WithoutEvent(),
 		)
 	}
@@ -120,16 +122,16 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 		RequeueAfter(idlePoll).
 		Explain(operatorkit.ReasonReady, "The instances are running and their nodes are ready.")
 	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
-		outcome = operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").
+		outcome = operatorkit.Wait(outcomes.EventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").
 			WithoutEvent()
 	} else if count.Ready < count.Desired {
-		outcome = operatorkit.Wait(eventPoll, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
+		outcome = operatorkit.Wait(outcomes.EventPoll, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
 	}
 	return s.repair(
 		ctx,
 		group,
 		connection,
-		conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome),
+		conditions.Conclude(group, conditions.Nodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome),
 	)
 }
 
@@ -151,7 +153,7 @@ func countGroup(group *v1alpha1.InstanceGroup, past *record.History, status stri
 
 // EnsureDeleted has nothing to do: nodes are deleted with their instances.
 func (s groupNodesStep) EnsureDeleted(_ context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	operatorkit.RemoveCondition(group, conditionNodes)
-	operatorkit.RemoveCondition(group, conditionUpdated)
+	operatorkit.RemoveCondition(group, conditions.Nodes)
+	operatorkit.RemoveCondition(group, conditions.Updated)
 	return operatorkit.Done()
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -175,7 +176,7 @@ func describeOutcome(group *v1alpha1.InstanceGroup, past *record.History, outcom
 // setNodesUpdated sets the condition that reports how many nodes are up to date and which are
 // draining: CloudFormation finishes when instances are out of service and does not wait for drains.
 func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *record.History, count *v1alpha1.NodeCount, held string) {
-	condition := metav1.Condition{Type: conditionUpdated, Status: metav1.ConditionFalse}
+	condition := metav1.Condition{Type: conditions.Updated, Status: metav1.ConditionFalse}
 	rolloutStatus := group.Status.Rollout
 	if rolloutStatus != nil && rolloutStatus.Finished != nil {
 		rolloutStatus.Draining = o.drainStatus(clusterKeyOf(group), group.Name)

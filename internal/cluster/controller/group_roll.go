@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -15,16 +14,13 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
-
-// promptly is the requeue delay after a change was started: the follow-up happens once the change
-// is recorded.
-const promptly = 10 * time.Millisecond
 
 // follow tracks a change of a group's stack: it records what the instances are made from, suspends
 // the cluster autoscaler, and reports the rollout's status. Wanted is the shape that the spec asks
@@ -61,13 +57,13 @@ func (s groupStackStep) follow(
 	outcome = describeOutcome(group, past, outcome)
 	switch {
 	case problem != nil && outcome.IsDone():
-		return failed(problem)
+		return outcomes.Failed(problem)
 	case problem != nil:
-		return joinErrors(outcome, problem)
+		return outcomes.Join(outcome, problem)
 	case sent && past.AutoscalerHeld:
-		return requeueAfterMin(outcome, promptly)
+		return outcomes.RequeueAfterMin(outcome, outcomes.Promptly)
 	case known.Status == record.StatusUpdating && past.Rolls():
-		return requeueAfterMin(outcome, past.LateIn(&known, s.nodesOf(group), s.options.Clock.Now()))
+		return outcomes.RequeueAfterMin(outcome, past.LateIn(&known, s.nodesOf(group), s.options.Clock.Now()))
 	default:
 		return outcome
 	}
@@ -81,7 +77,7 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 	late := known.Status == record.StatusUpdating && past.Rolls() && past.LateIn(known, s.nodesOf(group), s.options.Clock.Now()) == 0
 	over := past.Next == nil && strings.HasSuffix(known.Status, "_COMPLETE")
 	dead := s.vanished(group, known)
-	held, _ := s.autoscaling.get(group.UID)
+	held, _ := s.autoscaling.Get(group.UID)
 	adjustsAutoscaler := past.AutoscalerHeld && (over || held != known.Record.Token)
 	if group.Status.AutoScalingGroup == "" || !blame && !adjustsAutoscaler && !late && len(dead) == 0 {
 		return nil
@@ -129,7 +125,7 @@ func (s groupStackStep) holdOrReleaseAutoscaler(
 		if err := rollout.HoldAutoscaler(ctx, api, name, tags); err != nil {
 			return err
 		}
-		s.autoscaling.keep(group.UID, known.Record.Token)
+		s.autoscaling.Keep(group.UID, known.Record.Token)
 		return nil
 	}
 	if err := rollout.ReleaseAutoscaler(ctx, api, name, tags); err != nil {
@@ -144,7 +140,7 @@ func (s groupStackStep) holdOrReleaseAutoscaler(
 		}
 	}
 	past.AutoscalerHeld = false
-	s.autoscaling.drop(group.UID)
+	s.autoscaling.Drop(group.UID)
 	return nil
 }
 
@@ -234,27 +230,4 @@ func stateOf(known *record.Stack) v1alpha1.RolloutState {
 	default:
 		return v1alpha1.RolloutDone
 	}
-}
-
-// requeueAfterMin requeues the object no later than after a delay.
-func requeueAfterMin(outcome operatorkit.Outcome, after time.Duration) operatorkit.Outcome {
-	if after > 0 && (outcome.After() == 0 || after < outcome.After()) {
-		return outcome.RequeueAfter(after)
-	}
-	return outcome
-}
-
-// joinErrors adds another error to an outcome, which is retried.
-func joinErrors(outcome operatorkit.Outcome, problem error) operatorkit.Outcome {
-	if outcome.Kind() == operatorkit.KindFail {
-		return operatorkit.Fail(errors.Join(outcome.Err(), problem)).Explain(outcome.Reason(), outcome.Message())
-	}
-	message := failed(problem).Message()
-	if message == "" {
-		message = problem.Error() + "."
-	}
-	return requeueAfterMin(
-		outcome.Explain(outcome.Reason(), outcome.Message()+" In addition, this failed and will be retried: "+message),
-		signalRetry,
-	)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -50,9 +52,9 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 		_, _ = s.signal(ctx, group, s.target(cluster), &known, past.Now)
 	}
 	if problem != nil && !outcome.IsDone() {
-		outcome = joinErrors(outcome, problem)
+		outcome = outcomes.Join(outcome, problem)
 	}
-	return requeueAfterMin(outcome, requeueAfter)
+	return outcomes.RequeueAfterMin(outcome, requeueAfter)
 }
 
 // converge moves the group's stack toward the spec. The Cluster has the Release that it runs.
@@ -65,10 +67,10 @@ func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGr
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
 	key, digest := stackKey{group.UID, name}, s.inputs(group, cluster, release)
-	if last, ok := s.settledInputs.get(key); ok && last == digest {
+	if last, ok := s.settledInputs.Get(key); ok && last == digest {
 		return operatorkit.Done()
 	}
-	s.settledInputs.drop(key)
+	s.settledInputs.Drop(key)
 	if outcome := s.nameIsFree(ctx, group); !outcome.IsDone() {
 		return outcome
 	}
@@ -78,8 +80,8 @@ func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGr
 	}
 	outcome := withApproveCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
-		s.settledInputs.keep(key, s.inputs(group, cluster, release))
-		s.rendered.drop(key)
+		s.settledInputs.Keep(key, s.inputs(group, cluster, release))
+		s.rendered.Drop(key)
 	} else { // The later steps do not run now.
 		_ = groupNodesStep(s).EnsureCreated(ctx, group)
 	}
@@ -91,7 +93,7 @@ func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
 	if _, ok := model.AsProblems(err); ok {
 		return operatorkit.Wait(0, "ClusterInvalid", "The Cluster's spec must be corrected first.").Degraded()
 	}
-	return failed(err)
+	return outcomes.Failed(err)
 }
 
 // inputs hashes everything that the group's stack depends on.
@@ -156,7 +158,7 @@ func (s groupStackStep) ensure(
 
 // caCertificateOf returns the CA certificate of the Cluster.
 func (o *operator) caCertificateOf(ctx context.Context, cluster *v1alpha1.Cluster) ([]byte, error) {
-	if known, ok := o.cas.get(cluster.UID); ok {
+	if known, ok := o.cas.Get(cluster.UID); ok {
 		return known.CACertificate(), nil
 	}
 	secret := &corev1.Secret{}
@@ -168,13 +170,13 @@ func (o *operator) caCertificateOf(ctx context.Context, cluster *v1alpha1.Cluste
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
-	o.directory.own(stackTarget{account, region, name}, owner{group: true, key: keyOf(group), uid: group.UID})
+	o.directory.Own(directory.Stack{Account: account, Region: region, Name: name}, directory.Owner{Group: true, Key: keyOf(group), UID: group.UID})
 }
 
 // EnsureDeleted deletes the group's stack.
 func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	name := model.GroupStackName(group.Spec.Cluster, group.Name)
-	s.settledInputs.drop(stackKey{group.UID, name})
+	s.settledInputs.Drop(stackKey{group.UID, name})
 	target, account, region, outcome := s.targetOf(ctx, group)
 	if !outcome.IsDone() || account == "" {
 		return outcome // Without an account, no stack was created.

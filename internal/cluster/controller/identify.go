@@ -110,7 +110,7 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 // reportUnconfirmed records one Event for each Node whose identity EC2 does not confirm, and
 // returns a sentence that lists them, empty if there are none.
 func (o *operator) reportUnconfirmed(cluster *v1alpha1.Cluster, nodes []workload.Node) string {
-	before, _ := o.unconfirmed.get(cluster.UID)
+	before, _ := o.unconfirmed.Get(cluster.UID)
 	now := map[string]string{}
 	var reported []string
 	for i := range nodes {
@@ -131,7 +131,7 @@ func (o *operator) reportUnconfirmed(cluster *v1alpha1.Cluster, nodes []workload
 		o.recorder.Eventf(cluster, related, corev1.EventTypeWarning, reasonNotConfirmed, "Identify",
 			"EC2 does not confirm the identity of Node %s: %s. Find out what created it, and delete it.", node.Name, node.Problem)
 	}
-	o.unconfirmed.keep(cluster.UID, now)
+	o.unconfirmed.Keep(cluster.UID, now)
 	if len(reported) == 0 {
 		return ""
 	}

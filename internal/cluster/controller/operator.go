@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
@@ -32,7 +34,7 @@ type operator struct {
 	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
 
-	directory    *directory
+	directory    *directory.Directory
 	accounts     *accounts
 	nodeup       *programs.Folder
 	terminations *terminations
@@ -49,38 +51,38 @@ type operator struct {
 
 	// settledInputs caches, by object and stack, the inputs for which the stack was found up to
 	// date.
-	settledInputs *keyedCache[stackKey, uint64]
+	settledInputs *cache.Keyed[stackKey, uint64]
 	// outputs caches the base stacks' outputs as CloudFormation reported them.
-	outputs *keyedCache[types.UID, map[string]string]
+	outputs *cache.Keyed[types.UID, map[string]string]
 	// unmade holds the slots' stacks that cannot exist because this process saw the base stack
 	// being created. rendered caches the rendered stacks of changes in progress.
-	unmade *keyedCache[stackKey, struct{}]
+	unmade *cache.Keyed[stackKey, struct{}]
 	// volumes caches which etcd volumes were missing at the last request to EC2.
-	volumes  *keyedCache[types.UID, volumesSeen]
-	rendered *latest[stackKey, rendered]
+	volumes  *cache.Keyed[types.UID, volumesSeen]
+	rendered *cache.Latest[stackKey, rendered]
 	// networks caches AWS's description of the Clusters' existing VPCs.
-	networks *keyedCache[types.UID, network]
+	networks *cache.Keyed[types.UID, network]
 	// models and cas cache the inputs of a Cluster's stacks.
-	models *keyedCache[modelKey, resolved]
-	cas    *keyedCache[types.UID, *pki.CAs]
+	models *cache.Keyed[modelKey, resolved]
+	cas    *cache.Keyed[types.UID, *pki.CAs]
 	// signals holds the signals that were sent. autoscaling holds the token of the operation at
 	// whose start the cluster autoscaler was suspended.
-	signals *keyedCache[signalled, struct{}]
+	signals *cache.Keyed[signalled, struct{}]
 	// unconfirmed holds the reported problems of Nodes whose identity EC2 does not confirm, by UID.
-	unconfirmed *keyedCache[types.UID, map[string]string]
-	autoscaling *keyedCache[types.UID, string]
+	unconfirmed *cache.Keyed[types.UID, map[string]string]
+	autoscaling *cache.Keyed[types.UID, string]
 	// tokens holds bootstrap tokens that are created but not yet published.
-	tokens *keyedCache[types.UID, pki.Token]
+	tokens *cache.Keyed[types.UID, pki.Token]
 	// knownCAs, stored, kubeconfigs and connected cache what exists for a Cluster: its CAs, the
 	// content of its bucket, its kubeconfig, and the operator's own connection, the latter two with
 	// their expiry.
-	knownCAs *keyedCache[types.UID, struct{}]
-	stored   *keyedCache[types.UID, string]
+	knownCAs *cache.Keyed[types.UID, struct{}]
+	stored   *cache.Keyed[types.UID, string]
 	// storedNodeup caches the key of the nodeup that was last stored in the bucket of a Cluster
 	// that is being created.
-	storedNodeup *keyedCache[types.UID, string]
-	kubeconfigs  *keyedCache[types.UID, validity]
-	connected    *keyedCache[types.UID, validity]
+	storedNodeup *cache.Keyed[types.UID, string]
+	kubeconfigs  *cache.Keyed[types.UID, validity]
+	connected    *cache.Keyed[types.UID, validity]
 }
 
 // modelKey identifies a model of a Cluster: for the Release that it runs, or for the one that its
@@ -106,21 +108,21 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 	o := &operator{
 		repairs: newRepairs(), unclaimed: newUnclaimedEvents(),
 		options: options, client: cached, direct: direct, inCharge: sync.OnceValue(options.Clock.Now),
-		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(),
+		accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(),
 		backed:        newBackedUp(),
-		outputs:       newKeyedCache[types.UID, map[string]string](),
-		settledInputs: newKeyedCache[stackKey, uint64](), networks: newKeyedCache[types.UID, network](),
-		models: newKeyedCache[modelKey, resolved](), cas: newKeyedCache[types.UID, *pki.CAs](),
-		tokens:  newKeyedCache[types.UID, pki.Token](),
-		signals: newKeyedCache[signalled, struct{}](), unconfirmed: newKeyedCache[types.UID, map[string]string](),
-		autoscaling: newKeyedCache[types.UID, string](),
-		knownCAs:    newKeyedCache[types.UID, struct{}](), stored: newKeyedCache[types.UID, string](),
-		storedNodeup: newKeyedCache[types.UID, string](),
-		volumes:      newKeyedCache[types.UID, volumesSeen](),
-		unmade:       newKeyedCache[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
-		kubeconfigs: newKeyedCache[types.UID, validity](), connected: newKeyedCache[types.UID, validity](),
+		outputs:       cache.NewKeyed[types.UID, map[string]string](),
+		settledInputs: cache.NewKeyed[stackKey, uint64](), networks: cache.NewKeyed[types.UID, network](),
+		models: cache.NewKeyed[modelKey, resolved](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
+		tokens:  cache.NewKeyed[types.UID, pki.Token](),
+		signals: cache.NewKeyed[signalled, struct{}](), unconfirmed: cache.NewKeyed[types.UID, map[string]string](),
+		autoscaling: cache.NewKeyed[types.UID, string](),
+		knownCAs:    cache.NewKeyed[types.UID, struct{}](), stored: cache.NewKeyed[types.UID, string](),
+		storedNodeup: cache.NewKeyed[types.UID, string](),
+		volumes:      cache.NewKeyed[types.UID, volumesSeen](),
+		unmade:       cache.NewKeyed[stackKey, struct{}](), rendered: cache.NewLatest[stackKey, rendered](renderedAtOnce),
+		kubeconfigs: cache.NewKeyed[types.UID, validity](), connected: cache.NewKeyed[types.UID, validity](),
 	}
-	o.directory.claimed = o.claimed
+	o.directory = directory.New(o.claimed)
 	options.Workload.IdentifyWith(o.identify)
 	o.drains = drain.New(drain.Options{
 		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Logger: ctrl.Log.WithName("drain"), Tell: o.drainNotice,
@@ -132,31 +134,31 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 
 // forget drops all caches of a deleted object.
 func (o *operator) forget(uid types.UID) {
-	o.networks.drop(uid)
-	o.outputs.drop(uid)
+	o.networks.Drop(uid)
+	o.outputs.Drop(uid)
 	o.backed.forget(uid)
 	o.dropModels(uid)
-	o.signals.dropAll(func(key signalled) bool { return key.uid == uid })
-	o.autoscaling.drop(uid)
-	o.unconfirmed.drop(uid)
-	o.cas.drop(uid)
-	o.tokens.drop(uid)
-	o.knownCAs.drop(uid)
-	o.stored.drop(uid)
-	o.storedNodeup.drop(uid)
-	o.volumes.drop(uid)
-	o.unmade.dropAll(func(key stackKey) bool { return key.uid == uid })
-	o.kubeconfigs.drop(uid)
-	o.connected.drop(uid)
-	o.settledInputs.dropAll(func(key stackKey) bool { return key.uid == uid })
-	o.directory.forget(uid)
+	o.signals.DropAll(func(key signalled) bool { return key.uid == uid })
+	o.autoscaling.Drop(uid)
+	o.unconfirmed.Drop(uid)
+	o.cas.Drop(uid)
+	o.tokens.Drop(uid)
+	o.knownCAs.Drop(uid)
+	o.stored.Drop(uid)
+	o.storedNodeup.Drop(uid)
+	o.volumes.Drop(uid)
+	o.unmade.DropAll(func(key stackKey) bool { return key.uid == uid })
+	o.kubeconfigs.Drop(uid)
+	o.connected.Drop(uid)
+	o.settledInputs.DropAll(func(key stackKey) bool { return key.uid == uid })
+	o.directory.Forget(uid)
 	o.repairs.forget(uid)
 }
 
 // dropModels drops the models of a Cluster.
 func (o *operator) dropModels(uid types.UID) {
-	o.models.drop(modelKey{uid, false})
-	o.models.drop(modelKey{uid, true})
+	o.models.Drop(modelKey{uid, false})
+	o.models.Drop(modelKey{uid, true})
 }
 
 // release returns the Cluster's Release. The informer cache owns it, so callers must not change it;
@@ -178,3 +180,6 @@ func (o *operator) groupsOf(ctx context.Context, key types.NamespacedName) ([]v1
 	}
 	return list.Items, nil
 }
+
+// keyOf returns the name of an object.
+func keyOf(obj client.Object) types.NamespacedName { return client.ObjectKeyFromObject(obj) }

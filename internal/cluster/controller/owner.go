@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -110,30 +110,27 @@ func (o *operator) notItsGroup(group *v1alpha1.InstanceGroup, found *types.AutoS
 	return nil
 }
 
-// errOutputsCorrected reports that the status had other outputs than the base stack.
-var errOutputsCorrected = errors.New("the outputs in the Cluster's status differed from the base stack's and were corrected")
-
 // sawOutputs caches the base stack's outputs as CloudFormation reported them.
 func (o *operator) sawOutputs(cluster *v1alpha1.Cluster, outputs map[string]string) {
-	o.outputs.keep(cluster.UID, maps.Clone(outputs))
+	o.outputs.Keep(cluster.UID, maps.Clone(outputs))
 }
 
 // outputsHold reports whether the outputs in the Cluster's status match those that CloudFormation
 // reported, as far as this process knows.
 func (o *operator) outputsHold(cluster *v1alpha1.Cluster) bool {
-	seen, ok := o.outputs.get(cluster.UID)
+	seen, ok := o.outputs.Get(cluster.UID)
 	return !ok || maps.Equal(seen, cluster.Status.Outputs)
 }
 
 // confirmOutputs ensures that the outputs in the Cluster's status, which name buckets, keys,
 // volumes, zones and roles, are those of the Cluster's own base stack. It asks CloudFormation once
 // per process, unless this process already read them. If they differ, it corrects them and returns
-// errOutputsCorrected.
+// [outcomes.ErrOutputsCorrected].
 func (o *operator) confirmOutputs(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	if len(cluster.Status.Outputs) == 0 {
 		return nil
 	}
-	if seen, ok := o.outputs.get(cluster.UID); ok && maps.Equal(seen, cluster.Status.Outputs) {
+	if seen, ok := o.outputs.Get(cluster.UID); ok && maps.Equal(seen, cluster.Status.Outputs) {
 		return nil
 	}
 	owner, err := o.baseOwner(cluster)
@@ -150,13 +147,13 @@ func (o *operator) confirmOutputs(ctx context.Context, cluster *v1alpha1.Cluster
 	}
 	cluster.Status.Outputs = found
 	o.clusters.Enqueue(keyOf(cluster)) // An InstanceGroup cannot correct its Cluster's status.
-	return errOutputsCorrected
+	return outcomes.ErrOutputsCorrected
 }
 
 // confirmed returns the result of confirmOutputs as an outcome.
 func (o *operator) confirmed(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if err := o.confirmOutputs(ctx, cluster); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	return operatorkit.Done()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 )
@@ -30,7 +31,7 @@ func TestStackInProgressIsRenderedOnce(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := &operator{rendered: newLatest[stackKey, rendered](2)}
+			o := &operator{rendered: cache.NewLatest[stackKey, rendered](2)}
 			key, times := stackKey{"uid", "demo"}, 0
 			render := func() (*stacks.Made, error) {
 				times++
@@ -48,23 +49,6 @@ func TestStackInProgressIsRenderedOnce(t *testing.T) {
 				t.Errorf("rendered again: %t, want %t", again, c.again)
 			}
 		})
-	}
-}
-
-func TestCacheEvictsTheOldest(t *testing.T) {
-	l := newLatest[string, int](2)
-	for i, key := range []string{"a", "b", "a", "c"} {
-		l.keep(key, i)
-	}
-	if _, ok := l.get("a"); ok {
-		t.Error("a was the oldest, and the capacity is two")
-	}
-	if got, ok := l.get("c"); !ok || got != 3 {
-		t.Errorf("c is %d, %t", got, ok)
-	}
-	l.drop("c")
-	if _, ok := l.get("c"); ok {
-		t.Error("c was dropped")
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
@@ -56,19 +58,19 @@ func (o *operator) repair(
 	nodes := workload.InGroup(connection.Nodes(), group.Name)
 	lacking, wait, err := o.lacking(ctx, cluster, group, stack, connection, len(nodes))
 	if err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	machines := append(o.repairs.healthOf(nodes), lacking...)
 	plan := planRepair(machines, after, repairLimit(group.Spec.Repair.MaxUnhealthy, len(machines)), now)
 	if plan.held {
 		o.tooManyUnhealthy(group, &plan)
-		return requeueAfterMin(outcome, wait)
+		return outcomes.RequeueAfterMin(outcome, wait)
 	}
 	o.repairs.isNews(group.UID, "") // Report the limit again when it is next exceeded.
 	successor := delayRepair(group, &plan, machines, now)
 	for i := range plan.replace {
 		if err := o.replace(ctx, o.target(cluster), &plan.replace[i]); err != nil {
-			return failed(err)
+			return outcomes.Failed(err)
 		}
 	}
 	if len(plan.replace) > 0 {
@@ -79,7 +81,7 @@ func (o *operator) repair(
 		o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
 			fmt.Sprintf("Replacing nodes that have been unhealthy for %s: %s.", after, nodesNamed(plan.replace)))
 	}
-	return requeueAfterMin(requeueAfterMin(outcome, plan.again), wait)
+	return outcomes.RequeueAfterMin(outcomes.RequeueAfterMin(outcome, plan.again), wait)
 }
 
 // delayRepair removes from the plan the instances whose replacement must wait: those started after
@@ -117,7 +119,7 @@ func delayRepair(group *v1alpha1.InstanceGroup, plan *repairPlan, machines []hea
 		plan.again = wait
 	}
 	operatorkit.SetCondition(group, metav1.Condition{
-		Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reasonRepairDelayed,
+		Type: conditions.Nodes, Status: metav1.ConditionFalse, Reason: reasonRepairDelayed,
 		Message: fmt.Sprintf("%s %s", repairSentence("An unhealthy node", count), "Unhealthy now: "+nodesNamed(delayed)+"."),
 	})
 	return false
@@ -132,7 +134,7 @@ func isSettled(status *v1alpha1.StackStatus) bool {
 func (o *operator) tooManyUnhealthy(group *v1alpha1.InstanceGroup, plan *repairPlan) {
 	operatorkit.SetCondition(
 		group,
-		metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reasonTooManyUnhealthy, Message: plan.sentence()},
+		metav1.Condition{Type: conditions.Nodes, Status: metav1.ConditionFalse, Reason: reasonTooManyUnhealthy, Message: plan.sentence()},
 	)
 	if !o.repairs.isNews(group.UID, plan.sentence()) {
 		return
@@ -277,7 +279,7 @@ func (o *operator) replaceDead(
 	for i := range found.Instances {
 		one := &found.Instances[i]
 		id := aws.ToString(one.InstanceId)
-		_, signalled := o.signals.get(signalled{group.UID, known.Record.Token, id, false})
+		_, signalled := o.signals.Get(signalled{group.UID, known.Record.Token, id, false})
 		leaves := strings.HasPrefix(string(one.LifecycleState), "Terminat")
 		if slices.Contains(named, id) && !slices.Contains(outdated, id) && !signalled && !leaves {
 			waitedFor = append(waitedFor, id)
@@ -329,8 +331,8 @@ func (o *operator) expectNode(e awsevents.Event) {
 		return
 	}
 	for _, owner := range o.ownersOf(e, stack) {
-		if owner.group && o.repairs.hint(stack) {
-			o.groups.Enqueue(owner.key)
+		if owner.Group && o.repairs.hint(stack) {
+			o.groups.Enqueue(owner.Key)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -115,7 +116,7 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 func slotTrouble(cluster *v1alpha1.Cluster, reason, message string) {
 	operatorkit.SetCondition(
 		cluster,
-		metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reason, Message: message},
+		metav1.Condition{Type: conditions.Nodes, Status: metav1.ConditionFalse, Reason: reason, Message: message},
 	)
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -27,7 +28,7 @@ type resolved struct {
 // digestOf hashes all inputs of a Cluster's model.
 func (o *operator) digestOf(cluster *v1alpha1.Cluster, release *v1alpha1.Release) hash.Hash64 {
 	sum := fnv.New64a() // Writes to a hash never fail.
-	facts, _ := o.networks.get(cluster.UID)
+	facts, _ := o.networks.Get(cluster.UID)
 	_, _ = fmt.Fprintf(sum, "%s|%d|%s|%d|%s|%d|%s|", cluster.UID, cluster.Generation, release.UID, release.Generation,
 		cluster.Status.Account, facts.revision, cluster.Annotations[allowAnnotation])
 	if cluster.Spec.ServiceAccountIssuer != nil {
@@ -53,7 +54,7 @@ func (o *operator) resolve(ctx context.Context, cluster *v1alpha1.Cluster, relea
 		return nil, err
 	}
 	key, digest := modelKey{cluster.UID, isAhead(cluster, release)}, o.digestOf(cluster, release).Sum64()
-	if known, ok := o.models.get(key); ok && known.digest == digest {
+	if known, ok := o.models.Get(key); ok && known.digest == digest {
 		return known.model, nil
 	}
 	name, suffix := partition.Of(cluster.Spec.Region)
@@ -64,8 +65,8 @@ func (o *operator) resolve(ctx context.Context, cluster *v1alpha1.Cluster, relea
 	if err != nil {
 		return nil, err //nolint:wrapcheck // problems need no context
 	}
-	o.models.drop(modelKey{cluster.UID, true}) // Unless it is this one, the upgrade has most likely ended.
-	o.models.keep(key, resolved{digest: digest, model: made})
+	o.models.Drop(modelKey{cluster.UID, true}) // Unless it is this one, the upgrade has most likely ended.
+	o.models.Keep(key, resolved{digest: digest, model: made})
 	return made, nil
 }
 
@@ -91,5 +92,5 @@ func unresolved(err error) operatorkit.Outcome {
 	if problems, ok := model.AsProblems(err); ok {
 		return operatorkit.Stall("InvalidSpec", "The spec must be corrected: "+problems.Error()+".")
 	}
-	return failed(err)
+	return outcomes.Failed(err)
 }

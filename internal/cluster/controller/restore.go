@@ -16,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -181,7 +182,7 @@ func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster,
 		))
 	}
 	if err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	found := &out.Snapshots[0]
 	owner := ""
@@ -227,7 +228,7 @@ func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster,
 
 // deleteSlots deletes the stacks of all slots.
 func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	var outcomes []operatorkit.Outcome
+	var all []operatorkit.Outcome
 	begun := true
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
@@ -236,16 +237,16 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 			continue
 		}
 		o.own(cluster, name)
-		o.settledInputs.drop(stackKey{cluster.UID, name})
+		o.settledInputs.Drop(stackKey{cluster.UID, name})
 		outcome := o.deleteStack(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.slotTags(cluster, slot)})
 		known, err := record.Decode(status)
 		begun = begun && err == nil && known.Deleting
-		outcomes = append(outcomes, outcome)
+		all = append(all, outcome)
 	}
-	if whole := aggregate(outcomes); !whole.IsDone() {
+	if whole := outcomes.Aggregate(all); !whole.IsDone() {
 		if begun { // No instance is replaced anymore, so terminate them now.
 			if err := o.endSlots(ctx, cluster); err != nil {
-				return failed(err)
+				return outcomes.Failed(err)
 			}
 		}
 		return whole.Explain(
@@ -311,11 +312,11 @@ func (o *operator) endSlots(ctx context.Context, cluster *v1alpha1.Cluster) erro
 // outlived its group.
 func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if err := o.endSlots(ctx, cluster); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	all, _, err := o.slotInstances(ctx, cluster)
 	if err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	if len(all) > 0 {
 		return operatorkit.Wait(
@@ -334,7 +335,7 @@ func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) o
 		Filters: []types.Filter{{Name: aws.String("volume-id"), Values: volumes}}, // The filter omits volumes that do not exist.
 	})
 	if err != nil {
-		return failed(fmt.Errorf("describe etcd's volumes: %w", err))
+		return outcomes.Failed(fmt.Errorf("describe etcd's volumes: %w", err))
 	}
 	for i := range out.Volumes {
 		held := slices.IndexFunc(

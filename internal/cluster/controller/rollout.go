@@ -12,6 +12,9 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -27,11 +30,11 @@ type rolls struct {
 	engine *rollout.Engine
 	// done caches the attempt for which a group was found up to date, so that AWS is not asked
 	// again.
-	done *keyedCache[types.UID, string]
+	done *cache.Keyed[types.UID, string]
 }
 
 func newRolls(options *Options, drains *drain.Drains) *rolls {
-	return &rolls{done: newKeyedCache[types.UID, string](), engine: rollout.New(rollout.Options{
+	return &rolls{done: cache.NewKeyed[types.UID, string](), engine: rollout.New(rollout.Options{
 		AutoScaling: options.Clients.AutoScaling,
 		EC2:         func(t awsapi.Target) rollout.EC2 { return options.Clients.EC2(t) },
 		Workload: func(key types.NamespacedName) rollout.Workload {
@@ -61,7 +64,7 @@ func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.Instan
 		return operatorkit.Done()
 	}
 	attempt := attemptOf(group, &known)
-	if done, ok := s.rolls.done.get(group.UID); ok && done == attempt {
+	if done, ok := s.rolls.done.Get(group.UID); ok && done == attempt {
 		return operatorkit.Done()
 	}
 	roll, outcome := s.rollOf(ctx, group, attempt)
@@ -70,18 +73,18 @@ func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.Instan
 	}
 	result, err := s.rolls.engine.Step(ctx, roll)
 	if err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	outcome = s.reportRollout(group, &result)
 	if result.State == rollout.Done {
-		s.rolls.done.keep(group.UID, attempt)
+		s.rolls.done.Keep(group.UID, attempt)
 		return outcome
 	}
 	_ = groupNodesStep(s).EnsureCreated(ctx, group) // The later steps do not run now.
 	operatorkit.SetCondition(
 		group,
 		metav1.Condition{
-			Type:    conditionUpdated,
+			Type:    conditions.Updated,
 			Status:  metav1.ConditionFalse,
 			Reason:  outcome.Reason(),
 			Message: group.Status.Rollout.Message,
@@ -92,7 +95,7 @@ func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.Instan
 
 // EnsureDeleted forgets the group: its instances are deleted with its stack.
 func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	s.rolls.done.drop(group.UID)
+	s.rolls.done.Drop(group.UID)
 	if cluster, err := s.clusterOf(ctx, group); err == nil && cluster != nil {
 		s.rolls.engine.Forget(&rollout.Group{AutoScalingGroup: group.Status.AutoScalingGroup, Target: s.target(cluster)})
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -145,7 +146,7 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
 		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
 		Paused:          func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
-		ReconcilePaused: o.signalSlotsPaused, DeferStatusWrite: isProgress,
+		ReconcilePaused: o.signalSlotsPaused, DeferStatusWrite: conditions.IsClusterProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
 		BackgroundLimiter: o.options.BackgroundLimiter,
 	})
@@ -167,7 +168,7 @@ func (o *operator) addGroups(mgr ctrl.Manager) error {
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
 		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
 		Paused:          o.groupPaused,
-		ReconcilePaused: o.signalPaused, DeferStatusWrite: isGroupProgress,
+		ReconcilePaused: o.signalPaused, DeferStatusWrite: conditions.IsGroupProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
 		BackgroundLimiter: o.options.BackgroundLimiter,
 	})

@@ -50,7 +50,7 @@ func (o *operator) signal(
 	var problems []error
 	for _, node := range workload.InGroup(connection.Nodes(), group.Name) {
 		key := signalled{group.UID, known.Record.Token, node.InstanceID, record.IsRollingBack(known.Status)}
-		if _, ok := o.signals.get(key); ok {
+		if _, ok := o.signals.Get(key); ok {
 			continue
 		}
 		after, due := past.SignalIn(&node, expected, now)
@@ -63,7 +63,7 @@ func (o *operator) signal(
 				problems = append(problems, err)
 			}
 			if waiting {
-				o.signals.keep(key, struct{}{})
+				o.signals.Keep(key, struct{}{})
 				continue
 			}
 			after = signalRetry

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -81,7 +82,7 @@ func (c *slotChange) wait(outcome operatorkit.Outcome) error {
 }
 
 func waitForTurn(stack, why string) operatorkit.Outcome {
-	return operatorkit.Wait(turnPoll, reasonNotItsTurn, why).About(stackSubject(stack))
+	return operatorkit.Wait(turnPoll, reasonNotItsTurn, why).About(outcomes.StackSubject(stack))
 }
 
 // readyAlone is done when the only instance of a control plane may be replaced: no instance group
@@ -140,7 +141,7 @@ func (s slotsStep) follow(
 		return *change.held
 	}
 	if outcome.Reason() == reasonNotItsTurn {
-		return requeueAfterMin(outcome, turnPoll)
+		return outcomes.RequeueAfterMin(outcome, turnPoll)
 	}
 	return describeSlotOutcome(cluster, change.slot, &known, outcome)
 }
@@ -159,7 +160,7 @@ func describeSlotOutcome(cluster *v1alpha1.Cluster, slot int, known *record.Stac
 				fmt.Sprintf("Slot %d of the control plane is rolling back: its new instance did not become healthy in time.", slot),
 			)
 		}
-		return requeueAfterMin(
+		return outcomes.RequeueAfterMin(
 			outcome,
 			turnPoll,
 		).Explain(reasonReplacingSlot, fmt.Sprintf("The instance of slot %d of the control plane is being replaced%s.", slot, since))
@@ -223,7 +224,7 @@ func (o *operator) signalSlot(
 	problem string,
 ) (sent bool, err error) {
 	key := signalled{cluster.UID, known.Token, node.InstanceID, record.IsRollingBack(known.Status)}
-	if _, ok := o.signals.get(key); ok {
+	if _, ok := o.signals.Get(key); ok {
 		return true, nil
 	}
 	if problem != "" {
@@ -231,7 +232,7 @@ func (o *operator) signalSlot(
 	}
 	waiting, err := o.options.Engine.Signal(ctx, o.target(cluster), o.slotOwner(cluster, node.Slot, known), resourceGroup, node.InstanceID)
 	if waiting {
-		o.signals.keep(key, struct{}{})
+		o.signals.Keep(key, struct{}{})
 	}
 	return waiting, err //nolint:wrapcheck // the engine explained it
 }
@@ -256,7 +257,7 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 			return
 		}
 		past := known.History()
-		if _, ok := s.settledInputs.get(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}); ok {
+		if _, ok := s.settledInputs.Get(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}); ok {
 			updated++
 		}
 		rolling = rolling || record.IsChanging(known.Status) && past.Rolls()

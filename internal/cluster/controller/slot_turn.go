@@ -80,8 +80,8 @@ type slotsGate struct {
 // stack still being created.
 func (g *slotsGate) isUnmade(slot int) bool {
 	key := stackKey{g.cluster.UID, g.resolved.Slots[slot].StackName}
-	_, ok := g.unmade.get(key)
-	g.unmade.drop(key)
+	_, ok := g.unmade.Get(key)
+	g.unmade.Drop(key)
 	return ok
 }
 

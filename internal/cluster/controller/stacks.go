@@ -2,10 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
@@ -89,7 +86,7 @@ func (o *operator) ensureStack(
 	}
 	if how.hold != "" {
 		if want.Review == nil || !changes(&known, obj, wanted) {
-			return nil, operatorkit.Wait(eventPoll, "OneSlotAtATime", how.hold).About(stackSubject(wanted.Name))
+			return nil, operatorkit.Wait(outcomes.EventPoll, "OneSlotAtATime", how.hold).About(outcomes.StackSubject(wanted.Name))
 		}
 		want.Review.Hold = true
 	}
@@ -107,7 +104,7 @@ func (o *operator) ensureStack(
 	var outcome operatorkit.Outcome
 	switch {
 	case err == nil && result.State == stack.Proposed && result.Reason == stack.ReasonApproved:
-		outcome = operatorkit.Wait(eventPoll, "OneSlotAtATime", how.hold).About(stackSubject(wanted.Name))
+		outcome = operatorkit.Wait(outcomes.EventPoll, "OneSlotAtATime", how.hold).About(outcomes.StackSubject(wanted.Name))
 	case err == nil && result.State == stack.Proposed:
 		outcome = waitForApproval(obj, wanted.Name, &result)
 	default:
@@ -144,7 +141,7 @@ func (o *operator) deleteStack(
 // outcome converts the engine's result to a step's outcome.
 func (o *operator) outcome(name string, known *record.Stack, result stack.Result, err error) operatorkit.Outcome {
 	if err != nil {
-		return operatorkit.Fail(err).Explain(result.Reason, result.Message).About(stackSubject(name))
+		return operatorkit.Fail(err).Explain(result.Reason, result.Message).About(outcomes.StackSubject(name))
 	}
 	switch result.State {
 	case stack.Ready:
@@ -158,7 +155,7 @@ func (o *operator) outcome(name string, known *record.Stack, result stack.Result
 		}
 		return o.stalled(name, known, result)
 	case stack.InProgress:
-		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).About(stackSubject(name))
+		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).About(outcomes.StackSubject(name))
 	case stack.Waiting: // Something failed and will be retried.
 		reason, message := result.Reason, result.Message
 		if cause := causeOf(known.StatusReason); cause != "" {
@@ -167,44 +164,11 @@ func (o *operator) outcome(name string, known *record.Stack, result stack.Result
 		if reason == causePublic {
 			message += " " + publicRemedy
 		}
-		return operatorkit.Wait(result.RequeueAfter, reason, message).About(stackSubject(name)).Degraded()
+		return operatorkit.Wait(result.RequeueAfter, reason, message).About(outcomes.StackSubject(name)).Degraded()
 	default:
 		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in an unknown state. Checking again in a minute.").
-			About(stackSubject(name))
+			About(outcomes.StackSubject(name))
 	}
-}
-
-// stackSubject is the subject of outcomes about a stack. Their messages start with "Stack <name>:
-// ".
-func stackSubject(name string) operatorkit.Subject {
-	return operatorkit.Subject{Kind: "Stack", Name: name}
-}
-
-// failed returns the outcome of a failed call to AWS or to an API server.
-func failed(err error) operatorkit.Outcome {
-	if foreign, ok := errors.AsType[*stack.ForeignError](err); ok {
-		return operatorkit.Stall(foreign.Reason, foreign.Message)
-	}
-	if errors.Is(err, errOutputsCorrected) {
-		return operatorkit.Wait(promptly, "OutputsCorrected", capital(errOutputsCorrected.Error())+".").Degraded()
-	}
-	if awsapi.Code(err) != "" {
-		explained := awsapi.Explain(err)
-		return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
-	}
-	if request, ok := errors.AsType[*url.Error](err); ok {
-		host := request.URL
-		if at, err := url.Parse(request.URL); err == nil {
-			host = at.Host
-		}
-		return operatorkit.Fail(err).
-			Explain("APIUnreachable", fmt.Sprintf("The Kubernetes API at %s did not respond. The request will be retried.", host))
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) { // For example, when the slot behind the load balancer stops or has just started.
-		return operatorkit.Fail(err).
-			Explain("APIUnreachable", "The cluster's Kubernetes API aborted its response. The request will be retried.")
-	}
-	return operatorkit.Fail(err)
 }
 
 // allowed returns the dangerous changes that the object's owner permits.

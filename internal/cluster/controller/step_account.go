@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -49,7 +50,7 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
 	}
 	if err != nil {
-		return failed(err).Explain("RoleNotAssumable", fmt.Sprintf("The operator has no access to the Cluster's account: %s", err))
+		return outcomes.Failed(err).Explain("RoleNotAssumable", fmt.Sprintf("The operator has no access to the Cluster's account: %s", err))
 	}
 	switch cluster.Status.Account {
 	case account:
@@ -125,7 +126,7 @@ func abandonedNote(cluster *v1alpha1.Cluster) string {
 // unknown.
 func accountUnknown(cluster *v1alpha1.Cluster, err error) operatorkit.Outcome {
 	if cluster.Spec.Role == nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	return operatorkit.Stall("AccountUnknown", fmt.Sprintf(
 		"The operator cannot assume the role %s, so the cluster's resources in its account are unknown: %s Allow the operator to assume the role. "+
@@ -155,14 +156,11 @@ func (s unlessAbandoned) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cl
 func noteRelease(cluster *v1alpha1.Cluster, release *v1alpha1.Release) {
 	cluster.Status.ResourceSet = release.Spec.ResourceSet
 	if release.Spec.State != v1alpha1.ReleaseDeprecated {
-		operatorkit.RemoveCondition(cluster, conditionDeprecated)
+		operatorkit.RemoveCondition(cluster, conditions.Deprecated)
 		return
 	}
 	operatorkit.SetCondition(cluster, metav1.Condition{
-		Type: conditionDeprecated, Status: metav1.ConditionTrue, Reason: "Deprecated",
+		Type: conditions.Deprecated, Status: metav1.ConditionTrue, Reason: "Deprecated",
 		Message: fmt.Sprintf("Release %s still works but is deprecated. Upgrade the Cluster to a newer one.", release.Name),
 	})
 }
-
-// eventPoll is the polling interval for changes that events normally report.
-const eventPoll = time.Minute

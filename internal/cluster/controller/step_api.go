@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -24,9 +26,9 @@ func (s apiStep) Name() string { return "api" }
 
 // EnsureCreated connects, and is done while the API responds.
 func (s apiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	return conclude(
+	return conditions.Conclude(
 		cluster,
-		conditionAPI,
+		conditions.API,
 		"Reachable",
 		"The Kubernetes API is reachable at "+cluster.Status.Endpoint+".",
 		s.ensure(ctx, cluster),
@@ -43,20 +45,20 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 		return outcome
 	}
 	if since := aloneSince(cluster); since != "" {
-		return operatorkit.Wait(eventPoll, reasonReplacing, fmt.Sprintf(
+		return operatorkit.Wait(outcomes.EventPoll, reasonReplacing, fmt.Sprintf(
 			"The only control-plane instance is being replaced since %s. Until the new one is ready, normally after 3 to 10 minutes, the Kubernetes API at %s is unavailable. Workloads keep running.",
 			since,
 			cluster.Status.Endpoint,
 		))
 	}
 	message := fmt.Sprintf("The Kubernetes API at %s does not respond yet.", cluster.Status.Endpoint)
-	if operatorkit.FindCondition(cluster, conditionAPI) != nil && cluster.Status.Version != "" {
+	if operatorkit.FindCondition(cluster, conditions.API) != nil && cluster.Status.Version != "" {
 		message = fmt.Sprintf("The Kubernetes API at %s does not respond: %s.", cluster.Status.Endpoint, problem)
 		if lost := s.lostMajority(ctx, cluster); lost != "" {
-			return operatorkit.Wait(eventPoll, reasonVolumeLost, lost).Degraded()
+			return operatorkit.Wait(outcomes.EventPoll, reasonVolumeLost, lost).Degraded()
 		}
 	}
-	return operatorkit.Wait(eventPoll, "APIUnreachable", message)
+	return operatorkit.Wait(outcomes.EventPoll, "APIUnreachable", message)
 }
 
 // connect returns the cluster's connection, or an outcome that explains why there is none.
@@ -69,7 +71,7 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 		return nil, operatorkit.Fail(err)
 	}
 	server := model.APIServer(host)
-	last, ok := s.connected.get(cluster.UID)
+	last, ok := s.connected.Get(cluster.UID)
 	if connection := s.options.Workload.Get(key); ok && connection != nil && last.server == server && now.Before(last.until) {
 		return connection, operatorkit.Done().RequeueAfter(last.until.Sub(now))
 	}
@@ -89,13 +91,13 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 		return nil, operatorkit.Fail(err)
 	}
 	until := now.Add(connectionValidity / 2)
-	s.connected.keep(cluster.UID, validity{server: server, until: until})
+	s.connected.Keep(cluster.UID, validity{server: server, until: until})
 	return connection, operatorkit.Done().RequeueAfter(until.Sub(now))
 }
 
 // EnsureDeleted closes the connection.
 func (s apiStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.connected.drop(cluster.UID)
+	s.connected.Drop(cluster.UID)
 	s.options.Workload.Close(keyOf(cluster))
 	return operatorkit.Done()
 }

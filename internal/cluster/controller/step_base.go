@@ -6,6 +6,9 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
@@ -22,9 +25,9 @@ func (s baseStep) Name() string { return "base" }
 
 // EnsureCreated moves the base stack toward the spec.
 func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	outcome := conclude(
+	outcome := conditions.Conclude(
 		cluster,
-		conditionNetwork,
+		conditions.Network,
 		"StackReady",
 		"The network, the load balancer and the other shared resources are ready.",
 		withApproveCommand(cluster, "cluster", s.ensure(ctx, cluster)),
@@ -40,13 +43,13 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return operatorkit.Fail(err)
 	}
 	if err := s.recoverOutputs(ctx, cluster, release); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	key, digest := stackKey{cluster.UID, name}, s.digestOf(cluster, release).Sum64()
-	if last, ok := s.settledInputs.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
+	if last, ok := s.settledInputs.Get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
 		return operatorkit.Done()
 	}
-	s.settledInputs.drop(key)
+	s.settledInputs.Drop(key)
 	if outcome := s.keepsRestored(cluster); !outcome.IsDone() {
 		return outcome
 	}
@@ -60,7 +63,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	}
 	gone, err := s.lostVolumes(ctx, cluster, resolved)
 	if err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	before := operatorkit.Done()
 	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, ensureOptions{
@@ -82,7 +85,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	}
 	if stackOf(cluster, name).Status == record.StatusCreating {
 		for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-			s.unmade.keep(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}, struct{}{})
+			s.unmade.Keep(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}, struct{}{})
 		}
 	}
 	forgetSlots(cluster)
@@ -90,22 +93,22 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
 		}
-		s.settledInputs.keep(key, s.digestOf(cluster, release).Sum64())
-		s.rendered.drop(key)
+		s.settledInputs.Keep(key, s.digestOf(cluster, release).Sum64())
+		s.rendered.Drop(key)
 	}
 	return outcome
 }
 
 // render renders the base stack, or returns the cached result for the same inputs.
 func (s baseStep) render(key stackKey, inputs uint64, resolved *model.Cluster) (*render.Stack, error) {
-	if last, ok := s.rendered.get(key); ok && last.inputs == inputs {
+	if last, ok := s.rendered.Get(key); ok && last.inputs == inputs {
 		return last.made.Stack, nil
 	}
 	made, err := render.Base(resolved)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller adds context
 	}
-	s.rendered.keep(key, rendered{inputs: inputs, made: &stacks.Made{Stack: made}})
+	s.rendered.Keep(key, rendered{inputs: inputs, made: &stacks.Made{Stack: made}})
 	return made, nil
 }
 
@@ -116,7 +119,7 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	}
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
-	s.settledInputs.drop(stackKey{cluster.UID, name})
+	s.settledInputs.Drop(stackKey{cluster.UID, name})
 	return s.deleteStack(ctx, cluster, s.target(cluster), name, knownStack(cluster, name), stack.DeleteOptions{
 		OwnerTags:                    s.ownerTags(cluster),
 		DisableTerminationProtection: true, // The finalizer guards the Cluster; deleting the Cluster is intentional.
@@ -138,5 +141,5 @@ func (o *operator) ownerTags(cluster *v1alpha1.Cluster) map[string]string {
 
 // own records that a stack belongs to the Cluster, so that events of it are matched.
 func (o *operator) own(cluster *v1alpha1.Cluster, name string) {
-	o.directory.own(stackTarget{cluster.Status.Account, cluster.Spec.Region, name}, owner{key: keyOf(cluster), uid: cluster.UID})
+	o.directory.Own(directory.Stack{Account: cluster.Status.Account, Region: cluster.Spec.Region, Name: name}, directory.Owner{Key: keyOf(cluster), UID: cluster.UID})
 }

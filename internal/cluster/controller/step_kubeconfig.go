@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -29,7 +30,7 @@ func (s kubeconfigStep) Name() string { return "kubeconfig" }
 func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	address := model.APIAddress(cluster.Status.Outputs)
 	if address == "" {
-		return operatorkit.Wait(eventPoll, "NoAPIAddress", "The base stack has no load balancer address yet.")
+		return operatorkit.Wait(outcomes.EventPoll, "NoAPIAddress", "The base stack has no load balancer address yet.")
 	}
 	if dns := cluster.Spec.DNS; dns != nil && dns.Name != "" {
 		address = dns.Name
@@ -37,7 +38,7 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 	server := model.APIServer(address)
 	cluster.Status.Endpoint = server
 	now := s.options.Clock.Now()
-	if last, ok := s.kubeconfigs.get(cluster.UID); ok && last.server == server && now.Before(last.until) {
+	if last, ok := s.kubeconfigs.Get(cluster.UID); ok && last.server == server && now.Before(last.until) {
 		return operatorkit.Done().RequeueAfter(last.until.Sub(now))
 	}
 	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, address)
@@ -58,7 +59,7 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 	// Check often enough to renew in time: a new kubeconfig is valid for at least two thirds of its
 	// lifetime.
 	until := now.Add(kubeconfigValidity / 12)
-	s.kubeconfigs.keep(cluster.UID, validity{server: server, until: until})
+	s.kubeconfigs.Keep(cluster.UID, validity{server: server, until: until})
 	return operatorkit.Done().RequeueAfter(until.Sub(now))
 }
 
@@ -115,7 +116,7 @@ func (s kubeconfigStep) make(ctx context.Context, cluster *v1alpha1.Cluster, cas
 
 // EnsureDeleted deletes the kubeconfig, which no longer has a server.
 func (s kubeconfigStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.kubeconfigs.drop(cluster.UID)
+	s.kubeconfigs.Drop(cluster.UID)
 	if err := s.deleteSecret(ctx, cluster, cluster.Name+pki.SuffixKubeconfig); err != nil {
 		return operatorkit.Fail(err)
 	}

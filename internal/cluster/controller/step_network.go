@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/existing"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -37,30 +39,30 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 	}
 	facts, err := s.existing(ctx, cluster)
 	if err != nil {
-		return conclude(cluster, conditionNetwork, "", "", failed(err))
+		return conditions.Conclude(cluster, conditions.Network, "", "", outcomes.Failed(err))
 	}
 	if problem := facts.DNSProblem(model.ZoneName(cluster.Name), model.AllowsDNSServers(cluster)); problem != "" &&
 		len(cluster.Status.Outputs) == 0 {
-		known, _ := s.networks.get(cluster.UID)
+		known, _ := s.networks.Get(cluster.UID)
 		known.generation = 0 // Makes the next reconcile ask again: the user fixes the VPC, not the Cluster.
-		s.networks.keep(cluster.UID, known)
-		return conclude(
+		s.networks.Keep(cluster.UID, known)
+		return conditions.Conclude(
 			cluster,
-			conditionNetwork,
+			conditions.Network,
 			"",
 			"",
 			operatorkit.Wait(vpcPoll, "VPCWithoutDNS", problem+" Nothing was created.").Degraded(),
 		)
 	}
-	known, _ := s.networks.get(cluster.UID)
+	known, _ := s.networks.Get(cluster.UID)
 	if known.tagged {
 		return operatorkit.Done()
 	}
 	if err := s.adopt(ctx, cluster); err != nil {
-		return conclude(cluster, conditionNetwork, "", "", failed(err))
+		return conditions.Conclude(cluster, conditions.Network, "", "", outcomes.Failed(err))
 	}
 	known.tagged = true
-	s.networks.keep(cluster.UID, known)
+	s.networks.Keep(cluster.UID, known)
 	return operatorkit.Done()
 }
 
@@ -70,7 +72,7 @@ func (s networkStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 		return operatorkit.Done()
 	}
 	if err := s.abandon(ctx, cluster); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	return operatorkit.Done()
 }
@@ -81,7 +83,7 @@ func (o *operator) existing(ctx context.Context, cluster *v1alpha1.Cluster) (*mo
 	if cluster.Spec.Network.VPC == "" {
 		return nil, nil //nolint:nilnil // nil stands for a new VPC
 	}
-	known, ok := o.networks.get(cluster.UID)
+	known, ok := o.networks.Get(cluster.UID)
 	if ok && known.generation == cluster.Generation {
 		return known.facts, nil
 	}
@@ -93,7 +95,7 @@ func (o *operator) existing(ctx context.Context, cluster *v1alpha1.Cluster) (*mo
 	if known.facts == nil || !sameVPC(known.facts, facts) {
 		next.revision++
 	}
-	o.networks.keep(cluster.UID, next)
+	o.networks.Keep(cluster.UID, next)
 	return facts, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	k8stypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -36,7 +37,7 @@ func (s nodesStep) Name() string { return "nodes" }
 func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
+		return operatorkit.Wait(outcomes.EventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
 	var problems []error
 	changed, requeueAfter := 0, time.Duration(0)
@@ -63,16 +64,16 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	if err := s.tally(ctx, cluster, connection.Nodes()); err != nil {
 		return operatorkit.Fail(err)
 	}
 	again, err := s.repairSlots(ctx, cluster, connection)
 	if err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
-	return requeueAfterMin(operatorkit.Done().RequeueAfter(requeueAfter), again)
+	return outcomes.RequeueAfterMin(operatorkit.Done().RequeueAfter(requeueAfter), again)
 }
 
 // EnsureDeleted releases draining instances at once: pods of a deleted cluster have nowhere to

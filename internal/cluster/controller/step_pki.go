@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -23,20 +24,20 @@ func (s pkiStep) Name() string { return "pki" }
 
 // EnsureCreated creates the CAs if they do not exist.
 func (s pkiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if _, ok := s.knownCAs.get(cluster.UID); ok {
+	if _, ok := s.knownCAs.Get(cluster.UID); ok {
 		return operatorkit.Done()
 	}
 	if _, err := s.casOf(ctx, cluster); err != nil {
 		return brokenPKI(err)
 	}
-	s.knownCAs.keep(cluster.UID, struct{}{})
+	s.knownCAs.Keep(cluster.UID, struct{}{})
 	return operatorkit.Done()
 }
 
 // EnsureDeleted deletes all Secrets of the Cluster.
 func (s pkiStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.knownCAs.drop(cluster.UID)
-	s.cas.drop(cluster.UID)
+	s.knownCAs.Drop(cluster.UID)
+	s.cas.Drop(cluster.UID)
 	for _, suffix := range []string{
 		pki.SuffixKubeconfig, pki.SuffixServiceAccount, pki.SuffixFrontProxyCA, pki.SuffixEtcdCA, pki.SuffixCA,
 	} {
@@ -68,21 +69,21 @@ func (o *operator) deleteSecret(ctx context.Context, cluster *v1alpha1.Cluster, 
 // casOf returns the Cluster's CAs. It caches them only while the Cluster is created, so
 // that memory does not hold the keys of all clusters.
 func (o *operator) casOf(ctx context.Context, cluster *v1alpha1.Cluster) (*pki.CAs, error) {
-	if known, ok := o.cas.get(cluster.UID); ok {
+	if known, ok := o.cas.Get(cluster.UID); ok {
 		return known, nil
 	}
 	cas, err := pki.Ensure(ctx, o.direct, o.options.Clock, cluster)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the error names the Secret
 	}
-	o.cas.keep(cluster.UID, cas)
+	o.cas.Keep(cluster.UID, cas)
 	return cas, nil
 }
 
 // brokenPKI returns the outcome for CAs that the user must restore, or that could not be read.
 func brokenPKI(err error) operatorkit.Outcome {
 	if broken, ok := errors.AsType[*pki.BrokenError](err); ok {
-		return operatorkit.Stall("CertificateAuthorityBroken", capital(broken.Error())+".")
+		return operatorkit.Stall("CertificateAuthorityBroken", outcomes.Capital(broken.Error())+".")
 	}
 	return operatorkit.Fail(err)
 }

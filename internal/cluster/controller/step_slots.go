@@ -12,6 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
@@ -33,9 +35,9 @@ func (s slotsStep) Name() string { return "slots" }
 func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	outcome := s.ensure(ctx, cluster)
 	s.reportRollout(cluster, outcome)
-	outcome = conclude(
+	outcome = conditions.Conclude(
 		cluster,
-		conditionControlPlane,
+		conditions.ControlPlane,
 		"StacksReady",
 		"The instances of all slots are running.",
 		withApproveCommand(cluster, "cluster", outcome),
@@ -62,8 +64,8 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		outcome := s.ensureSlot(ctx, gate, slot)
 		if outcome.IsDone() {
 			key := stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}
-			s.settledInputs.keep(key, s.inputs(cluster, release))
-			s.rendered.drop(key)
+			s.settledInputs.Keep(key, s.inputs(cluster, release))
+			s.rendered.Drop(key)
 		}
 		if outcome.Kind() == operatorkit.KindWait && outcome.Reason() == reasonNotItsTurn {
 			waiting = append(waiting, outcome)
@@ -71,9 +73,9 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		}
 		under = append(under, outcome)
 	}
-	whole := aggregate(under)
+	whole := outcomes.Aggregate(under)
 	if whole.IsDone() || whole.Kind() == operatorkit.KindWait { // A slot that waits for a failed one must not hide the failure.
-		whole = aggregate(append(under, waiting...))
+		whole = outcomes.Aggregate(append(under, waiting...))
 	}
 	return whole
 }
@@ -85,7 +87,7 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		if last, ok := s.settledInputs.get(stackKey{cluster.UID, name}); ok && last == inputs {
+		if last, ok := s.settledInputs.Get(stackKey{cluster.UID, name}); ok && last == inputs {
 			continue
 		}
 		if known, err := record.Decode(knownStack(cluster, name)); err == nil && known.FailedDigest != "" {
@@ -108,7 +110,7 @@ func (s slotsStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) 
 // ensureSlot moves a slot's stack toward the spec.
 func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) operatorkit.Outcome {
 	cluster, name := gate.cluster, gate.resolved.Slots[slot].StackName
-	s.settledInputs.drop(stackKey{cluster.UID, name})
+	s.settledInputs.Drop(stackKey{cluster.UID, name})
 	status := stackOf(cluster, name)
 	known, err := record.Decode(status)
 	if err != nil {
@@ -125,7 +127,7 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	change := &slotChange{gate: gate, slot: slot, wanted: wanted}
 	if changes(&known, cluster, made.Stack) {
 		if change.hold, err = gate.closed(ctx, slot); err != nil {
-			return failed(err)
+			return outcomes.Failed(err)
 		}
 		change.judged = true
 	}
@@ -151,7 +153,7 @@ func notMade(what string, err error) operatorkit.Outcome {
 	}
 	if missing, ok := errors.AsType[*render.MissingOutputError](err); ok { // For example, when a zone was just added.
 		return operatorkit.Wait(
-			eventPoll,
+			outcomes.EventPoll,
 			"ClusterNotReady",
 			fmt.Sprintf("The network is being changed; %s waits for its %s.", what, strings.Join(missing.Outputs, ", ")),
 		)
@@ -184,11 +186,11 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	if cluster.Status.Account == "" {
 		return operatorkit.Done()
 	}
-	var outcomes []operatorkit.Outcome
+	var all []operatorkit.Outcome
 	for slot := range mostSlots {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		s.settledInputs.drop(stackKey{cluster.UID, name})
+		s.settledInputs.Drop(stackKey{cluster.UID, name})
 		status := knownStack(cluster, name)
 		if isDeleted(status) || status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas) {
 			continue
@@ -196,12 +198,12 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		if status == nil {
 			status = stackOf(cluster, name)
 		}
-		outcomes = append(
-			outcomes,
+		all = append(
+			all,
 			s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.slotTags(cluster, slot)}),
 		)
 	}
-	return aggregate(outcomes)
+	return outcomes.Aggregate(all)
 }
 
 // deleteComplete is CloudFormation's status of a deleted stack.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
@@ -31,7 +32,7 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return operatorkit.Fail(err)
 	}
 	inputs := s.inputs(cluster, release)
-	if last, ok := s.stored.get(cluster.UID); ok && last == inputs {
+	if last, ok := s.stored.Get(cluster.UID); ok && last == inputs {
 		return operatorkit.Done()
 	}
 	resolved, err := s.resolve(ctx, cluster, release)
@@ -45,7 +46,7 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if outcome := s.store(ctx, cluster, resolved, cas); !outcome.IsDone() {
 		return outcome
 	}
-	s.stored.keep(cluster.UID, inputs)
+	s.stored.Keep(cluster.UID, inputs)
 	return operatorkit.Done()
 }
 
@@ -103,10 +104,10 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 		return outcome
 	}
 	if err := bucket.claim(ctx, cas.CACertificate(), known.Stored != ""); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	if err := s.upload(ctx, cluster, resolved.ControlPlaneArchitecture, private, public); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	if restore != "" {
 		if err := s.putRestore(ctx, cluster, bucket, restore, resolved.ControlPlaneArchitecture); err != nil {
@@ -146,7 +147,7 @@ func (s storeStep) upload(
 // EnsureDeleted empties the buckets, so that the base stack can delete them. No instance is left
 // that uses them.
 func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.stored.drop(cluster.UID)
+	s.stored.Drop(cluster.UID)
 	for _, output := range []string{model.OutputBucket, model.OutputIssuerBucket} {
 		name := cluster.Status.Outputs[output]
 		if name == "" {
@@ -156,7 +157,7 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 			return outcome
 		}
 		if err := s.empty(ctx, s.target(cluster), name); err != nil {
-			return failed(err)
+			return outcomes.Failed(err)
 		}
 	}
 	return operatorkit.Done()
@@ -166,7 +167,7 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 // failure to read it.
 func lackingNodeup(err error) operatorkit.Outcome {
 	if _, ok := errors.AsType[programs.MissingError](err); ok {
-		return operatorkit.Wait(eventPoll, "NodeupMissing", capital(err.Error())+".").Degraded()
+		return operatorkit.Wait(outcomes.EventPoll, "NodeupMissing", outcomes.Capital(err.Error())+".").Degraded()
 	}
-	return failed(err)
+	return outcomes.Failed(err)
 }

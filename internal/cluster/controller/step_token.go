@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -63,14 +64,14 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
+		return operatorkit.Wait(outcomes.EventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
-	token, ok := s.tokens.get(cluster.UID) // created before a later call failed
+	token, ok := s.tokens.Get(cluster.UID) // created before a later call failed
 	if !ok {
 		if token, err = pki.NewToken(); err != nil {
 			return operatorkit.Fail(err)
 		}
-		s.tokens.keep(cluster.UID, token)
+		s.tokens.Keep(cluster.UID, token)
 	}
 	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
 		return outcome
@@ -80,13 +81,13 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return operatorkit.Wait(startingPoll, "APIStarting", "The cluster's API is starting and has not created its namespaces yet, which the bootstrap token needs.").
 			WithoutEvent()
 	case err != nil:
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	if err := s.publish(ctx, cluster, token); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	renewal := now.Add(tokenLife / 2).UTC()
-	s.tokens.drop(cluster.UID)
+	s.tokens.Drop(cluster.UID)
 	known.Token, known.TokenRenewal = token.ID(), &renewal
 	if err := record.Encode(status, known); err != nil {
 		return operatorkit.Fail(err)
@@ -147,7 +148,7 @@ func (s tokenStep) handOver(
 		return operatorkit.Done()
 	}
 	if err := s.deleteParameter(ctx, cluster); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	known.Token, known.TokenRenewal = tokenDeleted, nil
 	if err := record.Encode(status, *known); err != nil {
@@ -219,7 +220,7 @@ func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		return outcome
 	}
 	if err := s.deleteParameter(ctx, cluster); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	known.Token, known.TokenRenewal = tokenDeleted, nil
 	if err := record.Encode(status, known); err != nil {

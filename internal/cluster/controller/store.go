@@ -146,7 +146,7 @@ func (o *operator) putNodeup(ctx context.Context, cluster *v1alpha1.Cluster, arc
 		return err
 	}
 	b, key := o.bucketOf(cluster), model.NodeupKey(file.Hash, architecture)
-	if last, ok := o.storedNodeup.get(cluster.UID); ok && last == key {
+	if last, ok := o.storedNodeup.Get(cluster.UID); ok && last == key {
 		return nil
 	}
 	there, err := b.has(ctx, key)
@@ -164,7 +164,7 @@ func (o *operator) putNodeup(ctx context.Context, cluster *v1alpha1.Cluster, arc
 		}
 	}
 	if cluster.Status.Version == "" {
-		o.storedNodeup.keep(cluster.UID, key)
+		o.storedNodeup.Keep(cluster.UID, key)
 	}
 	return nil
 }

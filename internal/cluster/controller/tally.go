@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -21,7 +22,7 @@ func (o *operator) tally(ctx context.Context, cluster *v1alpha1.Cluster, nodes [
 	}
 	count := countNodes(cluster, groups, nodes)
 	cluster.Status.Nodes = count
-	condition := metav1.Condition{Type: conditionNodes, Status: metav1.ConditionTrue, Reason: "AllReady", Message: "All nodes are ready."}
+	condition := metav1.Condition{Type: conditions.Nodes, Status: metav1.ConditionTrue, Reason: "AllReady", Message: "All nodes are ready."}
 	if count.Ready < count.Desired {
 		condition.Status, condition.Reason = metav1.ConditionFalse, "NodesMissing"
 		condition.Message = fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)

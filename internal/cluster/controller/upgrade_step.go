@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
@@ -38,7 +39,7 @@ func (s upgradeStep) EnsureDeleted(context.Context, *v1alpha1.Cluster) operatork
 func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	to, err := s.release(ctx, cluster)
 	if apierrors.IsNotFound(err) {
-		return operatorkit.Stall("ReleaseNotFound", capital(s.noRelease(ctx, cluster).Error())+
+		return operatorkit.Stall("ReleaseNotFound", outcomes.Capital(s.noRelease(ctx, cluster).Error())+
 			". The running cluster stays unchanged until spec.release names an existing Release.")
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-package controller
+package conditions
 
 import (
 	"slices"
@@ -14,17 +14,17 @@ import (
 
 // Condition types of Clusters and InstanceGroups, in addition to those that operatorkit sets.
 const (
-	conditionNetwork      = "NetworkReady"
-	conditionControlPlane = "ControlPlaneReady"
-	conditionAPI          = "APIReachable"
-	conditionNodes        = "NodesReady"
-	conditionUpdated      = "NodesUpdated"
-	conditionAddons       = "AddonsReady"
-	conditionDeprecated   = "ReleaseDeprecated"
+	Network      = "NetworkReady"
+	ControlPlane = "ControlPlaneReady"
+	API          = "APIReachable"
+	Nodes        = "NodesReady"
+	Updated      = "NodesUpdated"
+	Addons       = "AddonsReady"
+	Deprecated   = "ReleaseDeprecated"
 )
 
-// conclude sets a step's own condition from its outcome, and returns the outcome.
-func conclude(obj client.Object, conditionType, reason, message string, outcome operatorkit.Outcome) operatorkit.Outcome {
+// Conclude sets a step's own condition from its outcome, and returns the outcome.
+func Conclude(obj client.Object, conditionType, reason, message string, outcome operatorkit.Outcome) operatorkit.Outcome {
 	condition := metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 	if !outcome.IsDone() {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, outcome.Reason(), outcome.Message()
@@ -39,15 +39,15 @@ func conclude(obj client.Object, conditionType, reason, message string, outcome 
 	return outcome
 }
 
-// isProgress reports whether only node counts of a Cluster changed.
-func isProgress(before, after *v1alpha1.Cluster) bool {
+// IsClusterProgress reports whether only node counts of a Cluster changed.
+func IsClusterProgress(before, after *v1alpha1.Cluster) bool {
 	was := before.Status
 	was.Nodes, was.Conditions = after.Status.Nodes, after.Status.Conditions
 	return sameStatuses(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
 }
 
-// isGroupProgress reports whether only node counts of an InstanceGroup changed.
-func isGroupProgress(before, after *v1alpha1.InstanceGroup) bool {
+// IsGroupProgress reports whether only node counts of an InstanceGroup changed.
+func IsGroupProgress(before, after *v1alpha1.InstanceGroup) bool {
 	was := before.Status
 	was.Nodes, was.Conditions = after.Status.Nodes, after.Status.Conditions
 	return sameStatuses(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
@@ -57,6 +57,6 @@ func isGroupProgress(before, after *v1alpha1.InstanceGroup) bool {
 func sameStatuses(before, after []metav1.Condition) bool {
 	return !slices.ContainsFunc(append(slices.Clone(before), after...), func(c metav1.Condition) bool {
 		was, is := meta.FindStatusCondition(before, c.Type), meta.FindStatusCondition(after, c.Type)
-		return c.Type != conditionNodes && c.Type != conditionUpdated && (was == nil || is == nil || was.Status != is.Status)
+		return c.Type != Nodes && c.Type != Updated && (was == nil || is == nil || was.Status != is.Status)
 	})
 }
