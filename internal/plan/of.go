@@ -268,7 +268,7 @@ func (d *draft) base(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the base stack cannot be rendered: %w", err)
 	}
-	if err := d.add(Subject{Name: d.model.StackName, Part: Base, Wanted: rendered}, stacks.StatusOf(c, d.model.StackName), c); err != nil {
+	if err := d.add(Subject{Name: d.model.StackName, Part: Base, Wanted: rendered}, record.Find(c, d.model.StackName), c); err != nil {
 		return err
 	}
 	if err := d.fetch(ctx); err != nil {
@@ -293,7 +293,7 @@ func (d *draft) base(ctx context.Context) error {
 func (d *draft) slots() error {
 	var failed, others []Subject
 	for i, slot := range d.model.Slots {
-		known, err := record.Decode(stacks.StatusOf(d.in.Cluster, slot.StackName))
+		known, err := record.Decode(record.Find(d.in.Cluster, slot.StackName))
 		if err != nil {
 			return err
 		}
@@ -309,7 +309,7 @@ func (d *draft) slots() error {
 		others = append(others, s)
 	}
 	for _, s := range append(failed, others...) {
-		if err := d.add(s, stacks.StatusOf(d.in.Cluster, s.Name), d.in.Cluster); err != nil {
+		if err := d.add(s, record.Find(d.in.Cluster, s.Name), d.in.Cluster); err != nil {
 			return err
 		}
 	}

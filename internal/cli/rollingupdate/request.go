@@ -13,7 +13,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
-	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -146,7 +145,7 @@ func (u *update) requests(asked []*target) []requested {
 			nil,
 		}
 		for slot := range u.slots() {
-			one.stacks = append(one.stacks, stacks.StatusOf(u.cluster, model.SlotStackName(u.cluster.Name, slot)))
+			one.stacks = append(one.stacks, record.Find(u.cluster, model.SlotStackName(u.cluster.Name, slot)))
 		}
 		all = append([]requested{one}, all...)
 	}

@@ -152,7 +152,7 @@ func describe(snapshot *ec2types.Snapshot) listed {
 
 // snapshot starts a snapshot of a slot's volume.
 func (o *operator) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, purpose string) (listed, error) {
-	if err := o.confirmOutputs(ctx, cluster); err != nil {
+	if err := o.outputs.Confirm(ctx, cluster); err != nil {
 		return listed{}, err
 	}
 	volume := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]
@@ -181,7 +181,7 @@ func (o *operator) backupTags(cluster *v1alpha1.Cluster, slot int, purpose strin
 	if tags == nil {
 		tags = map[string]string{}
 	}
-	maps.Copy(tags, o.ownerTags(cluster))
+	maps.Copy(tags, o.owner.ClusterTags(cluster))
 	maps.Copy(tags, map[string]string{
 		"Name": fmt.Sprintf("%s-etcd-%d", cluster.Name, slot), model.TagOwnedPrefix + cluster.Name: model.TagOwned,
 		model.TagEtcdSlot: strconv.Itoa(slot), backupTag: purpose,

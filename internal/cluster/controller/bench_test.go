@@ -173,10 +173,10 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	o.settledInputs.Keep(stackKey{uid, "demo"}, o.digestOf(c.cluster, c.release).Sum64())
 	for slot := range 3 {
 		name := model.SlotStackName("demo", slot)
-		stackOf(c.cluster, name).Status = "CREATE_COMPLETE"
+		record.FindOrAdd(c.cluster, name).Status = "CREATE_COMPLETE"
 		o.settledInputs.Keep(stackKey{uid, name}, slotsStep{o}.inputs(c.cluster, c.release))
 	}
-	if err := record.Encode(stackOf(c.cluster, "demo"), record.Stack{Token: "abcdef", TokenRenewal: &soon}); err != nil {
+	if err := record.Encode(record.FindOrAdd(c.cluster, "demo"), record.Stack{Token: "abcdef", TokenRenewal: &soon}); err != nil {
 		b.Fatal(err)
 	}
 	c.cluster.Status.Backup = &v1alpha1.BackupStatus{

@@ -209,7 +209,7 @@ func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 			continue
 		}
 		expectation = awsevents.InstancesStay
-		if isRolling(cluster.Status.Rollout) || !cluster.DeletionTimestamp.IsZero() {
+		if record.IsRolling(cluster.Status.Rollout) || !cluster.DeletionTimestamp.IsZero() {
 			return awsevents.InstancesTerminating
 		}
 		groups, err := o.groupsOf(ctx, keyOf(cluster))
@@ -223,12 +223,8 @@ func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 // shrinks reports whether a group may be losing instances.
 func (o *operator) shrinks(group v1alpha1.InstanceGroup) bool {
 	stack := group.Status.Stack
-	return isRolling(group.Status.Rollout) || !group.DeletionTimestamp.IsZero() || stack != nil && record.IsChanging(stack.Status) ||
+	return record.IsRolling(group.Status.Rollout) || !group.DeletionTimestamp.IsZero() || stack != nil && record.IsChanging(stack.Status) ||
 		group.Status.Nodes.Desired > group.Spec.MaxSize
-}
-
-func isRolling(rollout *v1alpha1.RolloutStatus) bool {
-	return rollout != nil && (rollout.State == v1alpha1.RolloutRolling || rollout.State == v1alpha1.RolloutRollingBack)
 }
 
 // groupDrainsStep ends the drains of a group's instances when the group is deleted.

@@ -9,6 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
@@ -66,7 +67,7 @@ func (o *operator) reason(instance string, rollout *v1alpha1.RolloutStatus, dele
 		return drain.Deletion
 	case o.repairs.isReplacing(instance):
 		return drain.Repair
-	case isRolling(rollout):
+	case record.IsRolling(rollout):
 		return drain.Rolling
 	default:
 		return drain.ScaleIn

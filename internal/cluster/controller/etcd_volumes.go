@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,9 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
 // A slot's etcd volume outlives its instances. CloudFormation does not notice when the volume
@@ -40,7 +37,7 @@ func (o *operator) missingVolumes(ctx context.Context, cluster *v1alpha1.Cluster
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := o.confirmOutputs(ctx, cluster); err != nil { // Never act on volumes that only the status names.
+	if err := o.outputs.Confirm(ctx, cluster); err != nil { // Never act on volumes that only the status names.
 		return nil, err
 	}
 	in := &ec2.DescribeVolumesInput{Filters: []types.Filter{{Name: aws.String("volume-id")}}} // The filter omits volumes that do not exist.
@@ -138,47 +135,6 @@ func (o *operator) lostVolumes(ctx context.Context, cluster *v1alpha1.Cluster, r
 		}
 	}
 	return lost, nil
-}
-
-// recoverOutputs reads the outputs of a base stack that exists although the status does not mention
-// it, as after a restore of the management cluster. The outputs record which volumes were replaced
-// and the issuer's URL. Without them, the base stack would be updated to that of a new cluster.
-// Resource sets in which neither can differ need no lookup.
-func (o *operator) recoverOutputs(ctx context.Context, cluster *v1alpha1.Cluster, of *v1alpha1.Release) error {
-	known := knownStack(cluster, model.BaseStackName(cluster.Name))
-	if len(cluster.Status.Outputs) > 0 || known != nil && (known.Record != nil || known.Status != "") {
-		return nil
-	}
-	set, err := release.Set(of.Spec.ResourceSet)
-	if err != nil || !set.Features.RejoinEtcd && !set.Features.IssuerBucket {
-		return err //nolint:wrapcheck // the error names the set
-	}
-	owner, err := o.baseOwner(cluster)
-	if err != nil {
-		return err
-	}
-	found, err := o.options.Engine.Outputs(ctx, o.target(cluster), owner)
-	if _, foreign := errors.AsType[*stack.ForeignError](err); foreign {
-		return nil // The base step explains whose stack it is.
-	}
-	if err != nil || len(found) == 0 {
-		return err //nolint:wrapcheck // the engine explained it
-	}
-	cluster.Status.Outputs = found
-	o.sawOutputs(cluster, found)
-	var volumes []v1alpha1.EtcdVolumeStatus
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		if generation, snapshot := model.ParseEtcdGeneration(found[model.OutputEtcdGeneration(slot)]); generation > 0 {
-			volumes = append(volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot), Generation: generation, Snapshot: snapshot})
-		}
-	}
-	if len(volumes) > 0 {
-		if cluster.Status.Etcd == nil {
-			cluster.Status.Etcd = &v1alpha1.EtcdStatus{}
-		}
-		cluster.Status.Etcd.Volumes = volumes
-	}
-	return nil
 }
 
 // restoreRemedy explains how to restore a cluster that lost its etcd.

@@ -28,7 +28,7 @@ func (s groupStackStep) cancelChange(ctx context.Context, group *v1alpha1.Instan
 		if one.State != drain.Kept || past.Since != nil && one.Began.Before(past.Since.Time) {
 			continue
 		}
-		cancelled, err := s.options.Engine.Cancel(ctx, target, s.groupOwner(group, known))
+		cancelled, err := s.options.Engine.Cancel(ctx, target, s.owner.Group(group, known))
 		if err != nil {
 			return fmt.Errorf("cancel the change of stack %s: %w", known.StackID, err)
 		}

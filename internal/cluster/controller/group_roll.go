@@ -87,7 +87,7 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 	if err != nil || found == nil {
 		return err
 	}
-	if err := s.notItsGroup(group, found); err != nil {
+	if err := s.owner.CheckScalingGroup(group, found); err != nil {
 		return err
 	}
 	if late || blame {

@@ -12,6 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -78,7 +80,7 @@ func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGr
 	if err != nil {
 		return s.clusterUnresolved(err)
 	}
-	outcome := withApproveCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
+	outcome := approval.WithCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
 		s.settledInputs.Keep(key, s.inputs(group, cluster, release))
 		s.rendered.Drop(key)
@@ -99,7 +101,7 @@ func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
 // inputs hashes everything that the group's stack depends on.
 func (s groupStackStep) inputs(group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
 	sum := fnv.New64a() // Writes to a hash never fail.
-	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.digestOf(cluster, release).Sum64(), group.Generation, group.Annotations[allowAnnotation])
+	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.digestOf(cluster, release).Sum64(), group.Generation, group.Annotations[apply.AllowAnnotation])
 	addOutputs(sum, cluster.Status.Outputs)
 	return sum.Sum64()
 }
@@ -135,9 +137,10 @@ func (s groupStackStep) ensure(
 		return notMade("instance group "+group.Name, err)
 	}
 	wanted, sent := made.Machines, false
-	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, ensureOptions{
-		prepare: func(ctx context.Context, known *record.Stack) error {
-			if err := s.confirmOutputs(ctx, cluster); err != nil {
+	outputs, outcome := s.apply.Ensure(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, apply.Options{
+		Manual: approval.IsManual(group.Spec.UpdatePolicy, cluster.Spec.UpdatePolicy),
+		Prepare: func(ctx context.Context, known *record.Stack) error {
+			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err
 			}
 			sent = true
@@ -189,7 +192,7 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 		past := known.History()
 		_, _ = s.signal(ctx, group, target, &known, past.Next, past.Now)
 	}
-	return s.deleteStack(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: s.groupTags(group)})
+	return s.apply.Delete(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: s.owner.GroupTags(group)})
 }
 
 // accountOfGroup returns the account of a group that is being deleted, empty if its Cluster is

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,8 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outputs"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
@@ -26,10 +28,6 @@ type operator struct {
 	// client reads Clusters, InstanceGroups and Releases from the manager's cache; direct reads
 	// Secrets, which are not cached.
 	client, direct client.Client
-
-	// inCharge returns the time of this operator's first reconcile of a stack: earlier changes may
-	// have progressed without an operator.
-	inCharge func() time.Time
 
 	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
@@ -52,8 +50,11 @@ type operator struct {
 	// settledInputs caches, by object and stack, the inputs for which the stack was found up to
 	// date.
 	settledInputs *cache.Keyed[stackKey, uint64]
-	// outputs caches the base stacks' outputs as CloudFormation reported them.
-	outputs *cache.Keyed[types.UID, map[string]string]
+	// outputs confirms the outputs in Clusters' statuses, apply applies rendered stacks, and owner
+	// computes the tags that prove whose they are.
+	outputs *outputs.Outputs
+	apply   *apply.Stacks
+	owner   owner.Operator
 	// unmade holds the slots' stacks that cannot exist because this process saw the base stack
 	// being created. rendered caches the rendered stacks of changes in progress.
 	unmade *cache.Keyed[stackKey, struct{}]
@@ -107,10 +108,10 @@ type validity struct {
 func newOperator(options Options, cached, direct client.Client) *operator {
 	o := &operator{
 		repairs: newRepairs(), unclaimed: newUnclaimedEvents(),
-		options: options, client: cached, direct: direct, inCharge: sync.OnceValue(options.Clock.Now),
+		options: options, client: cached, direct: direct,
 		accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(),
-		backed:        newBackedUp(),
-		outputs:       cache.NewKeyed[types.UID, map[string]string](),
+		backed: newBackedUp(),
+		owner:  owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
 		settledInputs: cache.NewKeyed[stackKey, uint64](), networks: cache.NewKeyed[types.UID, network](),
 		models: cache.NewKeyed[modelKey, resolved](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
 		tokens:  cache.NewKeyed[types.UID, pki.Token](),
@@ -122,6 +123,10 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		unmade:       cache.NewKeyed[stackKey, struct{}](), rendered: cache.NewLatest[stackKey, rendered](renderedAtOnce),
 		kubeconfigs: cache.NewKeyed[types.UID, validity](), connected: cache.NewKeyed[types.UID, validity](),
 	}
+	o.outputs = outputs.New(outputs.Options{
+		Engine: options.Engine, Target: o.target, Owner: o.owner,
+		Enqueue: func(cluster *v1alpha1.Cluster) { o.clusters.Enqueue(keyOf(cluster)) },
+	})
 	o.directory = directory.New(o.claimed)
 	options.Workload.IdentifyWith(o.identify)
 	o.drains = drain.New(drain.Options{
@@ -135,7 +140,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 // forget drops all caches of a deleted object.
 func (o *operator) forget(uid types.UID) {
 	o.networks.Drop(uid)
-	o.outputs.Drop(uid)
+	o.outputs.Forget(uid)
 	o.backed.forget(uid)
 	o.dropModels(uid)
 	o.signals.DropAll(func(key signalled) bool { return key.uid == uid })

@@ -17,7 +17,7 @@ type rendered struct {
 }
 
 // render renders a stack, or returns the cached result for the same inputs. While CloudFormation
-// changes the stack, every reconcile needs it.
+// Changes the stack, every reconcile needs it.
 func (o *operator) render(
 	key stackKey, inputs uint64, past *record.History, render func() (*stacks.Made, error),
 ) (*stacks.Made, error) {

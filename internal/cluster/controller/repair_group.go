@@ -45,7 +45,7 @@ func (o *operator) repair(
 ) operatorkit.Outcome {
 	stack := model.GroupStackName(group.Spec.Cluster, group.Name)
 	reachable, _ := connection.Reachable()
-	if group.Spec.Repair.Disabled || !reachable || isRolling(group.Status.Rollout) || !isSettled(group.Status.Stack) ||
+	if group.Spec.Repair.Disabled || !reachable || record.IsRolling(group.Status.Rollout) || !record.IsSettled(group.Status.Stack) ||
 		group.Status.AutoScalingGroup == "" {
 		return outcome
 	}
@@ -125,11 +125,6 @@ func delayRepair(group *v1alpha1.InstanceGroup, plan *repairPlan, machines []hea
 	return false
 }
 
-// isSettled reports whether no change of a stack is in progress.
-func isSettled(status *v1alpha1.StackStatus) bool {
-	return status != nil && strings.HasSuffix(status.Status, "_COMPLETE")
-}
-
 // tooManyUnhealthy reports in a condition, and once in an Event, why no instance is replaced.
 func (o *operator) tooManyUnhealthy(group *v1alpha1.InstanceGroup, plan *repairPlan) {
 	operatorkit.SetCondition(
@@ -161,7 +156,7 @@ func (o *operator) lacking(
 		known = slices.DeleteFunc(known, func(h health) bool { _, ok := connection.NodeOf(h.instance); return ok })
 		return known, pause - ago, nil
 	}
-	ids, err := o.inService(ctx, o.target(cluster), &autoscaling.DescribeAutoScalingGroupsInput{Filters: o.scalingGroupFilters(group)})
+	ids, err := o.inService(ctx, o.target(cluster), &autoscaling.DescribeAutoScalingGroupsInput{Filters: o.owner.ScalingGroupFilters(group)})
 	if err != nil {
 		return nil, 0, err
 	}

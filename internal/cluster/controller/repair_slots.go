@@ -14,14 +14,12 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
-
-// stackNameTag is on all resources that CloudFormation creates:
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-resource-tags.html
-const stackNameTag = "aws:cloudformation:stack-name"
 
 // slotPlan decides which slot's instance to replace: at most one, and only while the nodes of all
 // other slots are Ready.
@@ -53,7 +51,7 @@ func slotPlan(slots []health, after time.Duration, now time.Time) (slot int, aga
 func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, connection *workload.Cluster) (time.Duration, error) {
 	reachable, _ := connection.Reachable()
 	repair := &cluster.Spec.ControlPlane.Repair
-	if repair.Disabled || !reachable || isRolling(cluster.Status.Rollout) || !o.slotsSettled(cluster) {
+	if repair.Disabled || !reachable || record.IsRolling(cluster.Status.Rollout) || !o.slotsSettled(cluster) {
 		return 0, nil
 	}
 	after := repairAfter
@@ -123,7 +121,7 @@ func slotTrouble(cluster *v1alpha1.Cluster, reason, message string) {
 // slotsSettled reports whether no change of the slots' stacks is in progress.
 func (o *operator) slotsSettled(cluster *v1alpha1.Cluster) bool {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		if !isSettled(knownStack(cluster, model.SlotStackName(cluster.Name, slot))) {
+		if !record.IsSettled(record.Find(cluster, model.SlotStackName(cluster.Name, slot))) {
 			return false
 		}
 	}
@@ -167,7 +165,7 @@ func (o *operator) slotMachine(
 	}
 	target := o.target(cluster)
 	ids, err := o.inService(ctx, target, &autoscaling.DescribeAutoScalingGroupsInput{Filters: []astypes.Filter{
-		{Name: aws.String("tag:" + stackNameTag), Values: []string{model.SlotStackName(cluster.Name, slot)}},
+		{Name: aws.String("tag:" + owner.StackNameTag), Values: []string{model.SlotStackName(cluster.Name, slot)}},
 	}})
 	if err != nil {
 		return nil, err

@@ -9,15 +9,12 @@ import (
 	"slices"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
-
-// allowAnnotation lists the dangerous changes that the object's owner permits, for example
-// replace,remove.
-const allowAnnotation = v1alpha1.Group + "/allow"
 
 // resolved is a model and the digest of its inputs.
 type resolved struct {
@@ -30,7 +27,7 @@ func (o *operator) digestOf(cluster *v1alpha1.Cluster, release *v1alpha1.Release
 	sum := fnv.New64a() // Writes to a hash never fail.
 	facts, _ := o.networks.Get(cluster.UID)
 	_, _ = fmt.Fprintf(sum, "%s|%d|%s|%d|%s|%d|%s|", cluster.UID, cluster.Generation, release.UID, release.Generation,
-		cluster.Status.Account, facts.revision, cluster.Annotations[allowAnnotation])
+		cluster.Status.Account, facts.revision, cluster.Annotations[apply.AllowAnnotation])
 	if cluster.Spec.ServiceAccountIssuer != nil {
 		_, _ = fmt.Fprintf(sum, "%s|", cluster.Status.Outputs[model.OutputIssuer])
 	}

@@ -60,7 +60,7 @@ func restoring(cluster *v1alpha1.Cluster, known *record.Stack) string {
 // keepsRestored is done unless the spec no longer names the snapshot that the volumes were created
 // from: without it, the volumes would be replaced by empty ones.
 func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	known, err := record.Decode(knownStack(cluster, model.BaseStackName(cluster.Name)))
+	known, err := record.Decode(record.Find(cluster, model.BaseStackName(cluster.Name)))
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -76,7 +76,7 @@ func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome 
 // restored records that the base stack and its volumes are in place. It drops the bootstrap token,
 // which belongs to the previous etcd data, so that another is created.
 func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
-	status := stackOf(cluster, model.BaseStackName(cluster.Name))
+	status := record.FindOrAdd(cluster, model.BaseStackName(cluster.Name))
 	known, err := record.Decode(status)
 	if err != nil {
 		return err
@@ -232,13 +232,13 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 	begun := true
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
-		status := knownStack(cluster, name)
+		status := record.Find(cluster, name)
 		if status == nil || isDeleted(status) {
 			continue
 		}
 		o.own(cluster, name)
 		o.settledInputs.Drop(stackKey{cluster.UID, name})
-		outcome := o.deleteStack(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.slotTags(cluster, slot)})
+		outcome := o.apply.Delete(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.owner.SlotTags(cluster, slot)})
 		known, err := record.Decode(status)
 		begun = begun && err == nil && known.Deleting
 		all = append(all, outcome)

@@ -105,7 +105,7 @@ func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Instan
 // isOurs reports whether the operator replaces a group's instances: because of its spec, or because
 // it started a rollout before the spec changed, which CloudFormation would not continue.
 func (s groupRollStep) isOurs(group *v1alpha1.InstanceGroup, past *record.History) bool {
-	return group.Spec.RollingUpdate.Engine == v1alpha1.RollOperator || past.RolloutToken == "" && isRolling(group.Status.Rollout)
+	return group.Spec.RollingUpdate.Engine == v1alpha1.RollOperator || past.RolloutToken == "" && record.IsRolling(group.Status.Rollout)
 }
 
 // attemptOf identifies the desired state of a group: any edit or any other stack is a new attempt.
@@ -140,7 +140,7 @@ func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup
 	r := &shape.Rolling
 	return &rollout.Group{
 		Name: group.Name, AutoScalingGroup: group.Status.AutoScalingGroup, Role: rollout.RoleWorker, Slot: rollout.NoSlot,
-		Owner: s.scalingGroupTags(group), Cluster: keyOf(cluster), Target: s.target(cluster), Bundle: group.Status.Stack.Bundle,
+		Owner: s.owner.ScalingGroupTags(group), Cluster: keyOf(cluster), Target: s.target(cluster), Bundle: group.Status.Stack.Bundle,
 		Settings: rollout.Settings{
 			Attempt: attempt, BatchSize: int(r.BatchSize), MinInService: int(r.MinInService), Surge: int(r.Surge), Canary: int(r.Canary),
 			Pause: r.Pause, ReadyTimeout: r.ReadyTimeout, DrainTimeout: r.DrainTimeout, OnDrainTimeout: drain.Policy(r.OnDrainTimeout),
@@ -157,7 +157,7 @@ func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *roll
 	}
 	rolloutStatus := group.Status.Rollout
 	began := len(result.Did) > 0 || result.State != rollout.Done
-	if !began && !isRolling(rolloutStatus) {
+	if !began && !record.IsRolling(rolloutStatus) {
 		return operatorkit.Done() // Nothing to do.
 	}
 	if rolloutStatus == nil || rolloutStatus.Finished != nil && result.State == rollout.Rolling {

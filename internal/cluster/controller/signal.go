@@ -58,7 +58,7 @@ func (o *operator) signal(
 		case !due:
 			continue
 		case after == 0:
-			waiting, err := o.options.Engine.Signal(ctx, target, o.groupOwner(group, known), resourceGroup, node.InstanceID)
+			waiting, err := o.options.Engine.Signal(ctx, target, o.owner.Group(group, known), resourceGroup, node.InstanceID)
 			if err != nil {
 				problems = append(problems, err)
 			}

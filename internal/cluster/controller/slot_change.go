@@ -189,7 +189,7 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 	var health map[int]string
 	var requeueAfter time.Duration
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		known, err := record.Decode(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil || !record.IsChanging(known.Status) {
 			continue
 		}
@@ -230,7 +230,7 @@ func (o *operator) signalSlot(
 	if problem != "" {
 		return false, nil
 	}
-	waiting, err := o.options.Engine.Signal(ctx, o.target(cluster), o.slotOwner(cluster, node.Slot, known), resourceGroup, node.InstanceID)
+	waiting, err := o.options.Engine.Signal(ctx, o.target(cluster), o.owner.Slot(cluster, node.Slot, known), resourceGroup, node.InstanceID)
 	if waiting {
 		o.signals.Keep(key, struct{}{})
 	}
@@ -252,7 +252,7 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 	total := cluster.Spec.ControlPlane.Replicas
 	updated, rolling, back := int32(0), false, false
 	for slot := range int(total) {
-		known, err := record.Decode(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil {
 			return
 		}
@@ -318,7 +318,7 @@ func aloneSince(cluster *v1alpha1.Cluster) string {
 	if cluster.Spec.ControlPlane.Replicas != 1 {
 		return ""
 	}
-	known, err := record.Decode(knownStack(cluster, model.SlotStackName(cluster.Name, 0)))
+	known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, 0)))
 	if err != nil || !record.IsChanging(known.Status) || !known.History().Rolls() || known.StartedAt == nil {
 		return ""
 	}

@@ -108,7 +108,7 @@ func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 	}
 	facts := make([]slotFacts, 0, len(g.resolved.Slots))
 	for _, one := range g.resolved.Slots {
-		known, err := record.Decode(knownStack(g.cluster, one.StackName))
+		known, err := record.Decode(record.Find(g.cluster, one.StackName))
 		if err != nil {
 			return "", err
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
@@ -30,7 +32,7 @@ func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) 
 		conditions.Network,
 		"StackReady",
 		"The network, the load balancer and the other shared resources are ready.",
-		withApproveCommand(cluster, "cluster", s.ensure(ctx, cluster)),
+		approval.WithCommand(cluster, "cluster", s.ensure(ctx, cluster)),
 	)
 	return s.upkeep(ctx, cluster, outcome)
 }
@@ -42,11 +44,11 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	if err := s.recoverOutputs(ctx, cluster, release); err != nil {
+	if err := s.outputs.Recover(ctx, cluster, release); err != nil {
 		return outcomes.Failed(err)
 	}
 	key, digest := stackKey{cluster.UID, name}, s.digestOf(cluster, release).Sum64()
-	if last, ok := s.settledInputs.Get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
+	if last, ok := s.settledInputs.Get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputs.Hold(cluster) {
 		return operatorkit.Done()
 	}
 	s.settledInputs.Drop(key)
@@ -66,10 +68,11 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return outcomes.Failed(err)
 	}
 	before := operatorkit.Done()
-	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, ensureOptions{
-		refresh: !s.outputsHold(cluster),
-		gone:    gone,
-		prepare: func(ctx context.Context, known *record.Stack) error {
+	outputs, outcome := s.apply.Ensure(ctx, cluster, s.target(cluster), record.FindOrAdd(cluster, name), wanted, apply.Options{
+		Manual:  approval.IsManual(cluster.Spec.UpdatePolicy),
+		Refresh: !s.outputs.Hold(cluster),
+		Gone:    gone,
+		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if before = s.prepareRestore(ctx, cluster, resolved, known); !before.IsDone() {
 				return errNotPrepared
 			}
@@ -81,9 +84,9 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	}
 	if outputs != nil {
 		cluster.Status.Outputs = outputs
-		s.sawOutputs(cluster, outputs)
+		s.outputs.Saw(cluster, outputs)
 	}
-	if stackOf(cluster, name).Status == record.StatusCreating {
+	if record.FindOrAdd(cluster, name).Status == record.StatusCreating {
 		for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 			s.unmade.Keep(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}, struct{}{})
 		}
@@ -120,8 +123,8 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
 	s.settledInputs.Drop(stackKey{cluster.UID, name})
-	return s.deleteStack(ctx, cluster, s.target(cluster), name, knownStack(cluster, name), stack.DeleteOptions{
-		OwnerTags:                    s.ownerTags(cluster),
+	return s.apply.Delete(ctx, cluster, s.target(cluster), name, record.Find(cluster, name), stack.DeleteOptions{
+		OwnerTags:                    s.owner.ClusterTags(cluster),
 		DisableTerminationProtection: true, // The finalizer guards the Cluster; deleting the Cluster is intentional.
 		Clean: func(ctx context.Context, failure stack.ResourceFailure) error {
 			if failure.Type != "AWS::S3::Bucket" {
@@ -130,13 +133,6 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 			return s.empty(ctx, s.target(cluster), failure.PhysicalID)
 		},
 	})
-}
-
-// ownerTags returns the tags that prove that a stack is the Cluster's.
-func (o *operator) ownerTags(cluster *v1alpha1.Cluster) map[string]string {
-	return map[string]string{
-		model.TagCluster: cluster.Name, model.TagNamespace: cluster.Namespace, model.TagOperator: o.options.ClusterName,
-	}
 }
 
 // own records that a stack belongs to the Cluster, so that events of it are matched.

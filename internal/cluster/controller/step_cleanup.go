@@ -53,7 +53,7 @@ func (o *operator) cleanupBeforeNodes() cleanupStep {
 // slotsDeleting reports whether the deletion of a slot's stack has started.
 func (o *operator) slotsDeleting(cluster *v1alpha1.Cluster) bool {
 	for slot := range mostSlots {
-		known, err := record.Decode(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err == nil && known.Deleting {
 			return true
 		}
@@ -74,7 +74,7 @@ func (o *operator) cleanupAfterNodes() cleanupStep {
 		operator: o,
 		name:     "cleanup-after-nodes",
 		remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-			if outcome := o.confirmed(ctx, cluster); !outcome.IsDone() {
+			if outcome := o.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 				return outcome
 			}
 			return o.options.Cleanup.AfterNodes(ctx, cluster, o.target(cluster))
@@ -84,7 +84,7 @@ func (o *operator) cleanupAfterNodes() cleanupStep {
 
 func (o *operator) sweep() cleanupStep {
 	return cleanupStep{operator: o, name: "sweep", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-		if outcome := o.confirmed(ctx, cluster); !outcome.IsDone() {
+		if outcome := o.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 			return outcome
 		}
 		return o.options.Cleanup.Sweep(ctx, cluster, o.target(cluster))

@@ -12,6 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -40,7 +42,7 @@ func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		conditions.ControlPlane,
 		"StacksReady",
 		"The instances of all slots are running.",
-		withApproveCommand(cluster, "cluster", outcome),
+		approval.WithCommand(cluster, "cluster", outcome),
 	)
 	return s.upkeep(ctx, cluster, outcome)
 }
@@ -90,7 +92,7 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 		if last, ok := s.settledInputs.Get(stackKey{cluster.UID, name}); ok && last == inputs {
 			continue
 		}
-		if known, err := record.Decode(knownStack(cluster, name)); err == nil && known.FailedDigest != "" {
+		if known, err := record.Decode(record.Find(cluster, name)); err == nil && known.FailedDigest != "" {
 			failed = append(failed, slot)
 			continue
 		}
@@ -111,7 +113,7 @@ func (s slotsStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) 
 func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) operatorkit.Outcome {
 	cluster, name := gate.cluster, gate.resolved.Slots[slot].StackName
 	s.settledInputs.Drop(stackKey{cluster.UID, name})
-	status := stackOf(cluster, name)
+	status := record.FindOrAdd(cluster, name)
 	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -125,16 +127,17 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	}
 	wanted := made.Machines
 	change := &slotChange{gate: gate, slot: slot, wanted: wanted}
-	if changes(&known, cluster, made.Stack) {
+	if apply.Changes(&known, cluster, made.Stack) {
 		if change.hold, err = gate.closed(ctx, slot); err != nil {
 			return outcomes.Failed(err)
 		}
 		change.judged = true
 	}
-	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, made.Stack, ensureOptions{
-		hold: change.hold,
-		prepare: func(ctx context.Context, known *record.Stack) error {
-			if err := s.confirmOutputs(ctx, cluster); err != nil {
+	_, outcome := s.apply.Ensure(ctx, cluster, s.target(cluster), status, made.Stack, apply.Options{
+		Manual: approval.IsManual(cluster.Spec.UpdatePolicy),
+		Hold:   change.hold,
+		Prepare: func(ctx context.Context, known *record.Stack) error {
+			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err
 			}
 			if err := change.prepare(ctx, known); err != nil {
@@ -191,16 +194,16 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
 		s.settledInputs.Drop(stackKey{cluster.UID, name})
-		status := knownStack(cluster, name)
+		status := record.Find(cluster, name)
 		if isDeleted(status) || status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas) {
 			continue
 		}
 		if status == nil {
-			status = stackOf(cluster, name)
+			status = record.FindOrAdd(cluster, name)
 		}
 		all = append(
 			all,
-			s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.slotTags(cluster, slot)}),
+			s.apply.Delete(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.owner.SlotTags(cluster, slot)}),
 		)
 	}
 	return outcomes.Aggregate(all)

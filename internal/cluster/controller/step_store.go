@@ -92,7 +92,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 		shown["restore"] = []byte(restore)
 	}
 	digest := digestFiles(shown)
-	status := stackOf(cluster, resolved.StackName)
+	status := record.FindOrAdd(cluster, resolved.StackName)
 	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -100,7 +100,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	if known.Stored == digest {
 		return operatorkit.Done()
 	}
-	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+	if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 		return outcome
 	}
 	if err := bucket.claim(ctx, cas.CACertificate(), known.Stored != ""); err != nil {
@@ -153,7 +153,7 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		if name == "" {
 			continue
 		}
-		if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+		if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 			return outcome
 		}
 		if err := s.empty(ctx, s.target(cluster), name); err != nil {

@@ -47,7 +47,7 @@ func (s tokenStep) Name() string { return "token" }
 
 // EnsureCreated creates a token if there is none or half of its validity is over.
 func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	status, now := stackOf(cluster, model.BaseStackName(cluster.Name)), s.options.Clock.Now()
+	status, now := record.FindOrAdd(cluster, model.BaseStackName(cluster.Name)), s.options.Clock.Now()
 	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -73,7 +73,7 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 		s.tokens.Keep(cluster.UID, token)
 	}
-	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+	if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 		return outcome
 	}
 	switch err := createToken(ctx, connection, token, now.Add(tokenLife)); {
@@ -208,7 +208,7 @@ func (s tokenStep) publish(ctx context.Context, cluster *v1alpha1.Cluster, token
 
 // EnsureDeleted deletes the SSM parameter. The token itself is deleted with the cluster.
 func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	status := knownStack(cluster, model.BaseStackName(cluster.Name))
+	status := record.Find(cluster, model.BaseStackName(cluster.Name))
 	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -216,7 +216,7 @@ func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	if status == nil || len(cluster.Status.Outputs) == 0 || known.Token == tokenDeleted {
 		return operatorkit.Done() // Tokens are created after the base stack.
 	}
-	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+	if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 		return outcome
 	}
 	if err := s.deleteParameter(ctx, cluster); err != nil {

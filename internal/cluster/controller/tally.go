@@ -68,7 +68,7 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 
 // bundleOfSlot returns the hash of a slot's bundle, "" if it has none.
 func bundleOfSlot(cluster *v1alpha1.Cluster, slot int) string {
-	status := knownStack(cluster, model.SlotStackName(cluster.Name, slot))
+	status := record.Find(cluster, model.SlotStackName(cluster.Name, slot))
 	if status == nil {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 // was permitted. It returns false for a change that is being rolled back.
 func Begun(cluster *v1alpha1.Cluster, name string) bool {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		known, err := record.Decode(StatusOf(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil {
 			continue
 		}
@@ -32,7 +32,7 @@ func Recollect(running *release.Running, cluster *v1alpha1.Cluster, from *v1alph
 	running.Release = cluster.Status.Release
 	running.AddControlPlane(cluster.Status.Version)
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		known, err := record.Decode(StatusOf(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil {
 			return err
 		}
@@ -64,14 +64,4 @@ func Refusal(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup, to *v1
 		return "", err
 	}
 	return running.Refusal(to, release.Names(all)), nil
-}
-
-// StatusOf returns a stack's entry in a Cluster's status, nil if it has none.
-func StatusOf(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
-	for i := range cluster.Status.Stacks {
-		if cluster.Status.Stacks[i].Name == name {
-			return &cluster.Status.Stacks[i]
-		}
-	}
-	return nil
 }

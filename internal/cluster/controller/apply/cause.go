@@ -1,4 +1,4 @@
-package controller
+package apply
 
 import (
 	"fmt"
@@ -95,12 +95,12 @@ func lacksSignals(reason string) bool {
 
 // Bounds of the growing delay between retries after the stack engine gave up.
 const (
-	firstSlowRetry   = time.Minute
+	FirstSlowRetry   = time.Minute
 	longestSlowRetry = 15 * time.Minute
 )
 
 // stalled reports a failed stack. If the cause may pass, it retries with a growing delay.
-func (o *operator) stalled(name string, known *record.Stack, result stack.Result) operatorkit.Outcome {
+func (s *Stacks) stalled(name string, known *record.Stack, result stack.Result) operatorkit.Outcome {
 	cause, why := causeOf(known.StatusReason), known.StatusReason
 	if cause == "" && known.Away && lacksSignals(known.StatusReason) {
 		cause, why = causeAway, "The operator was not running while instances were replaced, so CloudFormation received no success signals."
@@ -111,9 +111,9 @@ func (o *operator) stalled(name string, known *record.Stack, result stack.Result
 	if cause == causePublic {
 		why += " " + publicRemedy
 	}
-	now := o.options.Clock.Now()
+	now := s.clock.Now()
 	if known.RetryAt == nil {
-		delay := o.options.SlowRetry << min(known.Retries, 8)
+		delay := s.slowRetry << min(known.Retries, 8)
 		at := now.Add(min(delay, longestSlowRetry)).UTC()
 		known.RetryAt = &at
 	}
@@ -125,8 +125,8 @@ func (o *operator) stalled(name string, known *record.Stack, result stack.Result
 }
 
 // retry makes the engine retry a stack that it gave up, once the retry is due.
-func (o *operator) retry(known *record.Stack) {
-	if known.RetryAt == nil || o.options.Clock.Now().Before(*known.RetryAt) {
+func (s *Stacks) retry(known *record.Stack) {
+	if known.RetryAt == nil || s.clock.Now().Before(*known.RetryAt) {
 		return
 	}
 	known.RetryAt, known.Retries, known.Away = nil, known.Retries+1, false

@@ -1,4 +1,4 @@
-package controller
+package apply
 
 import (
 	"errors"
@@ -98,7 +98,7 @@ func TestUpdateThatFailedWithoutAnOperatorIsRetried(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-			o := &operator{options: Options{Clock: now, SlowRetry: time.Minute}}
+			o := New(nil, now, time.Minute)
 			known := record.Stack{Away: c.away}
 			known.StatusReason, known.FailedDigest = c.why, "digest"
 			outcome := o.stalled("demo-workers", &known, stack.Result{Reason: "UpdateFailed", Message: "The update failed."})

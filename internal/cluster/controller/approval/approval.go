@@ -1,7 +1,6 @@
-package controller
+package approval
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,28 +13,22 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// review returns how changes to a stack of the object are approved, nil if they need no approval.
-// The stricter update policy of an InstanceGroup and its Cluster applies.
-func (o *operator) review(ctx context.Context, obj client.Object, stackName string) (*stack.Review, error) {
-	manual := false
-	switch obj := obj.(type) {
-	case *v1alpha1.Cluster:
-		manual = obj.Spec.UpdatePolicy == v1alpha1.UpdateManual
-	case *v1alpha1.InstanceGroup:
-		cluster, err := o.clusterOf(ctx, obj)
-		if err != nil {
-			return nil, err
-		}
-		manual = obj.Spec.UpdatePolicy == v1alpha1.UpdateManual || cluster != nil && cluster.Spec.UpdatePolicy == v1alpha1.UpdateManual
-	}
+// IsManual reports whether any of the update policies requires approval: the stricter one of an
+// InstanceGroup and its Cluster applies.
+func IsManual(policies ...v1alpha1.UpdatePolicy) bool {
+	return slices.Contains(policies, v1alpha1.UpdateManual)
+}
+
+// Review returns how changes to a stack of the object are approved, nil if they need no approval.
+func Review(obj client.Object, manual bool, stackName string) *stack.Review {
 	if !manual {
-		return nil, nil //nolint:nilnil // nil means that no approval is needed
+		return nil
 	}
 	review := &stack.Review{Approved: stack.ParseApproved(obj.GetAnnotations()[stack.ApproveAnnotation])}
 	if shown := pendingChange(obj, stackName); shown != nil {
 		review.Shown = shown.Digest
 	}
-	return review, nil
+	return review
 }
 
 // pendingChanges returns the status list of changes that wait for approval, nil for other kinds.
@@ -63,8 +56,8 @@ func pendingChange(obj client.Object, stackName string) *v1alpha1.PendingChange 
 	return &(*list)[i]
 }
 
-// showPending updates the pending changes in the object's status to a stack's result.
-func showPending(obj client.Object, stackName string, result *stack.Result) {
+// Show updates the pending changes in the object's status to a stack's result.
+func Show(obj client.Object, stackName string, result *stack.Result) {
 	list := pendingChanges(obj)
 	if list == nil {
 		return
@@ -133,8 +126,8 @@ func replacesMachines(change *stack.ResourceChange) bool {
 	}
 }
 
-// waitForApproval returns the outcome of a stack change that waits for approval or for its turn.
-func waitForApproval(obj client.Object, stackName string, result *stack.Result) operatorkit.Outcome {
+// Wait returns the outcome of a stack change that waits for approval or for its turn.
+func Wait(obj client.Object, stackName string, result *stack.Result) operatorkit.Outcome {
 	message := result.Message
 	if pending := pendingChange(obj, stackName); pending != nil {
 		message += " " + pending.Summary
@@ -142,9 +135,9 @@ func waitForApproval(obj client.Object, stackName string, result *stack.Result) 
 	return operatorkit.Wait(0, result.Reason, message).About(outcomes.StackSubject(stackName)).Degraded()
 }
 
-// withApproveCommand appends the command that approves all pending changes to the outcome's
+// WithCommand appends the command that approves all pending changes to the outcome's
 // message.
-func withApproveCommand(obj client.Object, kind string, outcome operatorkit.Outcome) operatorkit.Outcome {
+func WithCommand(obj client.Object, kind string, outcome operatorkit.Outcome) operatorkit.Outcome {
 	if !isUnapproved(outcome) {
 		return outcome
 	}
