@@ -149,6 +149,7 @@ func ready(b *testing.B) (*operator, *cached) {
 		Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}},
 		c,
 		nil,
+		nil,
 	)
 	selector, err := newClusterSelector(o)
 	if err != nil {

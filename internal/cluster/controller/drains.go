@@ -134,7 +134,7 @@ const interruption = 2 * time.Minute
 // its node.
 func (o *operator) instanceEnds(news *awsevents.InstanceEvent) {
 	o.drains.Gone(news.ID)
-	o.repairs.terminated(news.ID)
+	o.repairs.Terminated(news.ID)
 	if news.Kind != awsevents.InstanceTerminated {
 		return
 	}
@@ -317,5 +317,21 @@ func (n *unclaimedEvents) take(stack string, now time.Time) []awsevents.Event {
 func (o *operator) claimed(stack string) {
 	for _, e := range o.unclaimed.take(stack, o.options.Clock.Now()) {
 		o.drainHeld(e)
+	}
+}
+
+// expectNode enqueues a group with an in-service instance that has no node, which a sweep found.
+func (o *operator) expectNode(e awsevents.Event) {
+	stack := stackOfGroup(e.Instance.Group)
+	if stack == "" {
+		return
+	}
+	if _, _, ok := o.options.Workload.NodeOf(e.Instance.ID); ok {
+		return
+	}
+	for _, owner := range o.ownersOf(e, stack) {
+		if owner.Group && o.repairs.Hint(stack) {
+			o.groups.Enqueue(owner.Key)
+		}
 	}
 }

@@ -65,7 +65,7 @@ func (o *operator) reason(instance string, rollout *v1alpha1.RolloutStatus, dele
 	switch {
 	case deleting:
 		return drain.Deletion
-	case o.repairs.isReplacing(instance):
+	case o.repairs.IsReplacing(instance):
 		return drain.Repair
 	case record.IsRolling(rollout):
 		return drain.Rolling

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
@@ -22,8 +23,6 @@ import (
 // stack create a blank volume for the slot under another name, and nodeup makes the slot's etcd
 // member join the others. A member can join only a majority: a cluster that has lost a majority of
 // the volumes must be restored from a snapshot, which the user decides.
-
-const reasonVolumeLost = "EtcdVolumeLost"
 
 // missingVolumes returns the slots whose etcd volumes no longer exist or have permanently failed.
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-describing-volumes.html#volume-state
@@ -102,8 +101,8 @@ func (o *operator) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster,
 		), Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot, //nolint:gosec // there are three at most
 	}
 	// The instance that waits for the volume gets as much time as a new one.
-	keepRepair(cluster, slot, repairTime(&v1alpha1.Repair{After: cluster.Spec.ControlPlane.Repair.After}), o.options.Clock.Now())
-	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonVolumeLost, "Repair", "%s", fmt.Sprintf(
+	repair.CountSlot(cluster, slot, repair.TimeOf(&v1alpha1.Repair{After: cluster.Spec.ControlPlane.Repair.After}), o.options.Clock.Now())
+	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, repair.ReasonVolumeLost, "Repair", "%s", fmt.Sprintf(
 		"The etcd volume %s of slot %d is lost. The base stack creates a blank one, with which the slot rejoins etcd.", lost, slot))
 	return "", nil
 }
@@ -185,3 +184,6 @@ type volumesSeen struct {
 	asked   time.Time
 	missing []int
 }
+
+// missingPoll is how long the operator relies on AWS's last report of volumes.
+const missingPoll = 2 * time.Minute

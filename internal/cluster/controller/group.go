@@ -10,6 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -127,12 +128,17 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	} else if count.Ready < count.Desired {
 		outcome = operatorkit.Wait(outcomes.EventPoll, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
 	}
-	return s.repair(
-		ctx,
-		group,
-		connection,
-		conditions.Conclude(group, conditions.Nodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome),
-	)
+	outcome = conditions.Conclude(group, conditions.Nodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome)
+	if cluster == nil {
+		return outcome
+	}
+	again, err := s.repairs.Group(ctx, repair.Group{
+		Object: group, Target: s.target(cluster), Filters: s.owner.ScalingGroupFilters(group), Connection: connection,
+	})
+	if err != nil {
+		return outcomes.Failed(err)
+	}
+	return outcomes.RequeueAfterMin(outcome, again)
 }
 
 // countGroup counts a group's nodes, given the status of its stack.

@@ -95,8 +95,9 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 		past.Miss(instancesOf(found), s.nodesOf(group))
 		dead = append(dead, past.Missing...)
 	}
+	signalled := func(instance string) bool { return s.signals.Sent(group.UID, known.Record.Token, instance) }
 	if !blame && len(dead) > 0 {
-		if err := s.replaceDead(ctx, group, target, known, found, dead); err != nil {
+		if err := s.repairs.ReplaceTerminated(ctx, group, target, found, dead, signalled); err != nil {
 			return err
 		}
 	}
@@ -170,10 +171,10 @@ func instancesOf(group *types.AutoScalingGroup) []string {
 func (o *operator) vanished(group *v1alpha1.InstanceGroup, known *record.Stack) []string {
 	past := known.History()
 	if known.Status != record.StatusUpdating || !past.Rolls() {
-		o.repairs.rolled(group.UID)
+		o.repairs.Rolled(group.UID)
 		return nil
 	}
-	return o.repairs.vanished(group.UID, o.newNodesOf(group, past))
+	return o.repairs.Vanished(group.UID, o.newNodesOf(group, past))
 }
 
 // newNodesOf returns the group's nodes that have the new shape.

@@ -16,6 +16,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outputs"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/signals"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
@@ -41,7 +43,7 @@ type operator struct {
 	// objects that were not reconciled yet. recorder records Events in addition to those of the
 	// controllers.
 	drains    *drain.Drains
-	repairs   *repairs
+	repairs   *repair.Repairs
 	unclaimed *unclaimedEvents
 	recorder  events.EventRecorder
 	// rolls replaces instances where CloudFormation does not.
@@ -66,9 +68,9 @@ type operator struct {
 	// models and cas cache the inputs of a Cluster's stacks.
 	models *cache.Keyed[modelKey, resolved]
 	cas    *cache.Keyed[types.UID, *pki.CAs]
-	// signals holds the signals that were sent. autoscaling holds the token of the operation at
-	// whose start the cluster autoscaler was suspended.
-	signals *cache.Keyed[signalled, struct{}]
+	// signals sends signals for new instances. autoscaling holds the token of the operation at whose
+	// start the cluster autoscaler was suspended.
+	signals *signals.Signals
 	// unconfirmed holds the reported problems of Nodes whose identity EC2 does not confirm, by UID.
 	unconfirmed *cache.Keyed[types.UID, map[string]string]
 	autoscaling *cache.Keyed[types.UID, string]
@@ -105,17 +107,17 @@ type validity struct {
 	until  time.Time
 }
 
-func newOperator(options Options, cached, direct client.Client) *operator {
+func newOperator(options Options, cached, direct client.Client, recorder events.EventRecorder) *operator {
 	o := &operator{
-		repairs: newRepairs(), unclaimed: newUnclaimedEvents(),
-		options: options, client: cached, direct: direct,
+		unclaimed: newUnclaimedEvents(),
+		options:   options, client: cached, direct: direct, recorder: recorder,
 		accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(),
 		backed: newBackedUp(),
 		owner:  owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
 		settledInputs: cache.NewKeyed[stackKey, uint64](), networks: cache.NewKeyed[types.UID, network](),
 		models: cache.NewKeyed[modelKey, resolved](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
 		tokens:  cache.NewKeyed[types.UID, pki.Token](),
-		signals: cache.NewKeyed[signalled, struct{}](), unconfirmed: cache.NewKeyed[types.UID, map[string]string](),
+		signals: signals.New(options.Engine, options.Clock), unconfirmed: cache.NewKeyed[types.UID, map[string]string](),
 		autoscaling: cache.NewKeyed[types.UID, string](),
 		knownCAs:    cache.NewKeyed[types.UID, struct{}](), stored: cache.NewKeyed[types.UID, string](),
 		storedNodeup: cache.NewKeyed[types.UID, string](),
@@ -143,7 +145,7 @@ func (o *operator) forget(uid types.UID) {
 	o.outputs.Forget(uid)
 	o.backed.forget(uid)
 	o.dropModels(uid)
-	o.signals.DropAll(func(key signalled) bool { return key.uid == uid })
+	o.signals.Forget(uid)
 	o.autoscaling.Drop(uid)
 	o.unconfirmed.Drop(uid)
 	o.cas.Drop(uid)
@@ -157,7 +159,7 @@ func (o *operator) forget(uid types.UID) {
 	o.connected.Drop(uid)
 	o.settledInputs.DropAll(func(key stackKey) bool { return key.uid == uid })
 	o.directory.Forget(uid)
-	o.repairs.forget(uid)
+	o.repairs.Forget(uid)
 }
 
 // dropModels drops the models of a Cluster.
@@ -188,3 +190,8 @@ func (o *operator) groupsOf(ctx context.Context, key types.NamespacedName) ([]v1
 
 // keyOf returns the name of an object.
 func keyOf(obj client.Object) types.NamespacedName { return client.ObjectKeyFromObject(obj) }
+
+// clusterKeyOf returns the key of an InstanceGroup's Cluster.
+func clusterKeyOf(group *v1alpha1.InstanceGroup) types.NamespacedName {
+	return types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}
+}

@@ -43,8 +43,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := installReleases(ctx, direct, options.Releases); err != nil {
 		return err
 	}
-	o := newOperator(options, mgr.GetClient(), direct)
-	o.recorder = mgr.GetEventRecorder(fieldOwner)
+	o := newOperator(options, mgr.GetClient(), direct, mgr.GetEventRecorder(fieldOwner))
 	if err := o.addIndexes(ctx, mgr); err != nil {
 		return err
 	}

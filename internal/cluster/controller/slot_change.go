@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/signals"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -203,38 +204,17 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 			if health == nil {
 				health = o.slotsHealth(ctx, cluster)
 			}
-			sent, err := o.signalSlot(ctx, cluster, &known, &node, health[slot])
+			to := signals.Stack{UID: cluster.UID, Target: o.target(cluster), Owner: o.owner.Slot(cluster, slot, &known)}
+			sent, err := o.signals.SendSlot(ctx, to, &node, &known, health[slot])
 			if err != nil {
-				return signalRetry, err
+				return signals.Retry, err
 			}
 			if !sent {
-				requeueAfter = signalRetry
+				requeueAfter = signals.Retry
 			}
 		}
 	}
 	return requeueAfter, nil
-}
-
-// signalSlot signals for a healthy instance, unless it already did.
-func (o *operator) signalSlot(
-	ctx context.Context,
-	cluster *v1alpha1.Cluster,
-	known *record.Stack,
-	node *workload.Node,
-	problem string,
-) (sent bool, err error) {
-	key := signalled{cluster.UID, known.Token, node.InstanceID, record.IsRollingBack(known.Status)}
-	if _, ok := o.signals.Get(key); ok {
-		return true, nil
-	}
-	if problem != "" {
-		return false, nil
-	}
-	waiting, err := o.options.Engine.Signal(ctx, o.target(cluster), o.owner.Slot(cluster, node.Slot, known), resourceGroup, node.InstanceID)
-	if waiting {
-		o.signals.Keep(key, struct{}{})
-	}
-	return waiting, err //nolint:wrapcheck // the engine explained it
 }
 
 // signalSlotsPaused continues to signal for a Cluster that was paused while a slot is being
@@ -242,7 +222,7 @@ func (o *operator) signalSlot(
 func (o *operator) signalSlotsPaused(ctx context.Context, cluster *v1alpha1.Cluster) time.Duration {
 	requeueAfter, err := o.signalSlots(ctx, cluster)
 	if err != nil {
-		return signalRetry
+		return signals.Retry
 	}
 	return requeueAfter
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -55,7 +56,7 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 	if operatorkit.FindCondition(cluster, conditions.API) != nil && cluster.Status.Version != "" {
 		message = fmt.Sprintf("The Kubernetes API at %s does not respond: %s.", cluster.Status.Endpoint, problem)
 		if lost := s.lostMajority(ctx, cluster); lost != "" {
-			return operatorkit.Wait(outcomes.EventPoll, reasonVolumeLost, lost).Degraded()
+			return operatorkit.Wait(outcomes.EventPoll, repair.ReasonVolumeLost, lost).Degraded()
 		}
 	}
 	return operatorkit.Wait(outcomes.EventPoll, "APIUnreachable", message)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -69,7 +70,12 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if err := s.tally(ctx, cluster, connection.Nodes()); err != nil {
 		return operatorkit.Fail(err)
 	}
-	again, err := s.repairSlots(ctx, cluster, connection)
+	again, err := s.repairs.Slots(ctx, repair.Slots{
+		Cluster: cluster, Target: s.target(cluster), Connection: connection,
+		Problems:       func(ctx context.Context) map[int]string { return s.slotsHealth(ctx, cluster) },
+		MissingVolumes: func(ctx context.Context) ([]int, error) { return s.missingVolumes(ctx, cluster) },
+		ReplaceVolume:  func(ctx context.Context, slot int) (string, error) { return s.replaceVolume(ctx, cluster, slot) },
+	})
 	if err != nil {
 		return outcomes.Failed(err)
 	}

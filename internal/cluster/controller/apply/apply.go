@@ -1,14 +1,12 @@
 package apply
 
 import (
-	"sync"
-
-	"k8s.io/utils/clock"
-
 	"context"
 	"strings"
+	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"

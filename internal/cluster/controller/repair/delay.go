@@ -1,4 +1,4 @@
-package controller
+package repair
 
 import (
 	"fmt"
@@ -67,8 +67,8 @@ func repairOf(cluster *v1alpha1.Cluster, slot int) *v1alpha1.RepairStatus {
 	return nil
 }
 
-// keepRepair counts another replacement of a slot.
-func keepRepair(cluster *v1alpha1.Cluster, slot int, after time.Duration, now time.Time) {
+// CountSlot counts another replacement of a slot.
+func CountSlot(cluster *v1alpha1.Cluster, slot int, after time.Duration, now time.Time) {
 	count := countRepair(repairOf(cluster, slot), after, now)
 	if known := repairOf(cluster, slot); known != nil {
 		*known = count

@@ -1,4 +1,4 @@
-package controller
+package repair
 
 import (
 	"fmt"
@@ -120,24 +120,6 @@ func TestSlotToReplace(t *testing.T) {
 			slot, again := slotPlan(c.slots, 10*time.Minute, now)
 			if slot != c.want || again != c.again {
 				t.Errorf("slot %d, again in %s; want %d, %s", slot, again, c.want, c.again)
-			}
-		})
-	}
-}
-
-func TestStackOfAutoScalingGroup(t *testing.T) {
-	cases := map[string]struct{ group, want string }{
-		"a name from CloudFormation":                      {"demo-workers-AutoScalingGroup-1A2B3C4D5E6F7", "demo-workers"},
-		"a stack with a similar name":                     {"a-AutoScalingGroup-b-AutoScalingGroup-1A2B", "a-AutoScalingGroup-b"},
-		"a foreign group":                                 {"web", ""},
-		"a foreign group with another logical ID":         {"demo-Workers-1A2B3C4D5E6F7", ""},
-		"a foreign group with another part in the middle": {"demo-AutoScalingGroup-blue-green", ""},
-		"a group without a stack's name":                  {"AutoScalingGroup-1A2B", ""},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := stackOfGroup(c.group); got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}

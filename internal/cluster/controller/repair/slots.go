@@ -1,4 +1,4 @@
-package controller
+package repair
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -46,54 +47,69 @@ func slotPlan(slots []health, after time.Duration, now time.Time) (slot int, aga
 	return slot, 0
 }
 
-// repairSlots replaces the instance of an unhealthy slot if the other slots are healthy. It returns
+// Slots are the slots of a Cluster to repair.
+type Slots struct {
+	Cluster    *v1alpha1.Cluster
+	Target     awsapi.Target
+	Connection *workload.Cluster
+	// Problems returns the problems of unhealthy slots, by slot.
+	Problems func(ctx context.Context) map[int]string
+	// MissingVolumes returns the slots whose etcd volumes no longer exist.
+	MissingVolumes func(ctx context.Context) ([]int, error)
+	// ReplaceVolume requests another volume for a slot that lost its own. It returns why that is
+	// not possible, "" if it is.
+	ReplaceVolume func(ctx context.Context, slot int) (problem string, err error)
+}
+
+// Slots replaces the instance of an unhealthy slot if the other slots are healthy. It returns
 // the delay until the next check, zero for none.
-func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, connection *workload.Cluster) (time.Duration, error) {
-	reachable, _ := connection.Reachable()
+func (r *Repairs) Slots(ctx context.Context, of Slots) (time.Duration, error) {
+	cluster := of.Cluster
+	reachable, _ := of.Connection.Reachable()
 	repair := &cluster.Spec.ControlPlane.Repair
-	if repair.Disabled || !reachable || record.IsRolling(cluster.Status.Rollout) || !o.slotsSettled(cluster) {
+	if repair.Disabled || !reachable || record.IsRolling(cluster.Status.Rollout) || !slotsSettled(cluster) {
 		return 0, nil
 	}
 	after := repairAfter
 	if repair.After != nil {
 		after = repair.After.Duration
 	}
-	now, slots := o.options.Clock.Now(), o.slotsOf(cluster, connection.Nodes())
+	now, slots := r.options.Clock.Now(), r.slotsOf(cluster, of.Connection.Nodes())
 	forgetRepairs(cluster, slots, now)
 	slot, again := slotPlan(slots, after, now)
 	if slot == workload.NoSlot {
 		return again, nil
 	}
-	for other, problem := range o.slotsHealth(ctx, cluster) {
+	for other, problem := range of.Problems(ctx) {
 		if other != slot && problem != "" {
 			return missingPoll, nil // The control plane's own conditions report it.
 		}
 	}
-	missing, err := o.missingVolumes(ctx, cluster)
+	missing, err := of.MissingVolumes(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if slices.Contains(missing, slot) { // A new instance would wait for the volume like this one.
-		problem, err := o.replaceVolume(ctx, cluster, slot)
+		problem, err := of.ReplaceVolume(ctx, slot)
 		if problem == "" {
 			return time.Second, err
 		}
-		slotTrouble(cluster, reasonVolumeLost, problem)
+		slotTrouble(cluster, ReasonVolumeLost, problem)
 		return missingPoll, err
 	}
 	if wait := repairDelay(repairOf(cluster, slot), now); wait > 0 {
 		slotTrouble(cluster, reasonRepairDelayed, repairSentence(fmt.Sprintf("The instance of slot %d", slot), repairOf(cluster, slot)))
 		return wait, nil
 	}
-	machine, err := o.slotMachine(ctx, cluster, slot, &slots[slot], after)
+	machine, err := r.slotMachine(ctx, of, slot, &slots[slot], after)
 	if err != nil || machine == nil {
 		return missingPoll, err
 	}
-	if err := o.replace(ctx, o.target(cluster), machine); err != nil {
+	if err := r.replace(ctx, of.Target, machine); err != nil {
 		return 0, err
 	}
-	keepRepair(cluster, slot, after, now)
-	o.recorder.Eventf(
+	CountSlot(cluster, slot, after, now)
+	r.options.Recorder.Eventf(
 		cluster,
 		nil,
 		corev1.EventTypeWarning,
@@ -119,7 +135,7 @@ func slotTrouble(cluster *v1alpha1.Cluster, reason, message string) {
 }
 
 // slotsSettled reports whether no change of the slots' stacks is in progress.
-func (o *operator) slotsSettled(cluster *v1alpha1.Cluster) bool {
+func slotsSettled(cluster *v1alpha1.Cluster) bool {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		if !record.IsSettled(record.Find(cluster, model.SlotStackName(cluster.Name, slot))) {
 			return false
@@ -130,9 +146,9 @@ func (o *operator) slotsSettled(cluster *v1alpha1.Cluster) bool {
 
 // slotsOf returns the slots' health by their nodes. A slot without a node is unhealthy since that
 // was first observed.
-func (o *operator) slotsOf(cluster *v1alpha1.Cluster, nodes []workload.Node) []health {
+func (r *Repairs) slotsOf(cluster *v1alpha1.Cluster, nodes []workload.Node) []health {
 	slots := make([]health, cluster.Spec.ControlPlane.Replicas)
-	for i, one := range o.repairs.healthOf(nodes) {
+	for i, one := range r.tracker.healthOf(nodes) {
 		slot := nodes[i].Slot
 		if slot < 0 || slot >= len(slots) || slots[slot].well {
 			continue
@@ -144,18 +160,18 @@ func (o *operator) slotsOf(cluster *v1alpha1.Cluster, nodes []workload.Node) []h
 	for slot := range slots {
 		stack := model.SlotStackName(cluster.Name, slot)
 		if slots[slot].node != "" {
-			o.repairs.present(cluster.UID, stack)
+			r.tracker.present(cluster.UID, stack)
 			continue
 		}
-		slots[slot].since = o.repairs.absent(cluster.UID, stack, o.options.Clock.Now())
+		slots[slot].since = r.tracker.absent(cluster.UID, stack, r.options.Clock.Now())
 	}
 	return slots
 }
 
 // slotMachine returns the slot's instance to replace, nil if there is none or it is too new.
-func (o *operator) slotMachine(
+func (r *Repairs) slotMachine(
 	ctx context.Context,
-	cluster *v1alpha1.Cluster,
+	of Slots,
 	slot int,
 	known *health,
 	after time.Duration,
@@ -163,15 +179,15 @@ func (o *operator) slotMachine(
 	if known.instance != "" {
 		return known, nil
 	}
-	target := o.target(cluster)
-	ids, err := o.inService(ctx, target, &autoscaling.DescribeAutoScalingGroupsInput{Filters: []astypes.Filter{
+	cluster, target := of.Cluster, of.Target
+	ids, err := r.inService(ctx, target, &autoscaling.DescribeAutoScalingGroupsInput{Filters: []astypes.Filter{
 		{Name: aws.String("tag:" + owner.StackNameTag), Values: []string{model.SlotStackName(cluster.Name, slot)}},
 	}})
 	if err != nil {
 		return nil, err
 	}
-	machines, err := o.launched(ctx, target, ids)
-	if err != nil || len(machines) != 1 || machines[0].replacing || o.options.Clock.Now().Before(machines[0].since.Add(after)) {
+	machines, err := r.launched(ctx, target, ids)
+	if err != nil || len(machines) != 1 || machines[0].replacing || r.options.Clock.Now().Before(machines[0].since.Add(after)) {
 		return nil, err
 	}
 	return &machines[0], nil
