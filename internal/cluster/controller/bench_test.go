@@ -180,10 +180,9 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	if err := record.Encode(record.FindOrAdd(c.cluster, "demo"), record.Stack{Token: "abcdef", TokenRenewal: &soon}); err != nil {
 		b.Fatal(err)
 	}
-	c.cluster.Status.Backup = &v1alpha1.BackupStatus{
+	c.cluster.Status.Backup = &v1alpha1.BackupStatus{ // The next one is due in hours.
 		Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}},
 	}
-	o.backed.checks.Keep(uid, soon)
 	o.stored.Keep(uid, storeStep{o}.inputs(c.cluster, c.release))
 	o.kubeconfigs.Keep(uid, validity{server: server, until: soon})
 	o.connected.Keep(uid, validity{server: server, until: soon})

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,25 +15,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
-
-// groupSuffix separates a stack's name from the rest of the name that CloudFormation gives the Auto
-// Scaling group in it: STACK-LOGICALID-UNIQUE, where the last part has no hyphen.
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
-const groupSuffix = "-" + outputGroup + "-"
-
-// stackOfGroup returns the stack of an Auto Scaling group by the group's name, "" if the operator
-// did not create it.
-func stackOfGroup(name string) string {
-	at := strings.LastIndex(name, groupSuffix)
-	if at < 0 || strings.Contains(name[at+len(groupSuffix):], "-") {
-		return ""
-	}
-	return name[:at]
-}
 
 // observeInstance handles an instance event.
 func (o *operator) observeInstance(e awsevents.Event) {
@@ -53,7 +38,7 @@ func (o *operator) observeInstance(e awsevents.Event) {
 
 // drainHeld drains the node of an instance that a lifecycle hook holds, if the operator manages it.
 func (o *operator) drainHeld(e awsevents.Event) {
-	stack := stackOfGroup(e.Instance.Group)
+	stack := instances.StackOf(e.Instance.Group)
 	if stack == "" {
 		return
 	}
@@ -138,7 +123,7 @@ func (o *operator) instanceEnds(news *awsevents.InstanceEvent) {
 	if news.Kind != awsevents.InstanceTerminated {
 		return
 	}
-	o.terminations.add(news.ID)
+	o.instances.Terminated(news.ID)
 	if cluster, _, ok := o.options.Workload.NodeOf(news.ID); ok {
 		o.clusters.Enqueue(cluster.Key())
 	}
@@ -322,7 +307,7 @@ func (o *operator) claimed(stack string) {
 
 // expectNode enqueues a group with an in-service instance that has no node, which a sweep found.
 func (o *operator) expectNode(e awsevents.Event) {
-	stack := stackOfGroup(e.Instance.Group)
+	stack := instances.StackOf(e.Instance.Group)
 	if stack == "" {
 		return
 	}

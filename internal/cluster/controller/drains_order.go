@@ -7,10 +7,10 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
-	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
 // orderFor returns the drain order for an instance that a lifecycle hook holds or that is kept. It
@@ -35,7 +35,7 @@ func (o *operator) orderFor(of directory.Owner, e awsevents.Event) (drain.Order,
 	if group == nil {
 		var policy v1alpha1.DrainPolicy
 		order.Timeout, order.HookTimeout, policy = model.Draining(&v1alpha1.RollingUpdate{})
-		order.Policy, order.Slot = drain.Policy(policy), slotOf(cluster, stackOfGroup(news.Group))
+		order.Policy, order.Slot = drain.Policy(policy), instances.SlotOf(cluster, instances.StackOf(news.Group))
 		order.Reason = o.reason(news.ID, cluster.Status.Rollout, deleting)
 		// The only instance of a control plane is the API server, without which pods cannot be
 		// evicted. Its load balancer may deregister it when its termination begins: AWS does not
@@ -72,14 +72,4 @@ func (o *operator) reason(instance string, rollout *v1alpha1.RolloutStatus, dele
 	default:
 		return drain.ScaleIn
 	}
-}
-
-// slotOf returns the slot with a stack name, or NoSlot.
-func slotOf(cluster *v1alpha1.Cluster, stack string) int {
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		if model.SlotStackName(cluster.Name, slot) == stack {
-			return slot
-		}
-	}
-	return workload.NoSlot
 }

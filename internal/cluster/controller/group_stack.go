@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
@@ -22,9 +23,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
-
-// outputGroup is the group stack's output that holds the Auto Scaling group's name.
-const outputGroup = "AutoScalingGroup"
 
 // groupStackStep manages the group's bundle and stack.
 type groupStackStep struct{ *operator }
@@ -153,7 +151,7 @@ func (s groupStackStep) ensure(
 			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made.Bundle, wanted.Nodeup)
 		},
 	})
-	if asg := outputs[outputGroup]; asg != "" {
+	if asg := outputs[instances.OutputGroup]; asg != "" {
 		group.Status.AutoScalingGroup = asg
 	}
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)

@@ -11,9 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/backup"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outputs"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
@@ -21,6 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -34,11 +38,11 @@ type operator struct {
 	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
 
-	directory    *directory.Directory
-	accounts     *accounts
-	nodeup       *programs.Folder
-	terminations *terminations
-	backed       *backedUp
+	directory *directory.Directory
+	accounts  *accounts
+	nodeup    *programs.Folder
+	instances *instances.Instances
+	backups   *backup.Backups
 	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about
 	// objects that were not reconciled yet. recorder records Events in addition to those of the
 	// controllers.
@@ -70,9 +74,7 @@ type operator struct {
 	cas    *cache.Keyed[types.UID, *pki.CAs]
 	// signals sends signals for new instances. autoscaling holds the token of the operation at whose
 	// start the cluster autoscaler was suspended.
-	signals *signals.Signals
-	// unconfirmed holds the reported problems of Nodes whose identity EC2 does not confirm, by UID.
-	unconfirmed *cache.Keyed[types.UID, map[string]string]
+	signals     *signals.Signals
 	autoscaling *cache.Keyed[types.UID, string]
 	// tokens holds bootstrap tokens that are created but not yet published.
 	tokens *cache.Keyed[types.UID, pki.Token]
@@ -111,13 +113,13 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 	o := &operator{
 		unclaimed: newUnclaimedEvents(),
 		options:   options, client: cached, direct: direct, recorder: recorder,
-		accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(),
-		backed: newBackedUp(),
-		owner:  owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
+		accounts: newAccounts(), nodeup: programs.In(options.NodeupDir),
+		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
+		owner: owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
 		settledInputs: cache.NewKeyed[stackKey, uint64](), networks: cache.NewKeyed[types.UID, network](),
 		models: cache.NewKeyed[modelKey, resolved](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
-		tokens:  cache.NewKeyed[types.UID, pki.Token](),
-		signals: signals.New(options.Engine, options.Clock), unconfirmed: cache.NewKeyed[types.UID, map[string]string](),
+		tokens:      cache.NewKeyed[types.UID, pki.Token](),
+		signals:     signals.New(options.Engine, options.Clock),
 		autoscaling: cache.NewKeyed[types.UID, string](),
 		knownCAs:    cache.NewKeyed[types.UID, struct{}](), stored: cache.NewKeyed[types.UID, string](),
 		storedNodeup: cache.NewKeyed[types.UID, string](),
@@ -128,6 +130,11 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 	o.outputs = outputs.New(outputs.Options{
 		Engine: options.Engine, Target: o.target, Owner: o.owner,
 		Enqueue: func(cluster *v1alpha1.Cluster) { o.clusters.Enqueue(keyOf(cluster)) },
+	})
+	ec2 := func(cluster *v1alpha1.Cluster) awsapi.EC2 { return options.Clients.EC2(o.target(cluster)) }
+	o.instances = instances.New(instances.Options{EC2: ec2, Clock: options.Clock, Recorder: recorder})
+	o.backups = backup.New(backup.Options{
+		EC2: ec2, Clock: options.Clock, Recorder: recorder, Owner: o.owner, Confirm: o.outputs.Confirm,
 	})
 	o.directory = directory.New(o.claimed)
 	options.Workload.IdentifyWith(o.identify)
@@ -143,11 +150,11 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 func (o *operator) forget(uid types.UID) {
 	o.networks.Drop(uid)
 	o.outputs.Forget(uid)
-	o.backed.forget(uid)
+	o.backups.Forget(uid)
 	o.dropModels(uid)
 	o.signals.Forget(uid)
 	o.autoscaling.Drop(uid)
-	o.unconfirmed.Drop(uid)
+	o.instances.Forget(uid)
 	o.cas.Drop(uid)
 	o.tokens.Drop(uid)
 	o.knownCAs.Drop(uid)
@@ -194,4 +201,17 @@ func keyOf(obj client.Object) types.NamespacedName { return client.ObjectKeyFrom
 // clusterKeyOf returns the key of an InstanceGroup's Cluster.
 func clusterKeyOf(group *v1alpha1.InstanceGroup) types.NamespacedName {
 	return types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}
+}
+
+// identify looks up a Cluster's instances in EC2.
+func (o *operator) identify(ctx context.Context, key types.NamespacedName, ids []string) (map[string]workload.Identity, error) {
+	cluster := &v1alpha1.Cluster{}
+	if err := o.client.Get(ctx, key, cluster); err != nil {
+		return nil, fmt.Errorf("read Cluster %s: %w", key, err)
+	}
+	groups, err := o.groupsOf(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return o.instances.Identify(ctx, cluster, groups, ids)
 }

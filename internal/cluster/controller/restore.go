@@ -16,6 +16,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/backup"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -144,7 +146,7 @@ func (o *operator) chooseRestoreProgram(cluster *v1alpha1.Cluster, architecture 
 func (o *operator) putRestore(
 	ctx context.Context,
 	cluster *v1alpha1.Cluster,
-	to bucket,
+	to bucket.Bucket,
 	snapshot string,
 	architecture v1alpha1.Architecture,
 ) error {
@@ -157,7 +159,7 @@ func (o *operator) putRestore(
 		return err
 	}
 	if etcd := cluster.Status.Etcd; etcd != nil && etcd.RestoreProgram != "" && etcd.RestoreProgram != sum {
-		there, err := to.has(ctx, bundle.RestoreKey(snapshot, string(architecture)))
+		there, err := to.Has(ctx, bundle.RestoreKey(snapshot, string(architecture)))
 		if err != nil || there {
 			return err
 		}
@@ -168,13 +170,13 @@ func (o *operator) putRestore(
 		return err
 	}
 	defer func() { _ = body.Close() }() // It was only read.
-	return to.put(ctx, bundle.RestoreKey(snapshot, string(architecture)), "application/octet-stream", body)
+	return to.Put(ctx, bundle.RestoreKey(snapshot, string(architecture)), "application/octet-stream", body)
 }
 
 // checkSnapshot is done when volumes can be created from the snapshot.
 func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster, id string, size int32) operatorkit.Outcome {
 	out, err := o.options.Clients.EC2(o.target(cluster)).DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{id}})
-	if awsapi.Code(err) == snapshotGone || err == nil && len(out.Snapshots) == 0 {
+	if awsapi.Code(err) == backup.SnapshotGone || err == nil && len(out.Snapshots) == 0 {
 		return operatorkit.Stall("SnapshotNotFound", fmt.Sprintf(
 			"There is no snapshot %s in %s. Set spec.controlPlane.restoreSnapshot to one of status.backup.backups. Nothing was changed.",
 			id,

@@ -101,7 +101,7 @@ func (o *operator) readyAlone(ctx context.Context, cluster *v1alpha1.Cluster, sl
 			))
 		}
 	}
-	return o.snapshotSlot(ctx, cluster, slot, change)
+	return o.backups.BeforeChange(ctx, cluster, slot, change)
 }
 
 // nodesOfSlot returns a slot's nodes, none while the cluster is not connected.

@@ -8,6 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
@@ -130,7 +131,7 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 			if failure.Type != "AWS::S3::Bucket" {
 				return nil
 			}
-			return s.empty(ctx, s.target(cluster), failure.PhysicalID)
+			return bucket.Empty(ctx, s.options.Clients.S3(s.target(cluster)), failure.PhysicalID)
 		},
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8stypes "k8s.io/apimachinery/pkg/types"
@@ -22,9 +21,6 @@ import (
 const (
 	// nodesAtOnce bounds the number of nodes that one reconcile changes.
 	nodesAtOnce = 50
-	// lostAfter is how long a node may be NotReady before the operator asks EC2 whether its
-	// instance exists, in case its termination event was lost.
-	lostAfter = 5 * time.Minute
 )
 
 // nodesStep sets labels that kubelets must not set themselves, deletes Nodes of terminated
@@ -46,7 +42,7 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		if changed == nodesAtOnce {
 			return operatorkit.Done().RequeueAfter(time.Second)
 		}
-		terminated, wait, err := s.isTerminated(ctx, cluster, &node)
+		terminated, wait, err := s.instances.IsTerminated(ctx, cluster, &node)
 		if wait > 0 && (requeueAfter == 0 || wait < requeueAfter) {
 			requeueAfter = wait
 		}
@@ -128,39 +124,4 @@ func removeNode(ctx context.Context, from *workload.Cluster, node *workload.Node
 		return fmt.Errorf("delete node %s, whose instance is terminated: %w", node.Name, err)
 	}
 	return nil
-}
-
-// isTerminated reports whether the instance that a node claims is terminated: according to an
-// event, even if the kubelet's last report was healthy, or according to EC2, which is asked about
-// nodes that have been NotReady for long. Wait is the delay until the next check. A false claim
-// does no harm, since only the Node itself is deleted.
-func (s nodesStep) isTerminated(
-	ctx context.Context,
-	cluster *v1alpha1.Cluster,
-	node *workload.Node,
-) (terminated bool, wait time.Duration, err error) {
-	if node.Claimed == "" {
-		return false, 0, nil
-	}
-	if s.terminations.has(node.Claimed) {
-		return true, 0, nil
-	}
-	if node.Ready {
-		return false, 0, nil
-	}
-	now := s.options.Clock.Now()
-	if wait := s.terminations.askIn(node.Claimed, node.ReadyChanged, now); wait > 0 {
-		return false, wait, nil
-	}
-	s.terminations.asked(node.Claimed, now)
-	found, err := s.describe(ctx, s.target(cluster), []string{node.Claimed})
-	if err != nil {
-		return false, 0, err
-	}
-	for i := range found {
-		if state := found[i].State; state != nil && state.Name != types.InstanceStateNameTerminated {
-			return false, lostAfter, nil
-		}
-	}
-	return true, 0, nil
 }

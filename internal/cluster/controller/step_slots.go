@@ -177,7 +177,7 @@ func (o *operator) storeBundle(
 	if status.Bundle == hash && known.Nodeup == nodeup {
 		return nil
 	}
-	if err := o.bucketOf(cluster).put(ctx, model.BundleKey(hash), "application/json", bytes.NewReader(document)); err != nil {
+	if err := o.bucketOf(cluster).Put(ctx, model.BundleKey(hash), "application/json", bytes.NewReader(document)); err != nil {
 		return err
 	}
 	status.Bundle, known.Nodeup = hash, nodeup

@@ -3,6 +3,8 @@ package controller
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
@@ -73,7 +76,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 			return operatorkit.Fail(err)
 		}
 	}
-	bucket := s.bucketOf(cluster)
+	to := s.bucketOf(cluster)
 	private := cas.Files()
 	// The certificates and the public key stand for the private keys, so that the status has no
 	// trace of those.
@@ -83,7 +86,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 			shown[name] = content
 		}
 	}
-	shown["bucket"], shown["key"], shown["nodeup"] = []byte(bucket.name), []byte(bucket.key), []byte(nodeup.Hash)
+	shown["bucket"], shown["key"], shown["nodeup"] = []byte(to.Name()), []byte(to.Key()), []byte(nodeup.Hash)
 	if issuer := cluster.Status.Outputs[model.OutputIssuerBucket]; issuer != "" {
 		shown["issuer bucket"] = []byte(issuer)
 	}
@@ -103,14 +106,14 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 		return outcome
 	}
-	if err := bucket.claim(ctx, cas.CACertificate(), known.Stored != ""); err != nil {
+	if err := to.Claim(ctx, cas.CACertificate(), known.Stored != ""); err != nil {
 		return outcomes.Failed(err)
 	}
 	if err := s.upload(ctx, cluster, resolved.ControlPlaneArchitecture, private, public); err != nil {
 		return outcomes.Failed(err)
 	}
 	if restore != "" {
-		if err := s.putRestore(ctx, cluster, bucket, restore, resolved.ControlPlaneArchitecture); err != nil {
+		if err := s.putRestore(ctx, cluster, to, restore, resolved.ControlPlaneArchitecture); err != nil {
 			return lackingNodeup(err)
 		}
 	}
@@ -129,15 +132,15 @@ func (s storeStep) upload(
 ) error {
 	to := s.bucketOf(cluster)
 	for _, key := range slices.Sorted(maps.Keys(private)) {
-		if key == keyCA { // Already stored by claim.
+		if key == bucket.KeyCA { // Already stored by claim.
 			continue
 		}
-		if err := to.put(ctx, key, "application/x-pem-file", bytes.NewReader(private[key])); err != nil {
+		if err := to.Put(ctx, key, "application/x-pem-file", bytes.NewReader(private[key])); err != nil {
 			return err
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(public)) {
-		if err := s.issuerBucketOf(cluster).publish(ctx, key, "application/json", public[key]); err != nil {
+		if err := bucket.OfIssuer(s.options.Clients.S3(s.target(cluster)), cluster).Publish(ctx, key, "application/json", public[key]); err != nil {
 			return err
 		}
 	}
@@ -156,7 +159,7 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 			return outcome
 		}
-		if err := s.empty(ctx, s.target(cluster), name); err != nil {
+		if err := bucket.Empty(ctx, s.options.Clients.S3(s.target(cluster)), name); err != nil {
 			return outcomes.Failed(err)
 		}
 	}
@@ -170,4 +173,56 @@ func lackingNodeup(err error) operatorkit.Outcome {
 		return operatorkit.Wait(outcomes.EventPoll, "NodeupMissing", outcomes.Capital(err.Error())+".").Degraded()
 	}
 	return outcomes.Failed(err)
+}
+
+// bucketOf returns the Cluster's bucket.
+func (o *operator) bucketOf(cluster *v1alpha1.Cluster) bucket.Bucket {
+	return bucket.Of(o.options.Clients.S3(o.target(cluster)), cluster)
+}
+
+// putNodeup stores nodeup for an architecture unless it exists, which is cached while a Cluster is
+// created.
+func (o *operator) putNodeup(ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
+	file, err := o.nodeup.Find(architecture)
+	if err != nil {
+		return err
+	}
+	b, key := o.bucketOf(cluster), model.NodeupKey(file.Hash, architecture)
+	if last, ok := o.storedNodeup.Get(cluster.UID); ok && last == key {
+		return nil
+	}
+	there, err := b.Has(ctx, key)
+	if err != nil {
+		return err
+	}
+	if !there {
+		body, err := file.Open()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = body.Close() }() // It was only read.
+		if err := b.Put(ctx, key, "application/octet-stream", body); err != nil {
+			return err
+		}
+	}
+	if cluster.Status.Version == "" {
+		o.storedNodeup.Keep(cluster.UID, key)
+	}
+	return nil
+}
+
+// nodeupHash returns the hash of nodeup for an architecture.
+func (o *operator) nodeupHash(architecture v1alpha1.Architecture) (string, error) {
+	file, err := o.nodeup.Find(architecture)
+	return file.Hash, err
+}
+
+// digestFiles hashes the files' names and contents.
+func digestFiles(files map[string][]byte) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(files[name])) // Writes to a hash never fail.
+		_, _ = sum.Write(files[name])
+	}
+	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:18])
 }

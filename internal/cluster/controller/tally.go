@@ -27,7 +27,7 @@ func (o *operator) tally(ctx context.Context, cluster *v1alpha1.Cluster, nodes [
 		condition.Status, condition.Reason = metav1.ConditionFalse, "NodesMissing"
 		condition.Message = fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)
 	}
-	if unconfirmed := o.reportUnconfirmed(cluster, nodes); unconfirmed != "" {
+	if unconfirmed := o.instances.ReportUnconfirmed(cluster, nodes); unconfirmed != "" {
 		condition.Message += " " + unconfirmed
 	}
 	operatorkit.SetCondition(cluster, condition)

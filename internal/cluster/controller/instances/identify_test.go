@@ -1,4 +1,4 @@
-package controller
+package instances
 
 import "testing"
 
@@ -13,7 +13,7 @@ func TestStackOfAutoScalingGroup(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := stackOfGroup(c.group); got != c.want {
+			if got := StackOf(c.group); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})

@@ -1,16 +1,13 @@
-package controller
+package bucket
 
 import (
 	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -22,31 +19,34 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// bucket accesses a Cluster's bucket.
-type bucket struct {
+// Bucket accesses a Cluster's bucket.
+type Bucket struct {
 	client awsapi.S3
 	name   string
 	key    string // the ARN of the KMS key
 }
 
-// bucketOf returns the Cluster's bucket, which the outputs of its base stack name.
-func (o *operator) bucketOf(cluster *v1alpha1.Cluster) bucket {
-	return bucket{
-		client: o.options.Clients.S3(o.target(cluster)),
-		name:   cluster.Status.Outputs[model.OutputBucket], key: cluster.Status.Outputs[model.OutputKey],
-	}
+// Of returns the Cluster's bucket, which the outputs of its base stack name.
+func Of(client awsapi.S3, cluster *v1alpha1.Cluster) Bucket {
+	return Bucket{client: client, name: cluster.Status.Outputs[model.OutputBucket], key: cluster.Status.Outputs[model.OutputKey]}
 }
 
-// issuerBucketOf returns the bucket with the issuer's documents: their own bucket if there is one,
-// else the Cluster's.
-func (o *operator) issuerBucketOf(cluster *v1alpha1.Cluster) bucket {
-	b := o.bucketOf(cluster)
+// OfIssuer returns the bucket with the issuer's documents: their own bucket if there is one, else
+// the Cluster's.
+func OfIssuer(client awsapi.S3, cluster *v1alpha1.Cluster) Bucket {
+	b := Of(client, cluster)
 	b.name = cmp.Or(cluster.Status.Outputs[model.OutputIssuerBucket], b.name)
 	return b
 }
 
-// put stores an object, encrypted with the Cluster's key.
-func (b bucket) put(ctx context.Context, key, contentType string, body io.ReadSeeker, how ...func(*s3.PutObjectInput)) error {
+// Name returns the bucket's name.
+func (b Bucket) Name() string { return b.name }
+
+// Key returns the ARN of the KMS key with which the bucket's objects are encrypted.
+func (b Bucket) Key() string { return b.key }
+
+// Put stores an object, encrypted with the Cluster's key.
+func (b Bucket) Put(ctx context.Context, key, contentType string, body io.ReadSeeker, how ...func(*s3.PutObjectInput)) error {
 	in := &s3.PutObjectInput{
 		Bucket: aws.String(b.name), Key: aws.String(key), Body: body, ContentType: aws.String(contentType),
 	}
@@ -65,40 +65,40 @@ func (b bucket) put(ctx context.Context, key, contentType string, body io.ReadSe
 	return nil
 }
 
-// keyCA is the S3 key of the cluster CA's certificate, which identifies the owner of the bucket's
+// KeyCA is the S3 key of the cluster CA's certificate, which identifies the owner of the bucket's
 // keys.
-const keyCA = "pki/ca.crt"
+const KeyCA = "pki/ca.crt"
 
-// fingerprint is the name of the metadata of keyCA that holds the certificate's SHA-256.
+// fingerprint is the name of the metadata of [KeyCA] that holds the certificate's SHA-256.
 const fingerprint = "sha256"
 
-// claim stores the certificate of the cluster's CA, the root of trust of all instances, unless the
+// Claim stores the certificate of the cluster's CA, the root of trust of all instances, unless the
 // bucket has another CA's. It writes on the condition that no certificate exists, or that it is the
 // same. Stored reports that the Cluster's own record contains it, which is sufficient for objects
 // without a fingerprint.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
-func (b bucket) claim(ctx context.Context, certificate []byte, stored bool) error {
+func (b Bucket) Claim(ctx context.Context, certificate []byte, stored bool) error {
 	sum := sha256.Sum256(certificate)
 	mark := hex.EncodeToString(sum[:])
 	first := func(in *s3.PutObjectInput) {
 		in.Metadata, in.IfNoneMatch = map[string]string{fingerprint: mark}, aws.String("*")
 	}
-	err := b.put(ctx, keyCA, "application/x-pem-file", bytes.NewReader(certificate), first)
+	err := b.Put(ctx, KeyCA, "application/x-pem-file", bytes.NewReader(certificate), first)
 	if awsapi.Code(err) != "PreconditionFailed" {
 		return err
 	}
-	found, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(b.name), Key: aws.String(keyCA)})
+	found, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(b.name), Key: aws.String(KeyCA)})
 	if err != nil {
-		return fmt.Errorf("find %s in bucket %s: %w", keyCA, b.name, err)
+		return fmt.Errorf("find %s in bucket %s: %w", KeyCA, b.name, err)
 	}
 	switch found.Metadata[fingerprint] {
 	case mark:
 		return nil
 	case "":
 		if stored {
-			return b.put(
+			return b.Put(
 				ctx,
-				keyCA,
+				KeyCA,
 				"application/x-pem-file",
 				bytes.NewReader(certificate),
 				func(in *s3.PutObjectInput) { in.Metadata = map[string]string{fingerprint: mark} },
@@ -109,13 +109,13 @@ func (b bucket) claim(ctx context.Context, certificate []byte, stored bool) erro
 		"The bucket %s has the certificate of another certificate authority (CA) under %s. It is not overwritten, since instances trust it. "+
 			"Restore the Secrets of the cluster's CAs from where the cluster was created. Only if its keys are permanently lost, delete that object.",
 		b.name,
-		keyCA,
+		KeyCA,
 	)}
 }
 
-// publish stores an object without the KMS key, so that reading the bucket is sufficient to read
+// Publish stores an object without the KMS key, so that reading the bucket is sufficient to read
 // it.
-func (b bucket) publish(ctx context.Context, key, contentType string, data []byte) error {
+func (b Bucket) Publish(ctx context.Context, key, contentType string, data []byte) error {
 	if _, err := b.client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: aws.String(b.name), Key: aws.String(key), Body: bytes.NewReader(data), ContentType: aws.String(contentType),
 		ServerSideEncryption: types.ServerSideEncryptionAes256,
@@ -125,8 +125,8 @@ func (b bucket) publish(ctx context.Context, key, contentType string, data []byt
 	return nil
 }
 
-// has reports whether an object exists.
-func (b bucket) has(ctx context.Context, key string) (bool, error) {
+// Has reports whether an object exists.
+func (b Bucket) Has(ctx context.Context, key string) (bool, error) {
 	_, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(b.name), Key: aws.String(key)})
 	switch awsapi.Code(err) {
 	case "NotFound", "NoSuchKey":
@@ -138,56 +138,8 @@ func (b bucket) has(ctx context.Context, key string) (bool, error) {
 	return true, nil
 }
 
-// putNodeup stores nodeup for an architecture unless it exists, which is cached while a Cluster is
-// created.
-func (o *operator) putNodeup(ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
-	file, err := o.nodeup.Find(architecture)
-	if err != nil {
-		return err
-	}
-	b, key := o.bucketOf(cluster), model.NodeupKey(file.Hash, architecture)
-	if last, ok := o.storedNodeup.Get(cluster.UID); ok && last == key {
-		return nil
-	}
-	there, err := b.has(ctx, key)
-	if err != nil {
-		return err
-	}
-	if !there {
-		body, err := file.Open()
-		if err != nil {
-			return err
-		}
-		defer func() { _ = body.Close() }() // It was only read.
-		if err := b.put(ctx, key, "application/octet-stream", body); err != nil {
-			return err
-		}
-	}
-	if cluster.Status.Version == "" {
-		o.storedNodeup.Keep(cluster.UID, key)
-	}
-	return nil
-}
-
-// nodeupHash returns the hash of nodeup for an architecture.
-func (o *operator) nodeupHash(architecture v1alpha1.Architecture) (string, error) {
-	file, err := o.nodeup.Find(architecture)
-	return file.Hash, err
-}
-
-// digestFiles hashes the files' names and contents.
-func digestFiles(files map[string][]byte) string {
-	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(files[name])) // Writes to a hash never fail.
-		_, _ = sum.Write(files[name])
-	}
-	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:18])
-}
-
-// empty deletes all versions of all objects in a bucket. A bucket that does not exist is empty.
-func (o *operator) empty(ctx context.Context, target awsapi.Target, name string) error {
-	client := o.options.Clients.S3(target)
+// Empty deletes all versions of all objects in a bucket. A bucket that does not exist is empty.
+func Empty(ctx context.Context, client awsapi.S3, name string) error {
 	in := &s3.ListObjectVersionsInput{Bucket: aws.String(name)}
 	for {
 		page, err := client.ListObjectVersions(ctx, in)

@@ -1,4 +1,4 @@
-package controller
+package backup
 
 import (
 	"cmp"
@@ -10,9 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -20,20 +25,44 @@ const (
 	// conditionBackedUp reports whether the last backup succeeded.
 	conditionBackedUp  = "BackedUp"
 	reasonBackupFailed = "BackupFailed"
-	// snapshotGone is EC2's error code for a snapshot that does not exist.
-	snapshotGone = "InvalidSnapshot.NotFound"
+	// SnapshotGone is EC2's error code for a snapshot that does not exist.
+	SnapshotGone = "InvalidSnapshot.NotFound"
 )
 
-// backupStep keeps snapshots of etcd's volumes. A failed backup is reported and blocks no other
-// step.
-type backupStep struct{ *operator }
+// Options configure [Backups]. All are required.
+type Options struct {
+	// EC2 returns the client of a Cluster's account and region.
+	EC2      func(*v1alpha1.Cluster) awsapi.EC2
+	Clock    clock.PassiveClock
+	Recorder events.EventRecorder
+	// Owner is the operator's name in tags.
+	Owner owner.Operator
+	// Confirm ensures that the outputs in the Cluster's status, which name the volumes, are its own.
+	Confirm func(context.Context, *v1alpha1.Cluster) error
+}
 
-// Name returns the step's name.
-func (s backupStep) Name() string { return "backup" }
+// Backups keeps snapshots of the Clusters' etcd volumes. A failed backup is reported and blocks no
+// other step. It caches per Cluster when to check its backups next, and the latest snapshot created.
+type Backups struct {
+	options Options
+	checks  *cache.Keyed[types.UID, time.Time]
+	made    *cache.Keyed[types.UID, made]
+}
 
-// EnsureCreated takes and deletes the backups that are due. It never blocks the pipeline and calls
-// EC2 only when a backup is due.
-func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+// New returns backups that have checked no Cluster yet.
+func New(options Options) *Backups {
+	return &Backups{options: options, checks: cache.NewKeyed[types.UID, time.Time](), made: cache.NewKeyed[types.UID, made]()}
+}
+
+// Forget drops what is cached for a deleted Cluster.
+func (b *Backups) Forget(uid types.UID) {
+	b.checks.Drop(uid)
+	b.made.Drop(uid)
+}
+
+// Ensure takes and deletes the backups that are due. It never blocks the pipeline and calls EC2 only
+// when a backup is due. Healthy reports for each slot whether its node is Ready.
+func (b *Backups) Ensure(ctx context.Context, cluster *v1alpha1.Cluster, healthy []bool) operatorkit.Outcome {
 	status := cluster.Status.Backup
 	switch {
 	case cluster.Spec.Backup.Disabled:
@@ -42,7 +71,7 @@ func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 		}
 		setBackedUp(cluster, metav1.ConditionFalse, "Disabled", "Backups are off, by spec.backup.disabled.")
 		return operatorkit.Done()
-	case cluster.Status.Version == "" && slices.Contains(s.healthySlots(cluster), false):
+	case cluster.Status.Version == "" && slices.Contains(healthy, false):
 		// A cluster that was never up has nothing to back up. A later step of this reconcile may
 		// find it up.
 		return operatorkit.Done().RequeueAfter(2 * minBackupPoll)
@@ -50,10 +79,10 @@ func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 		status = &v1alpha1.BackupStatus{}
 		cluster.Status.Backup = status
 	}
-	now := s.options.Clock.Now()
-	at := s.nextCheck(cluster, now)
+	now := b.options.Clock.Now()
+	at := b.nextCheck(cluster, now)
 	if !at.After(now) {
-		at = s.check(ctx, cluster, now)
+		at = b.check(ctx, cluster, healthy, now)
 	}
 	status.NextTime = nil
 	if !slices.ContainsFunc(status.Backups, isPending) {
@@ -63,8 +92,8 @@ func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 }
 
 // nextCheck returns when a backup is due or a pending one is to be polled.
-func (s backupStep) nextCheck(cluster *v1alpha1.Cluster, now time.Time) time.Time {
-	again, remembered := s.backed.checks.Get(cluster.UID)
+func (b *Backups) nextCheck(cluster *v1alpha1.Cluster, now time.Time) time.Time {
+	again, remembered := b.checks.Get(cluster.UID)
 	backups := cluster.Status.Backup.Backups
 	if len(backups) == 0 || slices.ContainsFunc(backups, isPending) {
 		if remembered {
@@ -79,45 +108,45 @@ func (s backupStep) nextCheck(cluster *v1alpha1.Cluster, now time.Time) time.Tim
 }
 
 // check takes and deletes the backups that are due, and returns when to check again.
-func (s backupStep) check(ctx context.Context, cluster *v1alpha1.Cluster, now time.Time) time.Time {
+func (b *Backups) check(ctx context.Context, cluster *v1alpha1.Cluster, healthy []bool, now time.Time) time.Time {
 	facts := backupFacts{
 		now: now, interval: intervalOf(cluster), keep: int(cmp.Or(cluster.Spec.Backup.Keep, backupsKept)),
-		healthy: s.healthySlots(cluster), needed: cluster.Spec.ControlPlane.RestoreSnapshot,
+		healthy: healthy, needed: cluster.Spec.ControlPlane.RestoreSnapshot,
 	}
-	next, err := s.backUp(ctx, cluster, facts)
+	next, err := b.backUp(ctx, cluster, facts)
 	if err != nil {
 		next = now.Add(backupRetry)
-		s.backupFailed(cluster, "The volumes of etcd cannot be backed up: "+awsapi.Explain(err).Message)
+		b.backupFailed(cluster, "The volumes of etcd cannot be backed up: "+awsapi.Explain(err).Message)
 	}
-	s.backed.checks.Keep(cluster.UID, next)
+	b.checks.Keep(cluster.UID, next)
 	return next
 }
 
-func (s backupStep) backUp(ctx context.Context, cluster *v1alpha1.Cluster, facts backupFacts) (time.Time, error) {
+func (b *Backups) backUp(ctx context.Context, cluster *v1alpha1.Cluster, facts backupFacts) (time.Time, error) {
 	if turn(facts.healthy, noBackup) == noBackup && !slices.ContainsFunc(cluster.Status.Backup.Backups, isPending) {
 		setBackedUp(cluster, metav1.ConditionFalse, "NoHealthySlot", "A backup is due. It starts when the node of a slot is Ready.")
 		return facts.now.Add(time.Minute), nil
 	}
 	var err error
-	if facts.backups, err = s.backups(ctx, cluster); err != nil {
+	if facts.backups, err = b.backups(ctx, cluster); err != nil {
 		return facts.now, err
 	}
 	plan := planBackup(facts)
 	if plan.slot != noBackup {
-		if _, err := s.snapshot(ctx, cluster, plan.slot, backupByInterval); err != nil {
+		if _, err := b.snapshot(ctx, cluster, plan.slot, backupByInterval); err != nil {
 			return facts.now, err
 		}
-		if facts.backups, err = s.backups(ctx, cluster); err != nil {
+		if facts.backups, err = b.backups(ctx, cluster); err != nil {
 			return facts.now, err
 		}
 		plan = planBackup(facts)
 	}
 	for _, id := range plan.remove {
-		_, err := s.options.Clients.EC2(s.target(cluster)).DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &id})
-		if err != nil && awsapi.Code(err) != snapshotGone {
+		_, err := b.options.EC2(cluster).DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &id})
+		if err != nil && awsapi.Code(err) != SnapshotGone {
 			return facts.now, fmt.Errorf("delete the backup %s, which exceeds spec.backup.keep: %w", id, err)
 		}
-		facts.backups = slices.DeleteFunc(facts.backups, func(b v1alpha1.Backup) bool { return b.Snapshot == id })
+		facts.backups = slices.DeleteFunc(facts.backups, func(one v1alpha1.Backup) bool { return one.Snapshot == id })
 	}
 	show(cluster, facts.backups)
 	return plan.next, nil
@@ -159,16 +188,15 @@ func setBackedUp(cluster *v1alpha1.Cluster, status metav1.ConditionStatus, reaso
 }
 
 // backupFailed reports a failure in the condition and an Event.
-func (o *operator) backupFailed(cluster *v1alpha1.Cluster, message string) {
+func (b *Backups) backupFailed(cluster *v1alpha1.Cluster, message string) {
 	setBackedUp(cluster, metav1.ConditionFalse, reasonBackupFailed, message)
-	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonBackupFailed, "Backup", "%s", message)
+	b.options.Recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonBackupFailed, "Backup", "%s", message)
 }
 
-// EnsureDeleted has nothing to do: package cleanup deletes or keeps the backups together with the
-// final snapshots of the volumes.
-func (s backupStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+// Delete removes the condition. Package cleanup deletes or keeps the backups together with the final
+// snapshots of the volumes.
+func (b *Backups) Delete(cluster *v1alpha1.Cluster) {
 	operatorkit.RemoveCondition(cluster, conditionBackedUp)
-	return operatorkit.Done()
 }
 
 func isPending(b v1alpha1.Backup) bool { return b.State == snapshotPending }
@@ -178,23 +206,4 @@ func intervalOf(cluster *v1alpha1.Cluster) time.Duration {
 		return interval.Duration
 	}
 	return backupInterval
-}
-
-// healthySlots reports for each slot whether its node is Ready, which requires that its etcd member
-// is part of the quorum.
-func (o *operator) healthySlots(cluster *v1alpha1.Cluster) []bool {
-	healthy := make([]bool, cluster.Spec.ControlPlane.Replicas)
-	connection := o.options.Workload.Get(keyOf(cluster))
-	if connection == nil {
-		return healthy
-	}
-	if reachable, _ := connection.Reachable(); !reachable {
-		return healthy
-	}
-	for _, node := range connection.Nodes() {
-		if node.Ready && node.Slot >= 0 && node.Slot < len(healthy) {
-			healthy[node.Slot] = true
-		}
-	}
-	return healthy
 }

@@ -1,4 +1,4 @@
-package controller
+package backup
 
 import (
 	"cmp"
@@ -13,11 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -39,21 +38,6 @@ type made struct {
 	purpose string
 }
 
-// backedUp caches per Cluster when to check its backups next, and the latest snapshot created.
-type backedUp struct {
-	checks *cache.Keyed[types.UID, time.Time]
-	made   *cache.Keyed[types.UID, made]
-}
-
-func newBackedUp() *backedUp {
-	return &backedUp{checks: cache.NewKeyed[types.UID, time.Time](), made: cache.NewKeyed[types.UID, made]()}
-}
-
-func (b *backedUp) forget(uid types.UID) {
-	b.checks.Drop(uid)
-	b.made.Drop(uid)
-}
-
 // listed is a backup as EC2 reports it.
 type listed struct {
 	v1alpha1.Backup
@@ -62,8 +46,8 @@ type listed struct {
 }
 
 // backups returns the cluster's backups, newest first. It reports and deletes those that failed.
-func (o *operator) backups(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1alpha1.Backup, error) {
-	found, err := o.listBackups(ctx, cluster)
+func (b *Backups) backups(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1alpha1.Backup, error) {
+	found, err := b.listBackups(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -77,14 +61,14 @@ func (o *operator) backups(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1
 // listBackups asks EC2 for the snapshots with the cluster's tags. The tags prevent a second backup
 // when the operator restarts just after it started the first, because CreateSnapshot has no client
 // token (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSnapshot.html).
-func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) ([]listed, error) {
-	client := o.options.Clients.EC2(o.target(cluster))
+func (b *Backups) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) ([]listed, error) {
+	api := b.options.EC2(cluster)
 	filter := func(name, value string) ec2types.Filter { return ec2types.Filter{Name: &name, Values: []string{value}} }
-	pages := ec2.NewDescribeSnapshotsPaginator(client, &ec2.DescribeSnapshotsInput{
+	pages := ec2.NewDescribeSnapshotsPaginator(api, &ec2.DescribeSnapshotsInput{
 		OwnerIds: []string{"self"}, MaxResults: aws.Int32(1000), //nolint:mnd // nolint:mnd // the maximum page size
 		Filters: []ec2types.Filter{
 			filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
-			filter("tag:"+model.TagOperator, o.options.ClusterName), filter("tag-key", backupTag),
+			filter("tag:"+model.TagOperator, string(b.options.Owner)), filter("tag-key", backupTag),
 		},
 	})
 	var found []listed
@@ -99,16 +83,16 @@ func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) (
 				found = append(found, one)
 				continue
 			}
-			o.backupFailed(cluster, fmt.Sprintf("The backup %s of slot %d failed and will be retried: %s.", one.Snapshot, one.Slot,
+			b.backupFailed(cluster, fmt.Sprintf("The backup %s of slot %d failed and will be retried: %s.", one.Snapshot, one.Slot,
 				cmp.Or(aws.ToString(page.Snapshots[i].StateMessage), "EC2 reports no reason")))
-			if _, err := client.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &one.Snapshot}); err != nil &&
-				awsapi.Code(err) != snapshotGone {
+			if _, err := api.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &one.Snapshot}); err != nil &&
+				awsapi.Code(err) != SnapshotGone {
 				return nil, fmt.Errorf("delete the backup %s, which failed: %w", one.Snapshot, err)
 			}
-			o.backed.made.Drop(cluster.UID)
+			b.made.Drop(cluster.UID)
 		}
 	}
-	found = o.withMade(cluster, found)
+	found = b.withMade(cluster, found)
 	slices.SortFunc(found, func(a, b listed) int {
 		return cmp.Or(b.Time.Compare(a.Time.Time), cmp.Compare(a.Snapshot, b.Snapshot))
 	})
@@ -116,12 +100,12 @@ func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) (
 }
 
 // withMade adds the snapshot that was just created if EC2 does not list it yet.
-func (o *operator) withMade(cluster *v1alpha1.Cluster, found []listed) []listed {
-	last, ok := o.backed.made.Get(cluster.UID)
-	if !ok || o.options.Clock.Since(last.backup.Time.Time) > unseen {
+func (b *Backups) withMade(cluster *v1alpha1.Cluster, found []listed) []listed {
+	last, ok := b.made.Get(cluster.UID)
+	if !ok || b.options.Clock.Since(last.backup.Time.Time) > unseen {
 		return found
 	}
-	if slices.ContainsFunc(found, func(b listed) bool { return b.Snapshot == last.backup.Snapshot }) {
+	if slices.ContainsFunc(found, func(one listed) bool { return one.Snapshot == last.backup.Snapshot }) {
 		return found
 	}
 	return append(found, listed{Backup: last.backup, purpose: last.purpose})
@@ -151,15 +135,15 @@ func describe(snapshot *ec2types.Snapshot) listed {
 }
 
 // snapshot starts a snapshot of a slot's volume.
-func (o *operator) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, purpose string) (listed, error) {
-	if err := o.outputs.Confirm(ctx, cluster); err != nil {
+func (b *Backups) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, purpose string) (listed, error) {
+	if err := b.options.Confirm(ctx, cluster); err != nil {
 		return listed{}, err
 	}
 	volume := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]
-	out, err := o.options.Clients.EC2(o.target(cluster)).CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
-		VolumeId: &volume, Description: aws.String(fmt.Sprintf("etcd of cluster %s, slot %d", keyOf(cluster), slot)),
+	out, err := b.options.EC2(cluster).CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
+		VolumeId: &volume, Description: aws.String(fmt.Sprintf("etcd of cluster %s, slot %d", client.ObjectKeyFromObject(cluster), slot)),
 		TagSpecifications: []ec2types.TagSpecification{
-			{ResourceType: ec2types.ResourceTypeSnapshot, Tags: o.backupTags(cluster, slot, purpose)},
+			{ResourceType: ec2types.ResourceTypeSnapshot, Tags: b.backupTags(cluster, slot, purpose)},
 		},
 	})
 	if err != nil {
@@ -167,21 +151,21 @@ func (o *operator) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot
 	}
 	one := listed{purpose: purpose, Backup: v1alpha1.Backup{
 		Snapshot: aws.ToString(out.SnapshotId), Slot: int32(slot), State: snapshotPending, //nolint:gosec // at most three slots
-		Time: metav1.NewTime(o.options.Clock.Now().Truncate(time.Second)),
+		Time: metav1.NewTime(b.options.Clock.Now().Truncate(time.Second)),
 	}}
-	o.backed.made.Keep(cluster.UID, made{backup: one.Backup, purpose: purpose})
+	b.made.Keep(cluster.UID, made{backup: one.Backup, purpose: purpose})
 	return one, nil
 }
 
 // backupTags returns the Cluster's own tags and those that identify backups. They include the tags
 // of etcd's volumes, so that the cluster's own role cannot change them and the cluster's deletion
 // finds the snapshots.
-func (o *operator) backupTags(cluster *v1alpha1.Cluster, slot int, purpose string) []ec2types.Tag {
+func (b *Backups) backupTags(cluster *v1alpha1.Cluster, slot int, purpose string) []ec2types.Tag {
 	tags := maps.Clone(cluster.Spec.Tags)
 	if tags == nil {
 		tags = map[string]string{}
 	}
-	maps.Copy(tags, o.owner.ClusterTags(cluster))
+	maps.Copy(tags, b.options.Owner.ClusterTags(cluster))
 	maps.Copy(tags, map[string]string{
 		"Name": fmt.Sprintf("%s-etcd-%d", cluster.Name, slot), model.TagOwnedPrefix + cluster.Name: model.TagOwned,
 		model.TagEtcdSlot: strconv.Itoa(slot), backupTag: purpose,
@@ -193,23 +177,23 @@ func (o *operator) backupTags(cluster *v1alpha1.Cluster, slot int, purpose strin
 	return list
 }
 
-// snapshotSlot ensures a snapshot of a slot's etcd volume before a change that may require
+// BeforeChange ensures a snapshot of a slot's etcd volume before a change that may require
 // restoring it. Call it until it is done, which is when the snapshot is complete, and then make the
 // change at once. The change parameter names the change, for example by a bundle's hash: a snapshot
 // that was started for the same change within the last hour is reused, also after a restart of the
 // operator. Until then, the outcome's message reports progress. The outcome is troubled if EC2
 // refuses.
-func (o *operator) snapshotSlot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, change string) operatorkit.Outcome {
-	purpose, now := backupForChange+change, o.options.Clock.Now()
-	found, err := o.listBackups(ctx, cluster)
+func (b *Backups) BeforeChange(ctx context.Context, cluster *v1alpha1.Cluster, slot int, change string) operatorkit.Outcome {
+	purpose, now := backupForChange+change, b.options.Clock.Now()
+	found, err := b.listBackups(ctx, cluster)
 	if err != nil {
 		return outcomes.Failed(err)
 	}
-	i := slices.IndexFunc(found, func(b listed) bool {
-		return b.purpose == purpose && int(b.Slot) == slot && now.Sub(b.Time.Time) < changeSoon
+	i := slices.IndexFunc(found, func(one listed) bool {
+		return one.purpose == purpose && int(one.Slot) == slot && now.Sub(one.Time.Time) < changeSoon
 	})
 	if i < 0 {
-		one, err := o.snapshot(ctx, cluster, slot, purpose)
+		one, err := b.snapshot(ctx, cluster, slot, purpose)
 		if err != nil {
 			explained := awsapi.Explain(err)
 			return operatorkit.Wait(backupRetry, reasonBackupFailed, fmt.Sprintf(

@@ -1,4 +1,4 @@
-package controller
+package instances
 
 import (
 	"context"
@@ -12,9 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
@@ -34,25 +37,43 @@ const (
 	maxReported = 3
 )
 
-// identify looks up a Cluster's instances in EC2 and derives their instance groups and slots from
+// Options configure [Instances]. All are required.
+type Options struct {
+	// EC2 returns the client of a Cluster's account and region.
+	EC2      func(*v1alpha1.Cluster) awsapi.EC2
+	Clock    clock.PassiveClock
+	Recorder events.EventRecorder
+}
+
+// Instances asks EC2 about the instances of nodes.
+type Instances struct {
+	options Options
+	// unconfirmed holds the reported problems of Nodes whose identity EC2 does not confirm, by UID.
+	unconfirmed  *cache.Keyed[types.UID, map[string]string]
+	terminations *terminations
+}
+
+// New returns instances of which nothing is known yet.
+func New(options Options) *Instances {
+	return &Instances{options: options, unconfirmed: cache.NewKeyed[types.UID, map[string]string](), terminations: newTerminations()}
+}
+
+// Forget drops what is cached for a deleted Cluster.
+func (i *Instances) Forget(uid types.UID) { i.unconfirmed.Drop(uid) }
+
+// Identify looks up a Cluster's instances in EC2 and derives their instance groups and slots from
 // their Auto Scaling groups.
-func (o *operator) identify(ctx context.Context, key types.NamespacedName, ids []string) (map[string]workload.Identity, error) {
-	cluster := &v1alpha1.Cluster{}
-	if err := o.client.Get(ctx, key, cluster); err != nil {
-		return nil, fmt.Errorf("read Cluster %s: %w", key, err)
-	}
-	groups, err := o.groupsOf(ctx, key)
-	if err != nil {
-		return nil, err
-	}
+func (i *Instances) Identify(
+	ctx context.Context, cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, ids []string,
+) (map[string]workload.Identity, error) {
 	found := map[string]workload.Identity{}
 	for some := range slices.Chunk(ids, mostFilterValues) {
-		instances, err := o.describe(ctx, o.target(cluster), some)
+		all, err := i.describe(ctx, cluster, some)
 		if err != nil {
 			return nil, err
 		}
-		for i := range instances {
-			found[aws.ToString(instances[i].InstanceId)] = identityOf(cluster, groups, &instances[i])
+		for j := range all {
+			found[aws.ToString(all[j].InstanceId)] = identityOf(cluster, groups, &all[j])
 		}
 	}
 	return found, nil
@@ -60,16 +81,16 @@ func (o *operator) identify(ctx context.Context, key types.NamespacedName, ids [
 
 // describe returns the instances that EC2 knows. Unlike a list of IDs, a filter ignores unknown and
 // malformed IDs, both of which a Node may contain.
-func (o *operator) describe(ctx context.Context, target awsapi.Target, ids []string) ([]ec2types.Instance, error) {
+func (i *Instances) describe(ctx context.Context, cluster *v1alpha1.Cluster, ids []string) ([]ec2types.Instance, error) {
 	in := &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-id"), Values: ids}}}
 	var instances []ec2types.Instance
 	for {
-		page, err := o.options.Clients.EC2(target).DescribeInstances(ctx, in)
+		page, err := i.options.EC2(cluster).DescribeInstances(ctx, in)
 		if err != nil {
 			return nil, fmt.Errorf("describe instances of nodes: %w", err)
 		}
-		for i := range page.Reservations {
-			instances = append(instances, page.Reservations[i].Instances...)
+		for j := range page.Reservations {
+			instances = append(instances, page.Reservations[j].Instances...)
 		}
 		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
 			return instances, nil
@@ -88,8 +109,8 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 			scaling = aws.ToString(tag.Value)
 		}
 	}
-	stack := stackOfGroup(scaling)
-	identity.Slot = slotOf(cluster, stack)
+	stack := StackOf(scaling)
+	identity.Slot = SlotOf(cluster, stack)
 	at := slices.IndexFunc(groups, func(group v1alpha1.InstanceGroup) bool {
 		return model.GroupStackName(cluster.Name, group.Name) == stack
 	})
@@ -107,14 +128,14 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 	return identity
 }
 
-// reportUnconfirmed records one Event for each Node whose identity EC2 does not confirm, and
+// ReportUnconfirmed records one Event for each Node whose identity EC2 does not confirm, and
 // returns a sentence that lists them, empty if there are none.
-func (o *operator) reportUnconfirmed(cluster *v1alpha1.Cluster, nodes []workload.Node) string {
-	before, _ := o.unconfirmed.Get(cluster.UID)
+func (i *Instances) ReportUnconfirmed(cluster *v1alpha1.Cluster, nodes []workload.Node) string {
+	before, _ := i.unconfirmed.Get(cluster.UID)
 	now := map[string]string{}
 	var reported []string
-	for i := range nodes {
-		node := &nodes[i]
+	for j := range nodes {
+		node := &nodes[j]
 		if node.Problem == "" {
 			continue
 		}
@@ -128,10 +149,10 @@ func (o *operator) reportUnconfirmed(cluster *v1alpha1.Cluster, nodes []workload
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 			ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: types.UID(node.UID)},
 		}
-		o.recorder.Eventf(cluster, related, corev1.EventTypeWarning, reasonNotConfirmed, "Identify",
+		i.options.Recorder.Eventf(cluster, related, corev1.EventTypeWarning, reasonNotConfirmed, "Identify",
 			"EC2 does not confirm the identity of Node %s: %s. Find out what created it, and delete it.", node.Name, node.Problem)
 	}
-	o.unconfirmed.Keep(cluster.UID, now)
+	i.unconfirmed.Keep(cluster.UID, now)
 	if len(reported) == 0 {
 		return ""
 	}
