@@ -10,6 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/progress"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -149,8 +150,8 @@ func countGroup(group *v1alpha1.InstanceGroup, past *record.History, status stri
 			count.Ready++
 		}
 	}
-	seen := view{history: past, status: status, nodes: nodes}
-	count.Updated, total, _ = seen.count()
+	seen := progress.View{History: past, Status: status, Nodes: nodes}
+	count.Updated, total, _ = seen.Count()
 	count.Desired = max(group.Spec.MinSize, int32(len(nodes))) //nolint:gosec // at most a thousand nodes
 	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
 	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, max(group.Spec.MinSize, total))

@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/progress"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
@@ -102,8 +103,8 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 		}
 	}
 	if blame {
-		seen := view{history: past, status: record.StatusUpdating, nodes: s.nodesOf(group)}
-		past.Cause = seen.blame(past.Missing)
+		seen := progress.View{History: past, Status: record.StatusUpdating, Nodes: s.nodesOf(group)}
+		past.Cause = seen.Blame(past.Missing)
 	}
 	if !adjustsAutoscaler {
 		return nil
@@ -208,10 +209,10 @@ func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *reco
 	if goesOn && s.options.Workload.Get(clusterKeyOf(group)) == nil {
 		return // No nodes are known; the last report is more accurate.
 	}
-	seen := view{history: past, status: known.Status, nodes: s.nodesOf(group), now: now.Time}
-	rolloutStatus.Updated, rolloutStatus.Total, _ = seen.count()
+	seen := progress.View{History: past, Status: known.Status, Nodes: s.nodesOf(group)}
+	rolloutStatus.Updated, rolloutStatus.Total, _ = seen.Count()
 	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
-	rolloutStatus.Message = seen.rolloutMessage(rolloutStatus)
+	rolloutStatus.Message = seen.Message(rolloutStatus)
 	if !goesOn {
 		rolloutStatus.Finished, past.RolloutToken = &now, ""
 	}

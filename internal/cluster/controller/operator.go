@@ -16,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/backup"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outputs"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
@@ -43,6 +44,7 @@ type operator struct {
 	nodeup    *programs.Folder
 	instances *instances.Instances
 	backups   *backup.Backups
+	volumes   *etcdvolumes.Volumes
 	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about
 	// objects that were not reconciled yet. recorder records Events in addition to those of the
 	// controllers.
@@ -63,9 +65,7 @@ type operator struct {
 	owner   owner.Operator
 	// unmade holds the slots' stacks that cannot exist because this process saw the base stack
 	// being created. rendered caches the rendered stacks of changes in progress.
-	unmade *cache.Keyed[stackKey, struct{}]
-	// volumes caches which etcd volumes were missing at the last request to EC2.
-	volumes  *cache.Keyed[types.UID, volumesSeen]
+	unmade   *cache.Keyed[stackKey, struct{}]
 	rendered *cache.Latest[stackKey, rendered]
 	// networks caches AWS's description of the Clusters' existing VPCs.
 	networks *cache.Keyed[types.UID, network]
@@ -115,7 +115,7 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		options:   options, client: cached, direct: direct, recorder: recorder,
 		accounts: newAccounts(), nodeup: programs.In(options.NodeupDir),
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
-		owner: owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
+		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
 		settledInputs: cache.NewKeyed[stackKey, uint64](), networks: cache.NewKeyed[types.UID, network](),
 		models: cache.NewKeyed[modelKey, resolved](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
 		tokens:      cache.NewKeyed[types.UID, pki.Token](),
@@ -123,7 +123,6 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		autoscaling: cache.NewKeyed[types.UID, string](),
 		knownCAs:    cache.NewKeyed[types.UID, struct{}](), stored: cache.NewKeyed[types.UID, string](),
 		storedNodeup: cache.NewKeyed[types.UID, string](),
-		volumes:      cache.NewKeyed[types.UID, volumesSeen](),
 		unmade:       cache.NewKeyed[stackKey, struct{}](), rendered: cache.NewLatest[stackKey, rendered](renderedAtOnce),
 		kubeconfigs: cache.NewKeyed[types.UID, validity](), connected: cache.NewKeyed[types.UID, validity](),
 	}
@@ -135,6 +134,9 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 	o.instances = instances.New(instances.Options{EC2: ec2, Clock: options.Clock, Recorder: recorder})
 	o.backups = backup.New(backup.Options{
 		EC2: ec2, Clock: options.Clock, Recorder: recorder, Owner: o.owner, Confirm: o.outputs.Confirm,
+	})
+	o.volumes = etcdvolumes.New(etcdvolumes.Options{
+		EC2: ec2, Clock: options.Clock, Recorder: recorder, Operator: options.ClusterName, Confirm: o.outputs.Confirm,
 	})
 	o.directory = directory.New(o.claimed)
 	options.Workload.IdentifyWith(o.identify)
@@ -160,7 +162,7 @@ func (o *operator) forget(uid types.UID) {
 	o.knownCAs.Drop(uid)
 	o.stored.Drop(uid)
 	o.storedNodeup.Drop(uid)
-	o.volumes.Drop(uid)
+	o.volumes.Forget(uid)
 	o.unmade.DropAll(func(key stackKey) bool { return key.uid == uid })
 	o.kubeconfigs.Drop(uid)
 	o.connected.Drop(uid)

@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/progress"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -180,7 +181,7 @@ func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *roll
 		rolloutStatus.State = v1alpha1.RolloutStopped
 	default:
 		rolloutStatus.State, rolloutStatus.Finished = v1alpha1.RolloutRolling, nil
-		words := fmt.Sprintf("%d of %s updated. %s", rolloutStatus.Updated, numberOfNodes(rolloutStatus.Total), result.Why)
+		words := fmt.Sprintf("%d of %s updated. %s", rolloutStatus.Updated, progress.NumberOfNodes(rolloutStatus.Total), result.Why)
 		return operatorkit.Wait(max(result.Again, time.Second), reasonRolling, words)
 	}
 	if rolloutStatus.Finished == nil {

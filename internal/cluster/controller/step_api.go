@@ -55,7 +55,7 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 	message := fmt.Sprintf("The Kubernetes API at %s does not respond yet.", cluster.Status.Endpoint)
 	if operatorkit.FindCondition(cluster, conditions.API) != nil && cluster.Status.Version != "" {
 		message = fmt.Sprintf("The Kubernetes API at %s does not respond: %s.", cluster.Status.Endpoint, problem)
-		if lost := s.lostMajority(ctx, cluster); lost != "" {
+		if lost := s.volumes.LostMajority(ctx, cluster); lost != "" {
 			return operatorkit.Wait(outcomes.EventPoll, repair.ReasonVolumeLost, lost).Degraded()
 		}
 	}

@@ -64,7 +64,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
 	}
-	gone, err := s.lostVolumes(ctx, cluster, resolved)
+	gone, err := s.volumes.Lost(ctx, cluster, resolved)
 	if err != nil {
 		return outcomes.Failed(err)
 	}

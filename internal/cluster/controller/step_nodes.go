@@ -69,13 +69,26 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	again, err := s.repairs.Slots(ctx, repair.Slots{
 		Cluster: cluster, Target: s.target(cluster), Connection: connection,
 		Problems:       func(ctx context.Context) map[int]string { return s.slotsHealth(ctx, cluster) },
-		MissingVolumes: func(ctx context.Context) ([]int, error) { return s.missingVolumes(ctx, cluster) },
+		MissingVolumes: func(ctx context.Context) ([]int, error) { return s.volumes.Missing(ctx, cluster) },
 		ReplaceVolume:  func(ctx context.Context, slot int) (string, error) { return s.replaceVolume(ctx, cluster, slot) },
 	})
 	if err != nil {
 		return outcomes.Failed(err)
 	}
 	return outcomes.RequeueAfterMin(operatorkit.Done().RequeueAfter(requeueAfter), again)
+}
+
+// replaceVolume requests another etcd volume for a slot that lost its own.
+func (s nodesStep) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster, slot int) (problem string, err error) {
+	release, err := s.release(ctx, cluster)
+	if err != nil {
+		return "", err
+	}
+	resolved, err := s.resolve(ctx, cluster, release)
+	if err != nil {
+		return "", err
+	}
+	return s.volumes.Replace(cluster, resolved, slot), nil
 }
 
 // EnsureDeleted releases draining instances at once: pods of a deleted cluster have nowhere to

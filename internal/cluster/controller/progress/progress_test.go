@@ -1,4 +1,4 @@
-package controller
+package progress
 
 import (
 	"strings"
@@ -37,7 +37,7 @@ func TestRolloutMessage(t *testing.T) {
 	coming.Ready = false
 	going := aNode("i-6", "a", noon)
 	going.Unschedulable = true
-	seen := view{history: past, status: record.StatusUpdating, nodes: append(nodes, aNode("i-4", "b", noon.Add(3*time.Minute)), coming, going)}
+	seen := View{History: past, Status: record.StatusUpdating, Nodes: append(nodes, aNode("i-4", "b", noon.Add(3*time.Minute)), coming, going)}
 	rolloutStatus := &v1alpha1.RolloutStatus{
 		State: v1alpha1.RolloutRolling, Started: new(metav1.NewTime(noon.Add(3 * time.Minute))),
 		Draining: []v1alpha1.DrainStatus{
@@ -46,11 +46,11 @@ func TestRolloutMessage(t *testing.T) {
 	}
 	const want = "2 of 5 nodes updated since 12:03 UTC; node node-i-6 is draining since 12:04 UTC and waits for the PodDisruptionBudget default/web; " +
 		"1 new node is not ready yet, until 12:20 UTC."
-	if got := seen.rolloutMessage(rolloutStatus); got != want {
+	if got := seen.Message(rolloutStatus); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	const blame = "New nodes were not ready within 15m0s: node node-i-5 (i-5) joined but is not ready, instance i-7 did not join."
-	if got := seen.blame([]string{"i-7"}); got != blame {
+	if got := seen.Blame([]string{"i-7"}); got != blame {
 		t.Errorf("got %q, want %q", got, blame)
 	}
 }
