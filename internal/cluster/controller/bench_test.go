@@ -23,6 +23,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
@@ -171,11 +172,11 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	uid, soon := c.cluster.UID, time.Now().Add(time.Hour)
 	server := model.APIServer(c.cluster.Status.Outputs[model.OutputAPIAddress])
 	o.knownCAs.Keep(uid, struct{}{})
-	o.settledInputs.Keep(stackKey{uid, "demo"}, o.digestOf(c.cluster, c.release).Sum64())
+	o.stacks.Settle(stackcache.Key{UID: uid, Stack: "demo"}, o.models.Digest(c.cluster, c.release).Sum64())
 	for slot := range 3 {
 		name := model.SlotStackName("demo", slot)
 		record.FindOrAdd(c.cluster, name).Status = "CREATE_COMPLETE"
-		o.settledInputs.Keep(stackKey{uid, name}, slotsStep{o}.inputs(c.cluster, c.release))
+		o.stacks.Settle(stackcache.Key{UID: uid, Stack: name}, slotsStep{o}.inputs(c.cluster, c.release))
 	}
 	if err := record.Encode(record.FindOrAdd(c.cluster, "demo"), record.Stack{Token: "abcdef", TokenRenewal: &soon}); err != nil {
 		b.Fatal(err)

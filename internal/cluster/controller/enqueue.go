@@ -19,6 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
@@ -35,7 +36,7 @@ func (o *operator) observe(e awsevents.Event) {
 		return
 	}
 	for _, found := range o.directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: e.Stack.StackName}) {
-		o.settledInputs.Drop(stackKey{found.UID, e.Stack.StackName})
+		o.stacks.Unsettle(stackcache.Key{UID: found.UID, Stack: e.Stack.StackName})
 		if found.Group {
 			o.groups.Enqueue(found.Key)
 		} else {

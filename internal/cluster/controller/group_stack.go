@@ -16,7 +16,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -45,7 +47,7 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 		return operatorkit.Fail(err)
 	}
 	requeueAfter, problem := s.signal(ctx, group, s.target(cluster), &known, known.History().Made(known.Status))
-	outcome := s.converge(ctx, group, asRun(cluster))
+	outcome := s.converge(ctx, group, models.AsRun(cluster))
 	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == record.StatusUpdating &&
 		group.Status.Stack.Status == record.StatusUpdating {
 		past := known.History() // Something is wrong with the desired change, so nothing else detects a rollback.
@@ -66,22 +68,21 @@ func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGr
 	}
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
-	key, digest := stackKey{group.UID, name}, s.inputs(group, cluster, release)
-	if last, ok := s.settledInputs.Get(key); ok && last == digest {
+	key, digest := stackcache.Key{UID: group.UID, Stack: name}, s.inputs(group, cluster, release)
+	if s.stacks.IsSettled(key, digest) {
 		return operatorkit.Done()
 	}
-	s.settledInputs.Drop(key)
+	s.stacks.Unsettle(key)
 	if outcome := s.nameIsFree(ctx, group); !outcome.IsDone() {
 		return outcome
 	}
-	resolved, err := s.resolve(ctx, cluster, release)
+	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
 		return s.clusterUnresolved(err)
 	}
 	outcome := approval.WithCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
-		s.settledInputs.Keep(key, s.inputs(group, cluster, release))
-		s.rendered.Drop(key)
+		s.stacks.Settle(key, s.inputs(group, cluster, release))
 	} else { // The later steps do not run now.
 		_ = groupNodesStep(s).EnsureCreated(ctx, group)
 	}
@@ -99,8 +100,8 @@ func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
 // inputs hashes everything that the group's stack depends on.
 func (s groupStackStep) inputs(group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
 	sum := fnv.New64a() // Writes to a hash never fail.
-	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.digestOf(cluster, release).Sum64(), group.Generation, group.Annotations[apply.AllowAnnotation])
-	addOutputs(sum, cluster.Status.Outputs)
+	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.models.Digest(cluster, release).Sum64(), group.Generation, group.Annotations[apply.AllowAnnotation])
+	models.AddOutputs(sum, cluster.Status.Outputs)
 	return sum.Sum64()
 }
 
@@ -113,7 +114,7 @@ func (s groupStackStep) ensure(
 ) operatorkit.Outcome {
 	shape, err := model.ResolveGroup(resolved, group)
 	if err != nil {
-		return unresolved(err)
+		return outcomes.Unresolved(err)
 	}
 	if group.Status.Stack == nil {
 		group.Status.Stack = &v1alpha1.StackStatus{}
@@ -127,8 +128,8 @@ func (s groupStackStep) ensure(
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	key := stackKey{group.UID, shape.StackName}
-	made, err := s.render(key, s.inputs(group, cluster, resolved.Release), known.Machines, func() (*stacks.Made, error) {
+	key := stackcache.Key{UID: group.UID, Stack: shape.StackName}
+	made, err := s.stacks.Render(key, s.inputs(group, cluster, resolved.Release), known.Machines, func() (*stacks.Made, error) {
 		return stacks.Group(resolved, shape, cluster.Status.Outputs, authority, &known, s.nodeupHash)
 	})
 	if err != nil {
@@ -177,7 +178,7 @@ func (o *operator) ownGroup(account, region, name string, group *v1alpha1.Instan
 // EnsureDeleted deletes the group's stack.
 func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	name := model.GroupStackName(group.Spec.Cluster, group.Name)
-	s.settledInputs.Drop(stackKey{group.UID, name})
+	s.stacks.Unsettle(stackcache.Key{UID: group.UID, Stack: name})
 	target, account, region, outcome := s.targetOf(ctx, group)
 	if !outcome.IsDone() || account == "" {
 		return outcome // Without an account, no stack was created.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/progress"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -94,7 +95,7 @@ func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *record.H
 // heldBack explains that a group stays at the Release that its Cluster's control plane runs, "" if
 // the spec names no other.
 func heldBack(cluster *v1alpha1.Cluster) string {
-	if cluster == nil || asRun(cluster) == cluster {
+	if cluster == nil || models.AsRun(cluster) == cluster {
 		return ""
 	}
 	return fmt.Sprintf("Nodes stay at release %s until the whole control plane runs %s.", cluster.Status.Release, cluster.Spec.Release)

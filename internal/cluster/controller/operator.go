@@ -18,10 +18,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outputs"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/signals"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
@@ -55,22 +57,15 @@ type operator struct {
 	// rolls replaces instances where CloudFormation does not.
 	rolls *rolls
 
-	// settledInputs caches, by object and stack, the inputs for which the stack was found up to
-	// date.
-	settledInputs *cache.Keyed[stackKey, uint64]
+	// stacks caches for which inputs stacks are up to date.
+	stacks *stackcache.Stacks
 	// outputs confirms the outputs in Clusters' statuses, apply applies rendered stacks, and owner
 	// computes the tags that prove whose they are.
 	outputs *outputs.Outputs
 	apply   *apply.Stacks
 	owner   owner.Operator
-	// unmade holds the slots' stacks that cannot exist because this process saw the base stack
-	// being created. rendered caches the rendered stacks of changes in progress.
-	unmade   *cache.Keyed[stackKey, struct{}]
-	rendered *cache.Latest[stackKey, rendered]
-	// networks caches AWS's description of the Clusters' existing VPCs.
-	networks *cache.Keyed[types.UID, network]
-	// models and cas cache the inputs of a Cluster's stacks.
-	models *cache.Keyed[modelKey, resolved]
+	// models resolves Clusters; cas caches their CAs.
+	models *models.Models
 	cas    *cache.Keyed[types.UID, *pki.CAs]
 	// signals sends signals for new instances. autoscaling holds the token of the operation at whose
 	// start the cluster autoscaler was suspended.
@@ -90,19 +85,6 @@ type operator struct {
 	connected    *cache.Keyed[types.UID, validity]
 }
 
-// modelKey identifies a model of a Cluster: for the Release that it runs, or for the one that its
-// control plane upgrades to, ahead of its groups.
-type modelKey struct {
-	uid   types.UID
-	ahead bool
-}
-
-// stackKey identifies a stack of an object.
-type stackKey struct {
-	uid   types.UID
-	stack string
-}
-
 // validity is the server address that a credential was made for, and its expiry.
 type validity struct {
 	server string
@@ -116,21 +98,21 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		accounts: newAccounts(), nodeup: programs.In(options.NodeupDir),
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
-		settledInputs: cache.NewKeyed[stackKey, uint64](), networks: cache.NewKeyed[types.UID, network](),
-		models: cache.NewKeyed[modelKey, resolved](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
+		stacks:      stackcache.New(),
+		cas:         cache.NewKeyed[types.UID, *pki.CAs](),
 		tokens:      cache.NewKeyed[types.UID, pki.Token](),
 		signals:     signals.New(options.Engine, options.Clock),
 		autoscaling: cache.NewKeyed[types.UID, string](),
 		knownCAs:    cache.NewKeyed[types.UID, struct{}](), stored: cache.NewKeyed[types.UID, string](),
 		storedNodeup: cache.NewKeyed[types.UID, string](),
-		unmade:       cache.NewKeyed[stackKey, struct{}](), rendered: cache.NewLatest[stackKey, rendered](renderedAtOnce),
-		kubeconfigs: cache.NewKeyed[types.UID, validity](), connected: cache.NewKeyed[types.UID, validity](),
+		kubeconfigs:  cache.NewKeyed[types.UID, validity](), connected: cache.NewKeyed[types.UID, validity](),
 	}
 	o.outputs = outputs.New(outputs.Options{
 		Engine: options.Engine, Target: o.target, Owner: o.owner,
 		Enqueue: func(cluster *v1alpha1.Cluster) { o.clusters.Enqueue(keyOf(cluster)) },
 	})
 	ec2 := func(cluster *v1alpha1.Cluster) awsapi.EC2 { return options.Clients.EC2(o.target(cluster)) }
+	o.models = models.New(models.Options{EC2: ec2, Operator: options.ClusterName})
 	o.instances = instances.New(instances.Options{EC2: ec2, Clock: options.Clock, Recorder: recorder})
 	o.backups = backup.New(backup.Options{
 		EC2: ec2, Clock: options.Clock, Recorder: recorder, Owner: o.owner, Confirm: o.outputs.Confirm,
@@ -150,10 +132,9 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 
 // forget drops all caches of a deleted object.
 func (o *operator) forget(uid types.UID) {
-	o.networks.Drop(uid)
 	o.outputs.Forget(uid)
 	o.backups.Forget(uid)
-	o.dropModels(uid)
+	o.models.Forget(uid)
 	o.signals.Forget(uid)
 	o.autoscaling.Drop(uid)
 	o.instances.Forget(uid)
@@ -163,18 +144,11 @@ func (o *operator) forget(uid types.UID) {
 	o.stored.Drop(uid)
 	o.storedNodeup.Drop(uid)
 	o.volumes.Forget(uid)
-	o.unmade.DropAll(func(key stackKey) bool { return key.uid == uid })
 	o.kubeconfigs.Drop(uid)
 	o.connected.Drop(uid)
-	o.settledInputs.DropAll(func(key stackKey) bool { return key.uid == uid })
+	o.stacks.Forget(uid)
 	o.directory.Forget(uid)
 	o.repairs.Forget(uid)
-}
-
-// dropModels drops the models of a Cluster.
-func (o *operator) dropModels(uid types.UID) {
-	o.models.Drop(modelKey{uid, false})
-	o.models.Drop(modelKey{uid, true})
 }
 
 // release returns the Cluster's Release. The informer cache owns it, so callers must not change it;

@@ -11,6 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -169,7 +170,7 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 			continue
 		}
 		o.own(cluster, name)
-		o.settledInputs.Drop(stackKey{cluster.UID, name})
+		o.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
 		outcome := o.apply.Delete(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.owner.SlotTags(cluster, slot)})
 		known, err := record.Decode(status)
 		begun = begun && err == nil && known.Deleting

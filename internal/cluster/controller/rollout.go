@@ -14,6 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/progress"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
@@ -125,18 +126,18 @@ func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup
 	if cluster == nil {
 		return nil, operatorkit.Wait(0, "ClusterNotFound", "The Cluster no longer exists.")
 	}
-	runs := asRun(cluster)
+	runs := models.AsRun(cluster)
 	release, err := s.release(ctx, runs)
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
-	resolved, err := s.resolve(ctx, runs, release)
+	resolved, err := s.models.Resolve(ctx, runs, release)
 	if err != nil {
 		return nil, groupStackStep(s).clusterUnresolved(err)
 	}
 	shape, err := model.ResolveGroup(resolved, group)
 	if err != nil {
-		return nil, unresolved(err)
+		return nil, outcomes.Unresolved(err)
 	}
 	r := &shape.Rolling
 	return &rollout.Group{

@@ -11,6 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/signals"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -237,7 +238,7 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 			return
 		}
 		past := known.History()
-		if _, ok := s.settledInputs.Get(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}); ok {
+		if s.stacks.WasSettled(stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)}) {
 			updated++
 		}
 		rolling = rolling || record.IsChanging(known.Status) && past.Rolls()

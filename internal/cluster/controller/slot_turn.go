@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 )
@@ -79,10 +80,8 @@ type slotsGate struct {
 // isUnmade reports, once, whether a slot's stack cannot exist because this operator saw its base
 // stack still being created.
 func (g *slotsGate) isUnmade(slot int) bool {
-	key := stackKey{g.cluster.UID, g.resolved.Slots[slot].StackName}
-	_, ok := g.unmade.Get(key)
-	g.unmade.Drop(key)
-	return ok
+	key := stackcache.Key{UID: g.cluster.UID, Stack: g.resolved.Slots[slot].StackName}
+	return g.stacks.TakeAbsent(key)
 }
 
 // stands reports whether a slot's stack exists. It asks CloudFormation, since the status may be

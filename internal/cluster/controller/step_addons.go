@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -25,9 +26,9 @@ func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 	}
 	release, err := s.release(
 		ctx,
-		asRun(cluster),
+		models.AsRun(cluster),
 	) // Charts may depend on the Kubernetes version of their Release, so they follow the control plane.
-	if apierrors.IsNotFound(err) && asRun(cluster) != cluster {
+	if apierrors.IsNotFound(err) && models.AsRun(cluster) != cluster {
 		return operatorkit.Done() // It was deleted during the upgrade to another: the charts stay until that ends.
 	}
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
-	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -48,19 +48,19 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err := s.outputs.Recover(ctx, cluster, release); err != nil {
 		return outcomes.Failed(err)
 	}
-	key, digest := stackKey{cluster.UID, name}, s.digestOf(cluster, release).Sum64()
-	if last, ok := s.settledInputs.Get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputs.Hold(cluster) {
+	key, digest := stackcache.Key{UID: cluster.UID, Stack: name}, s.models.Digest(cluster, release).Sum64()
+	if s.stacks.IsSettled(key, digest) && len(cluster.Status.Outputs) > 0 && s.outputs.Hold(cluster) {
 		return operatorkit.Done()
 	}
-	s.settledInputs.Drop(key)
+	s.stacks.Unsettle(key)
 	if outcome := s.keepsRestored(cluster); !outcome.IsDone() {
 		return outcome
 	}
-	resolved, err := s.resolve(ctx, cluster, release)
+	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
-		return unresolved(err)
+		return outcomes.Unresolved(err)
 	}
-	wanted, err := s.render(key, digest, resolved)
+	wanted, err := s.stacks.RenderBase(key, digest, func() (*render.Stack, error) { return render.Base(resolved) })
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
 	}
@@ -89,7 +89,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	}
 	if record.FindOrAdd(cluster, name).Status == record.StatusCreating {
 		for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-			s.unmade.Keep(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}, struct{}{})
+			s.stacks.MarkAbsent(stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)})
 		}
 	}
 	forgetSlots(cluster)
@@ -97,23 +97,9 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
 		}
-		s.settledInputs.Keep(key, s.digestOf(cluster, release).Sum64())
-		s.rendered.Drop(key)
+		s.stacks.Settle(key, s.models.Digest(cluster, release).Sum64())
 	}
 	return outcome
-}
-
-// render renders the base stack, or returns the cached result for the same inputs.
-func (s baseStep) render(key stackKey, inputs uint64, resolved *model.Cluster) (*render.Stack, error) {
-	if last, ok := s.rendered.Get(key); ok && last.inputs == inputs {
-		return last.made.Stack, nil
-	}
-	made, err := render.Base(resolved)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller adds context
-	}
-	s.rendered.Keep(key, rendered{inputs: inputs, made: &stacks.Made{Stack: made}})
-	return made, nil
 }
 
 // EnsureDeleted deletes the base stack.
@@ -123,7 +109,7 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	}
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
-	s.settledInputs.Drop(stackKey{cluster.UID, name})
+	s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
 	return s.apply.Delete(ctx, cluster, s.target(cluster), name, record.Find(cluster, name), stack.DeleteOptions{
 		OwnerTags:                    s.owner.ClusterTags(cluster),
 		DisableTerminationProtection: true, // The finalizer guards the Cluster; deleting the Cluster is intentional.

@@ -84,7 +84,7 @@ func (s nodesStep) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster,
 	if err != nil {
 		return "", err
 	}
-	resolved, err := s.resolve(ctx, cluster, release)
+	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
 		return "", err
 	}

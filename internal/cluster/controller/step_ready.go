@@ -51,7 +51,7 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
 	// Caches that serve the creation are no longer needed.
-	s.dropModels(cluster.UID)
+	s.models.Trim(cluster.UID)
 	s.cas.Drop(cluster.UID)
 	s.storedNodeup.Drop(cluster.UID)
 	if workers == 0 {

@@ -15,7 +15,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
@@ -56,18 +58,17 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	if len(open) == 0 {
 		return operatorkit.Done()
 	}
-	resolved, err := s.resolve(ctx, cluster, release)
+	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
-		return unresolved(err)
+		return outcomes.Unresolved(err)
 	}
 	gate := &slotsGate{operator: s.operator, cluster: cluster, resolved: resolved}
 	var under, waiting []operatorkit.Outcome
 	for _, slot := range open {
 		outcome := s.ensureSlot(ctx, gate, slot)
 		if outcome.IsDone() {
-			key := stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}
-			s.settledInputs.Keep(key, s.inputs(cluster, release))
-			s.rendered.Drop(key)
+			key := stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)}
+			s.stacks.Settle(key, s.inputs(cluster, release))
 		}
 		if outcome.Kind() == operatorkit.KindWait && outcome.Reason() == reasonNotItsTurn {
 			waiting = append(waiting, outcome)
@@ -89,7 +90,7 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		if last, ok := s.settledInputs.Get(stackKey{cluster.UID, name}); ok && last == inputs {
+		if s.stacks.IsSettled(stackcache.Key{UID: cluster.UID, Stack: name}, inputs) {
 			continue
 		}
 		if known, err := record.Decode(record.Find(cluster, name)); err == nil && known.FailedDigest != "" {
@@ -104,22 +105,22 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 // inputs hashes everything that the slots' stacks depend on.
 func (s slotsStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
 	sum := fnv.New64a()
-	_, _ = fmt.Fprintf(sum, "%x|", s.digestOf(cluster, release).Sum64()) // Writes to a hash never fail.
-	addOutputs(sum, cluster.Status.Outputs)
+	_, _ = fmt.Fprintf(sum, "%x|", s.models.Digest(cluster, release).Sum64()) // Writes to a hash never fail.
+	models.AddOutputs(sum, cluster.Status.Outputs)
 	return sum.Sum64()
 }
 
 // ensureSlot moves a slot's stack toward the spec.
 func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) operatorkit.Outcome {
 	cluster, name := gate.cluster, gate.resolved.Slots[slot].StackName
-	s.settledInputs.Drop(stackKey{cluster.UID, name})
+	s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
 	status := record.FindOrAdd(cluster, name)
 	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	key := stackKey{cluster.UID, name}
-	made, err := s.render(key, s.inputs(cluster, gate.resolved.Release), known.Machines, func() (*stacks.Made, error) {
+	key := stackcache.Key{UID: cluster.UID, Stack: name}
+	made, err := s.stacks.Render(key, s.inputs(cluster, gate.resolved.Release), known.Machines, func() (*stacks.Made, error) {
 		return stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, &known, s.nodeupHash)
 	})
 	if err != nil {
@@ -193,7 +194,7 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	for slot := range mostSlots {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		s.settledInputs.Drop(stackKey{cluster.UID, name})
+		s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
 		status := record.Find(cluster, name)
 		if isDeleted(status) || status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas) {
 			continue

@@ -38,9 +38,9 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if last, ok := s.stored.Get(cluster.UID); ok && last == inputs {
 		return operatorkit.Done()
 	}
-	resolved, err := s.resolve(ctx, cluster, release)
+	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
-		return unresolved(err)
+		return outcomes.Unresolved(err)
 	}
 	cas, err := s.casOf(ctx, cluster)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) 
 		cluster.Status.Outputs[model.OutputBucket],
 		cluster.Status.Outputs[model.OutputIssuerBucket],
 		cluster.Status.Outputs[model.OutputKey],
-		s.digestOf(cluster, release).Sum64(),
+		s.models.Digest(cluster, release).Sum64(),
 	)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -102,3 +103,11 @@ const EventPoll = time.Minute
 
 // joinedRetry is the delay before an additional error is retried.
 const joinedRetry = 2 * time.Second
+
+// Unresolved returns the outcome for an invalid spec or for a failure to read its inputs.
+func Unresolved(err error) operatorkit.Outcome {
+	if problems, ok := model.AsProblems(err); ok {
+		return operatorkit.Stall("InvalidSpec", "The spec must be corrected: "+problems.Error()+".")
+	}
+	return Failed(err)
+}

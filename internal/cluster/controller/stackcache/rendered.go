@@ -1,4 +1,4 @@
-package controller
+package stackcache
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,19 +16,19 @@ type rendered struct {
 	made   *stacks.Made
 }
 
-// render renders a stack, or returns the cached result for the same inputs. While CloudFormation
+// Render renders a stack, or returns the cached result for the same inputs. While CloudFormation
 // Changes the stack, every reconcile needs it.
-func (o *operator) render(
-	key stackKey, inputs uint64, past *record.History, render func() (*stacks.Made, error),
+func (s *Stacks) Render(
+	key Key, inputs uint64, past *record.History, render func() (*stacks.Made, error),
 ) (*stacks.Made, error) {
-	if last, ok := o.rendered.Get(key); ok && last.inputs == inputs && isOf(past, &last.made.Machines) {
+	if last, ok := s.rendered.Get(key); ok && last.inputs == inputs && isOf(past, &last.made.Machines) {
 		return last.made, nil
 	}
 	made, err := render()
 	if err != nil {
 		return nil, err
 	}
-	o.rendered.Keep(key, rendered{inputs: inputs, made: made})
+	s.rendered.Keep(key, rendered{inputs: inputs, made: made})
 	return made, nil
 }
 

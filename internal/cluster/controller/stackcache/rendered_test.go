@@ -1,9 +1,8 @@
-package controller
+package stackcache
 
 import (
 	"testing"
 
-	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 )
@@ -26,8 +25,8 @@ func TestStackInProgressIsRenderedOnce(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := &operator{rendered: cache.NewLatest[stackKey, rendered](2)}
-			key, times := stackKey{"uid", "demo"}, 0
+			s := New()
+			key, times := Key{"uid", "demo"}, 0
 			render := func() (*stacks.Made, error) {
 				times++
 				return &stacks.Made{Machines: ours}, nil
@@ -36,7 +35,7 @@ func TestStackInProgressIsRenderedOnce(t *testing.T) {
 				inputs uint64
 				past   *record.History
 			}{{1, nil}, {c.inputs, c.past}} {
-				if made, err := o.render(key, input.inputs, input.past, render); err != nil || made.Machines.Stack != "1" {
+				if made, err := s.Render(key, input.inputs, input.past, render); err != nil || made.Machines.Stack != "1" {
 					t.Fatalf("got %v, %v", made, err)
 				}
 			}

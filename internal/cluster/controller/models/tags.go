@@ -1,4 +1,4 @@
-package controller
+package models
 
 import (
 	"context"
@@ -37,8 +37,8 @@ func tag(key, value string) types.Tag {
 }
 
 // adopt tags the Cluster's existing VPC and subnets.
-func (o *operator) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	client := o.options.Clients.EC2(o.target(cluster))
+func (m *Models) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	client := m.options.EC2(cluster)
 	subnets, err := existing.Subnets(ctx, client, cluster.Spec.Network.VPC)
 	if err != nil {
 		return err
@@ -69,10 +69,10 @@ func (o *operator) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	return nil
 }
 
-// abandon removes the Cluster's tags from its existing VPC and subnets, and the role tags that the
+// Untag removes the Cluster's tags from its existing VPC and subnets, and the role tags that the
 // operator added where no other cluster uses the subnet.
-func (o *operator) abandon(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	client := o.options.Clients.EC2(o.target(cluster))
+func (m *Models) Untag(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	client := m.options.EC2(cluster)
 	subnets, err := existing.Subnets(ctx, client, cluster.Spec.Network.VPC)
 	if err != nil {
 		return err
