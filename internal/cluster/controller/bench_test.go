@@ -171,7 +171,6 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	b.Helper()
 	uid, soon := c.cluster.UID, time.Now().Add(time.Hour)
 	server := model.APIServer(c.cluster.Status.Outputs[model.OutputAPIAddress])
-	o.knownCAs.Keep(uid, struct{}{})
 	o.stacks.Settle(stackcache.Key{UID: uid, Stack: "demo"}, o.models.Digest(c.cluster, c.release).Sum64())
 	for slot := range 3 {
 		name := model.SlotStackName("demo", slot)
@@ -184,9 +183,8 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	c.cluster.Status.Backup = &v1alpha1.BackupStatus{ // The next one is due in hours.
 		Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}},
 	}
-	o.stored.Keep(uid, storeStep{o}.inputs(c.cluster, c.release))
-	o.kubeconfigs.Keep(uid, validity{server: server, until: soon})
-	o.connected.Keep(uid, validity{server: server, until: soon})
+	o.bucket.Stored(uid, storeStep{o}.inputs(c.cluster, c.release))
+	o.credentials.Assume(uid, server, soon)
 }
 
 // connected returns a connection to a cluster with three slots and five workers.

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,7 +43,7 @@ func (o *operator) drainHeld(e awsevents.Event) {
 	}
 	owners := o.ownersOf(e, stack)
 	if len(owners) == 0 {
-		o.unclaimed.keep(stack, e, o.options.Clock.Now())
+		o.unclaimed.Keep(stack, e, o.options.Clock.Now())
 	}
 	for _, owner := range owners {
 		if order, ok := o.orderFor(owner, e); ok {
@@ -61,7 +60,7 @@ func (o *operator) ownersOf(e awsevents.Event, stack string) []directory.Owner {
 	}
 	var of []directory.Owner
 	for _, one := range o.directory.Named(stack) {
-		if cluster, _, err := o.objectsOf(one); err == nil && cluster != nil && o.target(cluster) == e.Target {
+		if cluster, _, err := o.objectsOf(one); err == nil && cluster != nil && o.targets.Of(cluster) == e.Target {
 			of = append(of, one)
 		}
 	}
@@ -190,7 +189,7 @@ func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 	expectation := awsevents.NoInstances
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
-		if o.target(cluster) != target {
+		if o.targets.Of(cluster) != target {
 			continue
 		}
 		expectation = awsevents.InstancesStay
@@ -250,57 +249,9 @@ func (o *operator) continueDrains(cluster types.NamespacedName, group string, at
 	}
 }
 
-// unclaimedEvents holds events about stacks that no object has claimed yet: after a start, events
-// may arrive before the first reconcile of their objects.
-type unclaimedEvents struct {
-	mu   sync.Mutex
-	news map[string]map[string]unclaimedEvent // by stack and instance
-}
-
-type unclaimedEvent struct {
-	event awsevents.Event
-	until time.Time
-}
-
-const (
-	// unclaimedFor is how long an event is kept, maxUnclaimedStacks for how many stacks.
-	unclaimedFor       = 10 * time.Minute
-	maxUnclaimedStacks = 1000
-)
-
-func newUnclaimedEvents() *unclaimedEvents {
-	return &unclaimedEvents{news: map[string]map[string]unclaimedEvent{}}
-}
-
-func (n *unclaimedEvents) keep(stack string, e awsevents.Event, now time.Time) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.news[stack] == nil {
-		if len(n.news) >= maxUnclaimedStacks {
-			clear(n.news) // Another client has many groups with similar names.
-		}
-		n.news[stack] = map[string]unclaimedEvent{}
-	}
-	n.news[stack][e.Instance.ID] = unclaimedEvent{e, now.Add(unclaimedFor)}
-}
-
-// take returns and removes the events of a stack.
-func (n *unclaimedEvents) take(stack string, now time.Time) []awsevents.Event {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var events []awsevents.Event
-	for _, one := range n.news[stack] {
-		if now.Before(one.until) {
-			events = append(events, one.event)
-		}
-	}
-	delete(n.news, stack)
-	return events
-}
-
 // claimed handles the events of a stack that arrived before its owner was known.
 func (o *operator) claimed(stack string) {
-	for _, e := range o.unclaimed.take(stack, o.options.Clock.Now()) {
+	for _, e := range o.unclaimed.Take(stack, o.options.Clock.Now()) {
 		o.drainHeld(e)
 	}
 }

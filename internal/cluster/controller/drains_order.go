@@ -25,7 +25,7 @@ func (o *operator) orderFor(of directory.Owner, e awsevents.Event) (drain.Order,
 	}
 	news, deleting := e.Instance, !cluster.DeletionTimestamp.IsZero()
 	order := drain.Order{
-		Cluster: keyOf(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: o.target(cluster),
+		Cluster: keyOf(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: o.targets.Of(cluster),
 		AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token, Since: news.Time,
 		Retained: news.Kind == awsevents.InstanceRetained,
 		// In a cluster that is being deleted, pods have nowhere to move; a cluster that never came

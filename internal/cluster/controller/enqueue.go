@@ -78,10 +78,8 @@ func (o *operator) secretChanged(obj any) {
 	if controller == nil || controller.Kind != "Cluster" || controller.APIVersion != v1alpha1.GroupVersion.String() {
 		return
 	}
-	o.knownCAs.Drop(controller.UID)
-	o.cas.Drop(controller.UID)
-	o.stored.Drop(controller.UID)
-	o.kubeconfigs.Drop(controller.UID)
+	o.credentials.Changed(controller.UID)
+	o.bucket.Changed(controller.UID)
 	o.clusters.Enqueue(types.NamespacedName{Namespace: secret.GetNamespace(), Name: controller.Name})
 }
 

@@ -134,7 +134,7 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 		return outcome
 	}
 	again, err := s.repairs.Group(ctx, repair.Group{
-		Object: group, Target: s.target(cluster), Filters: s.owner.ScalingGroupFilters(group), Connection: connection,
+		Object: group, Target: s.targets.Of(cluster), Filters: s.owner.ScalingGroupFilters(group), Connection: connection,
 	})
 	if err != nil {
 		return outcomes.Failed(err)

@@ -49,7 +49,7 @@ func (s groupStackStep) follow(
 	}
 	var problem error
 	if !sent { // else record the change first
-		problem = errors.Join(s.cancelChange(ctx, group, s.target(cluster), &known), s.assistRollout(ctx, group, s.target(cluster), &known))
+		problem = errors.Join(s.cancelChange(ctx, group, s.targets.Of(cluster), &known), s.assistRollout(ctx, group, s.targets.Of(cluster), &known))
 	}
 	s.reportRollout(group, &known)
 	if err := record.Encode(group.Status.Stack, known); err != nil {
@@ -78,7 +78,7 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 	late := known.Status == record.StatusUpdating && past.Rolls() && past.LateIn(known, s.nodesOf(group), s.options.Clock.Now()) == 0
 	over := past.Next == nil && strings.HasSuffix(known.Status, "_COMPLETE")
 	dead := s.vanished(group, known)
-	held, _ := s.autoscaling.Get(group.UID)
+	held, _ := s.rolls.held.Get(group.UID)
 	adjustsAutoscaler := past.AutoscalerHeld && (over || held != known.Record.Token)
 	if group.Status.AutoScalingGroup == "" || !blame && !adjustsAutoscaler && !late && len(dead) == 0 {
 		return nil
@@ -127,7 +127,7 @@ func (s groupStackStep) holdOrReleaseAutoscaler(
 		if err := rollout.HoldAutoscaler(ctx, api, name, tags); err != nil {
 			return err
 		}
-		s.autoscaling.Keep(group.UID, known.Record.Token)
+		s.rolls.held.Keep(group.UID, known.Record.Token)
 		return nil
 	}
 	if err := rollout.ReleaseAutoscaler(ctx, api, name, tags); err != nil {
@@ -142,7 +142,7 @@ func (s groupStackStep) holdOrReleaseAutoscaler(
 		}
 	}
 	past.AutoscalerHeld = false
-	s.autoscaling.Drop(group.UID)
+	s.rolls.held.Drop(group.UID)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -20,7 +19,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -46,12 +44,12 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	requeueAfter, problem := s.signal(ctx, group, s.target(cluster), &known, known.History().Made(known.Status))
+	requeueAfter, problem := s.signal(ctx, group, s.targets.Of(cluster), &known, known.History().Made(known.Status))
 	outcome := s.converge(ctx, group, models.AsRun(cluster))
 	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == record.StatusUpdating &&
 		group.Status.Stack.Status == record.StatusUpdating {
 		past := known.History() // Something is wrong with the desired change, so nothing else detects a rollback.
-		_, _ = s.signal(ctx, group, s.target(cluster), &known, past.Now)
+		_, _ = s.signal(ctx, group, s.targets.Of(cluster), &known, past.Now)
 	}
 	if problem != nil && !outcome.IsDone() {
 		outcome = outcomes.Join(outcome, problem)
@@ -120,7 +118,7 @@ func (s groupStackStep) ensure(
 		group.Status.Stack = &v1alpha1.StackStatus{}
 	}
 	group.Status.Stack.Name = shape.StackName
-	authority, err := s.caCertificateOf(ctx, cluster)
+	authority, err := s.credentials.CACertificate(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -130,13 +128,13 @@ func (s groupStackStep) ensure(
 	}
 	key := stackcache.Key{UID: group.UID, Stack: shape.StackName}
 	made, err := s.stacks.Render(key, s.inputs(group, cluster, resolved.Release), known.Machines, func() (*stacks.Made, error) {
-		return stacks.Group(resolved, shape, cluster.Status.Outputs, authority, &known, s.nodeupHash)
+		return stacks.Group(resolved, shape, cluster.Status.Outputs, authority, &known, s.bucket.NodeupHash)
 	})
 	if err != nil {
 		return notMade("instance group "+group.Name, err)
 	}
 	wanted, sent := made.Machines, false
-	outputs, outcome := s.apply.Ensure(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, apply.Options{
+	outputs, outcome := s.apply.Ensure(ctx, group, s.targets.Of(cluster), group.Status.Stack, made.Stack, apply.Options{
 		Manual: approval.IsManual(group.Spec.UpdatePolicy, cluster.Spec.UpdatePolicy),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if err := s.outputs.Confirm(ctx, cluster); err != nil {
@@ -145,7 +143,7 @@ func (s groupStackStep) ensure(
 			sent = true
 			known.History().Begin(wanted, s.nodesOf(group))
 			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != wanted.Bundle { // nodeup was already stored with the bundle.
-				if err := s.putNodeup(ctx, cluster, shape.Spec.Architecture); err != nil {
+				if err := s.bucket.PutNodeup(ctx, cluster, shape.Spec.Architecture); err != nil {
 					return err
 				}
 			}
@@ -156,19 +154,6 @@ func (s groupStackStep) ensure(
 		group.Status.AutoScalingGroup = asg
 	}
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)
-}
-
-// caCertificateOf returns the CA certificate of the Cluster.
-func (o *operator) caCertificateOf(ctx context.Context, cluster *v1alpha1.Cluster) ([]byte, error) {
-	if known, ok := o.cas.Get(cluster.UID); ok {
-		return known.CACertificate(), nil
-	}
-	secret := &corev1.Secret{}
-	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixCA}
-	if err := o.direct.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("read the Secret %s: %w", key, err)
-	}
-	return secret.Data[corev1.TLSCertKey], nil
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
@@ -218,7 +203,7 @@ func (s groupStackStep) accountOfGroup(
 	if cluster.Status.Account != "" {
 		return cluster.Status.Account, operatorkit.Done()
 	}
-	account, err := s.account(ctx, cluster, s.target(cluster))
+	account, err := s.targets.Account(ctx, cluster, s.targets.Of(cluster))
 	if explained := awsapi.Explain(err); err != nil && explained.Transient() {
 		return "", operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
 	}
@@ -239,11 +224,11 @@ func (s groupStackStep) targetOf(
 		return target, "", "", operatorkit.Fail(err)
 	}
 	if cluster != nil {
-		if outcome := s.mayAssume(cluster); !outcome.IsDone() && cluster.Status.Account != "" {
+		if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() && cluster.Status.Account != "" {
 			return target, "", "", outcome
 		}
 		account, outcome := s.accountOfGroup(ctx, group, cluster)
-		return s.target(cluster), account, cluster.Spec.Region, outcome
+		return s.targets.Of(cluster), account, cluster.Spec.Region, outcome
 	}
 	known, err := record.Decode(group.Status.Stack)
 	if err != nil {

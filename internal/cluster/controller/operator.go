@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -14,7 +13,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/backup"
-	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bootstraptoken"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
@@ -24,8 +25,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/signals"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/targets"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
-	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -42,7 +43,6 @@ type operator struct {
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
 
 	directory *directory.Directory
-	accounts  *accounts
 	nodeup    *programs.Folder
 	instances *instances.Instances
 	backups   *backup.Backups
@@ -52,7 +52,7 @@ type operator struct {
 	// controllers.
 	drains    *drain.Drains
 	repairs   *repair.Repairs
-	unclaimed *unclaimedEvents
+	unclaimed *directory.Unclaimed
 	recorder  events.EventRecorder
 	// rolls replaces instances where CloudFormation does not.
 	rolls *rolls
@@ -64,54 +64,38 @@ type operator struct {
 	outputs *outputs.Outputs
 	apply   *apply.Stacks
 	owner   owner.Operator
-	// models resolves Clusters; cas caches their CAs.
-	models *models.Models
-	cas    *cache.Keyed[types.UID, *pki.CAs]
-	// signals sends signals for new instances. autoscaling holds the token of the operation at whose
-	// start the cluster autoscaler was suspended.
-	signals     *signals.Signals
-	autoscaling *cache.Keyed[types.UID, string]
-	// tokens holds bootstrap tokens that are created but not yet published.
-	tokens *cache.Keyed[types.UID, pki.Token]
-	// knownCAs, stored, kubeconfigs and connected cache what exists for a Cluster: its CAs, the
-	// content of its bucket, its kubeconfig, and the operator's own connection, the latter two with
-	// their expiry.
-	knownCAs *cache.Keyed[types.UID, struct{}]
-	stored   *cache.Keyed[types.UID, string]
-	// storedNodeup caches the key of the nodeup that was last stored in the bucket of a Cluster
-	// that is being created.
-	storedNodeup *cache.Keyed[types.UID, string]
-	kubeconfigs  *cache.Keyed[types.UID, validity]
-	connected    *cache.Keyed[types.UID, validity]
-}
-
-// validity is the server address that a credential was made for, and its expiry.
-type validity struct {
-	server string
-	until  time.Time
+	// models resolves Clusters, and targets determines their accounts and regions.
+	models  *models.Models
+	targets *targets.Targets
+	// credentials manages CAs, kubeconfigs and connections, bucket what instances download, and
+	// tokens the tokens that workers join with.
+	credentials *credentials.Credentials
+	bucket      *bucket.Store
+	tokens      *bootstraptoken.Tokens
+	// signals sends signals for new instances.
+	signals *signals.Signals
 }
 
 func newOperator(options Options, cached, direct client.Client, recorder events.EventRecorder) *operator {
 	o := &operator{
-		unclaimed: newUnclaimedEvents(),
+		unclaimed: directory.NewUnclaimed(),
 		options:   options, client: cached, direct: direct, recorder: recorder,
-		accounts: newAccounts(), nodeup: programs.In(options.NodeupDir),
+		nodeup:  programs.In(options.NodeupDir),
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
-		stacks:      stackcache.New(),
-		cas:         cache.NewKeyed[types.UID, *pki.CAs](),
-		tokens:      cache.NewKeyed[types.UID, pki.Token](),
-		signals:     signals.New(options.Engine, options.Clock),
-		autoscaling: cache.NewKeyed[types.UID, string](),
-		knownCAs:    cache.NewKeyed[types.UID, struct{}](), stored: cache.NewKeyed[types.UID, string](),
-		storedNodeup: cache.NewKeyed[types.UID, string](),
-		kubeconfigs:  cache.NewKeyed[types.UID, validity](), connected: cache.NewKeyed[types.UID, validity](),
+		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock),
+		targets: targets.New(targets.Options{Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles}),
+		credentials: credentials.New(credentials.Options{
+			Secrets: direct, Clients: options.Clients, Workload: options.Workload, Clock: options.Clock,
+		}),
 	}
 	o.outputs = outputs.New(outputs.Options{
-		Engine: options.Engine, Target: o.target, Owner: o.owner,
+		Engine: options.Engine, Target: o.targets.Of, Owner: o.owner,
 		Enqueue: func(cluster *v1alpha1.Cluster) { o.clusters.Enqueue(keyOf(cluster)) },
 	})
-	ec2 := func(cluster *v1alpha1.Cluster) awsapi.EC2 { return options.Clients.EC2(o.target(cluster)) }
+	ec2 := func(cluster *v1alpha1.Cluster) awsapi.EC2 { return options.Clients.EC2(o.targets.Of(cluster)) }
+	o.bucket = bucket.NewStore(func(cluster *v1alpha1.Cluster) awsapi.S3 { return options.Clients.S3(o.targets.Of(cluster)) }, o.nodeup)
+	o.tokens = bootstraptoken.New(func(cluster *v1alpha1.Cluster) awsapi.SSM { return options.Clients.SSM(o.targets.Of(cluster)) })
 	o.models = models.New(models.Options{EC2: ec2, Operator: options.ClusterName})
 	o.instances = instances.New(instances.Options{EC2: ec2, Clock: options.Clock, Recorder: recorder})
 	o.backups = backup.New(backup.Options{
@@ -130,25 +114,14 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 	return o
 }
 
-// forget drops all caches of a deleted object.
+// forget drops what is cached for a deleted object.
 func (o *operator) forget(uid types.UID) {
-	o.outputs.Forget(uid)
-	o.backups.Forget(uid)
-	o.models.Forget(uid)
-	o.signals.Forget(uid)
-	o.autoscaling.Drop(uid)
-	o.instances.Forget(uid)
-	o.cas.Drop(uid)
-	o.tokens.Drop(uid)
-	o.knownCAs.Drop(uid)
-	o.stored.Drop(uid)
-	o.storedNodeup.Drop(uid)
-	o.volumes.Forget(uid)
-	o.kubeconfigs.Drop(uid)
-	o.connected.Drop(uid)
-	o.stacks.Forget(uid)
-	o.directory.Forget(uid)
-	o.repairs.Forget(uid)
+	for _, cached := range []interface{ Forget(uid types.UID) }{
+		o.directory, o.stacks, o.models, o.outputs, o.credentials, o.bucket, o.tokens, o.signals, o.instances, o.repairs, o.backups,
+		o.volumes, o.rolls,
+	} {
+		cached.Forget(uid)
+	}
 }
 
 // release returns the Cluster's Release. The informer cache owns it, so callers must not change it;

@@ -33,10 +33,18 @@ type rolls struct {
 	// done caches the attempt for which a group was found up to date, so that AWS is not asked
 	// again.
 	done *cache.Keyed[types.UID, string]
+	// held caches the token of the operation at whose start the cluster autoscaler was suspended.
+	held *cache.Keyed[types.UID, string]
+}
+
+// Forget drops what is cached for a deleted group.
+func (r *rolls) Forget(uid types.UID) {
+	r.done.Drop(uid)
+	r.held.Drop(uid)
 }
 
 func newRolls(options *Options, drains *drain.Drains) *rolls {
-	return &rolls{done: cache.NewKeyed[types.UID, string](), engine: rollout.New(rollout.Options{
+	return &rolls{done: cache.NewKeyed[types.UID, string](), held: cache.NewKeyed[types.UID, string](), engine: rollout.New(rollout.Options{
 		AutoScaling: options.Clients.AutoScaling,
 		EC2:         func(t awsapi.Target) rollout.EC2 { return options.Clients.EC2(t) },
 		Workload: func(key types.NamespacedName) rollout.Workload {
@@ -99,7 +107,7 @@ func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.Instan
 func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	s.rolls.done.Drop(group.UID)
 	if cluster, err := s.clusterOf(ctx, group); err == nil && cluster != nil {
-		s.rolls.engine.Forget(&rollout.Group{AutoScalingGroup: group.Status.AutoScalingGroup, Target: s.target(cluster)})
+		s.rolls.engine.Forget(&rollout.Group{AutoScalingGroup: group.Status.AutoScalingGroup, Target: s.targets.Of(cluster)})
 	}
 	return operatorkit.Done()
 }
@@ -142,7 +150,7 @@ func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup
 	r := &shape.Rolling
 	return &rollout.Group{
 		Name: group.Name, AutoScalingGroup: group.Status.AutoScalingGroup, Role: rollout.RoleWorker, Slot: rollout.NoSlot,
-		Owner: s.owner.ScalingGroupTags(group), Cluster: keyOf(cluster), Target: s.target(cluster), Bundle: group.Status.Stack.Bundle,
+		Owner: s.owner.ScalingGroupTags(group), Cluster: keyOf(cluster), Target: s.targets.Of(cluster), Bundle: group.Status.Stack.Bundle,
 		Settings: rollout.Settings{
 			Attempt: attempt, BatchSize: int(r.BatchSize), MinInService: int(r.MinInService), Surge: int(r.Surge), Canary: int(r.Canary),
 			Pause: r.Pause, ReadyTimeout: r.ReadyTimeout, DrainTimeout: r.DrainTimeout, OnDrainTimeout: drain.Policy(r.OnDrainTimeout),

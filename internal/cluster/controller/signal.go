@@ -23,7 +23,7 @@ func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGro
 		return 0
 	}
 	past := known.History()
-	requeueAfter, err := o.signal(ctx, group, o.target(cluster), &known, past.Next, past.Now)
+	requeueAfter, err := o.signal(ctx, group, o.targets.Of(cluster), &known, past.Next, past.Now)
 	if err != nil {
 		return signals.Retry
 	}

@@ -205,7 +205,7 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 			if health == nil {
 				health = o.slotsHealth(ctx, cluster)
 			}
-			to := signals.Stack{UID: cluster.UID, Target: o.target(cluster), Owner: o.owner.Slot(cluster, slot, &known)}
+			to := signals.Stack{UID: cluster.UID, Target: o.targets.Of(cluster), Owner: o.owner.Slot(cluster, slot, &known)}
 			sent, err := o.signals.SendSlot(ctx, to, &node, &known, health[slot])
 			if err != nil {
 				return signals.Retry, err

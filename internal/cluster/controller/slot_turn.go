@@ -55,7 +55,7 @@ func (o *operator) slotsHealth(ctx context.Context, cluster *v1alpha1.Cluster) m
 	slots := int(cluster.Spec.ControlPlane.Replicas)
 	// An operator that was killed before it recorded the slots' creation reconciles them before its
 	// API step connects.
-	connection, outcome := apiStep{o}.connect(ctx, cluster)
+	connection, outcome := o.credentials.Connect(ctx, cluster)
 	if connection != nil {
 		return connection.SlotProblems(ctx, slots)
 	}
@@ -126,7 +126,7 @@ func (g *slotsGate) ask(ctx context.Context) error {
 	}
 	statuses := map[int]string{}
 	for _, slot := range g.resolved.Slots {
-		out, err := g.options.Clients.CloudFormation(g.target(g.cluster)).
+		out, err := g.options.Clients.CloudFormation(g.targets.Of(g.cluster)).
 			DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(slot.StackName)})
 		switch {
 		case awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "does not exist"):

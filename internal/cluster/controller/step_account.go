@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -41,11 +43,11 @@ func (s accountStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 
 // find sets the account in the Cluster's status and subscribes to its events.
 func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if outcome := s.mayAssume(cluster); !outcome.IsDone() {
+	if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() {
 		return outcome
 	}
-	target := s.target(cluster)
-	account, err := s.account(ctx, cluster, target)
+	target := s.targets.Of(cluster)
+	account, err := s.targets.Account(ctx, cluster, target)
 	if explained := awsapi.Explain(err); err != nil && explained.Transient() { // The error does not concern the role.
 		return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
 	}
@@ -76,13 +78,13 @@ func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) o
 	if isAbandoned(cluster) {
 		return operatorkit.Done()
 	}
-	if outcome := s.mayAssume(cluster); !outcome.IsDone() {
+	if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() {
 		return outcome
 	}
 	if cluster.Status.Account != "" {
 		return operatorkit.Done()
 	}
-	account, err := s.account(ctx, cluster, s.target(cluster))
+	account, err := s.targets.Account(ctx, cluster, s.targets.Of(cluster))
 	if err != nil {
 		if explained := awsapi.Explain(err); explained.Transient() {
 			return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
@@ -163,4 +165,23 @@ func noteRelease(cluster *v1alpha1.Cluster, release *v1alpha1.Release) {
 		Type: conditions.Deprecated, Status: metav1.ConditionTrue, Reason: "Deprecated",
 		Message: fmt.Sprintf("Release %s still works but is deprecated. Upgrade the Cluster to a newer one.", release.Name),
 	})
+}
+
+// retain stops listening to accounts and regions that no Cluster other than the leaving one uses.
+func (o *operator) retain(ctx context.Context, leaving types.UID) error {
+	if o.options.Events == nil {
+		return nil
+	}
+	var clusters v1alpha1.ClusterList
+	if err := o.client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list Clusters: %w", err)
+	}
+	var targets []awsapi.Target
+	for i := range clusters.Items {
+		if cluster := &clusters.Items[i]; cluster.UID != leaving {
+			targets = append(targets, o.targets.Of(cluster))
+		}
+	}
+	o.options.Events.Retain(targets)
+	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
-	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
@@ -69,7 +68,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return outcomes.Failed(err)
 	}
 	before := operatorkit.Done()
-	outputs, outcome := s.apply.Ensure(ctx, cluster, s.target(cluster), record.FindOrAdd(cluster, name), wanted, apply.Options{
+	outputs, outcome := s.apply.Ensure(ctx, cluster, s.targets.Of(cluster), record.FindOrAdd(cluster, name), wanted, apply.Options{
 		Manual:  approval.IsManual(cluster.Spec.UpdatePolicy),
 		Refresh: !s.outputs.Hold(cluster),
 		Gone:    gone,
@@ -110,14 +109,14 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
 	s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
-	return s.apply.Delete(ctx, cluster, s.target(cluster), name, record.Find(cluster, name), stack.DeleteOptions{
+	return s.apply.Delete(ctx, cluster, s.targets.Of(cluster), name, record.Find(cluster, name), stack.DeleteOptions{
 		OwnerTags:                    s.owner.ClusterTags(cluster),
 		DisableTerminationProtection: true, // The finalizer guards the Cluster; deleting the Cluster is intentional.
 		Clean: func(ctx context.Context, failure stack.ResourceFailure) error {
 			if failure.Type != "AWS::S3::Bucket" {
 				return nil
 			}
-			return bucket.Empty(ctx, s.options.Clients.S3(s.target(cluster)), failure.PhysicalID)
+			return s.bucket.Empty(ctx, cluster, failure.PhysicalID)
 		},
 	})
 }

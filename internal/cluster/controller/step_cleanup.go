@@ -42,11 +42,11 @@ func (o *operator) cleanupBeforeNodes() cleanupStep {
 			return operatorkit.Done() // The API server is being deleted or no longer exists.
 		}
 		if connection == nil && cluster.Status.Version != "" { // The operator was restarted during the deletion.
-			if connection, _ = (apiStep{o}).connect(ctx, cluster); connection != nil && !o.waited(cluster) {
+			if connection, _ = o.credentials.Connect(ctx, cluster); connection != nil && !o.waited(cluster) {
 				return operatorkit.Wait(connectTime, "Connecting", "Connecting to the cluster so that it can delete its load balancers.")
 			}
 		}
-		return o.options.Cleanup.BeforeNodes(ctx, cluster, o.target(cluster), connection)
+		return o.options.Cleanup.BeforeNodes(ctx, cluster, o.targets.Of(cluster), connection)
 	}}
 }
 
@@ -77,7 +77,7 @@ func (o *operator) cleanupAfterNodes() cleanupStep {
 			if outcome := o.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 				return outcome
 			}
-			return o.options.Cleanup.AfterNodes(ctx, cluster, o.target(cluster))
+			return o.options.Cleanup.AfterNodes(ctx, cluster, o.targets.Of(cluster))
 		},
 	}
 }
@@ -87,6 +87,6 @@ func (o *operator) sweep() cleanupStep {
 		if outcome := o.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 			return outcome
 		}
-		return o.options.Cleanup.Sweep(ctx, cluster, o.target(cluster))
+		return o.options.Cleanup.Sweep(ctx, cluster, o.targets.Of(cluster))
 	}}
 }

@@ -19,6 +19,8 @@ import (
 )
 
 const (
+	// workloadTimeout is the timeout of a call to a workload cluster's API.
+	workloadTimeout = 10 * time.Second
 	// nodesAtOnce bounds the number of nodes that one reconcile changes.
 	nodesAtOnce = 50
 )
@@ -67,7 +69,7 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return operatorkit.Fail(err)
 	}
 	again, err := s.repairs.Slots(ctx, repair.Slots{
-		Cluster: cluster, Target: s.target(cluster), Connection: connection,
+		Cluster: cluster, Target: s.targets.Of(cluster), Connection: connection,
 		Problems:       func(ctx context.Context) map[int]string { return s.slotsHealth(ctx, cluster) },
 		MissingVolumes: func(ctx context.Context) ([]int, error) { return s.volumes.Missing(ctx, cluster) },
 		ReplaceVolume:  func(ctx context.Context, slot int) (string, error) { return s.replaceVolume(ctx, cluster, slot) },

@@ -52,8 +52,8 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
 	// Caches that serve the creation are no longer needed.
 	s.models.Trim(cluster.UID)
-	s.cas.Drop(cluster.UID)
-	s.storedNodeup.Drop(cluster.UID)
+	s.credentials.Trim(cluster.UID)
+	s.bucket.Trim(cluster.UID)
 	if workers == 0 {
 		waiting, err := s.groupsThatAskForNodes(ctx, cluster)
 		switch {

@@ -121,7 +121,7 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	}
 	key := stackcache.Key{UID: cluster.UID, Stack: name}
 	made, err := s.stacks.Render(key, s.inputs(cluster, gate.resolved.Release), known.Machines, func() (*stacks.Made, error) {
-		return stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, &known, s.nodeupHash)
+		return stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, &known, s.bucket.NodeupHash)
 	})
 	if err != nil {
 		return notMade(fmt.Sprintf("slot %d", slot), err)
@@ -134,7 +134,7 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 		}
 		change.judged = true
 	}
-	_, outcome := s.apply.Ensure(ctx, cluster, s.target(cluster), status, made.Stack, apply.Options{
+	_, outcome := s.apply.Ensure(ctx, cluster, s.targets.Of(cluster), status, made.Stack, apply.Options{
 		Manual: approval.IsManual(cluster.Spec.UpdatePolicy),
 		Hold:   change.hold,
 		Prepare: func(ctx context.Context, known *record.Stack) error {
@@ -178,7 +178,7 @@ func (o *operator) storeBundle(
 	if status.Bundle == hash && known.Nodeup == nodeup {
 		return nil
 	}
-	if err := o.bucketOf(cluster).Put(ctx, model.BundleKey(hash), "application/json", bytes.NewReader(document)); err != nil {
+	if err := o.bucket.Of(cluster).Put(ctx, model.BundleKey(hash), "application/json", bytes.NewReader(document)); err != nil {
 		return err
 	}
 	status.Bundle, known.Nodeup = hash, nodeup
@@ -204,7 +204,7 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 		all = append(
 			all,
-			s.apply.Delete(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.owner.SlotTags(cluster, slot)}),
+			s.apply.Delete(ctx, cluster, s.targets.Of(cluster), name, status, stack.DeleteOptions{OwnerTags: s.owner.SlotTags(cluster, slot)}),
 		)
 	}
 	return outcomes.Aggregate(all)

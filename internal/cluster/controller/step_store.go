@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
@@ -35,21 +36,21 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return operatorkit.Fail(err)
 	}
 	inputs := s.inputs(cluster, release)
-	if last, ok := s.stored.Get(cluster.UID); ok && last == inputs {
+	if s.bucket.IsStored(cluster.UID, inputs) {
 		return operatorkit.Done()
 	}
 	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
 		return outcomes.Unresolved(err)
 	}
-	cas, err := s.casOf(ctx, cluster)
+	cas, err := s.credentials.CAs(ctx, cluster)
 	if err != nil {
-		return brokenPKI(err)
+		return credentials.Failed(err)
 	}
 	if outcome := s.store(ctx, cluster, resolved, cas); !outcome.IsDone() {
 		return outcome
 	}
-	s.stored.Keep(cluster.UID, inputs)
+	s.bucket.Stored(cluster.UID, inputs)
 	return operatorkit.Done()
 }
 
@@ -76,7 +77,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 			return operatorkit.Fail(err)
 		}
 	}
-	to := s.bucketOf(cluster)
+	to := s.bucket.Of(cluster)
 	private := cas.Files()
 	// The certificates and the public key stand for the private keys, so that the status has no
 	// trace of those.
@@ -130,7 +131,7 @@ func (s storeStep) upload(
 	architecture v1alpha1.Architecture,
 	private, public map[string][]byte,
 ) error {
-	to := s.bucketOf(cluster)
+	to := s.bucket.Of(cluster)
 	for _, key := range slices.Sorted(maps.Keys(private)) {
 		if key == bucket.KeyCA { // Already stored by claim.
 			continue
@@ -140,17 +141,17 @@ func (s storeStep) upload(
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(public)) {
-		if err := bucket.OfIssuer(s.options.Clients.S3(s.target(cluster)), cluster).Publish(ctx, key, "application/json", public[key]); err != nil {
+		if err := s.bucket.OfIssuer(cluster).Publish(ctx, key, "application/json", public[key]); err != nil {
 			return err
 		}
 	}
-	return s.putNodeup(ctx, cluster, architecture)
+	return s.bucket.PutNodeup(ctx, cluster, architecture)
 }
 
 // EnsureDeleted empties the buckets, so that the base stack can delete them. No instance is left
 // that uses them.
 func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.stored.Drop(cluster.UID)
+	s.bucket.Changed(cluster.UID)
 	for _, output := range []string{model.OutputBucket, model.OutputIssuerBucket} {
 		name := cluster.Status.Outputs[output]
 		if name == "" {
@@ -159,7 +160,7 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 			return outcome
 		}
-		if err := bucket.Empty(ctx, s.options.Clients.S3(s.target(cluster)), name); err != nil {
+		if err := s.bucket.Empty(ctx, cluster, name); err != nil {
 			return outcomes.Failed(err)
 		}
 	}
@@ -173,48 +174,6 @@ func lackingNodeup(err error) operatorkit.Outcome {
 		return operatorkit.Wait(outcomes.EventPoll, "NodeupMissing", outcomes.Capital(err.Error())+".").Degraded()
 	}
 	return outcomes.Failed(err)
-}
-
-// bucketOf returns the Cluster's bucket.
-func (o *operator) bucketOf(cluster *v1alpha1.Cluster) bucket.Bucket {
-	return bucket.Of(o.options.Clients.S3(o.target(cluster)), cluster)
-}
-
-// putNodeup stores nodeup for an architecture unless it exists, which is cached while a Cluster is
-// created.
-func (o *operator) putNodeup(ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
-	file, err := o.nodeup.Find(architecture)
-	if err != nil {
-		return err
-	}
-	b, key := o.bucketOf(cluster), model.NodeupKey(file.Hash, architecture)
-	if last, ok := o.storedNodeup.Get(cluster.UID); ok && last == key {
-		return nil
-	}
-	there, err := b.Has(ctx, key)
-	if err != nil {
-		return err
-	}
-	if !there {
-		body, err := file.Open()
-		if err != nil {
-			return err
-		}
-		defer func() { _ = body.Close() }() // It was only read.
-		if err := b.Put(ctx, key, "application/octet-stream", body); err != nil {
-			return err
-		}
-	}
-	if cluster.Status.Version == "" {
-		o.storedNodeup.Keep(cluster.UID, key)
-	}
-	return nil
-}
-
-// nodeupHash returns the hash of nodeup for an architecture.
-func (o *operator) nodeupHash(architecture v1alpha1.Architecture) (string, error) {
-	file, err := o.nodeup.Find(architecture)
-	return file.Hash, err
 }
 
 // digestFiles hashes the files' names and contents.

@@ -64,7 +64,7 @@ func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) opera
 // mayMove is done when the version skew policy allows the change to a Release.
 func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to *v1alpha1.Release) operatorkit.Outcome {
 	if s.options.Workload.Get(keyOf(cluster)) == nil { // The operator has just started.
-		if connection, outcome := apiStep(s).connect(ctx, cluster); connection == nil {
+		if connection, outcome := s.credentials.Connect(ctx, cluster); connection == nil {
 			return outcome
 		}
 		return operatorkit.Wait(

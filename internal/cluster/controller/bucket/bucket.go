@@ -26,15 +26,15 @@ type Bucket struct {
 	key    string // the ARN of the KMS key
 }
 
-// Of returns the Cluster's bucket, which the outputs of its base stack name.
-func Of(client awsapi.S3, cluster *v1alpha1.Cluster) Bucket {
+// of returns the Cluster's bucket, which the outputs of its base stack name.
+func of(client awsapi.S3, cluster *v1alpha1.Cluster) Bucket {
 	return Bucket{client: client, name: cluster.Status.Outputs[model.OutputBucket], key: cluster.Status.Outputs[model.OutputKey]}
 }
 
-// OfIssuer returns the bucket with the issuer's documents: their own bucket if there is one, else
+// ofIssuer returns the bucket with the issuer's documents: their own bucket if there is one, else
 // the Cluster's.
-func OfIssuer(client awsapi.S3, cluster *v1alpha1.Cluster) Bucket {
-	b := Of(client, cluster)
+func ofIssuer(client awsapi.S3, cluster *v1alpha1.Cluster) Bucket {
+	b := of(client, cluster)
 	b.name = cmp.Or(cluster.Status.Outputs[model.OutputIssuerBucket], b.name)
 	return b
 }
@@ -138,8 +138,8 @@ func (b Bucket) Has(ctx context.Context, key string) (bool, error) {
 	return true, nil
 }
 
-// Empty deletes all versions of all objects in a bucket. A bucket that does not exist is empty.
-func Empty(ctx context.Context, client awsapi.S3, name string) error {
+// empty deletes all versions of all objects in a bucket. A bucket that does not exist is empty.
+func empty(ctx context.Context, client awsapi.S3, name string) error {
 	in := &s3.ListObjectVersionsInput{Bucket: aws.String(name)}
 	for {
 		page, err := client.ListObjectVersions(ctx, in)
