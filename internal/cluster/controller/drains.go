@@ -17,7 +17,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
-	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // observeInstance handles an instance event.
@@ -209,31 +208,6 @@ func (o *operator) shrinks(group v1alpha1.InstanceGroup) bool {
 	stack := group.Status.Stack
 	return record.IsRolling(group.Status.Rollout) || !group.DeletionTimestamp.IsZero() || stack != nil && record.IsChanging(stack.Status) ||
 		group.Status.Nodes.Desired > group.Spec.MaxSize
-}
-
-// groupDrainsStep ends the drains of a group's instances when the group is deleted.
-type groupDrainsStep struct{ *operator }
-
-// Name returns the step's name.
-func (s groupDrainsStep) Name() string { return "drains" }
-
-// EnsureCreated has nothing to do: drains run outside the pipeline.
-func (s groupDrainsStep) EnsureCreated(context.Context, *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	return operatorkit.Done()
-}
-
-// EnsureDeleted releases instances that are kept for their pods.
-func (s groupDrainsStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	cluster, err := s.clusterOf(ctx, group)
-	if err != nil {
-		return operatorkit.Fail(err)
-	}
-	s.continueDrains(
-		types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster},
-		group.Name,
-		cluster == nil || !cluster.DeletionTimestamp.IsZero(),
-	)
-	return operatorkit.Done()
 }
 
 // continueDrains continues the drains of a group, or of the slots, whose instances are all to be

@@ -116,11 +116,22 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 
 // forget drops what is cached for a deleted object.
 func (o *operator) forget(uid types.UID) {
-	for _, cached := range []interface{ Forget(uid types.UID) }{
+	for _, one := range o.caches() {
+		one.Forget(uid)
+	}
+}
+
+// forgetter caches facts about objects.
+type forgetter interface {
+	// Forget drops what is cached for a deleted object.
+	Forget(uid types.UID)
+}
+
+// caches returns everything that caches facts about objects.
+func (o *operator) caches() []forgetter {
+	return []forgetter{
 		o.directory, o.stacks, o.models, o.outputs, o.credentials, o.bucket, o.tokens, o.signals, o.instances, o.repairs, o.backups,
 		o.volumes, o.rolls,
-	} {
-		cached.Forget(uid)
 	}
 }
 
