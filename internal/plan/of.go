@@ -18,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
@@ -267,7 +268,7 @@ func (d *draft) base(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the base stack cannot be rendered: %w", err)
 	}
-	if err := d.add(Subject{Name: d.model.StackName, Part: Base, Wanted: rendered}, stacks.StatusOf(c, d.model.StackName), c); err != nil {
+	if err := d.add(Subject{Name: d.model.StackName, Part: Base, Wanted: rendered}, record.Find(c, d.model.StackName), c); err != nil {
 		return err
 	}
 	if err := d.fetch(ctx); err != nil {
@@ -292,11 +293,11 @@ func (d *draft) base(ctx context.Context) error {
 func (d *draft) slots() error {
 	var failed, others []Subject
 	for i, slot := range d.model.Slots {
-		known, err := stacks.Recall(stacks.StatusOf(d.in.Cluster, slot.StackName))
+		known, err := record.Decode(record.Find(d.in.Cluster, slot.StackName))
 		if err != nil {
 			return err
 		}
-		made, err := stacks.Slot(d.model, i, d.outputs, known.Machines, d.find)
+		made, err := stacks.Slot(d.model, i, d.outputs, &known, d.find)
 		if err != nil {
 			return fmt.Errorf("slot %d: %w", slot.Index, err)
 		}
@@ -308,7 +309,7 @@ func (d *draft) slots() error {
 		others = append(others, s)
 	}
 	for _, s := range append(failed, others...) {
-		if err := d.add(s, stacks.StatusOf(d.in.Cluster, s.Name), d.in.Cluster); err != nil {
+		if err := d.add(s, record.Find(d.in.Cluster, s.Name), d.in.Cluster); err != nil {
 			return err
 		}
 	}
@@ -333,7 +334,7 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the group
 	}
-	known, err := stacks.Recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return err
 	}
@@ -348,7 +349,7 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 		d.note("The cluster's CA does not exist yet; the plan uses a placeholder for it in the bundles of instance groups.")
 		ca = placeholderCA
 	}
-	made, err := stacks.Group(d.model, shape, d.outputs, ca, known.Machines, d.find)
+	made, err := stacks.Group(d.model, shape, d.outputs, ca, &known, d.find)
 	if err != nil {
 		return err
 	}
@@ -362,7 +363,7 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 
 // add adds a stack, and notes what is known of it.
 func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object) error {
-	known, err := stacks.Recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return err
 	}

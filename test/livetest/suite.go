@@ -36,6 +36,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
@@ -245,7 +246,7 @@ func (w *Suite) machines() {
 	w.t.Helper()
 	find := func(v1alpha1.Architecture) (string, error) { return w.nodeup, nil }
 	for _, slot := range w.resolved.Slots {
-		made, err := stacks.Slot(w.resolved, slot.Index, w.outputs, stacks.Past{}, find)
+		made, err := stacks.Slot(w.resolved, slot.Index, w.outputs, &record.Stack{}, find)
 		w.must(err)
 		w.make(made.Stack, made.Bundle, 1, 1)
 	}
@@ -253,7 +254,7 @@ func (w *Suite) machines() {
 	for _, g := range w.Groups {
 		group, err := model.ResolveGroup(w.resolved, g)
 		w.must(err)
-		made, err := stacks.Group(w.resolved, group, w.outputs, w.keys.CACertificate(), stacks.Past{}, find)
+		made, err := stacks.Group(w.resolved, group, w.outputs, w.keys.CACertificate(), &record.Stack{}, find)
 		w.must(err)
 		w.make(made.Stack, made.Bundle, g.Spec.MinSize, g.Spec.MaxSize)
 	}

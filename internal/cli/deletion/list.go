@@ -3,7 +3,7 @@ package deletion
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -82,11 +83,9 @@ func stacks(objects *state.Objects) []v1alpha1.StackStatus {
 // inStack lists the resources of a stack, the stack itself last. It returns none if the stack does
 // not exist.
 func inStack(ctx context.Context, client awsapi.CloudFormation, status v1alpha1.StackStatus) ([]resource, error) {
-	var known stack.Record
-	if status.Record != nil {
-		if err := json.Unmarshal(status.Record.Raw, &known); err != nil {
-			return nil, fmt.Errorf("read the status of stack %s: %w", status.Name, err)
-		}
+	known, err := record.Decode(&status)
+	if err != nil { // Its cause does not name the stack again.
+		return nil, fmt.Errorf("read the status of stack %s: %w", status.Name, errors.Unwrap(err))
 	}
 	if known.StackID == "" {
 		return nil, nil

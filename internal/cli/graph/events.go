@@ -11,7 +11,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
-	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/graph"
 	"github.com/aws-operator/aws-operator/internal/plan"
 )
@@ -26,7 +26,7 @@ func timeline(ctx context.Context, clients *awsapi.Clients, in *plan.Input) (*gr
 		}
 	}
 	for i := range all {
-		known, err := stacks.Recall(&all[i])
+		known, err := record.Decode(&all[i])
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -21,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
@@ -137,14 +137,14 @@ func (f *folder) deploy(name string) {
 		return file.Hash, err
 	}
 	for i := range resolved.Slots {
-		made, err := stacks.Slot(resolved, i, c.Status.Outputs, stacks.Past{}, find)
+		made, err := stacks.Slot(resolved, i, c.Status.Outputs, &record.Stack{}, find)
 		f.must(err)
 		c.Status.Stacks = append(c.Status.Stacks, f.status(made.Stack, &made.Machines))
 	}
 	for _, g := range objects.Groups {
 		shape, err := model.ResolveGroup(resolved, g)
 		f.must(err)
-		made, err := stacks.Group(resolved, shape, c.Status.Outputs, plan.From(objects).CACertificate, stacks.Past{}, find)
+		made, err := stacks.Group(resolved, shape, c.Status.Outputs, plan.From(objects).CACertificate, &record.Stack{}, find)
 		f.must(err)
 		status := f.status(made.Stack, &made.Machines)
 		g.Status.Stack = &status
@@ -153,16 +153,16 @@ func (f *folder) deploy(name string) {
 	f.must(f.state.Save(ctx, name, c))
 }
 
-func (f *folder) status(made *render.Stack, machines *stacks.Machines) v1alpha1.StackStatus {
+func (f *folder) status(made *render.Stack, machines *record.Machines) v1alpha1.StackStatus {
 	f.t.Helper()
-	want := stacks.Desired(made)
-	raw, err := json.Marshal(struct {
-		stack.Record
-
-		Machines stacks.Past `json:"machines"`
-	}{stack.Record{StackID: "arn:aws:cloudformation:eu-central-1:123456789012:stack/" + made.Name + "/1", Digest: want.Digest()}, stacks.Past{Now: machines}})
-	f.must(err)
-	return v1alpha1.StackStatus{Name: made.Name, Status: "CREATE_COMPLETE", Record: &runtime.RawExtension{Raw: raw}}
+	want, status := stacks.Desired(made), v1alpha1.StackStatus{Name: made.Name}
+	f.must(record.Encode(&status, record.Stack{
+		Record: stack.Record{
+			StackID: "arn:aws:cloudformation:eu-central-1:123456789012:stack/" + made.Name + "/1", Status: "CREATE_COMPLETE", Digest: want.Digest(),
+		},
+		Machines: &record.History{Now: machines},
+	}))
+	return status
 }
 
 // run runs the command in this process.

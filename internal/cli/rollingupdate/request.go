@@ -11,8 +11,8 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
-	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -144,7 +144,7 @@ func (u *update) requests(asked []*target) []requested {
 			nil,
 		}
 		for slot := range u.slots() {
-			one.stacks = append(one.stacks, stacks.StatusOf(u.cluster, model.SlotStackName(u.cluster.Name, slot)))
+			one.stacks = append(one.stacks, record.Find(u.cluster, model.SlotStackName(u.cluster.Name, slot)))
 		}
 		all = append([]requested{one}, all...)
 	}
@@ -164,11 +164,11 @@ func (r *requested) isRunning() (bool, error) {
 		}
 	}
 	for _, status := range r.stacks {
-		known, err := stacks.Recall(status)
+		known, err := record.Decode(status)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", r.name, err)
 		}
-		if *r.roll != "" && (known.Machines.Now == nil || known.Machines.Now.Roll != *r.roll) {
+		if made := known.History().Now; *r.roll != "" && (made == nil || made.Roll != *r.roll) {
 			return true, nil
 		}
 	}

@@ -23,7 +23,9 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -145,7 +147,10 @@ func ready(b *testing.B) (*operator, *cached) {
 
 	connections := connected(b, keyOf(c.cluster))
 	o := newOperator(
-		Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}}, c, nil,
+		Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}},
+		c,
+		nil,
+		nil,
 	)
 	selector, err := newClusterSelector(o)
 	if err != nil {
@@ -166,23 +171,20 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	b.Helper()
 	uid, soon := c.cluster.UID, time.Now().Add(time.Hour)
 	server := model.APIServer(c.cluster.Status.Outputs[model.OutputAPIAddress])
-	o.knownCAs.keep(uid, struct{}{})
-	o.settledInputs.keep(stackKey{uid, "demo"}, o.digestOf(c.cluster, c.release).Sum64())
+	o.stacks.Settle(stackcache.Key{UID: uid, Stack: "demo"}, o.models.Digest(c.cluster, c.release).Sum64())
 	for slot := range 3 {
 		name := model.SlotStackName("demo", slot)
-		stackOf(c.cluster, name).Status = "CREATE_COMPLETE"
-		o.settledInputs.keep(stackKey{uid, name}, slotsStep{o}.inputs(c.cluster, c.release))
+		record.FindOrAdd(c.cluster, name).Status = "CREATE_COMPLETE"
+		o.stacks.Settle(stackcache.Key{UID: uid, Stack: name}, slotsStep{o}.inputs(c.cluster, c.release))
 	}
-	if err := keep(stackOf(c.cluster, "demo"), remembered{Token: "abcdef", TokenRenewal: &soon}); err != nil {
+	if err := record.Encode(record.FindOrAdd(c.cluster, "demo"), record.Stack{Token: "abcdef", TokenRenewal: &soon}); err != nil {
 		b.Fatal(err)
 	}
-	c.cluster.Status.Backup = &v1alpha1.BackupStatus{
+	c.cluster.Status.Backup = &v1alpha1.BackupStatus{ // The next one is due in hours.
 		Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}},
 	}
-	o.backed.checks.keep(uid, soon)
-	o.stored.keep(uid, storeStep{o}.inputs(c.cluster, c.release))
-	o.kubeconfigs.keep(uid, validity{server: server, until: soon})
-	o.connected.keep(uid, validity{server: server, until: soon})
+	o.bucket.Stored(uid, storeStep{o}.inputs(c.cluster, c.release))
+	o.credentials.Assume(uid, server, soon)
 }
 
 // connected returns a connection to a cluster with three slots and five workers.

@@ -9,8 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// clusterPipeline returns the steps that create a Cluster, in order. Deletion runs them in reverse.
-func (o *operator) clusterPipeline() *operatorkit.Pipeline[*v1alpha1.Cluster] {
+// clusterSteps returns the steps that create a Cluster, in order. Deletion runs them in reverse.
+func (o *operator) clusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 	steps := []operatorkit.Step[*v1alpha1.Cluster]{
 		accountStep{o},
 		unlessAbandoned{networkStep{o}},
@@ -28,12 +28,12 @@ func (o *operator) clusterPipeline() *operatorkit.Pipeline[*v1alpha1.Cluster] {
 		unlessAbandoned{o.cleanupBeforeNodes()},
 		nodesStep{o},
 		backupStep{o},
+		releaseStep{o},
 	}
-	steps = append(steps, releaseStep{o})
 	if o.options.Addons != nil {
 		steps = append(steps, addonsStep{o})
 	}
-	return operatorkit.NewPipeline(append(steps, readyStep{o})...)
+	return append(steps, readyStep{o})
 }
 
 // clusterSelector selects a Cluster's pipeline by the resource set of its Release.
@@ -46,7 +46,7 @@ type clusterSelector struct {
 // newClusterSelector routes the resource sets that the operator knows to their pipelines. So far,
 // the sets differ only in data and share one pipeline.
 func newClusterSelector(o *operator) (*clusterSelector, error) {
-	pipeline := o.clusterPipeline()
+	pipeline := operatorkit.NewPipeline(o.clusterSteps()...)
 	router, err := operatorkit.NewRouter(
 		o.resourceSet, operatorkit.Route[*v1alpha1.Cluster]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: pipeline},
 	)

@@ -10,6 +10,7 @@
 //	network      check and tag an existing VPC
 //	sweep        last step of a deletion: report resources left in AWS (see [Cleanup])
 //	pki          create the CAs in Secrets
+//	upgrade      decide whether the cluster may change to the Release in its spec
 //	base         the base stack and its outputs. A restore of etcd's volumes deletes the slots first
 //	store        upload CAs, nodeup and the issuer's documents in the bucket
 //	cleanup-after-nodes
@@ -39,6 +40,31 @@
 //
 // An InstanceGroup needs the Cluster's base stack and CAs but not its control plane: instances of
 // both boot concurrently.
+//
+// # Where things are
+//
+// Each step is in a file named after it: step_NAME.go of a Cluster, group_NAME.go of an
+// InstanceGroup. What steps share is in packages of their own:
+//
+//	targets         the account and region of a Cluster, and its role
+//	models          Clusters resolved to models; existing VPCs
+//	stackcache      for which inputs stacks are up to date; rendered stacks
+//	apply           passing stacks to the stack engine; retries; outcomes
+//	approval        changes that wait for a user's approval
+//	owner, outputs  proof that resources and outputs are the object's
+//	directory       which objects claim a stack, for events
+//	credentials     CAs, kubeconfigs, connections
+//	bucket          what instances download
+//	bootstraptoken  the tokens that workers join with
+//	signals         signals to CloudFormation for new instances
+//	repair          replacement of unhealthy instances
+//	instances       what EC2 knows about the instances of nodes
+//	backup          snapshots of etcd's volumes
+//	etcdvolumes     lost volumes, and volumes to restore
+//	progress        the progress of a rollout in terms of nodes
+//	outcomes        outcomes of steps from errors
+//	conditions      the conditions of Clusters and InstanceGroups
+//	cache           the caches that these packages use
 //
 // # Facts
 //

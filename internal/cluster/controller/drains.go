@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,24 +13,11 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
-	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 )
-
-// groupSuffix separates a stack's name from the rest of the name that CloudFormation gives the Auto
-// Scaling group in it: STACK-LOGICALID-UNIQUE, where the last part has no hyphen.
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
-const groupSuffix = "-" + outputGroup + "-"
-
-// stackOfGroup returns the stack of an Auto Scaling group by the group's name, "" if the operator
-// did not create it.
-func stackOfGroup(name string) string {
-	at := strings.LastIndex(name, groupSuffix)
-	if at < 0 || strings.Contains(name[at+len(groupSuffix):], "-") {
-		return ""
-	}
-	return name[:at]
-}
 
 // observeInstance handles an instance event.
 func (o *operator) observeInstance(e awsevents.Event) {
@@ -51,13 +36,13 @@ func (o *operator) observeInstance(e awsevents.Event) {
 
 // drainHeld drains the node of an instance that a lifecycle hook holds, if the operator manages it.
 func (o *operator) drainHeld(e awsevents.Event) {
-	stack := stackOfGroup(e.Instance.Group)
+	stack := instances.StackOf(e.Instance.Group)
 	if stack == "" {
 		return
 	}
 	owners := o.ownersOf(e, stack)
 	if len(owners) == 0 {
-		o.unclaimed.keep(stack, e, o.options.Clock.Now())
+		o.unclaimed.Keep(stack, e, o.options.Clock.Now())
 	}
 	for _, owner := range owners {
 		if order, ok := o.orderFor(owner, e); ok {
@@ -68,13 +53,13 @@ func (o *operator) drainHeld(e awsevents.Event) {
 
 // ownersOf returns the objects whose stack an event is about. Events of a sweep lack the account
 // but carry the object's target.
-func (o *operator) ownersOf(e awsevents.Event, stack string) []owner {
+func (o *operator) ownersOf(e awsevents.Event, stack string) []directory.Owner {
 	if e.Account != "" {
-		return o.directory.of(stackTarget{e.Account, e.Region, stack})
+		return o.directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: stack})
 	}
-	var of []owner
-	for _, one := range o.directory.named(stack) {
-		if cluster, _, err := o.objectsOf(one); err == nil && cluster != nil && o.target(cluster) == e.Target {
+	var of []directory.Owner
+	for _, one := range o.directory.Named(stack) {
+		if cluster, _, err := o.objectsOf(one); err == nil && cluster != nil && o.targets.Of(cluster) == e.Target {
 			of = append(of, one)
 		}
 	}
@@ -83,17 +68,17 @@ func (o *operator) ownersOf(e awsevents.Event, stack string) []owner {
 
 // objectsOf returns the owner's Cluster, nil if it no longer exists, and its InstanceGroup, nil for
 // a slot.
-func (o *operator) objectsOf(of owner) (*v1alpha1.Cluster, *v1alpha1.InstanceGroup, error) {
+func (o *operator) objectsOf(of directory.Owner) (*v1alpha1.Cluster, *v1alpha1.InstanceGroup, error) {
 	ctx := context.Background() // Reads from the informer cache.
-	if !of.group {
+	if !of.Group {
 		cluster := &v1alpha1.Cluster{}
-		if err := o.client.Get(ctx, of.key, cluster); err != nil {
+		if err := o.client.Get(ctx, of.Key, cluster); err != nil {
 			return nil, nil, client.IgnoreNotFound(err) //nolint:wrapcheck // callers only check it for nil
 		}
 		return cluster, nil, nil
 	}
 	group := &v1alpha1.InstanceGroup{}
-	if err := o.client.Get(ctx, of.key, group); err != nil {
+	if err := o.client.Get(ctx, of.Key, group); err != nil {
 		return nil, nil, client.IgnoreNotFound(err) //nolint:wrapcheck // as above
 	}
 	cluster, err := o.clusterOf(ctx, group)
@@ -132,11 +117,11 @@ const interruption = 2 * time.Minute
 // its node.
 func (o *operator) instanceEnds(news *awsevents.InstanceEvent) {
 	o.drains.Gone(news.ID)
-	o.repairs.terminated(news.ID)
+	o.repairs.Terminated(news.ID)
 	if news.Kind != awsevents.InstanceTerminated {
 		return
 	}
-	o.terminations.add(news.ID)
+	o.instances.Terminated(news.ID)
 	if cluster, _, ok := o.options.Workload.NodeOf(news.ID); ok {
 		o.clusters.Enqueue(cluster.Key())
 	}
@@ -153,9 +138,9 @@ func (o *operator) drainProgressed(p drain.Progress) {
 
 // drainNotice records an Event about the object whose node is being drained.
 func (o *operator) drainNotice(n drain.Notice) {
-	key := owner{group: n.Group != "", key: n.Cluster}
-	if key.group {
-		key.key.Name = n.Group
+	key := directory.Owner{Group: n.Group != "", Key: n.Cluster}
+	if key.Group {
+		key.Key.Name = n.Group
 	}
 	cluster, group, err := o.objectsOf(key)
 	if err != nil {
@@ -203,11 +188,11 @@ func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 	expectation := awsevents.NoInstances
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
-		if o.target(cluster) != target {
+		if o.targets.Of(cluster) != target {
 			continue
 		}
 		expectation = awsevents.InstancesStay
-		if isRolling(cluster.Status.Rollout) || !cluster.DeletionTimestamp.IsZero() {
+		if record.IsRolling(cluster.Status.Rollout) || !cluster.DeletionTimestamp.IsZero() {
 			return awsevents.InstancesTerminating
 		}
 		groups, err := o.groupsOf(ctx, keyOf(cluster))
@@ -221,37 +206,8 @@ func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 // shrinks reports whether a group may be losing instances.
 func (o *operator) shrinks(group v1alpha1.InstanceGroup) bool {
 	stack := group.Status.Stack
-	return isRolling(group.Status.Rollout) || !group.DeletionTimestamp.IsZero() || stack != nil && isChanging(stack.Status) ||
+	return record.IsRolling(group.Status.Rollout) || !group.DeletionTimestamp.IsZero() || stack != nil && record.IsChanging(stack.Status) ||
 		group.Status.Nodes.Desired > group.Spec.MaxSize
-}
-
-func isRolling(rollout *v1alpha1.RolloutStatus) bool {
-	return rollout != nil && (rollout.State == v1alpha1.RolloutRolling || rollout.State == v1alpha1.RolloutRollingBack)
-}
-
-// groupDrainsStep ends the drains of a group's instances when the group is deleted.
-type groupDrainsStep struct{ *operator }
-
-// Name returns the step's name.
-func (s groupDrainsStep) Name() string { return "drains" }
-
-// EnsureCreated has nothing to do: drains run outside the pipeline.
-func (s groupDrainsStep) EnsureCreated(context.Context, *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	return operatorkit.Done()
-}
-
-// EnsureDeleted releases instances that are kept for their pods.
-func (s groupDrainsStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	cluster, err := s.clusterOf(ctx, group)
-	if err != nil {
-		return operatorkit.Fail(err)
-	}
-	s.continueDrains(
-		types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster},
-		group.Name,
-		cluster == nil || !cluster.DeletionTimestamp.IsZero(),
-	)
-	return operatorkit.Done()
 }
 
 // continueDrains continues the drains of a group, or of the slots, whose instances are all to be
@@ -267,57 +223,25 @@ func (o *operator) continueDrains(cluster types.NamespacedName, group string, at
 	}
 }
 
-// unclaimedEvents holds events about stacks that no object has claimed yet: after a start, events
-// may arrive before the first reconcile of their objects.
-type unclaimedEvents struct {
-	mu   sync.Mutex
-	news map[string]map[string]unclaimedEvent // by stack and instance
-}
-
-type unclaimedEvent struct {
-	event awsevents.Event
-	until time.Time
-}
-
-const (
-	// unclaimedFor is how long an event is kept, maxUnclaimedStacks for how many stacks.
-	unclaimedFor       = 10 * time.Minute
-	maxUnclaimedStacks = 1000
-)
-
-func newUnclaimedEvents() *unclaimedEvents {
-	return &unclaimedEvents{news: map[string]map[string]unclaimedEvent{}}
-}
-
-func (n *unclaimedEvents) keep(stack string, e awsevents.Event, now time.Time) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.news[stack] == nil {
-		if len(n.news) >= maxUnclaimedStacks {
-			clear(n.news) // Another client has many groups with similar names.
-		}
-		n.news[stack] = map[string]unclaimedEvent{}
-	}
-	n.news[stack][e.Instance.ID] = unclaimedEvent{e, now.Add(unclaimedFor)}
-}
-
-// take returns and removes the events of a stack.
-func (n *unclaimedEvents) take(stack string, now time.Time) []awsevents.Event {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var events []awsevents.Event
-	for _, one := range n.news[stack] {
-		if now.Before(one.until) {
-			events = append(events, one.event)
-		}
-	}
-	delete(n.news, stack)
-	return events
-}
-
 // claimed handles the events of a stack that arrived before its owner was known.
 func (o *operator) claimed(stack string) {
-	for _, e := range o.unclaimed.take(stack, o.options.Clock.Now()) {
+	for _, e := range o.unclaimed.Take(stack, o.options.Clock.Now()) {
 		o.drainHeld(e)
+	}
+}
+
+// expectNode enqueues a group with an in-service instance that has no node, which a sweep found.
+func (o *operator) expectNode(e awsevents.Event) {
+	stack := instances.StackOf(e.Instance.Group)
+	if stack == "" {
+		return
+	}
+	if _, _, ok := o.options.Workload.NodeOf(e.Instance.ID); ok {
+		return
+	}
+	for _, owner := range o.ownersOf(e, stack) {
+		if owner.Group && o.repairs.Hint(stack) {
+			o.groups.Enqueue(owner.Key)
+		}
 	}
 }

@@ -6,9 +6,11 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 )
 
 // orderFor returns the drain order for an instance that a lifecycle hook holds or that is kept. It
@@ -16,14 +18,14 @@ import (
 //
 // Instances of a paused Cluster are drained as well: a pause stops the operator's changes, but not
 // Auto Scaling.
-func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
+func (o *operator) orderFor(of directory.Owner, e awsevents.Event) (drain.Order, bool) {
 	cluster, group, err := o.objectsOf(of)
 	if err != nil || cluster == nil {
 		return drain.Order{}, false
 	}
 	news, deleting := e.Instance, !cluster.DeletionTimestamp.IsZero()
 	order := drain.Order{
-		Cluster: keyOf(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: o.target(cluster),
+		Cluster: keyOf(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: o.targets.Of(cluster),
 		AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token, Since: news.Time,
 		Retained: news.Kind == awsevents.InstanceRetained,
 		// In a cluster that is being deleted, pods have nowhere to move; a cluster that never came
@@ -33,7 +35,7 @@ func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
 	if group == nil {
 		var policy v1alpha1.DrainPolicy
 		order.Timeout, order.HookTimeout, policy = model.Draining(&v1alpha1.RollingUpdate{})
-		order.Policy, order.Slot = drain.Policy(policy), slotOf(cluster, stackOfGroup(news.Group))
+		order.Policy, order.Slot = drain.Policy(policy), instances.SlotOf(cluster, instances.StackOf(news.Group))
 		order.Reason = o.reason(news.ID, cluster.Status.Rollout, deleting)
 		// The only instance of a control plane is the API server, without which pods cannot be
 		// evicted. Its load balancer may deregister it when its termination begins: AWS does not
@@ -63,21 +65,11 @@ func (o *operator) reason(instance string, rollout *v1alpha1.RolloutStatus, dele
 	switch {
 	case deleting:
 		return drain.Deletion
-	case o.repairs.isReplacing(instance):
+	case o.repairs.IsReplacing(instance):
 		return drain.Repair
-	case isRolling(rollout):
+	case record.IsRolling(rollout):
 		return drain.Rolling
 	default:
 		return drain.ScaleIn
 	}
-}
-
-// slotOf returns the slot with a stack name, or NoSlot.
-func slotOf(cluster *v1alpha1.Cluster, stack string) int {
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		if model.SlotStackName(cluster.Name, slot) == stack {
-			return slot
-		}
-	}
-	return workload.NoSlot
 }

@@ -17,6 +17,9 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
@@ -32,12 +35,12 @@ func (o *operator) observe(e awsevents.Event) {
 		o.observeInstance(e)
 		return
 	}
-	for _, found := range o.directory.of(stackTarget{e.Account, e.Region, e.Stack.StackName}) {
-		o.settledInputs.drop(stackKey{found.uid, e.Stack.StackName})
-		if found.group {
-			o.groups.Enqueue(found.key)
+	for _, found := range o.directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: e.Stack.StackName}) {
+		o.stacks.Unsettle(stackcache.Key{UID: found.UID, Stack: e.Stack.StackName})
+		if found.Group {
+			o.groups.Enqueue(found.Key)
 		} else {
-			o.clusters.Enqueue(found.key)
+			o.clusters.Enqueue(found.Key)
 		}
 	}
 }
@@ -75,10 +78,8 @@ func (o *operator) secretChanged(obj any) {
 	if controller == nil || controller.Kind != "Cluster" || controller.APIVersion != v1alpha1.GroupVersion.String() {
 		return
 	}
-	o.knownCAs.drop(controller.UID)
-	o.cas.drop(controller.UID)
-	o.stored.drop(controller.UID)
-	o.kubeconfigs.drop(controller.UID)
+	o.credentials.Changed(controller.UID)
+	o.bucket.Changed(controller.UID)
 	o.clusters.Enqueue(types.NamespacedName{Namespace: secret.GetNamespace(), Name: controller.Name})
 }
 
@@ -91,7 +92,7 @@ func clusterChangedPredicate() predicate.TypedPredicate[*v1alpha1.Cluster] {
 				isPaused(was) != isPaused(is) ||
 				was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || isAbandoned(was) != isAbandoned(is) ||
 				!maps.Equal(was.Status.Outputs, is.Status.Outputs) ||
-				meta.IsStatusConditionTrue(was.Status.Conditions, conditionAPI) != meta.IsStatusConditionTrue(is.Status.Conditions, conditionAPI)
+				meta.IsStatusConditionTrue(was.Status.Conditions, conditions.API) != meta.IsStatusConditionTrue(is.Status.Conditions, conditions.API)
 		},
 	}
 }

@@ -8,21 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// groupPipeline returns the steps that create an InstanceGroup, in order. Deletion runs them in
-// reverse.
-func (o *operator) groupPipeline() *operatorkit.Pipeline[*v1alpha1.InstanceGroup] {
-	return operatorkit.NewPipeline[*v1alpha1.InstanceGroup](
+// groupSteps returns the steps that create an InstanceGroup, in order. Deletion runs them in reverse.
+func (o *operator) groupSteps() []operatorkit.Step[*v1alpha1.InstanceGroup] {
+	return []operatorkit.Step[*v1alpha1.InstanceGroup]{
 		groupClusterStep{o},
 		groupStackStep{o},
 		groupRollStep{o},
 		groupNodesStep{o},
 		groupDrainsStep{o},
-	)
+	}
 }
 
 // clusterOf returns the InstanceGroup's Cluster, nil if there is none.
@@ -48,106 +45,4 @@ func (o *operator) groupPaused(group *v1alpha1.InstanceGroup) bool {
 // isPaused reports whether a Cluster is paused by its spec or its annotation.
 func isPaused(cluster *v1alpha1.Cluster) bool {
 	return cluster.Spec.Paused || operatorkit.HasPausedAnnotation(cluster, v1alpha1.PausedAnnotation)
-}
-
-// groupClusterStep waits for what the group's instances need from the Cluster.
-type groupClusterStep struct{ *operator }
-
-// Name returns the step's name.
-func (s groupClusterStep) Name() string { return "cluster" }
-
-// EnsureCreated is done when the Cluster has a network and CAs. Its control plane may still be
-// booting: the group's instances wait for it themselves.
-func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	cluster, err := s.clusterOf(ctx, group)
-	switch {
-	case err != nil:
-		return operatorkit.Fail(err)
-	case cluster == nil:
-		return operatorkit.Wait(0, "ClusterNotFound", fmt.Sprintf("There is no Cluster %q in namespace %s; the group waits for it.", group.Spec.Cluster, group.Namespace)).
-			Degraded()
-	case !cluster.DeletionTimestamp.IsZero():
-		return operatorkit.Wait(0, "ClusterDeleted", fmt.Sprintf("The Cluster %s is being deleted, and the group with it.", cluster.Name))
-	case cluster.Status.Outputs[model.OutputBucket] == "" || cluster.Status.Outputs[model.OutputWorkerInstanceProfile] == "":
-		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not ready yet.", cluster.Name)).
-			WithoutEvent()
-	default:
-		return operatorkit.Done()
-	}
-}
-
-// EnsureDeleted removes the group from the caches and enqueues the objects that wait for its
-// deletion.
-func (s groupClusterStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	s.forget(group.UID)
-	s.enqueueNameConflict(ctx, group)
-	s.clusters.Enqueue(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster})
-	return operatorkit.Done()
-}
-
-// groupNodesStep counts the group's nodes and waits until they are ready.
-type groupNodesStep struct{ *operator }
-
-// Name returns the step's name.
-func (s groupNodesStep) Name() string { return "nodes" }
-
-// EnsureCreated is done when the desired number of nodes is Ready.
-func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	connection := s.options.Workload.Get(clusterKeyOf(group))
-	if connection == nil {
-		return conclude(
-			group,
-			conditionNodes,
-			"",
-			"",
-			operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").
-				WithoutEvent(),
-		)
-	}
-	known, err := recall(group.Status.Stack)
-	if err != nil {
-		return operatorkit.Fail(err)
-	}
-	cluster, err := s.clusterOf(ctx, group)
-	if err != nil {
-		return operatorkit.Fail(err)
-	}
-	count := countGroup(group, known.historyOf(), known.Status, inGroup(connection.Nodes(), group.Name))
-	group.Status.Nodes = count
-	s.setNodesUpdated(group, known.historyOf(), &count, heldBack(cluster))
-	outcome := operatorkit.Done().
-		RequeueAfter(idlePoll).
-		Explain(operatorkit.ReasonReady, "The instances are running and their nodes are ready.")
-	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
-		outcome = operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").
-			WithoutEvent()
-	} else if count.Ready < count.Desired {
-		outcome = operatorkit.Wait(eventPoll, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
-	}
-	return s.repair(
-		ctx, group, connection, conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome),
-	)
-}
-
-// countGroup counts a group's nodes, given the status of its stack.
-func countGroup(group *v1alpha1.InstanceGroup, past *history, status string, nodes []workload.Node) v1alpha1.NodeCount {
-	count, total := v1alpha1.NodeCount{}, int32(0)
-	for i := range nodes {
-		if nodes[i].Ready {
-			count.Ready++
-		}
-	}
-	seen := view{history: past, status: status, nodes: nodes}
-	count.Updated, total, _ = seen.count()
-	count.Desired = max(group.Spec.MinSize, int32(len(nodes))) //nolint:gosec // at most a thousand nodes
-	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
-	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, max(group.Spec.MinSize, total))
-	return count
-}
-
-// EnsureDeleted has nothing to do: nodes are deleted with their instances.
-func (s groupNodesStep) EnsureDeleted(_ context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	operatorkit.RemoveCondition(group, conditionNodes)
-	operatorkit.RemoveCondition(group, conditionUpdated)
-	return operatorkit.Done()
 }

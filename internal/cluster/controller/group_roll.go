@@ -2,238 +2,205 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/progress"
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
-	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// promptly is the requeue delay after a change was started: the follow-up happens once the change
-// is recorded.
-const promptly = 10 * time.Millisecond
+// reasonRollStopped is the reason of a group whose rollout needs a user's action.
+const reasonRollStopped = "RollStopped"
 
-// follow tracks a change of a group's stack: it records what the instances are made from, suspends
-// the cluster autoscaler, and reports the rollout's status. Wanted is the shape that the spec asks
-// for; sent is true if this reconcile sent the change. It returns the stack's outcome in terms of
-// nodes.
-func (s groupStackStep) follow(
-	ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, wanted machines, sent bool, outcome operatorkit.Outcome,
-) operatorkit.Outcome {
-	known, err := recall(group.Status.Stack)
+// rolls replaces the instances of groups whose engine is Operator.
+type rolls struct {
+	engine *rollout.Roller
+	// done caches the attempt for which a group was found up to date, so that AWS is not asked
+	// again.
+	done *cache.Keyed[types.UID, string]
+	// held caches the token of the operation at whose start the cluster autoscaler was suspended.
+	held *cache.Keyed[types.UID, string]
+}
+
+// Forget drops what is cached for a deleted group.
+func (r *rolls) Forget(uid types.UID) {
+	r.done.Drop(uid)
+	r.held.Drop(uid)
+}
+
+func newRolls(options *Options, drains *drain.Drains) *rolls {
+	return &rolls{done: cache.NewKeyed[types.UID, string](), held: cache.NewKeyed[types.UID, string](), engine: rollout.New(rollout.Options{
+		AutoScaling: options.Clients.AutoScaling,
+		EC2:         func(t awsapi.Target) rollout.EC2 { return options.Clients.EC2(t) },
+		Workload: func(key types.NamespacedName) rollout.Workload {
+			if connection := options.Workload.Get(key); connection != nil {
+				return connection
+			}
+			return nil
+		},
+		Drains: drains, Clock: options.Clock,
+	})}
+}
+
+// groupRollStep replaces a group's instances where CloudFormation does not.
+type groupRollStep struct{ *operator }
+
+// Name returns the step's name.
+func (s groupRollStep) Name() string { return "roll" }
+
+// EnsureCreated advances the group's rollout as far as possible without waiting. The stack is up to
+// date: the group launches instances with the desired configuration.
+func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	past := known.historyOf()
-	past.settle(&known, wanted)
-	if made := past.made(known.Status); made != nil {
-		group.Status.Stack.Bundle = made.Bundle
+	if group.Status.AutoScalingGroup == "" || !s.isOurs(group, known.History()) {
+		return operatorkit.Done()
 	}
-	if past.Now != nil {
-		group.Status.Release, group.Status.Version = past.Now.Release, past.Now.Version
+	attempt := attemptOf(group, &known)
+	if done, ok := s.rolls.done.Get(group.UID); ok && done == attempt {
+		return operatorkit.Done()
 	}
-	var problem error
-	if !sent { // else record the change first
-		problem = errors.Join(s.cancelChange(ctx, group, s.target(cluster), &known), s.assistRollout(ctx, group, s.target(cluster), &known))
-	}
-	s.reportRollout(group, &known)
-	if err := keep(group.Status.Stack, known); err != nil {
-		return operatorkit.Fail(err)
-	}
-	outcome = describeOutcome(group, past, outcome)
-	switch {
-	case problem != nil && outcome.IsDone():
-		return failed(problem)
-	case problem != nil:
-		return joinErrors(outcome, problem)
-	case sent && past.AutoscalerHeld:
-		return requeueAfterMin(outcome, promptly)
-	case known.Status == statusUpdating && past.rolls():
-		return requeueAfterMin(outcome, past.lateIn(&known, s.nodesOf(group), s.options.Clock.Now()))
-	default:
+	roll, outcome := s.rollOf(ctx, group, attempt)
+	if roll == nil {
 		return outcome
 	}
-}
-
-// assistRollout makes the calls to AWS that a change of a group's instances needs, and determines
-// which nodes made it fail.
-func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
-	past := known.historyOf()
-	blame := known.Status == statusGoingBack && past.Next != nil && past.rolls() && past.Cause == ""
-	late := known.Status == statusUpdating && past.rolls() && past.lateIn(known, s.nodesOf(group), s.options.Clock.Now()) == 0
-	over := past.Next == nil && strings.HasSuffix(known.Status, "_COMPLETE")
-	dead := s.vanished(group, known)
-	held, _ := s.autoscaling.get(group.UID)
-	adjustsAutoscaler := past.AutoscalerHeld && (over || held != known.Record.Token)
-	if group.Status.AutoScalingGroup == "" || !blame && !adjustsAutoscaler && !late && len(dead) == 0 {
-		return nil
-	}
-	api := s.options.Clients.AutoScaling(target)
-	found, err := describeGroup(ctx, api, group.Status.AutoScalingGroup)
-	if err != nil || found == nil {
-		return err
-	}
-	if err := s.notItsGroup(group, found); err != nil {
-		return err
-	}
-	if late || blame {
-		past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
-		past.miss(found, s.nodesOf(group))
-		dead = append(dead, past.Missing...)
-	}
-	if !blame && len(dead) > 0 {
-		if err := s.replaceDead(ctx, group, target, known, found, dead); err != nil {
-			return err
-		}
-	}
-	if blame {
-		seen := view{history: past, status: statusUpdating, nodes: s.nodesOf(group)}
-		past.Cause = seen.blame(past.Missing)
-	}
-	if !adjustsAutoscaler {
-		return nil
-	}
-	return s.holdOrReleaseAutoscaler(ctx, api, group, known, found, over)
-}
-
-// holdOrReleaseAutoscaler suspends the cluster autoscaler for a group while its instances are
-// replaced, and resumes it afterwards.
-func (s groupStackStep) holdOrReleaseAutoscaler(
-	ctx context.Context, api awsapi.AutoScaling, group *v1alpha1.InstanceGroup, known *remembered, found *types.AutoScalingGroup, over bool,
-) error {
-	past, name, tags := known.historyOf(), group.Status.AutoScalingGroup, rollout.TagsOf(found)
-	if !over {
-		if err := rollout.HoldAutoscaler(ctx, api, name, tags); err != nil {
-			return err
-		}
-		s.autoscaling.keep(group.UID, known.Record.Token)
-		return nil
-	}
-	if err := rollout.ReleaseAutoscaler(ctx, api, name, tags); err != nil {
-		return err
-	}
-	if past.Now != nil && !past.Now.Autoscaled && tags.AutoscalerHeld() { // The change removed the group from the autoscaler and completed.
-		_, err := api.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: []types.Tag{{
-			ResourceType: aws.String("auto-scaling-group"), ResourceId: aws.String(name), Key: aws.String(model.TagAutoscalerEnabled),
-		}}})
-		if err != nil {
-			return fmt.Errorf("remove group %s from the cluster autoscaler: %w", name, err)
-		}
-	}
-	past.AutoscalerHeld = false
-	s.autoscaling.drop(group.UID)
-	return nil
-}
-
-// describeGroup returns an Auto Scaling group, nil if none has that name.
-func describeGroup(ctx context.Context, api awsapi.AutoScalingReader, name string) (*types.AutoScalingGroup, error) {
-	out, err := api.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
+	result, err := s.rolls.engine.Step(ctx, roll)
 	if err != nil {
-		return nil, fmt.Errorf("describe the Auto Scaling group %s: %w", name, err)
+		return outcomes.Failed(err)
 	}
-	if len(out.AutoScalingGroups) == 0 {
-		return nil, nil //nolint:nilnil // nil means that it does not exist
+	outcome = s.reportRollout(group, &result)
+	if result.State == rollout.Done {
+		s.rolls.done.Keep(group.UID, attempt)
+		return outcome
 	}
-	return &out.AutoScalingGroups[0], nil
-}
-
-// vanished returns the new instances whose nodes disappeared while CloudFormation replaces the
-// group's instances.
-func (o *operator) vanished(group *v1alpha1.InstanceGroup, known *remembered) []string {
-	past := known.historyOf()
-	if known.Status != statusUpdating || !past.rolls() {
-		o.repairs.rolled(group.UID)
-		return nil
-	}
-	return o.repairs.vanished(group.UID, o.newNodesOf(group, past))
-}
-
-// newNodesOf returns the group's nodes that have the new shape.
-func (o *operator) newNodesOf(group *v1alpha1.InstanceGroup, past *history) []workload.Node {
-	return slices.DeleteFunc(o.nodesOf(group), func(node workload.Node) bool { return !past.updated(&node, statusUpdating) })
-}
-
-// nodesOf returns the group's nodes, none while the cluster is not connected.
-func (o *operator) nodesOf(group *v1alpha1.InstanceGroup) []workload.Node {
-	connection := o.options.Workload.Get(clusterKeyOf(group))
-	if connection == nil {
-		return nil
-	}
-	return inGroup(connection.Nodes(), group.Name)
-}
-
-// reportRollout updates the group's status.rollout to a CloudFormation change that replaces
-// instances.
-func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *remembered) {
-	past, now := known.historyOf(), metav1.NewTime(s.options.Clock.Now())
-	if past.rolls() && past.RolloutToken != known.Record.Token && isChanging(known.Status) {
-		past.RolloutToken = known.Record.Token
-		group.Status.Rollout = &v1alpha1.RolloutStatus{State: v1alpha1.RolloutRolling, Started: &now}
-	}
-	rolloutStatus := group.Status.Rollout
-	if past.RolloutToken == "" || rolloutStatus == nil {
-		return
-	}
-	rolloutStatus.State = stateOf(known)
-	goesOn := rolloutStatus.State == v1alpha1.RolloutRolling || rolloutStatus.State == v1alpha1.RolloutRollingBack
-	if goesOn && s.options.Workload.Get(clusterKeyOf(group)) == nil {
-		return // No nodes are known; the last report is more accurate.
-	}
-	seen := view{history: past, status: known.Status, nodes: s.nodesOf(group), now: now.Time}
-	rolloutStatus.Updated, rolloutStatus.Total, _ = seen.count()
-	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
-	rolloutStatus.Message = seen.rolloutMessage(rolloutStatus)
-	if !goesOn {
-		rolloutStatus.Finished, past.RolloutToken = &now, ""
-	}
-}
-
-// stateOf returns the state of the rollout.
-func stateOf(known *remembered) v1alpha1.RolloutState {
-	switch under := known.historyOf().Next != nil; {
-	case under && isGoingBack(known.Status):
-		return v1alpha1.RolloutRollingBack
-	case under:
-		return v1alpha1.RolloutRolling
-	case strings.HasSuffix(known.Status, "_FAILED"):
-		return v1alpha1.RolloutStopped
-	case isGoingBack(known.Status):
-		return v1alpha1.RolloutRolledBack
-	default:
-		return v1alpha1.RolloutDone
-	}
-}
-
-// requeueAfterMin requeues the object no later than after a delay.
-func requeueAfterMin(outcome operatorkit.Outcome, after time.Duration) operatorkit.Outcome {
-	if after > 0 && (outcome.After() == 0 || after < outcome.After()) {
-		return outcome.RequeueAfter(after)
-	}
+	_ = groupNodesStep(s).EnsureCreated(ctx, group) // The later steps do not run now.
+	operatorkit.SetCondition(
+		group,
+		metav1.Condition{
+			Type:    conditions.Updated,
+			Status:  metav1.ConditionFalse,
+			Reason:  outcome.Reason(),
+			Message: group.Status.Rollout.Message,
+		},
+	)
 	return outcome
 }
 
-// joinErrors adds another error to an outcome, which is retried.
-func joinErrors(outcome operatorkit.Outcome, problem error) operatorkit.Outcome {
-	if outcome.Kind() == operatorkit.KindFail {
-		return operatorkit.Fail(errors.Join(outcome.Err(), problem)).Explain(outcome.Reason(), outcome.Message())
+// EnsureDeleted forgets the group: its instances are deleted with its stack.
+func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	s.rolls.done.Drop(group.UID)
+	if cluster, err := s.clusterOf(ctx, group); err == nil && cluster != nil {
+		s.rolls.engine.Forget(&rollout.Group{AutoScalingGroup: group.Status.AutoScalingGroup, Target: s.targets.Of(cluster)})
 	}
-	message := failed(problem).Message()
-	if message == "" {
-		message = problem.Error() + "."
+	return operatorkit.Done()
+}
+
+// isOurs reports whether the operator replaces a group's instances: because of its spec, or because
+// it started a rollout before the spec changed, which CloudFormation would not continue.
+func (s groupRollStep) isOurs(group *v1alpha1.InstanceGroup, past *record.History) bool {
+	return group.Spec.RollingUpdate.Engine == v1alpha1.RollOperator || past.RolloutToken == "" && record.IsRolling(group.Status.Rollout)
+}
+
+// attemptOf identifies the desired state of a group: any edit or any other stack is a new attempt.
+func attemptOf(group *v1alpha1.InstanceGroup, known *record.Stack) string {
+	const enough = 12
+	digest := known.Digest[strings.LastIndexByte(known.Digest, ':')+1:]
+	return fmt.Sprintf("%d-%s", group.Generation, digest[:min(len(digest), enough)])
+}
+
+// rollOf describes the rollout of a group. It returns nil and an outcome if there can be none.
+func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup, attempt string) (*rollout.Group, operatorkit.Outcome) {
+	cluster, err := s.clusterOf(ctx, group)
+	if err != nil {
+		return nil, operatorkit.Fail(err)
 	}
-	return requeueAfterMin(
-		outcome.Explain(outcome.Reason(), outcome.Message()+" In addition, this failed and will be retried: "+message), signalRetry,
-	)
+	if cluster == nil {
+		return nil, operatorkit.Wait(0, "ClusterNotFound", "The Cluster no longer exists.")
+	}
+	runs := models.AsRun(cluster)
+	release, err := s.release(ctx, runs)
+	if err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	resolved, err := s.models.Resolve(ctx, runs, release)
+	if err != nil {
+		return nil, groupStackStep(s).clusterUnresolved(err)
+	}
+	shape, err := model.ResolveGroup(resolved, group)
+	if err != nil {
+		return nil, outcomes.Unresolved(err)
+	}
+	r := &shape.Rolling
+	return &rollout.Group{
+		Name: group.Name, AutoScalingGroup: group.Status.AutoScalingGroup, Role: rollout.RoleWorker, Slot: rollout.NoSlot,
+		Owner: s.owner.ScalingGroupTags(group), Cluster: keyOf(cluster), Target: s.targets.Of(cluster), Bundle: group.Status.Stack.Bundle,
+		Settings: rollout.Settings{
+			Attempt: attempt, BatchSize: int(r.BatchSize), MinInService: int(r.MinInService), Surge: int(r.Surge), Canary: int(r.Canary),
+			Pause: r.Pause, ReadyTimeout: r.ReadyTimeout, DrainTimeout: r.DrainTimeout, OnDrainTimeout: drain.Policy(r.OnDrainTimeout),
+			HookDrains: true,
+		},
+	}, operatorkit.Done()
+}
+
+// reportRollout reports the rollout in the group's status and Events, and returns the outcome.
+func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *rollout.Result) operatorkit.Outcome {
+	now := metav1.NewTime(s.options.Clock.Now())
+	for _, did := range result.Did {
+		s.recorder.Eventf(group, nil, corev1.EventTypeNormal, reasonRolling, "Roll", "%s", did)
+	}
+	rolloutStatus := group.Status.Rollout
+	began := len(result.Did) > 0 || result.State != rollout.Done
+	if !began && !record.IsRolling(rolloutStatus) {
+		return operatorkit.Done() // Nothing to do.
+	}
+	if rolloutStatus == nil || rolloutStatus.Finished != nil && result.State == rollout.Rolling {
+		rolloutStatus = &v1alpha1.RolloutStatus{Started: &now}
+		group.Status.Rollout = rolloutStatus
+	}
+	if !result.Started.IsZero() {
+		rolloutStatus.Started = new(metav1.NewTime(result.Started))
+	}
+	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message = int32(
+		result.Updated,
+	), int32(
+		result.Total,
+	), result.Why //nolint:gosec // at most a thousand nodes
+	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
+	switch result.State {
+	case rollout.Done:
+		rolloutStatus.State = v1alpha1.RolloutDone
+	case rollout.Stopped:
+		rolloutStatus.State = v1alpha1.RolloutStopped
+	default:
+		rolloutStatus.State, rolloutStatus.Finished = v1alpha1.RolloutRolling, nil
+		words := fmt.Sprintf("%d of %s updated. %s", rolloutStatus.Updated, progress.NumberOfNodes(rolloutStatus.Total), result.Why)
+		return operatorkit.Wait(max(result.Again, time.Second), reasonRolling, words)
+	}
+	if rolloutStatus.Finished == nil {
+		rolloutStatus.Finished = &now
+	}
+	if result.State == rollout.Stopped {
+		return operatorkit.Stall(
+			reasonRollStopped,
+			result.Why+" Instances with the previous configuration stay in service. Change the object to retry.",
+		)
+	}
+	return operatorkit.Done()
 }

@@ -7,19 +7,22 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
-
-// outputGroup is the group stack's output that holds the Auto Scaling group's name.
-const outputGroup = "AutoScalingGroup"
 
 // groupStackStep manages the group's bundle and stack.
 type groupStackStep struct{ *operator }
@@ -37,21 +40,21 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	if cluster == nil {
 		return operatorkit.Wait(0, "ClusterNotFound", "The Cluster no longer exists.")
 	}
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	requeueAfter, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
-	outcome := s.converge(ctx, group, asRun(cluster))
-	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == statusUpdating &&
-		group.Status.Stack.Status == statusUpdating {
-		past := known.historyOf() // Something is wrong with the desired change, so nothing else detects a rollback.
-		_, _ = s.signal(ctx, group, s.target(cluster), &known, past.Now)
+	requeueAfter, problem := s.signal(ctx, group, s.targets.Of(cluster), &known, known.History().Made(known.Status))
+	outcome := s.converge(ctx, group, models.AsRun(cluster))
+	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == record.StatusUpdating &&
+		group.Status.Stack.Status == record.StatusUpdating {
+		past := known.History() // Something is wrong with the desired change, so nothing else detects a rollback.
+		_, _ = s.signal(ctx, group, s.targets.Of(cluster), &known, past.Now)
 	}
 	if problem != nil && !outcome.IsDone() {
-		outcome = joinErrors(outcome, problem)
+		outcome = outcomes.Join(outcome, problem)
 	}
-	return requeueAfterMin(outcome, requeueAfter)
+	return outcomes.RequeueAfterMin(outcome, requeueAfter)
 }
 
 // converge moves the group's stack toward the spec. The Cluster has the Release that it runs.
@@ -63,22 +66,21 @@ func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGr
 	}
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
-	key, digest := stackKey{group.UID, name}, s.inputs(group, cluster, release)
-	if last, ok := s.settledInputs.get(key); ok && last == digest {
+	key, digest := stackcache.Key{UID: group.UID, Stack: name}, s.inputs(group, cluster, release)
+	if s.stacks.IsSettled(key, digest) {
 		return operatorkit.Done()
 	}
-	s.settledInputs.drop(key)
+	s.stacks.Unsettle(key)
 	if outcome := s.nameIsFree(ctx, group); !outcome.IsDone() {
 		return outcome
 	}
-	resolved, err := s.resolve(ctx, cluster, release)
+	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
 		return s.clusterUnresolved(err)
 	}
-	outcome := withApproveCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
+	outcome := approval.WithCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
-		s.settledInputs.keep(key, s.inputs(group, cluster, release))
-		s.rendered.drop(key)
+		s.stacks.Settle(key, s.inputs(group, cluster, release))
 	} else { // The later steps do not run now.
 		_ = groupNodesStep(s).EnsureCreated(ctx, group)
 	}
@@ -90,14 +92,14 @@ func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
 	if _, ok := model.AsProblems(err); ok {
 		return operatorkit.Wait(0, "ClusterInvalid", "The Cluster's spec must be corrected first.").Degraded()
 	}
-	return failed(err)
+	return outcomes.Failed(err)
 }
 
 // inputs hashes everything that the group's stack depends on.
 func (s groupStackStep) inputs(group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
 	sum := fnv.New64a() // Writes to a hash never fail.
-	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.digestOf(cluster, release).Sum64(), group.Generation, group.Annotations[allowAnnotation])
-	addOutputs(sum, cluster.Status.Outputs)
+	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.models.Digest(cluster, release).Sum64(), group.Generation, group.Annotations[apply.AllowAnnotation])
+	models.AddOutputs(sum, cluster.Status.Outputs)
 	return sum.Sum64()
 }
 
@@ -107,70 +109,58 @@ func (s groupStackStep) ensure(
 ) operatorkit.Outcome {
 	shape, err := model.ResolveGroup(resolved, group)
 	if err != nil {
-		return unresolved(err)
+		return outcomes.Unresolved(err)
 	}
 	if group.Status.Stack == nil {
 		group.Status.Stack = &v1alpha1.StackStatus{}
 	}
 	group.Status.Stack.Name = shape.StackName
-	authority, err := s.caCertificateOf(ctx, cluster)
+	authority, err := s.credentials.CACertificate(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	key, past := stackKey{group.UID, shape.StackName}, known.pastOf(group.Status.Stack)
-	made, err := s.render(key, s.inputs(group, cluster, resolved.Release), past, func() (*stacks.Made, error) {
-		return stacks.Group(resolved, shape, cluster.Status.Outputs, authority, past, s.nodeupHash)
+	key := stackcache.Key{UID: group.UID, Stack: shape.StackName}
+	made, err := s.stacks.Render(key, s.inputs(group, cluster, resolved.Release), known.Machines, func() (*stacks.Made, error) {
+		return stacks.Group(resolved, shape, cluster.Status.Outputs, authority, &known, s.bucket.NodeupHash)
 	})
 	if err != nil {
 		return notMade("instance group "+group.Name, err)
 	}
 	wanted, sent := made.Machines, false
-	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, ensureOptions{
-		prepare: func(ctx context.Context, known *remembered) error {
-			if err := s.confirmOutputs(ctx, cluster); err != nil {
+	outputs, outcome := s.apply.Ensure(ctx, group, s.targets.Of(cluster), group.Status.Stack, made.Stack, apply.Options{
+		Manual: approval.IsManual(group.Spec.UpdatePolicy, cluster.Spec.UpdatePolicy),
+		Prepare: func(ctx context.Context, known *record.Stack) error {
+			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err
 			}
 			sent = true
-			known.historyOf().begin(wanted, s.nodesOf(group))
+			known.History().Begin(wanted, s.nodesOf(group))
 			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != wanted.Bundle { // nodeup was already stored with the bundle.
-				if err := s.putNodeup(ctx, cluster, shape.Spec.Architecture); err != nil {
+				if err := s.bucket.PutNodeup(ctx, cluster, shape.Spec.Architecture); err != nil {
 					return err
 				}
 			}
 			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made.Bundle, wanted.Nodeup)
 		},
 	})
-	if asg := outputs[outputGroup]; asg != "" {
+	if asg := outputs[instances.OutputGroup]; asg != "" {
 		group.Status.AutoScalingGroup = asg
 	}
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)
 }
 
-// caCertificateOf returns the CA certificate of the Cluster.
-func (o *operator) caCertificateOf(ctx context.Context, cluster *v1alpha1.Cluster) ([]byte, error) {
-	if known, ok := o.cas.get(cluster.UID); ok {
-		return known.CACertificate(), nil
-	}
-	secret := &corev1.Secret{}
-	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixCA}
-	if err := o.direct.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("read the Secret %s: %w", key, err)
-	}
-	return secret.Data[corev1.TLSCertKey], nil
-}
-
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
-	o.directory.own(stackTarget{account, region, name}, owner{group: true, key: keyOf(group), uid: group.UID})
+	o.directory.Own(directory.Stack{Account: account, Region: region, Name: name}, directory.Owner{Group: true, Key: keyOf(group), UID: group.UID})
 }
 
 // EnsureDeleted deletes the group's stack.
 func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	name := model.GroupStackName(group.Spec.Cluster, group.Name)
-	s.settledInputs.drop(stackKey{group.UID, name})
+	s.stacks.Unsettle(stackcache.Key{UID: group.UID, Stack: name})
 	target, account, region, outcome := s.targetOf(ctx, group)
 	if !outcome.IsDone() || account == "" {
 		return outcome // Without an account, no stack was created.
@@ -179,11 +169,11 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 	if group.Status.Stack == nil {
 		group.Status.Stack = &v1alpha1.StackStatus{Name: name}
 	}
-	if known, err := recall(group.Status.Stack); err == nil { // Deletion waits for a change in progress, which must not wait for signals.
-		past := known.historyOf()
+	if known, err := record.Decode(group.Status.Stack); err == nil { // Deletion waits for a change in progress, which must not wait for signals.
+		past := known.History()
 		_, _ = s.signal(ctx, group, target, &known, past.Next, past.Now)
 	}
-	return s.deleteStack(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: s.groupTags(group)})
+	return s.apply.Delete(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: s.owner.GroupTags(group)})
 }
 
 // accountOfGroup returns the account of a group that is being deleted, empty if its Cluster is
@@ -208,7 +198,7 @@ func (s groupStackStep) accountOfGroup(
 	if cluster.Status.Account != "" {
 		return cluster.Status.Account, operatorkit.Done()
 	}
-	account, err := s.account(ctx, cluster, s.target(cluster))
+	account, err := s.targets.Account(ctx, cluster, s.targets.Of(cluster))
 	if explained := awsapi.Explain(err); err != nil && explained.Transient() {
 		return "", operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
 	}
@@ -228,13 +218,13 @@ func (s groupStackStep) targetOf(
 		return target, "", "", operatorkit.Fail(err)
 	}
 	if cluster != nil {
-		if outcome := s.mayAssume(cluster); !outcome.IsDone() && cluster.Status.Account != "" {
+		if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() && cluster.Status.Account != "" {
 			return target, "", "", outcome
 		}
 		account, outcome := s.accountOfGroup(ctx, group, cluster)
-		return s.target(cluster), account, cluster.Spec.Region, outcome
+		return s.targets.Of(cluster), account, cluster.Spec.Region, outcome
 	}
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return target, "", "", operatorkit.Fail(err)
 	}

@@ -9,13 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // nameConflictPoll is the delay between checks whether a group that is being deleted has freed its
 // stack's name.
-const nameConflictPoll = eventPoll / 12
+const nameConflictPoll = outcomes.EventPoll / 12
 
 // nameConflict returns the Cluster's other InstanceGroup with the same stack name, nil if there is
 // none. For example, groups workers and demo-workers of a Cluster demo would both have the stack
@@ -74,7 +76,7 @@ func goesFirst(a, b *v1alpha1.InstanceGroup) bool {
 }
 
 func hasStack(group *v1alpha1.InstanceGroup) bool {
-	known, err := recall(group.Status.Stack)
+	known, err := record.Decode(group.Status.Stack)
 	return err == nil && known.StackID != ""
 }
 

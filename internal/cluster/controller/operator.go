@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -12,9 +10,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/backup"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bootstraptoken"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outputs"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/signals"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/targets"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
-	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -25,102 +39,72 @@ type operator struct {
 	// Secrets, which are not cached.
 	client, direct client.Client
 
-	// inCharge returns the time of this operator's first reconcile of a stack: earlier changes may
-	// have progressed without an operator.
-	inCharge func() time.Time
-
 	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
 
-	directory    *directory
-	accounts     *accounts
-	nodeup       *programs.Folder
-	terminations *terminations
-	backed       *backedUp
-	// drains has the nodes being drained, repairs tracks unhealthy instances, and unclaimed holds events about
+	directory *directory.Directory
+	nodeup    *programs.Folder
+	instances *instances.Instances
+	backups   *backup.Backups
+	volumes   *etcdvolumes.Volumes
+	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about
 	// objects that were not reconciled yet. recorder records Events in addition to those of the
 	// controllers.
 	drains    *drain.Drains
-	repairs   *repairs
-	unclaimed *unclaimedEvents
+	repairs   *repair.Repairs
+	unclaimed *directory.Unclaimed
 	recorder  events.EventRecorder
 	// rolls replaces instances where CloudFormation does not.
 	rolls *rolls
 
-	// settledInputs caches, by object and stack, the inputs for which the stack was found up to
-	// date.
-	settledInputs *keyedCache[stackKey, uint64]
-	// outputs caches the base stacks' outputs as CloudFormation reported them.
-	outputs *keyedCache[types.UID, map[string]string]
-	// unmade holds the slots' stacks that cannot exist because this process saw the base stack
-	// being created. rendered caches the rendered stacks of changes in progress.
-	unmade *keyedCache[stackKey, struct{}]
-	// volumes caches which etcd volumes were missing at the last request to EC2.
-	volumes  *keyedCache[types.UID, volumesSeen]
-	rendered *latest[stackKey, rendered]
-	// networks caches AWS's description of the Clusters' existing VPCs.
-	networks *keyedCache[types.UID, network]
-	// models and cas cache the inputs of a Cluster's stacks.
-	models *keyedCache[modelKey, resolved]
-	cas    *keyedCache[types.UID, *pki.CAs]
-	// signals holds the signals that were sent. autoscaling holds the token of the operation at
-	// whose start the cluster autoscaler was suspended.
-	signals *keyedCache[signalled, struct{}]
-	// unconfirmed holds the reported problems of Nodes whose identity EC2 does not confirm, by UID.
-	unconfirmed *keyedCache[types.UID, map[string]string]
-	autoscaling *keyedCache[types.UID, string]
-	// tokens holds bootstrap tokens that are created but not yet published.
-	tokens *keyedCache[types.UID, pki.Token]
-	// knownCAs, stored, kubeconfigs and connected cache what exists for a Cluster: its CAs, the
-	// content of its bucket, its kubeconfig, and the operator's own connection, the latter two with
-	// their expiry.
-	knownCAs *keyedCache[types.UID, struct{}]
-	stored   *keyedCache[types.UID, string]
-	// storedNodeup caches the key of the nodeup that was last stored in the bucket of a Cluster
-	// that is being created.
-	storedNodeup *keyedCache[types.UID, string]
-	kubeconfigs  *keyedCache[types.UID, validity]
-	connected    *keyedCache[types.UID, validity]
+	// stacks caches for which inputs stacks are up to date.
+	stacks *stackcache.Stacks
+	// outputs confirms the outputs in Clusters' statuses, apply applies rendered stacks, and owner
+	// computes the tags that prove whose they are.
+	outputs *outputs.Outputs
+	apply   *apply.Stacks
+	owner   owner.Operator
+	// models resolves Clusters, and targets determines their accounts and regions.
+	models  *models.Models
+	targets *targets.Targets
+	// credentials manages CAs, kubeconfigs and connections, bucket what instances download, and
+	// tokens the tokens that workers join with.
+	credentials *credentials.Credentials
+	bucket      *bucket.Store
+	tokens      *bootstraptoken.Tokens
+	// signals sends signals for new instances.
+	signals *signals.Signals
 }
 
-// modelKey identifies a model of a Cluster: for the Release that it runs, or for the one that its
-// control plane upgrades to, ahead of its groups.
-type modelKey struct {
-	uid   types.UID
-	ahead bool
-}
-
-// stackKey identifies a stack of an object.
-type stackKey struct {
-	uid   types.UID
-	stack string
-}
-
-// validity is the server address that a credential was made for, and its expiry.
-type validity struct {
-	server string
-	until  time.Time
-}
-
-func newOperator(options Options, cached, direct client.Client) *operator {
+func newOperator(options Options, cached, direct client.Client, recorder events.EventRecorder) *operator {
 	o := &operator{
-		repairs: newRepairs(), unclaimed: newUnclaimedEvents(),
-		options: options, client: cached, direct: direct, inCharge: sync.OnceValue(options.Clock.Now),
-		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(),
-		backed:        newBackedUp(),
-		outputs:       newKeyedCache[types.UID, map[string]string](),
-		settledInputs: newKeyedCache[stackKey, uint64](), networks: newKeyedCache[types.UID, network](),
-		models: newKeyedCache[modelKey, resolved](), cas: newKeyedCache[types.UID, *pki.CAs](),
-		tokens:  newKeyedCache[types.UID, pki.Token](),
-		signals: newKeyedCache[signalled, struct{}](), unconfirmed: newKeyedCache[types.UID, map[string]string](),
-		autoscaling: newKeyedCache[types.UID, string](),
-		knownCAs:    newKeyedCache[types.UID, struct{}](), stored: newKeyedCache[types.UID, string](),
-		storedNodeup: newKeyedCache[types.UID, string](),
-		volumes:      newKeyedCache[types.UID, volumesSeen](),
-		unmade:       newKeyedCache[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
-		kubeconfigs: newKeyedCache[types.UID, validity](), connected: newKeyedCache[types.UID, validity](),
+		unclaimed: directory.NewUnclaimed(),
+		options:   options, client: cached, direct: direct, recorder: recorder,
+		nodeup:  programs.In(options.NodeupDir),
+		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
+		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
+		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock),
+		targets: targets.New(targets.Options{Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles}),
+		credentials: credentials.New(credentials.Options{
+			Secrets: direct, Clients: options.Clients, Workload: options.Workload, Clock: options.Clock,
+		}),
 	}
-	o.directory.claimed = o.claimed
+	o.outputs = outputs.New(outputs.Options{
+		Engine: options.Engine, Target: o.targets.Of, Owner: o.owner,
+		Enqueue: func(cluster *v1alpha1.Cluster) { o.clusters.Enqueue(keyOf(cluster)) },
+	})
+	ec2 := func(cluster *v1alpha1.Cluster) awsapi.EC2 { return options.Clients.EC2(o.targets.Of(cluster)) }
+	o.bucket = bucket.NewStore(func(cluster *v1alpha1.Cluster) awsapi.S3 { return options.Clients.S3(o.targets.Of(cluster)) }, o.nodeup)
+	o.tokens = bootstraptoken.New(func(cluster *v1alpha1.Cluster) awsapi.SSM { return options.Clients.SSM(o.targets.Of(cluster)) })
+	o.models = models.New(models.Options{EC2: ec2, Operator: options.ClusterName})
+	o.instances = instances.New(instances.Options{EC2: ec2, Clock: options.Clock, Recorder: recorder})
+	o.backups = backup.New(backup.Options{
+		EC2: ec2, Clock: options.Clock, Recorder: recorder, Owner: o.owner, Confirm: o.outputs.Confirm,
+	})
+	o.volumes = etcdvolumes.New(etcdvolumes.Options{
+		EC2: ec2, Clock: options.Clock, Recorder: recorder, Operator: options.ClusterName, Confirm: o.outputs.Confirm,
+	})
+	o.directory = directory.New(o.claimed)
 	options.Workload.IdentifyWith(o.identify)
 	o.drains = drain.New(drain.Options{
 		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Logger: ctrl.Log.WithName("drain"), Tell: o.drainNotice,
@@ -130,33 +114,25 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 	return o
 }
 
-// forget drops all caches of a deleted object.
+// forget drops what is cached for a deleted object.
 func (o *operator) forget(uid types.UID) {
-	o.networks.drop(uid)
-	o.outputs.drop(uid)
-	o.backed.forget(uid)
-	o.dropModels(uid)
-	o.signals.dropAll(func(key signalled) bool { return key.uid == uid })
-	o.autoscaling.drop(uid)
-	o.unconfirmed.drop(uid)
-	o.cas.drop(uid)
-	o.tokens.drop(uid)
-	o.knownCAs.drop(uid)
-	o.stored.drop(uid)
-	o.storedNodeup.drop(uid)
-	o.volumes.drop(uid)
-	o.unmade.dropAll(func(key stackKey) bool { return key.uid == uid })
-	o.kubeconfigs.drop(uid)
-	o.connected.drop(uid)
-	o.settledInputs.dropAll(func(key stackKey) bool { return key.uid == uid })
-	o.directory.forget(uid)
-	o.repairs.forget(uid)
+	for _, one := range o.caches() {
+		one.Forget(uid)
+	}
 }
 
-// dropModels drops the models of a Cluster.
-func (o *operator) dropModels(uid types.UID) {
-	o.models.drop(modelKey{uid, false})
-	o.models.drop(modelKey{uid, true})
+// forgetter caches facts about objects.
+type forgetter interface {
+	// Forget drops what is cached for a deleted object.
+	Forget(uid types.UID)
+}
+
+// caches returns everything that caches facts about objects.
+func (o *operator) caches() []forgetter {
+	return []forgetter{
+		o.directory, o.stacks, o.models, o.outputs, o.credentials, o.bucket, o.tokens, o.signals, o.instances, o.repairs, o.backups,
+		o.volumes, o.rolls,
+	}
 }
 
 // release returns the Cluster's Release. The informer cache owns it, so callers must not change it;
@@ -177,4 +153,25 @@ func (o *operator) groupsOf(ctx context.Context, key types.NamespacedName) ([]v1
 		return nil, fmt.Errorf("list the instance groups of cluster %s: %w", key, err)
 	}
 	return list.Items, nil
+}
+
+// keyOf returns the name of an object.
+func keyOf(obj client.Object) types.NamespacedName { return client.ObjectKeyFromObject(obj) }
+
+// clusterKeyOf returns the key of an InstanceGroup's Cluster.
+func clusterKeyOf(group *v1alpha1.InstanceGroup) types.NamespacedName {
+	return types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}
+}
+
+// identify looks up a Cluster's instances in EC2.
+func (o *operator) identify(ctx context.Context, key types.NamespacedName, ids []string) (map[string]workload.Identity, error) {
+	cluster := &v1alpha1.Cluster{}
+	if err := o.client.Get(ctx, key, cluster); err != nil {
+		return nil, fmt.Errorf("read Cluster %s: %w", key, err)
+	}
+	groups, err := o.groupsOf(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return o.instances.Identify(ctx, cluster, groups, ids)
 }

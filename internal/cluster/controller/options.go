@@ -12,6 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -138,7 +139,7 @@ func (o *Options) complete() error {
 		o.Clock = clock.RealClock{}
 	}
 	if o.SlowRetry == 0 {
-		o.SlowRetry = firstSlowRetry
+		o.SlowRetry = apply.FirstSlowRetry
 	}
 	return nil
 }

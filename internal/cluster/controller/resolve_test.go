@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
 )
 
 func TestGroupsFollowTheReleaseOfTheControlPlane(t *testing.T) {
@@ -16,7 +17,7 @@ func TestGroupsFollowTheReleaseOfTheControlPlane(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{Release: one.wanted}, Status: v1alpha1.ClusterStatus{Release: one.runs}}
-			if got := asRun(cluster).Spec.Release; got != one.groups {
+			if got := models.AsRun(cluster).Spec.Release; got != one.groups {
 				t.Errorf("groups use %s", got)
 			}
 			if got := heldBack(cluster); got != one.says || cluster.Spec.Release != one.wanted {

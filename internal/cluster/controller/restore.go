@@ -4,27 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
-)
-
-const (
-	// reasonRestoring is the reason of a cluster that is down while its volumes are restored.
-	reasonRestoring = "Restoring"
-	// restorePoll is the interval at which terminating instances and detaching volumes are polled.
-	restorePoll = 5 * time.Second
 )
 
 // errNotPrepared prevents a change from being sent. The preparation's outcome contains the reason.
@@ -48,7 +38,7 @@ var errNotPrepared = errors.New("the change is not prepared yet")
 
 // restoring returns the snapshot that the Cluster's volumes are yet to be restored from, "" if
 // none.
-func restoring(cluster *v1alpha1.Cluster, known *remembered) string {
+func restoring(cluster *v1alpha1.Cluster, known *record.Stack) string {
 	if wanted := cluster.Spec.ControlPlane.RestoreSnapshot; wanted != known.Restored {
 		return wanted
 	}
@@ -58,7 +48,7 @@ func restoring(cluster *v1alpha1.Cluster, known *remembered) string {
 // keepsRestored is done unless the spec no longer names the snapshot that the volumes were created
 // from: without it, the volumes would be replaced by empty ones.
 func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	known, err := recall(knownStack(cluster, model.BaseStackName(cluster.Name)))
+	known, err := record.Decode(record.Find(cluster, model.BaseStackName(cluster.Name)))
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -74,8 +64,8 @@ func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome 
 // restored records that the base stack and its volumes are in place. It drops the bootstrap token,
 // which belongs to the previous etcd data, so that another is created.
 func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
-	status := stackOf(cluster, model.BaseStackName(cluster.Name))
-	known, err := recall(status)
+	status := record.FindOrAdd(cluster, model.BaseStackName(cluster.Name))
+	known, err := record.Decode(status)
 	if err != nil {
 		return err
 	}
@@ -87,12 +77,15 @@ func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Arc
 		return err
 	}
 	known.Token, known.TokenRenewal = "", nil
-	return keep(status, known)
+	return record.Encode(status, known)
 }
 
 // prepareRestore is done when the base stack may replace the volumes.
 func (o *operator) prepareRestore(
-	ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, known *remembered,
+	ctx context.Context,
+	cluster *v1alpha1.Cluster,
+	resolved *model.Cluster,
+	known *record.Stack,
 ) operatorkit.Outcome {
 	snapshot := restoring(cluster, known)
 	if snapshot == "" {
@@ -101,7 +94,7 @@ func (o *operator) prepareRestore(
 	if _, err := o.nodeup.FindRestore(resolved.ControlPlaneArchitecture); err != nil {
 		return lackingNodeup(err)
 	}
-	if outcome := o.checkSnapshot(ctx, cluster, snapshot, resolved.Spec.ControlPlane.EtcdVolume.SizeGiB); !outcome.IsDone() {
+	if outcome := o.volumes.CheckSnapshot(ctx, cluster, snapshot, resolved.Spec.ControlPlane.EtcdVolume.SizeGiB); !outcome.IsDone() {
 		return outcome
 	}
 	if known.Digest == "" { // A new cluster has no instances yet.
@@ -110,7 +103,7 @@ func (o *operator) prepareRestore(
 	if outcome := o.deleteSlots(ctx, cluster); !outcome.IsDone() {
 		return outcome
 	}
-	return o.freeVolumes(ctx, cluster)
+	return o.volumes.Free(ctx, cluster)
 }
 
 // chooseRestoreProgram records the hash of the program that restores the Cluster. It is part of the
@@ -137,7 +130,11 @@ func (o *operator) chooseRestoreProgram(cluster *v1alpha1.Cluster, architecture 
 // putRestore stores the program with which slots restore their etcd members from the snapshot. It
 // does not overwrite the recorded program with one of another hash.
 func (o *operator) putRestore(
-	ctx context.Context, cluster *v1alpha1.Cluster, to bucket, snapshot string, architecture v1alpha1.Architecture,
+	ctx context.Context,
+	cluster *v1alpha1.Cluster,
+	to bucket.Bucket,
+	snapshot string,
+	architecture v1alpha1.Architecture,
 ) error {
 	file, err := o.nodeup.FindRestore(architecture)
 	if err != nil {
@@ -148,7 +145,7 @@ func (o *operator) putRestore(
 		return err
 	}
 	if etcd := cluster.Status.Etcd; etcd != nil && etcd.RestoreProgram != "" && etcd.RestoreProgram != sum {
-		there, err := to.has(ctx, bundle.RestoreKey(snapshot, string(architecture)))
+		there, err := to.Has(ctx, bundle.RestoreKey(snapshot, string(architecture)))
 		if err != nil || there {
 			return err
 		}
@@ -159,86 +156,34 @@ func (o *operator) putRestore(
 		return err
 	}
 	defer func() { _ = body.Close() }() // It was only read.
-	return to.put(ctx, bundle.RestoreKey(snapshot, string(architecture)), "application/octet-stream", body)
-}
-
-// checkSnapshot is done when volumes can be created from the snapshot.
-func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster, id string, size int32) operatorkit.Outcome {
-	out, err := o.options.Clients.EC2(o.target(cluster)).DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{id}})
-	if awsapi.Code(err) == snapshotGone || err == nil && len(out.Snapshots) == 0 {
-		return operatorkit.Stall("SnapshotNotFound", fmt.Sprintf(
-			"There is no snapshot %s in %s. Set spec.controlPlane.restoreSnapshot to one of status.backup.backups. Nothing was changed.",
-			id,
-			cluster.Spec.Region,
-		))
-	}
-	if err != nil {
-		return failed(err)
-	}
-	found := &out.Snapshots[0]
-	owner := ""
-	for _, tag := range found.Tags {
-		if aws.ToString(tag.Key) == model.TagCluster {
-			owner = aws.ToString(tag.Value)
-		}
-	}
-	switch {
-	case found.State == types.SnapshotStateError:
-		return operatorkit.Stall(
-			"SnapshotFailed",
-			fmt.Sprintf(
-				"The snapshot %s failed and contains no data. Set spec.controlPlane.restoreSnapshot to another. Nothing was changed.", id,
-			),
-		)
-	case found.State != types.SnapshotStateCompleted:
-		return operatorkit.Wait(
-			restorePoll, "SnapshotPending", fmt.Sprintf("The snapshot %s is not complete yet. The restore starts when it is.", id),
-		)
-	case owner != "" && owner != cluster.Name:
-		return operatorkit.Stall(
-			"SnapshotOfAnother",
-			fmt.Sprintf(
-				"The snapshot %s belongs to the cluster %s. Set spec.controlPlane.restoreSnapshot to one of this cluster's. Nothing was changed.",
-				id,
-				owner,
-			),
-		)
-	case aws.ToInt32(found.VolumeSize) > size:
-		return operatorkit.Stall("SnapshotTooLarge", fmt.Sprintf(
-			"The snapshot %s is of a volume of %d GiB. Set spec.controlPlane.etcdVolume.sizeGiB to at least that size. Nothing was changed.",
-			id,
-			aws.ToInt32(found.VolumeSize),
-		))
-	default:
-		return operatorkit.Done()
-	}
+	return to.Put(ctx, bundle.RestoreKey(snapshot, string(architecture)), "application/octet-stream", body)
 }
 
 // deleteSlots deletes the stacks of all slots.
 func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	var outcomes []operatorkit.Outcome
+	var all []operatorkit.Outcome
 	begun := true
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
-		status := knownStack(cluster, name)
+		status := record.Find(cluster, name)
 		if status == nil || isDeleted(status) {
 			continue
 		}
 		o.own(cluster, name)
-		o.settledInputs.drop(stackKey{cluster.UID, name})
-		outcome := o.deleteStack(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.slotTags(cluster, slot)})
-		known, err := recall(status)
+		o.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
+		outcome := o.apply.Delete(ctx, cluster, o.targets.Of(cluster), name, status, stack.DeleteOptions{OwnerTags: o.owner.SlotTags(cluster, slot)})
+		known, err := record.Decode(status)
 		begun = begun && err == nil && known.Deleting
-		outcomes = append(outcomes, outcome)
+		all = append(all, outcome)
 	}
-	if whole := aggregate(outcomes); !whole.IsDone() {
+	if whole := outcomes.Aggregate(all); !whole.IsDone() {
 		if begun { // No instance is replaced anymore, so terminate them now.
-			if err := o.endSlots(ctx, cluster); err != nil {
-				return failed(err)
+			if err := o.volumes.TerminateSlots(ctx, cluster); err != nil {
+				return outcomes.Failed(err)
 			}
 		}
 		return whole.Explain(
-			reasonRestoring,
+			etcdvolumes.ReasonRestoring,
 			"The control plane is being deleted to restore it from "+cluster.Spec.ControlPlane.RestoreSnapshot+". "+whole.Message(),
 		)
 	}
@@ -252,88 +197,4 @@ func forgetSlots(cluster *v1alpha1.Cluster) {
 			*status = v1alpha1.StackStatus{Name: status.Name}
 		}
 	}
-}
-
-// slotInstances returns the slots' instances that are not terminated yet, and those of them that
-// are not shutting down.
-func (o *operator) slotInstances(ctx context.Context, cluster *v1alpha1.Cluster) (all, alive []string, err error) {
-	filter := func(name string, values ...string) types.Filter { return types.Filter{Name: &name, Values: values} }
-	pages := ec2.NewDescribeInstancesPaginator(
-		o.options.Clients.EC2(o.target(cluster)),
-		&ec2.DescribeInstancesInput{Filters: []types.Filter{
-			filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
-			filter("tag:"+model.TagOperator, o.options.ClusterName), filter("tag:"+model.TagRole, model.RoleControlPlane),
-			filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
-		}},
-	)
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, nil, fmt.Errorf("list the slots' instances: %w", err)
-		}
-		for i := range page.Reservations {
-			for j := range page.Reservations[i].Instances {
-				one := &page.Reservations[i].Instances[j]
-				all = append(all, aws.ToString(one.InstanceId))
-				if one.State != nil && one.State.Name != types.InstanceStateNameShuttingDown {
-					alive = append(alive, aws.ToString(one.InstanceId))
-				}
-			}
-		}
-	}
-	return all, alive, nil
-}
-
-// endSlots terminates the slots' instances.
-func (o *operator) endSlots(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	_, alive, err := o.slotInstances(ctx, cluster)
-	if err != nil || len(alive) == 0 {
-		return err
-	}
-	if _, err := o.options.Clients.EC2(o.target(cluster)).TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: alive}); err != nil {
-		return fmt.Errorf("terminate the slots' instances %s: %w", strings.Join(alive, ", "), err)
-	}
-	return nil
-}
-
-// freeVolumes is done when no instance has the volumes to delete attached. An instance may have
-// outlived its group.
-func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if err := o.endSlots(ctx, cluster); err != nil {
-		return failed(err)
-	}
-	all, _, err := o.slotInstances(ctx, cluster)
-	if err != nil {
-		return failed(err)
-	}
-	if len(all) > 0 {
-		return operatorkit.Wait(
-			restorePoll,
-			reasonRestoring,
-			fmt.Sprintf("Waiting for the instances %s, which use the etcd volumes, to terminate.", strings.Join(all, ", ")),
-		)
-	}
-	var volumes []string
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		if id := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]; id != "" {
-			volumes = append(volumes, id)
-		}
-	}
-	out, err := o.options.Clients.EC2(o.target(cluster)).DescribeVolumes(ctx, &ec2.DescribeVolumesInput{
-		Filters: []types.Filter{{Name: aws.String("volume-id"), Values: volumes}}, // The filter omits volumes that do not exist.
-	})
-	if err != nil {
-		return failed(fmt.Errorf("describe etcd's volumes: %w", err))
-	}
-	for i := range out.Volumes {
-		held := slices.IndexFunc(
-			out.Volumes[i].Attachments, func(a types.VolumeAttachment) bool { return a.State != types.VolumeAttachmentStateDetached },
-		)
-		if held >= 0 {
-			return operatorkit.Wait(restorePoll, "VolumeInUse", fmt.Sprintf("The volume %s is attached to %s. If that instance is not terminating, detach the volume.",
-				aws.ToString(out.Volumes[i].VolumeId), aws.ToString(out.Volumes[i].Attachments[held].InstanceId))).
-				Degraded()
-		}
-	}
-	return operatorkit.Done()
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -42,8 +43,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := installReleases(ctx, direct, options.Releases); err != nil {
 		return err
 	}
-	o := newOperator(options, mgr.GetClient(), direct)
-	o.recorder = mgr.GetEventRecorder(fieldOwner)
+	o := newOperator(options, mgr.GetClient(), direct, mgr.GetEventRecorder(fieldOwner))
 	if err := o.addIndexes(ctx, mgr); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
 		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
 		Paused:          func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
-		ReconcilePaused: o.signalSlotsPaused, DeferStatusWrite: isProgress,
+		ReconcilePaused: o.signalSlotsPaused, DeferStatusWrite: conditions.IsClusterProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
 		BackgroundLimiter: o.options.BackgroundLimiter,
 	})
@@ -165,9 +165,9 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 func (o *operator) addGroups(mgr ctrl.Manager) error {
 	var err error
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
-		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
+		Client: o.client, Pipelines: operatorkit.NewPipeline(o.groupSteps()...), Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
 		Paused:          o.groupPaused,
-		ReconcilePaused: o.signalPaused, DeferStatusWrite: isGroupProgress,
+		ReconcilePaused: o.signalPaused, DeferStatusWrite: conditions.IsGroupProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
 		BackgroundLimiter: o.options.BackgroundLimiter,
 	})

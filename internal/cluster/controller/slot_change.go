@@ -9,8 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/signals"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -35,7 +39,7 @@ var errNotNow = errors.New("the slot is not to be changed now")
 type slotChange struct {
 	gate   *slotsGate
 	slot   int
-	wanted machines
+	wanted record.Machines
 	// hold is why the slot cannot change now; judged reports that this was checked.
 	hold   string
 	judged bool
@@ -46,7 +50,7 @@ type slotChange struct {
 // prepare is called just before the slot's stack is created or updated. It returns [errNotNow] if
 // that must wait. It also checks changes that the record did not predict, such as one right after
 // another.
-func (c *slotChange) prepare(ctx context.Context, known *remembered) error {
+func (c *slotChange) prepare(ctx context.Context, known *record.Stack) error {
 	stands := known.Digest != ""
 	if !stands && !c.gate.isUnmade(c.slot) {
 		var err error
@@ -63,14 +67,14 @@ func (c *slotChange) prepare(ctx context.Context, known *remembered) error {
 			return c.wait(waitForTurn(c.gate.resolved.Slots[c.slot].StackName, hold))
 		}
 	}
-	past := known.historyOf()
+	past := known.History()
 	replaces := past.Now == nil || past.Now.Differs(&c.wanted)
 	if stands && replaces && len(c.gate.resolved.Slots) == 1 {
 		if outcome := c.gate.readyAlone(ctx, c.gate.cluster, c.slot, c.wanted.Stack); !outcome.IsDone() {
 			return c.wait(outcome)
 		}
 	}
-	past.begin(c.wanted, c.gate.nodesOfSlot(c.gate.cluster, c.slot))
+	past.Begin(c.wanted, c.gate.nodesOfSlot(c.gate.cluster, c.slot))
 	return nil
 }
 
@@ -80,7 +84,7 @@ func (c *slotChange) wait(outcome operatorkit.Outcome) error {
 }
 
 func waitForTurn(stack, why string) operatorkit.Outcome {
-	return operatorkit.Wait(turnPoll, reasonNotItsTurn, why).About(stackSubject(stack))
+	return operatorkit.Wait(turnPoll, reasonNotItsTurn, why).About(outcomes.StackSubject(stack))
 }
 
 // readyAlone is done when the only instance of a control plane may be replaced: no instance group
@@ -91,14 +95,14 @@ func (o *operator) readyAlone(ctx context.Context, cluster *v1alpha1.Cluster, sl
 		return operatorkit.Fail(err)
 	}
 	for i := range groups {
-		if known, err := recall(groups[i].Status.Stack); err == nil && isChanging(known.Status) {
+		if known, err := record.Decode(groups[i].Status.Stack); err == nil && record.IsChanging(known.Status) {
 			return operatorkit.Wait(turnPoll, "GroupsFirst", fmt.Sprintf(
 				"The only control-plane instance is replaced after the change of instance group %s, whose new nodes need the API.",
 				groups[i].Name,
 			))
 		}
 	}
-	return o.snapshotSlot(ctx, cluster, slot, change)
+	return o.backups.BeforeChange(ctx, cluster, slot, change)
 }
 
 // nodesOfSlot returns a slot's nodes, none while the cluster is not connected.
@@ -120,43 +124,44 @@ func (o *operator) nodesOfSlot(cluster *v1alpha1.Cluster, slot int) []workload.N
 func (s slotsStep) follow(
 	cluster *v1alpha1.Cluster, change *slotChange, status *v1alpha1.StackStatus, outcome operatorkit.Outcome,
 ) operatorkit.Outcome {
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	past := known.historyOf()
-	past.settle(&known, change.wanted)
-	if made := past.made(known.Status); made != nil {
+	past := known.History()
+	past.Settle(&known, change.wanted)
+	if made := past.Made(known.Status); made != nil {
 		status.Bundle = made.Bundle
 	}
-	if err := keep(status, known); err != nil {
+	if err := record.Encode(status, known); err != nil {
 		return operatorkit.Fail(err)
 	}
 	if change.held != nil {
 		return *change.held
 	}
 	if outcome.Reason() == reasonNotItsTurn {
-		return requeueAfterMin(outcome, turnPoll)
+		return outcomes.RequeueAfterMin(outcome, turnPoll)
 	}
 	return describeSlotOutcome(cluster, change.slot, &known, outcome)
 }
 
 // describeSlotOutcome describes the change of a slot.
-func describeSlotOutcome(cluster *v1alpha1.Cluster, slot int, known *remembered, outcome operatorkit.Outcome) operatorkit.Outcome {
-	switch past := known.historyOf(); {
-	case outcome.Kind() == operatorkit.KindWait && isChanging(known.Status) && past.rolls():
+func describeSlotOutcome(cluster *v1alpha1.Cluster, slot int, known *record.Stack, outcome operatorkit.Outcome) operatorkit.Outcome {
+	switch past := known.History(); {
+	case outcome.Kind() == operatorkit.KindWait && record.IsChanging(known.Status) && past.Rolls():
 		since := ""
 		if known.StartedAt != nil {
 			since = " since " + known.StartedAt.Format("15:04:05 MST")
 		}
-		if known.Status == statusGoingBack {
+		if known.Status == record.StatusRollingBack {
 			return outcome.Explain(
 				reasonSlotGoesBack,
 				fmt.Sprintf("Slot %d of the control plane is rolling back: its new instance did not become healthy in time.", slot),
 			)
 		}
-		return requeueAfterMin(
-			outcome, turnPoll,
+		return outcomes.RequeueAfterMin(
+			outcome,
+			turnPoll,
 		).Explain(reasonReplacingSlot, fmt.Sprintf("The instance of slot %d of the control plane is being replaced%s.", slot, since))
 	case outcome.Kind() == operatorkit.KindStall && known.FailedDigest != "":
 		others := ""
@@ -183,48 +188,31 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 	var health map[int]string
 	var requeueAfter time.Duration
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
-		if err != nil || !isChanging(known.Status) {
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
+		if err != nil || !record.IsChanging(known.Status) {
 			continue
 		}
-		past := known.historyOf()
+		past := known.History()
 		for _, node := range o.nodesOfSlot(cluster, slot) {
 			// The stack's status may be outdated, so instances of either configuration are
 			// signaled.
-			if _, due := past.signalIn(&node, []*machines{past.Next, past.Now}, o.options.Clock.Now()); !due {
+			if _, due := past.SignalIn(&node, []*record.Machines{past.Next, past.Now}, o.options.Clock.Now()); !due {
 				continue
 			}
 			if health == nil {
 				health = o.slotsHealth(ctx, cluster)
 			}
-			sent, err := o.signalSlot(ctx, cluster, &known, &node, health[slot])
+			to := signals.Stack{UID: cluster.UID, Target: o.targets.Of(cluster), Owner: o.owner.Slot(cluster, slot, &known)}
+			sent, err := o.signals.SendSlot(ctx, to, &node, &known, health[slot])
 			if err != nil {
-				return signalRetry, err
+				return signals.Retry, err
 			}
 			if !sent {
-				requeueAfter = signalRetry
+				requeueAfter = signals.Retry
 			}
 		}
 	}
 	return requeueAfter, nil
-}
-
-// signalSlot signals for a healthy instance, unless it already did.
-func (o *operator) signalSlot(
-	ctx context.Context, cluster *v1alpha1.Cluster, known *remembered, node *workload.Node, problem string,
-) (sent bool, err error) {
-	key := signalled{cluster.UID, known.Token, node.InstanceID, isGoingBack(known.Status)}
-	if _, ok := o.signals.get(key); ok {
-		return true, nil
-	}
-	if problem != "" {
-		return false, nil
-	}
-	waiting, err := o.options.Engine.Signal(ctx, o.target(cluster), o.slotOwner(cluster, node.Slot, known), resourceGroup, node.InstanceID)
-	if waiting {
-		o.signals.keep(key, struct{}{})
-	}
-	return waiting, err //nolint:wrapcheck // the engine explained it
 }
 
 // signalSlotsPaused continues to signal for a Cluster that was paused while a slot is being
@@ -232,7 +220,7 @@ func (o *operator) signalSlot(
 func (o *operator) signalSlotsPaused(ctx context.Context, cluster *v1alpha1.Cluster) time.Duration {
 	requeueAfter, err := o.signalSlots(ctx, cluster)
 	if err != nil {
-		return signalRetry
+		return signals.Retry
 	}
 	return requeueAfter
 }
@@ -242,16 +230,16 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 	total := cluster.Spec.ControlPlane.Replicas
 	updated, rolling, back := int32(0), false, false
 	for slot := range int(total) {
-		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil {
 			return
 		}
-		past := known.historyOf()
-		if _, ok := s.settledInputs.get(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}); ok {
+		past := known.History()
+		if s.stacks.WasSettled(stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)}) {
 			updated++
 		}
-		rolling = rolling || isChanging(known.Status) && past.rolls()
-		back = back || known.Status == statusGoingBack
+		rolling = rolling || record.IsChanging(known.Status) && past.Rolls()
+		back = back || known.Status == record.StatusRollingBack
 	}
 	now, rolloutStatus := metav1.NewTime(s.options.Clock.Now()), cluster.Status.Rollout
 	if rolling && (rolloutStatus == nil || rolloutStatus.Finished != nil) {
@@ -307,8 +295,8 @@ func aloneSince(cluster *v1alpha1.Cluster) string {
 	if cluster.Spec.ControlPlane.Replicas != 1 {
 		return ""
 	}
-	known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, 0)))
-	if err != nil || !isChanging(known.Status) || !known.historyOf().rolls() || known.StartedAt == nil {
+	known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, 0)))
+	if err != nil || !record.IsChanging(known.Status) || !known.History().Rolls() || known.StartedAt == nil {
 		return ""
 	}
 	return known.StartedAt.Format("15:04:05 MST")

@@ -10,7 +10,9 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 )
 
 // slotFacts is the state of a slot, from which the gate decides whether another may change.
@@ -53,7 +55,7 @@ func (o *operator) slotsHealth(ctx context.Context, cluster *v1alpha1.Cluster) m
 	slots := int(cluster.Spec.ControlPlane.Replicas)
 	// An operator that was killed before it recorded the slots' creation reconciles them before its
 	// API step connects.
-	connection, outcome := apiStep{o}.connect(ctx, cluster)
+	connection, outcome := o.credentials.Connect(ctx, cluster)
 	if connection != nil {
 		return connection.SlotProblems(ctx, slots)
 	}
@@ -78,10 +80,8 @@ type slotsGate struct {
 // isUnmade reports, once, whether a slot's stack cannot exist because this operator saw its base
 // stack still being created.
 func (g *slotsGate) isUnmade(slot int) bool {
-	key := stackKey{g.cluster.UID, g.resolved.Slots[slot].StackName}
-	_, ok := g.unmade.get(key)
-	g.unmade.drop(key)
-	return ok
+	key := stackcache.Key{UID: g.cluster.UID, Stack: g.resolved.Slots[slot].StackName}
+	return g.stacks.TakeAbsent(key)
 }
 
 // stands reports whether a slot's stack exists. It asks CloudFormation, since the status may be
@@ -91,7 +91,7 @@ func (g *slotsGate) stands(ctx context.Context, slot int) (bool, error) {
 		return false, err
 	}
 	status := g.statuses[slot]
-	return status == statusCreated || strings.HasPrefix(status, "UPDATE_") || strings.HasPrefix(status, "IMPORT_"), nil
+	return status == record.StatusCreated || strings.HasPrefix(status, "UPDATE_") || strings.HasPrefix(status, "IMPORT_"), nil
 }
 
 // closed returns why an existing slot cannot change now, "" if it can.
@@ -107,7 +107,7 @@ func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 	}
 	facts := make([]slotFacts, 0, len(g.resolved.Slots))
 	for _, one := range g.resolved.Slots {
-		known, err := recall(knownStack(g.cluster, one.StackName))
+		known, err := record.Decode(record.Find(g.cluster, one.StackName))
 		if err != nil {
 			return "", err
 		}
@@ -126,7 +126,7 @@ func (g *slotsGate) ask(ctx context.Context) error {
 	}
 	statuses := map[int]string{}
 	for _, slot := range g.resolved.Slots {
-		out, err := g.options.Clients.CloudFormation(g.target(g.cluster)).
+		out, err := g.options.Clients.CloudFormation(g.targets.Of(g.cluster)).
 			DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(slot.StackName)})
 		switch {
 		case awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "does not exist"):

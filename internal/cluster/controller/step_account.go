@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -40,16 +43,16 @@ func (s accountStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 
 // find sets the account in the Cluster's status and subscribes to its events.
 func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if outcome := s.mayAssume(cluster); !outcome.IsDone() {
+	if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() {
 		return outcome
 	}
-	target := s.target(cluster)
-	account, err := s.account(ctx, cluster, target)
+	target := s.targets.Of(cluster)
+	account, err := s.targets.Account(ctx, cluster, target)
 	if explained := awsapi.Explain(err); err != nil && explained.Transient() { // The error does not concern the role.
 		return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
 	}
 	if err != nil {
-		return failed(err).Explain("RoleNotAssumable", fmt.Sprintf("The operator has no access to the Cluster's account: %s", err))
+		return outcomes.Failed(err).Explain("RoleNotAssumable", fmt.Sprintf("The operator has no access to the Cluster's account: %s", err))
 	}
 	switch cluster.Status.Account {
 	case account:
@@ -75,13 +78,13 @@ func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) o
 	if isAbandoned(cluster) {
 		return operatorkit.Done()
 	}
-	if outcome := s.mayAssume(cluster); !outcome.IsDone() {
+	if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() {
 		return outcome
 	}
 	if cluster.Status.Account != "" {
 		return operatorkit.Done()
 	}
-	account, err := s.account(ctx, cluster, s.target(cluster))
+	account, err := s.targets.Account(ctx, cluster, s.targets.Of(cluster))
 	if err != nil {
 		if explained := awsapi.Explain(err); explained.Transient() {
 			return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
@@ -125,7 +128,7 @@ func abandonedNote(cluster *v1alpha1.Cluster) string {
 // unknown.
 func accountUnknown(cluster *v1alpha1.Cluster, err error) operatorkit.Outcome {
 	if cluster.Spec.Role == nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	return operatorkit.Stall("AccountUnknown", fmt.Sprintf(
 		"The operator cannot assume the role %s, so the cluster's resources in its account are unknown: %s Allow the operator to assume the role. "+
@@ -155,14 +158,30 @@ func (s unlessAbandoned) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cl
 func noteRelease(cluster *v1alpha1.Cluster, release *v1alpha1.Release) {
 	cluster.Status.ResourceSet = release.Spec.ResourceSet
 	if release.Spec.State != v1alpha1.ReleaseDeprecated {
-		operatorkit.RemoveCondition(cluster, conditionDeprecated)
+		operatorkit.RemoveCondition(cluster, conditions.Deprecated)
 		return
 	}
 	operatorkit.SetCondition(cluster, metav1.Condition{
-		Type: conditionDeprecated, Status: metav1.ConditionTrue, Reason: "Deprecated",
+		Type: conditions.Deprecated, Status: metav1.ConditionTrue, Reason: "Deprecated",
 		Message: fmt.Sprintf("Release %s still works but is deprecated. Upgrade the Cluster to a newer one.", release.Name),
 	})
 }
 
-// eventPoll is the polling interval for changes that events normally report.
-const eventPoll = time.Minute
+// retain stops listening to accounts and regions that no Cluster other than the leaving one uses.
+func (o *operator) retain(ctx context.Context, leaving types.UID) error {
+	if o.options.Events == nil {
+		return nil
+	}
+	var clusters v1alpha1.ClusterList
+	if err := o.client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list Clusters: %w", err)
+	}
+	var targets []awsapi.Target
+	for i := range clusters.Items {
+		if cluster := &clusters.Items[i]; cluster.UID != leaving {
+			targets = append(targets, o.targets.Of(cluster))
+		}
+	}
+	o.options.Events.Retain(targets)
+	return nil
+}

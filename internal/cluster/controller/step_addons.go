@@ -6,6 +6,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -19,12 +22,13 @@ func (s addonsStep) Name() string { return "addons" }
 func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
+		return operatorkit.Wait(outcomes.EventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
 	release, err := s.release(
-		ctx, asRun(cluster),
+		ctx,
+		models.AsRun(cluster),
 	) // Charts may depend on the Kubernetes version of their Release, so they follow the control plane.
-	if apierrors.IsNotFound(err) && asRun(cluster) != cluster {
+	if apierrors.IsNotFound(err) && models.AsRun(cluster) != cluster {
 		return operatorkit.Done() // It was deleted during the upgrade to another: the charts stay until that ends.
 	}
 	if err != nil {
@@ -37,6 +41,6 @@ func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 // EnsureDeleted stops work in progress. The charts are deleted with the cluster.
 func (s addonsStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	s.options.Addons.Forget(keyOf(cluster))
-	operatorkit.RemoveCondition(cluster, conditionAddons)
+	operatorkit.RemoveCondition(cluster, conditions.Addons)
 	return operatorkit.Done()
 }

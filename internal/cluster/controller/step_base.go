@@ -6,9 +6,15 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
-	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -21,12 +27,12 @@ func (s baseStep) Name() string { return "base" }
 
 // EnsureCreated moves the base stack toward the spec.
 func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	outcome := conclude(
+	outcome := conditions.Conclude(
 		cluster,
-		conditionNetwork,
+		conditions.Network,
 		"StackReady",
 		"The network, the load balancer and the other shared resources are ready.",
-		withApproveCommand(cluster, "cluster", s.ensure(ctx, cluster)),
+		approval.WithCommand(cluster, "cluster", s.ensure(ctx, cluster)),
 	)
 	return s.upkeep(ctx, cluster, outcome)
 }
@@ -38,34 +44,35 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	if err := s.recoverOutputs(ctx, cluster, release); err != nil {
-		return failed(err)
+	if err := s.outputs.Recover(ctx, cluster, release); err != nil {
+		return outcomes.Failed(err)
 	}
-	key, digest := stackKey{cluster.UID, name}, s.digestOf(cluster, release).Sum64()
-	if last, ok := s.settledInputs.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
+	key, digest := stackcache.Key{UID: cluster.UID, Stack: name}, s.models.Digest(cluster, release).Sum64()
+	if s.stacks.IsSettled(key, digest) && len(cluster.Status.Outputs) > 0 && s.outputs.Hold(cluster) {
 		return operatorkit.Done()
 	}
-	s.settledInputs.drop(key)
+	s.stacks.Unsettle(key)
 	if outcome := s.keepsRestored(cluster); !outcome.IsDone() {
 		return outcome
 	}
-	resolved, err := s.resolve(ctx, cluster, release)
+	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
-		return unresolved(err)
+		return outcomes.Unresolved(err)
 	}
-	wanted, err := s.render(key, digest, resolved)
+	wanted, err := s.stacks.RenderBase(key, digest, func() (*render.Stack, error) { return render.Base(resolved) })
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
 	}
-	gone, err := s.lostVolumes(ctx, cluster, resolved)
+	gone, err := s.volumes.Lost(ctx, cluster, resolved)
 	if err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	before := operatorkit.Done()
-	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, ensureOptions{
-		refresh: !s.outputsHold(cluster),
-		gone:    gone,
-		prepare: func(ctx context.Context, known *remembered) error {
+	outputs, outcome := s.apply.Ensure(ctx, cluster, s.targets.Of(cluster), record.FindOrAdd(cluster, name), wanted, apply.Options{
+		Manual:  approval.IsManual(cluster.Spec.UpdatePolicy),
+		Refresh: !s.outputs.Hold(cluster),
+		Gone:    gone,
+		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if before = s.prepareRestore(ctx, cluster, resolved, known); !before.IsDone() {
 				return errNotPrepared
 			}
@@ -77,11 +84,11 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	}
 	if outputs != nil {
 		cluster.Status.Outputs = outputs
-		s.sawOutputs(cluster, outputs)
+		s.outputs.Saw(cluster, outputs)
 	}
-	if stackOf(cluster, name).Status == statusCreating {
+	if record.FindOrAdd(cluster, name).Status == record.StatusCreating {
 		for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-			s.unmade.keep(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}, struct{}{})
+			s.stacks.MarkAbsent(stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)})
 		}
 	}
 	forgetSlots(cluster)
@@ -89,23 +96,9 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
 		}
-		s.settledInputs.keep(key, s.digestOf(cluster, release).Sum64())
-		s.rendered.drop(key)
+		s.stacks.Settle(key, s.models.Digest(cluster, release).Sum64())
 	}
 	return outcome
-}
-
-// render renders the base stack, or returns the cached result for the same inputs.
-func (s baseStep) render(key stackKey, inputs uint64, resolved *model.Cluster) (*render.Stack, error) {
-	if last, ok := s.rendered.get(key); ok && last.inputs == inputs {
-		return last.made.Stack, nil
-	}
-	made, err := render.Base(resolved)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller adds context
-	}
-	s.rendered.keep(key, rendered{inputs: inputs, made: &stacks.Made{Stack: made}})
-	return made, nil
 }
 
 // EnsureDeleted deletes the base stack.
@@ -115,27 +108,20 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	}
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
-	s.settledInputs.drop(stackKey{cluster.UID, name})
-	return s.deleteStack(ctx, cluster, s.target(cluster), name, knownStack(cluster, name), stack.DeleteOptions{
-		OwnerTags:                    s.ownerTags(cluster),
+	s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
+	return s.apply.Delete(ctx, cluster, s.targets.Of(cluster), name, record.Find(cluster, name), stack.DeleteOptions{
+		OwnerTags:                    s.owner.ClusterTags(cluster),
 		DisableTerminationProtection: true, // The finalizer guards the Cluster; deleting the Cluster is intentional.
 		Clean: func(ctx context.Context, failure stack.ResourceFailure) error {
 			if failure.Type != "AWS::S3::Bucket" {
 				return nil
 			}
-			return s.empty(ctx, s.target(cluster), failure.PhysicalID)
+			return s.bucket.Empty(ctx, cluster, failure.PhysicalID)
 		},
 	})
 }
 
-// ownerTags returns the tags that prove that a stack is the Cluster's.
-func (o *operator) ownerTags(cluster *v1alpha1.Cluster) map[string]string {
-	return map[string]string{
-		model.TagCluster: cluster.Name, model.TagNamespace: cluster.Namespace, model.TagOperator: o.options.ClusterName,
-	}
-}
-
 // own records that a stack belongs to the Cluster, so that events of it are matched.
 func (o *operator) own(cluster *v1alpha1.Cluster, name string) {
-	o.directory.own(stackTarget{cluster.Status.Account, cluster.Spec.Region, name}, owner{key: keyOf(cluster), uid: cluster.UID})
+	o.directory.Own(directory.Stack{Account: cluster.Status.Account, Region: cluster.Spec.Region, Name: name}, directory.Owner{Key: keyOf(cluster), UID: cluster.UID})
 }

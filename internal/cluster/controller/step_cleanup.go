@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -41,18 +42,18 @@ func (o *operator) cleanupBeforeNodes() cleanupStep {
 			return operatorkit.Done() // The API server is being deleted or no longer exists.
 		}
 		if connection == nil && cluster.Status.Version != "" { // The operator was restarted during the deletion.
-			if connection, _ = (apiStep{o}).connect(ctx, cluster); connection != nil && !o.waited(cluster) {
+			if connection, _ = o.credentials.Connect(ctx, cluster); connection != nil && !o.waited(cluster) {
 				return operatorkit.Wait(connectTime, "Connecting", "Connecting to the cluster so that it can delete its load balancers.")
 			}
 		}
-		return o.options.Cleanup.BeforeNodes(ctx, cluster, o.target(cluster), connection)
+		return o.options.Cleanup.BeforeNodes(ctx, cluster, o.targets.Of(cluster), connection)
 	}}
 }
 
 // slotsDeleting reports whether the deletion of a slot's stack has started.
 func (o *operator) slotsDeleting(cluster *v1alpha1.Cluster) bool {
 	for slot := range mostSlots {
-		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err == nil && known.Deleting {
 			return true
 		}
@@ -73,19 +74,19 @@ func (o *operator) cleanupAfterNodes() cleanupStep {
 		operator: o,
 		name:     "cleanup-after-nodes",
 		remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-			if outcome := o.confirmed(ctx, cluster); !outcome.IsDone() {
+			if outcome := o.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 				return outcome
 			}
-			return o.options.Cleanup.AfterNodes(ctx, cluster, o.target(cluster))
+			return o.options.Cleanup.AfterNodes(ctx, cluster, o.targets.Of(cluster))
 		},
 	}
 }
 
 func (o *operator) sweep() cleanupStep {
 	return cleanupStep{operator: o, name: "sweep", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-		if outcome := o.confirmed(ctx, cluster); !outcome.IsDone() {
+		if outcome := o.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 			return outcome
 		}
-		return o.options.Cleanup.Sweep(ctx, cluster, o.target(cluster))
+		return o.options.Cleanup.Sweep(ctx, cluster, o.targets.Of(cluster))
 	}}
 }

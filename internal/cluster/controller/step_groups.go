@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -49,7 +50,9 @@ func (s groupsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster
 	if len(names) > 0 {
 		slices.Sort(names) // The cache returns them in random order.
 		return operatorkit.Wait(
-			eventPoll, "DeletingInstanceGroups", "Deleting the Cluster's instance groups first: "+strings.Join(names, ", ")+".",
+			outcomes.EventPoll,
+			"DeletingInstanceGroups",
+			"Deleting the Cluster's instance groups first: "+strings.Join(names, ", ")+".",
 		)
 	}
 	return operatorkit.Done()

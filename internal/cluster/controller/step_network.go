@@ -2,23 +2,14 @@ package controller
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cluster/existingvpc"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
-
-// network is AWS's description of an existing VPC for one generation of a Cluster.
-type network struct {
-	generation int64
-	// revision counts the observed changes.
-	revision int
-	facts    *model.ExistingVPC
-	tagged   bool
-}
 
 // vpcPoll is the polling interval of a VPC that does not meet the requirements.
 const vpcPoll = time.Minute
@@ -35,28 +26,24 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 	if cluster.Spec.Network.VPC == "" {
 		return operatorkit.Done()
 	}
-	facts, err := s.existing(ctx, cluster)
+	facts, err := s.models.Existing(ctx, cluster)
 	if err != nil {
-		return conclude(cluster, conditionNetwork, "", "", failed(err))
+		return conditions.Conclude(cluster, conditions.Network, "", "", outcomes.Failed(err))
 	}
 	if problem := facts.DNSProblem(model.ZoneName(cluster.Name), model.AllowsDNSServers(cluster)); problem != "" &&
 		len(cluster.Status.Outputs) == 0 {
-		known, _ := s.networks.get(cluster.UID)
-		known.generation = 0 // Makes the next reconcile ask again: the user fixes the VPC, not the Cluster.
-		s.networks.keep(cluster.UID, known)
-		return conclude(
-			cluster, conditionNetwork, "", "", operatorkit.Wait(vpcPoll, "VPCWithoutDNS", problem+" Nothing was created.").Degraded(),
+		s.models.Recheck(cluster.UID) // The user fixes the VPC, not the Cluster.
+		return conditions.Conclude(
+			cluster,
+			conditions.Network,
+			"",
+			"",
+			operatorkit.Wait(vpcPoll, "VPCWithoutDNS", problem+" Nothing was created.").Degraded(),
 		)
 	}
-	known, _ := s.networks.get(cluster.UID)
-	if known.tagged {
-		return operatorkit.Done()
+	if err := s.models.Tag(ctx, cluster); err != nil {
+		return conditions.Conclude(cluster, conditions.Network, "", "", outcomes.Failed(err))
 	}
-	if err := s.adopt(ctx, cluster); err != nil {
-		return conclude(cluster, conditionNetwork, "", "", failed(err))
-	}
-	known.tagged = true
-	s.networks.keep(cluster.UID, known)
 	return operatorkit.Done()
 }
 
@@ -65,34 +52,8 @@ func (s networkStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 	if cluster.Spec.Network.VPC == "" || cluster.Status.Account == "" {
 		return operatorkit.Done()
 	}
-	if err := s.abandon(ctx, cluster); err != nil {
-		return failed(err)
+	if err := s.models.Untag(ctx, cluster); err != nil {
+		return outcomes.Failed(err)
 	}
 	return operatorkit.Done()
-}
-
-// existing returns the description of the Cluster's existing VPC, nil if the Cluster gets a new
-// one.
-func (o *operator) existing(ctx context.Context, cluster *v1alpha1.Cluster) (*model.ExistingVPC, error) {
-	if cluster.Spec.Network.VPC == "" {
-		return nil, nil //nolint:nilnil // nil stands for a new VPC
-	}
-	known, ok := o.networks.get(cluster.UID)
-	if ok && known.generation == cluster.Generation {
-		return known.facts, nil
-	}
-	facts, err := existingvpc.Describe(ctx, o.options.Clients.EC2(o.target(cluster)), cluster.Spec.Network.VPC)
-	if err != nil {
-		return nil, err
-	}
-	next := network{generation: cluster.Generation, revision: known.revision, facts: facts}
-	if known.facts == nil || !sameVPC(known.facts, facts) {
-		next.revision++
-	}
-	o.networks.keep(cluster.UID, next)
-	return facts, nil
-}
-
-func sameVPC(a, b *model.ExistingVPC) bool {
-	return a.ID == b.ID && slices.Equal(a.CIDRs, b.CIDRs) && slices.Equal(a.DNSServers, b.DNSServers) && slices.Equal(a.Subnets, b.Subnets)
 }

@@ -6,23 +6,23 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8stypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 const (
+	// workloadTimeout is the timeout of a call to a workload cluster's API.
+	workloadTimeout = 10 * time.Second
 	// nodesAtOnce bounds the number of nodes that one reconcile changes.
 	nodesAtOnce = 50
-	// lostAfter is how long a node may be NotReady before the operator asks EC2 whether its
-	// instance exists, in case its termination event was lost.
-	lostAfter = 5 * time.Minute
 )
 
 // nodesStep sets labels that kubelets must not set themselves, deletes Nodes of terminated
@@ -36,7 +36,7 @@ func (s nodesStep) Name() string { return "nodes" }
 func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
+		return operatorkit.Wait(outcomes.EventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
 	var problems []error
 	changed, requeueAfter := 0, time.Duration(0)
@@ -44,7 +44,7 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		if changed == nodesAtOnce {
 			return operatorkit.Done().RequeueAfter(time.Second)
 		}
-		terminated, wait, err := s.isTerminated(ctx, cluster, &node)
+		terminated, wait, err := s.instances.IsTerminated(ctx, cluster, &node)
 		if wait > 0 && (requeueAfter == 0 || wait < requeueAfter) {
 			requeueAfter = wait
 		}
@@ -63,16 +63,34 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	if err := s.tally(ctx, cluster, connection.Nodes()); err != nil {
 		return operatorkit.Fail(err)
 	}
-	again, err := s.repairSlots(ctx, cluster, connection)
+	again, err := s.repairs.Slots(ctx, repair.Slots{
+		Cluster: cluster, Target: s.targets.Of(cluster), Connection: connection,
+		Problems:       func(ctx context.Context) map[int]string { return s.slotsHealth(ctx, cluster) },
+		MissingVolumes: func(ctx context.Context) ([]int, error) { return s.volumes.Missing(ctx, cluster) },
+		ReplaceVolume:  func(ctx context.Context, slot int) (string, error) { return s.replaceVolume(ctx, cluster, slot) },
+	})
 	if err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
-	return requeueAfterMin(operatorkit.Done().RequeueAfter(requeueAfter), again)
+	return outcomes.RequeueAfterMin(operatorkit.Done().RequeueAfter(requeueAfter), again)
+}
+
+// replaceVolume requests another etcd volume for a slot that lost its own.
+func (s nodesStep) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster, slot int) (problem string, err error) {
+	release, err := s.release(ctx, cluster)
+	if err != nil {
+		return "", err
+	}
+	resolved, err := s.models.Resolve(ctx, cluster, release)
+	if err != nil {
+		return "", err
+	}
+	return s.volumes.Replace(cluster, resolved, slot), nil
 }
 
 // EnsureDeleted releases draining instances at once: pods of a deleted cluster have nowhere to
@@ -121,37 +139,4 @@ func removeNode(ctx context.Context, from *workload.Cluster, node *workload.Node
 		return fmt.Errorf("delete node %s, whose instance is terminated: %w", node.Name, err)
 	}
 	return nil
-}
-
-// isTerminated reports whether the instance that a node claims is terminated: according to an
-// event, even if the kubelet's last report was healthy, or according to EC2, which is asked about
-// nodes that have been NotReady for long. Wait is the delay until the next check. A false claim
-// does no harm, since only the Node itself is deleted.
-func (s nodesStep) isTerminated(
-	ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node,
-) (terminated bool, wait time.Duration, err error) {
-	if node.Claimed == "" {
-		return false, 0, nil
-	}
-	if s.terminations.has(node.Claimed) {
-		return true, 0, nil
-	}
-	if node.Ready {
-		return false, 0, nil
-	}
-	now := s.options.Clock.Now()
-	if wait := s.terminations.askIn(node.Claimed, node.ReadyChanged, now); wait > 0 {
-		return false, wait, nil
-	}
-	s.terminations.asked(node.Claimed, now)
-	found, err := s.describe(ctx, s.target(cluster), []string{node.Claimed})
-	if err != nil {
-		return false, 0, err
-	}
-	for i := range found {
-		if state := found[i].State; state != nil && state.Name != types.InstanceStateNameTerminated {
-			return false, lostAfter, nil
-		}
-	}
-	return true, 0, nil
 }

@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -33,7 +36,7 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	var versions []string
 	if connection := s.options.Workload.Get(keyOf(cluster)); connection != nil {
 		for _, node := range connection.Nodes() {
-			if node.Ready && node.Slot != workload.NoSlot && boots(&node, bundleOfSlot(cluster, node.Slot)) {
+			if node.Ready && node.Slot != workload.NoSlot && record.Boots(&node, bundleOfSlot(cluster, node.Slot)) {
 				ready[node.Slot] = true
 				versions = append(versions, node.Version)
 			}
@@ -43,21 +46,21 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 	}
 	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
-		return operatorkit.Wait(eventPoll, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas)).
+		return operatorkit.Wait(outcomes.EventPoll, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas)).
 			WithoutEvent()
 	}
 	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
 	// Caches that serve the creation are no longer needed.
-	s.dropModels(cluster.UID)
-	s.cas.drop(cluster.UID)
-	s.storedNodeup.drop(cluster.UID)
+	s.models.Trim(cluster.UID)
+	s.credentials.Trim(cluster.UID)
+	s.bucket.Trim(cluster.UID)
 	if workers == 0 {
 		waiting, err := s.groupsThatAskForNodes(ctx, cluster)
 		switch {
 		case err != nil:
 			return operatorkit.Fail(err)
 		case len(waiting) > 0:
-			return operatorkit.Wait(eventPoll, "WorkersMissing", "The control plane is ready at "+cluster.Status.Endpoint+
+			return operatorkit.Wait(outcomes.EventPoll, "WorkersMissing", "The control plane is ready at "+cluster.Status.Endpoint+
 				", but no node of an instance group is ready. Instance groups with a minSize above 0: "+strings.Join(waiting, ", ")+".").WithoutEvent()
 		}
 	}
@@ -99,7 +102,7 @@ func lowest(versions []string) string {
 // EnsureDeleted starts the deletion: it removes the conditions and ensures that the account is
 // known.
 func (s readyStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	for _, conditionType := range []string{conditionNetwork, conditionControlPlane, conditionAPI, conditionNodes} {
+	for _, conditionType := range []string{conditions.Network, conditions.ControlPlane, conditions.API, conditions.Nodes} {
 		operatorkit.RemoveCondition(cluster, conditionType)
 	}
 	return accountStep(s).findAgain(ctx, cluster)

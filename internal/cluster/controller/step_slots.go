@@ -12,7 +12,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -32,12 +39,12 @@ func (s slotsStep) Name() string { return "slots" }
 func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	outcome := s.ensure(ctx, cluster)
 	s.reportRollout(cluster, outcome)
-	outcome = conclude(
+	outcome = conditions.Conclude(
 		cluster,
-		conditionControlPlane,
+		conditions.ControlPlane,
 		"StacksReady",
 		"The instances of all slots are running.",
-		withApproveCommand(cluster, "cluster", outcome),
+		approval.WithCommand(cluster, "cluster", outcome),
 	)
 	return s.upkeep(ctx, cluster, outcome)
 }
@@ -51,18 +58,17 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	if len(open) == 0 {
 		return operatorkit.Done()
 	}
-	resolved, err := s.resolve(ctx, cluster, release)
+	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
-		return unresolved(err)
+		return outcomes.Unresolved(err)
 	}
 	gate := &slotsGate{operator: s.operator, cluster: cluster, resolved: resolved}
 	var under, waiting []operatorkit.Outcome
 	for _, slot := range open {
 		outcome := s.ensureSlot(ctx, gate, slot)
 		if outcome.IsDone() {
-			key := stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}
-			s.settledInputs.keep(key, s.inputs(cluster, release))
-			s.rendered.drop(key)
+			key := stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)}
+			s.stacks.Settle(key, s.inputs(cluster, release))
 		}
 		if outcome.Kind() == operatorkit.KindWait && outcome.Reason() == reasonNotItsTurn {
 			waiting = append(waiting, outcome)
@@ -70,9 +76,9 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		}
 		under = append(under, outcome)
 	}
-	whole := aggregate(under)
+	whole := outcomes.Aggregate(under)
 	if whole.IsDone() || whole.Kind() == operatorkit.KindWait { // A slot that waits for a failed one must not hide the failure.
-		whole = aggregate(append(under, waiting...))
+		whole = outcomes.Aggregate(append(under, waiting...))
 	}
 	return whole
 }
@@ -84,10 +90,10 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		if last, ok := s.settledInputs.get(stackKey{cluster.UID, name}); ok && last == inputs {
+		if s.stacks.IsSettled(stackcache.Key{UID: cluster.UID, Stack: name}, inputs) {
 			continue
 		}
-		if known, err := recall(knownStack(cluster, name)); err == nil && known.FailedDigest != "" {
+		if known, err := record.Decode(record.Find(cluster, name)); err == nil && known.FailedDigest != "" {
 			failed = append(failed, slot)
 			continue
 		}
@@ -99,39 +105,40 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 // inputs hashes everything that the slots' stacks depend on.
 func (s slotsStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
 	sum := fnv.New64a()
-	_, _ = fmt.Fprintf(sum, "%x|", s.digestOf(cluster, release).Sum64()) // Writes to a hash never fail.
-	addOutputs(sum, cluster.Status.Outputs)
+	_, _ = fmt.Fprintf(sum, "%x|", s.models.Digest(cluster, release).Sum64()) // Writes to a hash never fail.
+	models.AddOutputs(sum, cluster.Status.Outputs)
 	return sum.Sum64()
 }
 
 // ensureSlot moves a slot's stack toward the spec.
 func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) operatorkit.Outcome {
 	cluster, name := gate.cluster, gate.resolved.Slots[slot].StackName
-	s.settledInputs.drop(stackKey{cluster.UID, name})
-	status := stackOf(cluster, name)
-	known, err := recall(status)
+	s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
+	status := record.FindOrAdd(cluster, name)
+	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	key, past := stackKey{cluster.UID, name}, known.pastOf(status)
-	made, err := s.render(key, s.inputs(cluster, gate.resolved.Release), past, func() (*stacks.Made, error) {
-		return stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, past, s.nodeupHash)
+	key := stackcache.Key{UID: cluster.UID, Stack: name}
+	made, err := s.stacks.Render(key, s.inputs(cluster, gate.resolved.Release), known.Machines, func() (*stacks.Made, error) {
+		return stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, &known, s.bucket.NodeupHash)
 	})
 	if err != nil {
 		return notMade(fmt.Sprintf("slot %d", slot), err)
 	}
 	wanted := made.Machines
 	change := &slotChange{gate: gate, slot: slot, wanted: wanted}
-	if changes(&known, cluster, made.Stack) {
+	if apply.Changes(&known, cluster, made.Stack) {
 		if change.hold, err = gate.closed(ctx, slot); err != nil {
-			return failed(err)
+			return outcomes.Failed(err)
 		}
 		change.judged = true
 	}
-	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, made.Stack, ensureOptions{
-		hold: change.hold,
-		prepare: func(ctx context.Context, known *remembered) error {
-			if err := s.confirmOutputs(ctx, cluster); err != nil {
+	_, outcome := s.apply.Ensure(ctx, cluster, s.targets.Of(cluster), status, made.Stack, apply.Options{
+		Manual: approval.IsManual(cluster.Spec.UpdatePolicy),
+		Hold:   change.hold,
+		Prepare: func(ctx context.Context, known *record.Stack) error {
+			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err
 			}
 			if err := change.prepare(ctx, known); err != nil {
@@ -150,7 +157,7 @@ func notMade(what string, err error) operatorkit.Outcome {
 	}
 	if missing, ok := errors.AsType[*render.MissingOutputError](err); ok { // For example, when a zone was just added.
 		return operatorkit.Wait(
-			eventPoll,
+			outcomes.EventPoll,
 			"ClusterNotReady",
 			fmt.Sprintf("The network is being changed; %s waits for its %s.", what, strings.Join(missing.Outputs, ", ")),
 		)
@@ -164,14 +171,14 @@ func notMade(what string, err error) operatorkit.Outcome {
 // storeBundle stores the bundle of a stack unless it is known to exist, and records the matching
 // nodeup.
 func (o *operator) storeBundle(
-	ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *remembered, made *bootstrap.Bundle, nodeup string,
+	ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *record.Stack, made *bootstrap.Bundle, nodeup string,
 ) error {
 	document := made.JSON()
 	hash := bundle.HashOf(document)
 	if status.Bundle == hash && known.Nodeup == nodeup {
 		return nil
 	}
-	if err := o.bucketOf(cluster).put(ctx, model.BundleKey(hash), "application/json", bytes.NewReader(document)); err != nil {
+	if err := o.bucket.Of(cluster).Put(ctx, model.BundleKey(hash), "application/json", bytes.NewReader(document)); err != nil {
 		return err
 	}
 	status.Bundle, known.Nodeup = hash, nodeup
@@ -183,24 +190,24 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	if cluster.Status.Account == "" {
 		return operatorkit.Done()
 	}
-	var outcomes []operatorkit.Outcome
+	var all []operatorkit.Outcome
 	for slot := range mostSlots {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		s.settledInputs.drop(stackKey{cluster.UID, name})
-		status := knownStack(cluster, name)
+		s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
+		status := record.Find(cluster, name)
 		if isDeleted(status) || status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas) {
 			continue
 		}
 		if status == nil {
-			status = stackOf(cluster, name)
+			status = record.FindOrAdd(cluster, name)
 		}
-		outcomes = append(
-			outcomes,
-			s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.slotTags(cluster, slot)}),
+		all = append(
+			all,
+			s.apply.Delete(ctx, cluster, s.targets.Of(cluster), name, status, stack.DeleteOptions{OwnerTags: s.owner.SlotTags(cluster, slot)}),
 		)
 	}
-	return aggregate(outcomes)
+	return outcomes.Aggregate(all)
 }
 
 // deleteComplete is CloudFormation's status of a deleted stack.
@@ -208,6 +215,6 @@ const deleteComplete = "DELETE_COMPLETE"
 
 // isDeleted reports whether a stack is deleted.
 func isDeleted(status *v1alpha1.StackStatus) bool {
-	known, err := recall(status)
+	known, err := record.Decode(status)
 	return err == nil && known.Deleting && known.Status == deleteComplete
 }

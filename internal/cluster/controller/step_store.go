@@ -3,6 +3,8 @@ package controller
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,9 +12,13 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -30,21 +36,21 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return operatorkit.Fail(err)
 	}
 	inputs := s.inputs(cluster, release)
-	if last, ok := s.stored.get(cluster.UID); ok && last == inputs {
+	if s.bucket.IsStored(cluster.UID, inputs) {
 		return operatorkit.Done()
 	}
-	resolved, err := s.resolve(ctx, cluster, release)
+	resolved, err := s.models.Resolve(ctx, cluster, release)
 	if err != nil {
-		return unresolved(err)
+		return outcomes.Unresolved(err)
 	}
-	cas, err := s.casOf(ctx, cluster)
+	cas, err := s.credentials.CAs(ctx, cluster)
 	if err != nil {
-		return brokenPKI(err)
+		return credentials.Failed(err)
 	}
 	if outcome := s.store(ctx, cluster, resolved, cas); !outcome.IsDone() {
 		return outcome
 	}
-	s.stored.keep(cluster.UID, inputs)
+	s.bucket.Stored(cluster.UID, inputs)
 	return operatorkit.Done()
 }
 
@@ -55,7 +61,7 @@ func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) 
 		cluster.Status.Outputs[model.OutputBucket],
 		cluster.Status.Outputs[model.OutputIssuerBucket],
 		cluster.Status.Outputs[model.OutputKey],
-		s.digestOf(cluster, release).Sum64(),
+		s.models.Digest(cluster, release).Sum64(),
 	)
 }
 
@@ -71,7 +77,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 			return operatorkit.Fail(err)
 		}
 	}
-	bucket := s.bucketOf(cluster)
+	to := s.bucket.Of(cluster)
 	private := cas.Files()
 	// The certificates and the public key stand for the private keys, so that the status has no
 	// trace of those.
@@ -81,7 +87,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 			shown[name] = content
 		}
 	}
-	shown["bucket"], shown["key"], shown["nodeup"] = []byte(bucket.name), []byte(bucket.key), []byte(nodeup.Hash)
+	shown["bucket"], shown["key"], shown["nodeup"] = []byte(to.Name()), []byte(to.Key()), []byte(nodeup.Hash)
 	if issuer := cluster.Status.Outputs[model.OutputIssuerBucket]; issuer != "" {
 		shown["issuer bucket"] = []byte(issuer)
 	}
@@ -90,30 +96,30 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 		shown["restore"] = []byte(restore)
 	}
 	digest := digestFiles(shown)
-	status := stackOf(cluster, resolved.StackName)
-	known, err := recall(status)
+	status := record.FindOrAdd(cluster, resolved.StackName)
+	known, err := record.Decode(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
 	if known.Stored == digest {
 		return operatorkit.Done()
 	}
-	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+	if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 		return outcome
 	}
-	if err := bucket.claim(ctx, cas.CACertificate(), known.Stored != ""); err != nil {
-		return failed(err)
+	if err := to.Claim(ctx, cas.CACertificate(), known.Stored != ""); err != nil {
+		return outcomes.Failed(err)
 	}
 	if err := s.upload(ctx, cluster, resolved.ControlPlaneArchitecture, private, public); err != nil {
-		return failed(err)
+		return outcomes.Failed(err)
 	}
 	if restore != "" {
-		if err := s.putRestore(ctx, cluster, bucket, restore, resolved.ControlPlaneArchitecture); err != nil {
+		if err := s.putRestore(ctx, cluster, to, restore, resolved.ControlPlaneArchitecture); err != nil {
 			return lackingNodeup(err)
 		}
 	}
 	known.Stored = digest
-	if err := keep(status, known); err != nil {
+	if err := record.Encode(status, known); err != nil {
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done()
@@ -122,37 +128,37 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 func (s storeStep) upload(
 	ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture, private, public map[string][]byte,
 ) error {
-	to := s.bucketOf(cluster)
+	to := s.bucket.Of(cluster)
 	for _, key := range slices.Sorted(maps.Keys(private)) {
-		if key == keyCA { // Already stored by claim.
+		if key == bucket.KeyCA { // Already stored by claim.
 			continue
 		}
-		if err := to.put(ctx, key, "application/x-pem-file", bytes.NewReader(private[key])); err != nil {
+		if err := to.Put(ctx, key, "application/x-pem-file", bytes.NewReader(private[key])); err != nil {
 			return err
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(public)) {
-		if err := s.issuerBucketOf(cluster).publish(ctx, key, "application/json", public[key]); err != nil {
+		if err := s.bucket.OfIssuer(cluster).Publish(ctx, key, "application/json", public[key]); err != nil {
 			return err
 		}
 	}
-	return s.putNodeup(ctx, cluster, architecture)
+	return s.bucket.PutNodeup(ctx, cluster, architecture)
 }
 
 // EnsureDeleted empties the buckets, so that the base stack can delete them. No instance is left
 // that uses them.
 func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.stored.drop(cluster.UID)
+	s.bucket.Changed(cluster.UID)
 	for _, output := range []string{model.OutputBucket, model.OutputIssuerBucket} {
 		name := cluster.Status.Outputs[output]
 		if name == "" {
 			continue
 		}
-		if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+		if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 			return outcome
 		}
-		if err := s.empty(ctx, s.target(cluster), name); err != nil {
-			return failed(err)
+		if err := s.bucket.Empty(ctx, cluster, name); err != nil {
+			return outcomes.Failed(err)
 		}
 	}
 	return operatorkit.Done()
@@ -162,7 +168,17 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 // failure to read it.
 func lackingNodeup(err error) operatorkit.Outcome {
 	if _, ok := errors.AsType[programs.MissingError](err); ok {
-		return operatorkit.Wait(eventPoll, "NodeupMissing", capital(err.Error())+".").Degraded()
+		return operatorkit.Wait(outcomes.EventPoll, "NodeupMissing", outcomes.Capital(err.Error())+".").Degraded()
 	}
-	return failed(err)
+	return outcomes.Failed(err)
+}
+
+// digestFiles hashes the files' names and contents.
+func digestFiles(files map[string][]byte) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(files[name])) // Writes to a hash never fail.
+		_, _ = sum.Write(files[name])
+	}
+	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:18])
 }

@@ -7,7 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -20,12 +22,12 @@ func (o *operator) tally(ctx context.Context, cluster *v1alpha1.Cluster, nodes [
 	}
 	count := countNodes(cluster, groups, nodes)
 	cluster.Status.Nodes = count
-	condition := metav1.Condition{Type: conditionNodes, Status: metav1.ConditionTrue, Reason: "AllReady", Message: "All nodes are ready."}
+	condition := metav1.Condition{Type: conditions.Nodes, Status: metav1.ConditionTrue, Reason: "AllReady", Message: "All nodes are ready."}
 	if count.Ready < count.Desired {
 		condition.Status, condition.Reason = metav1.ConditionFalse, "NodesMissing"
 		condition.Message = fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)
 	}
-	if unconfirmed := o.reportUnconfirmed(cluster, nodes); unconfirmed != "" {
+	if unconfirmed := o.instances.ReportUnconfirmed(cluster, nodes); unconfirmed != "" {
 		condition.Message += " " + unconfirmed
 	}
 	operatorkit.SetCondition(cluster, condition)
@@ -49,7 +51,7 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 		} else {
 			members[node.Group]++
 		}
-		if boots(&node, bundle) {
+		if record.Boots(&node, bundle) {
 			count.Updated++
 		}
 		if node.Ready {
@@ -66,14 +68,9 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 
 // bundleOfSlot returns the hash of a slot's bundle, "" if it has none.
 func bundleOfSlot(cluster *v1alpha1.Cluster, slot int) string {
-	status := knownStack(cluster, model.SlotStackName(cluster.Name, slot))
+	status := record.Find(cluster, model.SlotStackName(cluster.Name, slot))
 	if status == nil {
 		return ""
 	}
 	return status.Bundle
-}
-
-// boots reports whether a node booted with a bundle.
-func boots(node *workload.Node, bundle string) bool {
-	return bundle != "" && node.Bundle == bundle[:min(len(bundle), model.BundleLabelLength)]
 }

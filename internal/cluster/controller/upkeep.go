@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -16,9 +17,9 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 	}
 	requeueAfter, err := o.signalSlots(ctx, cluster) // Without signals, the change of a slot would roll back.
 	if err != nil {
-		change = joinErrors(change, err)
+		change = outcomes.Join(change, err)
 	}
-	change = requeueAfterMin(change, requeueAfter)
+	change = outcomes.RequeueAfterMin(change, requeueAfter)
 	if cluster.Status.Version == "" {
 		return change
 	}
@@ -26,7 +27,7 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 		outcome := step.EnsureCreated(ctx, cluster)
 		after := outcome.After()
 		if outcome.Kind() == operatorkit.KindFail {
-			after = eventPoll
+			after = outcomes.EventPoll
 			message := outcome.Message()
 			if message == "" {
 				message = outcome.Err().Error() + "."

@@ -5,8 +5,7 @@
 // [Slot] and [Group] return the stack of instances: their bundle, the nodeup that they boot with,
 // and the template. Two things stay unchanged while instances exist: the nodeup of a bundle, since
 // a new operator ships a new one, and the tags of disks, since they are in the launch template.
-// [render.Base] renders the base stack. [Recall] decodes the record of a stack in an object's
-// status.
+// [render.Base] renders the base stack. Package record holds the record.
 //
 // The controllers apply these stacks, and package plan compares them with the deployed ones. The
 // package is pure: it must never make calls.

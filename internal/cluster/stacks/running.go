@@ -1,10 +1,9 @@
 package stacks
 
 import (
-	"strings"
-
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
@@ -12,12 +11,12 @@ import (
 // was permitted. It returns false for a change that is being rolled back.
 func Begun(cluster *v1alpha1.Cluster, name string) bool {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		known, err := Recall(StatusOf(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil {
 			continue
 		}
-		made := known.Machines.Now
-		if next := known.Machines.Next; next != nil && !strings.HasPrefix(known.Status, "UPDATE_ROLLBACK_") {
+		made := known.History().Now
+		if next := known.History().Next; next != nil && !record.IsRollingBack(known.Status) {
 			made = next
 		}
 		if made != nil && made.Release == name {
@@ -33,11 +32,11 @@ func Recollect(running *release.Running, cluster *v1alpha1.Cluster, from *v1alph
 	running.Release = cluster.Status.Release
 	running.AddControlPlane(cluster.Status.Version)
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		known, err := Recall(StatusOf(cluster, model.SlotStackName(cluster.Name, slot)))
+		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil {
 			return err
 		}
-		for _, one := range []*Machines{known.Machines.Now, known.Machines.Next} {
+		for _, one := range []*record.Machines{known.History().Now, known.History().Next} {
 			if one != nil {
 				running.AddControlPlane(one.Version)
 			}
@@ -65,14 +64,4 @@ func Refusal(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup, to *v1
 		return "", err
 	}
 	return running.Refusal(to, release.Names(all)), nil
-}
-
-// StatusOf returns a stack's entry in a Cluster's status, nil if it has none.
-func StatusOf(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
-	for i := range cluster.Status.Stacks {
-		if cluster.Status.Stacks[i].Name == name {
-			return &cluster.Status.Stacks[i]
-		}
-	}
-	return nil
 }

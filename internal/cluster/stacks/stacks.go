@@ -9,6 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
 
@@ -19,7 +20,7 @@ type Made struct {
 	// Bundle is what the instances boot with. It must be in the bucket first.
 	Bundle *bootstrap.Bundle
 	// Machines is the record of the instances.
-	Machines Machines
+	Machines record.Machines
 }
 
 // Nodeup returns the hash of the available nodeup for an architecture, or an error if there is
@@ -44,20 +45,21 @@ func (e *TemplateError) Error() string { return "the stack cannot be rendered: "
 // Unwrap returns the cause.
 func (e *TemplateError) Unwrap() error { return e.Err }
 
-// Slot returns the stack of a slot. Outputs are the base stack's. It returns a [BundleError], a
-// [TemplateError], or the error of find.
-func Slot(c *model.Cluster, slot int, outputs map[string]string, past Past, find Nodeup) (*Made, error) {
+// Slot returns the stack of a slot. Outputs are the base stack's; known is the record of the slot's
+// existing stack, empty if it has none. It returns a [BundleError], a [TemplateError], or the error
+// of find.
+func Slot(c *model.Cluster, slot int, outputs map[string]string, known *record.Stack, find Nodeup) (*Made, error) {
 	as := *c // Other goroutines read it.
-	as.Spec.ControlPlane.Roll = past.roll(c.Spec.ControlPlane.Roll)
+	as.Spec.ControlPlane.Roll = roll(known, c.Spec.ControlPlane.Roll)
 	boots, err := bootstrap.ControlPlane(&as, slot, outputs)
 	if err != nil {
 		return nil, &BundleError{err}
 	}
-	made := &Made{Bundle: boots, Machines: Machines{
+	made := &Made{Bundle: boots, Machines: record.Machines{
 		Bundle: boots.Hash(), Release: c.Release.Name, Version: c.Release.Spec.Kubernetes, Roll: as.Spec.ControlPlane.Roll,
 		DiskTags: c.Slots[slot].DiskTags,
 	}}
-	return made, made.finish(c, c.ControlPlaneArchitecture, past, find, func(userData string) (*render.Stack, error) {
+	return made, made.finish(c, c.ControlPlaneArchitecture, known, find, func(userData string) (*render.Stack, error) {
 		as.Slots = slices.Clone(c.Slots)
 		as.Slots[slot].DiskTags = made.Machines.DiskTags
 		return render.Slot(&as, slot, outputs, userData)
@@ -65,17 +67,18 @@ func Slot(c *model.Cluster, slot int, outputs map[string]string, past Past, find
 }
 
 // Group returns the stack of an instance group. Outputs are the base stack's; caCertificate is the
-// cluster CA's in PEM. It returns a [BundleError], a [TemplateError], or the error of find.
-func Group(c *model.Cluster, g *model.Group, outputs map[string]string, caCertificate []byte, past Past, find Nodeup) (*Made, error) {
+// cluster CA's in PEM; known is the record of the group's existing stack, empty if it has none. It
+// returns a [BundleError], a [TemplateError], or the error of find.
+func Group(c *model.Cluster, g *model.Group, outputs map[string]string, caCertificate []byte, known *record.Stack, find Nodeup) (*Made, error) {
 	as := *g
-	as.Spec.Roll = past.roll(g.Spec.Roll)
+	as.Spec.Roll = roll(known, g.Spec.Roll)
 	boots, err := bootstrap.Worker(c, &as, outputs, caCertificate)
 	if err != nil {
 		return nil, &BundleError{err}
 	}
 	made := &Made{Bundle: boots, Machines: machinesOf(&as, c.Release)}
 	made.Machines.Bundle = boots.Hash()
-	return made, made.finish(c, g.Spec.Architecture, past, find, func(userData string) (*render.Stack, error) {
+	return made, made.finish(c, g.Spec.Architecture, known, find, func(userData string) (*render.Stack, error) {
 		as.DiskTags = made.Machines.DiskTags
 		return render.Group(c, &as, outputs, userData)
 	})
@@ -84,10 +87,10 @@ func Group(c *model.Cluster, g *model.Group, outputs map[string]string, caCertif
 // finish chooses nodeup and renders the stack. If only the tags of disks would change, they stay
 // the same, since a change of only those would replace every instance.
 func (m *Made) finish(
-	c *model.Cluster, architecture v1alpha1.Architecture, past Past, find Nodeup, rendered func(userData string) (*render.Stack, error),
+	c *model.Cluster, architecture v1alpha1.Architecture, known *record.Stack, find Nodeup, rendered func(userData string) (*render.Stack, error),
 ) error {
 	var err error
-	if m.Machines.Nodeup, err = past.nodeup(m.Machines.Bundle, architecture, find); err != nil {
+	if m.Machines.Nodeup, err = nodeup(known, m.Machines.Bundle, architecture, find); err != nil {
 		return err
 	}
 	userData, err := bootstrap.UserData(bootstrap.UserDataInput{
@@ -102,7 +105,7 @@ func (m *Made) finish(
 		return &TemplateError{err}
 	}
 	m.Machines.Shape = m.Stack.Shape()
-	if tags := past.diskTags(m.Machines.Shape); tags != nil && !maps.Equal(tags, m.Machines.DiskTags) {
+	if tags := diskTags(known, m.Machines.Shape); tags != nil && !maps.Equal(tags, m.Machines.DiskTags) {
 		m.Machines.DiskTags = tags
 		if m.Stack, err = rendered(userData); err != nil {
 			return &TemplateError{err}

@@ -104,3 +104,14 @@ func (n *Node) same(other *Node) bool {
 		n.Ready == other.Ready && n.Unschedulable == other.Unschedulable &&
 		maps.Equal(n.Labels, other.Labels)
 }
+
+// InGroup returns the nodes of an instance group.
+func InGroup(nodes []Node, group string) []Node {
+	var of []Node
+	for i := range nodes {
+		if nodes[i].Group == group {
+			of = append(of, nodes[i])
+		}
+	}
+	return of
+}

@@ -1,0 +1,199 @@
+package apply
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/policy"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// Engine reconciles stacks. *stack.Engine implements it.
+type Engine interface {
+	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
+	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
+}
+
+// Stacks applies stacks with an engine.
+type Stacks struct {
+	engine Engine
+	clock  clock.PassiveClock
+	// slowRetry is the initial delay before the retry of a stack that failed for a cause in AWS.
+	slowRetry time.Duration
+	// inCharge returns the time of this operator's first reconcile of a stack: earlier changes may
+	// have progressed without an operator.
+	inCharge func() time.Time
+}
+
+// New applies stacks with an engine. SlowRetry is the initial delay, which then grows, before the
+// retry of a stack that failed for a cause in AWS.
+func New(engine Engine, clock clock.PassiveClock, slowRetry time.Duration) *Stacks {
+	return &Stacks{engine: engine, clock: clock, slowRetry: slowRetry, inCharge: sync.OnceValue(clock.Now)}
+}
+
+// desired converts a rendered stack for the engine.
+func desired(obj client.Object, wanted *render.Stack) stack.Desired {
+	want := stacks.Desired(wanted)
+	want.Salt, want.Allow, want.AdoptFrom = string(obj.GetUID()), allowed(obj), owner.AdoptFrom(obj)
+	return want
+}
+
+// Changes reports whether an existing stack would be changed, false for one that is new or in
+// progress.
+func Changes(known *record.Stack, obj client.Object, wanted *render.Stack) bool {
+	if known.Digest == "" || known.PendingDigest != "" {
+		return false
+	}
+	stack := desired(obj, wanted)
+	return known.Digest != stack.Digest()
+}
+
+// Options holds the options of [Stacks.Ensure].
+type Options struct {
+	// Manual requires a user's approval of changes.
+	Manual bool
+	// Prepare, unless nil, creates what the stack needs just before its creation or change is sent,
+	// and may update known. It is not called for a change that waits for approval.
+	Prepare func(ctx context.Context, known *record.Stack) error
+	// Refresh makes the engine read the outputs.
+	Refresh bool
+	// Hold is why an approved change must still wait; "" if it need not.
+	Hold string
+	// Gone lists the logical IDs of resources that no longer exist, which the change may
+	// remove.
+	Gone []string
+}
+
+// Ensure moves a stack toward its rendered state. It returns the outputs if they were read
+// this time.
+func (s *Stacks) Ensure(
+	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, how Options,
+) (map[string]string, operatorkit.Outcome) {
+	known, err := record.Decode(status)
+	if err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	s.retry(&known)
+	want := desired(obj, wanted)
+	want.Allow.Gone = how.Gone
+	want.Review = approval.Review(obj, how.Manual, wanted.Name)
+	if how.Hold != "" {
+		if want.Review == nil || !Changes(&known, obj, wanted) {
+			return nil, operatorkit.Wait(outcomes.EventPoll, "OneSlotAtATime", how.Hold).About(outcomes.StackSubject(wanted.Name))
+		}
+		want.Review.Hold = true
+	}
+	want.Refresh = how.Refresh
+	if how.Prepare != nil {
+		want.Prepare = func(ctx context.Context) error { return how.Prepare(ctx, &known) }
+	}
+	inCharge, failed := s.inCharge(), known.FailedDigest
+	result, err := s.engine.Ensure(ctx, target, want, known.Record)
+	known.Record = result.Record
+	if known.FailedDigest != failed && known.FailedDigest != "" {
+		known.Away = known.StartedAt != nil && known.StartedAt.Before(inCharge)
+	}
+	approval.Show(obj, wanted.Name, &result)
+	var outcome operatorkit.Outcome
+	switch {
+	case err == nil && result.State == stack.Proposed && result.Reason == stack.ReasonApproved:
+		outcome = operatorkit.Wait(outcomes.EventPoll, "OneSlotAtATime", how.Hold).About(outcomes.StackSubject(wanted.Name))
+	case err == nil && result.State == stack.Proposed:
+		outcome = approval.Wait(obj, wanted.Name, &result)
+	default:
+		outcome = s.outcome(wanted.Name, &known, result, err)
+	}
+	if err := record.Encode(status, known); err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	return result.Outputs, outcome
+}
+
+// Delete advances the deletion of a stack. Without a status, it finds the stack by its name
+// and its owner's tags.
+func (s *Stacks) Delete(
+	ctx context.Context, obj client.Object, target awsapi.Target, name string, status *v1alpha1.StackStatus, options stack.DeleteOptions,
+) operatorkit.Outcome {
+	known, err := record.Decode(status)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	options.Salt, options.AdoptFrom = string(obj.GetUID()), owner.AdoptFrom(obj)
+	result, err := s.engine.Delete(ctx, target, name, known.Record, options)
+	known.Record = result.Record
+	approval.Show(obj, name, &result)
+	outcome := s.outcome(name, &known, result, err)
+	if status != nil {
+		if err := record.Encode(status, known); err != nil {
+			return operatorkit.Fail(err)
+		}
+	}
+	return outcome
+}
+
+// outcome converts the engine's result to a step's outcome.
+func (s *Stacks) outcome(name string, known *record.Stack, result stack.Result, err error) operatorkit.Outcome {
+	if err != nil {
+		return operatorkit.Fail(err).Explain(result.Reason, result.Message).About(outcomes.StackSubject(name))
+	}
+	switch result.State {
+	case stack.Ready:
+		known.Retries, known.RetryAt, known.Away = 0, nil, false
+		return operatorkit.Done().RequeueAfter(result.RequeueAfter)
+	case stack.Gone:
+		return operatorkit.Done()
+	case stack.Stalled:
+		if result.Foreign { // Independent of the failure in the record.
+			return operatorkit.Stall(result.Reason, result.Message)
+		}
+		return s.stalled(name, known, result)
+	case stack.InProgress:
+		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).About(outcomes.StackSubject(name))
+	case stack.Waiting: // Something failed and will be retried.
+		reason, message := result.Reason, result.Message
+		if cause := causeOf(known.StatusReason); cause != "" {
+			reason = cause
+		}
+		if reason == causePublic {
+			message += " " + publicRemedy
+		}
+		return operatorkit.Wait(result.RequeueAfter, reason, message).About(outcomes.StackSubject(name)).Degraded()
+	default:
+		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in an unknown state. Checking again in a minute.").
+			About(outcomes.StackSubject(name))
+	}
+}
+
+// allowed returns the dangerous changes that the object's owner permits.
+func allowed(obj client.Object) policy.Allow {
+	allow := policy.Allow{Annotation: AllowAnnotation}
+	for word := range strings.SplitSeq(obj.GetAnnotations()[AllowAnnotation], ",") {
+		switch strings.TrimSpace(word) {
+		case "replace":
+			allow.Replace = true
+		case "remove":
+			allow.Remove = true
+		case policy.AllowSkip:
+			allow.Skip = true
+		}
+	}
+	return allow
+}
+
+// AllowAnnotation lists the dangerous changes that the object's owner permits, for example
+// replace,remove.
+const AllowAnnotation = v1alpha1.Group + "/allow"

@@ -1,0 +1,76 @@
+package credentials
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+// Clients resolves the addresses of APIs.
+type Clients interface {
+	Resolver() awsapi.Resolver
+}
+
+// Options configure [Credentials]. All are required.
+type Options struct {
+	// Secrets reads and writes Secrets, which are not cached.
+	Secrets  client.Client
+	Clients  Clients
+	Workload *workload.Clusters
+	Clock    clock.Clock
+}
+
+// Credentials caches what exists for a Cluster: its CAs, its kubeconfig, and the operator's own
+// connection, the latter two with their expiry.
+type Credentials struct {
+	options     Options
+	knownCAs    *cache.Keyed[types.UID, struct{}]
+	cas         *cache.Keyed[types.UID, *pki.CAs]
+	kubeconfigs *cache.Keyed[types.UID, validity]
+	connected   *cache.Keyed[types.UID, validity]
+}
+
+// validity is the server address that a credential was made for, and its expiry.
+type validity struct {
+	server string
+	until  time.Time
+}
+
+// New returns credentials of which none is known to exist yet.
+func New(options Options) *Credentials {
+	return &Credentials{
+		options: options, knownCAs: cache.NewKeyed[types.UID, struct{}](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
+		kubeconfigs: cache.NewKeyed[types.UID, validity](), connected: cache.NewKeyed[types.UID, validity](),
+	}
+}
+
+// Forget drops what is cached for a deleted Cluster.
+func (c *Credentials) Forget(uid types.UID) {
+	c.Changed(uid)
+	c.connected.Drop(uid)
+}
+
+// Changed makes the next reconcile read the Cluster's Secrets again.
+func (c *Credentials) Changed(uid types.UID) {
+	c.knownCAs.Drop(uid)
+	c.cas.Drop(uid)
+	c.kubeconfigs.Drop(uid)
+}
+
+// Trim drops the CAs, which are needed only while the Cluster is created.
+func (c *Credentials) Trim(uid types.UID) { c.cas.Drop(uid) }
+
+// Assume records that the Cluster's CAs, its kubeconfig and the operator's connection exist and need
+// no check until a time. It is for benchmarks of reconciles in which nothing changed.
+func (c *Credentials) Assume(uid types.UID, server string, until time.Time) {
+	c.knownCAs.Keep(uid, struct{}{})
+	c.kubeconfigs.Keep(uid, validity{server: server, until: until})
+	c.connected.Keep(uid, validity{server: server, until: until})
+}

@@ -1,0 +1,106 @@
+package credentials
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+)
+
+// kubeconfigValidity is the validity of a kubeconfig. It is renewed when a third is left.
+const kubeconfigValidity = 365 * 24 * time.Hour
+
+// EnsureKubeconfig creates the Secret with the kubeconfig for users and tools, and renews it before it
+// expires. Address is that of the API. It returns when to check it again.
+func (c *Credentials) EnsureKubeconfig(ctx context.Context, cluster *v1alpha1.Cluster, address string) (time.Time, error) {
+	server, now := model.APIServer(address), c.options.Clock.Now()
+	if last, ok := c.kubeconfigs.Get(cluster.UID); ok && last.server == server && now.Before(last.until) {
+		return last.until, nil
+	}
+	host, serverName, err := c.options.Clients.Resolver().Dial(ctx, address)
+	if err != nil {
+		return now, err //nolint:wrapcheck // the error names the address
+	}
+	cas, err := c.CAs(ctx, cluster)
+	if err != nil {
+		return now, err
+	}
+	in := pki.KubeconfigInput{
+		Cluster: cluster.Name, Server: model.APIServer(host), ServerName: serverName, CommonName: cluster.Name + "-admin",
+		Organisations: []string{pki.GroupAdmins}, Validity: kubeconfigValidity,
+	}
+	if err := c.write(ctx, cluster, cas, in); err != nil {
+		return now, err
+	}
+	// Check often enough to renew in time: a new kubeconfig is valid for at least two thirds of its
+	// lifetime.
+	until := now.Add(kubeconfigValidity / 12)
+	c.kubeconfigs.Keep(cluster.UID, validity{server: server, until: until})
+	return until, nil
+}
+
+// DeleteKubeconfig deletes the Secret with the kubeconfig.
+func (c *Credentials) DeleteKubeconfig(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	c.kubeconfigs.Drop(cluster.UID)
+	return c.deleteSecret(ctx, cluster, cluster.Name+pki.SuffixKubeconfig)
+}
+
+// write stores the kubeconfig in its Secret unless that has a valid one.
+func (c *Credentials) write(ctx context.Context, cluster *v1alpha1.Cluster, cas *pki.CAs, in pki.KubeconfigInput) error {
+	if cluster.Status.Version == "" { // Most likely there is none.
+		if err := c.make(ctx, cluster, cas, in); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixKubeconfig}
+	err := c.options.Secrets.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return c.make(ctx, cluster, cas, in)
+	}
+	if err != nil {
+		return fmt.Errorf("read the Secret %s: %w", key, err)
+	}
+	if !metav1.IsControlledBy(secret, cluster) {
+		return fmt.Errorf("the Secret %s exists but does not belong to this Cluster; delete or rename it", key)
+	}
+	if cas.KubeconfigDue(c.options.Clock, in, secret.Data[pki.KubeconfigKey]) == "" {
+		return nil
+	}
+	kubeconfig, err := cas.Kubeconfig(c.options.Clock, in)
+	if err != nil {
+		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
+	}
+	secret.Data = map[string][]byte{pki.KubeconfigKey: kubeconfig}
+	if err := c.options.Secrets.Update(ctx, secret); err != nil {
+		return fmt.Errorf("write the Secret %s: %w", key, err)
+	}
+	return nil
+}
+
+// make creates the Secret.
+func (c *Credentials) make(ctx context.Context, cluster *v1alpha1.Cluster, cas *pki.CAs, in pki.KubeconfigInput) error {
+	kubeconfig, err := cas.Kubeconfig(c.options.Clock, in)
+	if err != nil {
+		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
+	}
+	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{pki.KubeconfigKey: kubeconfig}}
+	secret.Namespace, secret.Name = cluster.Namespace, cluster.Name+pki.SuffixKubeconfig
+	secret.Labels = map[string]string{model.TagCluster: cluster.Name}
+	reference := metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))
+	reference.BlockOwnerDeletion = nil
+	secret.OwnerReferences = []metav1.OwnerReference{*reference}
+	if err := c.options.Secrets.Create(ctx, secret); err != nil {
+		return fmt.Errorf("create the Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+	}
+	return nil
+}

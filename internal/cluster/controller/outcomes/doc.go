@@ -1,0 +1,3 @@
+// Package outcomes converts errors of AWS and of API servers to outcomes of steps, and combines
+// outcomes.
+package outcomes

@@ -1,0 +1,56 @@
+package progress
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// shaped returns instances with a shape that boot with a bundle.
+func shaped(stack, bundle, shape string) record.Machines {
+	return record.Machines{Stack: stack, Bundle: strings.Repeat(bundle, 64), Shape: shape, Ready: metav1.Duration{Duration: 15 * time.Minute}}
+}
+
+// aNode returns a node that booted with a bundle and became Ready at once.
+func aNode(instance, bundle string, made time.Time) workload.Node {
+	return workload.Node{
+		Name: "node-" + instance, InstanceID: instance, Bundle: strings.Repeat(bundle, model.BundleLabelLength), Created: made, Ready: true,
+		ReadyChanged: made,
+	}
+}
+
+func TestRolloutMessage(t *testing.T) {
+	old, next := shaped("1", "a", "x"), shaped("2", "b", "y")
+	past := &record.History{Now: &old}
+	nodes := []workload.Node{aNode("i-1", "a", noon), aNode("i-2", "a", noon), aNode("i-3", "a", noon)}
+	past.Begin(next, nodes)
+	coming := aNode("i-5", "b", noon.Add(5*time.Minute))
+	coming.Ready = false
+	going := aNode("i-6", "a", noon)
+	going.Unschedulable = true
+	seen := View{History: past, Status: record.StatusUpdating, Nodes: append(nodes, aNode("i-4", "b", noon.Add(3*time.Minute)), coming, going)}
+	rolloutStatus := &v1alpha1.RolloutStatus{
+		State: v1alpha1.RolloutRolling, Started: new(metav1.NewTime(noon.Add(3 * time.Minute))),
+		Draining: []v1alpha1.DrainStatus{
+			{Node: "node-i-6", Since: new(metav1.NewTime(noon.Add(4 * time.Minute))), BlockedBy: []string{"default/web"}},
+		},
+	}
+	const want = "2 of 5 nodes updated since 12:03 UTC; node node-i-6 is draining since 12:04 UTC and waits for the PodDisruptionBudget default/web; " +
+		"1 new node is not ready yet, until 12:20 UTC."
+	if got := seen.Message(rolloutStatus); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	const blame = "New nodes were not ready within 15m0s: node node-i-5 (i-5) joined but is not ready, instance i-7 did not join."
+	if got := seen.Blame([]string{"i-7"}); got != blame {
+		t.Errorf("got %q, want %q", got, blame)
+	}
+}

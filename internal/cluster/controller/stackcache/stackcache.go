@@ -1,0 +1,86 @@
+package stackcache
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+)
+
+// Key identifies a stack of an object.
+type Key struct {
+	UID   types.UID
+	Stack string
+}
+
+// Stacks caches the state of stacks.
+type Stacks struct {
+	// settled holds the inputs for which a stack was found up to date.
+	settled *cache.Keyed[Key, uint64]
+	// absent holds the stacks that cannot exist.
+	absent *cache.Keyed[Key, struct{}]
+	// rendered holds the rendered stacks of changes in progress.
+	rendered *cache.Latest[Key, rendered]
+}
+
+// New returns an empty cache.
+func New() *Stacks {
+	return &Stacks{
+		settled: cache.NewKeyed[Key, uint64](), absent: cache.NewKeyed[Key, struct{}](),
+		rendered: cache.NewLatest[Key, rendered](renderedAtOnce),
+	}
+}
+
+// Forget drops what is cached for a deleted object.
+func (s *Stacks) Forget(uid types.UID) {
+	its := func(key Key) bool { return key.UID == uid }
+	s.settled.DropAll(its)
+	s.absent.DropAll(its)
+}
+
+// Settle records that a stack is up to date for its inputs, so that its rendered form is not needed
+// anymore.
+func (s *Stacks) Settle(key Key, inputs uint64) {
+	s.settled.Keep(key, inputs)
+	s.rendered.Drop(key)
+}
+
+// Unsettle makes the next reconcile of a stack compare it with its inputs again.
+func (s *Stacks) Unsettle(key Key) { s.settled.Drop(key) }
+
+// IsSettled reports whether a stack was found up to date for its inputs.
+func (s *Stacks) IsSettled(key Key, inputs uint64) bool {
+	last, ok := s.settled.Get(key)
+	return ok && last == inputs
+}
+
+// WasSettled reports whether a stack was found up to date, for whatever inputs.
+func (s *Stacks) WasSettled(key Key) bool {
+	_, ok := s.settled.Get(key)
+	return ok
+}
+
+// MarkAbsent records that a stack cannot exist, because this process saw that what it needs is still
+// being created.
+func (s *Stacks) MarkAbsent(key Key) { s.absent.Keep(key, struct{}{}) }
+
+// TakeAbsent reports, once, whether a stack cannot exist.
+func (s *Stacks) TakeAbsent(key Key) bool {
+	_, ok := s.absent.Get(key)
+	s.absent.Drop(key)
+	return ok
+}
+
+// RenderBase renders a base stack, or returns the cached result for the same inputs.
+func (s *Stacks) RenderBase(key Key, inputs uint64, render func() (*render.Stack, error)) (*render.Stack, error) {
+	if last, ok := s.rendered.Get(key); ok && last.inputs == inputs {
+		return last.made.Stack, nil
+	}
+	made, err := render()
+	if err != nil {
+		return nil, err
+	}
+	s.rendered.Keep(key, rendered{inputs: inputs, made: &stacks.Made{Stack: made}})
+	return made, nil
+}

@@ -1,0 +1,45 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// backupStep keeps snapshots of etcd's volumes. A failed backup is reported and blocks no other
+// step.
+type backupStep struct{ *operator }
+
+// Name returns the step's name.
+func (s backupStep) Name() string { return "backup" }
+
+// EnsureCreated takes and deletes the backups that are due.
+func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	return s.backups.Ensure(ctx, cluster, s.healthySlots(cluster))
+}
+
+// EnsureDeleted removes the condition.
+func (s backupStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	s.backups.Delete(cluster)
+	return operatorkit.Done()
+}
+
+// healthySlots reports for each slot whether its node is Ready, which requires that its etcd member
+// is part of the quorum.
+func (o *operator) healthySlots(cluster *v1alpha1.Cluster) []bool {
+	healthy := make([]bool, cluster.Spec.ControlPlane.Replicas)
+	connection := o.options.Workload.Get(keyOf(cluster))
+	if connection == nil {
+		return healthy
+	}
+	if reachable, _ := connection.Reachable(); !reachable {
+		return healthy
+	}
+	for _, node := range connection.Nodes() {
+		if node.Ready && node.Slot >= 0 && node.Slot < len(healthy) {
+			healthy[node.Slot] = true
+		}
+	}
+	return healthy
+}

@@ -1,0 +1,22 @@
+package record
+
+import "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+
+// Find returns a stack's entry in a Cluster's status, nil if it has none.
+func Find(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
+	for i := range cluster.Status.Stacks {
+		if cluster.Status.Stacks[i].Name == name {
+			return &cluster.Status.Stacks[i]
+		}
+	}
+	return nil
+}
+
+// FindOrAdd returns a stack's entry in a Cluster's status, and adds it if missing.
+func FindOrAdd(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
+	if found := Find(cluster, name); found != nil {
+		return found
+	}
+	cluster.Status.Stacks = append(cluster.Status.Stacks, v1alpha1.StackStatus{Name: name})
+	return &cluster.Status.Stacks[len(cluster.Status.Stacks)-1]
+}

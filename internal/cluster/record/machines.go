@@ -1,0 +1,41 @@
+package record
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// Machines is what the instances of a stack are made from.
+type Machines struct {
+	// Stack is the digest of their stack.
+	Stack string `json:"stack,omitempty"`
+	// Bundle and Nodeup are the hashes of what they boot with.
+	Bundle string `json:"bundle,omitempty"`
+	Nodeup string `json:"nodeup,omitempty"`
+	// Shape is the digest of everything that replaces them when it changes, except DiskTags, the
+	// tags of their disks: a change of only those waits until the instances are replaced for
+	// another reason.
+	Shape    string            `json:"shape,omitempty"`
+	DiskTags map[string]string `json:"diskTags,omitempty"`
+	// Release is the name of the Release that they are made with, Version its Kubernetes version.
+	Release string `json:"release,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Roll is the text whose change replaced them on request.
+	Roll string `json:"roll,omitempty"`
+	// Pause and Ready are how long a node must have been Ready to be signaled, and how long it may
+	// take to become so.
+	Pause metav1.Duration `json:"pause,omitzero"`
+	Ready metav1.Duration `json:"ready,omitzero"`
+	// Engine is the engine that replaces them.
+	Engine v1alpha1.RollingEngine `json:"engine,omitempty"`
+	// Autoscaled reports whether the cluster autoscaler manages them.
+	Autoscaled bool `json:"autoscaled,omitempty"`
+}
+
+// Differs reports whether instances must be replaced to match others.
+func (m *Machines) Differs(other *Machines) bool {
+	return m.Shape != other.Shape || !maps.Equal(m.DiskTags, other.DiskTags)
+}
