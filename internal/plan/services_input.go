@@ -73,7 +73,7 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 	return of, nil
 }
 
-// rules are those of the kinds, each read when the first object of it is checked.
+// rules are the rules of the kinds, each read for the first object of the kind.
 type rules struct {
 	known *kinds.Set
 	of    map[string]*admit.Definition
@@ -138,7 +138,7 @@ func (m management) objects(ctx context.Context, known *kinds.Set) ([]*servicev1
 }
 
 // list returns the objects of a kind; none without a management cluster, or if that does not serve
-// the kind. The kinds have no Go types, so list reads them as JSON.
+// the kind. The kinds have no Go types, so list reads unstructured objects.
 func list[T any](ctx context.Context, m management, kind string) ([]*T, error) {
 	if m.api == nil {
 		return nil, nil
@@ -146,7 +146,7 @@ func list[T any](ctx context.Context, m management, kind string) ([]*T, error) {
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(servicev1alpha1.GroupVersion.WithKind(kind + "List"))
 	options := []client.ListOption{client.InNamespace(m.namespace)}
-	if kind == "ModelDefinition" || kind == "CloudFormationTemplate" { // The former are of no namespace, the latter are named across them.
+	if kind == "ModelDefinition" || kind == "CloudFormationTemplate" { // The former are cluster-scoped, and the latter are used across namespaces.
 		options = nil
 	}
 	switch err := m.api.List(ctx, found, options...); {
