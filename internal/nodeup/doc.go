@@ -28,7 +28,7 @@
 //	systemctl daemon-reload
 //	systemctl enable --now UNIT
 //	kubeadm init phase …, kubeadm join …
-//	sh FILE                           a person's extra user data
+//	sh FILE                           the user's extra user data
 //
 // kubeadm itself calls systemctl daemon-reload, status UNIT, is-active UNIT
 // (also of systemd-resolved), stop kubelet and restart kubelet. kubeadm join

@@ -14,7 +14,7 @@ import (
 // The management cluster stores the definition, and its operator applies it.
 func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, fake.Options{})
+	p := newUser(t, fake.Options{})
 	plane := controlplanetest.SharedWithControllers(t)
 	namespace := controlplanetest.Namespace(t, plane)
 	p.write("kubeconfig", plane.Kubeconfig())

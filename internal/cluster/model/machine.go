@@ -141,7 +141,7 @@ func checkNumberOfTags(problems *Problems, field string, tags map[string]string)
 	}
 }
 
-// mayLabel reports whether a person may put this label on nodes. What
+// mayLabel reports whether a user may set this label on nodes. What
 // kubernetes.io keeps from kubelets is in
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
 func mayLabel(key string) bool {
