@@ -239,9 +239,9 @@ func (p *Plan) Sentence() string {
 	text := fmt.Sprintf("Plan: %s, in %s.", strings.Join(parts, ", "), number(s.Stacks, "stack", "stacks"))
 	switch upTo := slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.UpTo }); {
 	case s.Roll > 0 && upTo:
-		text += fmt.Sprintf(" Up to %s replaced.", number(s.Roll, "machine is", "machines are"))
+		text += fmt.Sprintf(" Up to %s replaced.", number(s.Roll, "instance is", "instances are"))
 	case s.Roll > 0:
-		text += fmt.Sprintf(" %s replaced, in at least %s.", number(s.Roll, "machine is", "machines are"), p.Takes)
+		text += fmt.Sprintf(" %s replaced, in at least %s.", number(s.Roll, "instance is", "instances are"), p.Takes)
 	}
 	return text
 }
