@@ -11,8 +11,8 @@ import (
 // that other processes could reach.
 type direct struct{ handler http.Handler }
 
-// RoundTrip returns as soon as the handler begins its response, since watches respond until they are
-// closed.
+// RoundTrip returns as soon as the handler begins its response, since watches respond until they
+// are closed.
 func (d direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	request := req.Clone(ctx)

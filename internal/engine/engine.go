@@ -39,8 +39,8 @@ import (
 type State interface {
 	// Load returns a cluster and its objects.
 	Load(ctx context.Context, cluster string) (*state.Objects, error)
-	// Lock keeps other clients from changing the cluster until unlock is called. It returns an error
-	// if another client holds the lock.
+	// Lock keeps other clients from changing the cluster until unlock is called. It returns an
+	// error if another client holds the lock.
 	Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error)
 	// Save writes an object with its metadata and status.
 	Save(ctx context.Context, cluster string, object client.Object) error
@@ -93,8 +93,9 @@ type Options struct {
 }
 
 // Run runs the controllers until the cluster reaches the goal. It locks the state. It returns an
-// error if the state cannot be read or written, or AWS rejects the credentials, and a [StalledError]
-// if a user must act. If ctx ends first, it returns an error, and the same run continues later.
+// error if the state cannot be read or written, or AWS rejects the credentials, and a
+// [StalledError] if a user must act. If ctx ends first, it returns an error, and the same run
+// continues later.
 func Run(ctx context.Context, o Options) (err error) {
 	o.setDefaults()
 	unlock, err := o.State.Lock(ctx, o.Cluster, o.Purpose)

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// agenda runs functions at their times, one after another. It uses one goroutine while functions are
-// scheduled.
+// agenda runs functions at their times, one after another. It uses one goroutine while functions
+// are scheduled.
 type agenda struct {
 	clock clock.Clock
 

@@ -147,8 +147,8 @@ func (b *budget) check() error {
 	return refusal(0, fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", b.Name))
 }
 
-// refusal returns the response to an eviction that a budget forbids, with the seconds after which to
-// retry.
+// refusal returns the response to an eviction that a budget forbids, with the seconds after which
+// to retry.
 func refusal(after int, why string) error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", after)
 	err.ErrStatus.Details.Causes = append(

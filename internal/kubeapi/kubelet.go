@@ -17,8 +17,8 @@ const (
 	// ReadyAfter is an annotation of pods: how long the pod takes until it is Ready, as "5s", or
 	// "never".
 	ReadyAfter = "played.aws-operator/ready-after"
-	// StopsAfter is an annotation of pods: how long the pod takes to end, as "20s", or "never". It is
-	// killed at the end of its grace period.
+	// StopsAfter is an annotation of pods: how long the pod takes to end, as "20s", or "never". It
+	// is killed at the end of its grace period.
 	StopsAfter = "played.aws-operator/stops-after"
 	never      = "never"
 )
@@ -31,8 +31,8 @@ const (
 	nodeNotReady = "NodeNotReady"
 )
 
-// SetNodeReady writes a Node's condition Ready, like its kubelet or the node lifecycle controller. It
-// returns an error if the Node does not exist.
+// SetNodeReady writes a Node's condition Ready, like its kubelet or the node lifecycle controller.
+// It returns an error if the Node does not exist.
 func (s *Server) SetNodeReady(name string, status corev1.ConditionStatus, reason, message string) error {
 	now := metav1.NewTime(s.store.clock.Now())
 	_, err := s.store.update(nodeKind, types.NamespacedName{Name: name}, func(object *unstructured.Unstructured) error {

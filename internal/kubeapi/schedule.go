@@ -19,8 +19,8 @@ const mostPods = 110
 
 func sameLabels(a, b map[string]string) bool { return maps.Equal(a, b) }
 
-// schedule finds a node for a pod: of the suitable ones, the one with the fewest pods of its controller,
-// and then with the fewest pods.
+// schedule finds a node for a pod: of the suitable ones, the one with the fewest pods of its
+// controller, and then with the fewest pods.
 func (p *simulation) schedule(name types.NamespacedName) {
 	pod := p.pods[name]
 	if pod == nil || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// simulation simulates the controllers, the scheduler and the kubelets of a cluster. It runs under the
-// store's lock: for every change it queues the resulting actions, and runs them before the lock is
-// released, or when they are due.
+// simulation simulates the controllers, the scheduler and the kubelets of a cluster. It runs under
+// the store's lock: for every change it queues the resulting actions, and runs them before the lock
+// is released, or when they are due.
 type simulation struct {
 	store   *store
 	agenda  *agenda

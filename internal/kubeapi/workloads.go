@@ -120,8 +120,8 @@ func (p *simulation) forgetSet(of key, old *controller) {
 // hashLabel distinguishes the pods of a Deployment's ReplicaSets.
 const hashLabel = "pod-template-hash"
 
-// deploy maintains one ReplicaSet for a Deployment. A new template applies to new pods only: there is no
-// rolling update.
+// deploy maintains one ReplicaSet for a Deployment. A new template applies to new pods only: there
+// is no rolling update.
 func (p *simulation) deploy(of key) {
 	d := p.sets[of]
 	if d == nil || d.Metadata.DeletionTimestamp != nil {

@@ -1,5 +1,5 @@
-// Package local runs all of aws-operator on one machine: a management cluster, AWS and the operator,
-// without containers and without an AWS account.
+// Package local runs all of aws-operator on one machine: a management cluster, AWS and the
+// operator, without containers and without an AWS account.
 //
 // Its parts are independent, and tests use them separately:
 //

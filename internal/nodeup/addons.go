@@ -175,8 +175,9 @@ func (b *boot) adminClient() (string, *http.Client, error) {
 	}}, nil
 }
 
-// readKubeconfig returns the values of a kubeconfig that kubeadm wrote, with one cluster and one user.
-// Each value is on one line; data is decoded. A YAML parser would be larger than the rest of nodeup.
+// readKubeconfig returns the values of a kubeconfig that kubeadm wrote, with one cluster and one
+// user. Each value is on one line; data is decoded. A YAML parser would be larger than the rest of
+// nodeup.
 func readKubeconfig(text string) (map[string][]byte, error) {
 	values := map[string][]byte{}
 	for line := range strings.Lines(text) {

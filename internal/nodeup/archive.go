@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// unpack unpacks an archive into a folder, and never outside of it. It replaces existing files instead
-// of writing into them, since they may be running programs.
+// unpack unpacks an archive into a folder, and never outside of it. It replaces existing files
+// instead of writing into them, since they may be running programs.
 func unpack(archive io.Reader, folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -46,8 +46,8 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// present reports whether an artifact is installed: an executable by its hash, an archive by the record
-// that it was unpacked.
+// present reports whether an artifact is installed: an executable by its hash, an archive by the
+// record that it was unpacked.
 func (b *boot) present(artifact bundle.Artifact) bool {
 	if artifact.Format == bundle.TarGz {
 		return b.files.exists(filepath.Join(unpackedInto, artifact.SHA256))

@@ -76,8 +76,8 @@ type Zones interface {
 	GetChange(context.Context, *route53.GetChangeInput, ...func(*route53.Options)) (*route53.GetChangeOutput, error)
 }
 
-// Connect returns clients for a region, with the credentials of the instance's role. Like the SDK, it
-// uses environment variables (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and related ones,
+// Connect returns clients for a region, with the credentials of the instance's role. Like the SDK,
+// it uses environment variables (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and related ones,
 // AWS_EC2_METADATA_SERVICE_ENDPOINT). The SDK's configuration loader would add clients for single
 // sign-on, which instances do not need.
 func Connect(region string) AWS {

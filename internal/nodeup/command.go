@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// command runs a program and returns its standard output. The error has the end of its standard error.
+// command runs a program and returns its standard output. The error has the end of its standard
+// error.
 func (b *boot) command(ctx context.Context, name string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // The programs are those of the package's documentation.

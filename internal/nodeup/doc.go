@@ -4,9 +4,9 @@
 // downloads that document, verifies the hash and applies it, one task after another.
 // docs/design/boot.md has the order and the reason for each task.
 //
-// Every task first checks whether its result exists: after a crash, a kill or a reboot, nodeup ends in
-// the same state. For this purpose, it also installs itself as nodeup.service, which systemd runs at
-// each boot. A failing task is retried indefinitely, unless a retry cannot succeed (see
+// Every task first checks whether its result exists: after a crash, a kill or a reboot, nodeup ends
+// in the same state. For this purpose, it also installs itself as nodeup.service, which systemd
+// runs at each boot. A failing task is retried indefinitely, unless a retry cannot succeed (see
 // [PermanentError]).
 //
 // # Requirements of a machine

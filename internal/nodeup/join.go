@@ -17,9 +17,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
-// Objects that a worker polls before it runs kubeadm, which waits five seconds whenever one is missing.
-// A slot writes the first one after everything else that joining requires, and anonymous clients can
-// read it; the second requires a token.
+// Objects that a worker polls before it runs kubeadm, which waits five seconds whenever one is
+// missing. A slot writes the first one after everything else that joining requires, and anonymous
+// clients can read it; the second requires a token.
 const (
 	clusterInfo   = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 	kubeadmConfig = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
@@ -39,9 +39,9 @@ func (b *boot) awaitAPI(ctx context.Context) (string, error) {
 	return b.bundle.API.Server + " lets machines join", b.ask(ctx, clusterInfo, "")
 }
 
-// join makes a worker a node. It reads the token at each attempt, since the token is renewed. It runs
-// kubeadm only after the API has accepted the token, and has issued a certificate if workers must prove
-// their identity.
+// join makes a worker a node. It reads the token at each attempt, since the token is renewed. It
+// runs kubeadm only after the API has accepted the token, and has issued a certificate if workers
+// must prove their identity.
 func (b *boot) join(ctx context.Context) (string, error) {
 	if b.files.exists(kubeletKubeconfig) {
 		return "nothing, the kubelet has its certificate", b.files.remove(bootstrapKubeconfig, bundle.JoinKubeconfig, kubeadmFile)

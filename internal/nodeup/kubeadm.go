@@ -25,11 +25,12 @@ var leafs = []string{
 // kubeconfigs are the kubeconfigs that kubeadm creates on a slot.
 var kubeconfigs = []string{"admin.conf", "super-admin.conf", "kubelet.conf", "controller-manager.conf", "scheduler.conf"}
 
-// controlPlanePhases are kubeadm's phases on a slot. Every slot runs all of them: no slot is special.
+// controlPlanePhases are kubeadm's phases on a slot. Every slot runs all of them: no slot is
+// special.
 //
-// The phases from upload-config on need the API, which is available only when other slots are up, since
-// one member alone has no quorum. The first of them creates the binding with the permissions of
-// admin.conf: kubeadm does so with super-admin.conf when a phase first needs a client.
+// The phases from upload-config on need the API, which is available only when other slots are up,
+// since one member alone has no quorum. The first of them creates the binding with the permissions
+// of admin.conf: kubeadm does so with super-admin.conf when a phase first needs a client.
 func controlPlanePhases() []task {
 	return []task{
 		{"kubeadm configuration", (*boot).writeKubeadmConfig, lastRetry},
@@ -50,9 +51,9 @@ func controlPlanePhases() []task {
 	}
 }
 
-// phase returns the task that runs a phase of kubeadm init, unless the bundle has been applied before.
-// An interrupted run may leave an incomplete file, with which kubeadm would always fail: undo removes
-// the phase's files before a retry.
+// phase returns the task that runs a phase of kubeadm init, unless the bundle has been applied
+// before. An interrupted run may leave an incomplete file, with which kubeadm would always fail:
+// undo removes the phase's files before a retry.
 func phase(name string, undo func(*boot) error, args ...string) task {
 	return task{name: name, longest: lastRetry, run: func(b *boot, ctx context.Context) (string, error) {
 		if b.done() {

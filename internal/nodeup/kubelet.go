@@ -14,8 +14,8 @@ import (
 // bundle cannot contain its own hash.
 const bundleLabel = "cluster-operator.aws/bundle"
 
-// writeKubeletUnit writes the kubelet's unit with the entire command line, so that one file describes
-// how the kubelet runs.
+// writeKubeletUnit writes the kubelet's unit with the entire command line, so that one file
+// describes how the kubelet runs.
 func (b *boot) writeKubeletUnit(context.Context) (string, error) {
 	line, err := b.kubeletCommand()
 	if err != nil {

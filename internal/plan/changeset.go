@@ -30,9 +30,9 @@ const (
 	maxTemplateBody = 51_200
 )
 
-// ask creates change sets for the stacks that change, and records where they differ from the plan. It
-// creates none for stacks that are created or deleted: a change set that creates a stack leaves an
-// empty one behind.
+// ask creates change sets for the stacks that change, and records where they differ from the plan.
+// It creates none for stacks that are created or deleted: a change set that creates a stack leaves
+// an empty one behind.
 func (d *draft) ask(ctx context.Context, p *Plan) error {
 	errs := make([]error, len(p.Stacks))
 	var all sync.WaitGroup
@@ -220,9 +220,9 @@ func agree(r *Resource, theirs Action) bool {
 	return r.Action == theirs || uncertain && theirs != Create && theirs != Delete && r.Action != Create && r.Action != Delete
 }
 
-// follows reports whether a resource changes only with the stack's tags, which the plan shows in one
-// line, or because it references an attribute of resources that stay: CloudFormation does not know
-// whether the attribute changes.
+// follows reports whether a resource changes only with the stack's tags, which the plan shows in
+// one line, or because it references an attribute of resources that stay: CloudFormation does not
+// know whether the attribute changes.
 func follows(change *types.ResourceChange, tags bool, stay map[string]bool) bool {
 	for i := range change.Details {
 		detail := &change.Details[i]

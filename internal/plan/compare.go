@@ -144,8 +144,8 @@ func (s *Stack) newVersions(t *template.Template) {
 }
 
 // choices matches the properties of an Auto Scaling group that list its instance types and subnets:
-// an instance that still matches is not replaced. A group that begins or ceases to mix types has the
-// launch template in another property.
+// an instance that still matches is not replaced. A group that begins or ceases to mix types has
+// the launch template in another property.
 var choices = regexp.MustCompile(`^(MixedInstancesPolicy|VPCZoneIdentifier|LaunchTemplate$)`)
 
 // settle decides what a change of an Auto Scaling group does. A change that may replace a group
@@ -241,6 +241,7 @@ func (p *Plan) count() {
 	}
 }
 
-// BootAtLeast is the minimum time that plans assume from the launch of an instance until its node is
-// Ready: Ubuntu boots, nodeup downloads some 200 MB of artifacts and images, and the kubelet joins.
+// BootAtLeast is the minimum time that plans assume from the launch of an instance until its node
+// is Ready: Ubuntu boots, nodeup downloads some 200 MB of artifacts and images, and the kubelet
+// joins.
 const BootAtLeast = time.Minute

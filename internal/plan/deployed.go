@@ -65,8 +65,8 @@ func (d *draft) fetch(ctx context.Context) error {
 	return nil
 }
 
-// keepManagement copies the management cluster's tag from the deployed stack: the operator keeps it,
-// so it is not a change.
+// keepManagement copies the management cluster's tag from the deployed stack: the operator keeps
+// it, so it is not a change.
 func (s *Subject) keepManagement() {
 	if s.Deployed == nil || s.Wanted == nil || s.Deployed.Tags[cfnstack.ManagementTag] == "" {
 		return

@@ -26,8 +26,8 @@ import (
 
 // Input is the definition of a cluster, with its status. Planning does not change it.
 type Input struct {
-	// Cluster and Groups are the desired objects; their status describes what is deployed. An object
-	// with a deletion timestamp is deleted.
+	// Cluster and Groups are the desired objects; their status describes what is deployed. An
+	// object with a deletion timestamp is deleted.
 	Cluster *v1alpha1.Cluster
 	Groups  []*v1alpha1.InstanceGroup
 	// Releases are the existing Releases besides the built-in ones.

@@ -53,7 +53,8 @@ type Plan struct {
 	Stacks []Stack `json:"stacks"`
 	// Rolls are the replacements of instances, in the order in which they begin.
 	Rolls []Roll `json:"rolls,omitempty"`
-	// Takes is the minimum time until all instances are replaced, in seconds in JSON; 0 if none are.
+	// Takes is the minimum time until all instances are replaced, in seconds in JSON; 0 if none
+	// are.
 	Takes Duration `json:"takesAtLeastSeconds,omitempty"`
 	// Notes are sentences about assumptions of the plan: placeholders, operations in progress.
 	Notes []string `json:"notes,omitempty"`

@@ -174,7 +174,8 @@ func (o *printer) rolls(p *Plan) {
 	}
 }
 
-// Sentence describes in one or two sentences which instances are replaced, how, and how long it takes.
+// Sentence describes in one or two sentences which instances are replaced, how, and how long it
+// takes.
 func (r *Roll) Sentence() string {
 	var text string
 	switch {

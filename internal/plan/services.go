@@ -205,8 +205,8 @@ func (d *serviceDraft) siblings(
 	return all, nil
 }
 
-// outputsOf returns the outputs of a referenced object: those in its status, else those of its stack,
-// else placeholders.
+// outputsOf returns the outputs of a referenced object: those in its status, else those of its
+// stack, else placeholders.
 func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servicerender.Reference) (map[string]any, error) {
 	name := servicerender.StackName(d.facts.ClusterName, r.Kind, namespace, r.ObjectName)
 	if known := d.outputs[name]; known != nil {
@@ -241,8 +241,8 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 	return d.outputs[name], nil
 }
 
-// checkOwners returns an error if a deployed stack does not belong to the object that it is compared
-// with.
+// checkOwners returns an error if a deployed stack does not belong to the object that it is
+// compared with.
 func (d *serviceDraft) checkOwners(objects []*servicev1alpha1.Object) error {
 	for i, object := range objects {
 		s := &d.subjects[i]

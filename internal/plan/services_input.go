@@ -18,10 +18,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// ReadServices returns the services of the manifests, with their status in the management cluster if
-// the state is one. Without manifests, it returns all services of the management cluster; other
-// states have none. It returns an error if the definition of a kind is invalid, or if the management
-// cluster does not respond.
+// ReadServices returns the services of the manifests, with their status in the management cluster
+// if the state is one. Without manifests, it returns all services of the management cluster; other
+// states have none. It returns an error if the definition of a kind is invalid, or if the
+// management cluster does not respond.
 func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Services, error) {
 	all := len(set.Manifests) == 0
 	wanted := manifest.Objects[*servicev1alpha1.Object](set)

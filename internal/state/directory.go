@@ -72,8 +72,8 @@ func (d *directory) read(_ context.Context, name string) ([]byte, error) {
 	return data, nil
 }
 
-// write replaces a file atomically: it writes the new content to a temporary file in the same folder
-// and renames it.
+// write replaces a file atomically: it writes the new content to a temporary file in the same
+// folder and renames it.
 func (d *directory) write(_ context.Context, name string, data []byte) error {
 	path := d.where(name)
 	mode, dirMode := fs.FileMode(fileMode), fs.FileMode(folderMode)

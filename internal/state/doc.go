@@ -10,7 +10,7 @@
 //	demo/lock                          the client that is changing the cluster
 //	releases/v1.36.3-acme.1.yaml       the user's own Releases
 //
-// Replace or a user with an editor changes definitions. The engine changes status and Secrets (Save,
-// Remove) under a Lock. Every file is written atomically. A file that is invalid or incomplete is an
-// error with the file, the line and a remedy.
+// Replace or a user with an editor changes definitions. The engine changes status and Secrets
+// (Save, Remove) under a Lock. Every file is written atomically. A file that is invalid or
+// incomplete is an error with the file, the line and a remedy.
 package state

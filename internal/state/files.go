@@ -29,8 +29,8 @@ const (
 	extension      = ".yaml"
 )
 
-// store stores files by names with slashes. Each write is atomic. The error for a file that does not
-// exist is fs.ErrNotExist.
+// store stores files by names with slashes. Each write is atomic. The error for a file that does
+// not exist is fs.ErrNotExist.
 type store interface {
 	reader
 	writer

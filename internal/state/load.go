@@ -224,8 +224,8 @@ func (f *files) namespaceOf(given string) string {
 	return cmp.Or(given, f.options.Namespace, DefaultNamespace)
 }
 
-// know adds the status and metadata of the last run to a definition. It increments the generation if
-// the spec has changed.
+// know adds the status and metadata of the last run to a definition. It increments the generation
+// if the spec has changed.
 func (f *files) know(object, seen client.Object) {
 	object.SetUID(seen.GetUID())
 	object.SetGeneration(seen.GetGeneration())
@@ -245,8 +245,8 @@ func sameSpec(a, b client.Object) bool {
 	return err == nil && otherErr == nil && reflect.DeepEqual(one["spec"], other["spec"])
 }
 
-// complete returns an error if keys of a cluster are missing: existing instances would not trust new
-// ones.
+// complete returns an error if keys of a cluster are missing: existing instances would not trust
+// new ones.
 func (f *files) complete(o *Objects, madeHere bool) error {
 	var missing []string
 	for _, suffix := range caSuffixes {

@@ -369,7 +369,8 @@ func (f *files) accept(ctx context.Context, object client.Object, t *there) erro
 	return nil
 }
 
-// establish creates the identity and the keys of a new cluster. It keeps those of an interrupted run.
+// establish creates the identity and the keys of a new cluster. It keeps those of an interrupted
+// run.
 func (f *files) establish(ctx context.Context, cluster *v1alpha1.Cluster, all *found) error {
 	c := cluster.DeepCopy()
 	c.Namespace = f.namespaceOf(c.Namespace)

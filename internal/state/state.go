@@ -172,9 +172,9 @@ func (s *State) Definition(ctx context.Context, cluster string) (*Objects, error
 	return s.load(ctx, cluster, false)
 }
 
-// Replace writes the specs and metadata of Clusters, InstanceGroups and Releases, never a status. It
-// creates the CAs of a new cluster, unless an operator does. It validates all objects like the API
-// server before it writes any, and returns an *InvalidError if one is invalid. It returns a
+// Replace writes the specs and metadata of Clusters, InstanceGroups and Releases, never a status.
+// It creates the CAs of a new cluster, unless an operator does. It validates all objects like the
+// API server before it writes any, and returns an *InvalidError if one is invalid. It returns a
 // *LockedError if another client is changing a cluster.
 func (s *State) Replace(ctx context.Context, objects []client.Object) ([]Change, error) {
 	return s.replace(ctx, objects)
@@ -194,9 +194,9 @@ func (s *State) Save(ctx context.Context, cluster string, object client.Object) 
 	return s.save(ctx, cluster, object)
 }
 
-// Remove removes a Cluster, an InstanceGroup or a Secret, with its status. It succeeds if the object
-// does not exist. With the last object of a cluster, it removes the cluster's folder. The caller must
-// hold the Lock. In a management cluster, Remove deletes the object.
+// Remove removes a Cluster, an InstanceGroup or a Secret, with its status. It succeeds if the
+// object does not exist. With the last object of a cluster, it removes the cluster's folder. The
+// caller must hold the Lock. In a management cluster, Remove deletes the object.
 func (s *State) Remove(ctx context.Context, cluster string, object client.Object) error {
 	return s.remove(ctx, cluster, object)
 }

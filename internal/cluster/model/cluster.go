@@ -237,8 +237,8 @@ type Rolling struct {
 	// SignalTimeout is how long CloudFormation waits for the signals of a batch: until its nodes
 	// are Ready and have paused.
 	SignalTimeout time.Duration
-	// DrainTimeout is how long draining a node may take, OnDrainTimeout what happens to its instance
-	// afterwards.
+	// DrainTimeout is how long draining a node may take, OnDrainTimeout what happens to its
+	// instance afterwards.
 	DrainTimeout   time.Duration
 	OnDrainTimeout v1alpha1.DrainPolicy
 	// HookTimeout is how long Auto Scaling waits between two heartbeats before it terminates an

@@ -114,7 +114,8 @@ func checkLabels(problems *Problems, field string, labels map[string]string) {
 	}
 }
 
-// checkTaints checks that the user's taints are valid, since kubelets do not start with invalid ones.
+// checkTaints checks that the user's taints are valid, since kubelets do not start with invalid
+// ones.
 func checkTaints(problems *Problems, field string, taints []corev1.Taint) {
 	for i, taint := range taints {
 		const form = "use letters, digits, '-', '_' and '.', at most 63 in a name or value"

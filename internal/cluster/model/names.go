@@ -110,7 +110,8 @@ const (
 	OutputBucket = "Bucket"
 	// OutputKey is the ARN of the KMS key.
 	OutputKey = "Key"
-	// OutputIssuer is the ARN of the provider through which roles trust the cluster's service accounts.
+	// OutputIssuer is the ARN of the provider through which roles trust the cluster's service
+	// accounts.
 	OutputIssuer = "Issuer"
 	// OutputIssuerBucket is the name of the bucket that publishes the issuer's documents, if they
 	// have one of their own.
@@ -216,7 +217,8 @@ func GroupStackName(cluster, group string) string {
 	return ShortName(maxStackName, cluster, group)
 }
 
-// BucketName returns the name of the cluster's bucket, which the account's ID makes globally unique.
+// BucketName returns the name of the cluster's bucket, which the account's ID makes globally
+// unique.
 func BucketName(cluster, accountID, region string) string {
 	return ShortName(maxBucketName, strings.ToLower(cluster), accountID, region)
 }
@@ -234,8 +236,8 @@ func ZoneName(cluster string) string { return cluster + ".internal" }
 func EtcdName(slot int) string { return "etcd-" + strconv.Itoa(slot) }
 
 // EtcdSlotTag returns the value of the tag by which a slot's instance finds its etcd volume. It
-// differs for each snapshot from which the volume was created, so that an instance never attaches the
-// wrong volume while an old and a new one exist.
+// differs for each snapshot from which the volume was created, so that an instance never attaches
+// the wrong volume while an old and a new one exist.
 func EtcdSlotTag(slot int, snapshot string) string {
 	if snapshot == "" {
 		return strconv.Itoa(slot)
@@ -243,8 +245,8 @@ func EtcdSlotTag(slot int, snapshot string) string {
 	return strconv.Itoa(slot) + "/" + snapshot
 }
 
-// EtcdToken returns the token that distinguishes the cluster's etcd from all others, including itself
-// before a restore from a snapshot.
+// EtcdToken returns the token that distinguishes the cluster's etcd from all others, including
+// itself before a restore from a snapshot.
 func EtcdToken(cluster, snapshot string) string {
 	if snapshot == "" {
 		return cluster
@@ -286,8 +288,8 @@ func ParseEtcdGeneration(output string) (generation int32, snapshot string) {
 	return int32(parsed), snapshot
 }
 
-// EtcdVolumeID returns the name of a slot's etcd volume in the base stack. CloudFormation replaces a
-// volume neither if the snapshot changes from which it was created, nor if the volume is lost
+// EtcdVolumeID returns the name of a slot's etcd volume in the base stack. CloudFormation replaces
+// a volume neither if the snapshot changes from which it was created, nor if the volume is lost
 // (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html),
 // so the volume of another snapshot, and the replacement of a lost one, is another resource.
 func EtcdVolumeID(slot int, snapshot string, generation int32) string {

@@ -10,9 +10,9 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// The division of a new VPC's range: eight parts, one for each letter of a zone. The first half of a
-// part is the nodes' subnet. The third quarter is the public subnet for clusters with private nodes.
-// The rest is reserved.
+// The division of a new VPC's range: eight parts, one for each letter of a zone. The first half of
+// a part is the nodes' subnet. The third quarter is the public subnet for clusters with private
+// nodes. The rest is reserved.
 const (
 	letters     = "abcdefgh"
 	letterBits  = 3

@@ -169,8 +169,8 @@ func (c *Cluster) resolveIssuer(provider string, inBucket bool) {
 	}
 }
 
-// resolveSlots determines the zone and subnet of each slot: the zones of the control plane, or those
-// of the network, in turn.
+// resolveSlots determines the zone and subnet of each slot: the zones of the control plane, or
+// those of the network, in turn.
 func (c *Cluster) resolveSlots(problems *Problems) {
 	zones := c.Spec.ControlPlane.Zones
 	if len(zones) == 0 {
@@ -267,8 +267,8 @@ func (c *Cluster) checkControlPlane(problems *Problems) {
 	checkVolume(problems, "spec.controlPlane.etcdVolume", &cp.EtcdVolume)
 }
 
-// KubeadmAddons are the addons that kubeadm installs unless the release or the cluster has a chart of
-// that name, or the cluster disables it.
+// KubeadmAddons are the addons that kubeadm installs unless the release or the cluster has a chart
+// of that name, or the cluster disables it.
 var KubeadmAddons = []string{"coredns", "kube-proxy"}
 
 // checkAddons checks that addons that are not in the release have a chart.

@@ -156,8 +156,8 @@ func (s *baseScope) TokenParameterARN() string {
 	return fmt.Sprintf("arn:%s:ssm:%s:%s:parameter/%s", s.Partition, s.Region, s.AccountID, strings.TrimPrefix(s.TokenParameter, "/"))
 }
 
-// PublishesIssuer reports whether the issuer's documents are in the cluster's bucket, part of which is
-// then public.
+// PublishesIssuer reports whether the issuer's documents are in the cluster's bucket, part of which
+// is then public.
 func (s *baseScope) PublishesIssuer() bool {
 	return s.Spec.ServiceAccountIssuer != nil && s.Spec.ServiceAccountIssuer.URL == "" && s.IssuerBucket == ""
 }
@@ -191,8 +191,8 @@ func (s *baseScope) EtcdSnapshot(slot model.Slot) string {
 	return s.Spec.ControlPlane.RestoreSnapshot
 }
 
-// VolumeTags returns the tags by which a slot's instance finds its etcd volume. The stack has the same
-// tags, but these do not depend on their propagation.
+// VolumeTags returns the tags by which a slot's instance finds its etcd volume. The stack has the
+// same tags, but these do not depend on their propagation.
 func (s *baseScope) VolumeTags(slot model.Slot) []tag {
 	return tags(map[string]string{
 		model.TagOwnedPrefix + s.Name: model.TagOwned,

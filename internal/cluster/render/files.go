@@ -37,7 +37,8 @@ func through(gateway string) string {
 	return "NatGatewayId"
 }
 
-// quote returns a value as a JSON string, which YAML reads as the same string, whatever it contains.
+// quote returns a value as a JSON string, which YAML reads as the same string, whatever it
+// contains.
 func quote(value any) (string, error) {
 	out, err := json.Marshal(fmt.Sprint(value))
 	return string(out), err
@@ -62,9 +63,9 @@ func subnet(s model.Subnet) (string, error) {
 	return "!Ref " + s.LogicalID, nil
 }
 
-// assemble renders files and merges them into one template. The error names the invalid file. It does
-// not check the content of the template: the stack engine does so once for each template before it
-// sends it.
+// assemble renders files and merges them into one template. The error names the invalid file. It
+// does not check the content of the template: the stack engine does so once for each template
+// before it sends it.
 func assemble(description string, scope any, names ...string) (*template.Template, error) {
 	all, err := parsed()
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 const (
 	portSSH     = 22
 	portKubelet = 10250
-	// The encapsulation of overlay networks: Flannel's and Cilium's VXLAN port, and VXLAN's standard
-	// port, which Calico uses.
+	// The encapsulation of overlay networks: Flannel's and Cilium's VXLAN port, and VXLAN's
+	// standard port, which Calico uses.
 	// https://docs.cilium.io/en/stable/operations/system_requirements/#firewall-rules
 	// https://docs.tigera.io/calico/latest/getting-started/kubernetes/requirements#network-requirements
 	portVXLANLinux = 8472
@@ -37,8 +37,8 @@ const anywhere = "0.0.0.0/0"
 
 // ingress is a rule of a security group.
 type ingress struct {
-	// LogicalID is the logical ID of the rule. It consists of source, target and purpose, so that it
-	// does not depend on other rules.
+	// LogicalID is the logical ID of the rule. It consists of source, target and purpose, so that
+	// it does not depend on other rules.
 	LogicalID string
 	// Group is the logical ID of the security group.
 	Group string
@@ -142,9 +142,9 @@ func (s *baseScope) IngressRules() []ingress {
 	return rules
 }
 
-// loadBalancerRules allow traffic to the API's load balancer from the ranges of the spec and from the
-// cluster's own instances. Their source addresses are their own for an internal load balancer, and
-// those of their NAT gateways for a public one.
+// loadBalancerRules allow traffic to the API's load balancer from the ranges of the spec and from
+// the cluster's own instances. Their source addresses are their own for an internal load balancer,
+// and those of their NAT gateways for a public one.
 func (s *baseScope) loadBalancerRules(api flow) []ingress {
 	rules := fromRanges(s.allowed(), groupLoadBalancer, api)
 	if slices.Contains(s.allowed(), anywhere) {

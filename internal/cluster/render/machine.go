@@ -54,8 +54,8 @@ type machine struct {
 	PublicAddress bool
 	// Volumes are the instances' volumes, the root volume first.
 	Volumes []v1alpha1.DataVolume
-	// Tags are the tags of the group and its instances, DiskTags those of the instances' volumes and
-	// network interfaces.
+	// Tags are the tags of the group and its instances, DiskTags those of the instances' volumes
+	// and network interfaces.
 	Tags, DiskTags []tag
 	// GroupTags are tags of the Auto Scaling group only.
 	GroupTags []tag

@@ -42,8 +42,8 @@ func (h *handover) set(name, parameterType, value string) {
 	h.values[name] = value
 }
 
-// subnets returns expressions for the IDs of subnets: the ID of an existing subnet, or a parameter for
-// one of the base stack.
+// subnets returns expressions for the IDs of subnets: the ID of an existing subnet, or a parameter
+// for one of the base stack.
 func (h *handover) subnets(of []model.Subnet) ([]string, error) {
 	var ids []string
 	for _, s := range of {

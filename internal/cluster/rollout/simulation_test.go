@@ -218,7 +218,8 @@ func (p *simulation) do(a *rollout.Action) {
 	case rollout.Forget:
 		p.observed.Memory = nil
 	case rollout.KeepOff:
-		p.observed.Held, p.observed.Autoscaled, p.observed.Suspended = p.observed.Held || p.observed.Autoscaled, false, p.observed.Memory.Suspended
+		p.observed.Held = p.observed.Held || p.observed.Autoscaled
+		p.observed.Autoscaled, p.observed.Suspended = false, p.observed.Memory.Suspended
 	case rollout.LetBack:
 		p.observed.Autoscaled, p.observed.Held, p.observed.Suspended = p.observed.Held || p.observed.Autoscaled, false, nil
 	case rollout.SetCapacity:

@@ -1,5 +1,6 @@
-// Package environment runs a local environment: a management cluster, AWS and the operator, all on this
-// machine's loopback, with files that configure kubectl, aws, terraform and the SDKs to use them.
+// Package environment runs a local environment: a management cluster, AWS and the operator, all on
+// this machine's loopback, with files that configure kubectl, aws, terraform and the SDKs to use
+// them.
 //
 // A folder holds at most one environment, which lives exactly as long as the process that made it.
 // That process holds a lock in the folder. If the lock is free, the other files in the folder were

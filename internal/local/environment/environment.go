@@ -26,13 +26,13 @@ var ErrRunning = errors.New("it is already running")
 
 // Options configure an environment.
 type Options struct {
-	// Dir is the environment's folder. Up creates it if it does not exist, and Stop removes it if it
-	// is empty.
+	// Dir is the environment's folder. Up creates it if it does not exist, and Stop removes it if
+	// it is empty.
 	Dir string
 	// Operator is the aws-operator binary to run as the operator; if empty, none runs.
 	Operator string
-	// Latency is how long CloudFormation takes for each resource, so that operations in progress are
-	// visible.
+	// Latency is how long CloudFormation takes for each resource, so that operations in progress
+	// are visible.
 	Latency time.Duration
 	// Machines is what instances run on. The default is AutoMachines.
 	Machines Machines
@@ -218,8 +218,8 @@ func (e *Environment) State() State { return e.state }
 // RESTConfig returns a configuration for the management cluster with all permissions.
 func (e *Environment) RESTConfig() *rest.Config { return e.cluster.RESTConfig() }
 
-// Stop stops all parts in order, removes everything that the environment created, and returns when it
-// no longer exists.
+// Stop stops all parts in order, removes everything that the environment created, and returns when
+// it no longer exists.
 func (e *Environment) Stop(ctx context.Context) error {
 	e.state.Phase = Stopping
 	errs := []error{e.folder.writeState(e.state), e.stopParts(ctx), e.folder.clear(), e.leave()}

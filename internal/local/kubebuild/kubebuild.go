@@ -29,8 +29,9 @@ type Version struct {
 	modules, binary string
 }
 
-// The versions to build: the current one, which local mode runs, and the two previous minor versions,
-// from which tests upgrade. Go's module proxy does not have all modules of their latest patches.
+// The versions to build: the current one, which local mode runs, and the two previous minor
+// versions, from which tests upgrade. Go's module proxy does not have all modules of their latest
+// patches.
 var (
 	Present  = Version{Kubernetes: KubernetesVersion, modules: "go", binary: "kube"}
 	Previous = Version{Kubernetes: "v1.35.4", modules: "previous", binary: "kube-previous"}

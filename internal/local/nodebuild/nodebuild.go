@@ -99,8 +99,8 @@ func installed(otherwise error) (Programs, error) {
 	return p, nil
 }
 
-// build compiles a program like the Makefile, without cgo, since machines may have no C library. The
-// go command does not rebuild up-to-date programs.
+// build compiles a program like the Makefile, without cgo, since machines may have no C library.
+// The go command does not rebuild up-to-date programs.
 func build(ctx context.Context, root, output, source string) error {
 	cmd := exec.CommandContext(
 		ctx,

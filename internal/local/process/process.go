@@ -60,8 +60,9 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// run starts the child and waits for it on one thread that lives as long as the child: Linux signals a
-// child when the thread that created it exits, not when the process does (https://go.dev/issue/27505).
+// run starts the child and waits for it on one thread that lives as long as the child: Linux
+// signals a child when the thread that created it exits, not when the process does
+// (https://go.dev/issue/27505).
 func (p *Process) run(log *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Running reports whether the process runs. A zombie, which has exited and whose parent has not waited
-// for it yet, does not run; only Linux distinguishes the two.
+// Running reports whether the process runs. A zombie, which has exited and whose parent has not
+// waited for it yet, does not run; only Linux distinguishes the two.
 func Running(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false
