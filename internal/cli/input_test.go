@@ -294,7 +294,7 @@ func refusals() map[string]refusal {
 		"a key that is missing": {
 			make: missing("secrets/demo-sa.yaml"),
 			args: load,
-			want: "cluster demo is not complete: state/demo/secrets has no demo-sa.yaml; bring them back from a backup",
+			want: "cluster demo is not complete: state/demo/secrets has no demo-sa.yaml; restore them from a backup",
 		},
 		"a key that is missing, to replace": {
 			make:  missing("secrets/demo-sa.yaml"),

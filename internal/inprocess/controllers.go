@@ -23,8 +23,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/operator"
 )
 
-// manager makes the controllers of clusters, as the operator has them: without leader election,
-// ports, webhooks, and without a queue in AWS.
+// manager creates the operator's controllers of clusters, without leader election, ports and
+// webhooks, and without a queue in AWS.
 func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	ctrl.SetLogger(r.Logger)
 	aws := r.AWS
@@ -73,7 +73,7 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 			workload.Options{Logger: r.Logger.WithName("workload"), Clock: r.Clock, UserAgent: r.AWS.UserAgent, Config: r.Workload},
 		),
 		AccountID: account, ClusterName: operator.DefaultClusterName, NodeupDir: r.NodeupDir, Releases: releases,
-		Roles:   []grant.Grant{{Namespace: "*", Pattern: "*"}}, // The person's own credentials decide.
+		Roles:   []grant.Grant{{Namespace: "*", Pattern: "*"}}, // The user's own credentials decide.
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: r.Clock, Logger: r.Logger.WithName("addons")}),
 		Cleanup: cleanup.New(clients, operator.DefaultClusterName, r.Clock, r.Logger.WithName("cleanup")),
 	})

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// direct carries requests to a handler of this process: no port, no certificates, nothing that
-// others could reach.
+// direct passes requests to a handler in this process, without a port, certificates, or anything
+// that other processes could reach.
 type direct struct{ handler http.Handler }
 
-// RoundTrip returns as soon as the handler has begun to answer, since watches answer for as long as
-// they are wanted.
+// RoundTrip returns as soon as the handler begins its response, since watches respond until they
+// are closed.
 func (d direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	request := req.Clone(ctx)
@@ -45,7 +45,7 @@ func (d direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// answer is what a handler writes.
+// answer is the response that a handler writes.
 type answer struct {
 	header http.Header
 	body   *io.PipeWriter
@@ -57,7 +57,7 @@ type answer struct {
 // Header implements http.ResponseWriter, as the others do.
 func (a *answer) Header() http.Header { return a.header }
 
-// WriteHeader begins the answer.
+// WriteHeader begins the response.
 func (a *answer) WriteHeader(code int) {
 	a.begin.Do(func() {
 		a.code = code
@@ -74,7 +74,7 @@ func (a *answer) Write(data []byte) (int, error) {
 // FlushError has nothing to do: what is written is read at once.
 func (a *answer) FlushError() error { return nil }
 
-// answerBody tells the handler when the caller has read enough.
+// answerBody ends the request when the caller closes the response.
 type answerBody struct {
 	*io.PipeReader
 	cancel context.CancelFunc

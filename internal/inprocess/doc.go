@@ -7,10 +7,10 @@
 // before the controllers see the change. So the state has every request to AWS, however the process
 // ends, and the next run continues there. There is no other record.
 //
-// It makes no queue and no rule for AWS events: it polls stacks that are being changed, and
+// Run creates no queue and no rule for AWS events: it polls stacks with operations in progress, and
 // instances that wait to be drained, every few seconds. It leaves nothing in AWS that is not the
 // cluster's.
 //
 // [Follow] watches a cluster and its instance groups, in memory or in a management cluster, reports
-// the progress, and ends when the goal is reached or a person must act.
+// the progress, and ends when the goal is reached or a user must act.
 package inprocess

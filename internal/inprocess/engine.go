@@ -35,33 +35,32 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// State is where a cluster's definition is, and where what is made for it is written; *state.State
-// is one.
+// State stores a cluster's definition, status and Secrets. *state.State implements it.
 type State interface {
-	// Load returns a cluster and what belongs to it.
+	// Load returns a cluster and its objects.
 	Load(ctx context.Context, cluster string) (*state.Objects, error)
-	// Lock keeps others from changing the cluster until unlock is called. It returns an error when
-	// another does already.
+	// Lock keeps other clients from changing the cluster until unlock is called. It returns an
+	// error if another client holds the lock.
 	Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error)
-	// Save writes an object as it is now, with its metadata and status.
+	// Save writes an object with its metadata and status.
 	Save(ctx context.Context, cluster string, object client.Object) error
 	// Remove removes an object that no longer exists.
 	Remove(ctx context.Context, cluster string, object client.Object) error
 }
 
-// Goal is until when a cluster is followed.
+// Goal is the state of a cluster at which a run ends.
 type Goal string
 
 // Goals.
 const (
-	// Ready is reached when the Cluster and all of its InstanceGroups are ready, as their specs are
-	// now.
+	// Ready is reached when the Cluster and all of its InstanceGroups are ready for their current
+	// specs.
 	Ready Goal = "Ready"
-	// Gone is reached when none of them is there any more. [Run] deletes the Cluster.
+	// Gone is reached when none of them exists any more. [Run] deletes the Cluster.
 	Gone Goal = "Gone"
 )
 
-// Options say what to run. State, Cluster and Goal are required.
+// Options are the options of [Run]. State, Cluster and Goal are required.
 type Options struct {
 	State State
 	// Cluster is the Cluster's name.
@@ -71,36 +70,37 @@ type Options struct {
 	// "apply".
 	Purpose string
 
-	// AWS says how AWS is reached: as the SDK's environment and shared files say where it says
-	// nothing. The region is the cluster's.
+	// AWS configures access to AWS. Empty fields are from the SDK's environment and shared files.
+	// The region is the cluster's.
 	AWS awsapi.Options
-	// NodeupDir is where nodeup-linux-amd64 and nodeup-linux-arm64 are, which machines boot with;
-	// the folder of this program unless set.
+	// NodeupDir is the folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances
+	// boot. The default is the folder of this program.
 	NodeupDir string
 
 	// Observe receives every change of the progress. It is optional.
 	Observe func(Progress)
-	// Logger receives what the controllers say; nothing unless set.
+	// Logger is the logger of the controllers. The default discards everything.
 	Logger logr.Logger
-	// Clock is the machine's unless set.
+	// Clock is the clock. The default is the real one.
 	Clock clock.WithTicker
 	// Poll is how often to poll AWS while changes are in progress. The default is 5 seconds.
 	Poll time.Duration
-	// Settle is how long the goal must hold; a second unless set.
+	// Settle is how long the goal must hold. The default is one second.
 	Settle time.Duration
-	// Workload turns a workload cluster's kubeconfig into what is dialed; its current context as it
-	// is unless set.
+	// Workload returns the configuration for a workload cluster's kubeconfig. The default is the
+	// kubeconfig's current context.
 	Workload func(key types.NamespacedName, kubeconfig []byte) (*rest.Config, error)
 }
 
-// Run brings a cluster to the goal. The state is locked meanwhile. It returns an error when the
-// state cannot be read or written, when AWS refuses the credentials, with a [StalledError] when a
-// person must act, and when ctx ends first; the same run then goes on later.
+// Run runs the controllers until the cluster reaches the goal. It locks the state. It returns an
+// error if the state cannot be read or written, or AWS rejects the credentials, and a
+// [StalledError] if a user must act. If ctx ends first, it returns an error, and the same run
+// continues later.
 func Run(ctx context.Context, o Options) (err error) {
 	o.setDefaults()
 	unlock, err := o.State.Lock(ctx, o.Cluster, o.Purpose)
 	if err != nil {
-		return err //nolint:wrapcheck // a sentence that says who holds it
+		return err //nolint:wrapcheck // a sentence with the holder
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	r := &run{Options: o, keeper: newKeeper(o.State, o.Cluster)}
@@ -122,7 +122,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return r.follow(ctx, end, mgr)
 }
 
-// restOf reaches a handler of this process.
+// restOf returns a configuration for a handler in this process.
 func restOf(handler http.Handler) *rest.Config {
 	return &rest.Config{Host: "http://state", Transport: direct{handler}, QPS: -1}
 }
@@ -156,17 +156,17 @@ type run struct {
 	api    *kubeapi.Server
 	config *rest.Config
 	client client.WithWatch
-	// key is the Cluster's, target where it is in AWS, seen from its own account unless it has a
-	// role.
+	// key is the Cluster's key, target its account and region: the credentials' own account unless
+	// it has a role.
 	key    types.NamespacedName
 	region string
 	target awsapi.Target
-	// clients reach AWS, and events finds instances that wait to be drained there.
+	// clients are the AWS clients, and events polls for instances that wait to be drained.
 	clients *awsapi.Clients
 	events  *polled
 }
 
-// load gives the API what the state holds, and what the operator is to have.
+// load loads the objects of the state into the API, and those that the operator requires.
 func (r *run) load(ctx context.Context) error {
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *run) loadObject(scheme *runtime.Scheme, object client.Object) error {
 			return fmt.Errorf("make the namespace %s: %w", cluster.Namespace, err)
 		}
 	}
-	if conditioned, ok := object.(operatorkit.Conditioned); ok { // It is this run's own: it was just read.
+	if conditioned, ok := object.(operatorkit.Conditioned); ok { // It was just read for this run.
 		unseen(object, conditioned)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -240,10 +240,10 @@ func unseen(object client.Object, conditioned operatorkit.Conditioned) {
 	}
 }
 
-// reasonUnseen is why it is not known whether an object is ready.
+// reasonUnseen is the reason of conditions that this run has not determined yet.
 const reasonUnseen = "NotLookedAt"
 
-// begin asks for the goal.
+// begin deletes the Cluster if that is the goal.
 func (r *run) begin(ctx context.Context) error {
 	cluster := &v1alpha1.Cluster{}
 	if err := r.client.Get(ctx, r.key, cluster); err != nil {
@@ -261,7 +261,7 @@ func (r *run) begin(ctx context.Context) error {
 		}
 	}
 	if err := r.client.Get(ctx, r.key, cluster); !apierrors.IsNotFound(err) {
-		return nil // The operator lets its groups go in their turn.
+		return nil // The operator deletes its groups afterwards.
 	}
 	if err := r.client.DeleteAllOf(ctx, &v1alpha1.InstanceGroup{}, client.InNamespace(r.key.Namespace)); err != nil {
 		return fmt.Errorf("delete the instance groups of cluster %s, which was never created: %w", r.Cluster, err)
@@ -297,7 +297,7 @@ func (r *run) follow(ctx context.Context, end context.CancelCauseFunc, mgr ctrl.
 	return err
 }
 
-// awaitLeaving waits until no instance of the cluster is on its way out. CloudFormation ends a
+// awaitLeaving waits until no instance of the cluster is terminating. CloudFormation ends a
 // rolling update before the last instance is drained, and an earlier run may have been killed
 // before it learned of one. Without a run that drains it, an instance stays until its lifecycle
 // hook times out.
@@ -309,12 +309,12 @@ func (r *run) awaitLeaving(ctx context.Context) error {
 	for {
 		found, err := live.Find(ctx, r.clients, cluster)
 		if err != nil {
-			return err //nolint:wrapcheck // it says what it looked for
+			return err //nolint:wrapcheck // it names the call
 		}
 		if !slices.ContainsFunc(found.Groups, func(g live.Group) bool { return slices.ContainsFunc(g.Instances, isLeaving) }) {
 			return nil
 		}
-		// What fails is looked for again.
+		// A failed call is retried.
 		_, _ = r.events.listener.SweepInstances(ctx, r.target)
 		select {
 		case <-ctx.Done():
@@ -331,5 +331,5 @@ func isLeaving(i live.Instance) bool {
 		i.State != string(autoscalingtypes.LifecycleStateTerminatingRetained)
 }
 
-// errEnded is why the controllers stop when the run is over.
+// errEnded is the cause with which the controllers stop at the end of a run.
 var errEnded = errors.New("the run is over")

@@ -21,13 +21,13 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// Progress is how far a cluster is.
+// Progress is the progress of a cluster.
 type Progress struct {
-	// Time is when it was so.
+	// Time is the time of the observation.
 	Time time.Time
-	// Cluster is the Cluster, nil when it no longer exists; not to be changed, as the others.
+	// Cluster is the Cluster, nil if it no longer exists. Observers must not change the objects.
 	Cluster *v1alpha1.Cluster
-	// Groups are its InstanceGroups, by name.
+	// Groups are its InstanceGroups, sorted by name.
 	Groups []v1alpha1.InstanceGroup
 	// Notices are the Events about them since the previous Progress, oldest first.
 	Notices []Notice
@@ -38,38 +38,38 @@ type Notice struct {
 	Time time.Time
 	// Kind and Name are those of the object.
 	Kind, Name string
-	// Warning says that something is wrong.
+	// Warning reports that the Event is a warning.
 	Warning bool
-	// Reason is one word, Message a sentence.
+	// Reason is in CamelCase, Message a sentence.
 	Reason, Message string
 }
 
-// StalledError says that a person must act before a cluster becomes what was asked for.
+// StalledError means that a cluster does not reach the goal before a user acts.
 type StalledError struct {
-	// Kind and Name are those of the object, Reason and Message what its condition says.
+	// Kind and Name identify the object. Reason and Message are from its condition.
 	Kind, Name, Reason, Message string
 }
 
-// Error says what is the matter.
+// Error returns the object and the message of its condition.
 func (e *StalledError) Error() string { return fmt.Sprintf("%s %s: %s", e.Kind, e.Name, e.Message) }
 
-// FollowOptions say whom to follow. Client, Cluster and Goal are required.
+// FollowOptions are the options of [Follow]. Client, Cluster and Goal are required.
 type FollowOptions struct {
-	// Client reaches the objects.
+	// Client reads the objects.
 	Client client.WithWatch
 	// Cluster is the Cluster.
 	Cluster types.NamespacedName
 	Goal    Goal
 	// Observe receives every change of the progress. It is optional.
 	Observe func(Progress)
-	// Settle is how long the goal must hold; a second unless set.
+	// Settle is how long the goal must hold. The default is one second.
 	Settle time.Duration
-	// Clock is the machine's unless set.
+	// Clock is the clock. The default is the real one.
 	Clock clock.WithTicker
 }
 
-// Follow returns when the goal is reached. It returns a [StalledError] when a person must act, and
-// an error when the objects cannot be read or ctx ends first.
+// Follow returns when the goal is reached. It returns a [StalledError] if a user must act, and an
+// error if the objects cannot be read or ctx ends first.
 func Follow(ctx context.Context, o FollowOptions) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -112,8 +112,8 @@ type follower struct {
 	changed  chan struct{}
 	watching sync.WaitGroup
 	began    time.Time
-	// holds is since when the goal is reached, zero when it is not; seen are the versions of what
-	// was shown last.
+	// holds is the time since which the goal holds, zero if it does not. seen are the versions of
+	// the objects that were reported last.
 	holds time.Time
 	seen  string
 
@@ -165,7 +165,7 @@ func (f *follower) requestRead() {
 	}
 }
 
-// note keeps an Event that is news.
+// note records an Event that was not reported before.
 func (f *follower) note(object runtime.Object) {
 	event, ok := object.(*eventsv1.Event)
 	if !ok {
@@ -233,7 +233,7 @@ func (f *follower) progress(ctx context.Context) (*Progress, error) {
 	return p, nil
 }
 
-// tell tells the observer, unless it knows already.
+// tell calls the observer if anything has changed.
 func (f *follower) tell(p *Progress) {
 	if f.Observe == nil {
 		return
@@ -261,7 +261,7 @@ func (f *follower) tell(p *Progress) {
 	f.Observe(*p)
 }
 
-// about reports whether news is of the cluster or one of its groups.
+// isAbout reports whether a notice is about the cluster or one of its groups.
 func (f *follower) isAbout(p *Progress, n *Notice) bool {
 	if n.Kind == "Cluster" {
 		return n.Name == f.Cluster.Name

@@ -116,7 +116,7 @@ func TestFollow(t *testing.T) {
 				becomes(t, c, group(), "v1", ready)
 			},
 		},
-		"until a person must act": {
+		"until a user must act": {
 			goal: Ready, before: func(*testing.T, client.Client) {},
 			then: func(t *testing.T, c client.Client) {
 				t.Helper()

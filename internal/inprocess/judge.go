@@ -12,14 +12,13 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// unmendable are reasons for which nothing goes on until a person acts, although the operator tries
-// again.
+// terminalReasons are reasons that require a user's action, although the operator retries.
 var terminalReasons = []string{
 	string(awsapi.Denied), string(awsapi.Expired), string(awsapi.BadCredentials), "RoleNotAssumable",
 	stack.ReasonApprovalNeeded, stack.ReasonApprovalStale,
 }
 
-// judge says whether the goal is reached, and returns an error when a person must act first.
+// evaluate reports whether the goal is reached. It returns an error if a user must act first.
 func evaluate(p *Progress, goal Goal) (reached bool, err error) {
 	if p.Cluster == nil {
 		if goal == Gone {
@@ -38,8 +37,8 @@ func evaluate(p *Progress, goal Goal) (reached bool, err error) {
 	return goal == Ready && isReady(p), nil
 }
 
-// isReady reports whether cluster and groups are as their specs are now, the groups of the release
-// that the control plane runs.
+// isReady reports whether the cluster and its groups are ready for their current specs, and the
+// groups run the release of the control plane.
 func isReady(p *Progress) bool {
 	cluster := p.Cluster
 	if cluster.DeletionTimestamp != nil || !holds(cluster, operatorkit.ConditionReady) || cluster.Status.Release != cluster.Spec.Release {
@@ -50,13 +49,13 @@ func isReady(p *Progress) bool {
 	})
 }
 
-// holds reports whether a condition is true of the object as it is now.
+// holds reports whether a condition is True for the object's current generation.
 func holds(object client.Object, conditionType string) bool {
 	condition := operatorkit.FindCondition(object, conditionType)
 	return condition != nil && condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == object.GetGeneration()
 }
 
-// stuck says what keeps an object from becoming what it is to be, if only a person can change that.
+// stalledError returns an error if an object cannot become ready without a user's action.
 func stalledError(kind string, object client.Object, paused bool) error {
 	if paused || operatorkit.HasPausedAnnotation(object, v1alpha1.PausedAnnotation) {
 		return &StalledError{
@@ -72,7 +71,7 @@ func stalledError(kind string, object client.Object, paused bool) error {
 		}
 	}
 	if condition.ObservedGeneration != object.GetGeneration() {
-		return nil // It is of the spec as it was.
+		return nil // It is for an earlier generation.
 	}
 	return &StalledError{Kind: kind, Name: object.GetName(), Reason: condition.Reason, Message: condition.Message}
 }

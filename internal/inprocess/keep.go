@@ -20,16 +20,16 @@ import (
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
-// writeTimeout bounds how long a change may take to be written when the run is being ended.
+// writeTimeout bounds the last writes at the end of a run.
 const writeTimeout = 30 * time.Second
 
-// keeper writes what changes in the API to the state.
+// keeper writes changes in the API to the state.
 type keeper struct {
 	state   State
 	cluster string
 
-	// mu guards what changed and what is in the state; it is held by the API's changes and never
-	// for long.
+	// mu guards the changes and the content of the state. The API holds it for each change, so it
+	// must never be held for long.
 	mu      sync.Mutex
 	changed map[string]kubeapi.Event
 	order   []string
@@ -44,7 +44,7 @@ func newKeeper(state State, cluster string) *keeper {
 	return &keeper{state: state, cluster: cluster, changed: map[string]kubeapi.Event{}, known: map[string]*unstructured.Unstructured{}}
 }
 
-// kept makes an empty object of a kind that is kept in the state, nil if it is not.
+// kept returns an empty object of a kind that the state stores, nil for other kinds.
 func kept(kind string) client.Object {
 	switch kind {
 	case "Cluster":
@@ -58,7 +58,7 @@ func kept(kind string) client.Object {
 	}
 }
 
-// observe notes a change, which is written before the client that made it gets its answer.
+// observe records a change, which is written before its client gets the response.
 func (k *keeper) observe(e kubeapi.Event) {
 	if kept(e.Kind) == nil {
 		return
@@ -72,7 +72,7 @@ func (k *keeper) observe(e kubeapi.Event) {
 	k.changed[name] = e
 }
 
-// loaded says that all there is came from the state.
+// loaded marks all objects as stored in the state.
 func (k *keeper) loaded() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,7 +82,7 @@ func (k *keeper) loaded() {
 	k.changed, k.order = map[string]kubeapi.Event{}, nil
 }
 
-// flush writes what has changed. Once a write has failed, nothing is written any more.
+// flush writes the changes. After a failed write, it writes nothing any more.
 func (k *keeper) flush(ctx context.Context) error {
 	k.writing.Lock()
 	defer k.writing.Unlock()
@@ -135,8 +135,7 @@ func (k *keeper) remove(ctx context.Context, name string, from *unstructured.Uns
 	return nil
 }
 
-// removeAll removes what the state still holds of a cluster that no longer exists, the Cluster at
-// last.
+// removeAll removes the remaining objects of a deleted cluster from the state, the Cluster last.
 func (k *keeper) removeAll(ctx context.Context) error {
 	if err := k.flush(ctx); err != nil {
 		return err
@@ -163,8 +162,8 @@ func typed(kind string, from *unstructured.Unstructured) (client.Object, error) 
 	return object, nil
 }
 
-// through answers requests that change something only when the change is written. What cannot be
-// written ends the run.
+// through responds to requests that change an object only after the change is written. A failed
+// write ends the run.
 func (k *keeper) through(next http.Handler, end func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodGet {
@@ -183,7 +182,7 @@ func (k *keeper) through(next http.Handler, end func(error)) http.Handler {
 	})
 }
 
-// heldAnswer is an answer that is not given yet.
+// heldAnswer is a response that is not sent yet.
 type heldAnswer struct {
 	header http.Header
 	code   int

@@ -16,7 +16,7 @@ import (
 // polled finds instances that wait to be drained by polling, instead of by the messages of an SQS
 // queue. The stack engine polls stacks itself.
 type polled struct {
-	listener *awsevents.Listener // never started: it would make its queue
+	listener *awsevents.Listener // never started, since it would create its queue
 	clock    clock.WithTicker
 	every    time.Duration
 
@@ -25,7 +25,7 @@ type polled struct {
 	expect  func(awsapi.Target) awsevents.Expectation
 }
 
-// Subscribe has every event passed to fn.
+// Subscribe calls fn for every event.
 func (p *polled) Subscribe(fn func(awsevents.Event)) { p.listener.Subscribe(fn) }
 
 // Listen adds an account and region to poll.
@@ -45,7 +45,7 @@ func (p *polled) Retain(targets []awsapi.Target) {
 	})
 }
 
-// ExpectInstances has instances looked for where expect says that some are going.
+// ExpectInstances polls for instances in targets for which expect reports terminating ones.
 func (p *polled) ExpectInstances(expect func(awsapi.Target) awsevents.Expectation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *polled) ExpectInstances(expect func(awsapi.Target) awsevents.Expectatio
 	p.listener.ExpectInstances(expect)
 }
 
-// Start looks until ctx ends. It makes this a manager's runnable.
+// Start polls until ctx ends. It implements manager.Runnable.
 func (p *polled) Start(ctx context.Context) error {
 	ticker := p.clock.NewTicker(p.every)
 	defer ticker.Stop()
@@ -70,7 +70,7 @@ func (p *polled) Start(ctx context.Context) error {
 	}
 }
 
-// expecting are the targets where instances are going.
+// expecting are the targets with terminating instances.
 func (p *polled) expecting() []awsapi.Target {
 	p.mu.Lock()
 	defer p.mu.Unlock()

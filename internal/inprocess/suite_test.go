@@ -222,7 +222,7 @@ func (m *memory) names() []string {
 	return slices.Sorted(maps.Keys(m.texts))
 }
 
-// edit changes an object as a person does: its spec, and with it the generation.
+// edit changes an object like a user: its spec, and with it the generation.
 func edit[T client.Object](w *suite, object T, change func(T)) {
 	w.t.Helper()
 	w.state.mu.Lock()

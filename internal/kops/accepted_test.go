@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// TestTheAPIServerAcceptsTranslatedManifests makes the translated objects on a real API server, whose
-// defaults they then have, and renders their stacks.
+// TestTheAPIServerAcceptsTranslatedManifests makes the translated objects on a real API server,
+// whose defaults they then have, and renders their stacks.
 func TestTheAPIServerAcceptsTranslatedManifests(t *testing.T) {
 	server := controlplanetest.Shared(t)
 	crds, err := v1alpha1.CustomResourceDefinitions()

@@ -76,7 +76,7 @@ func (c *cluster) ourName() string {
 // ownTag matches the tags that the operator sets itself.
 var ownTag = lazyregexp.New(`(?i)^(aws:|kubernetes\.io/cluster/|cluster-operator\.aws/)`)
 
-// tags returns labels as tags, but for those that are not a person's to set.
+// tags returns labels as tags, except reserved ones.
 func (c *cluster) tags(field string, p *part) map[string]string {
 	tags := p.labels(field)
 	for _, key := range sorted(tags) {

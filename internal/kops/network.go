@@ -298,7 +298,7 @@ func overlaps(p netip.Prefix, other string) bool {
 	return err == nil && parsed.Overlaps(p)
 }
 
-// rangeField is the field that a person wrote a range into.
+// rangeField is the field with a range that the user wrote.
 func (c *cluster) rangeField(field string) string {
 	if c.spec.value.Field(field) == nil && c.spec.value.Field("nonMasqueradeCIDR") != nil {
 		return "nonMasqueradeCIDR"

@@ -74,7 +74,7 @@ func TestTheExampleIsTheTranslatedManifest(t *testing.T) {
 	golden.Equal(t, "../../../examples/clusters/from-kops.yaml", []byte(exampleHeader+strings.Join(texts, "---\n")))
 }
 
-// withoutEmpty leaves out what says nothing: a person would not write it.
+// withoutEmpty removes empty values, which users do not write.
 func withoutEmpty(content map[string]any) map[string]any {
 	for key, value := range content {
 		inner, ok := value.(map[string]any)
@@ -88,7 +88,7 @@ func withoutEmpty(content map[string]any) map[string]any {
 	return content
 }
 
-// withoutStatus leaves out what a person would not write.
+// withoutStatus removes the status, which users do not write.
 func withoutStatus(data []byte) []byte {
 	text, _, _ := strings.Cut(string(data), "status:\n")
 	return []byte(strings.ReplaceAll(text, "  creationTimestamp: null\n", ""))

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// agenda does things when their time has come, one after another. It runs one goroutine while there
-// is something left to do.
+// agenda runs functions at their times, one after another. It uses one goroutine while functions
+// are scheduled.
 type agenda struct {
 	clock clock.Clock
 
@@ -31,7 +31,7 @@ func newAgenda(clk clock.Clock) *agenda {
 	return &agenda{clock: clk, sooner: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// at does something at a time; after close it does not.
+// at schedules a function; it does nothing after close.
 func (a *agenda) at(t time.Time, do func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func (a *agenda) run() {
 	}
 }
 
-// next returns what is to be done now, or how long to wait for it.
+// next returns the function that is due, or how long to wait for it.
 func (a *agenda) next() (wait time.Duration, do func(), more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,7 +85,7 @@ func (a *agenda) next() (wait time.Duration, do func(), more bool) {
 	return 0, first.do, true
 }
 
-// close forgets what is left and returns when nothing runs.
+// close drops scheduled functions and returns when none runs.
 func (a *agenda) close() {
 	a.mu.Lock()
 	if !a.closed {
@@ -96,7 +96,7 @@ func (a *agenda) close() {
 	a.wg.Wait()
 }
 
-// entries are a heap, the soonest first.
+// entries are a heap, the earliest first.
 type entries []entry
 
 // Len implements heap.Interface, as the others do.

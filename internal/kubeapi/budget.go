@@ -63,7 +63,7 @@ func (p *simulation) noteBudget(c change) {
 	p.ask(guard, key{budgetKind, name}, "")
 }
 
-// lift forgets a budget.
+// lift removes a budget.
 func (p *simulation) lift(b *budget) {
 	delete(p.budgets[b.name.Namespace], b.name.Name)
 	for pod := range b.pods {
@@ -71,7 +71,7 @@ func (p *simulation) lift(b *budget) {
 	}
 }
 
-// recount finds the budgets of a pod that is new or has other labels.
+// recount finds the budgets of a pod that is new or whose labels changed.
 func (p *simulation) recount(name types.NamespacedName, pod *corev1.Pod) {
 	for _, b := range p.guards[name] {
 		delete(b.pods, name)
@@ -132,7 +132,7 @@ func (p *simulation) writeBudget(b *budget, status *policyv1.PodDisruptionBudget
 	if equality.Semantic.DeepEqual(&b.Status, status) {
 		return
 	}
-	_, _ = p.store.edit(budgetKind, b.name, func(object *unstructured.Unstructured) error { // It is there.
+	_, _ = p.store.edit(budgetKind, b.name, func(object *unstructured.Unstructured) error { // It exists.
 		object.Object["status"] = encoded(status)
 		return nil
 	})
@@ -159,7 +159,7 @@ func (p *simulation) expect(b *budget) (expected, desired int32, err error) {
 	return 0, 0, nil
 }
 
-// scale is how many pods the controllers of a budget's pods want together.
+// scale returns the total desired replicas of the controllers of a budget's pods.
 func (p *simulation) scale(b *budget) (int32, error) {
 	scales := map[types.UID]int{}
 	for name := range b.pods {
@@ -180,8 +180,7 @@ func (p *simulation) scale(b *budget) (int32, error) {
 	return int32(sum), nil
 }
 
-// scaled is the controller that says how many pods there are to be: a Deployment rather than its
-// ReplicaSet.
+// scaled returns the controller with the desired replicas: a Deployment rather than its ReplicaSet.
 func (p *simulation) scaled(namespace string, owner *metav1.OwnerReference) *controller {
 	for _, k := range []*kind{replicaSetKind, statefulSetKind, deploymentKind} {
 		if k.Kind != owner.Kind {

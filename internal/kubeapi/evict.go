@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// evict deletes a pod if its budget lets it go. The rules and the messages are the API server's:
+// evict deletes a pod if its budget allows it. The rules and the messages are the API server's:
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/storage/eviction.go
 func (s *Server) evict(w http.ResponseWriter, req *http.Request, t target) error {
 	sent, err := body(req, t)
@@ -67,7 +67,7 @@ func (p *simulation) evict(name types.NamespacedName, options metav1.DeleteOptio
 	return err
 }
 
-// ignoresBudget says that a pod disrupts nothing when it goes.
+// ignoresBudget reports whether the eviction of a pod disrupts nothing.
 func ignoresBudget(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending:
@@ -77,7 +77,7 @@ func ignoresBudget(pod *corev1.Pod) bool {
 	}
 }
 
-// permitted returns an error when a pod's budgets do not let it go.
+// permitted returns an error if a pod's budgets do not allow its eviction.
 func (p *simulation) permitted(name types.NamespacedName) error {
 	guards := p.guards[name]
 	if len(guards) == 0 {
@@ -100,7 +100,7 @@ func (p *simulation) permitted(name types.NamespacedName) error {
 	return b.check()
 }
 
-// check returns an error when a budget allows no disruption.
+// check returns an error if a budget allows no disruption.
 func (b *budget) check() error {
 	switch {
 	case b.Status.ObservedGeneration < b.Generation:
@@ -142,8 +142,8 @@ func (b *budget) check() error {
 	return refusal(0, fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", b.Name))
 }
 
-// refusal is what an eviction is answered that a budget forbids, with the seconds after which to
-// ask again.
+// refusal returns the response to an eviction that a budget forbids, with the seconds after which
+// to retry.
 func refusal(after int, why string) error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", after)
 	err.ErrStatus.Details.Causes = append(

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// ReadyAfter is an annotation of pods: how long this one takes until it is Ready, as "5s", or
+	// ReadyAfter is an annotation of pods: how long the pod takes until it is Ready, as "5s", or
 	// "never".
 	ReadyAfter = "played.aws-operator/ready-after"
-	// StopsAfter is an annotation of pods: how long this one takes to end, as "20s", or "never". At
-	// the end of its grace period it is ended.
+	// StopsAfter is an annotation of pods: how long the pod takes to end, as "20s", or "never". It
+	// is killed at the end of its grace period.
 	StopsAfter = "played.aws-operator/stops-after"
 	never      = "never"
 )
@@ -31,8 +31,8 @@ const (
 	nodeNotReady = "NodeNotReady"
 )
 
-// SetNodeReady writes a Node's condition Ready, as its kubelet does, or the controller that misses
-// it. It returns an error when there is no such Node.
+// SetNodeReady writes a Node's condition Ready, like its kubelet or the node lifecycle controller.
+// It returns an error if the Node does not exist.
 func (s *Server) SetNodeReady(name string, status corev1.ConditionStatus, reason, message string) error {
 	now := metav1.NewTime(s.store.clock.Now())
 	_, err := s.store.update(nodeKind, types.NamespacedName{Name: name}, func(object *unstructured.Unstructured) error {
@@ -67,7 +67,7 @@ func isReady(node *corev1.Node) bool {
 	return false
 }
 
-// isPodReady is as the disruption controller has it: by the condition alone.
+// isPodReady reports whether a pod is Ready, like the disruption controller: by the condition only.
 func isPodReady(pod *corev1.Pod) bool {
 	c := podCondition(pod, corev1.PodReady)
 	return c != nil && c.Status == corev1.ConditionTrue
@@ -94,7 +94,7 @@ func (p *simulation) setCondition(pod *corev1.Pod, kind corev1.PodConditionType,
 	c.Status, c.Reason, c.Message = status, reason, message
 }
 
-// editPod changes a pod that is there.
+// editPod changes an existing pod.
 func (p *simulation) editPod(name types.NamespacedName, edit func(*corev1.Pod)) {
 	pod := p.pods[name]
 	if pod == nil {
@@ -102,13 +102,13 @@ func (p *simulation) editPod(name types.NamespacedName, edit func(*corev1.Pod)) 
 	}
 	changed := pod.DeepCopy()
 	edit(changed)
-	_, _ = p.store.edit(podKind, name, func(object *unstructured.Unstructured) error { // It is there.
+	_, _ = p.store.edit(podKind, name, func(object *unstructured.Unstructured) error { // It exists.
 		object.Object = encoded(changed)
 		return nil
 	})
 }
 
-// run starts and ends a pod, as the kubelet of its node does.
+// run starts and ends a pod, like the kubelet of its node.
 func (p *simulation) run(name types.NamespacedName) {
 	pod := p.pods[name]
 	if pod == nil || !p.alive(pod.Spec.NodeName) {
@@ -122,7 +122,7 @@ func (p *simulation) run(name types.NamespacedName) {
 	}
 }
 
-// alive says whether a node has a kubelet that works.
+// alive reports whether a node has a working kubelet.
 func (p *simulation) alive(node string) bool {
 	n := p.nodes[node]
 	return n != nil && isReady(n)
@@ -178,11 +178,11 @@ func (p *simulation) end(name types.NamespacedName, pod *corev1.Pod) {
 			delete(p.ending, pod.UID)
 			return
 		}
-		_, _ = p.store.drop(podKind, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}) // It is there.
+		_, _ = p.store.drop(podKind, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}) // It exists.
 	})
 }
 
-// delay is how long a pod takes for something; false says for ever.
+// delay returns how long a pod takes for something; false means forever.
 func delay(pod *corev1.Pod, annotation string, usual time.Duration) (time.Duration, bool) {
 	own, ok := pod.Annotations[annotation]
 	if !ok {
@@ -198,8 +198,7 @@ func delay(pod *corev1.Pod, annotation string, usual time.Duration) (time.Durati
 	return length, true
 }
 
-// visit does what the readiness of a node means for its pods, as the node lifecycle controller
-// does.
+// visit applies the readiness of a node to its pods, like the node lifecycle controller.
 func (p *simulation) visit(name string) {
 	node := p.nodes[name]
 	if node == nil {
@@ -242,7 +241,7 @@ func (p *simulation) suspect(name types.NamespacedName) {
 	}
 }
 
-// abandon deletes the pods of a node that has been lost for long, but for those that tolerate it.
+// abandon deletes the pods of a node that has been lost for long, except those that tolerate it.
 func (p *simulation) abandon(node string) {
 	for _, name := range p.on[node].sorted() {
 		pod := p.pods[name]
@@ -254,12 +253,12 @@ func (p *simulation) abandon(node string) {
 	}
 }
 
-// orphan removes the pods of a node that went.
+// orphan removes the pods of a deleted node.
 func (p *simulation) orphan(node string) {
 	if p.nodes[node] != nil {
 		return
 	}
 	for _, name := range p.on[node].sorted() {
-		_, _ = p.store.drop(podKind, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}) // It is there.
+		_, _ = p.store.drop(podKind, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}) // It exists.
 	}
 }

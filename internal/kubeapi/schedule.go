@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// mostPods is how many pods a node takes that does not say.
+// mostPods is the maximum number of pods of a node that does not set it.
 // https://kubernetes.io/docs/setup/best-practices/cluster-large/
 const mostPods = 110
 
 func sameLabels(a, b map[string]string) bool { return maps.Equal(a, b) }
 
-// schedule finds a node for a pod: of those that may have it the one with the fewest pods of its
-// controller, and then with the fewest at all.
+// schedule finds a node for a pod: of the suitable ones, the one with the fewest pods of its
+// controller, and then with the fewest pods.
 func (p *simulation) schedule(name types.NamespacedName) {
 	pod := p.pods[name]
 	if pod == nil || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
@@ -47,7 +47,7 @@ func (p *simulation) schedule(name types.NamespacedName) {
 	}
 }
 
-// fill gives a node the pods that wait for one like it.
+// fill binds waiting pods to a node.
 func (p *simulation) fill(node string) {
 	if len(p.waiting) == 0 {
 		return
@@ -66,7 +66,7 @@ func (p *simulation) bind(name types.NamespacedName, node string) {
 	})
 }
 
-// takes says whether the scheduler may put a pod on a node.
+// takes reports whether the scheduler may bind a pod to a node.
 func (p *simulation) takes(name string, pod *corev1.Pod) bool {
 	node := p.nodes[name]
 	if node == nil || node.Spec.Unschedulable || !isReady(node) {
@@ -82,7 +82,7 @@ func (p *simulation) takes(name string, pod *corev1.Pod) bool {
 	return int64(len(p.on[name])) < room
 }
 
-// tolerated says whether no taint keeps a pod away.
+// tolerated reports whether a pod tolerates all taints.
 func tolerated(taints []corev1.Taint, tolerations []corev1.Toleration) bool {
 	for i := range taints {
 		if taints[i].Effect == corev1.TaintEffectPreferNoSchedule {
@@ -97,7 +97,7 @@ func tolerated(taints []corev1.Taint, tolerations []corev1.Toleration) bool {
 	return true
 }
 
-// wants says whether a node is one that a pod asks for.
+// wants reports whether a node matches a pod's selector and affinity.
 func wants(pod *corev1.PodSpec, node *corev1.Node) bool {
 	for name, value := range pod.NodeSelector {
 		if got, ok := node.Labels[name]; !ok || got != value {

@@ -21,13 +21,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options say how a cluster's API is, and how its workloads are simulated.
+// Options configure a cluster's API and the simulation of its workloads.
 type Options struct {
-	// Authority is that of the cluster: a client certificate of it has every right.
+	// Authority is the cluster's CA. Its client certificates have all permissions.
 	Authority *x509.CertPool
-	// Kubernetes is the version that the API tells, v1.36.3.
+	// Kubernetes is the version that the API reports, for example v1.36.3.
 	Kubernetes string
-	// Clock tells the time; the real one unless set.
+	// Clock is the clock. The default is the real one.
 	Clock clock.Clock
 	// PodStart is how long a pod takes on its node until it is Ready, PodStop how long one takes to
 	// end, though no longer than its grace period: no time unless set. The annotations [ReadyAfter]
@@ -60,7 +60,7 @@ type Server struct {
 	options    Options
 }
 
-// New returns an API that holds nothing but the namespaces that every cluster has.
+// New returns an API with only the default namespaces.
 func New(o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -82,13 +82,13 @@ func New(o Options) *Server {
 	return s
 }
 
-// Close ends all watches, and what is simulated.
+// Close ends all watches and the simulation.
 func (s *Server) Close() {
 	s.store.close()
 	s.simulation.agenda.close()
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	// kube-apiserver sets it on every response:
 	// https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/
@@ -105,7 +105,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	s.answer(w, req, rights)
 }
 
-// Trusted serves callers in the server's own process, who may do everything.
+// Trusted serves callers in the server's own process, which have all permissions.
 func (s *Server) Trusted() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if answer := s.open(req); answer != nil {
@@ -116,7 +116,7 @@ func (s *Server) Trusted() http.Handler {
 	})
 }
 
-// answer answers a caller who has some rights.
+// answer serves a caller with permissions.
 func (s *Server) answer(w http.ResponseWriter, req *http.Request, rights right) {
 	if answer := s.discover(req.URL.Path); answer != nil {
 		reply(w, http.StatusOK, answer)
@@ -136,7 +136,7 @@ func (s *Server) answer(w http.ResponseWriter, req *http.Request, rights right) 
 	}
 }
 
-// open answers what everybody may ask: whether the API is well.
+// open serves anonymous callers: the health of the API.
 func (s *Server) open(req *http.Request) func(http.ResponseWriter) {
 	switch req.URL.Path {
 	case "/livez", "/readyz", "/healthz":
@@ -151,7 +151,7 @@ func (s *Server) open(req *http.Request) func(http.ResponseWriter) {
 	return nil
 }
 
-// rights says what the caller may do.
+// rights returns the caller's permissions.
 func (s *Server) rights(req *http.Request) (right, error) {
 	if req.TLS != nil && len(req.TLS.PeerCertificates) > 0 {
 		_, err := req.TLS.PeerCertificates[0].Verify(x509.VerifyOptions{
@@ -168,7 +168,7 @@ func (s *Server) rights(req *http.Request) (right, error) {
 	return nothing, apierrors.NewUnauthorized("Unauthorized")
 }
 
-// right is what a caller may do.
+// right is a set of permissions.
 type right int
 
 const (
@@ -177,7 +177,7 @@ const (
 	everything
 )
 
-// KnowsToken says whether a bootstrap token (id.secret) has its Secret in kube-system.
+// KnowsToken reports whether a bootstrap token (id.secret) has a Secret in kube-system.
 // https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/
 func (s *Server) KnowsToken(token string) bool {
 	id, secret, ok := strings.Cut(token, ".")
@@ -193,7 +193,7 @@ func (s *Server) KnowsToken(token string) bool {
 	return secretValue(object, "token-id") == id && secretValue(object, "token-secret") == secret
 }
 
-// discover answers the questions about what is served.
+// discover serves API discovery.
 func (s *Server) discover(path string) any {
 	part := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -220,7 +220,7 @@ func (s *Server) discover(path string) any {
 	return nil
 }
 
-// target is what a path names.
+// target is the object or kind of a path.
 type target struct {
 	kind            *kind
 	namespace, name string

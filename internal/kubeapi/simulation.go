@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// player fakes the controllers, the scheduler and the kubelets of a cluster. It runs under the
-// store's lock: for every change it notes the actions that follow, and runs them before the lock is
-// released, or when they are due.
+// simulation simulates the controllers, the scheduler and the kubelets of a cluster. It runs under
+// the store's lock: for every change it queues the resulting actions, and runs them before the lock
+// is released, or when they are due.
 type simulation struct {
 	store   *store
 	agenda  *agenda
 	options Options
 
-	// What there is, decoded, and what belongs together.
+	// The existing objects, decoded, and their relations.
 	nodes   map[string]*corev1.Node
 	pods    map[types.NamespacedName]*corev1.Pod
 	waiting names               // the pods without a node
@@ -37,9 +37,9 @@ type simulation struct {
 	// given.
 	starting map[types.UID]bool
 	ending   map[types.UID]int64
-	// lost has since when a node is not ready.
+	// lost has the times since which nodes are not Ready.
 	lost map[string]time.Time
-	// addresses counts those that pods were given.
+	// addresses counts the pods' assigned addresses.
 	addresses int
 
 	tasks  []task
@@ -48,7 +48,7 @@ type simulation struct {
 
 type names map[types.NamespacedName]struct{}
 
-// add and drop change one of many sets of names.
+// add and drop modify one of several sets of names.
 func add[K comparable](sets map[K]names, of K, name types.NamespacedName) {
 	if sets[of] == nil {
 		sets[of] = names{}
@@ -75,7 +75,7 @@ func (n names) sorted() []types.NamespacedName {
 	return list
 }
 
-// task is what a change asks for: a concern about an object, on a node.
+// task is a queued action: a concern about an object, on a node.
 type task struct {
 	concern concern
 	of      key
@@ -118,7 +118,7 @@ func (p *simulation) ask(concern concern, of key, node string) {
 	}
 }
 
-// settle does what was asked for until nothing is.
+// settle runs queued tasks until none is left.
 func (p *simulation) settle() {
 	for len(p.tasks) > 0 {
 		t := p.tasks[0]
@@ -156,7 +156,7 @@ func (p *simulation) do(t task) {
 	}
 }
 
-// later does something for the cluster after a while, or now.
+// later runs a function after a delay, or now.
 func (p *simulation) later(wait time.Duration, do func()) {
 	if wait <= 0 {
 		do()
@@ -185,7 +185,7 @@ func (p *simulation) note(c change) {
 	}
 }
 
-// decode reads an object; one that cannot be read is as good as none.
+// decode decodes an object. It ignores invalid ones.
 func decode[T any](object *unstructured.Unstructured) *T {
 	typed := new(T)
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed) != nil {
@@ -194,7 +194,7 @@ func decode[T any](object *unstructured.Unstructured) *T {
 	return typed
 }
 
-// encoded is an object as the store keeps it, nil when it cannot be.
+// encoded returns an object in the store's format, nil if that fails.
 func encoded(object any) map[string]any {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

@@ -34,14 +34,14 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// replicas are as many as it wants, one unless it says.
+// replicas returns the desired replicas, one by default.
 func (c *controller) replicas() int { return int(ptr.Deref(c.Spec.Replicas, 1)) }
 
 func (c *controller) ref() *metav1.OwnerReference {
 	return metav1.NewControllerRef(&c.Metadata, c.kind.groupVersion().WithKind(c.kind.Kind))
 }
 
-// concernOf is what a controller of a kind asks for.
+// concernOf returns the concern for a kind of controller.
 func concernOf(k *kind) concern {
 	switch k {
 	case deploymentKind:
@@ -52,7 +52,7 @@ func concernOf(k *kind) concern {
 	return replicate
 }
 
-// askOwner tells the controller of an object that has changed.
+// askOwner queues the controller of a changed object.
 func (p *simulation) askOwner(namespace string, owner *metav1.OwnerReference, node string) {
 	for _, k := range []*kind{replicaSetKind, statefulSetKind, daemonSetKind, deploymentKind} {
 		if k.Kind != owner.Kind || k.groupVersion().String() != owner.APIVersion {
@@ -101,7 +101,7 @@ func (p *simulation) noteSet(c change) {
 	}
 }
 
-// forgetSet lets what a controller owned go with it.
+// forgetSet deletes the objects of a deleted controller.
 func (p *simulation) forgetSet(of key, old *controller) {
 	delete(p.sets, of)
 	delete(p.daemons, of)
@@ -117,11 +117,11 @@ func (p *simulation) forgetSet(of key, old *controller) {
 	}
 }
 
-// hashLabel tells the pods of a Deployment's ReplicaSets apart.
+// hashLabel distinguishes the pods of a Deployment's ReplicaSets.
 const hashLabel = "pod-template-hash"
 
-// deploy keeps one ReplicaSet for a Deployment. Another template is for the pods that are made from
-// then on: nothing is rolled.
+// deploy maintains one ReplicaSet for a Deployment. A new template applies to new pods only: there
+// is no rolling update.
 func (p *simulation) deploy(of key) {
 	d := p.sets[of]
 	if d == nil || d.Metadata.DeletionTimestamp != nil {
@@ -136,7 +136,7 @@ func (p *simulation) deploy(of key) {
 			continue
 		}
 		template := d.templateWith(set.Metadata.Labels[hashLabel])
-		_, _ = p.store.edit(replicaSetKind, name, func(object *unstructured.Unstructured) error { // It is there.
+		_, _ = p.store.edit(replicaSetKind, name, func(object *unstructured.Unstructured) error { // It exists.
 			if err := unstructured.SetNestedField(object.Object, int64(d.replicas()), "spec", "replicas"); err != nil {
 				return err //nolint:wrapcheck // The caller ignores it.
 			}
@@ -152,7 +152,7 @@ func (p *simulation) deploy(of key) {
 	}
 }
 
-// availability is the condition by which tools wait for a Deployment.
+// availability returns the condition Available, for which tools wait.
 func availability(available bool) []any {
 	status, reason := "True", "MinimumReplicasAvailable"
 	if !available {
@@ -192,8 +192,7 @@ func (p *simulation) addReplicaSet(d *controller) {
 	_, _ = p.store.add(replicaSetKind, d.Metadata.Namespace, &unstructured.Unstructured{Object: encoded(set)}) // It has none yet.
 }
 
-// tally counts the pods of a controller that are not on their way out, and of them those that are
-// ready.
+// tally counts the pods of a controller that are not terminating, and those of them that are Ready.
 func (p *simulation) tally(c *controller) (all, ready int64) {
 	for name := range p.of[c.Metadata.UID] {
 		if pod := p.pods[name]; active(pod) {
@@ -206,20 +205,20 @@ func (p *simulation) tally(c *controller) (all, ready int64) {
 	return all, ready
 }
 
-// active says whether a pod counts as a replica.
+// active reports whether a pod counts as a replica.
 func active(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
 // report writes a controller's status.
 func (p *simulation) report(of key, status map[string]any) {
-	_, _ = p.store.edit(of.kind, of.name, func(object *unstructured.Unstructured) error { // It is there.
+	_, _ = p.store.edit(of.kind, of.name, func(object *unstructured.Unstructured) error { // It exists.
 		object.Object["status"] = status
 		return nil
 	})
 }
 
-// replicate makes and deletes pods of a ReplicaSet or StatefulSet.
+// replicate creates and deletes pods of a ReplicaSet or StatefulSet.
 func (p *simulation) replicate(of key) {
 	set := p.sets[of]
 	if set == nil || set.Metadata.DeletionTimestamp != nil {
@@ -236,7 +235,7 @@ func (p *simulation) replicate(of key) {
 	})
 }
 
-// level brings a ReplicaSet's pods to the number it wants.
+// level scales a ReplicaSet's pods to its replicas.
 func (p *simulation) level(set *controller) {
 	var pods []*corev1.Pod
 	for name := range p.of[set.Metadata.UID] {
@@ -250,7 +249,7 @@ func (p *simulation) level(set *controller) {
 	if len(pods) <= set.replicas() {
 		return
 	}
-	// Those that are not ready go first.
+	// Pods that are not Ready are deleted first.
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(-cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
 	})
@@ -302,7 +301,7 @@ var daemonTolerations = func() (all []corev1.Toleration) {
 	return all
 }()
 
-// daemonize sees to the pod of a DaemonSet on a node.
+// daemonize creates or deletes the pod of a DaemonSet on a node.
 func (p *simulation) daemonize(of key, name string) {
 	set, node := p.sets[of], p.nodes[name]
 	if set == nil || set.Metadata.DeletionTimestamp != nil || node == nil {
@@ -338,7 +337,7 @@ func (p *simulation) count(of key) {
 	})
 }
 
-// addPod makes a pod of a controller, on a node if that is its controller's to say.
+// addPod creates a pod of a controller, on a node if its controller determines that.
 func (p *simulation) addPod(set *controller, name, node string) {
 	template := set.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}

@@ -112,7 +112,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		"a word for text":                {[]string{cluster + "  tags: {on: off}\n"}, "line 8: spec.tags.on: YAML does not read off as a string"},
 		"a word for a boolean":           {[]string{cluster + "  paused: yes\n"}, "line 8: spec.paused: yes may be text or a boolean: write true or false"},
 		"text for a list":                {[]string{strings.Replace(group, "[m6i.large]", "m6i.large", 1)}, "line 8: spec.instanceTypes: this is text, but must be a list"},
-		"a duration that is none":        {[]string{strings.Replace(group, "30s", "soon", 1)}, `line 9: spec.rollingUpdate.pause: "soon" cannot be read`},
+		"a duration that is none":        {[]string{strings.Replace(group, "30s", "soon", 1)}, `line 9: spec.rollingUpdate.pause: "soon" is invalid`},
 		"a field that is there twice":    {[]string{cluster + "  region: eu-west-1\n"}, "line 8: region is defined twice, first in line 6"},
 		"a version that there is not":    {[]string{strings.Replace(cluster, "v1alpha1", "v1beta1", 1)}, "line 1: apiVersion: unknown version; did you mean cluster-operator.aws/v1alpha1?"},
 		"a group that there is not":      {[]string{strings.Replace(cluster, "cluster-operator", "clusters-operator", 1)}, "did you mean cluster-operator.aws/v1alpha1?"},

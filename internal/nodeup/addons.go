@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// slotLabel is on the nodes of the control plane, with the number of their slot.
+// slotLabel is the label of control-plane nodes with the number of their slot.
 const slotLabel = "cluster-operator.aws/slot"
 
 // roleLabel is on them, too. Kubelets may not set it, so that a worker cannot pass for a slot:
@@ -48,7 +48,7 @@ func (b *boot) installAddons(ctx context.Context) (string, error) {
 	return strings.Join(b.bundle.Kubeadm.Addons, ", "), nil
 }
 
-// listed is a Node, with the fields that are used here.
+// listed has the fields of a Node that nodeup reads.
 type listed struct {
 	Metadata struct {
 		UID               string            `json:"uid"`
@@ -83,7 +83,7 @@ func (b *boot) olderSlots(ctx context.Context) ([]string, error) {
 	var older []string
 	for slot, node := range newest {
 		runs := node.Status.NodeInfo.KubeletVersion
-		if slot == fmt.Sprint(b.bundle.Etcd.Slot) || runs == "" { // One that has not reported its version has just come up.
+		if slot == fmt.Sprint(b.bundle.Etcd.Slot) || runs == "" { // A node without a version has just registered.
 			continue
 		}
 		if slices.Compare(numbers(runs), own) < 0 {
@@ -104,7 +104,7 @@ func numbers(version string) []int {
 	return found
 }
 
-// listSlots asks the API for the nodes of the control plane.
+// listSlots lists the nodes of the control plane.
 func (b *boot) listSlots(ctx context.Context) ([]listed, error) {
 	body, err := b.askAsAdmin(ctx, http.MethodGet, "/api/v1/nodes?labelSelector="+url.QueryEscape(slotLabel+","+roleLabel), nil)
 	if err != nil {
@@ -119,7 +119,7 @@ func (b *boot) listSlots(ctx context.Context) ([]listed, error) {
 	return list.Items, nil
 }
 
-// askAsAdmin calls the API as kubeadm does, with its kubeconfig, and returns the response. A
+// askAsAdmin calls the API with kubeadm's kubeconfig, and returns the response. A
 // request body, if it is not nil, is JSON.
 func (b *boot) askAsAdmin(ctx context.Context, method, path string, sent []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -151,7 +151,7 @@ func (b *boot) askAsAdmin(ctx context.Context, method, path string, sent []byte)
 	return body, nil
 }
 
-// adminClient returns where the API is and a client of kubeadm's own rights.
+// adminClient returns the address of the API and a client with kubeadm's permissions.
 func (b *boot) adminClient() (string, *http.Client, error) {
 	const name = kubeconfigFolder + "/admin.conf"
 	text, err := b.files.read(name)
@@ -175,9 +175,9 @@ func (b *boot) adminClient() (string, *http.Client, error) {
 	}}, nil
 }
 
-// readKubeconfig returns the values of a kubeconfig of one cluster and one user that kubeadm wrote,
-// which is a line each; those of data are decoded. A whole reader of YAML would be more than the
-// rest of nodeup.
+// readKubeconfig returns the values of a kubeconfig that kubeadm wrote, with one cluster and one
+// user. Each value is on one line; data is decoded. A YAML parser would be larger than the rest of
+// nodeup.
 func readKubeconfig(text string) (map[string][]byte, error) {
 	values := map[string][]byte{}
 	for line := range strings.Lines(text) {

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// unpack unpacks an archive into a folder, and nothing outside of it. A file that is there is
-// replaced, not written into: it may be a program that runs.
+// unpack unpacks an archive into a folder, and never outside of it. It replaces existing files
+// instead of writing into them, since they may be running programs.
 func unpack(archive io.Reader, folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -45,21 +45,21 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 	}
 	mode := header.FileInfo().Mode().Perm()
 	if header.Typeflag == tar.TypeDir {
-		return root.MkdirAll(name, mode|0o700) //nolint:wrapcheck // unpack says what it was.
+		return root.MkdirAll(name, mode|0o700) //nolint:wrapcheck // unpack adds the context.
 	}
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err //nolint:wrapcheck // unpack says what it was.
+		return err //nolint:wrapcheck // unpack adds the context.
 	}
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err //nolint:wrapcheck // unpack says what it was.
+		return err //nolint:wrapcheck // unpack adds the context.
 	}
 	switch header.Typeflag {
 	case tar.TypeReg:
 		return writeEntry(root, name, mode, content)
 	case tar.TypeSymlink:
-		return root.Symlink(header.Linkname, name) //nolint:wrapcheck // unpack says what it was.
+		return root.Symlink(header.Linkname, name) //nolint:wrapcheck // unpack adds the context.
 	case tar.TypeLink:
-		return root.Link(filepath.Clean(header.Linkname), name) //nolint:wrapcheck // unpack says what it was.
+		return root.Link(filepath.Clean(header.Linkname), name) //nolint:wrapcheck // unpack adds the context.
 	default:
 		return fmt.Errorf("an entry of the kind %q", header.Typeflag)
 	}
@@ -68,16 +68,16 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 func writeEntry(root *os.Root, name string, mode fs.FileMode, content io.Reader) error {
 	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
-		return err //nolint:wrapcheck // unpack says what it was.
+		return err //nolint:wrapcheck // unpack adds the context.
 	}
 	if _, err := io.Copy(file, content); err != nil {
 		file.Close() //nolint:errcheck,gosec // Writing has failed.
-		return err   //nolint:wrapcheck // unpack says what it was.
+		return err   //nolint:wrapcheck // unpack adds the context.
 	}
 	// The process's umask has been applied.
 	if err := file.Chmod(mode); err != nil {
 		file.Close() //nolint:errcheck,gosec // It has failed already.
-		return err   //nolint:wrapcheck // unpack says what it was.
+		return err   //nolint:wrapcheck // unpack adds the context.
 	}
-	return file.Close() //nolint:wrapcheck // unpack says what it was.
+	return file.Close() //nolint:wrapcheck // unpack adds the context.
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
-// installArtifacts fetches what the machine's image does not have.
+// installArtifacts installs the artifacts that the image does not have.
 func (b *boot) installArtifacts(ctx context.Context) (string, error) {
 	var installed []string
 	for _, artifact := range b.bundle.Artifacts {
@@ -46,8 +46,8 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// present says whether an artifact is installed: an executable by its own hash, an archive by the
-// note that it was unpacked.
+// present reports whether an artifact is installed: an executable by its hash, an archive by the
+// record that it was unpacked.
 func (b *boot) present(artifact bundle.Artifact) bool {
 	if artifact.Format == bundle.TarGz {
 		return b.files.exists(filepath.Join(unpackedInto, artifact.SHA256))
@@ -70,7 +70,7 @@ func (b *boot) install(ctx context.Context, artifact bundle.Artifact) error {
 	if artifact.Format == bundle.TarGz {
 		folder = path
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // Folders of programs are for all to read.
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // Folders of programs are readable by all users.
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	temporary, err := os.CreateTemp(folder, ".nodeup-*")
@@ -95,7 +95,7 @@ func (b *boot) install(ctx context.Context, artifact bundle.Artifact) error {
 	return err
 }
 
-// download fetches an artifact and compares its hash.
+// download downloads an artifact and verifies its hash.
 func (b *boot) download(ctx context.Context, artifact bundle.Artifact, into io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, artifact.URL, http.NoBody)
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *boot) download(ctx context.Context, artifact bundle.Artifact, into io.W
 		return fmt.Errorf("fetch %s: %w", artifact.URL, err)
 	}
 	if sum := hex.EncodeToString(hash.Sum(nil)); sum != artifact.SHA256 {
-		// A mirror or a proxy may do better the next time.
+		// A mirror or a proxy may succeed later.
 		return fmt.Errorf("%s has the SHA-256 %s; the release expects %s", artifact.URL, sum, artifact.SHA256)
 	}
 	return nil

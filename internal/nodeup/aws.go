@@ -21,11 +21,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/nodeup/approver"
 )
 
-// AWS is what nodeup asks of AWS.
+// AWS has nodeup's AWS clients.
 type AWS struct {
-	// Metadata is the instance's.
+	// Metadata is the instance metadata.
 	Metadata Metadata
-	// Objects are the bucket's.
+	// Objects are the objects of the bucket.
 	Objects Objects
 	// Parameters hold the bootstrap token.
 	Parameters Parameters
@@ -33,12 +33,12 @@ type AWS struct {
 	Volumes Volumes
 	// Zones publish the slots' names.
 	Zones Zones
-	// Instances are the account's, by which slots know workers.
+	// Instances are the account's instances, with which slots verify workers.
 	Instances approver.Instances
-	// Credentials are those of the instance's role, with which a worker proves which instance it
-	// is.
+	// Credentials are the credentials of the instance's role, with which a worker proves its
+	// identity.
 	Credentials aws.CredentialsProvider
-	// Endpoint, if it is not empty, is the address of all of AWS's services.
+	// Endpoint, if not empty, is the address of all AWS services.
 	Endpoint string
 }
 
@@ -74,10 +74,10 @@ type Zones interface {
 	GetChange(context.Context, *route53.GetChangeInput, ...func(*route53.Options)) (*route53.GetChangeOutput, error)
 }
 
-// Connect returns clients for a region, with the credentials of the instance's role. The
-// environment is heeded as the SDK does (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and its kin,
-// AWS_EC2_METADATA_SERVICE_ENDPOINT). The SDK's own loader of configuration would bring along
-// clients for single sign-on, which a machine has no use for.
+// Connect returns clients for a region, with the credentials of the instance's role. Like the SDK,
+// it uses environment variables (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and related ones,
+// AWS_EC2_METADATA_SERVICE_ENDPOINT). The SDK's configuration loader would add clients for single
+// sign-on, which instances do not need.
 func Connect(region string) AWS {
 	metadata := imds.New(imds.Options{Endpoint: os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")})
 	config := aws.Config{
@@ -109,7 +109,7 @@ func provider(metadata *imds.Client) aws.CredentialsProvider {
 	return ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = metadata })
 }
 
-// Resolve asks the machine's resolver.
+// Resolve resolves a name with the machine's resolver.
 func Resolve(ctx context.Context, name string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

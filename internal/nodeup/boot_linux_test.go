@@ -133,9 +133,9 @@ func TestMachinesBootForReal(t *testing.T) {
 	})
 }
 
-// TestTokenOfAWorkerIsNotSufficientForAnotherNode boots a slot and a worker that proves which instance
-// it is, and then does with the worker's token, and with all that it shows to others, what an
-// attacker on it could do.
+// TestTokenOfAWorkerIsNotSufficientForAnotherNode boots a slot and a worker that proves which
+// instance it is, and then does with the worker's token, and with all that it shows to others, what
+// an attacker on it could do.
 func TestTokenOfAWorkerIsNotSufficientForAnotherNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// command runs a program and returns what it wrote to its standard output. The error has the end of
-// what it wrote to standard error.
+// command runs a program and returns its standard output. The error has the end of its standard
+// error.
 func (b *boot) command(ctx context.Context, name string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // The programs are those of the package's documentation.
@@ -21,7 +21,7 @@ func (b *boot) command(ctx context.Context, name string, args ...string) (string
 	return stdout.String(), nil
 }
 
-// end returns the last lines of a program's output, in one, to follow an error.
+// end returns the last lines of a program's output, joined to one line, for an error.
 func end(output string) string {
 	const lines = 5
 	all := strings.FieldsFunc(output, func(r rune) bool { return r == '\n' })

@@ -1,17 +1,15 @@
-// Package nodeup is what a machine of a cluster runs when it boots.
+// Package nodeup is the program that an instance of a cluster runs when it boots.
 //
-// User data fetches the program and starts it with the hash of a bundle
-// (package bundle); nodeup fetches that document, compares the hash and carries
-// it out, one task after another. docs/design/boot.md has the order, and the
-// reason for each task.
+// User data downloads the program and starts it with the hash of a bundle (package bundle). nodeup
+// downloads that document, verifies the hash and applies it, one task after another.
+// docs/design/boot.md has the order and the reason for each task.
 //
-// Every task looks first whether what it does is done: run again after a crash,
-// a kill or a reboot, nodeup ends in the same state. To that end it also
-// installs itself as nodeup.service, which systemd runs at each start. A task
-// that fails is tried again, for as long as it takes, unless trying cannot help
-// (see [PermanentError]).
+// Every task first checks whether its result exists: after a crash, a kill or a reboot, nodeup ends
+// in the same state. For this purpose, it also installs itself as nodeup.service, which systemd
+// runs at each boot. A failing task is retried indefinitely, unless a retry cannot succeed (see
+// [PermanentError]).
 //
-// # What a machine has to have
+// # Requirements of a machine
 //
 // The instance metadata service (version 2) answers at 169.254.169.254:
 // instance-id, instance-type, local-ipv4, local-hostname,
@@ -28,19 +26,19 @@
 //	systemctl daemon-reload
 //	systemctl enable --now UNIT
 //	kubeadm init phase …, kubeadm join …
-//	sh FILE                           a person's extra user data
+//	sh FILE                           the user's extra user data
 //
 // kubeadm itself calls systemctl daemon-reload, status UNIT, is-active UNIT
 // (also of systemd-resolved), stop kubelet and restart kubelet. kubeadm join
 // waits until http://127.0.0.1:10248/healthz answers and until the kubelet has
 // written /etc/kubernetes/kubelet.conf.
 //
-// Files that others may want to know:
+// Files of interest:
 //
 //	/var/lib/nodeup/bundle.json        the bundle
 //	/var/lib/nodeup/kubeadm.yaml       kubeadm's configuration, placeholders filled in
 //	/etc/kubernetes/join.conf          the certificate that a worker joins with, while it does
-//	/var/lib/nodeup/done               the hash of the bundle that was carried out to its end
+//	/var/lib/nodeup/done               the hash of the bundle that was applied completely
 //	/etc/systemd/system/kubelet.service with the kubelet's whole command line in ExecStart:
 //	                                   no environment file, no drop-in; one argument a line,
 //	                                   each line but the last ending in a backslash; an argument
@@ -50,5 +48,5 @@
 //	/etc/kubernetes/bootstrap-kubelet.conf, /etc/kubernetes/kubelet.conf
 //	/var/lib/kubelet/config.yaml       KubeletConfiguration
 //
-// A mounted volume is known by its line in /proc/self/mounts.
+// nodeup recognizes a mounted volume by its line in /proc/self/mounts.
 package nodeup

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Where nodeup keeps what is its own.
+// nodeup's own files.
 const (
 	stateFolder   = "/var/lib/nodeup"
 	bundleFile    = stateFolder + "/bundle.json"
@@ -20,10 +20,10 @@ const (
 	unitFolder    = "/etc/systemd/system"
 )
 
-// files are the machine's, below a root.
+// files are the files of the machine below a root.
 type files struct{ root string }
 
-// path returns where a file really is.
+// path returns the real path of a file.
 func (f files) path(name string) string { return filepath.Join("/", f.root, name) }
 
 // read returns a file's content.
@@ -35,14 +35,14 @@ func (f files) read(name string) ([]byte, error) {
 	return content, nil
 }
 
-// exists says whether there is such a file.
+// exists reports whether a file exists.
 func (f files) exists(name string) bool {
 	_, err := os.Stat(f.path(name))
 	return err == nil
 }
 
-// write makes the file what it is to be, and says whether it was not. It is there wholly or not at
-// all, also if the power goes.
+// write writes a file unless it has the content already, and reports whether it did. The write is
+// atomic, also on a power failure.
 func (f files) write(name string, content []byte, mode os.FileMode) (changed bool, err error) {
 	path := f.path(name)
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm() == mode {
@@ -50,7 +50,7 @@ func (f files) write(name string, content []byte, mode os.FileMode) (changed boo
 			return false, nil
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // Folders of the system are for all to read.
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // System folders are readable by all users.
 		return false, fmt.Errorf("make a folder: %w", err)
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".nodeup-*")
@@ -65,7 +65,7 @@ func (f files) write(name string, content []byte, mode os.FileMode) (changed boo
 	return true, put(temporary, path, mode)
 }
 
-// put closes a temporary file and gives it its name.
+// put closes a temporary file and renames it.
 func put(temporary *os.File, path string, mode os.FileMode) error {
 	err := temporary.Chmod(mode)
 	if err == nil {
@@ -83,7 +83,7 @@ func put(temporary *os.File, path string, mode os.FileMode) error {
 	return nil
 }
 
-// remove removes files that may not be there.
+// remove removes files that may not exist.
 func (f files) remove(names ...string) error {
 	for _, name := range names {
 		if err := os.Remove(f.path(name)); err != nil && !os.IsNotExist(err) {
@@ -93,7 +93,7 @@ func (f files) remove(names ...string) error {
 	return nil
 }
 
-// parseMode reads a mode as bundles write it.
+// parseMode parses a mode of a bundle.
 func parseMode(mode string) (os.FileMode, error) {
 	const octal, bits = 8, 12
 	parsed, err := strconv.ParseUint(mode, octal, bits)

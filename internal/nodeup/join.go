@@ -18,17 +18,17 @@ import (
 )
 
 // Objects that a worker polls before it runs kubeadm, which waits five seconds whenever one is
-// missing. A slot writes the first one after everything else that joining needs, and everyone may
-// read it; the second is for clients with a token.
+// missing. A slot writes the first one after everything else that joining requires, and anonymous
+// clients can read it; the second requires a token.
 const (
 	clusterInfo   = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 	kubeadmConfig = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
 )
 
-// askTimeout bounds a question to the API.
+// askTimeout bounds a call of the API.
 const askTimeout = 5 * time.Second
 
-// awaitAPI waits until the cluster lets machines join.
+// awaitAPI waits until nodes can join the cluster.
 func (b *boot) awaitAPI(ctx context.Context) (string, error) {
 	if b.files.exists(kubeletKubeconfig) {
 		return "nothing, the kubelet has its certificate", nil
@@ -39,9 +39,9 @@ func (b *boot) awaitAPI(ctx context.Context) (string, error) {
 	return b.bundle.API.Server + " lets machines join", b.ask(ctx, clusterInfo, "")
 }
 
-// join makes a worker a node. The token is read at each try, since it is renewed. kubeadm is called
-// only when the API knows the token, and has given a certificate for it where workers prove which
-// instance they are.
+// join makes a worker a node. It reads the token at each attempt, since the token is renewed. It
+// runs kubeadm only after the API has accepted the token, and has issued a certificate if workers
+// must prove their identity.
 func (b *boot) join(ctx context.Context) (string, error) {
 	if b.files.exists(kubeletKubeconfig) {
 		return "nothing, the kubelet has its certificate", b.files.remove(bootstrapKubeconfig, bundle.JoinKubeconfig, kubeadmFile)
@@ -65,7 +65,7 @@ func (b *boot) join(ctx context.Context) (string, error) {
 	if _, err := b.command(ctx, "kubeadm", "join", "--config", b.files.path(kubeadmFile)); err != nil {
 		return "", err
 	}
-	// They have the token or a key in them.
+	// They contain the token or a key.
 	return "joined as " + b.machine.NodeName, b.files.remove(kubeadmFile, bundle.JoinKubeconfig)
 }
 
@@ -86,7 +86,7 @@ func (b *boot) token(ctx context.Context) (string, error) {
 	return strings.TrimSpace(*found.Parameter.Value), nil
 }
 
-// ask asks the cluster's API for something, and returns an error unless it is given.
+// ask reads an object from the cluster's API, and returns an error unless it succeeds.
 func (b *boot) ask(ctx context.Context, path, token string) error {
 	_, err := b.send(ctx, http.MethodGet, path, token, nil)
 	return err

@@ -8,7 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
-// Files that kubeadm and the kubelet make.
+// Files that kubeadm and the kubelet create.
 const (
 	pkiFolder           = "/etc/kubernetes/pki"
 	kubeconfigFolder    = "/etc/kubernetes"
@@ -16,21 +16,21 @@ const (
 	bootstrapKubeconfig = kubeconfigFolder + "/bootstrap-kubelet.conf"
 )
 
-// leafs are the certificates that kubeadm makes on a slot, without their endings.
+// leafs are the certificates that kubeadm creates on a slot, without file extensions.
 var leafs = []string{
 	"apiserver", "apiserver-kubelet-client", "apiserver-etcd-client", "front-proxy-client",
 	"etcd/server", "etcd/peer", "etcd/healthcheck-client",
 }
 
-// kubeconfigs are the kubeconfigs that kubeadm makes on a slot.
+// kubeconfigs are the kubeconfigs that kubeadm creates on a slot.
 var kubeconfigs = []string{"admin.conf", "super-admin.conf", "kubelet.conf", "controller-manager.conf", "scheduler.conf"}
 
-// controlPlanePhases are kubeadm's phases on a slot. Every slot runs all of them: none is the
-// first.
+// controlPlanePhases are kubeadm's phases on a slot. Every slot runs all of them: no slot is
+// special.
 //
-// Those from upload-config on need the API, which may take as long as it takes the other slots to
-// come up, for one member alone is no quorum. They begin with the binding that gives admin.conf its
-// rights: kubeadm makes it with super-admin.conf when a phase first asks for a client.
+// The phases from upload-config on need the API, which is available only when other slots are up,
+// since one member alone has no quorum. The first of them creates the binding with the permissions
+// of admin.conf: kubeadm does so with super-admin.conf when a phase first needs a client.
 func controlPlanePhases() []task {
 	return []task{
 		{"kubeadm configuration", (*boot).writeKubeadmConfig, lastRetry},
@@ -51,9 +51,9 @@ func controlPlanePhases() []task {
 	}
 }
 
-// phase returns the task that runs a phase of kubeadm init, unless the bundle has been carried out
-// before. A run that was cut short leaves half a file, at which kubeadm would stop for good: undo
-// removes what the phase makes before it is tried again.
+// phase returns the task that runs a phase of kubeadm init, unless the bundle has been applied
+// before. An interrupted run may leave an incomplete file, with which kubeadm would always fail:
+// undo removes the phase's files before a retry.
 func phase(name string, undo func(*boot) error, args ...string) task {
 	return task{name: name, longest: lastRetry, run: func(b *boot, ctx context.Context) (string, error) {
 		if b.done() {
@@ -94,7 +94,7 @@ func (b *boot) removeKubeconfigs() error {
 	return nil
 }
 
-// writeKubeadmConfig fills in what only the machine knows.
+// writeKubeadmConfig writes kubeadm's configuration with the instance's values.
 func (b *boot) writeKubeadmConfig(context.Context) (string, error) {
 	b.values[bundle.EtcdClusterState] = b.clusterState()
 	text, err := bundle.Expand(b.bundle.Kubeadm.Config, b.values)

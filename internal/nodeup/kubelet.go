@@ -10,8 +10,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
-// writeKubeletUnit writes the kubelet's unit with its whole command line, so that one file says how
-// the kubelet runs.
+// bundleLabel is the node label with the hash of the node's bundle, which the operator reads. The
+// bundle cannot contain its own hash.
+const bundleLabel = "cluster-operator.aws/bundle"
+
+// writeKubeletUnit writes the kubelet's unit with the entire command line, so that one file
+// describes how the kubelet runs.
 func (b *boot) writeKubeletUnit(context.Context) (string, error) {
 	line, err := b.kubeletCommand()
 	if err != nil {
@@ -41,7 +45,7 @@ WantedBy=multi-user.target
 	return "kubelet.service", nil
 }
 
-// kubeletCommand returns the kubelet's command line as a unit has it, word by word.
+// kubeletCommand returns the kubelet's command line in the format of a unit.
 func (b *boot) kubeletCommand() ([]string, error) {
 	kubelet := b.bundle.Kubelet
 	args := maps.Clone(kubelet.Args)
@@ -83,7 +87,7 @@ func quoted(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(word) + `"`
 }
 
-// enableKubelet has systemd start the kubelet at each start. kubeadm has started it before.
+// enableKubelet makes systemd start the kubelet at each boot. kubeadm has started it already.
 func (b *boot) enableKubelet(ctx context.Context) (string, error) {
 	if _, err := b.command(ctx, "systemctl", "daemon-reload"); err != nil {
 		return "", err

@@ -11,9 +11,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
-// Machine is what the instance's metadata says of it.
+// Machine has the instance's metadata.
 type Machine struct {
-	// InstanceID and InstanceType are the instance's.
+	// InstanceID and InstanceType are the instance's ID and type.
 	InstanceID, InstanceType string
 	// Zone is its availability zone.
 	Zone string
@@ -23,7 +23,7 @@ type Machine struct {
 	NodeName string
 }
 
-// readMetadata learns which machine this is.
+// readMetadata reads the instance's metadata.
 func (b *boot) readMetadata(ctx context.Context) (string, error) {
 	var m Machine
 	for path, into := range map[string]*string{

@@ -7,8 +7,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/nodeup"
 )
 
-// TestSlotDoesNotAdoptTheNodeOfAnotherInstance boots a slot under whose name Nodes of former machines are
-// left: each is deleted, and the kubelet started again, since it has taken it over.
+// TestSlotDoesNotAdoptTheNodeOfAnotherInstance boots a slot under whose name Nodes of former
+// machines are left: each is deleted, and the kubelet started again, since it has taken it over.
 func TestSlotDoesNotAdoptTheNodeOfAnotherInstance(t *testing.T) {
 	const restart = "systemctl restart kubelet"
 	for sentence, left := range map[string][]string{

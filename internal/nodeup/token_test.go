@@ -225,7 +225,7 @@ func TestTokenThatTheAPIRejectsIsNotPublished(t *testing.T) {
 
 func TestTokenOfAUserIsNotPublished(t *testing.T) {
 	k := newKeeper(t)
-	k.api.secrets = []map[string][]byte{{"token-id": []byte("person"), "expiration": []byte("2030-01-01T00:00:00Z")}}
+	k.api.secrets = []map[string][]byte{{"token-id": []byte("users0"), "expiration": []byte("2030-01-01T00:00:00Z")}}
 	k.start(t)
 	if known := k.api.known(); len(known) != 2 {
 		t.Errorf("there are %d tokens", len(known))

@@ -114,7 +114,8 @@ func TestPoliciesHaveExactlyTheTypesOfTheTemplates(t *testing.T) {
 	}
 }
 
-// The actions for which the simulator checks the caller of a stack are among those that AWS publishes.
+// The actions for which the simulator checks the caller of a stack are among those that AWS
+// publishes.
 func TestPoliciesHaveTheActionsThatTheSimulatorChecks(t *testing.T) {
 	for _, one := range resourceTypes {
 		for _, operation := range []string{"Create", "Update", "Delete"} {

@@ -14,7 +14,8 @@ const MaxPolicy = 6144
 
 // Document is an IAM policy.
 type Document struct {
-	// Name is the file name without its extension. Title is a sentence about the document's purpose.
+	// Name is the file name without its extension. Title is a sentence about the document's
+	// purpose.
 	Name, Title string `json:"-"`
 	// Statements are the policy's statements.
 	Statements []Statement `json:"Statement"` //nolint:tagliatelle // IAM's name

@@ -20,8 +20,8 @@ import (
 
 const (
 	changeSetName = "aws-operator-plan"
-	// changeSetLook is when to look first whether CloudFormation is done, and then ever later up to
-	// changeSetLongest; changeSetPatience is how long to wait.
+	// changeSetFirstPoll is the first polling interval of a change set, which doubles up to
+	// changeSetMaxPoll. changeSetTimeout is how long to wait.
 	changeSetFirstPoll = 50 * time.Millisecond
 	changeSetMaxPoll   = 2 * time.Second
 	changeSetTimeout   = 2 * time.Minute
@@ -30,9 +30,9 @@ const (
 	maxTemplateBody = 51_200
 )
 
-// ask has CloudFormation work out what it would do to the stacks that are changed, and notes where
-// it says otherwise. Of stacks that are created or deleted it is not asked: a change set that
-// creates one leaves an empty stack behind.
+// ask creates change sets for the stacks that change, and records where they differ from the plan.
+// It creates none for stacks that are created or deleted: a change set that creates a stack leaves
+// an empty one behind.
 func (d *draft) ask(ctx context.Context, p *Plan) error {
 	errs := make([]error, len(p.Stacks))
 	var all sync.WaitGroup
@@ -61,7 +61,7 @@ func (d *draft) ask(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// changeSet makes a change set, reads it and removes it, also when ctx ends meanwhile.
+// changeSet creates a change set, reads it and deletes it, even if ctx ends in the meantime.
 func changeSet(ctx context.Context, client awsapi.StackReviewer, wanted *render.Stack) (changes []types.Change, err error) {
 	body := wanted.Template.CanonicalJSON()
 	if len(body) > maxTemplateBody {
@@ -101,7 +101,7 @@ func changeSet(ctx context.Context, client awsapi.StackReviewer, wanted *render.
 	return readChangeSet(ctx, client, aws.ToString(made.Id))
 }
 
-// readChangeSet waits until CloudFormation has worked a change set out.
+// readChangeSet waits until CloudFormation has computed a change set.
 func readChangeSet(ctx context.Context, client awsapi.StackReviewer, id string) ([]types.Change, error) {
 	ctx, cancel := context.WithTimeout(ctx, changeSetTimeout)
 	defer cancel()
@@ -113,7 +113,7 @@ func readChangeSet(ctx context.Context, client awsapi.StackReviewer, id string) 
 		if err != nil {
 			return nil, awsapi.Explain(err)
 		}
-		switch reason := aws.ToString(out.StatusReason); out.Status { //nolint:exhaustive // all others are waited for
+		switch reason := aws.ToString(out.StatusReason); out.Status { //nolint:exhaustive // all others are in progress
 		case types.ChangeSetStatusCreateComplete:
 			changes = append(changes, out.Changes...)
 			if next = out.NextToken; next == nil {
@@ -135,13 +135,13 @@ func readChangeSet(ctx context.Context, client awsapi.StackReviewer, id string) 
 	}
 }
 
-// nothingToDo is true for CloudFormation's reason of a change set without changes:
+// nothingToDo reports whether a reason is CloudFormation's for a change set without changes:
 // https://repost.aws/knowledge-center/cloudformation-sam-template-errors
 func nothingToDo(reason string) bool {
 	return strings.Contains(reason, "didn't contain changes") || strings.Contains(reason, "No updates are to be performed")
 }
 
-// differences says where a change set says otherwise than the plan.
+// differences describes where a change set differs from the plan.
 func (s *Stack) differences(changes []types.Change) []string {
 	var found []string
 	asked, stay := map[string]bool{}, map[string]bool{}
@@ -195,10 +195,10 @@ func (s *Stack) differences(changes []types.Change) []string {
 	return found
 }
 
-// actionOf is what CloudFormation would do:
+// actionOf returns the action that CloudFormation would take:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ResourceChange.html
 func actionOf(change *types.ResourceChange) Action {
-	switch change.Action { //nolint:exhaustive // all others change it in one way or the other
+	switch change.Action { //nolint:exhaustive // all others change it
 	case types.ChangeActionAdd, types.ChangeActionImport:
 		return Create
 	case types.ChangeActionRemove:
@@ -214,15 +214,15 @@ func actionOf(change *types.ResourceChange) Action {
 	return Update
 }
 
-// agree reports whether two say the same. Where one of them cannot tell, the other may know more.
+// agree reports whether two actions agree. MayReplace agrees with Update and with Replace.
 func agree(r *Resource, theirs Action) bool {
 	uncertain := r.Action == MayReplace || theirs == MayReplace
 	return r.Action == theirs || uncertain && theirs != Create && theirs != Delete && r.Action != Create && r.Action != Delete
 }
 
-// follows is true for a resource that changes only by the stack's tags, which the plan says in one
-// line, or perhaps because it refers to an attribute of others, all of which stay: CloudFormation
-// cannot tell then whether the attribute changes.
+// follows reports whether a resource changes only with the stack's tags, which the plan shows in
+// one line, or because it references an attribute of resources that stay: CloudFormation does not
+// know whether the attribute changes.
 func follows(change *types.ResourceChange, tags bool, stay map[string]bool) bool {
 	for i := range change.Details {
 		detail := &change.Details[i]

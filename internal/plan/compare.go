@@ -17,27 +17,27 @@ import (
 
 // Subject is one stack before it is compared.
 type Subject struct {
-	// Name is the stack's, Part what it holds, Of which slot or instance group.
+	// Name is the name of the stack, Part its part of the cluster, Of its slot or instance group.
 	Name string
 	Part Part
 	Of   string
-	// Wanted is the rendered stack, nil for a stack that is to be deleted.
+	// Wanted is the rendered stack, nil for a stack to delete.
 	Wanted *render.Stack
-	// Deployed is what is deployed, nil if there is no stack.
+	// Deployed is the deployed stack, nil if there is none.
 	Deployed *diff.Side
-	// Same is true when Deployed, which need not be given then, is known to be Wanted.
+	// Same reports that the deployed stack is known to equal Wanted. Deployed is then optional.
 	Same bool
-	// Machines is how many machines the stack has, Rolling how they are replaced if it is an
+	// Machines is the number of instances of the stack, Rolling how they are replaced if it is an
 	// instance group.
 	Machines int
 	Rolling  *model.Rolling
-	// After is true when its machines are replaced after those of the control plane.
+	// After reports that its instances are replaced after those of the control plane.
 	After bool
-	// Allow says which dangerous changes the owner has allowed.
+	// Allow has the dangerous changes that the user has allowed.
 	Allow policy.Allow
 }
 
-// Compare returns what happens to each stack, and which machines are then replaced. It is pure.
+// Compare returns the changes of each stack, and the instances that are then replaced. It is pure.
 func Compare(name string, subjects []Subject, registry *schema.Registry) *Plan {
 	p := &Plan{Name: name}
 	for i := range subjects {
@@ -49,7 +49,7 @@ func Compare(name string, subjects []Subject, registry *schema.Registry) *Plan {
 	return p
 }
 
-// compareStack returns what happens to one stack.
+// compareStack returns the changes of one stack.
 func compareStack(s *Subject, registry *schema.Registry) Stack {
 	made := Stack{Name: s.Name, Part: s.Part, Of: s.Of, Action: None}
 	if s.Same || s.Wanted == nil && s.Deployed == nil {
@@ -111,14 +111,13 @@ func resourceOf(c *diff.Change) Resource {
 const (
 	typeGroup          = "AWS::AutoScaling::AutoScalingGroup"
 	typeLaunchTemplate = "AWS::EC2::LaunchTemplate"
-	// latestVersion is an attribute of a launch template that changes with what machines are made
-	// from:
+	// latestVersion is an attribute of a launch template that changes with its content:
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-launchtemplate.html
 	latestVersion = "LatestVersionNumber"
 )
 
-// newVersions adds to whatever names the newest version of a launch template that there is a new
-// one. Comparing templates does not show it, since they say the same before and after.
+// newVersions adds a change to each reference to the newest version of a launch template that
+// changes. The templates do not show it, since the reference stays the same.
 func (s *Stack) newVersions(t *template.Template) {
 	changed := map[string]bool{}
 	for i := range s.Resources {
@@ -144,13 +143,13 @@ func (s *Stack) newVersions(t *template.Template) {
 	}
 }
 
-// choices matches the properties of an Auto Scaling group that say among what its machines are
-// chosen: one that fits still is not obsolete. Where a group begins or ends to mix, it has the one
-// launch template within the other property.
+// choices matches the properties of an Auto Scaling group that list its instance types and subnets:
+// an instance that still matches is not replaced. A group that begins or ceases to mix types has
+// the launch template in another property.
 var choices = regexp.MustCompile(`^(MixedInstancesPolicy|VPCZoneIdentifier|LaunchTemplate$)`)
 
-// settle decides what a change of an Auto Scaling group does. What may replace one by its schema
-// has, with our update policies, its machines replaced and not the group:
+// settle decides what a change of an Auto Scaling group does. A change that may replace a group
+// according to its schema replaces, with the project's update policies, only its instances:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
 func (r *Resource) settle(t *template.Template, rolling *model.Rolling) {
 	of := t.Resources[r.LogicalID]
@@ -191,7 +190,7 @@ func tagsOf(before, after map[string]string) []Value {
 // secretName matches the names of properties that hold secrets.
 var secretName = regexp.MustCompile(`(?i)(password|secret|secretstring|authtoken|privatekey|apikey|accesskey|token)$`)
 
-// masked hides a value by the name of its property, unless it is an expression, which is none.
+// masked hides a value by the name of its property, unless it is an expression.
 func masked(path string, value *template.Node) *template.Node {
 	if value == nil || value.Kind == template.Intrinsic {
 		return value
@@ -242,7 +241,7 @@ func (p *Plan) count() {
 	}
 }
 
-// BootAtLeast is how long a machine takes at least from its launch until its node is ready, as
-// plans assume: an image of Ubuntu boots, some 200 MB of artifacts and images are fetched, and the
-// kubelet joins.
+// BootAtLeast is the minimum time that plans assume from the launch of an instance until its node
+// is Ready: Ubuntu boots, nodeup downloads some 200 MB of artifacts and images, and the kubelet
+// joins.
 const BootAtLeast = time.Minute

@@ -24,16 +24,15 @@ import (
 //go:embed placeholder.crt
 var placeholderCA []byte
 
-// sideOf returns what was rendered as a side of a comparison.
+// sideOf returns a rendered stack as a side of a comparison.
 func sideOf(rendered *render.Stack) *diff.Side {
 	return &diff.Side{Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags}
 }
 
-// atOnce is how many stacks are asked about at once.
+// atOnce is how many stacks are read in parallel.
 const atOnce = 8
 
-// fetch asks CloudFormation what is deployed of the stacks of which it is not known, in two calls
-// each.
+// fetch reads the deployed stacks that are not known from CloudFormation, in two calls each.
 func (d *draft) fetch(ctx context.Context) error {
 	if len(d.pending) == 0 {
 		return nil
@@ -66,8 +65,8 @@ func (d *draft) fetch(ctx context.Context) error {
 	return nil
 }
 
-// keepManagement has the stack that is wanted carry the management cluster's tag of the one that is
-// deployed: the operator keeps it, and it is no change.
+// keepManagement copies the management cluster's tag from the deployed stack: the operator keeps
+// it, so it is not a change.
 func (s *Subject) keepManagement() {
 	if s.Deployed == nil || s.Wanted == nil || s.Deployed.Tags[cfnstack.ManagementTag] == "" {
 		return
@@ -81,17 +80,17 @@ func (s *Subject) keepManagement() {
 	s.Wanted = &wanted
 }
 
-// deployed asks what is deployed as a stack; nil if it no longer exists, or holds nothing.
+// deployed reads a deployed stack; nil if it does not exist or is empty.
 func deployed(ctx context.Context, client awsapi.StackReader, id string) (*diff.Side, error) {
 	found, err := client.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(id)})
 	if isMissing(err) || err == nil && len(found.Stacks) == 0 {
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil //nolint:nilnil // nil is a valid result
 	}
 	if err != nil {
 		return nil, awsapi.Explain(err)
 	}
 	stack := &found.Stacks[0]
-	switch stack.StackStatus { //nolint:exhaustive // in all others something is deployed
+	switch stack.StackStatus { //nolint:exhaustive // all others have resources
 	case types.StackStatusDeleteComplete, types.StackStatusRollbackComplete, types.StackStatusReviewInProgress:
 		return nil, nil //nolint:nilnil // as above
 	}
@@ -113,7 +112,7 @@ func deployed(ctx context.Context, client awsapi.StackReader, id string) (*diff.
 	return side, nil
 }
 
-// isMissing is true for CloudFormation's answer that a stack does not exist, a ValidationError:
+// isMissing reports whether CloudFormation's error means that a stack does not exist:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
 func isMissing(err error) bool {
 	message := awsapi.AWSMessage(err)

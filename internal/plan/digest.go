@@ -10,25 +10,25 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 )
 
-// digestLength is how many hexadecimal digits of a digest a person has to repeat.
+// digestLength is the number of hexadecimal digits of a digest.
 const digestLength = 16
 
-// DigestOf names exactly what several plans say, as [Plan.Digest] does for one.
+// DigestOf returns the digest of several plans, like [Plan.Digest] for one.
 func DigestOf(plans ...*Plan) string {
 	if len(plans) == 1 {
 		return plans[0].Digest
 	}
 	sum := sha256.New()
 	for _, p := range plans {
-		_, _ = fmt.Fprintf(sum, "%s %s\n", p.Name, p.Digest) // A hash never errs.
+		_, _ = fmt.Fprintf(sum, "%s %s\n", p.Name, p.Digest) // A hash never returns an error.
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:digestLength]
 }
 
-// digest names exactly what is deployed and what is wanted of the stacks that change.
+// digest returns a digest of the deployed and the desired state of the stacks that change.
 func (p *Plan) digest(subjects []Subject) string {
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%s\n", p.Name) // A hash never errs.
+	_, _ = fmt.Fprintf(sum, "%s\n", p.Name) // A hash never returns an error.
 	for i := range subjects {
 		s := &subjects[i]
 		if p.Stacks[i].Action == None {

@@ -7,8 +7,8 @@
 // returns a [Plan]. [Of] collects both for a cluster. Digests in the objects' status record what is
 // deployed: if a stack's digest equals that of the rendered stack, nothing changes and no call is
 // made; otherwise CloudFormation returns the template of that stack. With [Options.ChangeSets],
-// CloudFormation computes the changes as well, and the plan says where the two differ.
+// CloudFormation computes the changes as well, and the plan reports where the two differ.
 //
-// A plan prints itself, for people by [Print] and for programs as JSON. It changes nothing and
+// [Print] prints a plan for users; programs read it as JSON. Planning changes nothing, and a plan
 // contains no secrets: values that CloudFormation hides or that are named like secrets are masked.
 package plan

@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// From returns what a state holds of a cluster, to be planned.
+// From returns the input for a cluster of a state.
 func From(o *state.Objects) Input {
 	in := Input{Cluster: o.Cluster, Groups: o.Groups, Releases: o.Releases}
 	for _, secret := range o.Secrets {
@@ -25,10 +25,10 @@ func From(o *state.Objects) Input {
 	return in
 }
 
-// Overlay puts what manifests say in the place of what is written: the specs, labels and
-// annotations of the cluster, if one is given, and of its instance groups, which are added if they
-// are new; and Releases. The status stays. What the manifests do not name stays as it is. The
-// input's own objects are not changed.
+// Overlay replaces definitions with those of manifests: the specs, labels and annotations of the
+// cluster, if one is given, and of its instance groups, which are added if they are new; and
+// Releases. The status and objects that are not in the manifests stay. Overlay does not change the
+// input's own objects.
 func (in *Input) Overlay(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup, releases []*v1alpha1.Release) {
 	in.Releases = slices.Concat(releases, in.Releases)
 	switch {
@@ -69,7 +69,7 @@ func Read(ctx context.Context, set *manifest.Set, from *state.State, name string
 	var cluster *v1alpha1.Cluster
 	switch {
 	case i >= 0:
-		cluster = clusters[i].DeepCopy() // The manifests are not planned only.
+		cluster = clusters[i].DeepCopy() // Commands do not only plan the manifests.
 		cluster.Namespace = cmp.Or(cluster.Namespace, from.Namespace())
 	case isMissing:
 		return Input{}, missing

@@ -25,37 +25,37 @@ import (
 	"github.com/aws-operator/aws-operator/internal/partition"
 )
 
-// Input is a cluster as it is written now, with the status that is known of it. It is not changed.
+// Input is the definition of a cluster, with its status. Planning does not change it.
 type Input struct {
-	// Cluster and Groups are what is wanted; their status says what is deployed. One with a
-	// deletion timestamp is deleted.
+	// Cluster and Groups are the desired objects; their status describes what is deployed. An
+	// object with a deletion timestamp is deleted.
 	Cluster *v1alpha1.Cluster
 	Groups  []*v1alpha1.InstanceGroup
-	// Releases are those that there are, besides the built-in ones.
+	// Releases are the existing Releases besides the built-in ones.
 	Releases []*v1alpha1.Release
-	// CACertificate is that of the cluster's CA, PEM; nil if there is none yet.
+	// CACertificate is the certificate of the cluster's CA in PEM; nil if there is none yet.
 	CACertificate []byte
 }
 
-// Options are what a plan is made with.
+// Options are the options of a plan.
 type Options struct {
-	// Clients ask AWS; nil asks nothing: a plan that needs an answer errs, or rests on
+	// Clients are AWS clients. Without them, a plan that needs AWS returns an error or uses
 	// placeholders.
 	Clients *awsapi.Clients
-	// Operator is the operator's --cluster-name, by which stacks are tagged.
+	// Operator is the operator's --cluster-name, which is in the tags of stacks.
 	Operator string
-	// AccountID is the account of a cluster that is new and has no role; empty asks AWS.
+	// AccountID is the account of a new cluster without a role; if empty, AWS is asked.
 	AccountID string
-	// NodeupDir is the folder of nodeup, with which machines boot.
+	// NodeupDir is the folder of nodeup, with which instances boot.
 	NodeupDir string
-	// ChangeSets asks CloudFormation as well, by change sets that are removed again.
+	// ChangeSets also lets CloudFormation compute the changes, with temporary change sets.
 	ChangeSets bool
 }
 
-// allowAnnotation names dangerous changes that the owner of an object permits.
+// allowAnnotation lists dangerous changes that the user allows for an object.
 const allowAnnotation = v1alpha1.Group + "/allow"
 
-// draft is a plan in the making.
+// draft is an incomplete plan.
 type draft struct {
 	in      Input
 	options Options
@@ -67,20 +67,20 @@ type draft struct {
 	subjects []Subject
 	pending  []pending
 	notes    []string
-	// alone is true when nothing is compared: the stacks are only rendered.
+	// alone means that stacks are only rendered, not compared.
 	alone bool
 }
 
-// pending is a subject whose deployed side is to be asked for.
+// pending is a subject whose deployed stack must be read.
 type pending struct {
 	subject int
 	id      string
-	// guessed is true for the name of a stack of which nothing says that it was ever made.
+	// guessed reports that no status has the name of the stack, so it may never have existed.
 	guessed bool
 }
 
-// Of plans one cluster. It returns an error when the specs are wrong (model.Problems), and when AWS
-// had to be asked and did not answer.
+// Of plans one cluster. It returns an error if the specs are invalid (model.Problems), or if a
+// required AWS call fails.
 func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir)}
 	if o.Clients != nil {
@@ -112,13 +112,13 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// OutputMark begins what stands for an output of the base stack in the parameters of stacks that
-// were only rendered ([Render]); the output's name follows.
+// OutputMark is the prefix of placeholders for outputs of the base stack in the parameters of
+// rendered stacks ([Render]). The name of the output follows.
 const OutputMark = "output:"
 
-// Render renders the stacks of a cluster and compares them with nothing: the base stack, slots and
-// groups in their order. Parameters that are outputs of the base stack say which ([OutputMark]). It
-// errs as [Of] does.
+// Render renders the stacks of a cluster without a comparison: the base stack, slots and groups in
+// their order. Parameters that are outputs of the base stack have a placeholder ([OutputMark]). It
+// returns the errors of [Of].
 func Render(ctx context.Context, in Input, o Options) ([]Subject, error) {
 	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir), alone: true}
 	if len(d.in.CACertificate) == 0 {
@@ -148,12 +148,12 @@ func (d *draft) note(format string, args ...any) {
 	}
 }
 
-// isDeployed reports whether anything of the cluster was made.
+// isDeployed reports whether any stack of the cluster exists.
 func (d *draft) isDeployed() bool {
 	return slices.ContainsFunc(d.in.Cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Record != nil })
 }
 
-// resolve decides everything about the cluster.
+// resolve resolves the cluster.
 func (d *draft) resolve(ctx context.Context) error {
 	c := d.in.Cluster
 	of, err := d.release()
@@ -184,8 +184,8 @@ func (d *draft) resolve(ctx context.Context) error {
 	return nil
 }
 
-// release returns the Release that the cluster is to be made of. It returns an error where there is
-// none, and where Kubernetes does not bear that the cluster moves to it, as the operator does.
+// release returns the Release of the cluster. Like the operator, it returns an error if the Release
+// does not exist, or if the version skew policy does not allow the cluster to move to it.
 func (d *draft) release() (*v1alpha1.Release, error) {
 	c := d.in.Cluster
 	to, err := release.Find(c.Spec.Release, d.in.Releases...)
@@ -209,10 +209,10 @@ func (d *draft) release() (*v1alpha1.Release, error) {
 	return to, nil
 }
 
-// placeholderAccount stands for an account that is not known.
+// placeholderAccount stands for an unknown account.
 const placeholderAccount = "000000000000"
 
-// account returns the account that the cluster stands in, or will.
+// account returns the account of the cluster.
 func (d *draft) account(ctx context.Context) (string, error) {
 	c := d.in.Cluster
 	if known := cmp.Or(c.Status.Account, d.options.AccountID); known != "" {
@@ -227,7 +227,7 @@ func (d *draft) account(ctx context.Context) (string, error) {
 	return d.accountOf(ctx)
 }
 
-// accountOf returns the account of those who ask.
+// accountOf returns the account of the AWS credentials.
 func (d *draft) accountOf(ctx context.Context) (string, error) {
 	if d.options.AccountID != "" {
 		return d.options.AccountID, nil
@@ -245,7 +245,7 @@ func (d *draft) accountOf(ctx context.Context) (string, error) {
 	return placeholderAccount, nil
 }
 
-// find returns the hash of nodeup, or what stands for it.
+// find returns the hash of nodeup, or a placeholder.
 func (d *draft) find(architecture v1alpha1.Architecture) (string, error) {
 	file, err := d.nodeup.Find(architecture)
 	if err != nil {
@@ -253,15 +253,15 @@ func (d *draft) find(architecture v1alpha1.Architecture) (string, error) {
 			"nodeup for %s is not next to this program; the plan uses a placeholder for its hash. Set its folder with --nodeup-dir.",
 			architecture,
 		)
-		return strings.Repeat("0", 64), nil //nolint:nilerr // a plan can do without
+		return strings.Repeat("0", 64), nil //nolint:nilerr // a plan works without it
 	}
 	return file.Hash, nil
 }
 
-// notKnownYet begins what stands for an output of the base stack that it is only going to have.
+// notKnownYet is the prefix of placeholders for outputs that the base stack does not have yet.
 const notKnownYet = "known once stack"
 
-// base plans the base stack, whose outputs the others stand on.
+// base plans the base stack, whose outputs the other stacks use.
 func (d *draft) base(ctx context.Context) error {
 	c := d.in.Cluster
 	rendered, err := render.Base(d.model)
@@ -288,8 +288,7 @@ func (d *draft) base(ctx context.Context) error {
 	return nil
 }
 
-// slots plans the stacks of slots, in the order in which they are changed: what failed before goes
-// first.
+// slots plans the stacks of slots, in the order of their changes: stacks whose update failed first.
 func (d *draft) slots() error {
 	var failed, others []Subject
 	for i, slot := range d.model.Slots {
@@ -361,13 +360,13 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 	}, group.Status.Stack, group)
 }
 
-// add adds a stack, and notes what is known of it.
+// add adds a stack, with notes from its status.
 func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object) error {
 	known, err := record.Decode(status)
 	if err != nil {
 		return err
 	}
-	s.Allow, _ = policy.ParseAllow(owner.GetAnnotations()[allowAnnotation]) // Words that are no consent are none.
+	s.Allow, _ = policy.ParseAllow(owner.GetAnnotations()[allowAnnotation]) // Unknown values allow nothing.
 	s.Allow.Annotation = allowAnnotation
 	want := stacks.Desired(s.Wanted)
 	digest := want.Digest()
@@ -397,7 +396,7 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	return nil
 }
 
-// circumstances notes what else decides on what happens.
+// circumstances adds notes about settings that affect the changes.
 func (d *draft) circumstances(p *Plan) {
 	c := d.in.Cluster
 	if p.Empty() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// style is how an action is shown: by a mark, a verb and a colour of terminals.
+// style is how an action is printed: with a mark, a verb and a color.
 type style struct{ mark, verb, colour string }
 
 var styles = map[Action]style{
@@ -36,7 +36,7 @@ type printer struct {
 	colour bool
 }
 
-// Print writes a plan for people; colour marks actions by escape sequences of terminals.
+// Print prints a plan. With colour, it uses escape sequences of terminals.
 func Print(w io.Writer, p *Plan, colour bool) error {
 	out := &printer{colour: colour}
 	out.line("%s", out.paint(bold, p.Title()))
@@ -63,7 +63,7 @@ func Print(w io.Writer, p *Plan, colour bool) error {
 	return err //nolint:wrapcheck // the caller's own writer
 }
 
-// Title says of what the plan is.
+// Title returns the title of the plan.
 func (p *Plan) Title() string {
 	if p.Name == "" {
 		return "Services"
@@ -80,7 +80,7 @@ func (o *printer) paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// title says what a stack holds.
+// title describes the part of a stack.
 func (s *Stack) title() string {
 	switch s.Part {
 	case Base:
@@ -152,7 +152,7 @@ func (o *printer) resource(r *Resource) {
 	}
 }
 
-// forcedBy names the properties for which a resource is, or may be, replaced.
+// forcedBy lists the properties that force, or may force, the replacement of a resource.
 func (r *Resource) forcedBy() []string {
 	var names []string
 	for _, p := range r.Properties {
@@ -163,7 +163,7 @@ func (r *Resource) forcedBy() []string {
 	return names
 }
 
-// rolls says which machines are replaced.
+// rolls prints the instances that are replaced.
 func (o *printer) rolls(p *Plan) {
 	if len(p.Rolls) == 0 {
 		return
@@ -174,7 +174,8 @@ func (o *printer) rolls(p *Plan) {
 	}
 }
 
-// Sentence says in one or two sentences which machines are replaced, how, and how long it takes.
+// Sentence describes in one or two sentences which instances are replaced, how, and how long it
+// takes.
 func (r *Roll) Sentence() string {
 	var text string
 	switch {
@@ -207,7 +208,7 @@ func (r *Roll) Sentence() string {
 	return text + "."
 }
 
-// Sentence sums the plan up in one line.
+// Sentence summarizes the plan in one line.
 func (p *Plan) Sentence() string {
 	if p.Empty() {
 		return "No changes."
@@ -234,9 +235,9 @@ func (p *Plan) Sentence() string {
 	text := fmt.Sprintf("Plan: %s, in %s.", strings.Join(parts, ", "), number(s.Stacks, "stack", "stacks"))
 	switch upTo := slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.UpTo }); {
 	case s.Roll > 0 && upTo:
-		text += fmt.Sprintf(" Up to %s replaced.", number(s.Roll, "machine is", "machines are"))
+		text += fmt.Sprintf(" Up to %s replaced.", number(s.Roll, "instance is", "instances are"))
 	case s.Roll > 0:
-		text += fmt.Sprintf(" %s replaced, in at least %s.", number(s.Roll, "machine is", "machines are"), p.Takes)
+		text += fmt.Sprintf(" %s replaced, in at least %s.", number(s.Roll, "instance is", "instances are"), p.Takes)
 	}
 	return text
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 )
 
-// mostShown bounds a value on a line, in characters.
+// mostShown is the maximum number of characters of a value on a line.
 const mostShown = 120
 
 func (o *printer) property(p *Property) {
@@ -42,8 +42,8 @@ func (o *printer) property(p *Property) {
 	o.line("      %s: %s → %s%s", p.Path, shown(p.Old), shown(p.New), why)
 }
 
-// elements returns what is only in the one list and only in the other; false for what are no two
-// lists that differ so.
+// elements returns the elements that are only in one of two lists; false if the values are not two
+// lists that differ in elements.
 func elements(old, now *template.Node) (removed, added []*template.Node, ok bool) {
 	if old == nil || now == nil || old.Kind != template.List || now.Kind != template.List {
 		return nil, nil, false
@@ -57,7 +57,7 @@ func elements(old, now *template.Node) (removed, added []*template.Node, ok bool
 	return removed, added, len(removed)+len(added) > 0
 }
 
-// bootChange says what of a machine's user data changes; false for what are no such scripts.
+// bootChange describes how the user data of instances changes; false for other values.
 func bootChange(old, now *template.Node) (string, bool) {
 	before, okBefore := scriptOf(old)
 	after, okAfter := scriptOf(now)
@@ -70,7 +70,7 @@ func bootChange(old, now *template.Node) (string, bool) {
 		{"nodeup", before.NodeupSHA256, after.NodeupSHA256},
 	} {
 		if one.old != one.now {
-			const enough = 12 // characters of a hash tell two apart
+			const enough = 12 // enough characters of a hash to distinguish two
 			said = append(said, fmt.Sprintf("%s %s → %s", one.what, one.old[:enough], one.now[:enough]))
 		}
 	}
@@ -85,7 +85,7 @@ func scriptOf(n *template.Node) (bootstrap.UserDataInput, bool) {
 	return in, err == nil
 }
 
-// shown writes a value on one line.
+// shown returns a value on one line.
 func shown(n *template.Node) string {
 	if n == nil {
 		return "(none)"
@@ -97,7 +97,7 @@ func shown(n *template.Node) string {
 	return text
 }
 
-// quoted writes a text, or that there is none.
+// quoted returns a quoted text, or "none".
 func quoted(text string) string {
 	if text == "" {
 		return "(none)"

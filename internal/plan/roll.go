@@ -15,15 +15,14 @@ const (
 	byOperator       = "the operator"
 )
 
-// What a slot's update waits for at most: the signal, by the pause time in its template, and before
-// that the drain hook.
+// The maximum times of a slot's update: the drain hook, then the signal, for the pause time in its
+// template.
 const (
 	slotPauseTime = 20 * time.Minute
 	slotDrainTime = 10 * time.Minute
 )
 
-// roll says which machines are replaced: those of Auto Scaling groups that stay and whose machines
-// do not.
+// roll returns the instances that are replaced: those of Auto Scaling groups that stay.
 func (p *Plan) roll(subjects []Subject) {
 	var slots []string
 	var groups []Roll
@@ -61,12 +60,12 @@ func (s *Stack) rolls() bool {
 	return slices.ContainsFunc(s.Resources, func(r Resource) bool { return r.Rolls })
 }
 
-// fitStay reports whether those of its machines stay that still fit.
+// fitStay reports whether instances that still match the group stay.
 func (s *Stack) fitStay() bool {
 	return slices.ContainsFunc(s.Resources, func(r Resource) bool { return r.FitStay })
 }
 
-// slotsRoll is how the machines of slots are replaced: one after the other.
+// slotsRoll returns the replacement of the slots' instances, one at a time.
 func slotsRoll(slots []string) Roll {
 	n := len(slots)
 	return Roll{
@@ -76,7 +75,7 @@ func slotsRoll(slots []string) Roll {
 	}
 }
 
-// groupRoll is how the machines of an instance group are replaced.
+// groupRoll returns the replacement of the instances of an instance group.
 func groupRoll(s *Subject, upTo bool) Roll {
 	r := s.Rolling
 	one := Roll{
@@ -114,7 +113,7 @@ func groupRoll(s *Subject, upTo bool) Roll {
 
 func times(n int, d time.Duration) Duration { return Duration(int64(n) * int64(d)) }
 
-// words writes a time as people do: 1m30s, 2h.
+// words returns a duration in a short form: 1m30s, 2h.
 func words(d time.Duration) string {
 	text := d.Round(time.Second).String()
 	if strings.HasSuffix(text, "m0s") {

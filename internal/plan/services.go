@@ -22,26 +22,24 @@ import (
 	servicerender "github.com/aws-operator/aws-operator/internal/service/render"
 )
 
-// Services are objects of services as they are written now, with the status that is known of them.
-// They are not changed.
+// Services are the definitions of services, with their status. Planning does not change them.
 type Services struct {
-	// Objects are what is wanted; their status, if they have one, says what is deployed. One with a
-	// deletion timestamp is deleted.
+	// Objects are the desired objects. Their status, if they have one, describes what is deployed.
+	// An object with a deletion timestamp is deleted.
 	Objects []*servicev1alpha1.Object
-	// Others are objects that there are as well. What they are made of is not planned; the wanted
-	// ones may name them.
+	// Others are other existing objects, which Objects may reference. They are not planned.
 	Others []*servicev1alpha1.Object
-	// Kinds are what they are made by.
+	// Kinds are the definitions of their kinds.
 	Kinds *kinds.Set
 }
 
-// serviceDraft is a plan of services in the making.
+// serviceDraft is an incomplete plan of services.
 type serviceDraft struct {
 	draft
 
 	of    Services
 	facts servicerender.Facts
-	// outputs are what is known of the outputs of objects, by stack.
+	// outputs are the known outputs of objects, by stack.
 	outputs map[string]map[string]any
 }
 
@@ -95,7 +93,7 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 		Name: servicerender.StackName(d.facts.ClusterName, kind.Kind, object.Namespace, object.Name),
 		Part: Service, Of: object.Kind + " " + object.Namespace + "/" + object.Name,
 	}
-	s.Allow, _ = policy.ParseAllow(object.Annotations[servicev1alpha1.AllowAnnotation]) // Words that are no consent are none.
+	s.Allow, _ = policy.ParseAllow(object.Annotations[servicev1alpha1.AllowAnnotation]) // Unknown values allow nothing.
 	s.Allow.Annotation = servicev1alpha1.AllowAnnotation
 	var known stack.Record
 	if len(object.Status.Stack) > 0 {
@@ -138,7 +136,7 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 	return nil
 }
 
-// rendered renders the stack of an object, with what those that it names have as outputs.
+// rendered renders the stack of an object, with the outputs of the objects that it references.
 func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *servicev1alpha1.Object) (*servicerender.Desired, error) {
 	references, err := servicerender.References(kind, object)
 	if err != nil {
@@ -157,7 +155,7 @@ func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *
 	return d.of.Kinds.Stack(kind, object, facts)
 }
 
-// resolve returns the outputs of the objects that an object names.
+// resolve returns the outputs of the objects that an object references.
 func (d *serviceDraft) resolve(
 	ctx context.Context, object *servicev1alpha1.Object, references []servicerender.Reference,
 ) (map[string]map[string]any, error) {
@@ -171,7 +169,7 @@ func (d *serviceDraft) resolve(
 	return found, nil
 }
 
-// siblings returns the references of all objects of a kind that name the same object, by name.
+// siblings returns the references of all objects of a kind that reference the same object, by name.
 func (d *serviceDraft) siblings(
 	ctx context.Context, kind *model.Model, object *servicev1alpha1.Object, r servicerender.Reference,
 ) ([]any, error) {
@@ -183,7 +181,7 @@ func (d *serviceDraft) siblings(
 		}
 		theirs, err := servicerender.References(kind, other)
 		if err != nil || !slices.Contains(theirs, r) {
-			continue // One that is wrong in itself says so itself.
+			continue // An invalid sibling is reported by its own plan.
 		}
 		resolved, err := d.resolve(ctx, other, theirs)
 		if err != nil {
@@ -202,8 +200,8 @@ func (d *serviceDraft) siblings(
 	return all, nil
 }
 
-// outputsOf returns the outputs of an object that another one names: those that its status has,
-// else those of its stack, else what stands for them.
+// outputsOf returns the outputs of a referenced object: those in its status, else those of its
+// stack, else placeholders.
 func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servicerender.Reference) (map[string]any, error) {
 	name := servicerender.StackName(d.facts.ClusterName, r.Kind, namespace, r.ObjectName)
 	if known := d.outputs[name]; known != nil {
@@ -238,8 +236,8 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 	return d.outputs[name], nil
 }
 
-// strangers returns an error if a stack that is deployed is not of the object that it is compared
-// with.
+// checkOwners returns an error if a deployed stack does not belong to the object that it is
+// compared with.
 func (d *serviceDraft) checkOwners(objects []*servicev1alpha1.Object) error {
 	for i, object := range objects {
 		s := &d.subjects[i]

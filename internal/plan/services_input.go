@@ -18,10 +18,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// ReadServices returns the services of the manifests, each with the status that it has in the
-// management cluster, if the state is one; and where there are no manifests all of the management
-// cluster. Other states hold no services. It returns an error when a kind is defined wrongly, and
-// when the management cluster does not answer.
+// ReadServices returns the services of the manifests, with their status in the management cluster
+// if the state is one. Without manifests, it returns all services of the management cluster; other
+// states have none. It returns an error if the definition of a kind is invalid, or if the
+// management cluster does not respond.
 func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Services, error) {
 	all := len(set.Manifests) == 0
 	wanted := manifest.Objects[*servicev1alpha1.Object](set)
@@ -73,13 +73,13 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 	return of, nil
 }
 
-// rules are those of the kinds, each read when the first object of it is checked.
+// rules are the rules of the kinds, each read for the first object of the kind.
 type rules struct {
 	known *kinds.Set
 	of    map[string]*admit.Definition
 }
 
-// check returns an error on an object that the API server would refuse.
+// check returns an error for an object that the API server would reject.
 func (r *rules) check(ctx context.Context, object *servicev1alpha1.Object) error {
 	if r.of[object.Kind] == nil {
 		kind, err := r.known.Model(object.Kind)
@@ -101,7 +101,7 @@ type management struct {
 	namespace string
 }
 
-// define adds the kinds and templates that there are in the management cluster.
+// define adds the kinds and templates of the management cluster.
 func (m management) define(ctx context.Context, known *kinds.Set) error {
 	definitions, err := list[servicev1alpha1.ModelDefinition](ctx, m, "ModelDefinition")
 	if err != nil {
@@ -124,7 +124,7 @@ func (m management) define(ctx context.Context, known *kinds.Set) error {
 	return nil
 }
 
-// objects returns all objects of services that there are.
+// objects returns all existing objects of services.
 func (m management) objects(ctx context.Context, known *kinds.Set) ([]*servicev1alpha1.Object, error) {
 	var all []*servicev1alpha1.Object
 	for _, kind := range known.Models() {
@@ -137,9 +137,8 @@ func (m management) objects(ctx context.Context, known *kinds.Set) ([]*servicev1
 	return all, nil
 }
 
-// list returns the objects of a kind; none where there is no management cluster, or where it does
-// not know the kind. The kinds have no Go type that a client could know them by, so they are read
-// as what they are on the wire.
+// list returns the objects of a kind; none without a management cluster, or if that does not serve
+// the kind. The kinds have no Go types, so list reads unstructured objects.
 func list[T any](ctx context.Context, m management, kind string) ([]*T, error) {
 	if m.api == nil {
 		return nil, nil
@@ -147,7 +146,7 @@ func list[T any](ctx context.Context, m management, kind string) ([]*T, error) {
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(servicev1alpha1.GroupVersion.WithKind(kind + "List"))
 	options := []client.ListOption{client.InNamespace(m.namespace)}
-	if kind == "ModelDefinition" || kind == "CloudFormationTemplate" { // The former are of no namespace, the latter are named across them.
+	if kind == "ModelDefinition" || kind == "CloudFormationTemplate" { // The former are cluster-scoped, and the latter are used across namespaces.
 		options = nil
 	}
 	switch err := m.api.List(ctx, found, options...); {

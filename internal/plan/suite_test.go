@@ -291,7 +291,7 @@ func (w *suite) calls() int {
 	return sum
 }
 
-// edit changes objects of a cluster as a person does.
+// edit changes objects of a cluster like a user.
 func (w *suite) edit(cluster string, change func(*v1alpha1.Cluster, []*v1alpha1.InstanceGroup)) {
 	w.t.Helper()
 	objects, err := w.state.Load(w.t.Context(), cluster)

@@ -6,16 +6,16 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// Use is a place at which a value refers to a resource or a parameter.
+// Use is a reference in a value to a resource or a parameter.
 type Use struct {
-	// Path is slash separated, as LaunchTemplate/Version; a use within an expression has the
-	// expression's.
+	// Path is separated by slashes, as LaunchTemplate/Version; a reference in an expression has the
+	// path of the expression.
 	Path string
-	// Target is what is referred to, Attribute what Fn::GetAtt asks of it, empty for a Ref.
+	// Target is the referenced resource, Attribute that of Fn::GetAtt, empty for a Ref.
 	Target, Attribute string
 }
 
-// Uses returns the places below a value at which it refers to something, in order.
+// Uses returns all references in a value, in order.
 func Uses(n *template.Node) []Use {
 	var found []Use
 	var walk func(n *template.Node, path string)

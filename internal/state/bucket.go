@@ -133,7 +133,7 @@ func (b *bucket) known(name string) string {
 
 func (b *bucket) write(ctx context.Context, name string, data []byte) error {
 	etag := b.known(name)
-	if etag == "" { // This process has not read it. It is usually new; if not, it is overwritten.
+	if etag == "" { // This process has not read it. It is usually new; otherwise it is overwritten.
 		switch _, found, err := b.get(ctx, name); {
 		case err == nil:
 			etag = found
@@ -158,8 +158,8 @@ func (b *bucket) put(ctx context.Context, name string, data []byte, etag string)
 	out, err := b.objects.PutObject(ctx, in)
 	if err != nil {
 		if isConflict(err) {
-			// The answer to a first attempt may have been lost, and the next one have met what it
-			// wrote.
+			// The response to a first attempt may have been lost, and the retry conflicts with the
+			// object that it wrote.
 			if there, _, readErr := b.get(ctx, name); readErr == nil && bytes.Equal(there, data) {
 				return nil
 			}
@@ -175,7 +175,7 @@ func (b *bucket) put(ctx context.Context, name string, data []byte, etag string)
 	return nil
 }
 
-// errConflict means that an object is not what it was.
+// errConflict means that another client has changed an object.
 var errConflict = errors.New("changed meanwhile")
 
 // isConflict reports whether the condition of a write did not hold, or another client wrote at the
@@ -199,8 +199,8 @@ func (b *bucket) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// lock makes an object that is to be there only once. One whose owner was a process of this machine
-// that has ended is taken over; whether that of another machine has, only people know.
+// lock creates an object that only one client can create. It takes over the lock of a process of
+// this machine that has exited. For other machines, only the user can know.
 func (b *bucket) lock(ctx context.Context, cluster string, h Holder) (func() error, error) {
 	name := cluster + "/" + fileLock
 	text, err := yaml.Marshal(h)
@@ -232,7 +232,7 @@ func (b *bucket) lock(ctx context.Context, cluster string, h Holder) (func() err
 	return func() error { return b.unlock(context.WithoutCancel(ctx), name, etag) }, nil
 }
 
-// unlock removes a lock, if it is still ours:
+// unlock removes a lock, if this process still holds it:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-deletes.html.
 func (b *bucket) unlock(ctx context.Context, name, etag string) error {
 	_, err := b.objects.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: b.key(name), IfMatch: &etag})
@@ -245,7 +245,7 @@ func (b *bucket) unlock(ctx context.Context, name, etag string) error {
 	return nil
 }
 
-// explain says what S3 has against a call.
+// explain explains an error of S3.
 func (b *bucket) explain(err error) error {
 	switch code := awsapi.Code(err); {
 	case code == "NoSuchKey":

@@ -224,7 +224,7 @@ func TestS3ErrorsAreOneSentence(t *testing.T) {
 		},
 		"a bucket that there is not":   {"s3://missing-bucket/x", "", "", 0, "bucket missing-bucket does not exist"},
 		"a bucket of another region":   {inBucket, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.", 301, "set AWS_REGION"},
-		"a reference without a bucket": {"s3:///x", "", "", 0, "names no bucket"},
+		"a reference without a bucket": {"s3:///x", "", "", 0, "has no bucket name"},
 		"a scheme that there is not":   {"gs://acme/x", "", "", 0, "is of an unknown type"},
 	} {
 		t.Run(name, func(t *testing.T) {

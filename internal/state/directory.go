@@ -72,8 +72,8 @@ func (d *directory) read(_ context.Context, name string) ([]byte, error) {
 	return data, nil
 }
 
-// write replaces a file as a whole: its new content is on the disk, beside it, before it takes the
-// name.
+// write replaces a file atomically: it writes the new content to a temporary file in the same
+// folder and renames it.
 func (d *directory) write(_ context.Context, name string, data []byte) error {
 	path := d.where(name)
 	mode, dirMode := fs.FileMode(fileMode), fs.FileMode(folderMode)
@@ -99,7 +99,7 @@ func (d *directory) write(_ context.Context, name string, data []byte) error {
 	return nil
 }
 
-// makeFolder makes a folder. In folders of secrets it adds a .gitignore for all files.
+// makeFolder creates a folder. In folders of secrets, it adds a .gitignore for all files.
 func (d *directory) makeFolder(path string, mode fs.FileMode, secret bool) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -127,7 +127,7 @@ func (d *directory) remove(_ context.Context, name string) error {
 	return nil
 }
 
-// tidy removes the folders of a cluster that hold nothing any more.
+// removeEmpty removes the empty folders of a cluster.
 func (d *directory) removeEmpty(cluster string) error {
 	root := d.where(cluster)
 	var folders []string
@@ -156,8 +156,8 @@ func (d *directory) removeEmpty(cluster string) error {
 	return nil
 }
 
-// lock is a lock on the file, which ends with the process however that ends: what a dead owner
-// wrote there means nothing.
+// lock locks the file. The lock ends with the process, so the content of the file is meaningless if
+// its owner has exited.
 func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() error, error) {
 	name := cluster + "/" + fileLock
 	path := d.where(name)
@@ -175,7 +175,7 @@ func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() er
 		return nil, locked
 	}
 	if err != nil {
-		_ = os.Remove(filepath.Dir(path)) // if it is empty, it was made for the lock
+		_ = os.Remove(filepath.Dir(path)) // an empty folder was created for the lock
 		return nil, d.explain("lock", err)
 	}
 	text, err := yaml.Marshal(h)
@@ -193,7 +193,7 @@ func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() er
 	return unlock, nil
 }
 
-// explain says what could not be done with which file.
+// explain adds the action, the file and a remedy to an error.
 func (d *directory) explain(verb string, err error) error {
 	path := d.root
 	if of, ok := errors.AsType[*fs.PathError](err); ok {

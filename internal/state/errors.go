@@ -7,17 +7,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NotFoundError says that there is no such object, and which ones there are.
+// NotFoundError means that an object does not exist. It lists those that do.
 type NotFoundError struct {
-	// Kind and Name are the object's.
+	// Kind and Name identify the object.
 	Kind, Name string
 	// State is the reference of the state.
 	State string
-	// Others are the names of those that there are.
+	// Others are the names of existing objects.
 	Others []string
 }
 
-// Error names what there is.
+// Error names the object and the existing ones.
 func (e *NotFoundError) Error() string {
 	if len(e.Others) == 0 {
 		return fmt.Sprintf(
@@ -30,49 +30,49 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("there is no %s %s in the state %s; there is %s", e.Kind, e.Name, e.State, strings.Join(e.Others, ", "))
 }
 
-// LockedError says that another client is changing a cluster.
+// LockedError means that another client is changing a cluster.
 type LockedError struct {
-	// Cluster is which.
+	// Cluster is the name of the cluster.
 	Cluster string
-	// Holder says who it is, since when, and for what.
+	// Holder describes the client, the time and the purpose.
 	Holder Holder
-	// Remedy is what to do, a sentence without its full stop.
+	// Remedy is what to do, a sentence without a period.
 	Remedy string
 }
 
-// Error says who holds the lock, since when, for what, and what to do.
+// Error returns the holder, the time, the purpose and the remedy.
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("cluster %s is being changed by %s; %s", e.Cluster, e.Holder, e.Remedy)
 }
 
-// IncompleteError says that files of a cluster are missing.
+// IncompleteError means that files of a cluster are missing.
 type IncompleteError struct {
-	// Cluster is which.
+	// Cluster is the name of the cluster.
 	Cluster string
-	// Missing is what is missing, and Remedy what to do, each a sentence without its full stop.
+	// Missing is what is missing, and Remedy what to do, each a sentence without a period.
 	Missing, Remedy string
 }
 
-// Error says what is missing and what to do.
+// Error returns what is missing and the remedy.
 func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("cluster %s is not complete: %s; %s", e.Cluster, e.Missing, e.Remedy)
 }
 
-// InvalidError says what is wrong with objects that were to be written. None of them was.
+// InvalidError means that objects are invalid. None of the objects was written.
 type InvalidError struct {
-	// Problems are what is wrong, by object.
+	// Problems are the problems of the objects.
 	Problems []Problem
 }
 
-// Problem is what is wrong with an object.
+// Problem is a problem of an object.
 type Problem struct {
-	// Object is which.
+	// Object is the object.
 	Object client.Object
-	// Err says what is wrong.
+	// Err is the reason.
 	Err error
 }
 
-// Error says everything that is wrong, a line for each object.
+// Error returns all problems, one line per object.
 func (e *InvalidError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, problem := range e.Problems {

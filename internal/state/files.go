@@ -18,7 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/manifest"
 )
 
-// The files of a cluster, in a folder of its name; those of Releases are beside the clusters.
+// The files of a cluster, in a folder of its name. The files of Releases are next to the clusters.
 const (
 	fileCluster    = "cluster.yaml"
 	fileLock       = "lock"
@@ -29,8 +29,8 @@ const (
 	extension      = ".yaml"
 )
 
-// store keeps files by names with slashes. Each is written as a whole or not at all. The error for
-// a file that is not there is fs.ErrNotExist.
+// store stores files by names with slashes. Each write is atomic. The error for a file that does
+// not exist is fs.ErrNotExist.
 type store interface {
 	reader
 	writer
@@ -42,27 +42,27 @@ type reader interface {
 	// list returns the names of the files in a folder and below, sorted.
 	list(ctx context.Context, folder string) ([]string, error)
 	read(ctx context.Context, name string) ([]byte, error)
-	// where is what people call a file.
+	// where returns the name of a file for messages.
 	where(name string) string
 }
 
 type writer interface {
 	write(ctx context.Context, name string, data []byte) error
-	// remove removes a file; one that is not there is removed already.
+	// remove removes a file. It succeeds if the file does not exist.
 	remove(ctx context.Context, name string) error
-	// lock keeps others from changing a cluster. The error is a *LockedError if another client
-	// does.
+	// lock keeps other clients from changing a cluster. It returns a *LockedError if another client
+	// holds the lock.
 	lock(ctx context.Context, cluster string, h Holder) (unlock func() error, err error)
 }
 
-// files keeps clusters in files.
+// files stores clusters in files.
 type files struct {
 	ref     string
 	store   store
 	options Options
 
 	mu   sync.Mutex
-	held map[string]bool // the clusters that are locked by this process
+	held map[string]bool // the clusters that this process has locked
 }
 
 func newFiles(ref string, s store, options Options) *files {
@@ -73,10 +73,10 @@ func (f *files) client() client.WithWatch { return nil }
 
 func (f *files) clusters(ctx context.Context) ([]string, error) { return f.store.clusters(ctx) }
 
-// clusterName is what a cluster can be called: nothing else names a folder.
+// clusterName matches valid names of clusters, which are names of folders.
 var clusterName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// fileOf returns the name of the file of an object, its definition or, for Secrets, all there is.
+// fileOf returns the name of the file of an object's definition, or of a Secret.
 func fileOf(cluster string, object client.Object) (string, error) {
 	name := object.GetName()
 	if name == "" || strings.ContainsAny(name, "/\\") || strings.HasPrefix(name, ".") || !clusterName.MatchString(cluster) {
@@ -95,13 +95,13 @@ func fileOf(cluster string, object client.Object) (string, error) {
 	return "", fmt.Errorf("a %T is not kept in the state", object)
 }
 
-// statusOf returns the file in which the status of what another file defines is.
+// statusOf returns the status file for a definition file.
 func statusOf(definition string) string {
 	cluster, rest, _ := strings.Cut(definition, "/")
 	return path.Join(cluster, folderStatus, rest)
 }
 
-// isSecret is whether a file is for its owner only.
+// isSecret reports whether only the owner may read a file.
 func isSecret(name string) bool { return strings.Contains("/"+name, "/"+folderSecrets+"/") }
 
 func (f *files) releases(ctx context.Context) ([]*v1alpha1.Release, error) {
@@ -173,7 +173,7 @@ func (f *files) save(ctx context.Context, cluster string, object client.Object) 
 }
 
 const (
-	// statusHead begins files that people do not write.
+	// statusHead begins files that users do not edit.
 	statusHead = "# Status, written by aws-operator. Do not edit.\n"
 	// fileEnd ends files that users do not edit: the YAML document end marker, by which truncated
 	// files are detected.
@@ -192,13 +192,13 @@ func (f *files) remove(ctx context.Context, cluster string, object client.Object
 	return err
 }
 
-// secretFile is a Secret as its file has it.
+// secretFile is the format of a Secret's file.
 type secretFile struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
 	Metadata   secretMetadata `json:"metadata"`
 	Type       string         `json:"type,omitempty"`
-	// Data are in base 64, as kubectl has them.
+	// Data are in base64, as in kubectl's output.
 	Data map[string]string `json:"data"`
 }
 

@@ -12,17 +12,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Holder is who holds a lock.
+// Holder is the holder of a lock.
 type Holder struct {
 	// User, Host and Process are the user's name, the machine and the ID of the process.
 	User    string `json:"user,omitempty"`
 	Host    string `json:"host,omitempty"`
 	Process int    `json:"process,omitempty"`
-	// Since is when it was taken.
+	// Since is the time at which the lock was acquired.
 	Since time.Time `json:"since"`
-	// Purpose is what for, such as "apply".
+	// Purpose is the purpose of the lock, such as "apply".
 	Purpose string `json:"purpose,omitempty"`
-	// ID tells one taking of the lock from any other.
+	// ID identifies one acquisition of the lock.
 	ID string `json:"id,omitempty"`
 }
 
@@ -38,7 +38,7 @@ func holder(clock clock.PassiveClock, purpose string) Holder {
 	if u, err := user.Current(); err == nil {
 		h.User = u.Username
 	}
-	h.Host, _ = os.Hostname() // no name is better than no lock
+	h.Host, _ = os.Hostname() // a lock without a host name is better than none
 	return h
 }
 

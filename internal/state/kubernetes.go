@@ -26,7 +26,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/manifest"
 )
 
-// management keeps clusters in a management cluster, where the operator does the applying.
+// management stores clusters in a management cluster, where the operator applies them.
 type management struct {
 	api       client.WithWatch
 	namespace string
@@ -119,7 +119,7 @@ func (m *management) load(ctx context.Context, cluster string, secrets bool) (*O
 		secret := &corev1.Secret{}
 		err := m.api.Get(ctx, client.ObjectKey{Namespace: m.namespace, Name: cluster + suffix}, secret)
 		if apierrors.IsNotFound(err) {
-			continue // The operator has not made it yet.
+			continue // The operator has not created it yet.
 		}
 		if err != nil {
 			return nil, m.explain("read the Secret "+cluster+suffix, err)
@@ -129,7 +129,7 @@ func (m *management) load(ctx context.Context, cluster string, secrets bool) (*O
 	return o, nil
 }
 
-// replace lets the API server check all objects before it changes any.
+// replace validates all objects with the API server before it changes any.
 func (m *management) replace(ctx context.Context, objects []client.Object) ([]Change, error) {
 	if _, err := clustersOf(ctx, objects); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func isRelease(object client.Object) bool {
 	return ok
 }
 
-// put makes an object, or gives the one that there is its spec, its labels and its annotations.
+// put creates an object, or updates the spec, labels and annotations of the existing one.
 func (m *management) put(ctx context.Context, given client.Object, dry bool) (Change, error) {
 	object, _ := given.DeepCopyObject().(client.Object) // a copy is of the same type
 	if !isRelease(object) {
@@ -197,8 +197,8 @@ func (m *management) put(ctx context.Context, given client.Object, dry bool) (Ch
 // operator keeps writing its status.
 const mostConflicts = 10
 
-// update gives an object the spec, the labels and the annotations of another. What others write
-// meanwhile is no hindrance as long as it is not the spec.
+// update sets the spec, the labels and the annotations of an object. It retries after concurrent
+// changes, unless they change the spec.
 func (m *management) update(ctx context.Context, old, given client.Object, dry bool) (Change, error) {
 	var options []client.UpdateOption
 	if dry {
@@ -251,8 +251,8 @@ func setSpec(object, from client.Object) {
 	}
 }
 
-// overlaid returns labels or annotations as given; of those that are there already only what is not
-// of the operator's own domains stays, since other tools may have put it there.
+// overlaid returns the given labels or annotations, merged over the existing ones without those of
+// the operator's own domains: other tools may have set the rest.
 func overlaid(old, given map[string]string) map[string]string {
 	all := map[string]string{}
 	for key, value := range old {
@@ -268,7 +268,7 @@ func overlaid(old, given map[string]string) map[string]string {
 	return all
 }
 
-// lock makes a Lease that is to be there only once.
+// lock creates a Lease, which only one client can create.
 func (m *management) lock(ctx context.Context, cluster, purpose string) (func() error, error) {
 	h := holder(m.options.Clock, purpose)
 	text, err := yaml.Marshal(h)
@@ -311,7 +311,7 @@ func (m *management) lock(ctx context.Context, cluster, purpose string) (func() 
 	}, nil
 }
 
-// holderAnnotation is on the Lease of a lock, and says who holds it.
+// holderAnnotation is the annotation of a lock's Lease with the holder.
 const holderAnnotation = "aws-operator/holder"
 
 func (m *management) save(context.Context, string, client.Object) error { return nil }
@@ -345,7 +345,7 @@ func (m *management) explain(what string, err error) error {
 	return fmt.Errorf("cannot %s in the management cluster: %w", what, err)
 }
 
-// refusal is what the API server has against an object.
+// refusal is the API server's reason to reject an object.
 type refusal struct {
 	what string
 	err  error

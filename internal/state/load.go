@@ -27,7 +27,7 @@ func uid(text string) types.UID { return types.UID(text) }
 
 func newUID() types.UID { return uuid.NewUUID() }
 
-// found is all that the files of a cluster say.
+// found is the content of all files of a cluster.
 type found struct {
 	cluster, clusterSeen *v1alpha1.Cluster
 	groups, groupsSeen   map[string]*v1alpha1.InstanceGroup
@@ -69,8 +69,7 @@ func (f *files) load(ctx context.Context, cluster string, strict bool) (*Objects
 	return objects, nil
 }
 
-// checkEdits returns an error if a person has edited a definition in a way that Replace would
-// refuse.
+// checkEdits returns an error if a user has edited a definition in a way that Replace would reject.
 func checkEdits(ctx context.Context, all *found) error {
 	invalid := &InvalidError{}
 	check := func(object, seen client.Object) {
@@ -137,7 +136,7 @@ func (f *files) find(ctx context.Context, cluster string, secrets bool) (*found,
 	return all, nil
 }
 
-// misplaced returns an error if what a file holds does not go with its name.
+// misplaced returns an error if the content of a file does not match its name.
 func (f *files) misplaced(all *found, cluster, name, base string) error {
 	where := f.store.where(name)
 	if name == path.Join(cluster, fileCluster) && all.cluster.Name != cluster {
@@ -171,7 +170,7 @@ func (f *files) misplaced(all *found, cluster, name, base string) error {
 	return nil
 }
 
-// merge puts definitions and what is known of them together.
+// merge combines definitions with their status.
 func (f *files) merge(all *found) *Objects {
 	objects := &Objects{Cluster: all.cluster, Secrets: sorted(all.secrets)}
 	c := objects.Cluster
@@ -205,7 +204,7 @@ func (f *files) merge(all *found) *Objects {
 	return objects
 }
 
-// ownerOf returns the UID of the cluster that Secrets were made for, if they know.
+// ownerOf returns the UID of the cluster that owns the Secrets, if they have it.
 func ownerOf(secrets []*corev1.Secret) types.UID {
 	for _, secret := range secrets {
 		if owner := metav1.GetControllerOf(secret); owner != nil {
@@ -215,7 +214,7 @@ func ownerOf(secrets []*corev1.Secret) types.UID {
 	return ""
 }
 
-// now is the time as objects have it, in whole seconds.
+// now returns the time in whole seconds, the resolution of metav1.Time.
 func (f *files) now() *metav1.Time {
 	now := metav1.NewTime(f.options.Clock.Now().UTC()).Rfc3339Copy()
 	return &now
@@ -225,8 +224,8 @@ func (f *files) namespaceOf(given string) string {
 	return cmp.Or(given, f.options.Namespace, DefaultNamespace)
 }
 
-// know gives a definition what was known of it when it was last worked on. Its generation is a new
-// one if its spec is.
+// know adds the status and metadata of the last run to a definition. It increments the generation
+// if the spec has changed.
 func (f *files) know(object, seen client.Object) {
 	object.SetUID(seen.GetUID())
 	object.SetGeneration(seen.GetGeneration())
@@ -239,15 +238,15 @@ func (f *files) know(object, seen client.Object) {
 	}
 }
 
-// sameSpec is whether two objects say the same of what is to be.
+// sameSpec reports whether two objects have the same spec.
 func sameSpec(a, b client.Object) bool {
 	one, err := manifest.Definition(a)
 	other, otherErr := manifest.Definition(b)
 	return err == nil && otherErr == nil && reflect.DeepEqual(one["spec"], other["spec"])
 }
 
-// complete returns an error if keys of a cluster are missing: new ones would lock out all that runs
-// already.
+// complete returns an error if keys of a cluster are missing: existing instances would not trust
+// new ones.
 func (f *files) complete(o *Objects, madeHere bool) error {
 	var missing []string
 	for _, suffix := range caSuffixes {
@@ -274,7 +273,7 @@ func (f *files) complete(o *Objects, madeHere bool) error {
 	}
 }
 
-// readObject reads a file that holds one object of a type.
+// readObject reads a file with one object of a type.
 func readObject[T client.Object](ctx context.Context, s store, name string) (object T, err error) {
 	data, err := s.read(ctx, name)
 	if err != nil {
@@ -318,7 +317,7 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 	return objects[0], nil
 }
 
-// halfWritten says of a definition that is no YAML what may have happened.
+// halfWritten adds the possible cause to errors about a definition that is not YAML.
 func halfWritten(err error) error {
 	if problems, ok := errors.AsType[yamltree.Problems](err); ok {
 		problems = slices.Clone(problems)
@@ -330,7 +329,7 @@ func halfWritten(err error) error {
 	return err
 }
 
-// cutOff returns an error if a file that people do not write lacks its end.
+// incompleteFile returns an error if a file that users do not edit lacks its end marker.
 func incompleteFile(name, where string, data []byte) error {
 	_, inCluster, _ := strings.Cut(name, "/")
 	if !isSecret(name) && !strings.HasPrefix(inCluster, folderStatus+"/") || bytes.HasSuffix(data, []byte(fileEnd)) {
@@ -342,7 +341,7 @@ func incompleteFile(name, where string, data []byte) error {
 	}
 }
 
-// unsaid returns a field that every object of its kind has and this one lacks, or "".
+// missingField returns a required field that the object lacks, or "".
 func missingField(object client.Object) string {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:

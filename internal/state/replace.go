@@ -18,15 +18,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/manifest"
 )
 
-// writing is an object that is to be written to its file.
+// writing is an object to write to its file.
 type writing struct {
 	object client.Object
 	old    client.Object // nil if there is none
 	file   string
-	there  bool // whether the file is there
+	there  bool // whether the file exists
 }
 
-// there is what there is of the clusters that objects are of, and the Releases.
+// there is the existing state of the objects' clusters, and the Releases.
 type there struct {
 	clusters map[string]*found
 	releases []*v1alpha1.Release
@@ -60,8 +60,7 @@ func (f *files) replace(ctx context.Context, given []client.Object) (changes []C
 	return f.carryOut(ctx, writings, there)
 }
 
-// setNamespace puts the namespace that was asked for into a definition that has none, so that it
-// holds from now on.
+// setNamespace stores the requested namespace in a definition without one, so that it stays.
 func (f *files) setNamespace(object client.Object) {
 	if _, ok := object.(*v1alpha1.Release); !ok && object.GetNamespace() == "" {
 		object.SetNamespace(f.options.Namespace)
@@ -82,7 +81,7 @@ func (f *files) there(ctx context.Context, names []string) (*there, error) {
 	return t, err
 }
 
-// clustersOf returns the names of all clusters that objects are of, sorted.
+// clustersOf returns the names of the clusters of all objects, sorted.
 func clustersOf(ctx context.Context, objects []client.Object) ([]string, error) {
 	names, invalid := map[string]bool{}, &InvalidError{}
 	for _, object := range objects {
@@ -118,7 +117,7 @@ func clustersOf(ctx context.Context, objects []client.Object) ([]string, error) 
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// prepare checks all objects, and says what is to be written where. Nothing is written yet.
+// prepare checks all objects and returns the files to write. It writes nothing.
 func (f *files) prepare(ctx context.Context, objects []client.Object, t *there) ([]writing, error) {
 	invalid := &InvalidError{}
 	var writings []writing
@@ -185,8 +184,8 @@ func (t *there) old(object client.Object) (old client.Object, there bool) {
 	return nil, false
 }
 
-// goesTogether returns an error if what an object refers to is neither there nor among the objects,
-// or if it cannot be changed now.
+// checkReferences returns an error if an object references one that does not exist and is not among
+// the objects, or if it cannot be changed now.
 func (f *files) checkReferences(object client.Object, objects []client.Object, t *there) error {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
@@ -247,11 +246,11 @@ func (f *files) checkCluster(c *v1alpha1.Cluster, objects []client.Object, t *th
 }
 
 // groupBoots returns an error if the group's instances cannot boot with the Release of its cluster.
-// What the Cluster names wrongly is said of the Cluster.
+// Errors in the Cluster are reported for the Cluster.
 func groupBoots(g *v1alpha1.InstanceGroup, of *v1alpha1.Cluster, releases []*v1alpha1.Release) error {
 	runs, err := release.Find(of.Spec.Release, releases...)
 	if err != nil {
-		return nil //nolint:nilerr // said of the Cluster
+		return nil //nolint:nilerr // reported for the Cluster
 	}
 	architecture := g.Spec.Architecture
 	if architecture == "" && len(g.Spec.InstanceTypes) > 0 {
@@ -286,9 +285,8 @@ func (t *there) releasesWith(objects []client.Object) []*v1alpha1.Release {
 	return all
 }
 
-// carryOut writes what was prepared. The file of a cluster that is new comes last, and its keys
-// before: one that can be seen has all it needs, and one whose writing was interrupted is written
-// again by the same command.
+// carryOut writes the prepared files. It writes the keys of a new cluster first and its definition
+// last: a visible cluster is complete, and after an interruption the same command writes it again.
 func (f *files) carryOut(ctx context.Context, writings []writing, t *there) ([]Change, error) {
 	changes := make([]Change, len(writings))
 	for _, clusters := range []bool{false, true} {
@@ -340,8 +338,7 @@ func (f *files) writeDefinition(ctx context.Context, w writing, t *there) (Actio
 	return action, f.accept(ctx, w.object, t)
 }
 
-// accept notes that a definition was validated, so that the next load does not have to validate it
-// again.
+// accept records that a definition was validated, so that the next load skips its validation.
 func (f *files) accept(ctx context.Context, object client.Object, t *there) error {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
@@ -349,7 +346,7 @@ func (f *files) accept(ctx context.Context, object client.Object, t *there) erro
 		c.Namespace = f.namespaceOf(c.Namespace)
 		seen := t.clusters[c.Name].clusterSeen
 		if seen == nil || sameSpec(c, seen) {
-			return nil // establish has noted it
+			return nil // establish has recorded it
 		}
 		c.Status = seen.Status
 		f.know(c, seen)
@@ -372,8 +369,8 @@ func (f *files) accept(ctx context.Context, object client.Object, t *there) erro
 	return nil
 }
 
-// establish gives a cluster that is new its identity and its keys. What an interrupted run has left
-// of them is kept.
+// establish creates the identity and the keys of a new cluster. It keeps those of an interrupted
+// run.
 func (f *files) establish(ctx context.Context, cluster *v1alpha1.Cluster, all *found) error {
 	c := cluster.DeepCopy()
 	c.Namespace = f.namespaceOf(c.Namespace)

@@ -18,7 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
-// secretMetadata is what is kept of a Secret's metadata.
+// secretMetadata is the stored part of a Secret's metadata.
 type secretMetadata struct {
 	Name            string                  `json:"name"`
 	Namespace       string                  `json:"namespace,omitempty"`
@@ -42,7 +42,7 @@ func newSecretFile(s *corev1.Secret) *secretFile {
 	return file
 }
 
-// readSecret reads the file of a Secret. No error has any of what it holds in it.
+// readSecret reads the file of a Secret. Its errors never contain any of the data.
 func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, error) {
 	data, err := f.store.read(ctx, name)
 	if err != nil {
@@ -113,7 +113,7 @@ func (o *Objects) Secret(name string) *corev1.Secret {
 	return o.Secrets[i]
 }
 
-// vault serves the Secrets of a cluster as an API server would, to those who only read and make
+// secretClient is a client for the Secrets of a cluster, for callers that only get and create
 // Secrets.
 type secretClient struct {
 	client.Client
@@ -135,8 +135,7 @@ func (v *secretClient) Get(_ context.Context, key client.ObjectKey, into client.
 	return nil
 }
 
-// Create adds a Secret to those of the cluster, if there is none of its name: those that are there
-// are never replaced.
+// Create adds a Secret to those of the cluster. It never replaces an existing one.
 func (v *secretClient) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
 	secret, ok := object.(*corev1.Secret)
 	if !ok {
@@ -150,7 +149,7 @@ func (v *secretClient) Create(_ context.Context, object client.Object, _ ...clie
 	return nil
 }
 
-// makeKeys makes the authorities of a cluster that are missing, and writes them.
+// makeKeys creates the missing CAs of a cluster, and writes them.
 func (f *files) makeKeys(ctx context.Context, objects *Objects) error {
 	v := &secretClient{objects: objects}
 	if _, err := pki.Ensure(ctx, v, f.options.Clock, objects.Cluster); err != nil {

@@ -19,27 +19,26 @@ const Kubernetes = "k8s"
 // DefaultNamespace is the namespace of objects that name none.
 const DefaultNamespace = "default"
 
-// Options say what is not in the reference of a state.
+// Options are settings that are not in the reference of a state.
 type Options struct {
-	// Namespace is that of the objects; DefaultNamespace when empty, and in the management cluster
-	// that of the kubeconfig's context.
+	// Namespace is the namespace of the objects. The default is DefaultNamespace, in a management
+	// cluster the namespace of the kubeconfig's context.
 	Namespace string
-	// KMSKey is the key that objects in a bucket are encrypted with; the bucket's own default when
-	// empty.
+	// KMSKey is the key that encrypts objects in a bucket. The default is the bucket's own.
 	KMSKey string
-	// UserAgent is appended to that of calls of AWS.
+	// UserAgent is appended to the user agent of AWS calls.
 	UserAgent string
-	// Clock tells the time; the real one when nil.
+	// Clock is the clock, the real one if nil.
 	Clock clock.PassiveClock
 }
 
-// State is where clusters are kept. It is safe for use by many goroutines.
+// State stores clusters. It is safe for concurrent use.
 type State struct {
 	ref string
 	keeper
 }
 
-// keeper is one way to keep clusters.
+// keeper is a type of state.
 type keeper interface {
 	loader
 	changer
@@ -50,8 +49,8 @@ type loader interface {
 	namespaceOf(given string) string
 	clusters(ctx context.Context) ([]string, error)
 	releases(ctx context.Context) ([]*v1alpha1.Release, error)
-	// load returns what there is; with strict, what is incomplete is an error, and Secrets are
-	// among it.
+	// load returns the objects of a cluster. With strict, it includes Secrets, and returns an error
+	// if anything is incomplete.
 	load(ctx context.Context, cluster string, strict bool) (*Objects, error)
 }
 
@@ -62,20 +61,20 @@ type changer interface {
 	remove(ctx context.Context, cluster string, object client.Object) error
 }
 
-// Objects are a cluster and what belongs to it.
+// Objects are a cluster and the objects that belong to it.
 type Objects struct {
 	// Cluster is the cluster, with its status.
 	Cluster *v1alpha1.Cluster
 	// Groups are its instance groups by name, with their status.
 	Groups []*v1alpha1.InstanceGroup
-	// Releases are all that the state holds, by name; built-in ones are not among them unless they
-	// are in a management cluster.
+	// Releases are all Releases of the state, by name. They include built-in ones only in a
+	// management cluster.
 	Releases []*v1alpha1.Release
-	// Secrets are the cluster's: its authorities, and its kubeconfig if there is one.
+	// Secrets are the cluster's Secrets: its CAs, and its kubeconfig if there is one.
 	Secrets []*corev1.Secret
 }
 
-// All returns all of them, the Releases first and the instance groups after their cluster.
+// All returns all objects, the Releases first and the instance groups after their cluster.
 func (o *Objects) All() []client.Object {
 	var all []client.Object
 	for _, release := range o.Releases {
@@ -96,11 +95,11 @@ type Action string
 
 // Actions.
 const (
-	// Created means that the object was not there.
+	// Created means that the object did not exist.
 	Created Action = "created"
-	// Changed means that it was there and said something else.
+	// Changed means that the object existed and was different.
 	Changed Action = "changed"
-	// Unchanged means that it was there and said the same.
+	// Unchanged means that the object existed and was the same.
 	Unchanged Action = "unchanged"
 )
 
@@ -112,8 +111,8 @@ type Change struct {
 	Action Action
 }
 
-// Open opens the state of a reference: a folder, s3://bucket/prefix, or k8s. It reads nothing yet,
-// and makes nothing: a folder that is not there holds no clusters.
+// Open opens the state of a reference: a folder, s3://bucket/prefix, or k8s. It reads and creates
+// nothing yet: a folder that does not exist has no clusters.
 func Open(ctx context.Context, ref string, options Options) (*State, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -145,17 +144,17 @@ func Open(ctx context.Context, ref string, options Options) (*State, error) {
 // String returns the reference of the state.
 func (s *State) String() string { return s.ref }
 
-// Kubernetes returns the client of the management cluster, whose operator does the applying; nil of
+// Kubernetes returns the client of the management cluster, whose operator applies clusters; nil for
 // any other state.
 func (s *State) Kubernetes() client.WithWatch { return s.client() }
 
-// Namespace returns that of objects that name none.
+// Namespace returns the namespace of objects without one.
 func (s *State) Namespace() string { return s.namespaceOf("") }
 
 // Clusters returns the names of all clusters, sorted.
 func (s *State) Clusters(ctx context.Context) ([]string, error) { return s.clusters(ctx) }
 
-// Releases returns all Releases that the state holds, by name.
+// Releases returns all Releases of the state, by name.
 func (s *State) Releases(ctx context.Context) ([]*v1alpha1.Release, error) { return s.releases(ctx) }
 
 // Load returns a cluster and its objects. It returns a *NotFoundError if the cluster does not
@@ -168,37 +167,36 @@ func (s *State) Load(ctx context.Context, cluster string) (*Objects, error) {
 	return s.load(ctx, cluster, true)
 }
 
-// Definition is Load without Secrets, for those who only look: it returns what there is of a
-// cluster.
+// Definition is Load without Secrets, for read-only commands. It also returns incomplete clusters.
 func (s *State) Definition(ctx context.Context, cluster string) (*Objects, error) {
 	return s.load(ctx, cluster, false)
 }
 
-// Replace writes the specs of Clusters, InstanceGroups and Releases, and what their metadata says;
-// never a status. A cluster that is new gets its authorities, unless an operator makes them. All
-// objects are checked as the API server would before anything is written: the error is an
-// *InvalidError then. It is a *LockedError if another client is changing a cluster.
+// Replace writes the specs and metadata of Clusters, InstanceGroups and Releases, never a status.
+// It creates the CAs of a new cluster, unless an operator does. It validates all objects like the
+// API server before it writes any, and returns an *InvalidError if one is invalid. It returns a
+// *LockedError if another client is changing a cluster.
 func (s *State) Replace(ctx context.Context, objects []client.Object) ([]Change, error) {
 	return s.replace(ctx, objects)
 }
 
-// Lock keeps others from changing a cluster until unlock is called, for a purpose in words such as
-// "apply". The error is a *LockedError if another client does. Taking it again while it is held by
-// the same State succeeds, and leaves unlocking to the first holder.
+// Lock keeps other clients from changing a cluster until unlock is called, for a purpose such as
+// "apply". It returns a *LockedError if another client holds the lock. Locking again by the same
+// State succeeds, and only the first holder's unlock releases the lock.
 func (s *State) Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error) {
 	return s.lock(ctx, cluster, purpose)
 }
 
-// Save writes what the engine knows of a Cluster or InstanceGroup beside its definition (status,
-// finalizers, when its deletion was asked for), or a Secret. It belongs under a Lock. In a
-// management cluster it does nothing: there the operator writes.
+// Save writes the state of a Cluster or InstanceGroup that is not part of its definition (status,
+// finalizers, deletion timestamp), or a Secret. The caller must hold the Lock. In a management
+// cluster, Save does nothing, since the operator writes there.
 func (s *State) Save(ctx context.Context, cluster string, object client.Object) error {
 	return s.save(ctx, cluster, object)
 }
 
-// Remove removes a Cluster, an InstanceGroup or a Secret, with its status; what is not there is
-// removed already. With the last object of a cluster its folder goes. It belongs under a Lock. In a
-// management cluster it asks for the object's deletion.
+// Remove removes a Cluster, an InstanceGroup or a Secret, with its status. It succeeds if the
+// object does not exist. With the last object of a cluster, it removes the cluster's folder. The
+// caller must hold the Lock. In a management cluster, Remove deletes the object.
 func (s *State) Remove(ctx context.Context, cluster string, object client.Object) error {
 	return s.remove(ctx, cluster, object)
 }

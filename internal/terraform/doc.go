@@ -28,9 +28,9 @@
 //
 // Everyone who can run terraform plan can read Terraform's state. So the state does not contain the
 // CAs' keys: they are files next to the data, readable by the user only, which Terraform uploads to
-// the cluster's bucket. The state has only their paths and SHA-256 hashes. To plan, or to apply when
-// the keys are in the bucket already, these files are not needed. If the caller does not have the
-// keys, [Configuration.Elsewhere] lists what to put into the bucket.
+// the cluster's bucket. The state has only their paths and SHA-256 hashes. To plan, or to apply
+// when the keys are in the bucket already, these files are not needed. If the caller does not have
+// the keys, [Configuration.Elsewhere] lists what to put into the bucket.
 //
 // The token that workers join with is no part of the configuration. No operator runs beside such a
 // cluster, so its slots make the token and renew it, in the bucket and in the cluster

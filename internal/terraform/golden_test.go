@@ -105,7 +105,7 @@ func TestFilesSayWhoseTheyAre(t *testing.T) {
 			}
 		}
 	})
-	if _, ok := terraform.IsWritten([]byte("# A person's\n")); ok {
-		t.Error("a person's file is taken for ours")
+	if _, ok := terraform.IsWritten([]byte("# A user's\n")); ok {
+		t.Error("a user's file is treated as generated")
 	}
 }

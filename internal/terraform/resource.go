@@ -66,7 +66,7 @@ func (s *scope) attributesOf(t *target, r *template.Resource) error {
 	}
 	// UpdatePolicy is left out: where Terraform owns the machines, our own engine replaces them. So
 	// is UpdateReplacePolicy, as Terraform has one policy for what is destroyed; a replacement is
-	// in the plan that a person approves.
+	// in the plan that a user approves.
 	switch r.DeletionPolicy {
 	case "", "Delete":
 	case "Retain", "RetainExceptOnCreate":

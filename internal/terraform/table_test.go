@@ -57,7 +57,7 @@ func TestWhatTheTableLacksIsNamed(t *testing.T) {
 		},
 		"what Ref means": {
 			"Resources: {P: {Type: AWS::IAM::InstanceProfile, Properties: {Roles: [!Ref Nothing]}}}",
-			"Ref or Fn::GetAtt references Nothing, which does not exist",
+			"Ref or Fn::GetAtt of Nothing cannot be resolved",
 		},
 		"a function": {
 			vpc + "      CidrBlock: !Cidr [10.0.0.0/8, 1]\n",
@@ -65,7 +65,7 @@ func TestWhatTheTableLacksIsNamed(t *testing.T) {
 		},
 		"a pseudo parameter": {
 			vpc + "      CidrBlock: !Ref AWS::StackId\n",
-			"could mean by AWS::StackId",
+			"of AWS::StackId cannot be resolved",
 		},
 		"a condition on a resource": {
 			"Conditions: {Some: !Equals [a, b]}\nResources: {VPC: {Type: AWS::EC2::VPC, Condition: Some}}",

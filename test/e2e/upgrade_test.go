@@ -239,9 +239,9 @@ type sampler struct {
 	wrong   []string
 }
 
-// sample starts to sample. Look returns what is wrong, or "", and false if it could not be
+// sample starts to sample. Observe returns what is wrong, or "", and false if it could not be
 // observed.
-func sample(t *testing.T, look func(context.Context) (string, bool)) *sampler {
+func sample(t *testing.T, observe func(context.Context) (string, bool)) *sampler {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &sampler{t: t, cancel: cancel}
@@ -249,7 +249,7 @@ func sample(t *testing.T, look func(context.Context) (string, bool)) *sampler {
 		ticker := time.NewTicker(100 * time.Millisecond)
 		defer ticker.Stop()
 		for ctx.Err() == nil {
-			wrong, seen := look(ctx)
+			wrong, seen := observe(ctx)
 			if ctx.Err() == nil && seen {
 				s.samples++
 				if wrong != "" {

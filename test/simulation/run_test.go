@@ -142,7 +142,7 @@ func (r *run) pass() {
 		d.do()
 	}
 	if r.watcher != nil {
-		r.watcher.look()
+		r.watcher.check()
 	}
 	if r.t.Failed() {
 		r.t.FailNow()

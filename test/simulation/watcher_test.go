@@ -51,10 +51,10 @@ func (r *run) damaged(slot bool, instance string) {
 	}
 }
 
-// look compares the state with the invariants.
-func (w *watcher) look() {
+// check compares the state with the invariants.
+func (w *watcher) check() {
 	before := w.nodes
-	w.lookAtCluster()
+	w.checkCluster()
 	now := map[string]ec2.Instance{}
 	for _, instance := range w.r.machines() {
 		now[instance.ID] = instance
@@ -138,8 +138,8 @@ func (w *watcher) podsOn(node string) []string {
 	return names
 }
 
-// lookAtCluster checks the nodes, if the API answers.
-func (w *watcher) lookAtCluster() {
+// checkCluster checks the nodes, if the API answers.
+func (w *watcher) checkCluster() {
 	list, err := w.r.workload.CoreV1().Nodes().List(w.r.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		if w.r.scenario.slots > 1 && !w.r.slotDamage {

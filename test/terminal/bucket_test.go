@@ -23,13 +23,13 @@ import (
 // bucket is the bucket of a team's clusters.
 const bucket, prefix = "team", "clusters/" // as users write it, with a slash
 
-func (p *person) s3() *s3.Client {
+func (p *user) s3() *s3.Client {
 	return s3.NewFromConfig(p.aws(), func(o *s3.Options) { o.UsePathStyle = true })
 }
 
-// keepInBucket stores the person's clusters in a bucket, and everything in it encrypted by a key,
+// keepInBucket stores the user's clusters in a bucket that encrypts everything with a key,
 // whose ARN is returned.
-func (p *person) keepInBucket() (key string) {
+func (p *user) keepInBucket() (key string) {
 	p.t.Helper()
 	_, err := p.s3().CreateBucket(p.t.Context(), &s3.CreateBucketInput{
 		Bucket: aws.String(bucket), CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: region},
@@ -46,7 +46,7 @@ func (p *person) keepInBucket() (key string) {
 }
 
 // kept returns the names of the objects in the bucket.
-func (p *person) kept() (names []string) {
+func (p *user) kept() (names []string) {
 	p.t.Helper()
 	out, err := p.s3().ListObjectsV2(p.t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *person) kept() (names []string) {
 }
 
 // encrypted reports an error for objects that are not encrypted by the key.
-func (p *person) encrypted(key string) {
+func (p *user) encrypted(key string) {
 	p.t.Helper()
 	names := p.kept()
 	if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, prefix+"demo/secrets/") }) {
@@ -78,7 +78,7 @@ func (p *person) encrypted(key string) {
 
 // lockOfAnother makes the lock in the bucket belong to another machine, on which the process cannot
 // be checked.
-func (p *person) lockOfAnother() {
+func (p *user) lockOfAnother() {
 	p.t.Helper()
 	name := aws.String(prefix + "demo/lock")
 	out, err := p.s3().GetObject(p.t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: name})
@@ -108,7 +108,7 @@ func (p *person) lockOfAnother() {
 // changes it, and a killed process does not block others.
 func TestClusterLifecycleInABucket(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, fake.Options{})
+	p := newUser(t, fake.Options{})
 	key := p.keepInBucket()
 	with := []string{"--state-kms-key", key, "--nodeup-dir", p.path("nodeup"), "--poll", "200ms"}
 	command := func(args ...string) []string { return append(args, with...) }

@@ -21,7 +21,7 @@ const interruptedNotice = "\nInterrupted. The state has the progress; run the sa
 // and its exit code is that of an interruption.
 func TestInterruptedCommandContinuesWhenRepeated(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, fake.Options{})
+	p := newUser(t, fake.Options{})
 	p.env = append(p.env, "AWS_OPERATOR_STATE="+p.path("state"))
 	before := inventory.Of(t, p.aws())
 	p.manifests("demo.yaml", asItIs)

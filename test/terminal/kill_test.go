@@ -83,7 +83,7 @@ func (w *witness) count(t *testing.T, slots, workers int) {
 func TestKilledRollingUpdateReplacesEveryMachineOnce(t *testing.T) {
 	t.Parallel()
 	w := &witness{machines: map[string]string{}, pods: map[string]string{}}
-	p := newPerson(t, fake.Options{Observe: w.observe})
+	p := newUser(t, fake.Options{Observe: w.observe})
 	p.env = append(p.env, "AWS_OPERATOR_STATE="+p.path("state"))
 	p.manifests("demo.yaml", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.RollingUpdate.Engine = v1alpha1.RollOperator
@@ -111,7 +111,7 @@ func TestKilledRollingUpdateReplacesEveryMachineOnce(t *testing.T) {
 
 // killedAt repeats a command until it succeeds, and kills it when it prints the first of the words,
 // then the next. The last kills may come too late.
-func (p *person) killedAt(command []string, words ...string) {
+func (p *user) killedAt(command []string, words ...string) {
 	p.t.Helper()
 	for n, at := range words {
 		c := p.start(command...)
@@ -130,7 +130,7 @@ func (p *person) killedAt(command []string, words ...string) {
 
 // older waits until all machines were launched at least this long ago: EC2's launch times are in
 // whole seconds.
-func (p *person) older(than time.Duration) {
+func (p *user) older(than time.Duration) {
 	p.t.Helper()
 	eventually(p.t, "machines are older", func() error {
 		out, err := ec2.NewFromConfig(p.aws()).DescribeInstances(p.t.Context(), &ec2.DescribeInstancesInput{})
@@ -149,7 +149,7 @@ func (p *person) older(than time.Duration) {
 }
 
 // podsOnWorkers runs a pod on every worker, of which there are count.
-func (p *person) podsOnWorkers(count int) {
+func (p *user) podsOnWorkers(count int) {
 	p.t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", p.path("kubeconfig"))
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *person) podsOnWorkers(count int) {
 
 // moveOn makes the group of a stack launch from another version of its launch template, as
 // Terraform does, without replacing machines.
-func (p *person) moveOn(stack string) {
+func (p *user) moveOn(stack string) {
 	p.t.Helper()
 	scaling := autoscaling.NewFromConfig(p.aws())
 	out, err := scaling.DescribeAutoScalingGroups(p.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{})

@@ -14,7 +14,7 @@ import (
 // The management cluster stores the definition, and its operator applies it.
 func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, fake.Options{})
+	p := newUser(t, fake.Options{})
 	plane := controlplanetest.SharedWithControllers(t)
 	namespace := controlplanetest.Namespace(t, plane)
 	p.write("kubeconfig", plane.Kubeconfig())
@@ -58,7 +58,7 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	edited := func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.InstanceTypes = []string{"m6a.large"} }
 	p.manifests("demo.yaml", edited)
 	out, _ = command(2, "plan", "-f", "demo.yaml", "--detailed-exitcode")
-	p.says(out, `LaunchTemplateData/InstanceType: "m6i.large" → "m6a.large"`, "2 machines are replaced")
+	p.says(out, `LaunchTemplateData/InstanceType: "m6i.large" → "m6a.large"`, "2 instances are replaced")
 	_, errOut = command(0, "apply", "-f", "demo.yaml", "--yes")
 	p.says(
 		errOut,
@@ -86,7 +86,7 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	)
 	force = append(force, "--yes")
 	out, errOut = p.run(0, force...)
-	p.says(out, "workers: the operator was asked to replace all machines, by spec.roll: ", "All machines of workers are replaced.\n")
+	p.says(out, "workers: the operator was asked to replace all instances, with spec.roll: ", "All instances of workers are replaced.\n")
 	p.says(errOut, "CloudFormation is replacing the group's instances", " stack demo-workers: UPDATE_COMPLETE\n")
 	p.replaced(old, "m6a.large", "demo-workers", 2)
 	out, _ = command(0, "plan", "-f", "demo.yaml", "--detailed-exitcode")
@@ -109,7 +109,7 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 		out+errOut,
 		"* v1.36.4 (Kubernetes v1.36.4)\n",
 		"  "+to+" (Kubernetes v1.36.3)\n",
-		"3 machines are replaced",
+		"3 instances are replaced",
 		"add --release v1.36.4 --yes.\n",
 	)
 	out, _ = command(0, "upgrade", "cluster", "demo", "--release", to, "--yes")

@@ -39,7 +39,7 @@ const (
 	account = "123456789012"
 )
 
-// terminal is a person's: a folder, AWS on loopback with simulated machines, and commands.
+// terminal is a user's terminal: a folder, AWS on loopback with simulated machines, and commands.
 type terminal struct {
 	t        *testing.T
 	dir      string

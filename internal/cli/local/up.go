@@ -114,7 +114,7 @@ use it, in any terminal:
 `, end)
 }
 
-// shown returns the shorter of a folder's relative and absolute path.
+// shown returns the absolute path of a folder if it can be determined.
 func shown(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		return abs

@@ -11,8 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// Names returns the clusters for a command: the one that args name (cluster NAME), else those of the
-// manifests, else all of the state. It returns an error if there are none.
+// Names returns the clusters for a command: the one that args name (cluster NAME), else those of
+// the manifests, else all of the state. It returns an error if there are none.
 func Names(ctx context.Context, set *manifest.Set, from *state.State, args []string) ([]string, error) {
 	names, err := namesOf(ctx, set, from, args)
 	if err == nil && len(names) == 0 {

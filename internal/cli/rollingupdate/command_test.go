@@ -62,7 +62,7 @@ func TestCommandShowsThenReplaces(t *testing.T) {
 		says string
 	}{
 		"no such batch":         {[]string{"--batch-size", "some"}, "--batch-size some is invalid: use a number, or a percentage such as 25%"},
-		"a batch of none":       {[]string{"--batch-size", "0"}, "a batch of 0 cannot be"},
+		"a batch of none":       {[]string{"--batch-size", "0"}, "0 is not a valid batch size"},
 		"no validation":         {[]string{"--validate-count", "0"}, "--validate-count 0 is invalid: use at least 1"},
 		"a format for doing it": {[]string{"--yes", "-o", "json"}, "--output only applies without --yes; leave out one of them"},
 	} {

@@ -17,8 +17,8 @@ import (
 )
 
 // In a management cluster, the operator replaces all instances on request: when the text in
-// spec.roll of an InstanceGroup or in spec.controlPlane.roll of the Cluster changes. The command and
-// the operator must not both replace instances of a group.
+// spec.roll of an InstanceGroup or in spec.controlPlane.roll of the Cluster changes. The command
+// and the operator must not both replace instances of a group.
 
 // usesOperator reports whether the operator replaces the instances of a group on request.
 func (u *update) usesOperator(t *target) bool {

@@ -122,8 +122,8 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration, machines st
 	return nil
 }
 
-// endpoint returns the prefix of resource URLs. Without machines, it is the host name of the request,
-// so that clients can use any name of the simulator.
+// endpoint returns the prefix of resource URLs. Without machines, it is the host name of the
+// request, so that clients can use any name of the simulator.
 func endpoint(kind environment.Machines, url string) string {
 	if kind == environment.NoMachines {
 		return ""

@@ -1,4 +1,5 @@
-// Package template implements the command template, which renders manifests from templates and values.
+// Package template implements the command template, which renders manifests from templates and
+// values.
 package template
 
 import (

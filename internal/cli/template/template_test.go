@@ -66,8 +66,8 @@ func TestMistakesLeaveNothingBehind(t *testing.T) {
 	}{
 		"a file that is not there":   {args: []string{"--template", filepath.Join(dir, "none")}, want: "no such file"},
 		"a value that is not there":  {in: "{{ .vcp }}", args: []string{"--template", "-", "--set", "vpc=1"}, want: "standard input:1:4: there is no value vcp in {{ .vcp }}; did you mean .vpc?"},
-		"values that are no map":     {in: "[a]", args: []string{"--template", testdata + "values.yaml", "--values", "-"}, want: "values are a map"},
-		"outputs that are values":    {in: "{a: 1}", args: []string{"--template", testdata + "values.yaml", "--values-terraform", "-"}, want: "no output of Terraform"},
+		"values that are no map":     {in: "[a]", args: []string{"--template", testdata + "values.yaml", "--values", "-"}, want: "values must be a map"},
+		"outputs that are values":    {in: "{a: 1}", args: []string{"--template", testdata + "values.yaml", "--values-terraform", "-"}, want: "not an output of Terraform"},
 		"a flag that cannot be read": {in: "x", args: []string{"--template", "-", "--set", "a"}, want: "--set a"},
 		"text that is no YAML":       {in: "a: b: c", args: []string{"--template", "-", "--format-yaml"}, want: "cannot be formatted"},
 	} {

@@ -93,7 +93,7 @@ func TestTheConfigurationIsWrittenAndThenUnchanged(t *testing.T) {
 
 func TestFilesNoLongerPartOfTheClusterAreRemoved(t *testing.T) {
 	dir := t.TempDir()
-	for name, contents := range map[string]string{"main.tf": "# A person's.\n", "values.json": "{}"} {
+	for name, contents := range map[string]string{"main.tf": "# A user's.\n", "values.json": "{}"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(contents), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestFilesNoLongerPartOfTheClusterAreRemoved(t *testing.T) {
 }
 
 func TestMistakesAreReportedAndNothingIsWritten(t *testing.T) {
-	const foreign = "# A person's.\n"
+	const foreign = "# A user's.\n"
 	for name, test := range map[string]struct {
 		args     func(dir string) []string
 		existing string
@@ -144,11 +144,11 @@ func TestMistakesAreReportedAndNothingIsWritten(t *testing.T) {
 			}, "",
 			"or the certificate with --ca-certificate",
 		},
-		"no nodeup":            {func(dir string) []string { return minimal(dir, "--nodeup-dir", dir) }, "", "there is no nodeup for amd64 in"},
-		"another target":       {func(dir string) []string { return minimal(dir, "--target", "pulumi") }, "", "--target pulumi is unknown; use terraform or cloudformation"},
-		"another layout":       {func(dir string) []string { return minimal(dir, "--layout", "many") }, "", "--layout many is unknown; use cluster or stack"},
-		"a file of a person's": {func(dir string) []string { return minimal(dir) }, foreign, "kubernetes.tf was not written by aws-operator"},
-		"another cluster's":    {func(dir string) []string { return minimal(dir) }, "# Written by aws-operator for cluster big. The next\n", "kubernetes.tf belongs to cluster big"},
+		"no nodeup":         {func(dir string) []string { return minimal(dir, "--nodeup-dir", dir) }, "", "there is no nodeup for amd64 in"},
+		"another target":    {func(dir string) []string { return minimal(dir, "--target", "pulumi") }, "", "--target pulumi is unknown; use terraform or cloudformation"},
+		"another layout":    {func(dir string) []string { return minimal(dir, "--layout", "many") }, "", "--layout many is unknown; use cluster or stack"},
+		"a user's own file": {func(dir string) []string { return minimal(dir) }, foreign, "kubernetes.tf was not written by aws-operator"},
+		"another cluster's": {func(dir string) []string { return minimal(dir) }, "# Written by aws-operator for cluster big. The next\n", "kubernetes.tf belongs to cluster big"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -32,9 +32,9 @@ func running(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) (*version.Versi
 	return parsed, nil
 }
 
-// nextOf returns the releases that a cluster can move to, newest first: those that are newer and not
-// deprecated, that have all hashes that instances need to boot, and that the version skew policy
-// allows.
+// nextOf returns the releases that a cluster can move to, newest first: those that are newer and
+// not deprecated, that have all hashes that instances need to boot, and that the version skew
+// policy allows.
 func nextOf(of *state.Objects, all []*v1alpha1.Release) ([]*v1alpha1.Release, error) {
 	from, err := running(of.Cluster, all)
 	if err != nil {

@@ -33,7 +33,7 @@ func TestPossibleReleases(t *testing.T) {
 		"patches and the next minor version, no deprecated ones": {of: "a", version: "v1.34.2", next: "c, b", to: "c"},
 		"one that is named":          {of: "a", version: "v1.34.2", wanted: "b", next: "c, b", to: "b"},
 		"two minor versions at once": {of: "a", version: "v1.34.2", wanted: "d", next: "c, b", refusal: "one minor version at a time"},
-		"back":                       {of: "c", version: "v1.35.1", wanted: "b", next: "d", refusal: "Kubernetes does not go back a minor version"},
+		"back":                       {of: "c", version: "v1.35.1", wanted: "b", next: "d", refusal: "Kubernetes does not support downgrades of a minor version"},
 		"the newest":                 {of: "d", version: "v1.36.0"},
 		"one that runs already":      {of: "d", version: "v1.36.0", wanted: "d", to: "d"},
 		"one that there is not":      {of: "a", version: "v1.34.2", wanted: "z", next: "c, b", refusal: `there is no Release "z"; known Releases: a, b, c, d, old, v1.34.11`},

@@ -75,7 +75,7 @@ func TestValidateReportsProblems(t *testing.T) {
 	}
 	out, errOut, code = run(t.Context(), "demo", "--state", state)
 	for _, want := range []string{
-		"\nCluster demo is not healthy:\n", "(NodeNotReady): It has not been Ready since ", "at the kubelet on machine " + sick,
+		"\nCluster demo is not healthy:\n", "(NodeNotReady): It has not been Ready since ", "the kubelet on instance " + sick,
 		"- Slot control-plane-2 (SlotNotServing): It is unhealthy: the API server of its node ",
 	} {
 		if code != exit.NotValid || !strings.Contains(out, want) {

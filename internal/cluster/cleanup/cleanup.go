@@ -33,11 +33,11 @@ const (
 	askedFor = 3 * time.Minute
 	// callTimeout bounds a call to the workload cluster.
 	callTimeout = 10 * time.Second
-	// lookAgain is the initial polling interval during deletions. After patience, the deletion
+	// pollInterval is the initial polling interval during deletions. After patience, the deletion
 	// reports the remaining resources and polls less often.
-	lookAgain       = 3 * time.Second
-	lookAgainRarely = 30 * time.Second
-	patience        = 10 * time.Minute
+	pollInterval     = 3 * time.Second
+	slowPollInterval = 30 * time.Second
+	patience         = 10 * time.Minute
 	// sweepAgain is the polling interval for leftovers of the stacks.
 	sweepAgain = 15 * time.Second
 )
@@ -118,7 +118,7 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 	}
 	if len(going) > 0 {
 		return operatorkit.Wait(
-			lookAgain,
+			pollInterval,
 			"RemovingLoadBalancers",
 			"The cluster is deleting the load balancers of its Services: "+strings.Join(going, ", ")+".",
 		)
@@ -161,14 +161,16 @@ func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *collector) operatorkit
 		)
 		return operatorkit.Done()
 	case len(h.refused) > 0:
-		return operatorkit.Wait(lookAgainRarely, "LeftoversRefused", "AWS refuses to delete these resources, which the cluster's controllers created: "+list(h.refused)+"."+leaveAdvice).
+		return operatorkit.Wait(slowPollInterval, "LeftoversRefused", "AWS refuses to delete these resources, which the cluster's controllers created: "+list(h.refused)+"."+leaveAdvice).
 			Degraded()
 	case late:
-		return operatorkit.Wait(lookAgainRarely, "LeftoversInUse", "These resources, which the cluster's controllers created, are still in use and cannot be deleted: "+list(h.waits)+"."+leaveAdvice).
+		return operatorkit.Wait(slowPollInterval, "LeftoversInUse", "These resources, which the cluster's controllers created, are still in use and cannot be deleted: "+list(h.waits)+"."+leaveAdvice).
 			Degraded()
 	default:
 		return operatorkit.Wait(
-			lookAgain, "RemovingLeftovers", "Deleting resources that the cluster's controllers created in AWS: "+list(h.waits)+".",
+			pollInterval,
+			"RemovingLeftovers",
+			"Deleting resources that the cluster's controllers created in AWS: "+list(h.waits)+".",
 		)
 	}
 }

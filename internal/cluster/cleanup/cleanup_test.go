@@ -201,7 +201,7 @@ func TestSnapshots(t *testing.T) {
 	backup := a.snapshot(owned("demo"))
 	if outcome := a.cleaner.Sweep(t.Context(), a.cluster, target); outcome.Reason() != "LeftOver" ||
 		!strings.Contains(outcome.Message(), backup) {
-		t.Errorf("of a person's snapshot the sweep says %s", outcome)
+		t.Errorf("of a user's snapshot, the sweep returns %s", outcome)
 	}
 
 	// A cluster that never had a base stack, beside one of its name.

@@ -11,8 +11,8 @@ const (
 	defaultHookTimeout = 5 * time.Minute
 	// beatsPerTimeout is the number of heartbeats per hook timeout: two may be lost.
 	beatsPerTimeout = 3
-	// firstLook is the time allowed for observing a node and its pods for the first time.
-	firstLook = 30 * time.Second
+	// firstObservation is the time allowed for observing a node and its pods for the first time.
+	firstObservation = 30 * time.Second
 	// deadPods is how long after its grace period a pod on a NotReady node is waited for, since no
 	// kubelet can terminate it. It corresponds to kubectl drain's --skip-wait-for-delete-timeout.
 	deadPods = time.Minute
@@ -124,7 +124,7 @@ func (v *view) deadline() time.Time {
 // observes whether the node is already empty.
 func (v *view) lateAt() time.Time {
 	at := v.deadline()
-	if looked := v.since.Add(firstLook); !v.listed && looked.After(at) {
+	if looked := v.since.Add(firstObservation); !v.listed && looked.After(at) {
 		return looked
 	}
 	return at

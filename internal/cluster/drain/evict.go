@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// evictionsAtOnce bounds the concurrent evictions on one node, evictionsPerLook those per
+	// evictionsAtOnce bounds the concurrent evictions on one node, evictionsPerIteration those per
 	// iteration: a slow admission webhook must not delay the heartbeats.
-	evictionsAtOnce  = 10
-	evictionsPerLook = 30
-	evictionTimeout  = 10 * time.Second
+	evictionsAtOnce       = 10
+	evictionsPerIteration = 30
+	evictionTimeout       = 10 * time.Second
 	// acceptedFor is how long an accepted eviction may take to show on the pod before it is
 	// repeated.
 	acceptedFor = 5 * time.Second
@@ -42,7 +42,7 @@ func (r *run) evict(ctx context.Context, pods []podView) {
 		r.problem = fmt.Sprintf("The cluster's clients cannot be created: %s.", err)
 		return
 	}
-	pods = pods[:min(len(pods), evictionsPerLook)]
+	pods = pods[:min(len(pods), evictionsPerIteration)]
 	refusals := make([]refusal, len(pods))
 	places := make(chan struct{}, evictionsAtOnce)
 	var group sync.WaitGroup

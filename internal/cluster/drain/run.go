@@ -139,7 +139,7 @@ func (r *run) loop(ctx context.Context) {
 			r.end(Cordoned)
 			return
 		}
-		r.look(ctx)
+		r.observeNode(ctx)
 		d := decide(&r.view, r.now())
 		did := r.apply(ctx, &d)
 		if ctx.Err() != nil {
@@ -176,8 +176,8 @@ func (r *run) wait(ctx context.Context, until time.Time) {
 	}
 }
 
-// look updates the view.
-func (r *run) look(ctx context.Context) {
+// observeNode updates the view.
+func (r *run) observeNode(ctx context.Context) {
 	v := &r.view
 	v.answering, v.node, v.listed, v.pods = false, nil, false, nil
 	if v.order.AtOnce || v.terminated {
@@ -203,11 +203,11 @@ func (r *run) look(ctx context.Context) {
 	if !r.looked && v.answering {
 		r.readNode(ctx, &node)
 	}
-	r.lookAtPods(ctx)
+	r.observePods(ctx)
 }
 
-// lookAtPods updates the pods to evict, as far as they are known.
-func (r *run) lookAtPods(ctx context.Context) {
+// observePods updates the pods to evict, as far as they are known.
+func (r *run) observePods(ctx context.Context) {
 	v := &r.view
 	if !v.prepared {
 		return

@@ -68,8 +68,8 @@ func Kubeconfig(
 const (
 	// askTimeout bounds one query of a cluster's API.
 	askTimeout = 20 * time.Second
-	// lookAgain is the polling interval for a new connection.
-	lookAgain = 20 * time.Millisecond
+	// pollInterval is the polling interval for a new connection.
+	pollInterval = 20 * time.Millisecond
 )
 
 // Await waits until the API responds, for a limited time, and returns why it does not; empty if it
@@ -77,7 +77,7 @@ const (
 func Await(ctx context.Context, to *workload.Cluster, most time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	tick := time.NewTicker(lookAgain)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		reachable, problem := to.Reachable()

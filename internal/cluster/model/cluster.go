@@ -33,24 +33,24 @@ type Input struct {
 
 // ExistingVPC is a VPC as AWS reports it.
 type ExistingVPC struct {
-	// ID is the VPC's.
+	// ID is the ID of the VPC.
 	ID string
 	// CIDRs are all its IPv4 ranges.
 	CIDRs []string
-	// WithoutDNSSupport and WithoutDNSHostnames are whether its attributes enableDnsSupport and
-	// enableDnsHostnames are off.
+	// WithoutDNSSupport and WithoutDNSHostnames report that its attributes enableDnsSupport and
+	// enableDnsHostnames are disabled.
 	WithoutDNSSupport, WithoutDNSHostnames bool
 	// DHCPOptions is the ID of its set of DHCP options, DNSServers are the name servers in it that
 	// are not the VPC's resolver.
 	DHCPOptions string
 	DNSServers  []string
-	// Subnets are its subnets: at least those that the cluster and its instance groups name.
+	// Subnets are its subnets: at least those of the cluster and its instance groups.
 	Subnets []ExistingSubnet
 }
 
-// ExistingSubnet is a subnet as AWS has it.
+// ExistingSubnet is a subnet as AWS reports it.
 type ExistingSubnet struct {
-	// ID is the subnet's.
+	// ID is the ID of the subnet.
 	ID string
 	// Zone is its availability zone.
 	Zone string
@@ -68,52 +68,52 @@ type Cluster struct {
 	Namespace string
 	// Operator is the operator's --cluster-name.
 	Operator string
-	// Region is where it stands.
+	// Region is the region of the cluster.
 	Region string
-	// AccountID is whose it is.
+	// AccountID is the account of the cluster.
 	AccountID string
-	// Partition is that of the region.
+	// Partition is the partition of the region.
 	Partition string
 	// DNSSuffix is that of the region's endpoints.
 	DNSSuffix string
 
-	// Spec is a copy of the Cluster's with every default filled.
+	// Spec is a copy of the Cluster's spec with all defaults.
 	Spec v1alpha1.ClusterSpec
-	// Release is a copy of what the cluster runs, with the cluster's facts in the values of its
+	// Release is a copy of the cluster's Release, with the cluster's facts in the values of its
 	// addons.
 	Release *v1alpha1.Release
 	// ResourceSet is the version of the templates.
 	ResourceSet string
-	// Features are what the templates of that version do.
+	// Features are the features of that version.
 	Features release.Features
 
-	// NewVPC is whether the VPC is made, not adopted.
+	// NewVPC reports that the VPC is created, not an existing one.
 	NewVPC bool
 	// VPC is the ID of an existing VPC.
 	VPC string
-	// CIDRs are the VPC's ranges; empty for an existing one of which AWS has not been asked.
+	// CIDRs are the VPC's ranges; empty for an existing one that was not read from AWS.
 	CIDRs []string
 	// Subnets are all subnets, by role and zone in the order of the zones: first the public ones.
 	Subnets []Subnet
-	// NodeRole is the role of the subnets that nodes stand in.
+	// NodeRole is the role of the nodes' subnets.
 	NodeRole v1alpha1.SubnetRole
-	// APIRole is the role of the subnets that the API's load balancer stands in.
+	// APIRole is the role of the subnets of the API's load balancer.
 	APIRole v1alpha1.SubnetRole
-	// Existing is the existing VPC as AWS has it.
+	// Existing is the existing VPC as AWS reports it.
 	Existing *ExistingVPC
 
-	// Slots are the control plane's positions.
+	// Slots are the slots of the control plane.
 	Slots []Slot
-	// ControlPlaneArchitecture is that of the control plane's instance type.
+	// ControlPlaneArchitecture is the architecture of the control plane's instance type.
 	ControlPlaneArchitecture v1alpha1.Architecture
-	// ControlPlaneImage is what the slots' machines boot.
+	// ControlPlaneImage is the image of the slots' instances.
 	ControlPlaneImage Image
-	// ControlPlaneLabels are the node labels that the slots' kubelets set: the person's and the
+	// ControlPlaneLabels are the node labels that the slots' kubelets set: the user's and the
 	// operator's, without those of the slot and the bundle.
 	ControlPlaneLabels map[string]string
-	// BastionArchitecture is that of the bastions' instance type.
+	// BastionArchitecture is the architecture of the bastions' instance type.
 	BastionArchitecture v1alpha1.Architecture
-	// BastionImage is what bastions boot.
+	// BastionImage is the image of the bastions.
 	BastionImage Image
 
 	// Bucket is the name of the cluster's bucket.
@@ -121,10 +121,10 @@ type Cluster struct {
 	// ZoneName is the name of the private hosted zone.
 	ZoneName string
 	// TokenParameter is the name of the SSM parameter of the bootstrap token that the operator
-	// keeps, empty where no operator runs.
+	// keeps, empty without an operator.
 	TokenParameter string
-	// TokenKey is the key in the bucket of the bootstrap token where the slots keep it; empty where
-	// only the operator does.
+	// TokenKey is the key of the bootstrap token in the bucket if the slots keep it; empty if the
+	// operator does.
 	TokenKey string
 	// Issuer is the service-account issuer's URL, empty when the cluster publishes none.
 	Issuer string
@@ -134,56 +134,56 @@ type Cluster struct {
 	// RestoreProgram is the SHA-256 of the program that the cluster was restored with, in hex. It
 	// is empty for a cluster that was not restored, or before the hash was kept.
 	RestoreProgram string
-	// StackName is the base stack's.
+	// StackName is the name of the base stack.
 	StackName string
-	// Tags are the base stack's.
+	// Tags are the tags of the base stack.
 	Tags map[string]string
 }
 
-// Subnet is a subnet with everything decided.
+// Subnet is a resolved subnet.
 type Subnet struct {
 	// Zone is its availability zone.
 	Zone string
-	// Role is what it is for.
+	// Role is its purpose.
 	Role v1alpha1.SubnetRole
-	// CIDR is its range; empty for an existing one of which AWS has not been asked.
+	// CIDR is its range; empty for an existing one that was not read from AWS.
 	CIDR string
-	// ID is an existing subnet's; empty for a new one.
+	// ID is the ID of an existing subnet; empty for a new one.
 	ID string
 	// LogicalID is its name in the base stack and that of its output, for example
 	// PrivateSubnetEuCentral1a.
 	LogicalID string
 }
 
-// Slot is a control-plane position.
+// Slot is a resolved control-plane slot.
 type Slot struct {
 	// Index is its number, from 0.
 	Index int
-	// Zone is where it stands.
+	// Zone is its availability zone.
 	Zone string
-	// Subnet is the one that its machine stands in.
+	// Subnet is the subnet of its instance.
 	Subnet Subnet
 	// EtcdName is the name of its etcd member.
 	EtcdName string
-	// EtcdDNS is that member's name in the private hosted zone.
+	// EtcdDNS is the DNS name of that member in the private hosted zone.
 	EtcdDNS string
 	// EtcdVolumeGeneration counts how often the slot's etcd volume was lost and replaced by a blank
 	// one.
 	EtcdVolumeGeneration int32
-	// StackName is its stack's.
+	// StackName is the name of its stack.
 	StackName string
-	// Tags are its stack's.
+	// Tags are the tags of its stack.
 	Tags map[string]string
-	// DiskTags are those of the disks and network interfaces that come with its machine: Tags,
-	// unless others are put here.
+	// DiskTags are the tags of its instance's volumes and network interfaces: Tags, unless set
+	// otherwise.
 	DiskTags map[string]string
-	// Labels are the node labels that its kubelet sets, without the bundle's.
+	// Labels are the node labels that its kubelet sets, without the bundle's label.
 	Labels map[string]string
 }
 
 // Image is a machine image: either an ID or the SSM parameter that holds one.
 type Image struct {
-	// ID is the image's.
+	// ID is the ID of the image.
 	ID string
 	// Parameter is the name of a public SSM parameter.
 	Parameter string
@@ -195,54 +195,54 @@ type Image struct {
 type Group struct {
 	// Name is the group's.
 	Name string
-	// StackName is its stack's.
+	// StackName is the name of its stack.
 	StackName string
-	// Spec is a copy of the InstanceGroup's with every default filled.
+	// Spec is a copy of the InstanceGroup's spec with all defaults.
 	Spec v1alpha1.InstanceGroupSpec
-	// Subnets are those that its machines stand in.
+	// Subnets are the subnets of its instances.
 	Subnets []Subnet
-	// Image is what its machines boot.
+	// Image is the image of its instances.
 	Image Image
-	// Tags are its stack's and its machines'.
+	// Tags are the tags of its stack and its instances.
 	Tags map[string]string
-	// DiskTags are those of the disks and network interfaces that come with its machines: Tags,
-	// unless others are put here. They are in the launch template, and a change of them alone would
-	// replace every machine.
+	// DiskTags are the tags of its instances' volumes and network interfaces: Tags, unless set
+	// otherwise. They are in the launch template, so a change of them alone would replace every
+	// instance.
 	DiskTags map[string]string
-	// AutoscalerTags tell the cluster autoscaler that the group is its to scale; none if it is not.
+	// AutoscalerTags let the cluster autoscaler discover the group; none if it must not scale it.
 	AutoscalerTags map[string]string
-	// Labels are the node labels that its kubelets set, without the bundle's.
+	// Labels are the node labels that its kubelets set, without the bundle's label.
 	Labels map[string]string
-	// Rolling is how its machines are replaced.
+	// Rolling is how its instances are replaced.
 	Rolling Rolling
 }
 
-// Rolling is a rolling update in numbers.
+// Rolling has the resolved numbers of a rolling update.
 type Rolling struct {
-	// Engine says who replaces the machines.
+	// Engine is the engine that replaces the instances.
 	Engine v1alpha1.RollingEngine
-	// BatchSize is how many machines are replaced at once: at least 1, at most the group's greatest
+	// BatchSize is how many instances are replaced at once: at least 1, at most the group's maximum
 	// size and 100.
 	BatchSize int32
-	// MinInService is how many stay in service, always less than the group's greatest size, as
-	// CloudFormation asks.
+	// MinInService is how many stay in service, always less than the group's maximum size, as
+	// CloudFormation requires.
 	MinInService int32
-	// Surge is how many machines there may be above the group's present size, Canary how many are
+	// Surge is how many instances there may be above the group's current size, Canary how many are
 	// replaced first, alone.
 	Surge, Canary int32
-	// Pause is how long a new node must have been Ready before its machine is signalled as good.
+	// Pause is how long a new node must have been Ready before its instance signals success.
 	Pause time.Duration
 	// ReadyTimeout is how long new nodes may take to become Ready.
 	ReadyTimeout time.Duration
 	// SignalTimeout is how long CloudFormation waits for the signals of a batch: until its nodes
 	// are Ready and have paused.
 	SignalTimeout time.Duration
-	// DrainTimeout is how long draining a node may take, OnDrainTimeout what becomes of its machine
-	// then.
+	// DrainTimeout is how long draining a node may take, OnDrainTimeout what happens to its
+	// instance afterwards.
 	DrainTimeout   time.Duration
 	OnDrainTimeout v1alpha1.DrainPolicy
-	// HookTimeout is how long Auto Scaling waits between two heartbeats before it ends a machine
-	// that is being drained: the drain timeout, as far as hooks can wait so long or so short.
+	// HookTimeout is how long Auto Scaling waits between two heartbeats before it terminates an
+	// instance that is being drained: the drain timeout, within the limits of hooks.
 	HookTimeout time.Duration
 }
 
@@ -257,13 +257,13 @@ func (c *Cluster) SubnetsOf(role v1alpha1.SubnetRole) []Subnet {
 	return subnets
 }
 
-// NodeSubnets returns the subnets that nodes stand in.
+// NodeSubnets returns the nodes' subnets.
 func (c *Cluster) NodeSubnets() []Subnet { return c.SubnetsOf(c.NodeRole) }
 
-// APISubnets returns the subnets that the API's load balancer stands in.
+// APISubnets returns the subnets of the API's load balancer.
 func (c *Cluster) APISubnets() []Subnet { return c.SubnetsOf(c.APIRole) }
 
-// Zones returns the zones that nodes can stand in, in their order.
+// Zones returns the zones of the nodes' subnets, in their order.
 func (c *Cluster) Zones() []string {
 	subnets := c.NodeSubnets()
 	zones := make([]string, len(subnets))

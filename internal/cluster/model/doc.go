@@ -16,5 +16,4 @@
 //   - A resource is named after its zone or slot, never after its position in a list.
 //   - The order of the zones determines a slot's zone. The API rejects a change that would move a slot,
 //     since its etcd volume cannot move.
-//     change that would move a slot, since its etcd volume cannot move.
 package model

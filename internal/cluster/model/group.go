@@ -20,7 +20,7 @@ const (
 	TagAutoscalerClusterPrefix = "k8s.io/cluster-autoscaler/"
 )
 
-// ResolveGroup decides everything about one of the cluster's instance groups.
+// ResolveGroup resolves one of the cluster's instance groups.
 // The error is Problems.
 func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	var problems Problems
@@ -104,7 +104,7 @@ func (r *Group) checkTypes(problems *Problems) {
 	}
 }
 
-// checkVolumes checks the further disks.
+// checkVolumes checks the additional volumes.
 func (r *Group) checkVolumes(problems *Problems) {
 	for i := range r.Spec.Volumes {
 		v := &r.Spec.Volumes[i]
@@ -116,7 +116,7 @@ func (r *Group) checkVolumes(problems *Problems) {
 	}
 }
 
-// resolveSubnets decides where the group's machines stand.
+// resolveSubnets determines the subnets of the group's instances.
 func (r *Group) resolveSubnets(problems *Problems, c *Cluster) {
 	if len(r.Spec.Subnets) > 0 {
 		r.namedSubnets(problems, c)
@@ -135,7 +135,7 @@ func (r *Group) resolveSubnets(problems *Problems, c *Cluster) {
 	}
 }
 
-// namedSubnets takes the existing subnets that the group names.
+// namedSubnets returns the existing subnets that the group names.
 func (r *Group) namedSubnets(problems *Problems, c *Cluster) {
 	if c.NewVPC {
 		problems.add("spec.subnets", "limit the group with spec.zones", "the cluster's VPC has no existing subnets")
@@ -174,7 +174,7 @@ func (c *Cluster) existing(id string) (Subnet, bool) {
 	return Subnet{Zone: s.Zone, Role: c.NodeRole, CIDR: s.CIDR, ID: s.ID, LogicalID: "Subnet" + strings.ReplaceAll(s.ID, "-", "")}, true
 }
 
-// resolveTags decides the stack's tags and the nodes' labels.
+// resolveTags determines the stack's tags and the nodes' labels.
 func (r *Group) resolveTags(c *Cluster) {
 	r.Tags = maps.Clone(c.Tags)
 	maps.Copy(r.Tags, r.Spec.Tags)

@@ -82,7 +82,7 @@ func checkVolume(problems *Problems, field string, v *v1alpha1.Volume) {
 	}
 }
 
-// checkTags checks that a person's tags are not ours or AWS's.
+// checkTags checks that the user's tags are not reserved for the operator or AWS.
 func checkTags(problems *Problems, field string, tags map[string]string) {
 	for _, key := range sortedKeys(tags) {
 		switch {
@@ -94,7 +94,7 @@ func checkTags(problems *Problems, field string, tags map[string]string) {
 	}
 }
 
-// checkLabels checks that kubelets may set a person's labels.
+// checkLabels checks that kubelets may set the user's labels.
 func checkLabels(problems *Problems, field string, labels map[string]string) {
 	for _, key := range sortedKeys(labels) {
 		const form = "use letters, digits, '-', '_' and '.', at most 63 in a name or value"
@@ -114,8 +114,8 @@ func checkLabels(problems *Problems, field string, labels map[string]string) {
 	}
 }
 
-// checkTaints checks that kubelets can put a person's taints on their nodes: with one that is none
-// they do not start.
+// checkTaints checks that the user's taints are valid, since kubelets do not start with invalid
+// ones.
 func checkTaints(problems *Problems, field string, taints []corev1.Taint) {
 	for i, taint := range taints {
 		const form = "use letters, digits, '-', '_' and '.', at most 63 in a name or value"
@@ -134,7 +134,7 @@ func checkTaints(problems *Problems, field string, taints []corev1.Taint) {
 // (https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html).
 const mostTags = 50 - 3
 
-// checkNumberOfTags checks that AWS takes a person's tags and the operator's together.
+// checkNumberOfTags checks that the user's tags and the operator's together are within AWS's limit.
 func checkNumberOfTags(problems *Problems, field string, tags map[string]string) {
 	if len(tags) > mostTags {
 		problems.add(field, fmt.Sprintf("remove at least %d, here or from the cluster's", len(tags)-mostTags),
@@ -142,7 +142,7 @@ func checkNumberOfTags(problems *Problems, field string, tags map[string]string)
 	}
 }
 
-// mayLabel reports whether a person may put this label on nodes. What
+// mayLabel reports whether a user may set this label on nodes. What
 // kubernetes.io keeps from kubelets is in
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
 func mayLabel(key string) bool {

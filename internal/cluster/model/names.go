@@ -15,12 +15,12 @@ import (
 // Tags. Those that begin with kubernetes.io are read by the cloud controller
 // manager, the CSI driver and the load balancer controller.
 const (
-	// TagOwnedPrefix and the cluster's name make the tag whose value is TagOwned on what the
-	// cluster owns, TagShared on what it only uses.
+	// TagOwnedPrefix and the cluster's name form the tag whose value is TagOwned on resources that
+	// the cluster owns, and TagShared on resources that it only uses.
 	TagOwnedPrefix = "kubernetes.io/cluster/"
-	// TagOwned is the value for what goes with the cluster.
+	// TagOwned is the value for resources that are deleted with the cluster.
 	TagOwned = "owned"
-	// TagShared is the value for what outlives the cluster, such as the subnets of an existing VPC.
+	// TagShared is the value for resources that outlive the cluster, such as existing subnets.
 	TagShared = "shared"
 	// TagCluster holds the cluster's name.
 	TagCluster = v1alpha1.Group + "/cluster"
@@ -28,24 +28,24 @@ const (
 	TagNamespace = v1alpha1.Group + "/namespace"
 	// TagOperator holds the operator's --cluster-name.
 	TagOperator = v1alpha1.Group + "/operator"
-	// TagRole holds what a machine is: RoleControlPlane, RoleWorker or RoleBastion.
+	// TagRole holds the role of an instance: RoleControlPlane, RoleWorker or RoleBastion.
 	TagRole = v1alpha1.Group + "/role"
 	// TagSlot holds the slot's number.
 	TagSlot = v1alpha1.Group + "/slot"
 	// TagInstanceGroup holds the instance group's name.
 	TagInstanceGroup = v1alpha1.Group + "/instance-group"
-	// TagEtcdSlot is on an etcd volume and holds what EtcdSlotTag returns, and on a snapshot of one
-	// the slot's number.
+	// TagEtcdSlot holds the result of EtcdSlotTag on an etcd volume, and the slot's number on a
+	// snapshot of one.
 	TagEtcdSlot = v1alpha1.Group + "/etcd-slot"
 )
 
-// The roles of machines, values of TagRole.
+// The roles of instances, values of TagRole.
 const (
-	// RoleControlPlane is a slot's machine.
+	// RoleControlPlane is the instance of a slot.
 	RoleControlPlane = "control-plane"
-	// RoleWorker is a machine of an instance group.
+	// RoleWorker is an instance of an instance group.
 	RoleWorker = "worker"
-	// RoleBastion is a machine for SSH.
+	// RoleBastion is an instance for SSH.
 	RoleBastion = "bastion"
 )
 
@@ -57,13 +57,15 @@ const (
 	LabelInstanceGroup = TagInstanceGroup
 	// LabelSlot holds the slot's number.
 	LabelSlot = TagSlot
-	// BundleLabelLength is how much of a bundle's hash the label with it holds.
+	// LabelBundle holds the first BundleLabelLength hex digits of the bundle's hash.
+	LabelBundle = v1alpha1.Group + "/bundle"
+	// BundleLabelLength is the number of digits of a bundle's hash in its label.
 	BundleLabelLength = 16
 )
 
 // Labels of nodes that kubelets may not set: the operator does.
 const (
-	// LabelRolePrefix and a role make the label by which kubectl shows roles.
+	// LabelRolePrefix and a role form the label from which kubectl shows roles.
 	LabelRolePrefix = "node-role.kubernetes.io/"
 	// LabelControlPlane marks control-plane nodes.
 	LabelControlPlane = LabelRolePrefix + "control-plane"
@@ -73,11 +75,11 @@ const (
 
 // Ports.
 const (
-	// PortAPI is the API server's, on machines and on the load balancer.
+	// PortAPI is the port of the API server, on instances and on the load balancer.
 	PortAPI = 6443
-	// PortEtcdClient is etcd's for clients.
+	// PortEtcdClient is etcd's port for clients.
 	PortEtcdClient = 2379
-	// PortEtcdPeer is etcd's for its members.
+	// PortEtcdPeer is etcd's port for its members.
 	PortEtcdPeer = 2380
 )
 
@@ -108,7 +110,8 @@ const (
 	OutputBucket = "Bucket"
 	// OutputKey is the ARN of the KMS key.
 	OutputKey = "Key"
-	// OutputIssuer is the ARN of the provider by which roles trust the cluster's service accounts.
+	// OutputIssuer is the ARN of the provider through which roles trust the cluster's service
+	// accounts.
 	OutputIssuer = "Issuer"
 	// OutputIssuerBucket is the name of the bucket that publishes the issuer's documents, if they
 	// have one of their own.
@@ -135,11 +138,11 @@ func OutputEtcdVolume(slot int) string { return "EtcdVolume" + strconv.Itoa(slot
 const (
 	// KeyPKIPrefix is where the CAs are, for the control-plane role only.
 	KeyPKIPrefix = "pki/"
-	// KeyEtcdPrefix is where slots note what they know of the cluster's etcd.
+	// KeyEtcdPrefix is where slots record the state of the cluster's etcd.
 	KeyEtcdPrefix = "etcd/"
 	// KeyIssuerPrefix is where the service-account issuer's documents are.
 	KeyIssuerPrefix = "oidc/"
-	// KeyToken is where slots keep the bootstrap token of a cluster that no operator runs beside.
+	// KeyToken is where slots keep the bootstrap token of a cluster without an operator.
 	KeyToken = "token/bootstrap-token"
 )
 
@@ -214,14 +217,14 @@ func GroupStackName(cluster, group string) string {
 	return ShortName(maxStackName, cluster, group)
 }
 
-// BucketName returns the name of the cluster's bucket, which is unique in the
-// world by the account's number.
+// BucketName returns the name of the cluster's bucket, which the account's ID makes globally
+// unique.
 func BucketName(cluster, accountID, region string) string {
 	return ShortName(maxBucketName, strings.ToLower(cluster), accountID, region)
 }
 
 // IssuerBucketName returns the name of the bucket that publishes the documents of the cluster's
-// service-account issuer. No cluster's bucket is called so: their names end in the region.
+// service-account issuer. It differs from all names of clusters' buckets, which end in the region.
 func IssuerBucketName(cluster, accountID, region string) string {
 	return ShortName(maxBucketName, strings.ToLower(cluster), accountID, region, "oidc")
 }
@@ -232,9 +235,9 @@ func ZoneName(cluster string) string { return cluster + ".internal" }
 // EtcdName returns the name of the slot's etcd member.
 func EtcdName(slot int) string { return "etcd-" + strconv.Itoa(slot) }
 
-// EtcdSlotTag returns the value of the tag by which a slot's machine finds its etcd volume: another
-// for each snapshot that the volume was made from, so that no machine takes the volume that it is
-// not made for, while there is a new one beside an old one.
+// EtcdSlotTag returns the value of the tag by which a slot's instance finds its etcd volume. It
+// differs for each snapshot from which the volume was created, so that an instance never attaches
+// the wrong volume while an old and a new one exist.
 func EtcdSlotTag(slot int, snapshot string) string {
 	if snapshot == "" {
 		return strconv.Itoa(slot)
@@ -242,8 +245,8 @@ func EtcdSlotTag(slot int, snapshot string) string {
 	return strconv.Itoa(slot) + "/" + snapshot
 }
 
-// EtcdToken returns what tells the cluster's etcd from all others, also from what it was before it
-// was restored from a snapshot.
+// EtcdToken returns the token that distinguishes the cluster's etcd from all others, including
+// itself before a restore from a snapshot.
 func EtcdToken(cluster, snapshot string) string {
 	if snapshot == "" {
 		return cluster
@@ -252,7 +255,7 @@ func EtcdToken(cluster, snapshot string) string {
 }
 
 // EtcdVolumeGeneration returns how often a slot's etcd volume was lost since the cluster was
-// restored from the snapshot, or made.
+// restored from the snapshot, or created.
 func EtcdVolumeGeneration(status *v1alpha1.EtcdStatus, snapshot string, slot int) int32 {
 	if status == nil {
 		return 0
@@ -265,17 +268,17 @@ func EtcdVolumeGeneration(status *v1alpha1.EtcdStatus, snapshot string, slot int
 	return 0
 }
 
-// OutputEtcdGeneration is how often a slot's etcd volume was lost, and since which restore, see
-// [EtcdGeneration]. There is no such output of a volume that never was.
+// OutputEtcdGeneration returns the output with the generation of a slot's etcd volume, see
+// [EtcdGeneration]. A volume that was never lost has no such output.
 func OutputEtcdGeneration(slot int) string { return OutputEtcdVolume(slot) + "Generation" }
 
-// EtcdGeneration writes the generation of a slot's etcd volume, and the snapshot that it is counted
-// from, for an output.
+// EtcdGeneration encodes the generation of a slot's etcd volume, and the snapshot from which it is
+// counted, for an output.
 func EtcdGeneration(generation int32, snapshot string) string {
 	return strings.TrimSpace(strconv.Itoa(int(generation)) + " " + snapshot)
 }
 
-// ParseEtcdGeneration reads what [EtcdGeneration] wrote; 0 if it is anything else.
+// ParseEtcdGeneration parses the output of [EtcdGeneration]. It returns 0 for other values.
 func ParseEtcdGeneration(output string) (generation int32, snapshot string) {
 	number, snapshot, _ := strings.Cut(output, " ")
 	parsed, err := strconv.ParseInt(number, 10, 32)
@@ -285,10 +288,10 @@ func ParseEtcdGeneration(output string) (generation int32, snapshot string) {
 	return int32(parsed), snapshot
 }
 
-// EtcdVolumeID returns the name of a slot's etcd volume in the base stack. Neither a change of the
-// snapshot that a volume is made of nor the loss of the volume has CloudFormation replace it
+// EtcdVolumeID returns the name of a slot's etcd volume in the base stack. CloudFormation replaces
+// a volume neither if the snapshot changes from which it was created, nor if the volume is lost
 // (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html),
-// so a volume of another snapshot, and one in the place of a lost one, is another resource.
+// so the volume of another snapshot, and the replacement of a lost one, is another resource.
 func EtcdVolumeID(slot int, snapshot string, generation int32) string {
 	id := OutputEtcdVolume(slot) + strings.Replace(snapshot, "snap-", "Of", 1)
 	if generation > 0 {
@@ -298,7 +301,7 @@ func EtcdVolumeID(slot int, snapshot string, generation int32) string {
 }
 
 // EtcdFormedKey returns the key in the bucket of the object that exists once the cluster's etcd has
-// had a quorum: another for each restore, which makes another etcd.
+// had a quorum. It differs for each restore, which creates a new etcd cluster.
 func EtcdFormedKey(cluster, snapshot string) string {
 	return KeyEtcdPrefix + EtcdToken(cluster, snapshot) + "/formed"
 }

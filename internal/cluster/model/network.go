@@ -10,10 +10,9 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// How a new VPC's range is divided: eight parts, one for each letter that a
-// zone can have. The first half of a part is the subnet that nodes stand in;
-// the third quarter is the public subnet beside private nodes; the rest is left
-// for what may come.
+// The division of a new VPC's range: eight parts, one for each letter of a zone. The first half of
+// a part is the nodes' subnet. The third quarter is the public subnet for clusters with private
+// nodes. The rest is reserved.
 const (
 	letters     = "abcdefgh"
 	letterBits  = 3
@@ -24,7 +23,7 @@ const (
 	maxNodeBits = 28 // https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html
 )
 
-// privateRanges are where a VPC may stand: RFC 1918 and RFC 6598.
+// privateRanges are the allowed ranges of a VPC: RFC 1918 and RFC 6598.
 var privateRanges = []netip.Prefix{
 	netip.MustParsePrefix("10.0.0.0/8"),
 	netip.MustParsePrefix("172.16.0.0/12"),
@@ -32,7 +31,7 @@ var privateRanges = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"),
 }
 
-// resolveNetwork decides the VPC, its subnets and which of them are for what.
+// resolveNetwork resolves the VPC, its subnets and their roles.
 func (c *Cluster) resolveNetwork(problems *Problems) {
 	n := &c.Spec.Network
 	c.NewVPC = n.VPC == ""
@@ -94,8 +93,8 @@ func (c *Cluster) newNetwork(problems *Problems) {
 	}
 }
 
-// subnetCIDR returns the range of a zone's subnet in a new VPC: the one that
-// nodes stand in, or the one beside it. It is false for a zone without a letter.
+// subnetCIDR returns the range of a zone's subnet in a new VPC, for nodes or the public one. It is
+// false for a zone without a letter.
 func subnetCIDR(vpc netip.Prefix, zone string, nodes bool) (netip.Prefix, bool) {
 	if zone == "" {
 		return netip.Prefix{}, false

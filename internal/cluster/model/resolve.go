@@ -42,10 +42,10 @@ func Resolve(in Input) (*Cluster, error) {
 	return c, nil
 }
 
-// maxClusterName leaves room for what is put behind a cluster's name.
+// maxClusterName leaves room for suffixes of a cluster's name.
 const maxClusterName = 40
 
-// checkName checks the cluster's name, from which those of stacks and buckets are made.
+// checkName checks the cluster's name, from which the names of stacks and buckets are derived.
 func (c *Cluster) checkName(problems *Problems) {
 	if !isLabel(c.Name) || c.Name[0] < 'a' || len(c.Name) > maxClusterName {
 		problems.add(
@@ -90,7 +90,7 @@ func isLabel(s string) bool {
 		!strings.ContainsFunc(s, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
-// resolveRelease takes the release and its resource set.
+// resolveRelease resolves the release and its resource set.
 func (c *Cluster) resolveRelease(problems *Problems, r *v1alpha1.Release) {
 	switch {
 	case r == nil:
@@ -114,7 +114,7 @@ func (c *Cluster) resolveRelease(problems *Problems, r *v1alpha1.Release) {
 	}
 }
 
-// resolveNames decides what everything is called.
+// resolveNames determines the names of all resources.
 func (c *Cluster) resolveNames(alone bool) {
 	c.StackName = BaseStackName(c.Name)
 	c.Bucket = BucketName(c.Name, c.AccountID, c.Region)
@@ -147,7 +147,7 @@ func (c *Cluster) remember(status *v1alpha1.ClusterStatus, issuerInBucket bool) 
 	c.resolveIssuer(status.Outputs[OutputIssuer], issuerInBucket)
 }
 
-// resolveIssuer decides where the issuer's documents are. Provider is the ARN of the existing
+// resolveIssuer determines where the issuer's documents are. Provider is the ARN of the existing
 // provider, if any; inBucket reports that the documents are already in the cluster's bucket. A
 // cluster keeps the URL in its tokens, since another URL would invalidate all of them.
 func (c *Cluster) resolveIssuer(provider string, inBucket bool) {
@@ -169,8 +169,8 @@ func (c *Cluster) resolveIssuer(provider string, inBucket bool) {
 	}
 }
 
-// resolveSlots decides where each slot stands: in the zones that the control
-// plane names, or the network's, in turn.
+// resolveSlots determines the zone and subnet of each slot: the zones of the control plane, or
+// those of the network, in turn.
 func (c *Cluster) resolveSlots(problems *Problems) {
 	zones := c.Spec.ControlPlane.Zones
 	if len(zones) == 0 {
@@ -210,7 +210,7 @@ func (c *Cluster) resolveSlots(problems *Problems) {
 	}
 }
 
-// resolveImages decides what slots and bastions boot.
+// resolveImages determines the images of slots and bastions.
 func (c *Cluster) resolveImages(problems *Problems) {
 	cp := &c.Spec.ControlPlane
 	c.ControlPlaneArchitecture = ArchitectureOf(cp.InstanceType)
@@ -257,7 +257,7 @@ func (c *Cluster) image(problems *Problems, field string, architecture v1alpha1.
 	return Image{}
 }
 
-// checkControlPlane checks what the control plane is made of.
+// checkControlPlane checks the settings of the control plane.
 func (c *Cluster) checkControlPlane(problems *Problems) {
 	cp := &c.Spec.ControlPlane
 	if cp.Replicas != 1 && cp.Replicas != defaultSlots {
@@ -267,11 +267,11 @@ func (c *Cluster) checkControlPlane(problems *Problems) {
 	checkVolume(problems, "spec.controlPlane.etcdVolume", &cp.EtcdVolume)
 }
 
-// KubeadmAddons are what kubeadm installs unless the release or the cluster brings a chart of that
-// name, or the cluster leaves it out.
+// KubeadmAddons are the addons that kubeadm installs unless the release or the cluster has a chart
+// of that name, or the cluster disables it.
 var KubeadmAddons = []string{"coredns", "kube-proxy"}
 
-// checkAddons checks that what the release does not have says where it is.
+// checkAddons checks that addons that are not in the release have a chart.
 func (c *Cluster) checkAddons(problems *Problems) {
 	for i, a := range c.Spec.Addons {
 		field := fmt.Sprintf("spec.addons[%d]", i)

@@ -12,9 +12,9 @@ import (
 // baseScope is the data of the base stack's templates.
 type baseScope struct {
 	*model.Cluster
-	// Bastion is what the bastions are, nil for none.
+	// Bastion is the data of the bastions, nil without any.
 	Bastion *machine
-	// ImageType is the type of the parameter that holds the bastions' image.
+	// ImageType is the type of the parameter for the bastions' image.
 	ImageType string
 }
 
@@ -70,23 +70,23 @@ func (s *baseScope) files() []string {
 	return names
 }
 
-// IssuerHost is the issuer as IAM's condition keys have it.
+// IssuerHost returns the issuer in the form of IAM's condition keys.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html#condition-keys-wif
 func (s *baseScope) IssuerHost() string { return strings.TrimPrefix(s.Issuer, "https://") }
 
-// Public are the public subnets.
+// Public returns the public subnets.
 func (s *baseScope) Public() []model.Subnet { return s.SubnetsOf(v1alpha1.SubnetPublic) }
 
-// Private are the private subnets.
+// Private returns the private subnets.
 func (s *baseScope) Private() []model.Subnet { return s.SubnetsOf(v1alpha1.SubnetPrivate) }
 
-// PublicAPI is whether the internet reaches the API's load balancer.
+// PublicAPI reports whether the API's load balancer is internet-facing.
 func (s *baseScope) PublicAPI() bool { return s.Spec.API.Access != v1alpha1.APIInternal }
 
-// APIPort is the port of the API.
+// APIPort returns the port of the API.
 func (s *baseScope) APIPort() int { return model.PortAPI }
 
-// Gateways are the public subnets in which a NAT gateway is made.
+// Gateways returns the public subnets with a NAT gateway.
 func (s *baseScope) Gateways() []model.Subnet {
 	public := s.Public()
 	switch {
@@ -100,8 +100,7 @@ func (s *baseScope) Gateways() []model.Subnet {
 	return nil
 }
 
-// Gateway returns the ID of the way out of a zone's private subnet, in YAML; it
-// is empty for none.
+// Gateway returns the ID of the gateway of a zone's private subnet as YAML, empty without one.
 func (s *baseScope) Gateway(zone string) (string, error) {
 	if s.Spec.Network.NAT == v1alpha1.NATExisting {
 		return quote(s.Spec.Network.NATGateways[zone])
@@ -115,7 +114,7 @@ func (s *baseScope) Gateway(zone string) (string, error) {
 	return "", nil
 }
 
-// VPCID is the VPC's ID, in YAML.
+// VPCID returns the VPC's ID as YAML.
 func (s *baseScope) VPCID() (string, error) {
 	if s.NewVPC {
 		return "!Ref VPC", nil
@@ -123,7 +122,7 @@ func (s *baseScope) VPCID() (string, error) {
 	return quote(s.VPC)
 }
 
-// VPCARN is the VPC's ARN, in YAML.
+// VPCARN returns the VPC's ARN as YAML.
 func (s *baseScope) VPCARN() (string, error) {
 	prefix := fmt.Sprintf("arn:%s:ec2:%s:%s:vpc/", s.Partition, s.Region, s.AccountID)
 	if s.NewVPC {
@@ -133,10 +132,10 @@ func (s *baseScope) VPCARN() (string, error) {
 	return quote(prefix + s.VPC)
 }
 
-// BucketARN is the ARN of the bucket, which is known before it is made.
+// BucketARN returns the ARN of the bucket, which is known before its creation.
 func (s *baseScope) BucketARN() string { return "arn:" + s.Partition + ":s3:::" + s.Bucket }
 
-// ImageRepositoryARNs are the ARNs of the repositories from which nodes may pull images.
+// ImageRepositoryARNs returns the ARNs of the repositories from which nodes may pull images.
 func (s *baseScope) ImageRepositoryARNs() []string {
 	arns := make([]string, len(s.Spec.IAM.ImageRepositories))
 	for i, repository := range s.Spec.IAM.ImageRepositories {
@@ -148,22 +147,22 @@ func (s *baseScope) ImageRepositoryARNs() []string {
 	return arns
 }
 
-// TokenObjectARN is the ARN of the object that holds the bootstrap token where the slots keep it.
+// TokenObjectARN returns the ARN of the object with the bootstrap token that the slots keep.
 func (s *baseScope) TokenObjectARN() string { return s.BucketARN() + "/" + s.TokenKey }
 
-// TokenParameterARN is the ARN of the parameter that holds the bootstrap token where the operator
-// keeps it.
+// TokenParameterARN returns the ARN of the parameter with the bootstrap token that the operator
+// keeps.
 func (s *baseScope) TokenParameterARN() string {
 	return fmt.Sprintf("arn:%s:ssm:%s:%s:parameter/%s", s.Partition, s.Region, s.AccountID, strings.TrimPrefix(s.TokenParameter, "/"))
 }
 
-// PublishesIssuer is whether the issuer's documents are in the cluster's bucket, of which a part is
-// public then.
+// PublishesIssuer reports whether the issuer's documents are in the cluster's bucket, part of which
+// is then public.
 func (s *baseScope) PublishesIssuer() bool {
 	return s.Spec.ServiceAccountIssuer != nil && s.Spec.ServiceAccountIssuer.URL == "" && s.IssuerBucket == ""
 }
 
-// IssuerARNs are the ARNs of the issuer's documents in a bucket of their own.
+// IssuerARNs returns the ARNs of the issuer's documents in their own bucket.
 func (s *baseScope) IssuerARNs() []string {
 	var arns []string
 	for _, key := range model.IssuerDocumentKeys {
@@ -172,19 +171,19 @@ func (s *baseScope) IssuerARNs() []string {
 	return arns
 }
 
-// EtcdVolume is the logical ID of a slot's etcd volume.
+// EtcdVolume returns the logical ID of a slot's etcd volume.
 func (s *baseScope) EtcdVolume(slot model.Slot) string {
 	return model.EtcdVolumeID(slot.Index, s.Spec.ControlPlane.RestoreSnapshot, slot.EtcdVolumeGeneration)
 }
 
-// EtcdGeneration says how often a slot's etcd volume was lost.
+// EtcdGeneration returns how often a slot's etcd volume was lost.
 func (s *baseScope) EtcdGeneration(slot model.Slot) string {
 	return model.EtcdGeneration(slot.EtcdVolumeGeneration, s.Spec.ControlPlane.RestoreSnapshot)
 }
 
-// EtcdSnapshot is the snapshot that a slot's etcd volume is made of, empty for a blank one. One
-// that was lost after a restore is not made of the snapshot again: its data is older than that of
-// the other members.
+// EtcdSnapshot returns the snapshot from which a slot's etcd volume is created, empty for a blank
+// one. A volume that was lost after a restore is not created from the snapshot again, whose data is
+// older than that of the other members.
 func (s *baseScope) EtcdSnapshot(slot model.Slot) string {
 	if slot.EtcdVolumeGeneration > 0 {
 		return ""
@@ -192,8 +191,8 @@ func (s *baseScope) EtcdSnapshot(slot model.Slot) string {
 	return s.Spec.ControlPlane.RestoreSnapshot
 }
 
-// VolumeTags are those by which a slot's machine finds its etcd volume. The
-// stack's own say the same; these do not depend on who hands them on.
+// VolumeTags returns the tags by which a slot's instance finds its etcd volume. The stack has the
+// same tags, but these do not depend on their propagation.
 func (s *baseScope) VolumeTags(slot model.Slot) []tag {
 	return tags(map[string]string{
 		model.TagOwnedPrefix + s.Name: model.TagOwned,

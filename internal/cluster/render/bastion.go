@@ -9,11 +9,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// bastionID begins the logical IDs of what is made for bastions.
+// bastionID is the prefix of the logical IDs of the bastions' resources.
 const bastionID = "Bastion"
 
-// bastion returns what bastions are: machines in public subnets that hold no
-// more than people's keys.
+// bastion returns the data of the bastions: instances in public subnets with only the users' keys.
 func bastion(c *model.Cluster) (*machine, error) {
 	userData, err := bastionUserData(c.Spec.SSH.AuthorizedKeys)
 	if err != nil {
@@ -43,8 +42,8 @@ func bastion(c *model.Cluster) (*machine, error) {
 
 const bastionDiskGiB = 8
 
-// bastionUserData gives people's keys to the image's default user, by
-// cloud-init. https://docs.cloud-init.io/en/latest/reference/modules.html#ssh
+// bastionUserData adds the users' keys to the image's default user with cloud-init:
+// https://docs.cloud-init.io/en/latest/reference/modules.html#ssh
 func bastionUserData(keys []string) (string, error) {
 	if len(keys) == 0 {
 		return "", nil

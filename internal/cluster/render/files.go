@@ -17,7 +17,7 @@ import (
 //go:embed templates/*.yaml
 var files embed.FS
 
-// parsed returns the templates of all files, by the files' names.
+// parsed returns the templates of all files by file name.
 var parsed = sync.OnceValues(func() (*texttemplate.Template, error) {
 	return texttemplate.New("").Option("missingkey=error").Funcs(texttemplate.FuncMap{
 		"quote":    quote,
@@ -29,7 +29,7 @@ var parsed = sync.OnceValues(func() (*texttemplate.Template, error) {
 	}).ParseFS(files, "templates/*.yaml")
 })
 
-// through names the property of a route that takes a gateway.
+// through returns the property of a route for a gateway.
 func through(gateway string) string {
 	if strings.Contains(gateway, "tgw-") {
 		return "TransitGatewayId"
@@ -37,14 +37,14 @@ func through(gateway string) string {
 	return "NatGatewayId"
 }
 
-// quote returns a value as a string that means the same in YAML as in JSON, and
-// so cannot be taken for anything else, whatever is in it.
+// quote returns a value as a JSON string, which YAML reads as the same string, whatever it
+// contains.
 func quote(value any) (string, error) {
 	out, err := json.Marshal(fmt.Sprint(value))
 	return string(out), err
 }
 
-// zoneID returns a zone as it stands in logical IDs: EuCentral1a.
+// zoneID returns a zone in the form of logical IDs: EuCentral1a.
 func zoneID(zone string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(zone, "-") {
@@ -55,7 +55,7 @@ func zoneID(zone string) string {
 	return b.String()
 }
 
-// subnet returns a subnet's ID within the base stack.
+// subnet returns an expression for a subnet's ID in the base stack.
 func subnet(s model.Subnet) (string, error) {
 	if s.ID != "" {
 		return quote(s.ID)
@@ -63,9 +63,9 @@ func subnet(s model.Subnet) (string, error) {
 	return "!Ref " + s.LogicalID, nil
 }
 
-// assemble renders files and puts them together into one template. The error names
-// the file in which something is wrong. What the template says is not checked here:
-// the stack engine does it, once for each template, before anything is sent.
+// assemble renders files and merges them into one template. The error names the invalid file. It
+// does not check the content of the template: the stack engine does so once for each template
+// before it sends it.
 func assemble(description string, scope any, names ...string) (*template.Template, error) {
 	all, err := parsed()
 	if err != nil {

@@ -17,19 +17,19 @@ const (
 	groupBastion      = "BastionSecurityGroup"
 )
 
-// Ports that are not the cluster's to choose.
+// Fixed ports.
 const (
 	portSSH     = 22
 	portKubelet = 10250
-	// What overlay networks wrap pods' packets in: Flannel's and Cilium's VXLAN, and VXLAN's own
-	// port, which Calico uses.
+	// The encapsulation of overlay networks: Flannel's and Cilium's VXLAN port, and VXLAN's
+	// standard port, which Calico uses.
 	// https://docs.cilium.io/en/stable/operations/system_requirements/#firewall-rules
 	// https://docs.tigera.io/calico/latest/getting-started/kubernetes/requirements#network-requirements
 	portVXLANLinux = 8472
 	portVXLAN      = 4789
-	// How Cilium's agents see whether they reach each other, beside an echo.
+	// The health checks of Cilium's agents, in addition to ICMP echo.
 	portCiliumHealth = 4240
-	// ICMP's type where other protocols have a first port, and any code where they have a last.
+	// The ICMP type is in the place of the first port, and any ICMP code in that of the last.
 	icmpEcho, icmpAnyCode = 8, -1
 )
 
@@ -37,29 +37,29 @@ const anywhere = "0.0.0.0/0"
 
 // ingress is a rule of a security group.
 type ingress struct {
-	// LogicalID is the rule's: who may talk to whom about what, so that it stays when others come
-	// and go.
+	// LogicalID is the logical ID of the rule. It consists of source, target and purpose, so that
+	// it does not depend on other rules.
 	LogicalID string
 	// Group is the logical ID of the security group.
 	Group string
-	// Why is for people.
+	// Why is the description of the rule.
 	Why string
-	// Protocol is as EC2 has it.
+	// Protocol is EC2's name of the protocol.
 	Protocol string
-	// Port and LastPort are the first and last port, 0 where all are meant; of ICMP, type and code.
+	// Port and LastPort are the first and last port, 0 for all; for ICMP, type and code.
 	Port, LastPort int
-	// FromGroup is the logical ID of the security group that may talk.
+	// FromGroup is the logical ID of the source security group.
 	FromGroup string
-	// FromAddress is the logical ID of the elastic IP address that may talk.
+	// FromAddress is the logical ID of the source elastic IP address.
 	FromAddress string
-	// FromCIDR is the range that may talk.
+	// FromCIDR is the source range.
 	FromCIDR string
 }
 
-// IPv6 is whether the range is one of IPv6.
+// IPv6 reports whether the range is an IPv6 range.
 func (r ingress) IPv6() bool { return strings.Contains(r.FromCIDR, ":") }
 
-// flow is what one may say to another.
+// flow is allowed traffic: a protocol and its ports.
 type flow struct {
 	what     string
 	why      string
@@ -76,8 +76,7 @@ func udp(what string, port int, why string) flow {
 	return flow{what: what, why: why, protocol: "udp", port: port, lastPort: port}
 }
 
-// between returns the rules by which the machines of one group may talk to those
-// of another.
+// between returns the rules that allow traffic from the instances of one group to those of another.
 func between(from, to string, flows ...flow) []ingress {
 	var rules []ingress
 	for _, f := range flows {
@@ -89,7 +88,7 @@ func between(from, to string, flows ...flow) []ingress {
 	return rules
 }
 
-// fromRanges returns the rules by which ranges may talk to the machines of a group.
+// fromRanges returns the rules that allow traffic from ranges to the instances of a group.
 func fromRanges(cidrs []string, to string, f flow) []ingress {
 	cidrs = slices.Clone(cidrs)
 	slices.Sort(cidrs)
@@ -103,15 +102,15 @@ func fromRanges(cidrs []string, to string, f flow) []ingress {
 	return rules
 }
 
-// short returns what a security group is of.
+// short returns the short name of a security group.
 func short(group string) string { return strings.TrimSuffix(group, "SecurityGroup") }
 
-// rangeID returns a range as it stands in logical IDs: 10x0x0x0p8.
+// rangeID returns a range in the form of logical IDs: 10x0x0x0p8.
 func rangeID(cidr string) string {
 	return strings.NewReplacer(".", "x", ":", "c", "/", "p").Replace(cidr)
 }
 
-// IngressRules are who may talk to whom.
+// IngressRules are the rules for all allowed traffic.
 func (s *baseScope) IngressRules() []ingress {
 	api := tcp("API", model.PortAPI, "Kubernetes API")
 	kubelet := tcp("Kubelet", portKubelet, "Logs, exec and metrics from the kubelet")
@@ -143,9 +142,9 @@ func (s *baseScope) IngressRules() []ingress {
 	return rules
 }
 
-// loadBalancerRules say who reaches the API's load balancer: whom the spec
-// allows, and the cluster's own machines. Those come from their own addresses to
-// an internal load balancer, and from their NAT gateways' to a public one.
+// loadBalancerRules allow traffic to the API's load balancer from the ranges of the spec and from
+// the cluster's own instances. Their source addresses are their own for an internal load balancer,
+// and those of their NAT gateways for a public one.
 func (s *baseScope) loadBalancerRules(api flow) []ingress {
 	rules := fromRanges(s.allowed(), groupLoadBalancer, api)
 	if slices.Contains(s.allowed(), anywhere) {
@@ -164,7 +163,7 @@ func (s *baseScope) loadBalancerRules(api flow) []ingress {
 	return rules
 }
 
-// allowed are the ranges that may reach the API.
+// allowed returns the ranges that may reach the API.
 func (s *baseScope) allowed() []string {
 	if len(s.Spec.API.AllowedCIDRs) == 0 {
 		return []string{anywhere}

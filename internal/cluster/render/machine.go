@@ -8,8 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// The types of a parameter that holds a machine image's ID, or the name of the SSM parameter that
-// does.
+// The types of a parameter for the ID of an AMI, or for the name of an SSM parameter with the ID.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-supplied-parameter-types.html
 const (
 	typeImage          = "AWS::EC2::Image::Id"
@@ -19,8 +18,8 @@ const (
 	typeString         = "String"
 )
 
-// rootDevice is the name of the root disk in the images of Ubuntu and Debian. An
-// image that calls it otherwise boots from a disk of its own size beside this one.
+// rootDevice is the name of the root volume in the images of Ubuntu and Debian. An image with
+// another name boots from a volume of its own size in addition to this one.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/device_naming.html
 const rootDevice = "/dev/sda1"
 
@@ -36,14 +35,14 @@ func tags(of map[string]string) []tag {
 	return list
 }
 
-// machine is what the templates see of the machines of one Auto Scaling group.
-// Fields that say "expression" hold YAML.
+// machine is the templates' data about the instances of one Auto Scaling group. Expressions are
+// YAML.
 type machine struct {
-	// ID begins the logical IDs of what is made for it.
+	// ID is the prefix of the logical IDs of its resources.
 	ID string
-	// Parameters are the stack's, beside those that are the base stack's own.
+	// Parameters are the stack's parameters besides those for outputs of the base stack.
 	Parameters []parameter
-	// InstanceType is the machines', the first if there are several.
+	// InstanceType is the instance type, the first if there are several.
 	InstanceType string
 	// Profile is an expression for the name of the instance profile, empty for none.
 	Profile string
@@ -51,44 +50,44 @@ type machine struct {
 	SecurityGroups []string
 	// Subnets are expressions for their IDs.
 	Subnets []string
-	// PublicAddress is whether the machines get one.
+	// PublicAddress reports that instances get a public address.
 	PublicAddress bool
-	// Volumes are the machines' disks, the root first.
+	// Volumes are the instances' volumes, the root volume first.
 	Volumes []v1alpha1.DataVolume
-	// Tags are put on the group and its machines, DiskTags on the disks and network interfaces that
-	// come with a machine.
+	// Tags are the tags of the group and its instances, DiskTags those of the instances' volumes
+	// and network interfaces.
 	Tags, DiskTags []tag
-	// GroupTags are put on the Auto Scaling group alone.
+	// GroupTags are tags of the Auto Scaling group only.
 	GroupTags []tag
-	// UserData is the script that a machine boots with.
+	// UserData is the script that an instance boots with.
 	UserData string
-	// MinSize and MaxSize are the group's.
+	// MinSize and MaxSize are the sizes of the group.
 	MinSize, MaxSize int32
-	// Mix is how several types and spot are mixed, nil if they are not.
+	// Mix is the mix of several types and spot instances, nil without one.
 	Mix *mix
-	// Roll is how machines are replaced; of instance groups only.
+	// Roll is how instances are replaced, for instance groups only.
 	Roll roll
 }
 
-// roll is how the machines of a group are replaced.
+// roll is how the instances of a group are replaced.
 type roll struct {
-	// ByCloudFormation is whether CloudFormation does it.
+	// ByCloudFormation reports that CloudFormation replaces them.
 	ByCloudFormation bool
-	// BatchSize is how many are replaced at once, MinInService how many stay.
+	// BatchSize is how many are replaced at once, MinInService how many stay in service.
 	BatchSize, MinInService int32
-	// PauseTime is how long signals of new machines are waited for, HookTimeout how long an old one
-	// waits for a heartbeat; both in seconds.
+	// PauseTime is how long CloudFormation waits for the signals of new instances, HookTimeout how
+	// long an old one waits for a heartbeat; both in seconds.
 	PauseTime, HookTimeout int64
-	// Retain is whether a machine is kept whose node could not be drained.
+	// Retain reports that an instance whose node could not be drained is kept.
 	Retain bool
-	// Rebalance is whether spot instances are replaced that are likely to be interrupted.
+	// Rebalance reports that spot instances that are likely to be interrupted are replaced.
 	Rebalance bool
 }
 
 // parameter is a parameter of a stack.
 type parameter struct{ Name, Type string }
 
-// mix is how several instance types, and spot instances, are mixed.
+// mix is a mix of several instance types and spot instances.
 type mix struct {
 	InstanceTypes                    []string
 	OnDemandBase, OnDemandPercentage int32
@@ -96,22 +95,22 @@ type mix struct {
 	SpotMaxPrice                     string
 }
 
-// TaggedWithMachine are the resources that come with a machine.
+// TaggedWithMachine are the resources that are created with an instance.
 func (machine) TaggedWithMachine() []string { return []string{"network-interface", "volume"} }
 
-// disks returns a machine's disks.
+// disks returns an instance's volumes.
 func disks(root v1alpha1.Volume, more []v1alpha1.DataVolume) []v1alpha1.DataVolume {
 	return append([]v1alpha1.DataVolume{{Device: rootDevice, Volume: root}}, more...)
 }
 
-// named returns tags with a name for people.
+// named returns tags with the tag Name.
 func named(name string, of map[string]string) []tag {
 	of = maps.Clone(of)
 	of["Name"] = name
 	return tags(of)
 }
 
-// imageParameter returns the type and value of the parameter that holds an image.
+// imageParameter returns the type and value of the parameter for an image.
 func imageParameter(image model.Image) (parameterType, value string) {
 	if image.ID != "" {
 		return typeImage, image.ID

@@ -19,7 +19,7 @@ const (
 	parameterTargetGroup     = "APITargetGroup"
 )
 
-// handover collects what a stack takes from the base stack's outputs.
+// handover collects the parameters of a stack that are outputs of the base stack.
 type handover struct {
 	outputs    map[string]string
 	parameters []parameter
@@ -27,7 +27,7 @@ type handover struct {
 	missing    []string
 }
 
-// take makes an output the value of a parameter.
+// take sets a parameter to an output.
 func (h *handover) take(name, parameterType, output string) {
 	value := h.outputs[output]
 	if value == "" {
@@ -42,8 +42,8 @@ func (h *handover) set(name, parameterType, value string) {
 	h.values[name] = value
 }
 
-// subnets returns expressions for the IDs of subnets: an existing one's own, and
-// a parameter for one that the base stack has made.
+// subnets returns expressions for the IDs of subnets: the ID of an existing subnet, or a parameter
+// for one of the base stack.
 func (h *handover) subnets(of []model.Subnet) ([]string, error) {
 	var ids []string
 	for _, s := range of {
@@ -163,7 +163,7 @@ func groupStack(c *model.Cluster, g *model.Group, base map[string]string, userDa
 	)
 }
 
-// stack renders the stack of machines.
+// stack renders a stack of instances.
 func (h *handover) stack(name, description string, m machine, file string, of map[string]string, owner string) (*Stack, error) {
 	if err := h.err(); err != nil {
 		return nil, fmt.Errorf("render stack %s: %w", name, err)
@@ -176,7 +176,7 @@ func (h *handover) stack(name, description string, m machine, file string, of ma
 	return &Stack{Name: name, Template: t, Parameters: h.values, Tags: maps.Clone(of), OwnerTags: ownerTags(owner)}, nil
 }
 
-// mixOf returns how a group mixes, nil if it is of one type and on demand.
+// mixOf returns a group's mix, nil if it has one type and only on-demand instances.
 func mixOf(spec *v1alpha1.InstanceGroupSpec) *mix {
 	if len(spec.InstanceTypes) < 2 && spec.Spot == nil {
 		return nil
@@ -189,7 +189,7 @@ func mixOf(spec *v1alpha1.InstanceGroupSpec) *mix {
 	return m
 }
 
-// rollOf returns how a group's machines are replaced.
+// rollOf returns how a group's instances are replaced.
 func rollOf(g *model.Group) roll {
 	r := &g.Rolling
 	spot := g.Spec.Spot

@@ -70,16 +70,16 @@ type Decision struct {
 }
 
 const (
-	// lookAgain is the polling interval for state without events.
-	lookAgain = 5 * time.Second
+	// pollInterval is the polling interval for state without events.
+	pollInterval = 5 * time.Second
 	// steadyAfter is how long a desired capacity that the rollout did not set must be observed
 	// before it counts as another party's change: AWS's responses may predate the last change.
 	steadyAfter = 3 * time.Second
 )
 
 // Decide decides the next actions for a group. It changes nothing.
-func Decide(suite *Suite, settings *Settings, now time.Time) Decision {
-	p := newPlanner(suite, settings, now)
+func Decide(observed *Observation, settings *Settings, now time.Time) Decision {
+	p := newPlanner(observed, settings, now)
 	if d := p.begin(); d != nil {
 		return *d
 	}
@@ -90,12 +90,12 @@ func Decide(suite *Suite, settings *Settings, now time.Time) Decision {
 			return *d
 		}
 	}
-	return p.goOn()
+	return p.proceed()
 }
 
 // planner is the state of one decision.
 type planner struct {
-	*Suite
+	*Observation
 	settings Settings
 	now      time.Time
 	// old instances are active and to be replaced, coming ones are new and not yet settled, settled
@@ -106,11 +106,11 @@ type planner struct {
 	missing          int
 }
 
-func newPlanner(suite *Suite, settings *Settings, now time.Time) *planner {
-	p := &planner{Suite: suite, settings: *settings, now: now}
+func newPlanner(observed *Observation, settings *Settings, now time.Time) *planner {
+	p := &planner{Observation: observed, settings: *settings, now: now}
 	active := 0
-	for n := range suite.Instances {
-		i := &suite.Instances[n]
+	for n := range observed.Instances {
+		i := &observed.Instances[n]
 		if i.Lifecycle == Leaving || i.active() && i.Drain != "" {
 			p.going++
 		}
@@ -130,7 +130,7 @@ func newPlanner(suite *Suite, settings *Settings, now time.Time) *planner {
 			p.settled = append(p.settled, i)
 		}
 	}
-	p.missing = max(0, suite.Desired-active)
+	p.missing = max(0, observed.Desired-active)
 	return p
 }
 
@@ -235,7 +235,7 @@ func (p *planner) reachable() *Decision {
 	if p.settings.CloudOnly || p.Unreachable == "" {
 		return nil
 	}
-	return wait(lookAgain, p.Unreachable)
+	return wait(pollInterval, p.Unreachable)
 }
 
 // stop stops a failing rollout.
@@ -317,13 +317,13 @@ func (p *planner) finished() *Decision {
 // settling waits until new instances are launched, and their nodes have been Ready for the pause.
 func (p *planner) settling() *Decision {
 	if p.missing > 0 {
-		return wait(lookAgain, p.launching())
+		return wait(pollInterval, p.launching())
 	}
 	if len(p.coming) == 0 {
 		return nil
 	}
 	names := make([]string, len(p.coming))
-	again := lookAgain
+	again := pollInterval
 	pausing := true
 	for n, i := range p.coming {
 		names[n] = i.name()
@@ -346,11 +346,11 @@ func (p *planner) validated() *Decision {
 	switch {
 	case p.settings.CloudOnly || v.Passed >= max(1, p.settings.ValidateCount):
 		return nil
-	case !v.At.IsZero() && p.now.Sub(v.At) < lookAgain:
-		return wait(lookAgain-p.now.Sub(v.At), cmp.Or(v.Problem, "The cluster is healthy and must stay so for a while."))
+	case !v.At.IsZero() && p.now.Sub(v.At) < pollInterval:
+		return wait(pollInterval-p.now.Sub(v.At), cmp.Or(v.Problem, "The cluster is healthy and must stay so for a while."))
 	default:
 		return &Decision{
-			State: Rolling, Actions: []Action{{Kind: Validate}}, Again: lookAgain,
+			State: Rolling, Actions: []Action{{Kind: Validate}}, Again: pollInterval,
 			Why: cmp.Or(v.Problem, "Checking the cluster's health before replacing more instances."),
 		}
 	}

@@ -57,9 +57,9 @@ func TestRollsByTheNumbers(t *testing.T) {
 			p.pass(0)
 			grown, fewest, mostTerminated := 0, p.serving(), 0
 			p.each = func() {
-				grown, fewest = max(grown, p.suite.Desired), min(fewest, p.serving())
+				grown, fewest = max(grown, p.observed.Desired), min(fewest, p.serving())
 				terminated := 0
-				for _, i := range p.suite.Instances {
+				for _, i := range p.observed.Instances {
 					if i.Lifecycle == rollout.Leaving || i.Drain != "" {
 						terminated++
 					}
@@ -96,13 +96,13 @@ func TestNewMachinesThatAreNeverReadyStopTheRoll(t *testing.T) {
 			one.settings.Attempt, one.settings.ReadyTimeout = "1", 10*time.Minute
 			p := newSimulation(rand.New(rand.NewPCG(1, 1)), 1, 4, 6, &one.settings)
 			p.broken = 2
-			p.suite.Autoscaled = true
+			p.observed.Autoscaled = true
 			p.pass(0)
 			d := p.until(t, rollout.Stopped)
 			p.pass(time.Hour)
-			if p.serving() != one.old || p.active() != one.machines || p.suite.Desired != one.machines || !p.suite.Autoscaled ||
+			if p.serving() != one.old || p.active() != one.machines || p.observed.Desired != one.machines || !p.observed.Autoscaled ||
 				!strings.Contains(d.Why, "was not Ready within 10m") {
-				t.Errorf("%d of %d serve: %s", p.serving(), p.suite.Desired, d.Why)
+				t.Errorf("%d of %d serve: %s", p.serving(), p.observed.Desired, d.Why)
 			}
 			p.template, p.settings.Attempt = 3, "2"
 			p.pass(0)
@@ -126,8 +126,8 @@ func TestMachinesThatCannotBeLaunchedStopTheRoll(t *testing.T) {
 	p.scarce = true
 	p.pass(0)
 	d := p.until(t, rollout.Stopped)
-	if p.serving() != 3 || p.suite.Desired != 3 || !strings.Contains(d.Why, "could not launch 2 instances") {
-		t.Errorf("%d of %d serve: %s", p.serving(), p.suite.Desired, d.Why)
+	if p.serving() != 3 || p.observed.Desired != 3 || !strings.Contains(d.Why, "could not launch 2 instances") {
+		t.Errorf("%d of %d serve: %s", p.serving(), p.observed.Desired, d.Why)
 	}
 }
 
@@ -230,13 +230,13 @@ func TestWhoGoesFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			size := len(c.instances)
-			suite := &rollout.Suite{
+			observed := &rollout.Observation{
 				Min: 0, Max: size, Desired: size, Instances: c.instances, Validation: rollout.Validation{Passed: 1},
 				Memory: &rollout.Memory{Attempt: "1", Started: began, Desired: size},
 			}
 			settings := rollout.Settings{Attempt: "1", BatchSize: c.batch, ReadyTimeout: time.Hour, DrainTimeout: time.Hour}
 			var taken []string
-			for _, action := range rollout.Decide(suite, &settings, began.Add(time.Hour)).Actions {
+			for _, action := range rollout.Decide(observed, &settings, began.Add(time.Hour)).Actions {
 				if action.Kind == rollout.Drain || action.Kind == rollout.Terminate {
 					taken = append(taken, action.Instance)
 				}

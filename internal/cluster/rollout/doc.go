@@ -31,6 +31,5 @@
 // instances that are not Ready are terminated; otherwise new instances stay, so that users can
 // inspect them. There is no automatic rollback, since the engine does not own the launch template:
 // the next attempt starts when the group's configuration or settings are edited. A canary with a
-// surge makes a failure harmless: all old instances still serve. edited. So take a canary with a
-// surge where that must cost nothing: if it fails, all old machines still serve.
+// surge makes a failure harmless: all old instances still serve.
 package rollout

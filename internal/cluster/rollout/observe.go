@@ -25,7 +25,7 @@ const endsWithin = 30 * time.Second
 
 // seen is the observed state of a group.
 type seen struct {
-	Suite
+	Observation
 	tags  Tags
 	drain []drain.Progress
 }

@@ -38,7 +38,7 @@ func (r *Roller) Plan(ctx context.Context, groups []Group) ([]Row, error) {
 }
 
 func rowOf(w *seen, group *Group) Row {
-	p := newPlanner(&w.Suite, &group.Settings, time.Time{})
+	p := newPlanner(&w.Observation, &group.Settings, time.Time{})
 	r := Row{Name: group.Name, Role: group.Role, NeedUpdate: len(p.old), Ready: p.available, Min: w.Min, Target: w.Desired, Max: w.Max}
 	for i := range w.Instances {
 		if w.Instances[i].Node != "" {
@@ -170,7 +170,7 @@ func (r *run) step(ctx context.Context, n int) (Result, error) {
 func (r *run) troubled(n int, did []string, err error) (Result, error) {
 	err = awsapi.Known(err)
 	if failure, ok := errors.AsType[*awsapi.Failure](err); ok && failure.Transient() {
-		return Result{State: Rolling, Why: failure.Message, Again: lookAgain, Did: did}, nil
+		return Result{State: Rolling, Why: failure.Message, Again: pollInterval, Did: did}, nil
 	}
 	return Result{}, fmt.Errorf("group %s: %w", r.options.Groups[n].Name, err)
 }
@@ -245,8 +245,8 @@ func (r *run) slots(ctx context.Context, stage []int) (State, time.Duration, err
 		return decided.State, 0, nil
 	}
 	if decided.Next == NoSlot {
-		r.note(stage[0], Result{State: "", Why: decided.Why, Again: lookAgain})
-		return Rolling, lookAgain, nil
+		r.note(stage[0], Result{State: "", Why: decided.Why, Again: pollInterval})
+		return Rolling, pollInterval, nil
 	}
 	n := stage[slices.IndexFunc(slots, func(s Slot) bool { return s.Number == decided.Next })]
 	result, err := r.step(ctx, n)

@@ -43,13 +43,13 @@ func simulate(seed uint64) *simulation {
 	most := max(1, least+r.IntN(6))
 	desired := least + r.IntN(most-least+1)
 	p := newSimulation(r, least, desired, most, someSettings(r, most))
-	p.suite.Autoscaled = r.IntN(2) == 0
-	autoscaled := p.suite.Autoscaled
+	p.observed.Autoscaled = r.IntN(2) == 0
+	autoscaled := p.observed.Autoscaled
 	wish := desired
 	quiet := p.now.Add(time.Duration(r.Int64N(int64(3 * time.Hour))))
 	deadline := quiet.Add(48 * time.Hour)
 	for p.now.Before(deadline) && len(p.problems) == 0 {
-		if p.now.Before(quiet) && p.suite.Memory != nil {
+		if p.now.Before(quiet) && p.observed.Memory != nil {
 			wish = p.disturb(wish)
 		}
 		actions := 100
@@ -57,7 +57,7 @@ func simulate(seed uint64) *simulation {
 			actions = r.IntN(3)
 		}
 		d := p.step(actions)
-		if d.State == rollout.Done && p.suite.Memory == nil && !p.now.Before(quiet) {
+		if d.State == rollout.Done && p.observed.Memory == nil && !p.now.Before(quiet) {
 			p.check(wish, autoscaled)
 			return p
 		}
@@ -65,7 +65,7 @@ func simulate(seed uint64) *simulation {
 			p.pass(max(d.Again, time.Second) + time.Duration(r.IntN(20))*time.Second)
 		}
 	}
-	p.problem("it never ends: %s", rollout.Decide(&p.suite, &p.settings, p.now).Why)
+	p.problem("it never ends: %s", rollout.Decide(&p.observed, &p.settings, p.now).Why)
 	return p
 }
 
@@ -99,9 +99,9 @@ func (p *simulation) disturb(wish int) int {
 		}
 	case 1: // a user resizes the group
 		// During the surge, the change cannot be attributed, so the final size is unknown.
-		m := p.suite.Memory
+		m := p.observed.Memory
 		p.unsure = p.unsure || m.From != 0 || m.Surge != 0 || len(m.Ending) > 0
-		wish = p.suite.Min + p.rand.IntN(p.suite.Max-p.suite.Min+1)
+		wish = p.observed.Min + p.rand.IntN(p.observed.Max-p.observed.Min+1)
 		p.resize(wish, "a user")
 	case 2: // another edit
 		p.template++
@@ -123,8 +123,8 @@ func (p *simulation) disturb(wish int) int {
 
 func (p *simulation) anyActive() *rollout.Instance {
 	var of []*rollout.Instance
-	for n := range p.suite.Instances {
-		if i := &p.suite.Instances[n]; i.Lifecycle == rollout.InService {
+	for n := range p.observed.Instances {
+		if i := &p.observed.Instances[n]; i.Lifecycle == rollout.InService {
 			of = append(of, i)
 		}
 	}
@@ -138,17 +138,17 @@ func (p *simulation) anyActive() *rollout.Instance {
 func (p *simulation) check(wish int, autoscaled bool) {
 	p.pass(10 * time.Minute)
 	if p.unsure {
-		wish = min(max(p.suite.Desired, p.suite.Min), p.suite.Max)
+		wish = min(max(p.observed.Desired, p.observed.Min), p.observed.Max)
 	}
-	if p.suite.Desired != wish || p.active() != wish {
-		p.problem("%d machines of %d are there in the end, and %d should be", p.active(), p.suite.Desired, wish)
+	if p.observed.Desired != wish || p.active() != wish {
+		p.problem("%d machines of %d are there in the end, and %d should be", p.active(), p.observed.Desired, wish)
 	}
-	if slices.ContainsFunc(p.suite.Instances, func(i rollout.Instance) bool {
+	if slices.ContainsFunc(p.observed.Instances, func(i rollout.Instance) bool {
 		return i.Outdated || i.Drain != "" || i.Launched.Before(p.settings.Before)
 	}) {
 		p.problem("a machine is left over")
 	}
-	if p.suite.Autoscaled != autoscaled || p.suite.Held || len(p.suite.Suspended) > 0 {
+	if p.observed.Autoscaled != autoscaled || p.observed.Held || len(p.observed.Suspended) > 0 {
 		p.problem("the autoscaler is not as it was")
 	}
 }

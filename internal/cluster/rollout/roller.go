@@ -158,7 +158,7 @@ func (r *Roller) Step(ctx context.Context, group *Group) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		d := Decide(&w.Suite, &group.Settings, r.options.Clock.Now())
+		d := Decide(&w.Observation, &group.Settings, r.options.Clock.Now())
 		result := resultOf(w, group, &d)
 		result.Did = did
 		if whole := r.recent(group).stopped; result.State == Stopped && strings.HasPrefix(whole, strings.TrimSuffix(result.Why, cutMark)) {
@@ -181,12 +181,12 @@ func (r *Roller) Step(ctx context.Context, group *Group) (Result, error) {
 			return result, nil
 		}
 	}
-	return Result{State: Rolling, Why: did[len(did)-1], Again: lookAgain, Did: did}, nil
+	return Result{State: Rolling, Why: did[len(did)-1], Again: pollInterval, Did: did}, nil
 }
 
 // resultOf returns the state of a group.
 func resultOf(w *seen, group *Group, d *Decision) Result {
-	p := newPlanner(&w.Suite, &group.Settings, time.Time{})
+	p := newPlanner(&w.Observation, &group.Settings, time.Time{})
 	r := Result{State: d.State, Why: d.Why, Again: d.Again, Total: w.Desired, Draining: w.drain}
 	for _, i := range append(p.coming, p.settled...) {
 		if p.well(i) {

@@ -16,7 +16,7 @@ import (
 type simulation struct {
 	rand     *rand.Rand
 	now      time.Time
-	suite    rollout.Suite
+	observed rollout.Observation
 	settings rollout.Settings
 	changed  time.Time // the desired capacity
 	machines map[string]*simulatedMachine
@@ -56,7 +56,7 @@ func newSimulation(r *rand.Rand, least, desired, most int, settings *rollout.Set
 		broken:   -1,
 		changed:  start.Add(-time.Hour),
 	}
-	p.suite.Min, p.suite.Desired, p.suite.Max = least, desired, most
+	p.observed.Min, p.observed.Desired, p.observed.Max = least, desired, most
 	for range desired {
 		p.launch()
 	}
@@ -83,20 +83,20 @@ func (p *simulation) launch() {
 		m.ready = time.Time{}
 	}
 	p.machines[id] = m
-	p.suite.Instances = append(p.suite.Instances, rollout.Instance{ID: id, Launched: p.now, Since: p.now})
+	p.observed.Instances = append(p.observed.Instances, rollout.Instance{ID: id, Launched: p.now, Since: p.now})
 	p.say("launched %s from %d", id, p.template)
 }
 
 func (p *simulation) find(id string) *rollout.Instance {
-	at := slices.IndexFunc(p.suite.Instances, func(i rollout.Instance) bool { return i.ID == id })
+	at := slices.IndexFunc(p.observed.Instances, func(i rollout.Instance) bool { return i.ID == id })
 	if at < 0 {
 		return nil
 	}
-	return &p.suite.Instances[at]
+	return &p.observed.Instances[at]
 }
 
 func (p *simulation) active() (n int) {
-	for _, i := range p.suite.Instances {
+	for _, i := range p.observed.Instances {
 		if i.Lifecycle == rollout.Starting || i.Lifecycle == rollout.InService {
 			n++
 		}
@@ -105,8 +105,8 @@ func (p *simulation) active() (n int) {
 }
 
 func (p *simulation) serving() (count int) {
-	for n := range p.suite.Instances {
-		if p.serves(&p.suite.Instances[n]) {
+	for n := range p.observed.Instances {
+		if p.serves(&p.observed.Instances[n]) {
 			count++
 		}
 	}
@@ -120,23 +120,23 @@ func (p *simulation) serves(i *rollout.Instance) bool {
 // pass lets time pass, and what happens in it.
 func (p *simulation) pass(d time.Duration) {
 	p.now = p.now.Add(d)
-	p.suite.Instances = slices.DeleteFunc(p.suite.Instances, func(i rollout.Instance) bool {
+	p.observed.Instances = slices.DeleteFunc(p.observed.Instances, func(i rollout.Instance) bool {
 		terminated := p.machines[i.ID].terminated
 		return !terminated.IsZero() && !p.now.Before(terminated)
 	})
-	for n := range p.suite.Instances {
-		p.age(&p.suite.Instances[n])
+	for n := range p.observed.Instances {
+		p.age(&p.observed.Instances[n])
 	}
-	for !p.scarce && p.active() < p.suite.Desired {
+	for !p.scarce && p.active() < p.observed.Desired {
 		p.launch()
 	}
-	for p.active() > p.suite.Desired { // Auto Scaling takes the oldest.
-		at := slices.IndexFunc(p.suite.Instances, func(i rollout.Instance) bool {
+	for p.active() > p.observed.Desired { // Auto Scaling takes the oldest.
+		at := slices.IndexFunc(p.observed.Instances, func(i rollout.Instance) bool {
 			return i.Lifecycle == rollout.Starting || i.Lifecycle == rollout.InService
 		})
-		p.end(&p.suite.Instances[at], "Auto Scaling")
+		p.end(&p.observed.Instances[at], "Auto Scaling")
 	}
-	p.suite.Steady = p.now.Sub(p.changed)
+	p.observed.Steady = p.now.Sub(p.changed)
 	if p.each != nil {
 		p.each()
 	}
@@ -175,17 +175,17 @@ func (p *simulation) end(i *rollout.Instance, by string) {
 
 func (p *simulation) resize(to int, by string) {
 	p.say("%s makes the capacity %d", by, to)
-	p.suite.Desired, p.changed, p.suite.Steady = to, p.now, 0
+	p.observed.Desired, p.changed, p.observed.Steady = to, p.now, 0
 }
 
 // floor is how many must stay in service, by what the settings say.
 func (p *simulation) floor() int {
-	return min(p.settings.MinInService, p.suite.Max-1, p.suite.Memory.Desired)
+	return min(p.settings.MinInService, p.observed.Max-1, p.observed.Memory.Desired)
 }
 
 // step decides and carries out what was decided, up to a number of actions: then it is killed.
 func (p *simulation) step(actions int) rollout.Decision {
-	d := rollout.Decide(&p.suite, &p.settings, p.now)
+	d := rollout.Decide(&p.observed, &p.settings, p.now)
 	for _, a := range d.Actions {
 		if actions == 0 {
 			p.say("killed before %s %s", a.Kind, a.Instance)
@@ -214,23 +214,24 @@ func (p *simulation) do(a *rollout.Action) {
 		if err != nil {
 			p.problem("%v", err)
 		}
-		p.suite.Memory = m
+		p.observed.Memory = m
 	case rollout.Forget:
-		p.suite.Memory = nil
+		p.observed.Memory = nil
 	case rollout.KeepOff:
-		p.suite.Held, p.suite.Autoscaled, p.suite.Suspended = p.suite.Held || p.suite.Autoscaled, false, p.suite.Memory.Suspended
+		p.observed.Held = p.observed.Held || p.observed.Autoscaled
+		p.observed.Autoscaled, p.observed.Suspended = false, p.observed.Memory.Suspended
 	case rollout.LetBack:
-		p.suite.Autoscaled, p.suite.Held, p.suite.Suspended = p.suite.Held || p.suite.Autoscaled, false, nil
+		p.observed.Autoscaled, p.observed.Held, p.observed.Suspended = p.observed.Held || p.observed.Autoscaled, false, nil
 	case rollout.SetCapacity:
-		if a.Capacity < p.suite.Min || a.Capacity > p.suite.Max {
+		if a.Capacity < p.observed.Min || a.Capacity > p.observed.Max {
 			p.problem("a capacity of %d was asked for", a.Capacity)
 			return
 		}
 		p.resize(a.Capacity, "the roll")
 	case rollout.Validate:
-		p.suite.Validation = rollout.Validation{Passed: p.suite.Validation.Passed + 1, At: p.now}
+		p.observed.Validation = rollout.Validation{Passed: p.observed.Validation.Passed + 1, At: p.now}
 		if p.rand.IntN(8) == 0 {
-			p.suite.Validation = rollout.Validation{Problem: "Node other is not Ready.", At: p.now}
+			p.observed.Validation = rollout.Validation{Problem: "Node other is not Ready.", At: p.now}
 		}
 	case rollout.Drain, rollout.Terminate:
 		p.take(a)
@@ -251,12 +252,12 @@ func (p *simulation) do(a *rollout.Action) {
 func (p *simulation) take(a *rollout.Action) {
 	i := p.find(a.Instance)
 	served := p.serves(i)
-	p.suite.Validation = rollout.Validation{}
-	left := slices.ContainsFunc(p.suite.Instances, func(i rollout.Instance) bool {
+	p.observed.Validation = rollout.Validation{}
+	left := slices.ContainsFunc(p.observed.Instances, func(i rollout.Instance) bool {
 		return i.Outdated && i.Lifecycle == rollout.InService
 	})
 	if !i.Launched.Before(p.settings.Before) && !i.Outdated &&
-		(p.suite.Memory.Surge == 0 && !a.Shrink || left && p.suite.Memory.Stopped == "") {
+		(p.observed.Memory.Surge == 0 && !a.Shrink || left && p.observed.Memory.Stopped == "") {
 		p.problem("%s needs no update and is taken", i.ID)
 	}
 	if a.Kind == rollout.Drain {
@@ -265,7 +266,7 @@ func (p *simulation) take(a *rollout.Action) {
 		p.terminate(i, a.Shrink)
 	}
 	going := 0
-	for _, other := range p.suite.Instances {
+	for _, other := range p.observed.Instances {
 		if other.Lifecycle == rollout.Leaving || other.Drain != "" {
 			going++
 		}
@@ -291,11 +292,11 @@ func (p *simulation) terminate(i *rollout.Instance, shrink bool) {
 		p.problem("%s ends undrained", i.ID)
 	}
 	i.Drain = ""
-	if shrink && p.suite.Desired == p.suite.Min {
+	if shrink && p.observed.Desired == p.observed.Min {
 		p.problem("the capacity would be below the least size")
 	}
 	if shrink {
-		p.resize(p.suite.Desired-1, "the roll")
+		p.resize(p.observed.Desired-1, "the roll")
 	}
 	p.end(i, "the roll")
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 )
 
-// goOn grows the group or selects the next instances, or explains why it cannot.
-func (p *planner) goOn() Decision {
+// proceed grows the group or selects the next instances, or explains why it cannot.
+func (p *planner) proceed() Decision {
 	grow := p.growth()
 	taken, why := p.next()
 	if grow == 0 && len(taken) == 0 {
-		return *wait(lookAgain, why)
+		return *wait(pollInterval, why)
 	}
 	if d := p.validated(); d != nil {
 		return *d

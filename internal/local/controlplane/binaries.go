@@ -43,7 +43,7 @@ func fromAssets(dir string) (Binaries, error) {
 		}
 	}
 	manager := filepath.Join(dir, "kube-controller-manager")
-	if _, err := os.Stat(manager); err == nil { //nolint:gosec // the folder is the person's choice
+	if _, err := os.Stat(manager); err == nil { //nolint:gosec // the user chooses the folder
 		b.ControllerManager = manager
 	}
 	return b, nil

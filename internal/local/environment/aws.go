@@ -15,12 +15,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
-// Account and Region are those of the aws.env that an environment writes.
-// Others work as well: twelve digits as access key id name another account.
+// Account and Region are those of the aws.env that an environment writes. Others work as well: an
+// access key ID of twelve digits selects another account.
 //
-// The region is a young one for a reason: in the older ones version 1 of the aws
-// command has addresses of its own for SQS, which it prefers to AWS_ENDPOINT_URL
-// (awscli/customizations/overridesslcommonname.py).
+// The region is a recent one because in older regions version 1 of the aws command has built-in SQS
+// endpoints, which override AWS_ENDPOINT_URL (awscli/customizations/overridesslcommonname.py).
 const (
 	Account = "123456789012"
 	Region  = "eu-central-2"
@@ -55,21 +54,20 @@ func serveAWS(ctx context.Context, latency time.Duration, machines machine.Host)
 	return s, nil
 }
 
-// AWSOptions say how the simulator for people differs from one to another.
+// AWSOptions configure a simulator for users.
 type AWSOptions struct {
 	// Latency is how long CloudFormation takes for each resource.
 	Latency time.Duration
-	// Machines are what instances run on; they end with the simulator.
+	// Machines is the host of the instances' machines; it is closed with the simulator.
 	Machines machine.Host
-	// Endpoint is where people reach it. Machines have AWS's own names for it, which
-	// mean nothing outside of them.
+	// Endpoint is its address for users. Machines use AWS's own names, which do not resolve
+	// elsewhere.
 	Endpoint string
-	// Policies limit principals; nil lets everybody do anything.
+	// Policies limit principals; nil allows everything.
 	Policies *access.Policies
 }
 
-// NewAWS returns a simulator for people: the account and region are those of
-// aws.env.
+// NewAWS returns a simulator for users, with the account and region of aws.env.
 func NewAWS(o AWSOptions) *simulator.Simulator {
 	return simulator.New(simulator.Options{
 		Account: Account, Region: Region, Machines: o.Machines, Endpoint: o.Endpoint, Policies: o.Policies,
@@ -77,8 +75,7 @@ func NewAWS(o AWSOptions) *simulator.Simulator {
 	})
 }
 
-// stop ends the server without waiting for requests: clients hold long polls
-// open.
+// stop stops the server without waiting for requests, since clients keep long polls open.
 func (s *awsServer) stop() error {
 	err := s.server.Close()
 	s.simulator.Close()
@@ -88,9 +85,8 @@ func (s *awsServer) stop() error {
 	return err
 }
 
-// Credentials returns the variables by which the SDKs, aws and terraform reach
-// the simulator at endpoint, and aws-operator its DNS server at names, in the
-// order in which they are written.
+// Credentials returns the environment variables with which the SDKs, aws and terraform reach the
+// simulator at endpoint, and aws-operator its DNS server at names, in the order of the file.
 func Credentials(endpoint, names string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL=" + endpoint,
@@ -102,14 +98,14 @@ func Credentials(endpoint, names string) []string {
 	}
 }
 
-// shellAssignments is what aws.env holds.
+// shellAssignments returns the content of aws.env.
 func (e *Environment) shellAssignments() string {
 	var text strings.Builder
 	text.WriteString("# AWS on this machine, by aws-operator local. Read it with: source aws.env\n")
 	for _, variable := range Credentials(e.aws.url, e.aws.names) {
 		text.WriteString("export " + variable + "\n")
 	}
-	// A profile or session of the real AWS would win over, or mix with, the above.
+	// A profile or session of the real AWS would override, or mix with, these variables.
 	text.WriteString("unset AWS_PROFILE AWS_SESSION_TOKEN\n")
 	return text.String()
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
-// stopEvery is how often Down looks whether the environment no longer exists.
+// stopEvery is how often Down checks whether the environment still exists.
 const stopEvery = 50 * time.Millisecond
 
 // Down stops the environment that runs in dir, and returns when it has stopped. If none is running,

@@ -21,32 +21,31 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
-// ErrRunning says that an environment runs in the folder already.
+// ErrRunning means that an environment already runs in the folder.
 var ErrRunning = errors.New("it is already running")
 
-// Options say what to start and where.
+// Options configure an environment.
 type Options struct {
-	// Dir is the environment's folder. It is made when it is missing, and
-	// removed by Stop when nothing else is in it.
+	// Dir is the environment's folder. Up creates it if it does not exist, and Stop removes it if
+	// it is empty.
 	Dir string
-	// Operator is the aws-operator binary to run as the operator; empty runs
-	// none.
+	// Operator is the aws-operator binary to run as the operator; if empty, none runs.
 	Operator string
-	// Latency is how long CloudFormation takes for each resource, so that what
-	// takes time in AWS can be seen to.
+	// Latency is how long CloudFormation takes for each resource, so that operations in progress
+	// are visible.
 	Latency time.Duration
-	// Machines says what instances run on; AutoMachines unless set.
+	// Machines is what instances run on. The default is AutoMachines.
 	Machines Machines
 	// WithoutRestore leaves out etcd-restore, so that less is built: no cluster can be restored
 	// from a snapshot.
 	WithoutRestore bool
-	// Detached keeps the log that the process itself writes into the folder.
+	// Detached keeps the log that this process writes to the folder.
 	Detached bool
-	// Out receives a line for each part that is ready; nil keeps it silent.
+	// Out receives a line for each part that is ready; nil discards them.
 	Out io.Writer
-	// Progress receives what a build of the kube binary says.
+	// Progress receives the progress of building the kube binary.
 	Progress io.Writer
-	// Clock is the machine's when nil.
+	// Clock is the clock, the real one if nil.
 	Clock clock.WithTicker
 }
 
@@ -92,7 +91,7 @@ func Up(ctx context.Context, opts Options) (*Environment, error) {
 	return e, nil
 }
 
-// occupy takes the folder and clears what a crash left there.
+// occupy locks the folder and removes the files of a crashed environment.
 func (e *Environment) occupy(ctx context.Context) error {
 	if err := os.MkdirAll(string(e.folder), 0o700); err != nil {
 		return fmt.Errorf("make the environment's folder: %w", err)
@@ -216,18 +215,18 @@ func (e *Environment) Dir() string { return string(e.folder) }
 // State is what other processes can read about the environment.
 func (e *Environment) State() State { return e.state }
 
-// RESTConfig reaches the management cluster with every right.
+// RESTConfig returns a configuration for the management cluster with all permissions.
 func (e *Environment) RESTConfig() *rest.Config { return e.cluster.RESTConfig() }
 
-// Stop ends all parts in order, removes everything the environment made, and
-// returns when it no longer exists.
+// Stop stops all parts in order, removes everything that the environment created, and returns when
+// it no longer exists.
 func (e *Environment) Stop(ctx context.Context) error {
 	e.state.Phase = Stopping
 	errs := []error{e.folder.writeState(e.state), e.stopParts(ctx), e.folder.clear(), e.leave()}
 	return errors.Join(errs...)
 }
 
-// abandon is Stop for an environment that did not come up: its logs stay.
+// abandon is Stop for an environment that failed to start: it keeps the logs.
 func (e *Environment) abandon(ctx context.Context) error {
 	errs := []error{e.stopParts(ctx), e.folder.clear(controlPlaneDir, machinesDir, operatorLog, LocalLog), e.leave()}
 	return errors.Join(errs...)
@@ -250,7 +249,7 @@ func (e *Environment) stopParts(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// leave gives the folder back, and removes it when nothing else is in it.
+// leave unlocks the folder, and removes it if it is empty.
 func (e *Environment) leave() error {
 	err := os.Remove(e.folder.path(lockFile))
 	e.lock.Release()
@@ -259,7 +258,7 @@ func (e *Environment) leave() error {
 	return err
 }
 
-// ownLog is the log that the process writes itself.
+// ownLog returns the log that this process writes.
 func (e *Environment) ownLog() []string {
 	if e.opts.Detached {
 		return []string{LocalLog}

@@ -20,10 +20,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
-// Machines says what simulated instances run on.
+// Machines is what simulated instances run on.
 type Machines string
 
-// What instances run on.
+// Kinds of machines.
 const (
 	// AutoMachines are processes where they can be, and simulated elsewhere.
 	AutoMachines Machines = "auto"
@@ -31,14 +31,14 @@ const (
 	ProcessMachines Machines = "process"
 	// FakeMachines are simulated: no process runs, and Nodes are made directly.
 	FakeMachines Machines = "fake"
-	// NoMachines has instances be entries in a table.
+	// NoMachines runs nothing: instances exist only in EC2's data.
 	NoMachines Machines = "none"
 )
 
 // MachinesHelp describes the choice, for flags.
 const MachinesHelp = "what EC2 instances run on: process (processes; Linux, as root), fake (simulated Nodes), none, or auto (process where possible, else fake)"
 
-// ParseMachines returns the kind of that name. It returns an error when there is none.
+// ParseMachines returns the kind of that name. It returns an error for an unknown name.
 func ParseMachines(name string) (Machines, error) {
 	all := []Machines{AutoMachines, ProcessMachines, FakeMachines, NoMachines}
 	if m := Machines(name); slices.Contains(all, m) {
@@ -47,26 +47,26 @@ func ParseMachines(name string) (Machines, error) {
 	return "", fmt.Errorf("unknown kind of machines %q; use one of %q", name, all)
 }
 
-// MachinesOptions say what to make machines of.
+// MachinesOptions configure machines.
 type MachinesOptions struct {
-	// Kind says which; AutoMachines unless set.
+	// Kind is the kind of machines. The default is AutoMachines.
 	Kind Machines
 	// Dir is the folder for consoles, logs and volumes; a temporary one unless set.
 	Dir string
-	// Programs are what machines run; nothing but process machines needs them.
+	// Programs returns the programs of machines. Only process machines need them.
 	Programs func(context.Context) (nodebuild.Programs, error)
 	// Kube finds the kube binary.
 	Kube func(context.Context) (string, error)
-	// WithoutKube says why AutoMachines should not wait for the build of a kube binary; nil if they
-	// should.
+	// WithoutKube returns why AutoMachines should not wait for the build of a kube binary; nil if
+	// they should.
 	WithoutKube func(context.Context) error
 	// Images are other kube binaries, by the ID of the machine image that has them.
 	Images map[string]string
 }
 
-// NewMachines returns the host of machines, and a line that says what they are
-// and, where they are not what could be wished for, why. It returns an error when process
-// machines are asked for and cannot be, or when a binary cannot be built.
+// NewMachines returns the host of machines, and a line that describes them, with the reason if
+// AutoMachines are not processes. It returns an error if process machines are requested and not
+// possible, or if a binary cannot be built.
 func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, line string, err error) {
 	kind, why := opts.Kind, ""
 	if kind == "" || kind == AutoMachines {
@@ -120,7 +120,7 @@ func withoutKube(ctx context.Context) error {
 	)
 }
 
-// startMachines makes the host of machines, and what the operator hands to them.
+// startMachines creates the host of machines, and the programs that the operator distributes.
 func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	programs, err := nodebuild.Ensure(
 		ctx, nodebuild.Options{Progress: e.opts.Progress, Clock: e.opts.Clock, WithoutRestore: e.opts.WithoutRestore},

@@ -17,8 +17,8 @@ const (
 	operatorProbeEvery  = 50 * time.Millisecond
 )
 
-// startOperator runs the operator as a process of its own, as in a cluster: it
-// can be killed, and it shares nothing with the simulator.
+// startOperator runs the operator as a separate process, as in a cluster: it can be killed, and it
+// shares nothing with the simulator.
 func (e *Environment) startOperator(ctx context.Context) (string, error) {
 	if e.opts.Operator == "" {
 		return "not started", nil
@@ -85,7 +85,7 @@ func ready(ctx context.Context, url string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// withoutAWS drops what points at the real AWS or at another cluster.
+// withoutAWS removes variables that configure the real AWS or another cluster.
 func withoutAWS(env []string) []string {
 	kept := make([]string, 0, len(env))
 	for _, variable := range env {
@@ -96,7 +96,7 @@ func withoutAWS(env []string) []string {
 	return kept
 }
 
-// OperatorLog returns the last lines of what the operator said.
+// OperatorLog returns the last lines of the operator's log.
 func (e *Environment) OperatorLog() string {
 	if e.operator == nil {
 		return "  (none runs)"

@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/filelock"
 )
 
-// Phase is how far an environment is.
+// Phase is the phase of an environment.
 type Phase string
 
 // The phases, in their order.
@@ -21,29 +21,29 @@ const (
 	Stopping Phase = "Stopping"
 )
 
-// State is what an environment writes about itself for other processes.
+// State is the state of an environment for other processes.
 type State struct {
-	// PID is the process that holds everything together.
+	// PID is the environment's process.
 	PID int `json:"pid"`
-	// Phase is how far it is.
+	// Phase is its phase.
 	Phase Phase `json:"phase"`
-	// StartedAt is when it began to start.
+	// StartedAt is the time at which its start began.
 	StartedAt time.Time `json:"startedAt"`
 	// APIServer and AWS are the addresses of the two.
 	APIServer string `json:"apiServer,omitempty"`
 	AWS       string `json:"aws,omitempty"`
-	// Machines says what EC2 instances run on.
+	// Machines describes what EC2 instances run on.
 	Machines Machines `json:"machines,omitempty"`
-	// OperatorPID is the operator's process, 0 when there is none.
+	// OperatorPID is the operator's process, 0 without one.
 	OperatorPID int `json:"operatorPid,omitempty"`
 	// Metrics is the address of the operator's metrics.
 	Metrics string `json:"metrics,omitempty"`
 }
 
-// ErrNotRunning says that no environment runs in a folder.
+// ErrNotRunning means that no environment runs in a folder.
 var ErrNotRunning = errors.New("nothing runs")
 
-// folder is where an environment lives.
+// folder is an environment's folder.
 type folder string
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
@@ -57,7 +57,7 @@ const (
 	controlPlaneDir = "control-plane"
 	operatorLog     = "operator.log"
 	machinesDir     = "machines"
-	// LocalLog is what a detached environment says about itself.
+	// LocalLog is the log of a detached environment.
 	LocalLog = "local.log"
 )
 

@@ -1,5 +1,5 @@
-// Package filelock lets one process at a time do something. A lock ends with
-// the process that holds it, however that ends, so none is ever stale.
+// Package filelock provides locks between processes. The kernel releases a lock when its process
+// exits, so a lock is never stale.
 package filelock
 
 import (
@@ -13,17 +13,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrHeld says that another process, or another part of this one, holds the
-// lock.
+// ErrHeld means that another process, or another part of this one, holds the lock.
 var ErrHeld = errors.New("the lock is held")
 
-// retryEvery is how often Take tries again.
+// retryEvery is how often Take retries.
 const retryEvery = 200 * time.Millisecond
 
 // Lock is a lock that this process holds.
 type Lock struct{ file *os.File }
 
-// Try takes the lock of the file at path. It returns ErrHeld if it is taken already.
+// Try acquires the lock of the file at path. It returns ErrHeld if the lock is held.
 func Try(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the path
 	if err != nil {
@@ -43,8 +42,8 @@ func Try(path string) (*Lock, error) {
 	return nil, fmt.Errorf("take the lock: %w", err)
 }
 
-// stillAt says whether path is still the file: its last holder may have removed
-// it after it was opened here, and then it locks nothing any more.
+// stillAt reports whether path is still the open file: the last holder may have removed it after it
+// was opened here, and then the lock is meaningless.
 func stillAt(path string, file *os.File) bool {
 	opened, err := file.Stat()
 	if err != nil {
@@ -54,8 +53,8 @@ func stillAt(path string, file *os.File) bool {
 	return err == nil && os.SameFile(opened, there)
 }
 
-// Take is Try, but waits while the lock is held, and calls waiting once before
-// it does. It returns an error when ctx ends first.
+// Take is like Try, but waits while the lock is held, and calls waiting once before it waits. It
+// returns an error if ctx ends first.
 func Take(ctx context.Context, path string, clk clock.WithTicker, waiting func()) (*Lock, error) {
 	lock, err := Try(path)
 	if !errors.Is(err, ErrHeld) {
@@ -75,5 +74,5 @@ func Take(ctx context.Context, path string, clk clock.WithTicker, waiting func()
 	return lock, err
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l *Lock) Release() { _ = l.file.Close() }

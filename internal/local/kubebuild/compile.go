@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// compile builds the binary beside its place and moves it there when it is
-// whole, with its stamp.
+// compile builds the binary under a temporary name, and then renames it and writes its stamp.
 func (b *build) compile(ctx context.Context, stamp string) error {
 	b.say("kube: building etcd and Kubernetes %s into %s; this takes a few minutes, once", b.Version.Kubernetes, b.output)
 	p := startProgress(b.Progress, b.Clock)
@@ -43,8 +42,7 @@ func (b *build) compile(ctx context.Context, stamp string) error {
 	return nil
 }
 
-// countStale returns how many packages the build will compile. It downloads
-// the modules first, where they are missing.
+// countStale returns how many packages the build will compile. It downloads missing modules first.
 func (b *build) countStale(ctx context.Context, p *progress) (int, error) {
 	var stale bytes.Buffer
 	args := append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, b.flags()...)

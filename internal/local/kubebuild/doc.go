@@ -1,10 +1,8 @@
-// Package kubebuild makes bin/kube: etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler and kubeadm in one binary, built from
-// the Go modules that kube/go.mod names; and bin/kube-previous, of the minor
-// version before, from those of kube/previous.mod.
+// Package kubebuild builds bin/kube: etcd, kube-apiserver, kube-controller-manager, kube-scheduler
+// and kubeadm in one binary, from the Go modules of kube/go.mod; and bin/kube-previous, of the
+// previous minor version, from those of kube/previous.mod.
 //
-// The build takes minutes, so it happens once: a stamp beside the binary says
-// which sources, which Go and which flags it came from, and only another answer
-// to that builds it again. Processes that ask at the same time wait for one of
-// them to build it. The build says what it does while it does it.
+// The build takes minutes, so it is cached: a stamp next to the binary records its sources, its Go
+// version and its flags, and the binary is rebuilt only if they change. Concurrent processes wait
+// for one of them to build it. The build reports its progress.
 package kubebuild

@@ -18,21 +18,20 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/filelock"
 )
 
-// KubernetesVersion is the version that kube/go.mod names and that the binary
-// answers with; kubeadm refuses to work without it.
+// KubernetesVersion is the version in kube/go.mod, which the binary reports. kubeadm requires it.
 const KubernetesVersion = "v1.36.3"
 
 // Version is one version of Kubernetes that kube/ builds.
 type Version struct {
-	// Kubernetes is the version that the binary answers with, as the module file names it.
+	// Kubernetes is the version that the binary reports, as in the module file.
 	Kubernetes string
 	// modules is the module file in kube/, without its extension; binary the file's name in bin/.
 	modules, binary string
 }
 
-// The versions that are built: the present one, which local mode runs, and those of the two minor
-// versions before it, from which tests upgrade. The last patches of these are not on Go's module
-// proxy with all of their parts.
+// The versions to build: the current one, which local mode runs, and the two previous minor
+// versions, from which tests upgrade. Go's module proxy does not have all modules of their latest
+// patches.
 var (
 	Present  = Version{Kubernetes: KubernetesVersion, modules: "go", binary: "kube"}
 	Previous = Version{Kubernetes: "v1.35.4", modules: "previous", binary: "kube-previous"}
@@ -41,18 +40,18 @@ var (
 
 const modulePath = "github.com/aws-operator/aws-operator"
 
-// ErrNoSources says that the sources of the kube binary are not to be found.
+// ErrNoSources means that the sources of the kube binary do not exist.
 var ErrNoSources = errors.New("the sources of the kube binary do not exist")
 
-// Options say where to build and whom to tell.
+// Options configure a build.
 type Options struct {
-	// Version says what to build; the present one unless set.
+	// Version is the version to build. The default is the current one.
 	Version Version
-	// Root is the root of the repository; empty means to find it.
+	// Root is the root of the repository. By default, it is searched for.
 	Root string
-	// Progress receives what the build says; nil keeps it silent.
+	// Progress receives the progress of the build; nil discards it.
 	Progress io.Writer
-	// Clock measures the build; nil is the machine's.
+	// Clock measures the build, the real one if nil.
 	Clock clock.WithTicker
 }
 
@@ -130,7 +129,7 @@ func isRoot(dir string) bool {
 	return err == nil
 }
 
-// build is one wish for an up-to-date binary.
+// build is one request for an up-to-date binary.
 type build struct {
 	Options
 	output string
@@ -160,7 +159,7 @@ func (b *build) ensure(ctx context.Context) error {
 	return b.compile(ctx, stamp)
 }
 
-// stamp names everything that the binary depends on.
+// stamp returns a digest of everything that the binary depends on.
 func (b *build) stamp(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOOS", "GOARCH")
 	cmd.Dir = filepath.Join(b.Root, "kube")
@@ -193,8 +192,8 @@ func (b *build) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.Progress, format+"\n", args...)
 }
 
-// flags are the build's flags beside its output. The go command and the
-// listing of what is left to compile must be given the same ones.
+// flags are the build's flags except the output. The list of packages to compile must use the same
+// ones.
 func (b *build) flags() []string {
 	const version = "-X k8s.io/component-base/version."
 	major, minor, _ := strings.Cut(strings.TrimPrefix(b.Version.Kubernetes, "v"), ".")

@@ -12,14 +12,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Between two lines, where every line stays and where each overwrites the last.
+// Intervals between lines: for a log, and for a terminal, where each line overwrites the last.
 const (
 	lineEvery = 15 * time.Second
 	liveEvery = 250 * time.Millisecond
 )
 
-// progress tells how far the build is: on a terminal in one line that changes,
-// elsewhere in a line now and then.
+// progress prints the progress of the build: on a terminal in one line that is updated in place,
+// elsewhere in periodic lines.
 type progress struct {
 	out   io.Writer
 	live  bool
@@ -73,7 +73,7 @@ func (p *progress) tick(ticker clock.Ticker) {
 	}
 }
 
-// stop ends the telling and clears a live line. It may be called twice.
+// stop stops printing and clears a live line. It may be called twice.
 func (p *progress) stop() {
 	p.once.Do(func() { close(p.quit) })
 	<-p.finished
@@ -95,7 +95,7 @@ func (p *progress) line() string {
 	return fmt.Sprintf("kube: compiled %d of %d packages, %s", p.done, p.total, p.elapsed())
 }
 
-// downloading hears the go command while it lists the packages.
+// downloading handles the output of the go command while it lists the packages.
 func (p *progress) downloading(line string) {
 	if !strings.HasPrefix(line, "go: downloading ") {
 		return
@@ -113,7 +113,7 @@ func (p *progress) compiling(total int) {
 	p.what, p.done, p.total = "linking", 0, total
 }
 
-// compiled hears the go command name each package that it starts to compile.
+// compiled counts each package that the go command starts to compile.
 func (p *progress) compiled(line string) {
 	if strings.ContainsAny(line, " \t") {
 		return

@@ -1,7 +1,6 @@
-// Package nodebuild builds the programs that machines run: nodeup, which the
-// operator hands to instances, and machine, which simulated instances are made of.
+// Package nodebuild builds the programs that machines run: nodeup, which the operator distributes
+// to instances, and machine, which simulates instances.
 //
-// Inside the repository they are built from its sources into bin, which takes half
-// a second when nothing changed. Elsewhere those beside the running binary are
-// taken, or found to be missing.
+// Inside the repository, it builds them from the sources into bin, which takes half a second
+// without changes. Elsewhere it uses the programs next to the running binary.
 package nodebuild

@@ -16,19 +16,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 )
 
-// Options say where to build and whom to tell.
+// Options configure a build.
 type Options struct {
-	// Root is the root of the repository; empty means to find it.
+	// Root is the root of the repository. By default, it is searched for.
 	Root string
-	// Progress receives what the build says; nil keeps it silent.
+	// Progress receives the progress of the build; nil discards it.
 	Progress io.Writer
 	// WithoutRestore leaves out etcd-restore.
 	WithoutRestore bool
-	// Clock is the machine's when nil.
+	// Clock is the clock, the real one if nil.
 	Clock clock.WithTicker
 }
 
-// Programs are those of machines.
+// Programs are the programs of machines.
 type Programs struct {
 	// NodeupDir is the folder of nodeup-linux-amd64 and nodeup-linux-arm64, and of
 	// etcd-restore-linux-… likewise; those of this machine's architecture are there
@@ -84,7 +84,7 @@ func Ensure(ctx context.Context, opts Options) (Programs, error) {
 	return p, err
 }
 
-// installed finds the programs beside this one.
+// installed finds the programs next to the running binary.
 func installed(otherwise error) (Programs, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -99,8 +99,8 @@ func installed(otherwise error) (Programs, error) {
 	return p, nil
 }
 
-// build compiles a program as the Makefile does. Machines have no C library to
-// rely on. The go command leaves alone what is up to date.
+// build compiles a program like the Makefile, without cgo, since machines may have no C library.
+// The go command does not rebuild up-to-date programs.
 func build(ctx context.Context, root, output, source string) error {
 	//nolint:gosec // this package's own arguments
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", output, source)

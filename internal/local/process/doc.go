@@ -1,7 +1,6 @@
-// Package process runs child processes that end with their parent, however the
-// parent ends, and keeps what they said, so that a failure can be explained by
-// the child's own last words.
+// Package process runs child processes that end with their parent, and keeps their logs, so that an
+// error can contain the end of the child's log.
 //
-// On Linux the kernel ends a child when its parent dies. Elsewhere a parent
-// that is killed outright leaves its children running.
+// On Linux, the kernel kills a child when its parent exits for any reason. On other systems, the
+// children of a killed parent keep running.
 package process

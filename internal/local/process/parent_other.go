@@ -4,9 +4,8 @@ package process
 
 import "syscall"
 
-// endWithParent gives the child a process group of its own, so that an
-// interrupt typed at the terminal reaches only the parent, which then ends its
-// children in order.
+// endWithParent gives the child its own process group, so that Ctrl-C at the terminal signals only
+// the parent, which then stops its children in order.
 func endWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -15,13 +15,13 @@ import (
 // killAfter is how long a child may take to exit after SIGTERM.
 const killAfter = 5 * time.Second
 
-// Spec says what to run.
+// Spec describes the process to run.
 type Spec struct {
-	// Name is what messages call the process.
+	// Name is the name of the process in messages.
 	Name string
 	// Path is the executable.
 	Path string
-	// Args are its arguments, of which the first is the name it is called by.
+	// Args are its arguments, the first of which is the program's name.
 	Args []string
 	// Env replaces the environment when it is not nil.
 	Env []string
@@ -40,8 +40,8 @@ type Process struct {
 	err  error
 }
 
-// Start runs spec and returns once the child exists. It returns an error when the log file
-// cannot be made or the executable cannot be run.
+// Start runs spec and returns once the child exists. It returns an error if the log file cannot be
+// created or the executable cannot be run.
 func Start(spec Spec) (*Process, error) {
 	log, err := os.OpenFile(spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -60,9 +60,9 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// run starts the child and waits for it on one thread that lives as long as
-// the child does: Linux signals a child when the thread that made it ends, not
-// when the process does (https://go.dev/issue/27505).
+// run starts the child and waits for it on one thread that lives as long as the child: Linux
+// signals a child when the thread that created it exits, not when the process does
+// (https://go.dev/issue/27505).
 func (p *Process) run(log *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -83,8 +83,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // PID is the process's id.
 func (p *Process) PID() int { return p.pid }
 
-// Err explains why an ended process ended, with its last words. It is nil
-// while the process runs.
+// Err returns why the process exited, with the end of its log. It is nil while the process runs.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -98,8 +97,8 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%s: %s; the end of its log:\n%s", p.spec.Name, how, p.LastWords(12))
 }
 
-// Stop asks the process to end and kills it when it takes too long or ctx ends
-// first. It returns once the process no longer exists.
+// Stop signals the process to exit, and kills it if it takes too long or ctx ends first. It returns
+// once the process no longer exists.
 func (p *Process) Stop(ctx context.Context) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	return p.Kill()
 }
 
-// Kill ends the process at once and returns when it no longer exists.
+// Kill kills the process and returns when it no longer exists.
 func (p *Process) Kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (p *Process) signal(sig os.Signal) error {
 	return nil
 }
 
-// LastWords returns the last lines of what the process said, indented.
+// LastWords returns the last lines of the process's log, indented.
 func (p *Process) LastWords(lines int) string {
 	data, err := os.ReadFile(p.spec.LogFile)
 	if err != nil {

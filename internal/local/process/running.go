@@ -8,14 +8,13 @@ import (
 	"syscall"
 )
 
-// Running says whether the process does anything. One that has ended does not,
-// even while its parent has not yet asked how it ended and the process table
-// therefore still has it; only Linux tells the two apart.
+// Running reports whether the process runs. A zombie, which has exited and whose parent has not
+// waited for it yet, does not run; only Linux distinguishes the two.
 func Running(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false
 	}
-	// The state follows the name, which is in parentheses and may hold any.
+	// The state follows the name, which is in parentheses and may contain parentheses.
 	// https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -117,7 +117,7 @@ func TestMistakesSayWhereAndWhatWasMeant(t *testing.T) {
 		"a value that is not there":        {template: "a: 1\nb: {{ .regoin }}", want: "t.yaml:2:7: there is no value regoin in {{ .regoin }}; did you mean .region?"},
 		"one further down":                 {template: "{{ .vpc.ids }}", want: "there is no value ids in {{ .vpc.ids }}; did you mean .vpc.id?"},
 		"one that is elsewhere":            {template: "{{ .cidr }}", want: "did you mean .vpc.cidr?"},
-		"one with nothing before it":       {template: "{{ .nothing.at.all }}", want: "what is before it"},
+		"one with nothing before it":       {template: "{{ .nothing.at.all }}", want: "its parent"},
 		"one of a snippet":                 {template: "x\n{{ include \"s.tpl\" . }}", snippet: "\n\n{{ .reigon }}", want: "dir/s.tpl:3:4: there is no value reigon in {{ .reigon }}; did you mean .region?"},
 		"a snippet that is not there":      {template: `{{ include "s.tlp" . }}`, snippet: "x", want: `there is no snippet "s.tlp"; did you mean "s.tpl"?`},
 		"a function that is not there":     {template: "\n{{ .region | uper }}", want: "t.yaml:2: there is no function uper; did you mean upper?"},

@@ -298,7 +298,7 @@ func TestOnlyTheInstanceOfANodeGetsItsCertificate(t *testing.T) {
 		"an old proof": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::"+account+":assumed-role/"+role, account, time.Now().Add(-6*time.Minute))
-		}, "is good for 5m0s"},
+		}, "is valid for 5m0s"},
 		"a proof of another role": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::"+account+":assumed-role/admin", account, time.Now())

@@ -138,14 +138,14 @@ func TestProofsAreRefused(t *testing.T) {
 			made := w.sign(t)
 			w.clock.Step(6 * time.Minute)
 			return made
-		}, "is good for 5m0s"},
+		}, "is valid for 5m0s"},
 		"signed in the future": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			w.clock.Step(time.Hour)
 			made := w.sign(t)
 			w.clock.SetTime(w.clock.Now().Add(-time.Hour))
 			return made
-		}, "is good for 5m0s"},
+		}, "is valid for 5m0s"},
 		"with a later date than was signed": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			made := w.sign(t)

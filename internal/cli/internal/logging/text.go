@@ -15,8 +15,8 @@ import (
 // lines for programs.
 var unread = []string{"controllerGroup", "controllerKind", "object", "reconcileID"}
 
-// startupMessages are the prefixes of messages that controller-runtime logs for each kind and component
-// when it starts and stops. They are shown at the level debug only.
+// startupMessages are the prefixes of messages that controller-runtime logs for each kind and
+// component when it starts and stops. They are shown at the level debug only.
 var startupMessages = []string{
 	"Starting EventSource", "Starting Controller", "Starting workers", "Starting metrics server",
 	"Shutdown signal received", "All workers finished", "Stopping and waiting for", "Shutting down metrics server",

@@ -1,10 +1,10 @@
 package bundle
 
-// Version is the version of the document's form. A nodeup reads only its own: the two are
-// published together.
+// Version is the version of the document's format. Each nodeup reads only its own version, since
+// both are published together.
 const Version = 1
 
-// Role is what a machine does in its cluster.
+// Role is the role of an instance in its cluster.
 type Role string
 
 // Roles.
@@ -15,24 +15,23 @@ const (
 	Worker Role = "Worker"
 )
 
-// Bundle is everything that shapes a node. [Bundle.JSON] is its form on the wire.
+// Bundle is everything that shapes a node. [Bundle.JSON] encodes it.
 type Bundle struct {
-	// Version is the version of the form, [Version].
+	// Version is the version of the format, [Version].
 	Version int `json:"version"`
 	// Cluster is the cluster's name.
 	Cluster string `json:"cluster"`
-	// Role says which tasks the machine has.
+	// Role is the role of the instance.
 	Role Role `json:"role"`
 	// Kubernetes is the version of Kubernetes, with its v.
 	Kubernetes string `json:"kubernetes"`
 	// Architecture is the processor architecture that the artifacts are for.
 	Architecture string `json:"architecture"`
-	// Roll makes the bundle another one, for no other reason than that its machines are to be
-	// replaced.
+	// Roll changes the bundle's hash, only to replace its instances.
 	Roll string `json:"roll,omitempty"`
 	// Artifacts are the files to install, in this order.
 	Artifacts []Artifact `json:"artifacts,omitempty"`
-	// Modules are the kernel modules to load, now and at each start.
+	// Modules are the kernel modules to load, now and at each boot.
 	Modules []string `json:"modules,omitempty"`
 	// Sysctls are kernel settings by name.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
@@ -40,23 +39,23 @@ type Bundle struct {
 	Files []File `json:"files,omitempty"`
 	// Units are the systemd units to enable and start before kubeadm runs, in this order.
 	Units []string `json:"units,omitempty"`
-	// SSH are the keys of those who may log in.
+	// SSH has the keys of users who may log in.
 	SSH *SSH `json:"ssh,omitempty"`
-	// ExtraUserData is a person's shell script, run before kubeadm.
+	// ExtraUserData is the user's shell script, run before kubeadm.
 	ExtraUserData string `json:"extraUserData,omitempty"`
-	// Etcd is a slot's member of etcd.
+	// Etcd is a slot's etcd member.
 	Etcd *Etcd `json:"etcd,omitempty"`
-	// PKI are the files that a slot fetches from the bucket before kubeadm makes the rest.
+	// PKI are the files that a slot fetches from the bucket before kubeadm creates the others.
 	PKI []PKIFile `json:"pki,omitempty"`
 	// TokenParameter names the SSM parameter that holds a worker's bootstrap token.
 	TokenParameter string `json:"tokenParameter,omitempty"`
 	// TokenKey is where in the bucket the bootstrap token is, in place of the parameter, where
 	// slots keep it: a slot makes and renews it, a worker reads it.
 	TokenKey string `json:"tokenKey,omitempty"`
-	// Join, if not nil, says that workers prove which instance they are before they get a
-	// certificate, and how slots verify that.
+	// Join, if not nil, means that workers prove which instance they are before they get a
+	// certificate, and describes how slots verify the proof.
 	Join *Join `json:"join,omitempty"`
-	// API is where a worker finds the cluster that it joins.
+	// API is the address of the cluster that a worker joins.
 	API *API `json:"api,omitempty"`
 	// Kubeadm is kubeadm's input.
 	Kubeadm Kubeadm `json:"kubeadm"`
@@ -64,7 +63,7 @@ type Bundle struct {
 	Kubelet Kubelet `json:"kubelet"`
 }
 
-// Format says what to do with a fetched artifact.
+// Format is how to install an artifact.
 type Format string
 
 // Formats.
@@ -77,31 +76,31 @@ const (
 
 // Artifact is a file to install.
 type Artifact struct {
-	// Name is what it is, for people.
+	// Name is its name in messages.
 	Name string `json:"name"`
-	// URL is where it is fetched.
+	// URL is its source.
 	URL string `json:"url"`
-	// SHA256 is the hash of what is fetched, in hex. nodeup refuses an artifact without one.
+	// SHA256 is the hash of the download, in hex. nodeup refuses an artifact without one.
 	SHA256 string `json:"sha256,omitempty"`
-	// Unverified says why there is no hash.
+	// Unverified is the reason why there is no hash.
 	Unverified string `json:"unverified,omitempty"`
-	// Format says what to do with it.
+	// Format is how to install it.
 	Format Format `json:"format"`
-	// Path is where it goes: the file of a Binary, the folder of a TarGz.
+	// Path is the file of a Binary, or the folder of a TarGz.
 	Path string `json:"path"`
 }
 
 // File is a file to write.
 type File struct {
-	// Path is where it goes.
+	// Path is its path on the instance.
 	Path string `json:"path"`
 	// Mode is its mode, in octal, for example 0644.
 	Mode string `json:"mode"`
-	// Content is what is in it.
+	// Content is its content.
 	Content string `json:"content"`
 }
 
-// SSH says who may log in.
+// SSH has the users who may log in.
 type SSH struct {
 	// User is the image's user.
 	User string `json:"user"`
@@ -109,49 +108,49 @@ type SSH struct {
 	AuthorizedKeys []string `json:"authorizedKeys"`
 }
 
-// Etcd is a slot's member of etcd: which volume it keeps its data on and which name it goes by.
+// Etcd is a slot's etcd member: its volume and its name.
 type Etcd struct {
 	// Slot is the slot's number.
 	Slot int `json:"slot"`
-	// VolumeTags are the tags by which the volume is found.
+	// VolumeTags are the tags that identify the volume.
 	VolumeTags map[string]string `json:"volumeTags"`
-	// Device is the device name that the volume is attached as.
+	// Device is the device name of the volume's attachment.
 	Device string `json:"device"`
-	// MountPoint is the folder that it is mounted at.
+	// MountPoint is the folder at which it is mounted.
 	MountPoint string `json:"mountPoint"`
-	// HostedZoneID and DNSName are the zone and the name under which the machine publishes its
+	// HostedZoneID and DNSName are the zone and the name under which the instance publishes its
 	// address.
 	HostedZoneID string `json:"hostedZoneID"`
 	DNSName      string `json:"dnsName"`
 	// Members are the DNS names of all members, by member name.
 	Members map[string]string `json:"members"`
 	// FormedKey is the key in the bucket of an object that exists once the cluster's etcd has had a
-	// quorum. A slot whose volume is blank then joins the other members, and never makes a cluster.
-	// Empty has every slot start as a member of a new cluster.
+	// quorum. A slot whose volume is blank then joins the other members, and never creates a
+	// cluster. If empty, every slot starts as a member of a new cluster.
 	FormedKey string `json:"formedKey,omitempty"`
-	// Restore, if not nil, says that the volume was made from a snapshot and how the member is made
-	// from what is on it.
+	// Restore, if not nil, means that the volume was created from a snapshot, and describes how to
+	// restore the member from its data.
 	Restore *EtcdRestore `json:"restore,omitempty"`
 }
 
-// EtcdRestore is how a member of etcd is made from the data of one member of the cluster before.
+// EtcdRestore is how to restore an etcd member from the data of one member of the previous cluster.
 type EtcdRestore struct {
-	// Snapshot is the EBS snapshot that all slots' volumes were made from.
+	// Snapshot is the EBS snapshot from which all slots' volumes were created.
 	Snapshot string `json:"snapshot"`
-	// Program is where in the bucket the program is that does it.
+	// Program is the key of the restore program in the bucket.
 	Program string `json:"program"`
 	// ProgramSHA256 is the hash of the program, in hex. nodeup runs no other. It is empty in
 	// bundles of clusters that were restored before bundles had it.
 	ProgramSHA256 string `json:"programSHA256,omitempty"` //nolint:tagliatelle // as Kubernetes spells initialisms
 	// Name is the member's name.
 	Name string `json:"name"`
-	// InitialCluster are all members and their peer URLs, as etcd's --initial-cluster has them, and
-	// Token its --initial-cluster-token, which is another for each snapshot.
+	// InitialCluster has all members and their peer URLs in the format of etcd's --initial-cluster.
+	// Token is its --initial-cluster-token, which differs for each snapshot.
 	InitialCluster string `json:"initialCluster"`
 	Token          string `json:"token"`
 }
 
-// Join is how workers prove which instance they are.
+// Join is how workers prove their identity.
 type Join struct {
 	// STSHost is the host of the region's STS, for which proofs are signed.
 	STSHost string `json:"stsHost"`
@@ -176,9 +175,9 @@ type API struct {
 
 // PKIFile is a file of the cluster's CAs.
 type PKIFile struct {
-	// Key is where it is in the bucket.
+	// Key is its key in the bucket.
 	Key string `json:"key"`
-	// Path is where it goes.
+	// Path is its path on the instance.
 	Path string `json:"path"`
 	// Mode is its mode, in octal.
 	Mode string `json:"mode"`
@@ -188,8 +187,8 @@ type PKIFile struct {
 type Kubeadm struct {
 	// Config is kubeadm's configuration, YAML documents with placeholders.
 	Config string `json:"config"`
-	// Addons are those of kubeadm's own addons (coredns, kube-proxy) that the release does not
-	// bring as charts; a slot installs them.
+	// Addons are those of kubeadm's own addons (coredns, kube-proxy) for which the release has no
+	// chart. A slot installs them.
 	Addons []string `json:"addons,omitempty"`
 }
 

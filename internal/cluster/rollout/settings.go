@@ -115,8 +115,8 @@ type Validation struct {
 	At time.Time
 }
 
-// Suite is the observed state of a group and its cluster.
-type Suite struct {
+// Observation is the observed state of a group and its cluster.
+type Observation struct {
 	// Min, Max and Desired are the group's sizes.
 	Min, Max, Desired int
 	// Steady is since how long the desired capacity is unchanged.

@@ -48,18 +48,18 @@ func TestMain(m *testing.M) {
 	controlplanetest.Main(m)
 }
 
-// person is a user at a terminal: a folder, an environment, an AWS account with fake machines, and
+// user is a user at a terminal: a folder, an environment, an AWS account with fake machines, and
 // the program.
-type person struct {
+type user struct {
 	t        *testing.T
 	dir      string
 	env      []string
 	endpoint string
 }
 
-func newPerson(t *testing.T, machines fake.Options) *person {
+func newUser(t *testing.T, machines fake.Options) *user {
 	t.Helper()
-	p := &person{t: t, dir: t.TempDir()}
+	p := &user{t: t, dir: t.TempDir()}
 	sim := simulator.New(simulator.Options{
 		Account: account, Region: region, Machines: fake.New(machines), Patience: 300 * time.Millisecond, Latency: slowNetwork,
 	})
@@ -95,9 +95,9 @@ func slowNetwork(resourceType, _ string) time.Duration {
 	return 0
 }
 
-func (p *person) path(name string) string { return filepath.Join(p.dir, name) }
+func (p *user) path(name string) string { return filepath.Join(p.dir, name) }
 
-func (p *person) write(name string, data []byte) {
+func (p *user) write(name string, data []byte) {
 	p.t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(p.path(name)), 0o700), os.WriteFile(p.path(name), data, 0o600)); err != nil {
 		p.t.Fatal(err)
@@ -105,7 +105,7 @@ func (p *person) write(name string, data []byte) {
 }
 
 // aws returns a configuration for the account.
-func (p *person) aws() aws.Config {
+func (p *user) aws() aws.Config {
 	return aws.Config{
 		Region:       region,
 		BaseEndpoint: &p.endpoint,
@@ -118,7 +118,7 @@ func (p *person) aws() aws.Config {
 const from, to = "v1.35.7-simulated", "v1.36.3-simulated"
 
 // manifests writes the releases, a cluster of one slot and a group of two workers to a file.
-func (p *person) manifests(file string, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) {
+func (p *user) manifests(file string, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) {
 	p.t.Helper()
 	typed := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}
@@ -191,7 +191,7 @@ func (s *text) String() string {
 }
 
 // start starts the program, which is killed when the test ends.
-func (p *person) start(args ...string) *process {
+func (p *user) start(args ...string) *process {
 	p.t.Helper()
 	//nolint:noctx // it lives until it is killed
 	c := &process{
@@ -273,7 +273,7 @@ func (c *process) says(words string) (said bool) {
 }
 
 // run runs a command that must exit with a code, and returns its output.
-func (p *person) run(code int, args ...string) (out, errOut string) {
+func (p *user) run(code int, args ...string) (out, errOut string) {
 	p.t.Helper()
 	c := p.start(args...)
 	if got := c.wait(); got != code {
@@ -283,7 +283,7 @@ func (p *person) run(code int, args ...string) (out, errOut string) {
 }
 
 // says reports an error for missing texts.
-func (p *person) says(text string, want ...string) {
+func (p *user) says(text string, want ...string) {
 	p.t.Helper()
 	for _, words := range want {
 		if !strings.Contains(text, words) {
@@ -293,7 +293,7 @@ func (p *person) says(text string, want ...string) {
 }
 
 // saysNot reports an error for texts that users must not see.
-func (p *person) saysNot(text string, unwanted ...string) {
+func (p *user) saysNot(text string, unwanted ...string) {
 	p.t.Helper()
 	for _, words := range unwanted {
 		if strings.Contains(text, words) {
@@ -304,7 +304,7 @@ func (p *person) saysNot(text string, unwanted ...string) {
 
 // launchedAs returns the machines of a stack's Auto Scaling group. It fails unless there are count,
 // all of an instance type.
-func (p *person) launchedAs(instanceType, stack string, count int) (ids []string) {
+func (p *user) launchedAs(instanceType, stack string, count int) (ids []string) {
 	p.t.Helper()
 	out, err := autoscaling.NewFromConfig(p.aws()).DescribeAutoScalingGroups(p.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
 		Filters: []types.Filter{{Name: aws.String("tag:aws:cloudformation:stack-name"), Values: []string{stack}}},
@@ -333,7 +333,7 @@ func (p *person) launchedAs(instanceType, stack string, count int) (ids []string
 }
 
 // replaced is launchedAs, and reports an error for old machines that still exist.
-func (p *person) replaced(old []string, instanceType, stack string, count int) {
+func (p *user) replaced(old []string, instanceType, stack string, count int) {
 	p.t.Helper()
 	for _, id := range p.launchedAs(instanceType, stack, count) {
 		if slices.Contains(old, id) {
