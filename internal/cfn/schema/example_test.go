@@ -23,6 +23,7 @@ Outputs:
 	for _, problem := range schema.Default().Validate(parsed) {
 		fmt.Println(problem.Error())
 	}
-	// Output: queue.yaml:6:7: AWS::SQS::Queue has no property VisibiltyTimeout; did you mean
-	// VisibilityTimeout? queue.yaml:8:16: AWS::SQS::Queue has no attribute Anr; did you mean Arn?
+	// Output:
+	// queue.yaml:6:7: AWS::SQS::Queue has no property VisibiltyTimeout; did you mean VisibilityTimeout?
+	// queue.yaml:8:16: AWS::SQS::Queue has no attribute Anr; did you mean Arn?
 }
