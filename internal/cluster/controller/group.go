@@ -11,7 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// groupSteps returns the steps that create an InstanceGroup, in order. Deletion runs them in reverse.
+// groupSteps returns the steps that create an InstanceGroup, in order. Deletion runs them in
+// reverse.
 func (o *operator) groupSteps() []operatorkit.Step[*v1alpha1.InstanceGroup] {
 	return []operatorkit.Step[*v1alpha1.InstanceGroup]{
 		groupClusterStep{o},

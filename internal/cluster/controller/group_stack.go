@@ -157,7 +157,8 @@ func (s groupStackStep) ensure(
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
-	o.directory.Own(directory.Stack{Account: account, Region: region, Name: name}, directory.Owner{Group: true, Key: keyOf(group), UID: group.UID})
+	stack := directory.Stack{Account: account, Region: region, Name: name}
+	o.directory.Own(stack, directory.Owner{Group: true, Key: keyOf(group), UID: group.UID})
 }
 
 // EnsureDeleted deletes the group's stack.
@@ -172,7 +173,8 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 	if group.Status.Stack == nil {
 		group.Status.Stack = &v1alpha1.StackStatus{Name: name}
 	}
-	if known, err := record.Decode(group.Status.Stack); err == nil { // Deletion waits for a change in progress, which must not wait for signals.
+	// Deletion waits for a change in progress, which must not wait for signals.
+	if known, err := record.Decode(group.Status.Stack); err == nil {
 		past := known.History()
 		_, _ = s.signal(ctx, group, target, &known, past.Next, past.Now)
 	}

@@ -49,7 +49,8 @@ func (s groupStackStep) follow(
 	}
 	var problem error
 	if !sent { // else record the change first
-		problem = errors.Join(s.cancelChange(ctx, group, s.targets.Of(cluster), &known), s.assistRollout(ctx, group, s.targets.Of(cluster), &known))
+		target := s.targets.Of(cluster)
+		problem = errors.Join(s.cancelChange(ctx, group, target, &known), s.assistRollout(ctx, group, target, &known))
 	}
 	s.reportRollout(group, &known)
 	if err := record.Encode(group.Status.Stack, known); err != nil {

@@ -123,5 +123,6 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 
 // own records that a stack belongs to the Cluster, so that events of it are matched.
 func (o *operator) own(cluster *v1alpha1.Cluster, name string) {
-	o.directory.Own(directory.Stack{Account: cluster.Status.Account, Region: cluster.Spec.Region, Name: name}, directory.Owner{Key: keyOf(cluster), UID: cluster.UID})
+	stack := directory.Stack{Account: cluster.Status.Account, Region: cluster.Spec.Region, Name: name}
+	o.directory.Own(stack, directory.Owner{Key: keyOf(cluster), UID: cluster.UID})
 }
