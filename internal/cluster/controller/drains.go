@@ -81,7 +81,7 @@ func (o *operator) objectsOf(of directory.Owner) (*v1alpha1.Cluster, *v1alpha1.I
 	if err := o.client.Get(ctx, of.Key, group); err != nil {
 		return nil, nil, client.IgnoreNotFound(err) //nolint:wrapcheck // as above
 	}
-	cluster, err := o.clusterOf(ctx, group)
+	cluster, err := o.objects.ClusterOf(ctx, group)
 	return cluster, group, err
 }
 
@@ -195,7 +195,7 @@ func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 		if record.IsRolling(cluster.Status.Rollout) || !cluster.DeletionTimestamp.IsZero() {
 			return awsevents.InstancesTerminating
 		}
-		groups, err := o.groupsOf(ctx, keyOf(cluster))
+		groups, err := o.objects.GroupsOf(ctx, keyOf(cluster))
 		if err == nil && slices.ContainsFunc(groups, o.shrinks) {
 			return awsevents.InstancesTerminating
 		}

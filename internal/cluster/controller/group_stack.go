@@ -33,7 +33,7 @@ func (s groupStackStep) Name() string { return "stack" }
 // EnsureCreated moves the group's stack toward the spec. It first continues a change in progress:
 // its instances are signaled even if the spec is invalid.
 func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	cluster, err := s.clusterOf(ctx, group)
+	cluster, err := s.objects.ClusterOf(ctx, group)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -59,7 +59,7 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 
 // converge moves the group's stack toward the spec. The Cluster has the Release that it runs.
 func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	release, err := s.release(ctx, cluster)
+	release, err := s.objects.Release(ctx, cluster)
 	if err != nil {
 		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, which the nodes of Cluster %s need.", cluster.Spec.Release, cluster.Name)).
 			Degraded()
@@ -221,7 +221,7 @@ func (s groupStackStep) targetOf(
 	ctx context.Context,
 	group *v1alpha1.InstanceGroup,
 ) (target awsapi.Target, account, region string, outcome operatorkit.Outcome) {
-	cluster, err := s.clusterOf(ctx, group)
+	cluster, err := s.objects.ClusterOf(ctx, group)
 	if err != nil {
 		return target, "", "", operatorkit.Fail(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/objects"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outputs"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
@@ -38,6 +39,8 @@ type operator struct {
 	// client reads Clusters, InstanceGroups and Releases from the manager's cache; direct reads
 	// Secrets, which are not cached.
 	client, direct client.Client
+	// objects reads objects that belong together.
+	objects *objects.Objects
 
 	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
@@ -79,7 +82,7 @@ type operator struct {
 func newOperator(options Options, cached, direct client.Client, recorder events.EventRecorder) *operator {
 	o := &operator{
 		unclaimed: directory.NewUnclaimed(),
-		options:   options, client: cached, direct: direct, recorder: recorder,
+		options:   options, client: cached, direct: direct, objects: objects.New(cached), recorder: recorder,
 		nodeup:  programs.In(options.NodeupDir),
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
@@ -135,26 +138,6 @@ func (o *operator) caches() []forgetter {
 	}
 }
 
-// release returns the Cluster's Release. The informer cache owns it, so callers must not change it;
-// copying would be expensive since every reconcile reads it many times.
-func (o *operator) release(ctx context.Context, cluster *v1alpha1.Cluster) (*v1alpha1.Release, error) {
-	release := &v1alpha1.Release{}
-	if err := o.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Release}, release, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("read Release %s: %w", cluster.Spec.Release, err)
-	}
-	return release, nil
-}
-
-// groupsOf returns the InstanceGroups of the Cluster. The informer cache owns them; callers must
-// not change them.
-func (o *operator) groupsOf(ctx context.Context, key types.NamespacedName) ([]v1alpha1.InstanceGroup, error) {
-	list := &v1alpha1.InstanceGroupList{}
-	if err := o.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{clusterIndex: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list the instance groups of cluster %s: %w", key, err)
-	}
-	return list.Items, nil
-}
-
 // keyOf returns the name of an object.
 func keyOf(obj client.Object) types.NamespacedName { return client.ObjectKeyFromObject(obj) }
 
@@ -169,7 +152,7 @@ func (o *operator) identify(ctx context.Context, key types.NamespacedName, ids [
 	if err := o.client.Get(ctx, key, cluster); err != nil {
 		return nil, fmt.Errorf("read Cluster %s: %w", key, err)
 	}
-	groups, err := o.groupsOf(ctx, key)
+	groups, err := o.objects.GroupsOf(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) 
 func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
-	release, err := s.release(ctx, cluster)
+	release, err := s.objects.Release(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
