@@ -27,7 +27,7 @@ import (
 // observe handles an AWS event and enqueues the objects of its stack.
 func (o *operator) observe(e awsevents.Event) {
 	if e.Stack == nil {
-		o.observeInstance(e)
+		o.draining.Observe(e)
 		return
 	}
 	for _, found := range o.directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: e.Stack.StackName}) {

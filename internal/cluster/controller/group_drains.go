@@ -26,7 +26,7 @@ func (s groupDrainsStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Inst
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	s.continueDrains(
+	s.draining.Continue(
 		types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster},
 		group.Name,
 		cluster == nil || !cluster.DeletionTimestamp.IsZero(),

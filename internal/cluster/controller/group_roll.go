@@ -182,7 +182,7 @@ func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *roll
 	), int32(
 		result.Total,
 	), result.Why //nolint:gosec // at most a thousand nodes
-	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
+	rolloutStatus.Draining = s.draining.Status(clusterKeyOf(group), group.Name)
 	switch result.State {
 	case rollout.Done:
 		rolloutStatus.State = v1alpha1.RolloutDone

@@ -212,7 +212,7 @@ func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *reco
 	}
 	seen := progress.View{History: past, Status: known.Status, Nodes: s.nodesOf(group)}
 	rolloutStatus.Updated, rolloutStatus.Total, _ = seen.Count()
-	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
+	rolloutStatus.Draining = s.draining.Status(clusterKeyOf(group), group.Name)
 	rolloutStatus.Message = seen.Message(rolloutStatus)
 	if !goesOn {
 		rolloutStatus.Finished, past.RolloutToken = &now, ""

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -17,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/draining"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
@@ -50,13 +50,12 @@ type operator struct {
 	instances *instances.Instances
 	backups   *backup.Backups
 	volumes   *etcdvolumes.Volumes
-	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about
-	// objects that were not reconciled yet. recorder records Events in addition to those of the
-	// controllers.
-	drains    *drain.Drains
-	repairs   *repair.Repairs
-	unclaimed *directory.Unclaimed
-	recorder  events.EventRecorder
+	// draining handles events about instances, drains drains nodes, and repairs replaces unhealthy
+	// instances. recorder records Events in addition to those of the controllers.
+	draining *draining.Draining
+	drains   *drain.Drains
+	repairs  *repair.Repairs
+	recorder events.EventRecorder
 	// rolls replaces instances where CloudFormation does not.
 	rolls *rolls
 
@@ -81,8 +80,7 @@ type operator struct {
 
 func newOperator(options Options, cached, direct client.Client, recorder events.EventRecorder) *operator {
 	o := &operator{
-		unclaimed: directory.NewUnclaimed(),
-		options:   options, client: cached, direct: direct, objects: objects.New(cached), recorder: recorder,
+		options: options, client: cached, direct: direct, objects: objects.New(cached), recorder: recorder,
 		nodeup:  programs.In(options.NodeupDir),
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
@@ -107,12 +105,14 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 	o.volumes = etcdvolumes.New(etcdvolumes.Options{
 		EC2: ec2, Clock: options.Clock, Recorder: recorder, Operator: options.ClusterName, Confirm: o.outputs.Confirm,
 	})
-	o.directory = directory.New(o.claimed)
-	options.Workload.IdentifyWith(o.identify)
-	o.drains = drain.New(drain.Options{
-		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Logger: ctrl.Log.WithName("drain"), Tell: o.drainNotice,
+	o.draining = draining.New(draining.Options{
+		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Recorder: recorder, Client: cached, Objects: o.objects,
+		Target: o.targets.Of, Repairs: o.repairs, Instances: o.instances,
+		EnqueueCluster: func(key types.NamespacedName) { o.clusters.Enqueue(key) },
+		EnqueueGroup:   func(key types.NamespacedName) { o.groups.Enqueue(key) },
 	})
-	o.drains.Subscribe(o.drainProgressed)
+	o.directory, o.drains = o.draining.Directory, o.draining.Drains
+	options.Workload.IdentifyWith(o.identify)
 	o.rolls = newRolls(&o.options, o.drains)
 	return o
 }

@@ -59,7 +59,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	if options.Events != nil {
 		options.Events.Subscribe(o.observe)
-		options.Events.ExpectInstances(o.expectMachines)
+		options.Events.ExpectInstances(o.draining.Expect)
 	}
 	options.Workload.Subscribe(o.observeWorkload)
 	if err := mgr.Add(options.Workload); err != nil {
