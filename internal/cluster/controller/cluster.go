@@ -74,7 +74,7 @@ func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.P
 
 // resourceSet returns the resource set of the Cluster's Release, "" if there is no such Release.
 func (o *operator) resourceSet(cluster *v1alpha1.Cluster) string {
-	found, err := o.release(context.Background(), cluster) // Reads from the informer cache.
+	found, err := o.objects.Release(context.Background(), cluster) // Reads from the informer cache.
 	if err != nil {
 		return ""
 	}
@@ -83,5 +83,5 @@ func (o *operator) resourceSet(cluster *v1alpha1.Cluster) string {
 
 // noRelease returns the error for a spec that names an unknown Release. It lists the known ones.
 func (o *operator) noRelease(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	return &release.NotFoundError{Name: cluster.Spec.Release, Known: o.releaseNames(ctx)}
+	return &release.NotFoundError{Name: cluster.Spec.Release, Known: o.objects.ReleaseNames(ctx)}
 }

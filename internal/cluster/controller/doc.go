@@ -53,6 +53,8 @@
 //	approval        changes that wait for a user's approval
 //	owner, outputs  proof that resources and outputs are the object's
 //	directory       which objects claim a stack, for events
+//	draining        events about instances; orders to drain their nodes
+//	objects         lookups in the informer cache
 //	credentials     CAs, kubeconfigs, connections
 //	bucket          what instances download
 //	bootstraptoken  the tokens that workers join with

@@ -19,20 +19,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/objects"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
-)
-
-// Indexes of the cache.
-const (
-	clusterIndex = "spec.cluster" // of InstanceGroups
-	releaseIndex = "spec.release" // of Clusters
 )
 
 // observe handles an AWS event and enqueues the objects of its stack.
 func (o *operator) observe(e awsevents.Event) {
 	if e.Stack == nil {
-		o.observeInstance(e)
+		o.draining.Observe(e)
 		return
 	}
 	for _, found := range o.directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: e.Stack.StackName}) {
@@ -55,7 +50,7 @@ func (o *operator) observeWorkload(change workload.Change) {
 	if !change.Whole {
 		return
 	}
-	groups, err := o.groupsOf(context.Background(), change.Cluster) // Reads from the informer cache.
+	groups, err := o.objects.GroupsOf(context.Background(), change.Cluster) // Reads from the informer cache.
 	if err != nil {
 		return
 	}
@@ -110,7 +105,7 @@ func groupChangedPredicate() predicate.TypedPredicate[*v1alpha1.InstanceGroup] {
 // groupsOfCluster enqueues the InstanceGroups of a Cluster.
 func (o *operator) groupsOfCluster() handler.TypedEventHandler[*v1alpha1.Cluster, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, cluster *v1alpha1.Cluster) []reconcile.Request {
-		groups, err := o.groupsOf(ctx, keyOf(cluster))
+		groups, err := o.objects.GroupsOf(ctx, keyOf(cluster))
 		if err != nil {
 			return nil
 		}
@@ -133,7 +128,7 @@ func (o *operator) clusterOfGroup() handler.TypedEventHandler[*v1alpha1.Instance
 func (o *operator) clustersOfRelease() handler.TypedEventHandler[*v1alpha1.Release, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, release *v1alpha1.Release) []reconcile.Request {
 		list := &v1alpha1.ClusterList{}
-		if err := o.client.List(ctx, list, client.MatchingFields{releaseIndex: release.Name}); err != nil {
+		if err := o.client.List(ctx, list, client.MatchingFields{objects.IndexRelease: release.Name}); err != nil {
 			return nil
 		}
 		requests := make([]reconcile.Request, len(list.Items))

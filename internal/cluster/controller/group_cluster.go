@@ -20,7 +20,7 @@ func (s groupClusterStep) Name() string { return "cluster" }
 // EnsureCreated is done when the Cluster has a network and CAs. Its control plane may still be
 // booting: the group's instances wait for it themselves.
 func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	cluster, err := s.clusterOf(ctx, group)
+	cluster, err := s.objects.ClusterOf(ctx, group)
 	switch {
 	case err != nil:
 		return operatorkit.Fail(err)

@@ -22,11 +22,11 @@ func (s groupDrainsStep) EnsureCreated(context.Context, *v1alpha1.InstanceGroup)
 
 // EnsureDeleted releases instances that are kept for their pods.
 func (s groupDrainsStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	cluster, err := s.clusterOf(ctx, group)
+	cluster, err := s.objects.ClusterOf(ctx, group)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	s.continueDrains(
+	s.draining.Continue(
 		types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster},
 		group.Name,
 		cluster == nil || !cluster.DeletionTimestamp.IsZero(),

@@ -37,7 +37,7 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	cluster, err := s.clusterOf(ctx, group)
+	cluster, err := s.objects.ClusterOf(ctx, group)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}

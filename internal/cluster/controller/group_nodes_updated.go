@@ -65,7 +65,7 @@ func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *record.H
 	condition := metav1.Condition{Type: conditions.Updated, Status: metav1.ConditionFalse}
 	rolloutStatus := group.Status.Rollout
 	if rolloutStatus != nil && rolloutStatus.Finished != nil {
-		rolloutStatus.Draining = o.drainStatus(clusterKeyOf(group), group.Name)
+		rolloutStatus.Draining = o.draining.Status(clusterKeyOf(group), group.Name)
 	}
 	switch {
 	case rolloutStatus != nil && past.RolloutToken != "" && rolloutStatus.State == v1alpha1.RolloutRollingBack:

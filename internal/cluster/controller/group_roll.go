@@ -106,7 +106,7 @@ func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.Instan
 // EnsureDeleted forgets the group: its instances are deleted with its stack.
 func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	s.rolls.done.Drop(group.UID)
-	if cluster, err := s.clusterOf(ctx, group); err == nil && cluster != nil {
+	if cluster, err := s.objects.ClusterOf(ctx, group); err == nil && cluster != nil {
 		s.rolls.engine.Forget(&rollout.Group{AutoScalingGroup: group.Status.AutoScalingGroup, Target: s.targets.Of(cluster)})
 	}
 	return operatorkit.Done()
@@ -127,7 +127,7 @@ func attemptOf(group *v1alpha1.InstanceGroup, known *record.Stack) string {
 
 // rollOf describes the rollout of a group. It returns nil and an outcome if there can be none.
 func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup, attempt string) (*rollout.Group, operatorkit.Outcome) {
-	cluster, err := s.clusterOf(ctx, group)
+	cluster, err := s.objects.ClusterOf(ctx, group)
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
@@ -135,7 +135,7 @@ func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup
 		return nil, operatorkit.Wait(0, "ClusterNotFound", "The Cluster no longer exists.")
 	}
 	runs := models.AsRun(cluster)
-	release, err := s.release(ctx, runs)
+	release, err := s.objects.Release(ctx, runs)
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
@@ -182,7 +182,7 @@ func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *roll
 	), int32(
 		result.Total,
 	), result.Why //nolint:gosec // at most a thousand nodes
-	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
+	rolloutStatus.Draining = s.draining.Status(clusterKeyOf(group), group.Name)
 	switch result.State {
 	case rollout.Done:
 		rolloutStatus.State = v1alpha1.RolloutDone

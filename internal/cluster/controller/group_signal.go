@@ -18,7 +18,7 @@ func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGro
 	if err != nil || !record.IsChanging(known.Status) {
 		return 0
 	}
-	cluster, err := o.clusterOf(ctx, group)
+	cluster, err := o.objects.ClusterOf(ctx, group)
 	if err != nil || cluster == nil {
 		return 0
 	}

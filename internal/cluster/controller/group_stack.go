@@ -33,7 +33,7 @@ func (s groupStackStep) Name() string { return "stack" }
 // EnsureCreated moves the group's stack toward the spec. It first continues a change in progress:
 // its instances are signaled even if the spec is invalid.
 func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	cluster, err := s.clusterOf(ctx, group)
+	cluster, err := s.objects.ClusterOf(ctx, group)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -59,7 +59,7 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 
 // converge moves the group's stack toward the spec. The Cluster has the Release that it runs.
 func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	release, err := s.release(ctx, cluster)
+	release, err := s.objects.Release(ctx, cluster)
 	if err != nil {
 		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, which the nodes of Cluster %s need.", cluster.Spec.Release, cluster.Name)).
 			Degraded()
@@ -154,7 +154,8 @@ func (s groupStackStep) ensure(
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
-	o.directory.Own(directory.Stack{Account: account, Region: region, Name: name}, directory.Owner{Group: true, Key: keyOf(group), UID: group.UID})
+	stack := directory.Stack{Account: account, Region: region, Name: name}
+	o.directory.Own(stack, directory.Owner{Group: true, Key: keyOf(group), UID: group.UID})
 }
 
 // EnsureDeleted deletes the group's stack.
@@ -169,7 +170,8 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 	if group.Status.Stack == nil {
 		group.Status.Stack = &v1alpha1.StackStatus{Name: name}
 	}
-	if known, err := record.Decode(group.Status.Stack); err == nil { // Deletion waits for a change in progress, which must not wait for signals.
+	// Deletion waits for a change in progress, which must not wait for signals.
+	if known, err := record.Decode(group.Status.Stack); err == nil {
 		past := known.History()
 		_, _ = s.signal(ctx, group, target, &known, past.Next, past.Now)
 	}
@@ -213,7 +215,7 @@ func (s groupStackStep) accountOfGroup(
 func (s groupStackStep) targetOf(
 	ctx context.Context, group *v1alpha1.InstanceGroup,
 ) (target awsapi.Target, account, region string, outcome operatorkit.Outcome) {
-	cluster, err := s.clusterOf(ctx, group)
+	cluster, err := s.objects.ClusterOf(ctx, group)
 	if err != nil {
 		return target, "", "", operatorkit.Fail(err)
 	}

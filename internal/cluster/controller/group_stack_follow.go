@@ -49,7 +49,8 @@ func (s groupStackStep) follow(
 	}
 	var problem error
 	if !sent { // else record the change first
-		problem = errors.Join(s.cancelChange(ctx, group, s.targets.Of(cluster), &known), s.assistRollout(ctx, group, s.targets.Of(cluster), &known))
+		target := s.targets.Of(cluster)
+		problem = errors.Join(s.cancelChange(ctx, group, target, &known), s.assistRollout(ctx, group, target, &known))
 	}
 	s.reportRollout(group, &known)
 	if err := record.Encode(group.Status.Stack, known); err != nil {
@@ -211,7 +212,7 @@ func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *reco
 	}
 	seen := progress.View{History: past, Status: known.Status, Nodes: s.nodesOf(group)}
 	rolloutStatus.Updated, rolloutStatus.Total, _ = seen.Count()
-	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
+	rolloutStatus.Draining = s.draining.Status(clusterKeyOf(group), group.Name)
 	rolloutStatus.Message = seen.Message(rolloutStatus)
 	if !goesOn {
 		rolloutStatus.Finished, past.RolloutToken = &now, ""

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -17,9 +16,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/draining"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/objects"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outputs"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
@@ -38,6 +39,8 @@ type operator struct {
 	// client reads Clusters, InstanceGroups and Releases from the manager's cache; direct reads
 	// Secrets, which are not cached.
 	client, direct client.Client
+	// objects reads objects that belong together.
+	objects *objects.Objects
 
 	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
@@ -47,13 +50,12 @@ type operator struct {
 	instances *instances.Instances
 	backups   *backup.Backups
 	volumes   *etcdvolumes.Volumes
-	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about
-	// objects that were not reconciled yet. recorder records Events in addition to those of the
-	// controllers.
-	drains    *drain.Drains
-	repairs   *repair.Repairs
-	unclaimed *directory.Unclaimed
-	recorder  events.EventRecorder
+	// draining handles events about instances, drains drains nodes, and repairs replaces unhealthy
+	// instances. recorder records Events in addition to those of the controllers.
+	draining *draining.Draining
+	drains   *drain.Drains
+	repairs  *repair.Repairs
+	recorder events.EventRecorder
 	// rolls replaces instances where CloudFormation does not.
 	rolls *rolls
 
@@ -78,8 +80,7 @@ type operator struct {
 
 func newOperator(options Options, cached, direct client.Client, recorder events.EventRecorder) *operator {
 	o := &operator{
-		unclaimed: directory.NewUnclaimed(),
-		options:   options, client: cached, direct: direct, recorder: recorder,
+		options: options, client: cached, direct: direct, objects: objects.New(cached), recorder: recorder,
 		nodeup:  programs.In(options.NodeupDir),
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
@@ -104,12 +105,14 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 	o.volumes = etcdvolumes.New(etcdvolumes.Options{
 		EC2: ec2, Clock: options.Clock, Recorder: recorder, Operator: options.ClusterName, Confirm: o.outputs.Confirm,
 	})
-	o.directory = directory.New(o.claimed)
-	options.Workload.IdentifyWith(o.identify)
-	o.drains = drain.New(drain.Options{
-		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Logger: ctrl.Log.WithName("drain"), Tell: o.drainNotice,
+	o.draining = draining.New(draining.Options{
+		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Recorder: recorder, Client: cached, Objects: o.objects,
+		Target: o.targets.Of, Repairs: o.repairs, Instances: o.instances,
+		EnqueueCluster: func(key types.NamespacedName) { o.clusters.Enqueue(key) },
+		EnqueueGroup:   func(key types.NamespacedName) { o.groups.Enqueue(key) },
 	})
-	o.drains.Subscribe(o.drainProgressed)
+	o.directory, o.drains = o.draining.Directory, o.draining.Drains
+	options.Workload.IdentifyWith(o.identify)
 	o.rolls = newRolls(&o.options, o.drains)
 	return o
 }
@@ -135,26 +138,6 @@ func (o *operator) caches() []forgetter {
 	}
 }
 
-// release returns the Cluster's Release. The informer cache owns it, so callers must not change it;
-// copying would be expensive since every reconcile reads it many times.
-func (o *operator) release(ctx context.Context, cluster *v1alpha1.Cluster) (*v1alpha1.Release, error) {
-	release := &v1alpha1.Release{}
-	if err := o.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Release}, release, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("read Release %s: %w", cluster.Spec.Release, err)
-	}
-	return release, nil
-}
-
-// groupsOf returns the InstanceGroups of the Cluster. The informer cache owns them; callers must
-// not change them.
-func (o *operator) groupsOf(ctx context.Context, key types.NamespacedName) ([]v1alpha1.InstanceGroup, error) {
-	list := &v1alpha1.InstanceGroupList{}
-	if err := o.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{clusterIndex: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list the instance groups of cluster %s: %w", key, err)
-	}
-	return list.Items, nil
-}
-
 // keyOf returns the name of an object.
 func keyOf(obj client.Object) types.NamespacedName { return client.ObjectKeyFromObject(obj) }
 
@@ -169,7 +152,7 @@ func (o *operator) identify(ctx context.Context, key types.NamespacedName, ids [
 	if err := o.client.Get(ctx, key, cluster); err != nil {
 		return nil, fmt.Errorf("read Cluster %s: %w", key, err)
 	}
-	groups, err := o.groupsOf(ctx, key)
+	groups, err := o.objects.GroupsOf(ctx, key)
 	if err != nil {
 		return nil, err
 	}

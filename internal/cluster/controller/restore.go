@@ -171,7 +171,8 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 		}
 		o.own(cluster, name)
 		o.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
-		outcome := o.apply.Delete(ctx, cluster, o.targets.Of(cluster), name, status, stack.DeleteOptions{OwnerTags: o.owner.SlotTags(cluster, slot)})
+		options := stack.DeleteOptions{OwnerTags: o.owner.SlotTags(cluster, slot)}
+		outcome := o.apply.Delete(ctx, cluster, o.targets.Of(cluster), name, status, options)
 		known, err := record.Decode(status)
 		begun = begun && err == nil && known.Deleting
 		all = append(all, outcome)

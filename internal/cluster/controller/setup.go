@@ -19,6 +19,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/objects"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -44,7 +45,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return err
 	}
 	o := newOperator(options, mgr.GetClient(), direct, mgr.GetEventRecorder(fieldOwner))
-	if err := o.addIndexes(ctx, mgr); err != nil {
+	if err := objects.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	if err := o.addClusters(mgr); err != nil {
@@ -58,7 +59,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	if options.Events != nil {
 		options.Events.Subscribe(o.observe)
-		options.Events.ExpectInstances(o.expectMachines)
+		options.Events.ExpectInstances(o.draining.Expect)
 	}
 	options.Workload.Subscribe(o.observeWorkload)
 	if err := mgr.Add(options.Workload); err != nil {
@@ -112,31 +113,6 @@ func installReleases(ctx context.Context, direct client.Client, releases []*v1al
 	return nil
 }
 
-func (o *operator) addIndexes(ctx context.Context, mgr ctrl.Manager) error {
-	indexer := mgr.GetFieldIndexer()
-	err := indexer.IndexField(ctx, &v1alpha1.InstanceGroup{}, clusterIndex, func(obj client.Object) []string {
-		group, ok := obj.(*v1alpha1.InstanceGroup)
-		if !ok {
-			return nil
-		}
-		return []string{group.Spec.Cluster}
-	})
-	if err != nil {
-		return fmt.Errorf("index instance groups by cluster: %w", err)
-	}
-	err = indexer.IndexField(ctx, &v1alpha1.Cluster{}, releaseIndex, func(obj client.Object) []string {
-		cluster, ok := obj.(*v1alpha1.Cluster)
-		if !ok {
-			return nil
-		}
-		return []string{cluster.Spec.Release}
-	})
-	if err != nil {
-		return fmt.Errorf("index clusters by release: %w", err)
-	}
-	return nil
-}
-
 func (o *operator) addClusters(mgr ctrl.Manager) error {
 	selector, err := newClusterSelector(o)
 	if err != nil {
@@ -165,8 +141,8 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 func (o *operator) addGroups(mgr ctrl.Manager) error {
 	var err error
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
-		Client: o.client, Pipelines: operatorkit.NewPipeline(o.groupSteps()...), Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
-		Paused:          o.groupPaused,
+		Client: o.client, Pipelines: operatorkit.NewPipeline(o.groupSteps()...), Finalizer: finalizer,
+		PausedAnnotation: v1alpha1.PausedAnnotation, Paused: o.groupPaused,
 		ReconcilePaused: o.signalPaused, DeferStatusWrite: conditions.IsGroupProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
 		BackgroundLimiter: o.options.BackgroundLimiter,

@@ -12,7 +12,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/signals"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
-	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -90,7 +89,7 @@ func waitForTurn(stack, why string) operatorkit.Outcome {
 // readyAlone is done when the only instance of a control plane may be replaced: no instance group
 // is changing, whose new nodes would need the API, and etcd's data is in a snapshot.
 func (o *operator) readyAlone(ctx context.Context, cluster *v1alpha1.Cluster, slot int, change string) operatorkit.Outcome {
-	groups, err := o.groupsOf(ctx, keyOf(cluster))
+	groups, err := o.objects.GroupsOf(ctx, keyOf(cluster))
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -249,7 +248,7 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 	if rolloutStatus == nil || rolloutStatus.Finished != nil {
 		return
 	}
-	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message, rolloutStatus.Draining = updated, total, outcome.Message(), s.drainingSlots(
+	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message, rolloutStatus.Draining = updated, total, outcome.Message(), s.draining.SlotStatus(
 		cluster,
 	)
 	switch {
@@ -272,21 +271,6 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 	if rolloutStatus.State != v1alpha1.RolloutRolling && rolloutStatus.State != v1alpha1.RolloutRollingBack {
 		rolloutStatus.Finished = &now
 	}
-}
-
-// drainingSlots returns the nodes of slots that are being drained.
-func (o *operator) drainingSlots(cluster *v1alpha1.Cluster) []v1alpha1.DrainStatus {
-	var draining []v1alpha1.DrainStatus
-	for _, one := range o.drains.Of(keyOf(cluster), "") {
-		if one.Node == "" || one.State != drain.Draining {
-			continue
-		}
-		began, deadline := metav1.NewTime(one.Began), metav1.NewTime(one.Deadline)
-		draining = append(draining, v1alpha1.DrainStatus{
-			Node: one.Node, Instance: one.Instance, Since: &began, Deadline: &deadline, Pods: int32(one.Pods), BlockedBy: one.BlockedBy, //nolint:gosec // a node has a few hundred
-		})
-	}
-	return draining
 }
 
 // aloneSince returns since when the only instance of a control plane is being replaced, "" if it is

@@ -24,7 +24,7 @@ func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 	if connection == nil {
 		return operatorkit.Wait(outcomes.EventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
-	release, err := s.release(
+	release, err := s.objects.Release(
 		ctx,
 		models.AsRun(cluster),
 	) // Charts may depend on the Kubernetes version of their Release, so they follow the control plane.

@@ -40,7 +40,7 @@ func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) 
 func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
-	release, err := s.release(ctx, cluster)
+	release, err := s.objects.Release(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -123,5 +123,6 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 
 // own records that a stack belongs to the Cluster, so that events of it are matched.
 func (o *operator) own(cluster *v1alpha1.Cluster, name string) {
-	o.directory.Own(directory.Stack{Account: cluster.Status.Account, Region: cluster.Spec.Region, Name: name}, directory.Owner{Key: keyOf(cluster), UID: cluster.UID})
+	stack := directory.Stack{Account: cluster.Status.Account, Region: cluster.Spec.Region, Name: name}
+	o.directory.Own(stack, directory.Owner{Key: keyOf(cluster), UID: cluster.UID})
 }

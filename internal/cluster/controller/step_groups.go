@@ -28,7 +28,7 @@ func (s groupsStep) EnsureCreated(context.Context, *v1alpha1.Cluster) operatorki
 
 // EnsureDeleted deletes the InstanceGroups and waits until they no longer exist.
 func (s groupsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	groups, err := s.groupsOf(ctx, keyOf(cluster))
+	groups, err := s.objects.GroupsOf(ctx, keyOf(cluster))
 	if err != nil {
 		return operatorkit.Fail(err)
 	}

@@ -82,7 +82,7 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 
 // replaceVolume requests another etcd volume for a slot that lost its own.
 func (s nodesStep) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster, slot int) (problem string, err error) {
-	release, err := s.release(ctx, cluster)
+	release, err := s.objects.Release(ctx, cluster)
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +96,7 @@ func (s nodesStep) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster,
 // EnsureDeleted releases draining instances at once: pods of a deleted cluster have nowhere to
 // move. The Nodes are deleted with the cluster.
 func (s nodesStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.continueDrains(keyOf(cluster), "", true)
+	s.draining.Continue(keyOf(cluster), "", true)
 	return operatorkit.Done()
 }
 

@@ -71,7 +71,7 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 // groupsThatAskForNodes returns the sorted names of the Cluster's InstanceGroups whose minSize is
 // not 0.
 func (s readyStep) groupsThatAskForNodes(ctx context.Context, cluster *v1alpha1.Cluster) ([]string, error) {
-	groups, err := s.groupsOf(ctx, keyOf(cluster))
+	groups, err := s.objects.GroupsOf(ctx, keyOf(cluster))
 	if err != nil {
 		return nil, err
 	}

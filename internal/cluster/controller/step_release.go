@@ -19,7 +19,7 @@ func (s releaseStep) Name() string { return "release" }
 // EnsureCreated compares the control plane's nodes with the Release. The slots' stacks are up to
 // date when it is called.
 func (s releaseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	to, err := s.release(ctx, cluster)
+	to, err := s.objects.Release(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}

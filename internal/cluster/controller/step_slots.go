@@ -50,7 +50,7 @@ func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 }
 
 func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	release, err := s.release(ctx, cluster)
+	release, err := s.objects.Release(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}

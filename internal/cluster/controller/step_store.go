@@ -31,7 +31,7 @@ func (s storeStep) Name() string { return "store" }
 
 // EnsureCreated stores what is missing. The base stack's record holds the digest of what is stored.
 func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	release, err := s.release(ctx, cluster)
+	release, err := s.objects.Release(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}

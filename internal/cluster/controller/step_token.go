@@ -82,7 +82,7 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 // operator manages: in the resource sets of the Cluster's and the groups' Releases, the slots
 // manage it.
 func (s tokenStep) slotsKeepToken(ctx context.Context, cluster *v1alpha1.Cluster) (bool, error) {
-	groups, err := s.groupsOf(ctx, keyOf(cluster))
+	groups, err := s.objects.GroupsOf(ctx, keyOf(cluster))
 	if err != nil {
 		return false, err
 	}
@@ -104,7 +104,7 @@ func (s tokenStep) slotsKeepToken(ctx context.Context, cluster *v1alpha1.Cluster
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		found, err := s.releaseNamed(ctx, name)
+		found, err := s.objects.ReleaseNamed(ctx, name)
 		if apierrors.IsNotFound(err) {
 			return false, nil // The needs of its instances are unknown.
 		}

@@ -3,12 +3,9 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
@@ -36,7 +33,7 @@ func (s upgradeStep) EnsureDeleted(context.Context, *v1alpha1.Cluster) operatork
 }
 
 func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	to, err := s.release(ctx, cluster)
+	to, err := s.objects.Release(ctx, cluster)
 	if apierrors.IsNotFound(err) {
 		return operatorkit.Stall("ReleaseNotFound", outcomes.Capital(s.noRelease(ctx, cluster).Error())+
 			". The running cluster stays unchanged until spec.release names an existing Release.")
@@ -74,7 +71,7 @@ func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to 
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	if why := running.Refusal(to, s.releaseNames(ctx)); why != "" {
+	if why := running.Refusal(to, s.objects.ReleaseNames(ctx)); why != "" {
 		return operatorkit.Stall("UpgradeRefused", why+" The running cluster stays unchanged.")
 	}
 	return operatorkit.Done()
@@ -95,40 +92,16 @@ func (o *operator) running(ctx context.Context, cluster *v1alpha1.Cluster) (*rel
 		}
 		found.AddNode(nodes[i].Name, nodes[i].Group, nodes[i].Version)
 	}
-	groups, err := o.groupsOf(ctx, keyOf(cluster))
+	groups, err := o.objects.GroupsOf(ctx, keyOf(cluster))
 	if err != nil {
 		return nil, err
 	}
 	for i := range groups {
 		found.AddGroup(groups[i].Name, groups[i].Status.Version)
 	}
-	from, err := o.releaseNamed(ctx, cluster.Status.Release)
+	from, err := o.objects.ReleaseNamed(ctx, cluster.Status.Release)
 	if err != nil {
 		from = nil // It was deleted; the version of etcd is unknown then.
 	}
 	return found, stacks.Recollect(found, cluster, from)
-}
-
-// releaseNamed returns the Release of that name. The informer cache owns it; callers must not
-// change it.
-func (o *operator) releaseNamed(ctx context.Context, name string) (*v1alpha1.Release, error) {
-	found := &v1alpha1.Release{}
-	if err := o.client.Get(ctx, types.NamespacedName{Name: name}, found, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("read Release %s: %w", name, err)
-	}
-	return found, nil
-}
-
-// releaseNames returns the sorted names of the existing Releases.
-func (o *operator) releaseNames(ctx context.Context) []string {
-	list := &v1alpha1.ReleaseList{}
-	if err := o.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // Reads from the informer cache.
-		return nil
-	}
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = list.Items[i].Name
-	}
-	slices.Sort(names) // The cache returns them in random order.
-	return names
 }

@@ -16,7 +16,7 @@ import (
 
 // tally counts the cluster's nodes for its status and sets the nodes' condition.
 func (o *operator) tally(ctx context.Context, cluster *v1alpha1.Cluster, nodes []workload.Node) error {
-	groups, err := o.groupsOf(ctx, keyOf(cluster))
+	groups, err := o.objects.GroupsOf(ctx, keyOf(cluster))
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestRecordOfAnExistingObjectIsDecoded(t *testing.T) {
 		},
 		Stored: "stored", Token: "abcdef", TokenRenewal: &at, Restored: "snap-1", Nodeup: "nodeup", Retries: 4, Away: true, RetryAt: &at,
 		Machines: &History{
-			Now: machines("1"), Next: machines("2"), Prior: machines("3"), RolloutToken: "told", Since: &second, Last: []string{"i-1"},
+			Now: machines("1"), Next: machines("2"), Prior: machines("3"), RolloutToken: "rollout", Since: &second, Last: []string{"i-1"},
 			Missing: []string{"i-2"}, Asked: &second, Cause: "cause", Kept: true, AutoscalerHeld: true,
 		},
 		Bundle: "bundle",

@@ -3,7 +3,6 @@ package stacks
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,7 +26,13 @@ func latest(known *record.Stack) []*record.Machines {
 	if known.Machines == nil {
 		return nil
 	}
-	return slices.DeleteFunc([]*record.Machines{known.Machines.Next, known.Machines.Now}, func(one *record.Machines) bool { return one == nil })
+	var of []*record.Machines
+	for _, one := range []*record.Machines{known.Machines.Next, known.Machines.Now} {
+		if one != nil {
+			of = append(of, one)
+		}
+	}
+	return of
 }
 
 // roll returns the text of the last request to replace instances: the current one or, if there is

@@ -69,7 +69,9 @@ func Slot(c *model.Cluster, slot int, outputs map[string]string, known *record.S
 // Group returns the stack of an instance group. Outputs are the base stack's; caCertificate is the
 // cluster CA's in PEM; known is the record of the group's existing stack, empty if it has none. It
 // returns a [BundleError], a [TemplateError], or the error of find.
-func Group(c *model.Cluster, g *model.Group, outputs map[string]string, caCertificate []byte, known *record.Stack, find Nodeup) (*Made, error) {
+func Group(
+	c *model.Cluster, g *model.Group, outputs map[string]string, caCertificate []byte, known *record.Stack, find Nodeup,
+) (*Made, error) {
 	as := *g
 	as.Spec.Roll = roll(known, g.Spec.Roll)
 	boots, err := bootstrap.Worker(c, &as, outputs, caCertificate)
@@ -87,7 +89,8 @@ func Group(c *model.Cluster, g *model.Group, outputs map[string]string, caCertif
 // finish chooses nodeup and renders the stack. If only the tags of disks would change, they stay
 // the same, since a change of only those would replace every instance.
 func (m *Made) finish(
-	c *model.Cluster, architecture v1alpha1.Architecture, known *record.Stack, find Nodeup, rendered func(userData string) (*render.Stack, error),
+	c *model.Cluster, architecture v1alpha1.Architecture, known *record.Stack, find Nodeup,
+	rendered func(userData string) (*render.Stack, error),
 ) error {
 	var err error
 	if m.Machines.Nodeup, err = nodeup(known, m.Machines.Bundle, architecture, find); err != nil {

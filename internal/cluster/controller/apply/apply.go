@@ -73,13 +73,12 @@ type Options struct {
 	Refresh bool
 	// Hold is why an approved change must still wait; "" if it need not.
 	Hold string
-	// Gone lists the logical IDs of resources that no longer exist, which the change may
-	// remove.
+	// Gone lists the logical IDs of resources that no longer exist, which the change may remove.
 	Gone []string
 }
 
-// Ensure moves a stack toward its rendered state. It returns the outputs if they were read
-// this time.
+// Ensure moves a stack toward its rendered state. It returns the outputs if they were read this
+// time.
 func (s *Stacks) Ensure(
 	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, how Options,
 ) (map[string]string, operatorkit.Outcome) {
@@ -123,8 +122,8 @@ func (s *Stacks) Ensure(
 	return result.Outputs, outcome
 }
 
-// Delete advances the deletion of a stack. Without a status, it finds the stack by its name
-// and its owner's tags.
+// Delete advances the deletion of a stack. Without a status, it finds the stack by its name and its
+// owner's tags.
 func (s *Stacks) Delete(
 	ctx context.Context, obj client.Object, target awsapi.Target, name string, status *v1alpha1.StackStatus, options stack.DeleteOptions,
 ) operatorkit.Outcome {

@@ -135,8 +135,7 @@ func Wait(obj client.Object, stackName string, result *stack.Result) operatorkit
 	return operatorkit.Wait(0, result.Reason, message).About(outcomes.StackSubject(stackName)).Degraded()
 }
 
-// WithCommand appends the command that approves all pending changes to the outcome's
-// message.
+// WithCommand appends the command that approves all pending changes to the outcome's message.
 func WithCommand(obj client.Object, kind string, outcome operatorkit.Outcome) operatorkit.Outcome {
 	if !isUnapproved(outcome) {
 		return outcome

@@ -37,12 +37,14 @@ type Options struct {
 	Recorder events.EventRecorder
 	// Owner is the operator's name in tags.
 	Owner owner.Operator
-	// Confirm ensures that the outputs in the Cluster's status, which name the volumes, are its own.
+	// Confirm ensures that the outputs in the Cluster's status, which name the volumes, are its
+	// own.
 	Confirm func(context.Context, *v1alpha1.Cluster) error
 }
 
 // Backups keeps snapshots of the Clusters' etcd volumes. A failed backup is reported and blocks no
-// other step. It caches per Cluster when to check its backups next, and the latest snapshot created.
+// other step. It caches per Cluster when to check its backups next, and the latest snapshot
+// created.
 type Backups struct {
 	options Options
 	checks  *cache.Keyed[types.UID, time.Time]
@@ -60,8 +62,8 @@ func (b *Backups) Forget(uid types.UID) {
 	b.made.Drop(uid)
 }
 
-// Ensure takes and deletes the backups that are due. It never blocks the pipeline and calls EC2 only
-// when a backup is due. Healthy reports for each slot whether its node is Ready.
+// Ensure takes and deletes the backups that are due. It never blocks the pipeline and calls EC2
+// only when a backup is due. Healthy reports for each slot whether its node is Ready.
 func (b *Backups) Ensure(ctx context.Context, cluster *v1alpha1.Cluster, healthy []bool) operatorkit.Outcome {
 	status := cluster.Status.Backup
 	switch {
@@ -190,8 +192,8 @@ func (b *Backups) backupFailed(cluster *v1alpha1.Cluster, message string) {
 	b.options.Recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonBackupFailed, "Backup", "%s", message)
 }
 
-// Delete removes the condition. Package cleanup deletes or keeps the backups together with the final
-// snapshots of the volumes.
+// Delete removes the condition. Package cleanup deletes or keeps the backups together with the
+// final snapshots of the volumes.
 func (b *Backups) Delete(cluster *v1alpha1.Cluster) {
 	operatorkit.RemoveCondition(cluster, conditionBackedUp)
 }

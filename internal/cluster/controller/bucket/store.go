@@ -35,7 +35,8 @@ func (s *Store) Forget(uid types.UID) {
 	s.Trim(uid)
 }
 
-// Changed makes the next reconcile compare the content of the Cluster's bucket with its inputs again.
+// Changed makes the next reconcile compare the content of the Cluster's bucket with its inputs
+// again.
 func (s *Store) Changed(uid types.UID) { s.stored.Drop(uid) }
 
 // Trim drops what is cached only while a Cluster is created.

@@ -35,8 +35,8 @@ func (c *Credentials) deleteSecret(ctx context.Context, cluster *v1alpha1.Cluste
 	return nil
 }
 
-// CAs returns the Cluster's CAs. It caches them only while the Cluster is created, so
-// that memory does not hold the keys of all clusters.
+// CAs returns the Cluster's CAs. It caches them only while the Cluster is created, so that memory
+// does not hold the keys of all clusters.
 func (c *Credentials) CAs(ctx context.Context, cluster *v1alpha1.Cluster) (*pki.CAs, error) {
 	if known, ok := c.cas.Get(cluster.UID); ok {
 		return known, nil

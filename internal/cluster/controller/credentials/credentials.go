@@ -67,8 +67,8 @@ func (c *Credentials) Changed(uid types.UID) {
 // Trim drops the CAs, which are needed only while the Cluster is created.
 func (c *Credentials) Trim(uid types.UID) { c.cas.Drop(uid) }
 
-// Assume records that the Cluster's CAs, its kubeconfig and the operator's connection exist and need
-// no check until a time. It is for benchmarks of reconciles in which nothing changed.
+// Assume records that the Cluster's CAs, its kubeconfig and the operator's connection exist and
+// need no check until a time. It is for benchmarks of reconciles in which nothing changed.
 func (c *Credentials) Assume(uid types.UID, server string, until time.Time) {
 	c.knownCAs.Keep(uid, struct{}{})
 	c.kubeconfigs.Keep(uid, validity{server: server, until: until})

@@ -19,8 +19,8 @@ import (
 // kubeconfigValidity is the validity of a kubeconfig. It is renewed when a third is left.
 const kubeconfigValidity = 365 * 24 * time.Hour
 
-// EnsureKubeconfig creates the Secret with the kubeconfig for users and tools, and renews it before it
-// expires. Address is that of the API. It returns when to check it again.
+// EnsureKubeconfig creates the Secret with the kubeconfig for users and tools, and renews it before
+// it expires. Address is that of the API. It returns when to check it again.
 func (c *Credentials) EnsureKubeconfig(ctx context.Context, cluster *v1alpha1.Cluster, address string) (time.Time, error) {
 	server, now := model.APIServer(address), c.options.Clock.Now()
 	if last, ok := c.kubeconfigs.Get(cluster.UID); ok && last.server == server && now.Before(last.until) {

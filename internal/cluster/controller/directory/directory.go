@@ -27,7 +27,8 @@ type Directory struct {
 	claimed func(stack string)
 }
 
-// New returns an empty directory. It calls claimed, if not nil, when an object claims another stack.
+// New returns an empty directory. It calls claimed, if not nil, when an object claims another
+// stack.
 func New(claimed func(stack string)) *Directory {
 	return &Directory{
 		claimed: claimed,

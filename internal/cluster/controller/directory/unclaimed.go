@@ -7,8 +7,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 )
 
-// Unclaimed holds events about stacks that no object has claimed yet: after a start, events
-// may arrive before the first reconcile of their objects.
+// Unclaimed holds events about stacks that no object has claimed yet: after a start, events may
+// arrive before the first reconcile of their objects.
 type Unclaimed struct {
 	mu   sync.Mutex
 	news map[string]map[string]unclaimedEvent // by stack and instance

@@ -31,12 +31,13 @@ type Options struct {
 	Recorder events.EventRecorder
 	// Operator is the operator's name in tags.
 	Operator string
-	// Confirm ensures that the outputs in the Cluster's status, which name the volumes, are its own.
+	// Confirm ensures that the outputs in the Cluster's status, which name the volumes, are its
+	// own.
 	Confirm func(context.Context, *v1alpha1.Cluster) error
 }
 
-// Volumes observes the etcd volumes of Clusters. It caches which were missing at the last request to
-// EC2.
+// Volumes observes the etcd volumes of Clusters. It caches which were missing at the last request
+// to EC2.
 type Volumes struct {
 	options Options
 	seen    *cache.Keyed[types.UID, volumesSeen]
@@ -125,8 +126,8 @@ func (v *Volumes) Replace(cluster *v1alpha1.Cluster, resolved *model.Cluster, sl
 	return ""
 }
 
-// Lost returns the logical IDs in the base stack of volumes that EC2 reports lost, so that
-// the change that replaces them may remove them. It returns none after that change.
+// Lost returns the logical IDs in the base stack of volumes that EC2 reports lost, so that the
+// change that replaces them may remove them. It returns none after that change.
 func (v *Volumes) Lost(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster) ([]string, error) {
 	if cluster.Status.Etcd == nil {
 		return nil, nil

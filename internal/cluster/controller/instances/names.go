@@ -16,8 +16,8 @@ const OutputGroup = "AutoScalingGroup"
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
 const groupSuffix = "-" + OutputGroup + "-"
 
-// StackOf returns the stack of an Auto Scaling group by the group's name, "" if the operator
-// did not create it.
+// StackOf returns the stack of an Auto Scaling group by the group's name, "" if the operator did
+// not create it.
 func StackOf(name string) string {
 	at := strings.LastIndex(name, groupSuffix)
 	if at < 0 || strings.Contains(name[at+len(groupSuffix):], "-") {

@@ -70,8 +70,8 @@ func (d *terminations) asked(instance string, now time.Time) {
 	d.askAt[instance] = now.Add(lostAfter)
 }
 
-// lostAfter is how long a node may be NotReady before the operator asks EC2 whether its
-// instance exists, in case its termination event was lost.
+// lostAfter is how long a node may be NotReady before the operator asks EC2 whether its instance
+// exists, in case its termination event was lost.
 const lostAfter = 5 * time.Minute
 
 // Terminated records that an event reported an instance as terminated.

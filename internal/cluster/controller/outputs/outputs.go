@@ -61,9 +61,9 @@ func (o *Outputs) Hold(cluster *v1alpha1.Cluster) bool {
 	return !ok || maps.Equal(seen, cluster.Status.Outputs)
 }
 
-// Confirm ensures that the outputs in the Cluster's status, which name buckets, keys,
-// volumes, zones and roles, are those of the Cluster's own base stack. It asks CloudFormation once
-// per process, unless this process already read them. If they differ, it corrects them and returns
+// Confirm ensures that the outputs in the Cluster's status, which name buckets, keys, volumes,
+// zones and roles, are those of the Cluster's own base stack. It asks CloudFormation once per
+// process, unless this process already read them. If they differ, it corrects them and returns
 // [outcomes.ErrOutputsCorrected].
 func (o *Outputs) Confirm(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	if len(cluster.Status.Outputs) == 0 {
@@ -97,10 +97,10 @@ func (o *Outputs) Confirmed(ctx context.Context, cluster *v1alpha1.Cluster) oper
 	return operatorkit.Done()
 }
 
-// Recover reads the outputs of a base stack that exists although the status does not mention
-// it, as after a restore of the management cluster. The outputs record which volumes were replaced
-// and the issuer's URL. Without them, the base stack would be updated to that of a new cluster.
-// Resource sets in which neither can differ need no lookup.
+// Recover reads the outputs of a base stack that exists although the status does not mention it, as
+// after a restore of the management cluster. The outputs record which volumes were replaced and the
+// issuer's URL. Without them, the base stack would be updated to that of a new cluster. Resource
+// sets in which neither can differ need no lookup.
 func (o *Outputs) Recover(ctx context.Context, cluster *v1alpha1.Cluster, of *v1alpha1.Release) error {
 	known := record.Find(cluster, model.BaseStackName(cluster.Name))
 	if len(cluster.Status.Outputs) > 0 || known != nil && (known.Record != nil || known.Status != "") {

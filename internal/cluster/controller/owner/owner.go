@@ -85,8 +85,8 @@ func (o Operator) ScalingGroupFilters(group *v1alpha1.InstanceGroup) []types.Fil
 	return filters
 }
 
-// CheckScalingGroup returns an error if the Auto Scaling group that the group's status names belongs to
-// another owner.
+// CheckScalingGroup returns an error if the Auto Scaling group that the group's status names
+// belongs to another owner.
 func (o Operator) CheckScalingGroup(group *v1alpha1.InstanceGroup, found *types.AutoScalingGroup) error {
 	carried := map[string]string{}
 	for _, tag := range found.Tags {

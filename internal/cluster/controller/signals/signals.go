@@ -19,8 +19,8 @@ import (
 // slots.
 const resourceGroup = "AutoScalingGroup"
 
-// Retry is the delay before a signal is retried that failed or came before CloudFormation waited for
-// it.
+// Retry is the delay before a signal is retried that failed or came before CloudFormation waited
+// for it.
 const Retry = 2 * time.Second
 
 // Engine sends signals to CloudFormation. *stack.Engine implements it.
@@ -67,8 +67,9 @@ type Stack struct {
 	Owner  stack.Owner
 }
 
-// Send sends CloudFormation the signals of the nodes that are new, Ready and booted with an expected
-// bundle. It returns the delay until the next check, 0 if only a node's change requires one.
+// Send sends CloudFormation the signals of the nodes that are new, Ready and booted with an
+// expected bundle. It returns the delay until the next check, 0 if only a node's change requires
+// one.
 func (s *Signals) Send(
 	ctx context.Context, to Stack, nodes []workload.Node, known *record.Stack, expected ...*record.Machines,
 ) (time.Duration, error) {

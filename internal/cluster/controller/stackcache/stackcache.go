@@ -61,8 +61,8 @@ func (s *Stacks) WasSettled(key Key) bool {
 	return ok
 }
 
-// MarkAbsent records that a stack cannot exist, because this process saw that what it needs is still
-// being created.
+// MarkAbsent records that a stack cannot exist, because this process saw that what it needs is
+// still being created.
 func (s *Stacks) MarkAbsent(key Key) { s.absent.Keep(key, struct{}{}) }
 
 // TakeAbsent reports, once, whether a stack cannot exist.

@@ -1,3 +1,3 @@
-// Package targets determines the account and region of a Cluster's stacks, and whether the Cluster may
-// use the role that it names.
+// Package targets determines the account and region of a Cluster's stacks, and whether the Cluster
+// may use the role that it names.
 package targets

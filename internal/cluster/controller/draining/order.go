@@ -1,8 +1,10 @@
-package controller
+package draining
 
 import (
 	"cmp"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
@@ -18,14 +20,14 @@ import (
 //
 // Instances of a paused Cluster are drained as well: a pause stops the operator's changes, but not
 // Auto Scaling.
-func (o *operator) orderFor(of directory.Owner, e awsevents.Event) (drain.Order, bool) {
-	cluster, group, err := o.objectsOf(of)
+func (d *Draining) orderFor(of directory.Owner, e awsevents.Event) (drain.Order, bool) {
+	cluster, group, err := d.objectsOf(of)
 	if err != nil || cluster == nil {
 		return drain.Order{}, false
 	}
 	news, deleting := e.Instance, !cluster.DeletionTimestamp.IsZero()
 	order := drain.Order{
-		Cluster: keyOf(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: o.targets.Of(cluster),
+		Cluster: client.ObjectKeyFromObject(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: d.options.Target(cluster),
 		AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token, Since: news.Time,
 		Retained: news.Kind == awsevents.InstanceRetained,
 		// In a cluster that is being deleted, pods have nowhere to move; a cluster that never came
@@ -36,7 +38,7 @@ func (o *operator) orderFor(of directory.Owner, e awsevents.Event) (drain.Order,
 		var policy v1alpha1.DrainPolicy
 		order.Timeout, order.HookTimeout, policy = model.Draining(&v1alpha1.RollingUpdate{})
 		order.Policy, order.Slot = drain.Policy(policy), instances.SlotOf(cluster, instances.StackOf(news.Group))
-		order.Reason = o.reason(news.ID, cluster.Status.Rollout, deleting)
+		order.Reason = d.reason(news.ID, cluster.Status.Rollout, deleting)
 		// The only instance of a control plane is the API server, without which pods cannot be
 		// evicted. Its load balancer may deregister it when its termination begins: AWS does not
 		// document whether before or after the hook.
@@ -45,7 +47,7 @@ func (o *operator) orderFor(of directory.Owner, e awsevents.Event) (drain.Order,
 	}
 	order.Group = group.Name
 	order.Timeout, order.HookTimeout, order.Policy = draining(group)
-	order.Reason = o.reason(news.ID, group.Status.Rollout, deleting || !group.DeletionTimestamp.IsZero())
+	order.Reason = d.reason(news.ID, group.Status.Rollout, deleting || !group.DeletionTimestamp.IsZero())
 	return order, true
 }
 
@@ -61,11 +63,11 @@ func draining(group *v1alpha1.InstanceGroup) (timeout, hook time.Duration, polic
 
 // reason returns the most likely reason for an instance's termination: Auto Scaling does not report
 // it.
-func (o *operator) reason(instance string, rollout *v1alpha1.RolloutStatus, deleting bool) drain.Reason {
+func (d *Draining) reason(instance string, rollout *v1alpha1.RolloutStatus, deleting bool) drain.Reason {
 	switch {
 	case deleting:
 		return drain.Deletion
-	case o.repairs.IsReplacing(instance):
+	case d.options.Repairs.IsReplacing(instance):
 		return drain.Repair
 	case record.IsRolling(rollout):
 		return drain.Rolling
