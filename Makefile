@@ -97,7 +97,8 @@ sizes: # Fail on a large file: a test binary, for example, stays in the history 
 	@git ls-files -z | xargs -0 wc -c | awk '$$2 != "total" && $$1 > $(LARGEST) { print $$2 " has " $$1 " bytes, more than $(LARGEST)"; bad = 1 } END { exit bad }'
 
 .PHONY: lint
-lint: sizes ## Check the code against .golangci.yml.
+lint: sizes ## Check the code against .golangci.yml, and texts against test/words/words.yaml.
+	$(GO) run ./test/words
 	$(TOOL) golangci-lint run ./...
 	cd pkg/operatorkit && $(TOOL_OF_OPERATORKIT) golangci-lint run ./...
 	cd kube && $(GO) vet ./...

@@ -102,7 +102,7 @@ func (w *suite) replaced(cluster *v1alpha1.Cluster, inside client.Client) {
 	}
 	w.eventually("the worker is replaced", func() error {
 		if now := workers(); len(now) != 2 || slices.Contains(now, victim) {
-			return fmt.Errorf("the workers are %v, and %s is gone", now, victim)
+			return fmt.Errorf("the workers are %v, without %s", now, victim)
 		}
 		return nil
 	})

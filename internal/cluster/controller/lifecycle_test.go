@@ -218,7 +218,7 @@ func TestRoleThatCannotBeAssumed(t *testing.T) {
 	w.sim.Faults().Add(fault.Rule{Service: "sts", Operation: "AssumeRole", Deny: true})
 	w.start()
 	cluster := w.aCluster("demo")
-	cluster.Spec.Role = &v1alpha1.AssumedRole{ARN: "arn:aws:iam::210987654321:role/nobody"}
+	cluster.Spec.Role = &v1alpha1.AssumedRole{ARN: "arn:aws:iam::210987654321:role/missing"}
 	w.create(cluster)
 	group := w.aGroup("workers", "demo")
 	w.create(group)
@@ -229,14 +229,14 @@ func TestRoleThatCannotBeAssumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stalled := w.condition(obj, "Stalled", metav1.ConditionTrue, "AccountUnknown"); !strings.Contains(
-			stalled.Message, "cluster-operator.aws/abandon=arn:aws:iam::210987654321:role/nobody",
+			stalled.Message, "cluster-operator.aws/abandon=arn:aws:iam::210987654321:role/missing",
 		) {
 			t.Errorf("the condition's message is %q", stalled.Message)
 		}
 	}
 	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"yes"}}}`)
 	w.condition(cluster, "Stalled", metav1.ConditionTrue, "AccountUnknown")
-	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"arn:aws:iam::210987654321:role/nobody"}}}`)
+	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"arn:aws:iam::210987654321:role/missing"}}}`)
 	w.waitDeleted(group)
 	w.waitDeleted(cluster)
 	for _, obj := range []client.Object{cluster, group} {

@@ -15,7 +15,7 @@ func TestGroupsWithTheSameStackName(t *testing.T) {
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.ControlPlane.Replicas = 1
-	older, newer, other := w.aGroup("demo-workers", "demo"), w.aGroup("workers", "demo"), w.aGroup("gone", "demo")
+	older, newer, other := w.aGroup("demo-workers", "demo"), w.aGroup("workers", "demo"), w.aGroup("other", "demo")
 	w.create(cluster, older)
 	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers")
 	w.create(newer, other)
@@ -23,7 +23,7 @@ func TestGroupsWithTheSameStackName(t *testing.T) {
 	if !strings.Contains(stalled.Message, "demo-workers, like that of instance group demo-workers") {
 		t.Errorf("the group reports %q", stalled.Message)
 	}
-	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers", "demo-gone")
+	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers", "demo-other")
 	if err := w.client.Delete(t.Context(), older); err != nil {
 		t.Fatal(err)
 	}
@@ -46,5 +46,5 @@ func TestGroupsWithTheSameStackName(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.waitDeleted(again)
-	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers", "demo-gone")
+	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers", "demo-other")
 }

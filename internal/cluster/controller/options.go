@@ -63,11 +63,11 @@ type Clients interface { //nolint:interfacebloat // nolint:interfacebloat // one
 // Addons reconciles the charts of workload clusters to the Release and the Cluster.
 //
 // Ensure is called on every reconcile of a cluster whose API responds. It must be fast and make no
-// call if nothing changed. It does slow work in the background and calls wake when that ends. It
+// call if nothing changed. It does slow work in the background and calls enqueue when that ends. It
 // may set the condition AddonsReady.
 type Addons interface {
 	// Ensure moves the cluster's addons toward the desired state. To is the cluster's connection.
-	Ensure(ctx context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, wake func()) operatorkit.Outcome
+	Ensure(ctx context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, enqueue func()) operatorkit.Outcome
 	// Forget stops work for a cluster that is being deleted. Its charts are deleted with the
 	// cluster.
 	Forget(cluster types.NamespacedName)
