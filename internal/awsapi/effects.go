@@ -46,7 +46,9 @@ func WithReason(ctx context.Context, reason string) context.Context {
 func (c *Clients) effects(service string, target Target) func(*middleware.Stack) error {
 	effect := middleware.InitializeMiddlewareFunc(
 		"aws-operator:effect",
-		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		func(
+			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (middleware.InitializeOutput, middleware.Metadata, error) {
 			out, metadata, err := next.HandleInitialize(ctx, in)
 			operation := awsmiddleware.GetOperationName(ctx)
 			if isRead(operation) {

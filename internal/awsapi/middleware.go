@@ -14,7 +14,9 @@ import (
 func (c *Clients) attempts(service string, b *bucket) func(*middleware.Stack) error {
 	attempt := middleware.FinalizeMiddlewareFunc(
 		"aws-operator:attempt",
-		func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+		func(
+			ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+		) (middleware.FinalizeOutput, middleware.Metadata, error) {
 			operation := awsmiddleware.GetOperationName(ctx)
 			arrived := c.options.Clock.Now()
 			if err := b.take(ctx, isUrgent(operation)); err != nil {

@@ -220,7 +220,8 @@ func (t *Timeline) SVG() string {
 		at := (t.End.Sub(t.Start) * time.Duration(i) / ticks).Round(100 * time.Millisecond)
 		fmt.Fprintf(
 			&w,
-			`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#e3e3e3"/><text x="%d" y="%d" fill="#777777" text-anchor="middle">%s</text>`+"\n",
+			`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#e3e3e3"/>`+
+				`<text x="%d" y="%d" fill="#777777" text-anchor="middle">%s</text>`+"\n",
 			x,
 			top-8,
 			x,

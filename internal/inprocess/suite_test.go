@@ -55,7 +55,9 @@ func newSuite(t *testing.T) *suite {
 	t.Helper()
 	w := &suite{t: t, nodeup: t.TempDir(), faults: &fault.Injector{}, state: newMemory()}
 	for _, architecture := range []string{"amd64", "arm64"} {
-		if err := os.WriteFile(filepath.Join(w.nodeup, "nodeup-linux-"+architecture), []byte("nodeup for "+architecture), 0o600); err != nil {
+		if err := os.WriteFile(
+			filepath.Join(w.nodeup, "nodeup-linux-"+architecture), []byte("nodeup for "+architecture), 0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

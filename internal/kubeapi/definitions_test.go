@@ -60,7 +60,9 @@ func TestDefinitions(t *testing.T) {
 	t.Cleanup(other.Close)
 	answer := httptest.NewRecorder()
 	other.Trusted().
-		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/apis/"+v1alpha1.GroupVersion.String()+"/clusters", http.NoBody))
+		ServeHTTP(
+			answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/apis/"+v1alpha1.GroupVersion.String()+"/clusters", http.NoBody),
+		)
 	if answer.Code != http.StatusNotFound {
 		t.Errorf("another API serves the kind as well: %d", answer.Code)
 	}

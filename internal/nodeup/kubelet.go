@@ -10,10 +10,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
-// bundleLabel is the node label with the hash of the node's bundle, which the operator reads. The
-// bundle cannot contain its own hash.
-const bundleLabel = "cluster-operator.aws/bundle"
-
 // writeKubeletUnit writes the kubelet's unit with the entire command line, so that one file
 // describes how the kubelet runs.
 func (b *boot) writeKubeletUnit(context.Context) (string, error) {

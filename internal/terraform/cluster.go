@@ -336,7 +336,9 @@ func (m *module) given(base *scope, in *Input) error {
 		}
 	}
 	if restore := restoreProgram(m.folder, in); restore != nil {
-		if err := base.storeProgram(*restore, bundle.RestoreKey(in.Cluster.Spec.ControlPlane.RestoreSnapshot, string(restore.Architecture))); err != nil {
+		if err := base.storeProgram(
+			*restore, bundle.RestoreKey(in.Cluster.Spec.ControlPlane.RestoreSnapshot, string(restore.Architecture)),
+		); err != nil {
 			return err
 		}
 	}

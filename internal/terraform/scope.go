@@ -97,7 +97,7 @@ func (s *scope) refer(target, attribute string) (expression, error) {
 	}
 	to := s.resources[target]
 	if to == nil {
-		return expression{}, fmt.Errorf("Ref or Fn::GetAtt of %s cannot be resolved", target)
+		return expression{}, fmt.Errorf("%s, to which Ref or Fn::GetAtt refers, cannot be resolved", target)
 	}
 	name := to.row.ref
 	if attribute != "" {

@@ -57,7 +57,7 @@ func TestWhatTheTableLacksIsNamed(t *testing.T) {
 		},
 		"what Ref means": {
 			"Resources: {P: {Type: AWS::IAM::InstanceProfile, Properties: {Roles: [!Ref Nothing]}}}",
-			"Ref or Fn::GetAtt of Nothing cannot be resolved",
+			"Nothing, to which Ref or Fn::GetAtt refers, cannot be resolved",
 		},
 		"a function": {
 			vpc + "      CidrBlock: !Cidr [10.0.0.0/8, 1]\n",
@@ -132,7 +132,7 @@ Resources:
 		`!Select [1, [a, !Ref Gateway]]`:                     `aws_internet_gateway.demo_gateway.id`,
 		`!Select [0, !Split [".", !Ref Address]]`:            `split(".", aws_eip.demo_address.public_ip)[0]`,
 		`!If [Big, a, !Ref Gateway]`:                         `("plain" == "big") ? "a" : aws_internet_gateway.demo_gateway.id`,
-		`!If [Both, a, !Ref "AWS::NoValue"]`:                 `(("plain" == "big") && !(data.aws_region.current.id == "eu-central-1")) ? "a" : null`,
+		`!If [Both, a, !Ref "AWS::NoValue"]`: `(("plain" == "big") && !(data.aws_region.current.id == "eu-central-1")) ? "a" : null`,
 		`!FindInMap [Sizes, one, cidr]`:                      `"10.1.0.0/16"`,
 		`!ImportValue demo-gateway`:                          `aws_internet_gateway.demo_gateway.id`,
 		`!Base64 text`:                                       `base64encode("text")`,

@@ -65,7 +65,9 @@ func TestEachMinorVersionIsUpgradedToTheNext(t *testing.T) {
 func (c *cloud) upOneMinor(minors []minor) {
 	c.t.Helper()
 	const workers = 2
-	text := strings.NewReplacer(previousRelease, minors[0].release, "minSize: 5, maxSize: 6", fmt.Sprintf("minSize: %d, maxSize: 3", workers)).
+	text := strings.NewReplacer(
+		previousRelease, minors[0].release, "minSize: 5, maxSize: 6", fmt.Sprintf("minSize: %d, maxSize: 3", workers),
+	).
 		Replace(upgrading)
 	start := time.Now()
 	objects := c.apply(text)

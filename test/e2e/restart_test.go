@@ -29,7 +29,9 @@ func TestNewOperatorAndNewBoundsReplaceNoMachine(t *testing.T) {
 
 	c.kill()
 	for _, architecture := range []string{"amd64", "arm64"} {
-		if err := os.WriteFile(filepath.Join(c.dir, "nodeup-linux-"+architecture), []byte("a newer nodeup for "+architecture), 0o600); err != nil {
+		if err := os.WriteFile(
+			filepath.Join(c.dir, "nodeup-linux-"+architecture), []byte("a newer nodeup for "+architecture), 0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

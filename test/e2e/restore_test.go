@@ -72,7 +72,9 @@ func TestRestoreFromSnapshot(t *testing.T) {
 // patch changes an object as kubectl patch --type merge does.
 func (c *cloud) patch(object *unstructured.Unstructured, patch string) {
 	c.t.Helper()
-	if _, err := c.of(object).Patch(c.t.Context(), object.GetName(), apitypes.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := c.of(object).Patch(
+		c.t.Context(), object.GetName(), apitypes.MergePatchType, []byte(patch), metav1.PatchOptions{},
+	); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -27,7 +27,8 @@ func runRelease(t *testing.T, args ...string) (string, error) {
 func TestReleaseIsCreatedFromPublishedHashes(t *testing.T) {
 	one, other := strings.Repeat("a1", 32), strings.Repeat("b2", 32)
 	programs := filepath.Join(t.TempDir(), "programs.yaml")
-	text := "kubelet: {amd64: {1.36.5: " + one + "}, arm64: {1.36.5: " + other + "}}\nkubeadm: {amd64: {1.36.5: " + one + "}, arm64: {1.36.5: " + other + "}}\n"
+	hashes := "{amd64: {1.36.5: " + one + "}, arm64: {1.36.5: " + other + "}}\n"
+	text := "kubelet: " + hashes + "kubeadm: " + hashes
 	if err := os.WriteFile(programs, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,9 @@ func TestReleaseIsCreatedFromPublishedHashes(t *testing.T) {
 	if err := os.WriteFile(own, []byte(out), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runRelease(t, "--programs", programs, "--kubernetes=v1.36.5", "--from=v1.36.5-acme.1", "-f", own, "--name=v1.36.5-acme.2"); err != nil {
+	if _, err := runRelease(
+		t, "--programs", programs, "--kubernetes=v1.36.5", "--from=v1.36.5-acme.1", "-f", own, "--name=v1.36.5-acme.2",
+	); err != nil {
 		t.Error(err)
 	}
 	for name, c := range map[string]struct{ args, want string }{

@@ -131,9 +131,8 @@ func (u *update) settings(from *live.Group, spec *v1alpha1.InstanceGroup) (*roll
 	}
 	if from.Role == rollout.RoleWorker {
 		if spec == nil { // It exists in AWS but no longer in the state: use the defaults.
-			spec = &v1alpha1.InstanceGroup{
-				Spec: v1alpha1.InstanceGroupSpec{MinSize: int32(from.Min), MaxSize: int32(max(1, from.Max))},
-			} //nolint:gosec // sizes are int32 in AWS
+			spec = &v1alpha1.InstanceGroup{}
+			spec.Spec.MinSize, spec.Spec.MaxSize = int32(from.Min), int32(max(1, from.Max)) //nolint:gosec // sizes are int32 in AWS
 		}
 		if u.batchSize != "" {
 			spec = spec.DeepCopy()

@@ -24,7 +24,9 @@ func TestTheIssuerKeepsItsURL(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := run(t, "minimal", "-f", file, "--aws-account-id", "123456789012", "--ca-certificate", "testdata/ca.crt", "--out", dir); err != nil {
+		if _, err := run(
+			t, "minimal", "-f", file, "--aws-account-id", "123456789012", "--ca-certificate", "testdata/ca.crt", "--out", dir,
+		); err != nil {
 			t.Fatal(err)
 		}
 		return files(t, dir)["kubernetes.tf"]

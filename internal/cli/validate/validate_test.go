@@ -92,7 +92,9 @@ func TestValidateReportsProblems(t *testing.T) {
 
 	ctx := patience.Context(t)
 	fix := sync.OnceFunc(func() {
-		if err := errors.Join(w.Host.SetKubelet(sick, true), w.Host.SetMember(w.Group("control-plane-2").Instances[0].ID, true)); err != nil {
+		if err := errors.Join(
+			w.Host.SetKubelet(sick, true), w.Host.SetMember(w.Group("control-plane-2").Instances[0].ID, true),
+		); err != nil {
 			t.Error(err)
 		}
 	})

@@ -184,7 +184,8 @@ func TestSnapshots(t *testing.T) {
 	a := newAWS(t)
 	etcd := func(namespace, operator string) map[string]string {
 		tags := owned("demo")
-		tags["cluster-operator.aws/namespace"], tags["cluster-operator.aws/operator"], tags["cluster-operator.aws/etcd-slot"] = namespace, operator, "0"
+		tags["cluster-operator.aws/namespace"], tags["cluster-operator.aws/operator"] = namespace, operator
+		tags["cluster-operator.aws/etcd-slot"] = "0"
 		return tags
 	}
 	a.cluster.Annotations = map[string]string{cleanup.KeepSnapshotsAnnotation: "true"}

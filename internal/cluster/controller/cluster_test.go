@@ -37,7 +37,9 @@ func TestCluster(t *testing.T) {
 	w.bucketHolds(cluster)
 	// A Cluster is Ready with its first worker; the other nodes are counted as they join.
 	w.eventually("all nodes are counted", func() error {
-		if err := errors.Join(w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster), w.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)); err != nil {
+		if err := errors.Join(
+			w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster), w.client.Get(t.Context(), client.ObjectKeyFromObject(group), group),
+		); err != nil {
 			return err
 		}
 		if all, some := cluster.Status.Nodes, group.Status.Nodes; all.Summary != "5/5" || all.Updated != 5 || some.Summary != "2/2" ||

@@ -58,13 +58,13 @@
 //	credentials     CAs, kubeconfigs, connections
 //	bucket          what instances download
 //	bootstraptoken  the tokens that workers join with
-//	signals         signals to CloudFormation for new instances
+//	signals         the success signals to CloudFormation for new instances
 //	repair          replacement of unhealthy instances
-//	instances       what EC2 knows about the instances of nodes
+//	instances       facts of EC2 knows about the instances of nodes
 //	backup          snapshots of etcd's volumes
 //	etcdvolumes     lost volumes, and volumes to restore
 //	progress        the progress of a rollout in terms of nodes
-//	outcomes        outcomes of steps from errors
+//	outcomes        what steps return for errors
 //	conditions      the conditions of Clusters and InstanceGroups
 //	cache           the caches that these packages use
 //

@@ -177,11 +177,8 @@ func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *roll
 	if !result.Started.IsZero() {
 		rolloutStatus.Started = new(metav1.NewTime(result.Started))
 	}
-	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message = int32(
-		result.Updated,
-	), int32(
-		result.Total,
-	), result.Why //nolint:gosec // at most a thousand nodes
+	rolloutStatus.Updated, rolloutStatus.Total = int32(result.Updated), int32(result.Total) //nolint:gosec // at most a thousand nodes
+	rolloutStatus.Message = result.Why
 	rolloutStatus.Draining = s.draining.Status(clusterKeyOf(group), group.Name)
 	switch result.State {
 	case rollout.Done:

@@ -67,7 +67,9 @@ type Clients interface { //nolint:interfacebloat // nolint:interfacebloat // one
 // may set the condition AddonsReady.
 type Addons interface {
 	// Ensure moves the cluster's addons toward the desired state. To is the cluster's connection.
-	Ensure(ctx context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, enqueue func()) operatorkit.Outcome
+	Ensure(
+		ctx context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, enqueue func(),
+	) operatorkit.Outcome
 	// Forget stops work for a cluster that is being deleted. Its charts are deleted with the
 	// cluster.
 	Forget(cluster types.NamespacedName)

@@ -150,7 +150,9 @@ func (o *operator) addGroups(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("create the controller of InstanceGroups: %w", err)
 	}
-	if err := o.groups.SetupWithManager(mgr, source.Kind(mgr.GetCache(), &v1alpha1.Cluster{}, o.groupsOfCluster(), clusterChangedPredicate())); err != nil {
+	if err := o.groups.SetupWithManager(
+		mgr, source.Kind(mgr.GetCache(), &v1alpha1.Cluster{}, o.groupsOfCluster(), clusterChangedPredicate()),
+	); err != nil {
 		return fmt.Errorf("add the controller of InstanceGroups: %w", err)
 	}
 	return nil

@@ -248,9 +248,8 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 	if rolloutStatus == nil || rolloutStatus.Finished != nil {
 		return
 	}
-	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message, rolloutStatus.Draining = updated, total, outcome.Message(), s.draining.SlotStatus(
-		cluster,
-	)
+	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message = updated, total, outcome.Message()
+	rolloutStatus.Draining = s.draining.SlotStatus(cluster)
 	switch {
 	case outcome.IsDone():
 		rolloutStatus.State, rolloutStatus.Message = v1alpha1.RolloutDone, fmt.Sprintf(

@@ -274,7 +274,8 @@ func TestUnhealthySlotStopsTheRollout(t *testing.T) {
 	w := newWatched(t, 3, fake.New(fake.Options{BootTime: 5 * time.Second}), nil)
 	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
 	w.slotIs(1, "UPDATE_IN_PROGRESS")
-	if _, err := cloudformation.NewFromConfig(w.awsConfig(account, region)).CancelUpdateStack(t.Context(), &cloudformation.CancelUpdateStackInput{
+	console := cloudformation.NewFromConfig(w.awsConfig(account, region))
+	if _, err := console.CancelUpdateStack(t.Context(), &cloudformation.CancelUpdateStackInput{
 		StackName: aws.String("demo-control-plane-1"),
 	}); err != nil {
 		t.Fatal(err)

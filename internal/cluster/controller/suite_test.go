@@ -90,7 +90,9 @@ func newSuite(t *testing.T, machines machine.Host, latency func(resourceType, op
 		t.Fatal(err)
 	}
 	for _, architecture := range []string{"amd64", "arm64"} {
-		if err := os.WriteFile(filepath.Join(w.nodeup, "nodeup-linux-"+architecture), []byte("nodeup for "+architecture), 0o600); err != nil {
+		if err := os.WriteFile(
+			filepath.Join(w.nodeup, "nodeup-linux-"+architecture), []byte("nodeup for "+architecture), 0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -96,7 +96,8 @@ func TestProblemsAreReportedWithARemedy(t *testing.T) {
 		}},
 		"there is no load balancer": {func(l *live.Observation) { l.AWS.LoadBalancer, l.API = nil, nil }, []string{"LoadBalancer demo-api NoLoadBalancer: "}},
 		"a target is not healthy": {func(l *live.Observation) {
-			l.AWS.LoadBalancer.Targets[0].State, l.AWS.LoadBalancer.Targets[0].Description = elbtypes.TargetHealthStateEnumUnhealthy, "Health checks failed"
+			target := &l.AWS.LoadBalancer.Targets[0]
+			target.State, target.Description = elbtypes.TargetHealthStateEnumUnhealthy, "Health checks failed"
 		}, []string{"LoadBalancer demo-API TargetUnhealthy: "}},
 		"a slot is no target": {func(l *live.Observation) { l.AWS.LoadBalancer.Targets = l.AWS.LoadBalancer.Targets[1:] }, []string{"LoadBalancer demo-API TargetMissing: "}},
 		"the API does not respond": {func(l *live.Observation) { l.API = &live.API{Problem: "connection refused"} }, []string{

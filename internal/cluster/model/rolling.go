@@ -97,7 +97,9 @@ func (r *Group) checkTimes(problems *Problems) {
 			ready,
 		)
 	} else if pause < 0 || pause > maxSignalTimeout-ready {
-		problems.add("spec.rollingUpdate.pause", fmt.Sprintf("set it to 0s to %s", maxSignalTimeout-ready), "%s is not a valid pause", pause)
+		problems.add(
+			"spec.rollingUpdate.pause", fmt.Sprintf("set it to 0s to %s", maxSignalTimeout-ready), "%s is not a valid pause", pause,
+		)
 	}
 	if drain < 0 {
 		problems.add("spec.rollingUpdate.drainTimeout", "set it to 0s or more", "%s is not a valid drain timeout", drain)

@@ -108,7 +108,7 @@ const idleDelay = time.Hour
 // Miss records which instances of an Auto Scaling group have no node, and drops recorded ones that
 // joined.
 func (h *History) Miss(instances []string, nodes []workload.Node) {
-	joined, missing := map[string]bool{}, append(h.Missing, instances...)
+	joined, missing := map[string]bool{}, slices.Concat(h.Missing, instances)
 	for i := range nodes {
 		joined[nodes[i].InstanceID] = true
 	}

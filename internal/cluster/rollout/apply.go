@@ -26,7 +26,8 @@ func (r *Roller) do(ctx context.Context, group *Group, w *seen, a *Action) error
 		return letBack(ctx, api, name, w)
 	case SetCapacity:
 		_, err := api.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{
-			AutoScalingGroupName: &name, DesiredCapacity: aws.Int32(int32(a.Capacity)), //nolint:gosec // between the group's sizes, which are int32
+			AutoScalingGroupName: &name,
+			DesiredCapacity:      aws.Int32(int32(a.Capacity)), //nolint:gosec // between the group's sizes, which are int32
 		})
 		return named(err, "set the capacity of Auto Scaling group %s to %d", name, a.Capacity)
 	case Drain:

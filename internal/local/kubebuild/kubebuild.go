@@ -200,7 +200,8 @@ func (b *build) flags() []string {
 	minor, _, _ = strings.Cut(minor, ".")
 	flags := []string{
 		"-trimpath",
-		"-ldflags=-s -w " + version + "gitVersion=" + b.Version.Kubernetes + " " + version + "gitMajor=" + major + " " + version + "gitMinor=" + minor,
+		"-ldflags=-s -w " + version + "gitVersion=" + b.Version.Kubernetes + " " +
+			version + "gitMajor=" + major + " " + version + "gitMinor=" + minor,
 	}
 	if b.Version.modules != Present.modules {
 		flags = append(flags, "-modfile="+b.Version.modules+".mod")

@@ -124,7 +124,9 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	if err := m.compileTemplate(spec, resource, fields); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(m.compileParameters(spec), m.compileReferences(spec), m.compileAdditional(&spec.AdditionalResources)); err != nil {
+	if err := errors.Join(
+		m.compileParameters(spec), m.compileReferences(spec), m.compileAdditional(&spec.AdditionalResources),
+	); err != nil {
 		return nil, flatten(err)
 	}
 	if err := m.checkStructural(); err != nil {

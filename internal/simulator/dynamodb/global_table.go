@@ -101,7 +101,9 @@ func (g *globalProperties) provisionIndexes(flat map[string]any) {
 	for i, x := range list {
 		index, _ := x.(map[string]any)
 		index = maps.Clone(index)
-		if c := provisioned(read[g.GlobalSecondaryIndexes[i].IndexName], g.GlobalSecondaryIndexes[i].WriteProvisionedThroughputSettings); c != nil {
+		if c := provisioned(
+			read[g.GlobalSecondaryIndexes[i].IndexName], g.GlobalSecondaryIndexes[i].WriteProvisionedThroughputSettings,
+		); c != nil {
 			index["ProvisionedThroughput"] = c
 		}
 		out[i] = index

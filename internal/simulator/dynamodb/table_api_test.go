@@ -174,9 +174,12 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	backups, err := c.DescribeContinuousBackups(t.Context(), &dynamodb.DescribeContinuousBackupsInput{TableName: name})
-	if err != nil ||
-		backups.ContinuousBackupsDescription.PointInTimeRecoveryDescription.PointInTimeRecoveryStatus != types.PointInTimeRecoveryStatusEnabled {
-		t.Fatalf("got %v %v", backups, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recovery := backups.ContinuousBackupsDescription.PointInTimeRecoveryDescription
+	if recovery.PointInTimeRecoveryStatus != types.PointInTimeRecoveryStatusEnabled {
+		t.Fatalf("point-in-time recovery is %v", recovery.PointInTimeRecoveryStatus)
 	}
 	_, err = c.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: name})
 	wantError(

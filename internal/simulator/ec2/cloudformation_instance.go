@@ -207,7 +207,9 @@ func (p instanceProvider) Update(_ context.Context, r resource.Request) (resourc
 	i.protect, i.shutdown = aws.ToBool(data.DisableApiTermination), data.InstanceInitiatedShutdownBehavior
 	i.metadata, i.data.Monitoring = metadataOptions(data.MetadataOptions), data.Monitoring
 	if changed(r, "SecurityGroupIds") || changed(r, "SourceDestCheck") {
-		if err := p.s.network.SetInterface(reg.Account, reg.Region, i.InterfaceID, data.SecurityGroupIds, nil, props.SourceDestCheck); err != nil {
+		if err := p.s.network.SetInterface(
+			reg.Account, reg.Region, i.InterfaceID, data.SecurityGroupIds, nil, props.SourceDestCheck,
+		); err != nil {
 			return resource.Result{}, handled(err)
 		}
 	}

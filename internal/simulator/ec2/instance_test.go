@@ -312,7 +312,9 @@ func TestSpotInstanceGetsNoticeBeforeInterruption(t *testing.T) {
 	}
 	w.eventually("the warning", func() bool { return len(w.published("EC2 Spot Instance Interruption Warning")) == 1 })
 	w.eventually("the recommendation", func() bool { return len(w.published("EC2 Instance Rebalance Recommendation")) == 1 })
-	if arn := w.published("EC2 Spot Instance Interruption Warning")[0].resources[0]; arn != "arn:aws:ec2:eu-central-1a:instance/"+*i.InstanceId {
+	if arn := w.published(
+		"EC2 Spot Instance Interruption Warning",
+	)[0].resources[0]; arn != "arn:aws:ec2:eu-central-1a:instance/"+*i.InstanceId {
 		t.Errorf("the warning is about %s", arn)
 	}
 	w.until(*i.InstanceId, types.InstanceStateNameRunning)

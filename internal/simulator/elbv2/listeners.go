@@ -140,7 +140,8 @@ func (l *listener) forget(r *region) {
 
 func (l *listener) describe() types.Listener {
 	return types.Listener{
-		ListenerArn: &l.arn, LoadBalancerArn: &l.balancer.arn, Port: aws.Int32(l.port), Protocol: l.protocol, DefaultActions: []types.Action{{
+		ListenerArn: &l.arn, LoadBalancerArn: &l.balancer.arn, Port: aws.Int32(l.port), Protocol: l.protocol,
+		DefaultActions: []types.Action{{
 			Type: types.ActionTypeEnumForward, TargetGroupArn: aws.String(l.group), Order: l.actions[0].Order,
 			ForwardConfig: &types.ForwardActionConfig{
 				TargetGroups: []types.TargetGroupTuple{{TargetGroupArn: aws.String(l.group)}},

@@ -168,7 +168,9 @@ func TestChangesAreAtomic(t *testing.T) {
 	w := start(t)
 	z := w.zone("demo.internal", "vpc-1")
 	create, upsert, remove := types.ChangeActionCreate, types.ChangeActionUpsert, types.ChangeActionDelete
-	if err := w.change(z, change(create, "a.demo.internal", types.RRTypeA, "10.0.0.1"), change(upsert, "b.demo.internal.", types.RRTypeCname, "a.demo.internal")); err != nil {
+	if err := w.change(
+		z, change(create, "a.demo.internal", types.RRTypeA, "10.0.0.1"), change(upsert, "b.demo.internal.", types.RRTypeCname, "a.demo.internal"),
+	); err != nil {
 		t.Fatal(err)
 	}
 	both := alias("c.demo.internal", "127.1.0.1", "Z2")
@@ -272,10 +274,14 @@ func TestResolve(t *testing.T) {
 	for _, err := range []error{
 		w.change(public, change(up, "www.example.com", types.RRTypeA, "192.0.2.1"), change(up, "*.example.com", types.RRTypeA, "192.0.2.9"),
 			change(up, "a.demo.example.com", types.RRTypeA, "192.0.2.2")),
-		w.change(private, change(up, "a.demo.example.com", types.RRTypeA, "10.0.0.2", "10.0.0.1"), change(up, "a.demo.example.com", types.RRTypeAaaa, "fd00::1"),
+		w.change(private, change(
+			up, "a.demo.example.com", types.RRTypeA, "10.0.0.2", "10.0.0.1",
+		), change(up, "a.demo.example.com", types.RRTypeAaaa, "fd00::1"),
 			change(up, "c.demo.example.com", types.RRTypeCname, "a.demo.example.com"),
 			alias("api.demo.example.com", "dualstack.demo-APILo-aB3d-0123456789abcdef.elb.eu-central-1.amazonaws.com.", "ZELB"),
-			change(up, "out.demo.example.com", types.RRTypeCname, "www.example.com"), change(up, "loop.demo.example.com", types.RRTypeCname, "loop.demo.example.com")),
+			change(up, "out.demo.example.com", types.RRTypeCname, "www.example.com"), change(
+				up, "loop.demo.example.com", types.RRTypeCname, "loop.demo.example.com",
+			)),
 		w.change(deep, change(up, "b.x.demo.example.com", types.RRTypeA, "10.0.1.1")),
 	} {
 		if err != nil {

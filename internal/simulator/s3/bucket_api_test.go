@@ -52,7 +52,9 @@ func TestBucketNamesAreGlobal(t *testing.T) {
 		"AuthorizationHeaderMalformed",
 		"The authorization header is malformed; the region 'us-west-2' is wrong; expecting 'eu-west-1'",
 	)
-	if got := must[*s3.GetBucketLocationOutput](t)(c.GetBucketLocation(t.Context(), &s3.GetBucketLocationInput{Bucket: things})); got.LocationConstraint != region {
+	if got := must[*s3.GetBucketLocationOutput](t)(c.GetBucketLocation(
+		t.Context(), &s3.GetBucketLocationInput{Bucket: things},
+	)); got.LocationConstraint != region {
 		t.Fatalf("got %v", got.LocationConstraint)
 	}
 }
@@ -80,21 +82,30 @@ func TestNewBucketHasOnlyTheDefaultsOfAWS(t *testing.T) {
 		t.Errorf("ACLs are on: %+v", owner.OwnershipControls)
 	}
 	encryption := must[*s3.GetBucketEncryptionOutput](t)(c.GetBucketEncryption(ctx, &s3.GetBucketEncryptionInput{Bucket: things}))
-	if encryption.ServerSideEncryptionConfiguration.Rules[0].ApplyServerSideEncryptionByDefault.SSEAlgorithm != types.ServerSideEncryptionAes256 {
+	rule := encryption.ServerSideEncryptionConfiguration.Rules[0]
+	if rule.ApplyServerSideEncryptionByDefault.SSEAlgorithm != types.ServerSideEncryptionAes256 {
 		t.Errorf("no default encryption: %+v", encryption)
 	}
-	if v := must[*s3.GetBucketVersioningOutput](t)(c.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: things})); v.Status != "" {
+	if v := must[*s3.GetBucketVersioningOutput](t)(c.GetBucketVersioning(
+		ctx, &s3.GetBucketVersioningInput{Bucket: things},
+	)); v.Status != "" {
 		t.Errorf("versioning is %v", v.Status)
 	}
-	if v := must[*s3.GetBucketLoggingOutput](t)(c.GetBucketLogging(ctx, &s3.GetBucketLoggingInput{Bucket: things})); v.LoggingEnabled != nil {
+	if v := must[*s3.GetBucketLoggingOutput](t)(c.GetBucketLogging(
+		ctx, &s3.GetBucketLoggingInput{Bucket: things},
+	)); v.LoggingEnabled != nil {
 		t.Errorf("logging is %v", v.LoggingEnabled)
 	}
-	if v := must[*s3.GetBucketNotificationConfigurationOutput](t)(c.GetBucketNotificationConfiguration(ctx, &s3.GetBucketNotificationConfigurationInput{Bucket: things})); len(
+	if v := must[*s3.GetBucketNotificationConfigurationOutput](t)(c.GetBucketNotificationConfiguration(
+		ctx, &s3.GetBucketNotificationConfigurationInput{Bucket: things},
+	)); len(
 		v.QueueConfigurations,
 	) != 0 {
 		t.Errorf("notifications are %v", v)
 	}
-	if v := must[*s3.GetBucketRequestPaymentOutput](t)(c.GetBucketRequestPayment(ctx, &s3.GetBucketRequestPaymentInput{Bucket: things})); v.Payer != types.PayerBucketOwner {
+	if v := must[*s3.GetBucketRequestPaymentOutput](t)(c.GetBucketRequestPayment(
+		ctx, &s3.GetBucketRequestPaymentInput{Bucket: things},
+	)); v.Payer != types.PayerBucketOwner {
 		t.Errorf("payer is %v", v.Payer)
 	}
 	if v := must[*s3.GetBucketAclOutput](t)(c.GetBucketAcl(ctx, &s3.GetBucketAclInput{Bucket: things})); len(v.Grants) != 1 ||
@@ -145,7 +156,9 @@ func TestConfigurationsRoundTrip(t *testing.T) {
 			},
 		),
 	)
-	if tags := must[*s3.GetBucketTaggingOutput](t)(c.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: things})); *tags.TagSet[0].Value != "<b>" {
+	if tags := must[*s3.GetBucketTaggingOutput](t)(c.GetBucketTagging(
+		ctx, &s3.GetBucketTaggingInput{Bucket: things},
+	)); *tags.TagSet[0].Value != "<b>" {
 		t.Errorf("got %+v", tags)
 	}
 	must[*s3.PutBucketLifecycleConfigurationOutput](t)(c.PutBucketLifecycleConfiguration(ctx, &s3.PutBucketLifecycleConfigurationInput{
@@ -181,7 +194,9 @@ func TestConfigurationsRoundTrip(t *testing.T) {
 	must[*s3.PutBucketMetricsConfigurationOutput](t)(c.PutBucketMetricsConfiguration(ctx, &s3.PutBucketMetricsConfigurationInput{
 		Bucket: things, Id: aws.String("all"), MetricsConfiguration: &types.MetricsConfiguration{Id: aws.String("all")},
 	}))
-	if list := must[*s3.ListBucketMetricsConfigurationsOutput](t)(c.ListBucketMetricsConfigurations(ctx, &s3.ListBucketMetricsConfigurationsInput{Bucket: things})); len(
+	if list := must[*s3.ListBucketMetricsConfigurationsOutput](t)(c.ListBucketMetricsConfigurations(
+		ctx, &s3.ListBucketMetricsConfigurationsInput{Bucket: things},
+	)); len(
 		list.MetricsConfigurationList,
 	) != 1 {
 		t.Errorf("got %+v", list)

@@ -137,7 +137,9 @@ func TestBucketProviderConfigures(t *testing.T) {
 	}
 	_, err = c.GetBucketWebsite(t.Context(), &s3.GetBucketWebsiteInput{Bucket: things})
 	wantError(t, err, "NoSuchWebsiteConfiguration", "")
-	if v := must[*s3.GetBucketVersioningOutput](t)(c.GetBucketVersioning(t.Context(), &s3.GetBucketVersioningInput{Bucket: things})); v.Status != "Suspended" {
+	if v := must[*s3.GetBucketVersioningOutput](t)(c.GetBucketVersioning(
+		t.Context(), &s3.GetBucketVersioningInput{Bucket: things},
+	)); v.Status != "Suspended" {
 		t.Errorf("versioning cannot be undone, only suspended; got %v", v.Status)
 	}
 }

@@ -39,11 +39,13 @@ func TestResourcesWithDependentsCannotBeDeleted(t *testing.T) {
 		}, dependencyViolation},
 		{"a VPC with a security group of its user's", func(n *network, v *string) (func() error, func()) {
 			id := n.group(v, "g")
-			return func() error { return deleteVPC(n, v) }, func() { must(n, n.DeleteSecurityGroup, &ec2.DeleteSecurityGroupInput{GroupId: id}) }
+			deleted := &ec2.DeleteSecurityGroupInput{GroupId: id}
+			return func() error { return deleteVPC(n, v) }, func() { must(n, n.DeleteSecurityGroup, deleted) }
 		}, dependencyViolation},
 		{"a VPC with a route table of its user's", func(n *network, v *string) (func() error, func()) {
 			id := n.table(v)
-			return func() error { return deleteVPC(n, v) }, func() { must(n, n.DeleteRouteTable, &ec2.DeleteRouteTableInput{RouteTableId: id}) }
+			deleted := &ec2.DeleteRouteTableInput{RouteTableId: id}
+			return func() error { return deleteVPC(n, v) }, func() { must(n, n.DeleteRouteTable, deleted) }
 		}, dependencyViolation},
 		{"a VPC with an endpoint", func(n *network, v *string) (func() error, func()) {
 			e := must(

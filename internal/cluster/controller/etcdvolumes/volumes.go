@@ -115,9 +115,8 @@ func (v *Volumes) Replace(cluster *v1alpha1.Cluster, resolved *model.Cluster, sl
 	}
 	snapshot := cluster.Spec.ControlPlane.RestoreSnapshot
 	etcd.Volumes[i] = v1alpha1.EtcdVolumeStatus{
-		Slot: int32(
-			slot,
-		), Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot, //nolint:gosec // there are three at most
+		Slot:       int32(slot), //nolint:gosec // there are at most three
+		Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot,
 	}
 	// The instance that waits for the volume gets as much time as a new one.
 	repair.CountSlot(cluster, slot, repair.TimeOf(&v1alpha1.Repair{After: cluster.Spec.ControlPlane.Repair.After}), v.options.Clock.Now())
