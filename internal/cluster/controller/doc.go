@@ -12,7 +12,7 @@
 //	pki          create the CAs in Secrets
 //	upgrade      decide whether the cluster may change to the Release in its spec
 //	base         the base stack and its outputs. A restore of etcd's volumes deletes the slots first
-//	store        store CAs, nodeup and the issuer's documents in the bucket
+//	store        upload CAs, nodeup and the issuer's documents in the bucket
 //	cleanup-after-nodes
 //	             deletion only: delete what the cluster's controllers created, before the network
 //	slots        a bundle and a stack for each control-plane slot, in parallel when new
@@ -58,13 +58,13 @@
 //	credentials     CAs, kubeconfigs, connections
 //	bucket          what instances download
 //	bootstraptoken  the tokens that workers join with
-//	signals         signals to CloudFormation for new instances
+//	signals         reports to CloudFormation that new instances are healthy
 //	repair          replacement of unhealthy instances
-//	instances       what EC2 knows about the instances of nodes
+//	instances       identity and termination of nodes, as EC2 reports them
 //	backup          snapshots of etcd's volumes
 //	etcdvolumes     lost volumes, and volumes to restore
 //	progress        the progress of a rollout in terms of nodes
-//	outcomes        outcomes of steps from errors
+//	outcomes        conversion of errors to outcomes of steps
 //	conditions      the conditions of Clusters and InstanceGroups
 //	cache           the caches that these packages use
 //

@@ -18,7 +18,8 @@ import (
 
 // idle returns an operator that makes no calls.
 func idle() *operator {
-	return newOperator(Options{Clients: home{}, Workload: &workload.Clusters{}, Clock: clock.RealClock{}, Addons: noAddons{}}, nil, nil, nil)
+	options := Options{Clients: home{}, Workload: &workload.Clusters{}, Clock: clock.RealClock{}, Addons: noAddons{}}
+	return newOperator(options, nil, nil, nil)
 }
 
 // noAddons is an addon manager that is never called.

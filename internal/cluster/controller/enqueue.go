@@ -87,7 +87,8 @@ func clusterChangedPredicate() predicate.TypedPredicate[*v1alpha1.Cluster] {
 				isPaused(was) != isPaused(is) ||
 				was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || isAbandoned(was) != isAbandoned(is) ||
 				!maps.Equal(was.Status.Outputs, is.Status.Outputs) ||
-				meta.IsStatusConditionTrue(was.Status.Conditions, conditions.API) != meta.IsStatusConditionTrue(is.Status.Conditions, conditions.API)
+				meta.IsStatusConditionTrue(was.Status.Conditions, conditions.API) !=
+					meta.IsStatusConditionTrue(is.Status.Conditions, conditions.API)
 		},
 	}
 }

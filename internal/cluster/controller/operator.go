@@ -50,7 +50,7 @@ type operator struct {
 	instances *instances.Instances
 	backups   *backup.Backups
 	volumes   *etcdvolumes.Volumes
-	// draining handles events about instances, drains drains nodes, and repairs replaces unhealthy
+	// draining handles events about instances and orders drains; repairs replaces unhealthy
 	// instances. recorder records Events in addition to those of the controllers.
 	draining *draining.Draining
 	drains   *drain.Drains

@@ -150,7 +150,8 @@ func (o *operator) addGroups(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("create the controller of InstanceGroups: %w", err)
 	}
-	if err := o.groups.SetupWithManager(mgr, source.Kind(mgr.GetCache(), &v1alpha1.Cluster{}, o.groupsOfCluster(), clusterChangedPredicate())); err != nil {
+	clusters := source.Kind(mgr.GetCache(), &v1alpha1.Cluster{}, o.groupsOfCluster(), clusterChangedPredicate())
+	if err := o.groups.SetupWithManager(mgr, clusters); err != nil {
 		return fmt.Errorf("add the controller of InstanceGroups: %w", err)
 	}
 	return nil

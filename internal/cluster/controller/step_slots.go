@@ -171,7 +171,8 @@ func notMade(what string, err error) operatorkit.Outcome {
 // storeBundle stores the bundle of a stack unless it is known to exist, and records the matching
 // nodeup.
 func (o *operator) storeBundle(
-	ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *record.Stack, made *bootstrap.Bundle, nodeup string,
+	ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *record.Stack, made *bootstrap.Bundle,
+	nodeup string,
 ) error {
 	document := made.JSON()
 	hash := bundle.HashOf(document)
@@ -204,7 +205,9 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 		all = append(
 			all,
-			s.apply.Delete(ctx, cluster, s.targets.Of(cluster), name, status, stack.DeleteOptions{OwnerTags: s.owner.SlotTags(cluster, slot)}),
+			s.apply.Delete(
+				ctx, cluster, s.targets.Of(cluster), name, status, stack.DeleteOptions{OwnerTags: s.owner.SlotTags(cluster, slot)},
+			),
 		)
 	}
 	return outcomes.Aggregate(all)

@@ -60,7 +60,8 @@ func TestOutcomesAreAggregated(t *testing.T) {
 		},
 		"a troubled outcome determines the reason": {
 			[]operatorkit.Outcome{
-				wait("a", "It is made."), operatorkit.Wait(time.Second, "QuotaExceeded", "No.").About(outcomes.StackSubject("b")).Degraded(),
+				wait("a", "It is made."),
+				operatorkit.Wait(time.Second, "QuotaExceeded", "No.").About(outcomes.StackSubject("b")).Degraded(),
 			},
 			operatorkit.Wait(time.Second, "QuotaExceeded", "Stack a: It is made. Stack b: No.").Degraded(),
 		},

@@ -8,6 +8,7 @@ type Keyed[K comparable, V any] struct {
 	known map[K]V
 }
 
+// NewKeyed returns an empty cache.
 func NewKeyed[K comparable, V any]() *Keyed[K, V] {
 	return &Keyed[K, V]{known: map[K]V{}}
 }

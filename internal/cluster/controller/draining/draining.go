@@ -213,7 +213,8 @@ func (d *Draining) Status(cluster types.NamespacedName, group string) []v1alpha1
 		}
 		began, deadline := metav1.NewTime(p.Began), metav1.NewTime(p.Deadline)
 		all = append(all, v1alpha1.DrainStatus{
-			Node: p.Node, Instance: p.Instance, Since: &began, Deadline: &deadline, Pods: int32(p.Pods), BlockedBy: p.BlockedBy, //nolint:gosec // a node has few pods
+			Node: p.Node, Instance: p.Instance, Since: &began, Deadline: &deadline, BlockedBy: p.BlockedBy,
+			Pods: int32(p.Pods), //nolint:gosec // a node has few pods
 		})
 	}
 	return all
@@ -300,7 +301,8 @@ func (d *Draining) SlotStatus(cluster *v1alpha1.Cluster) []v1alpha1.DrainStatus 
 		}
 		began, deadline := metav1.NewTime(one.Began), metav1.NewTime(one.Deadline)
 		draining = append(draining, v1alpha1.DrainStatus{
-			Node: one.Node, Instance: one.Instance, Since: &began, Deadline: &deadline, Pods: int32(one.Pods), BlockedBy: one.BlockedBy, //nolint:gosec // a node has a few hundred
+			Node: one.Node, Instance: one.Instance, Since: &began, Deadline: &deadline, BlockedBy: one.BlockedBy,
+			Pods: int32(one.Pods), //nolint:gosec // a node has a few hundred
 		})
 	}
 	return draining

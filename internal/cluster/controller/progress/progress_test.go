@@ -17,7 +17,9 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // shaped returns instances with a shape that boot with a bundle.
 func shaped(stack, bundle, shape string) record.Machines {
-	return record.Machines{Stack: stack, Bundle: strings.Repeat(bundle, 64), Shape: shape, Ready: metav1.Duration{Duration: 15 * time.Minute}}
+	return record.Machines{
+		Stack: stack, Bundle: strings.Repeat(bundle, 64), Shape: shape, Ready: metav1.Duration{Duration: 15 * time.Minute},
+	}
 }
 
 // aNode returns a node that booted with a bundle and became Ready at once.

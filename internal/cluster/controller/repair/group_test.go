@@ -27,7 +27,8 @@ func TestInstancesOfANewStackAreNotReplaced(t *testing.T) {
 			group := &v1alpha1.InstanceGroup{}
 			group.Spec.Repair.After = &metav1.Duration{Duration: 10 * time.Minute}
 			group.Status.Stack = &v1alpha1.StackStatus{Name: "demo-workers"}
-			if err := record.Encode(group.Status.Stack, record.Stack{Record: stack.Record{Status: c.status, StartedAt: &began}}); err != nil {
+			known := record.Stack{Record: stack.Record{Status: c.status, StartedAt: &began}}
+			if err := record.Encode(group.Status.Stack, known); err != nil {
 				t.Fatal(err)
 			}
 			if wait := max(0, stillNew(group, c.now)); wait != c.wait {
