@@ -132,7 +132,7 @@ Resources:
 		`!Select [1, [a, !Ref Gateway]]`:                     `aws_internet_gateway.demo_gateway.id`,
 		`!Select [0, !Split [".", !Ref Address]]`:            `split(".", aws_eip.demo_address.public_ip)[0]`,
 		`!If [Big, a, !Ref Gateway]`:                         `("plain" == "big") ? "a" : aws_internet_gateway.demo_gateway.id`,
-		`!If [Both, a, !Ref "AWS::NoValue"]`: `(("plain" == "big") && !(data.aws_region.current.id == "eu-central-1")) ? "a" : null`,
+		`!If [Both, a, !Ref "AWS::NoValue"]`:                 `(("plain" == "big") && !(data.aws_region.current.id == "eu-central-1")) ? "a" : null`,
 		`!FindInMap [Sizes, one, cidr]`:                      `"10.1.0.0/16"`,
 		`!ImportValue demo-gateway`:                          `aws_internet_gateway.demo_gateway.id`,
 		`!Base64 text`:                                       `base64encode("text")`,

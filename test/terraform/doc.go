@@ -1,8 +1,10 @@
 // Package terraform tests clusters that Terraform creates, with the real terraform and the provider
 // hashicorp/aws, on the simulator of AWS:
 //
-//	workflow_test.go   the workflow of users who keep their clusters in Git, from their own network to a cluster of Ready nodes, to its deletion
-//	layers_test.go     in the workflow: groups that other clients scale, outputs for the next layer, resources with names of another version
+//	workflow_test.go   the workflow of users who keep clusters in Git: from a network of their own to
+//	                   Ready nodes, and to the deletion
+//	layers_test.go     part of the workflow: groups that other clients scale, outputs for the next
+//	                   layer, resources with names of another version
 //	equality_test.go   Terraform and CloudFormation create the same cluster from the same manifest
 //	valid_test.go      terraform fmt and terraform validate accept every example
 //	boot_test.go       machines that really boot from what Terraform created: Linux, as root; skipped elsewhere
