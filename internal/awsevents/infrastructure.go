@@ -122,10 +122,10 @@ func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (strin
 			reported = result.Message
 			delay = max(delay, min(result.RequeueAfter, brokenPoll))
 		default:
-			l.log.V(1).
-				Info(
-					"Waiting for the stack of the events", "target", target.String(), "stack", desired.Name, "state", result.State, "message", result.Message,
-				)
+			l.log.V(1).Info(
+				"Waiting for the stack of the events", "target", target.String(), "stack", desired.Name,
+				"state", result.State, "message", result.Message,
+			)
 		}
 		if result.State == stack.Stalled {
 			delay = brokenPoll

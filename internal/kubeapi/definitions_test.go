@@ -59,10 +59,8 @@ func TestDefinitions(t *testing.T) {
 	other := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
 	t.Cleanup(other.Close)
 	answer := httptest.NewRecorder()
-	other.Trusted().
-		ServeHTTP(
-			answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/apis/"+v1alpha1.GroupVersion.String()+"/clusters", http.NoBody),
-		)
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/apis/"+v1alpha1.GroupVersion.String()+"/clusters", http.NoBody)
+	other.Trusted().ServeHTTP(answer, request)
 	if answer.Code != http.StatusNotFound {
 		t.Errorf("another API serves the kind as well: %d", answer.Code)
 	}

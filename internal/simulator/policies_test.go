@@ -89,9 +89,8 @@ func TestPrincipalsMayDoWhatTheirPoliciesAllow(t *testing.T) {
 	denied("an object that there is not", "NoSuchBucket", err)
 	_, err = objects.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("one"), Key: aws.String("closed")})
 	denied("an object that the role may not read", "not authorized to perform: s3:GetObject", err)
-	_, err = sts.NewFromConfig(config).
-		AssumeRole(t.Context(), &sts.AssumeRoleInput{
-			RoleArn: aws.String("arn:aws:iam::210987654321:role/other"), RoleSessionName: aws.String("one"),
-		})
+	_, err = sts.NewFromConfig(config).AssumeRole(t.Context(), &sts.AssumeRoleInput{
+		RoleArn: aws.String("arn:aws:iam::210987654321:role/other"), RoleSessionName: aws.String("one"),
+	})
 	denied("another role", "not authorized to perform: sts:AssumeRole", err)
 }

@@ -17,7 +17,8 @@ func TestTableWithChangedKeyIsReplaced(t *testing.T) {
 Resources:
   Table:
     Type: AWS::DynamoDB::Table
-    Properties: {NAME AttributeDefinitions: [{AttributeName: KEY, AttributeType: TYPE}], KeySchema: [{AttributeName: KEY, KeyType: HASH}], BillingMode: PAY_PER_REQUEST}
+    Properties: {NAME AttributeDefinitions: [{AttributeName: KEY, AttributeType: TYPE}],
+                 KeySchema: [{AttributeName: KEY, KeyType: HASH}], BillingMode: PAY_PER_REQUEST}
 Outputs:
   Name: {Value: !Ref Table}
 `

@@ -19,7 +19,8 @@ import (
 //	jq 'def body: {
 //	      arguments: ((.attributes // {}) | map_values(if .required then "required" elif .optional then "optional" else "attribute" end)),
 //	      blocks: ((.block_types // {}) | map_values(.block | body))};
-//	    .provider_schemas[] | {resources: .resource_schemas | map_values(.block | body), data: .data_source_schemas | map_values(.block | body)}'
+//	    .provider_schemas[] | {resources: .resource_schemas | map_values(.block | body),
+//	      data: .data_source_schemas | map_values(.block | body)}'
 //
 // to the types that are used.
 type provider struct {

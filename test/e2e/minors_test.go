@@ -67,8 +67,7 @@ func (c *cloud) upOneMinor(minors []minor) {
 	const workers = 2
 	text := strings.NewReplacer(
 		previousRelease, minors[0].release, "minSize: 5, maxSize: 6", fmt.Sprintf("minSize: %d, maxSize: 3", workers),
-	).
-		Replace(upgrading)
+	).Replace(upgrading)
 	start := time.Now()
 	objects := c.apply(text)
 	c.awaitReady(objects...)

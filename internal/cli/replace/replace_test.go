@@ -96,7 +96,7 @@ spec: {cluster: demo, minSize: 1, maxSize: 3, instanceTypes: [m7g.large], archit
 		t.Errorf("a control plane of that architecture: %v", err)
 	}
 	if _, _, err := run(
-		t, strings.Replace(strings.Replace(cluster, "m7g.large", "m6i.large", 1), ", architecture: arm64", "", 1), "-f", "-", "--state", dir,
+		t, strings.NewReplacer("m7g.large", "m6i.large", ", architecture: arm64", "").Replace(cluster), "-f", "-", "--state", dir,
 	); err != nil {
 		t.Errorf("the other architecture: %v", err)
 	}

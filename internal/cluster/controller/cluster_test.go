@@ -38,7 +38,8 @@ func TestCluster(t *testing.T) {
 	// A Cluster is Ready with its first worker; the other nodes are counted as they join.
 	w.eventually("all nodes are counted", func() error {
 		if err := errors.Join(
-			w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster), w.client.Get(t.Context(), client.ObjectKeyFromObject(group), group),
+			w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster),
+			w.client.Get(t.Context(), client.ObjectKeyFromObject(group), group),
 		); err != nil {
 			return err
 		}

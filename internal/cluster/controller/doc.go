@@ -60,7 +60,7 @@
 //	bootstraptoken  the tokens that workers join with
 //	signals         the success signals to CloudFormation for new instances
 //	repair          replacement of unhealthy instances
-//	instances       facts of EC2 knows about the instances of nodes
+//	instances       what EC2 reports about nodes
 //	backup          snapshots of etcd's volumes
 //	etcdvolumes     lost volumes, and volumes to restore
 //	progress        the progress of a rollout in terms of nodes

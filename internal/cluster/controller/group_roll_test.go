@@ -213,10 +213,9 @@ func TestInstancesAreReplacedOnRequest(t *testing.T) {
 // tags returns the tags of the group's Auto Scaling group.
 func (r *rolling) tags() map[string]string {
 	r.t.Helper()
-	out, err := r.scaling().
-		DescribeAutoScalingGroups(r.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
-			AutoScalingGroupNames: []string{r.group.Status.AutoScalingGroup},
-		})
+	out, err := r.scaling().DescribeAutoScalingGroups(r.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
+		AutoScalingGroupNames: []string{r.group.Status.AutoScalingGroup},
+	})
 	if err != nil || len(out.AutoScalingGroups) != 1 {
 		r.t.Fatalf("%d groups: %v", len(out.AutoScalingGroups), err)
 	}

@@ -48,8 +48,7 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
 		return operatorkit.Wait(
 			outcomes.EventPoll, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas),
-		).
-			WithoutEvent()
+		).WithoutEvent()
 	}
 	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
 	// Caches that serve the creation are no longer needed.

@@ -55,8 +55,7 @@ func TestFailedBaseStackRecoversAfterAnEdit(t *testing.T) {
 
 // refuseGateways makes every NAT gateway fail permanently.
 func (w *suite) refuseGateways() (lift func()) {
-	return w.sim.Faults().
-		Add(fault.Rule{
-			ResourceType: "AWS::EC2::NatGateway", Operation: "Create", Code: "InvalidRequest", Message: "The gateway cannot be created.",
-		})
+	return w.sim.Faults().Add(fault.Rule{
+		ResourceType: "AWS::EC2::NatGateway", Operation: "Create", Code: "InvalidRequest", Message: "The gateway cannot be created.",
+	})
 }

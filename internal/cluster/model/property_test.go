@@ -186,8 +186,7 @@ func drawGroup(rt *rapid.T) v1alpha1.InstanceGroupSpec {
 		return new(
 			rapid.SampledFrom([]intstr.IntOrString{
 				intstr.FromInt32(drawNumber(rt, label)), intstr.FromString(drawWord(rt, label)), {Type: 7},
-			}).
-				Draw(rt, label),
+			}).Draw(rt, label),
 		)
 	}
 	s := v1alpha1.InstanceGroupSpec{

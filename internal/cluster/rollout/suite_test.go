@@ -158,11 +158,9 @@ func authority(t *testing.T) (pool *x509.CertPool, keyPEM, certPEM []byte) {
 	must(t, err)
 	pool = x509.NewCertPool()
 	pool.AddCert(cert)
-	return pool, pem.EncodeToMemory(
-			&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8},
-		), pem.EncodeToMemory(
-			&pem.Block{Type: "CERTIFICATE", Bytes: der},
-		)
+	return pool, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), pem.EncodeToMemory(
+		&pem.Block{Type: "CERTIFICATE", Bytes: der},
+	)
 }
 
 var clusterKey = types.NamespacedName{Namespace: "default", Name: "demo"}

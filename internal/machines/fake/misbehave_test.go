@@ -233,11 +233,9 @@ func certificate(t *testing.T, authority, authorityKey []byte) (certPEM, keyPEM 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(
-			&pem.Block{Type: "CERTIFICATE", Bytes: der},
-		), pem.EncodeToMemory(
-			&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER},
-		)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(
+		&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER},
+	)
 }
 
 // kubeadm refuses them, and the DNS names of AWS's load balancers have them.

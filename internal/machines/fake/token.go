@@ -57,8 +57,7 @@ func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, er
 	if err != nil {
 		return 0, err
 	}
-	_, err = s3.NewFromConfig(k.config).
-		PutObject(ctx, &s3.PutObjectInput{Bucket: &k.bucket, Key: &k.key, Body: strings.NewReader(token)})
+	_, err = s3.NewFromConfig(k.config).PutObject(ctx, &s3.PutObjectInput{Bucket: &k.bucket, Key: &k.key, Body: strings.NewReader(token)})
 	if err != nil {
 		return 0, fmt.Errorf("put the bootstrap token into the bucket: %w", err)
 	}

@@ -338,8 +338,7 @@ func TestPutItemRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := newSuite(
 				t,
-			).simple("", "").
-				PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("things"), Item: tt.item})
+			).simple("", "").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("things"), Item: tt.item})
 			wantError(t, err, "ValidationException", tt.message)
 		})
 	}

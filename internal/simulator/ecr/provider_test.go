@@ -54,9 +54,7 @@ func TestRepositoryProvider(t *testing.T) {
 		}
 	}
 	manifest := `{"schemaVersion":2}`
-	must[*ecr.PutImageOutput](
-		t,
-	)(
+	must[*ecr.PutImageOutput](t)(
 		c.PutImage(t.Context(), &ecr.PutImageInput{RepositoryName: &made.PhysicalID, ImageManifest: &manifest, ImageTag: aws.String("v1")}),
 	)
 	var refused *resource.Error

@@ -81,9 +81,7 @@ func TestRepositoryLifecycle(t *testing.T) {
 	wantError(
 		t, err, "RepositoryNotFoundException", "The repository with name 'team/app' does not exist in the registry with id '222222222222'",
 	)
-	tags := must[*ecr.ListTagsForResourceOutput](
-		t,
-	)(
+	tags := must[*ecr.ListTagsForResourceOutput](t)(
 		c.ListTagsForResource(t.Context(), &ecr.ListTagsForResourceInput{ResourceArn: made.Repository.RepositoryArn}),
 	)
 	if len(tags.Tags) != 1 || *tags.Tags[0].Key != "a" {
@@ -103,9 +101,7 @@ func TestRepositoryLifecycle(t *testing.T) {
 		"RepositoryPolicyNotFoundException",
 		"Repository policy does not exist for the repository with name 'team/app' in the registry with id '111111111111'",
 	)
-	must[*ecr.DeleteRepositoryOutput](
-		t,
-	)(
+	must[*ecr.DeleteRepositoryOutput](t)(
 		c.DeleteRepository(t.Context(), &ecr.DeleteRepositoryInput{RepositoryName: aws.String("team/app")}),
 	)
 	if left := must[*ecr.DescribeRepositoriesOutput](t)(c.DescribeRepositories(t.Context(), &ecr.DescribeRepositoriesInput{})); len(
@@ -117,9 +113,7 @@ func TestRepositoryLifecycle(t *testing.T) {
 
 func TestAuthorizationToken(t *testing.T) {
 	_, client := newSuite(t)
-	got := must[*ecr.GetAuthorizationTokenOutput](
-		t,
-	)(
+	got := must[*ecr.GetAuthorizationTokenOutput](t)(
 		client("111111111111", "eu-west-1").GetAuthorizationToken(t.Context(), &ecr.GetAuthorizationTokenInput{}),
 	)
 	data := got.AuthorizationData[0]
@@ -133,9 +127,7 @@ func TestAuthorizationToken(t *testing.T) {
 // pushLayer uploads data like docker and returns its digest.
 func pushLayer(t *testing.T, c *ecr.Client, repository, data string) string {
 	t.Helper()
-	up := must[*ecr.InitiateLayerUploadOutput](
-		t,
-	)(
+	up := must[*ecr.InitiateLayerUploadOutput](t)(
 		c.InitiateLayerUpload(t.Context(), &ecr.InitiateLayerUploadInput{RepositoryName: &repository}),
 	)
 	must[*ecr.UploadLayerPartOutput](t)(c.UploadLayerPart(t.Context(), &ecr.UploadLayerPartInput{
@@ -151,9 +143,7 @@ func pushLayer(t *testing.T, c *ecr.Client, repository, data string) string {
 func TestImages(t *testing.T) {
 	_, client := newSuite(t)
 	c, name := client("111111111111", "eu-west-1"), aws.String("app")
-	must[*ecr.CreateRepositoryOutput](
-		t,
-	)(
+	must[*ecr.CreateRepositoryOutput](t)(
 		c.CreateRepository(
 			t.Context(), &ecr.CreateRepositoryInput{RepositoryName: name, ImageTagMutability: types.ImageTagMutabilityImmutable},
 		),
@@ -171,9 +161,7 @@ func TestImages(t *testing.T) {
 	)
 	wantError(t, err, "LayersNotFoundException", "")
 	one := manifest(pushLayer(t, c, *name, "{}"))
-	put := must[*ecr.PutImageOutput](
-		t,
-	)(
+	put := must[*ecr.PutImageOutput](t)(
 		c.PutImage(t.Context(), &ecr.PutImageInput{RepositoryName: name, ImageTag: aws.String("v1"), ImageManifest: one}),
 	)
 	if *put.Image.ImageId.ImageDigest != "sha256:"+sum(*one) {
@@ -191,14 +179,10 @@ func TestImages(t *testing.T) {
 		"ImageTagAlreadyExistsException",
 		"The image tag 'v1' already exists in the 'app' repository and cannot be overwritten because the tag is immutable.",
 	)
-	must[*ecr.PutImageOutput](
-		t,
-	)(
+	must[*ecr.PutImageOutput](t)(
 		c.PutImage(t.Context(), &ecr.PutImageInput{RepositoryName: name, ImageTag: aws.String("v1.0"), ImageManifest: one}),
 	)
-	got := must[*ecr.BatchGetImageOutput](
-		t,
-	)(
+	got := must[*ecr.BatchGetImageOutput](t)(
 		c.BatchGetImage(t.Context(), &ecr.BatchGetImageInput{RepositoryName: name, ImageIds: []types.ImageIdentifier{
 			{ImageTag: aws.String("v1")}, {ImageTag: aws.String("v2")},
 		}}),
@@ -226,9 +210,7 @@ func TestImages(t *testing.T) {
 		"RepositoryNotEmptyException",
 		"The repository with name 'app' in registry with id '111111111111' cannot be deleted because it still contains images",
 	)
-	must[*ecr.BatchDeleteImageOutput](
-		t,
-	)(
+	must[*ecr.BatchDeleteImageOutput](t)(
 		c.BatchDeleteImage(
 			t.Context(), &ecr.BatchDeleteImageInput{RepositoryName: name, ImageIds: []types.ImageIdentifier{{ImageTag: aws.String("v1")}}},
 		),

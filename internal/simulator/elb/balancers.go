@@ -229,21 +229,16 @@ func (s *Service) detachSubnets(
 func (s *Service) applySecurityGroups(
 	ctx context.Context, in *elb.ApplySecurityGroupsToLoadBalancerInput,
 ) (*elb.ApplySecurityGroupsToLoadBalancerOutput, error) {
-	return &elb.ApplySecurityGroupsToLoadBalancerOutput{
-			SecurityGroups: in.SecurityGroups,
-		}, s.on(
-			ctx,
-			in.LoadBalancerName,
-			func(r *region, b *balancer) error {
-				for _, n := range b.subnets {
-					if err := s.networks.SetInterface(r.Account, r.Region, n.interfaceID, in.SecurityGroups, nil, nil); err != nil {
-						return wire.Errorf("InvalidSecurityGroup", "%v", err)
-					}
-				}
-				b.securityGroups = slices.Clone(in.SecurityGroups)
-				return nil
-			},
-		)
+	err := s.on(ctx, in.LoadBalancerName, func(r *region, b *balancer) error {
+		for _, n := range b.subnets {
+			if err := s.networks.SetInterface(r.Account, r.Region, n.interfaceID, in.SecurityGroups, nil, nil); err != nil {
+				return wire.Errorf("InvalidSecurityGroup", "%v", err)
+			}
+		}
+		b.securityGroups = slices.Clone(in.SecurityGroups)
+		return nil
+	})
+	return &elb.ApplySecurityGroupsToLoadBalancerOutput{SecurityGroups: in.SecurityGroups}, err
 }
 
 func (s *Service) addTags(ctx context.Context, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {

@@ -169,7 +169,8 @@ func TestChangesAreAtomic(t *testing.T) {
 	z := w.zone("demo.internal", "vpc-1")
 	create, upsert, remove := types.ChangeActionCreate, types.ChangeActionUpsert, types.ChangeActionDelete
 	if err := w.change(
-		z, change(create, "a.demo.internal", types.RRTypeA, "10.0.0.1"), change(upsert, "b.demo.internal.", types.RRTypeCname, "a.demo.internal"),
+		z, change(create, "a.demo.internal", types.RRTypeA, "10.0.0.1"),
+		change(upsert, "b.demo.internal.", types.RRTypeCname, "a.demo.internal"),
 	); err != nil {
 		t.Fatal(err)
 	}

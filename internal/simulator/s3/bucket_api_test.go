@@ -65,17 +65,13 @@ func TestNewBucketHasOnlyTheDefaultsOfAWS(t *testing.T) {
 	w := newSuite(t)
 	c := w.bucket()
 	ctx := t.Context()
-	block := must[*s3.GetPublicAccessBlockOutput](
-		t,
-	)(
+	block := must[*s3.GetPublicAccessBlockOutput](t)(
 		c.GetPublicAccessBlock(ctx, &s3.GetPublicAccessBlockInput{Bucket: things}),
 	).PublicAccessBlockConfiguration
 	if !*block.BlockPublicAcls || !*block.IgnorePublicAcls || !*block.BlockPublicPolicy || !*block.RestrictPublicBuckets {
 		t.Errorf("public access is not blocked: %+v", block)
 	}
-	owner := must[*s3.GetBucketOwnershipControlsOutput](
-		t,
-	)(
+	owner := must[*s3.GetBucketOwnershipControlsOutput](t)(
 		c.GetBucketOwnershipControls(ctx, &s3.GetBucketOwnershipControlsInput{Bucket: things}),
 	)
 	if owner.OwnershipControls.Rules[0].ObjectOwnership != types.ObjectOwnershipBucketOwnerEnforced {
@@ -98,9 +94,7 @@ func TestNewBucketHasOnlyTheDefaultsOfAWS(t *testing.T) {
 	}
 	if v := must[*s3.GetBucketNotificationConfigurationOutput](t)(c.GetBucketNotificationConfiguration(
 		ctx, &s3.GetBucketNotificationConfigurationInput{Bucket: things},
-	)); len(
-		v.QueueConfigurations,
-	) != 0 {
+	)); len(v.QueueConfigurations) != 0 {
 		t.Errorf("notifications are %v", v)
 	}
 	if v := must[*s3.GetBucketRequestPaymentOutput](t)(c.GetBucketRequestPayment(
@@ -132,9 +126,7 @@ func TestConfigurationsRoundTrip(t *testing.T) {
 	w := newSuite(t)
 	c := w.bucket()
 	ctx := t.Context()
-	must[*s3.PutBucketWebsiteOutput](
-		t,
-	)(
+	must[*s3.PutBucketWebsiteOutput](t)(
 		c.PutBucketWebsite(ctx, &s3.PutBucketWebsiteInput{Bucket: things, WebsiteConfiguration: &types.WebsiteConfiguration{
 			IndexDocument: &types.IndexDocument{
 				Suffix: aws.String("index.html"),
@@ -145,9 +137,7 @@ func TestConfigurationsRoundTrip(t *testing.T) {
 	if *website.IndexDocument.Suffix != "index.html" || *website.ErrorDocument.Key != "error.html" {
 		t.Errorf("got %+v", website)
 	}
-	must[*s3.PutBucketTaggingOutput](
-		t,
-	)(
+	must[*s3.PutBucketTaggingOutput](t)(
 		c.PutBucketTagging(
 			ctx,
 			&s3.PutBucketTaggingInput{
@@ -167,9 +157,7 @@ func TestConfigurationsRoundTrip(t *testing.T) {
 			Expiration: &types.LifecycleExpiration{Days: aws.Int32(3)},
 		}}},
 	}))
-	lifecycle := must[*s3.GetBucketLifecycleConfigurationOutput](
-		t,
-	)(
+	lifecycle := must[*s3.GetBucketLifecycleConfigurationOutput](t)(
 		c.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: things}),
 	)
 	if lifecycle.TransitionDefaultMinimumObjectSize != types.TransitionDefaultMinimumObjectSizeAllStorageClasses128k {
@@ -196,9 +184,7 @@ func TestConfigurationsRoundTrip(t *testing.T) {
 	}))
 	if list := must[*s3.ListBucketMetricsConfigurationsOutput](t)(c.ListBucketMetricsConfigurations(
 		ctx, &s3.ListBucketMetricsConfigurationsInput{Bucket: things},
-	)); len(
-		list.MetricsConfigurationList,
-	) != 1 {
+	)); len(list.MetricsConfigurationList) != 1 {
 		t.Errorf("got %+v", list)
 	}
 }

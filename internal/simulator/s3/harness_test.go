@@ -86,9 +86,7 @@ func must[T any](t *testing.T) func(T, error) T {
 
 func put(t *testing.T, c *s3.Client, key, data string) *s3.PutObjectOutput {
 	t.Helper()
-	return must[*s3.PutObjectOutput](
-		t,
-	)(
+	return must[*s3.PutObjectOutput](t)(
 		c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: things, Key: &key, Body: bytes.NewReader([]byte(data))}),
 	)
 }

@@ -16,9 +16,7 @@ func TestMultipartUpload(t *testing.T) {
 	ctx, key := t.Context(), aws.String("big")
 	for _, algorithm := range []types.ChecksumAlgorithm{"", types.ChecksumAlgorithmCrc32, types.ChecksumAlgorithmSha256, types.ChecksumAlgorithmCrc64nvme} {
 		t.Run("checksum "+string(algorithm), func(t *testing.T) {
-			up := must[*s3.CreateMultipartUploadOutput](
-				t,
-			)(
+			up := must[*s3.CreateMultipartUploadOutput](t)(
 				c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: things, Key: key, ChecksumAlgorithm: algorithm}),
 			)
 			var parts []types.CompletedPart
@@ -40,9 +38,7 @@ func TestMultipartUpload(t *testing.T) {
 			}
 			if list := must[*s3.ListPartsOutput](t)(c.ListParts(ctx, &s3.ListPartsInput{
 				Bucket: things, Key: key, UploadId: up.UploadId,
-			})); len(
-				list.Parts,
-			) != 2 {
+			})); len(list.Parts) != 2 {
 				t.Fatalf("got %+v", list)
 			}
 			in := &s3.CompleteMultipartUploadInput{
@@ -63,17 +59,13 @@ func TestMultipartUpload(t *testing.T) {
 			if !strings.HasSuffix(*done.ETag, `-2"`) {
 				t.Fatalf("got %s", *done.ETag)
 			}
-			head := must[*s3.HeadObjectOutput](
-				t,
-			)(
+			head := must[*s3.HeadObjectOutput](t)(
 				c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: things, Key: key, PartNumber: aws.Int32(2)}),
 			)
 			if *head.ContentLength != 3 || *head.PartsCount != 2 {
 				t.Fatalf("got %+v", head)
 			}
-			got := must[*s3.GetObjectOutput](
-				t,
-			)(
+			got := must[*s3.GetObjectOutput](t)(
 				c.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: key, ChecksumMode: types.ChecksumModeEnabled}),
 			)
 			if text := read(t, got.Body); len(text) != 5<<20+3 || !strings.HasSuffix(text, "aend") {
@@ -89,9 +81,7 @@ func TestMultipartUploadRefuses(t *testing.T) {
 	up := must[*s3.CreateMultipartUploadOutput](t)(c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: things, Key: key}))
 	var parts []types.CompletedPart
 	for i := range int32(2) {
-		p := must[*s3.UploadPartOutput](
-			t,
-		)(
+		p := must[*s3.UploadPartOutput](t)(
 			c.UploadPart(
 				ctx,
 				&s3.UploadPartInput{
@@ -120,9 +110,7 @@ func TestMultipartUploadRefuses(t *testing.T) {
 	) != 1 {
 		t.Fatalf("got %+v", list)
 	}
-	must[*s3.AbortMultipartUploadOutput](
-		t,
-	)(
+	must[*s3.AbortMultipartUploadOutput](t)(
 		c.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: things, Key: key, UploadId: up.UploadId}),
 	)
 	_, err = c.ListParts(ctx, &s3.ListPartsInput{Bucket: things, Key: key, UploadId: up.UploadId})

@@ -30,9 +30,7 @@ func TestObjectRoundTrips(t *testing.T) {
 				made.ChecksumCRC32 == nil {
 				t.Errorf("got %+v", made)
 			}
-			got := must[*s3.GetObjectOutput](
-				t,
-			)(
+			got := must[*s3.GetObjectOutput](t)(
 				c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: &key, ChecksumMode: types.ChecksumModeEnabled}),
 			)
 			if read(t, got.Body) != "hello" || *got.ContentType != "text/plain" || got.Metadata["color"] != "red" || *got.TagCount != 1 ||
@@ -43,9 +41,7 @@ func TestObjectRoundTrips(t *testing.T) {
 			if *head.ContentLength != 5 || *head.ETag != *made.ETag {
 				t.Errorf("got %+v", head)
 			}
-			list := must[*s3.ListObjectsV2Output](
-				t,
-			)(
+			list := must[*s3.ListObjectsV2Output](t)(
 				c.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: things, Prefix: &key, EncodingType: types.EncodingTypeUrl}),
 			)
 			if len(list.Contents) != 1 {
@@ -74,9 +70,7 @@ func TestChecksums(t *testing.T) {
 			made := must[*s3.PutObjectOutput](t)(c.PutObject(t.Context(), &s3.PutObjectInput{
 				Bucket: things, Key: aws.String("x"), Body: bytes.NewReader(data), ChecksumAlgorithm: algorithm,
 			}))
-			got := must[*s3.GetObjectOutput](
-				t,
-			)(
+			got := must[*s3.GetObjectOutput](t)(
 				c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: aws.String("x"), ChecksumMode: types.ChecksumModeEnabled}),
 			)
 			if read(t, got.Body) != string(data) || made.ChecksumType != types.ChecksumTypeFullObject {
@@ -140,9 +134,7 @@ func TestChunkedUploads(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			req := must[*http.Request](
-				t,
-			)(
+			req := must[*http.Request](t)(
 				http.NewRequestWithContext(t.Context(), http.MethodPut, w.url+"/things/chunked", strings.NewReader(tt.body)),
 			)
 			req.Header.Set(
@@ -181,9 +173,7 @@ func TestRangeReads(t *testing.T) {
 	c := w.bucket()
 	etag := put(t, c, "a", "0123456789").ETag
 	for given, want := range map[string]string{"bytes=2-4": "234", "bytes=7-": "789", "bytes=-2": "89", "bytes=5-100": "56789"} {
-		got := must[*s3.GetObjectOutput](
-			t,
-		)(
+		got := must[*s3.GetObjectOutput](t)(
 			c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: things, Key: aws.String("a"), Range: &given}),
 		)
 		if text := read(t, got.Body); text != want || !strings.HasSuffix(*got.ContentRange, "/10") {
@@ -207,9 +197,7 @@ func TestVersions(t *testing.T) {
 	c := w.bucket()
 	ctx, key := t.Context(), aws.String("a")
 	put(t, c, "a", "zero") // the null version
-	must[*s3.PutBucketVersioningOutput](
-		t,
-	)(
+	must[*s3.PutBucketVersioningOutput](t)(
 		c.PutBucketVersioning(
 			ctx,
 			&s3.PutBucketVersioningInput{
@@ -266,17 +254,13 @@ func TestVersions(t *testing.T) {
 func TestCopy(t *testing.T) {
 	c := newSuite(t).bucket()
 	ctx := t.Context()
-	must[*s3.PutObjectOutput](
-		t,
-	)(
+	must[*s3.PutObjectOutput](t)(
 		c.PutObject(
 			ctx,
 			&s3.PutObjectInput{Bucket: things, Key: aws.String("a b"), Body: strings.NewReader("x"), Metadata: map[string]string{"k": "v"}},
 		),
 	)
-	must[*s3.CopyObjectOutput](
-		t,
-	)(
+	must[*s3.CopyObjectOutput](t)(
 		c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: things, Key: aws.String("c"), CopySource: aws.String("things/a%20b")}),
 	)
 	if got := must[*s3.GetObjectOutput](t)(c.GetObject(ctx, &s3.GetObjectInput{Bucket: things, Key: aws.String("c")})); read(

@@ -117,9 +117,7 @@ func TestBucketProviderConfigures(t *testing.T) {
 		}
 	}
 	c := w.client(account, region)
-	rules := must[*s3.GetBucketLifecycleConfigurationOutput](
-		t,
-	)(
+	rules := must[*s3.GetBucketLifecycleConfigurationOutput](t)(
 		c.GetBucketLifecycleConfiguration(t.Context(), &s3.GetBucketLifecycleConfigurationInput{Bucket: things}),
 	).Rules
 	if *rules[0].Filter.Prefix != "tmp/" || *rules[1].Filter.And.Prefix != "x" || len(rules[1].Filter.And.Tags) != 1 {

@@ -162,9 +162,7 @@ func (r *region) describeAddress(a *address) types.Address {
 		PublicIpv4Pool:     aws.String("amazon"), AssociationId: wire.Optional(a.association), Tags: r.tags.List(a.id),
 	}
 	if i := a.to; i != nil {
-		d.NetworkInterfaceId, d.PrivateIpAddress, d.NetworkInterfaceOwnerId = aws.String(i.id), aws.String(
-			i.primary.String(),
-		), aws.String(
+		d.NetworkInterfaceId, d.PrivateIpAddress, d.NetworkInterfaceOwnerId = aws.String(i.id), aws.String(i.primary.String()), aws.String(
 			r.Account,
 		)
 		if i.attachment != nil {

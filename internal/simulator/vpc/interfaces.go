@@ -265,9 +265,7 @@ func (i *networkInterface) association() *types.NetworkInterfaceAssociation {
 		PublicDnsName: aws.String(i.publicName(ip)),
 	}
 	if i.elastic != nil {
-		a.AllocationId, a.AssociationId, a.IpOwnerId = aws.String(i.elastic.id), aws.String(
-			i.elastic.association,
-		), aws.String(
+		a.AllocationId, a.AssociationId, a.IpOwnerId = aws.String(i.elastic.id), aws.String(i.elastic.association), aws.String(
 			i.region.Account,
 		)
 	}

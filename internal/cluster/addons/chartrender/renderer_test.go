@@ -66,13 +66,9 @@ func TestHostileChartsAreRefusedWithTheReason(t *testing.T) {
 	}
 	anchors := configMap + "  a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for was, name := 'a', 'b'; name < 'k'; was, name = name, name+1 {
-		anchors += "  " + string(
+		anchors += "  " + string(name) + ": &" + string(
 			name,
-		) + ": &" + string(
-			name,
-		) + " [" + strings.TrimSuffix(
-			strings.Repeat("*"+string(was)+",", 9), ",",
-		) + "]\n"
+		) + " [" + strings.TrimSuffix(strings.Repeat("*"+string(was)+",", 9), ",") + "]\n"
 	}
 	for name, c := range map[string]struct {
 		files   map[string]string

@@ -101,8 +101,7 @@ func (t *Tokens) Publish(ctx context.Context, cluster *v1alpha1.Cluster, token p
 
 // Delete deletes the parameter that workers read.
 func (t *Tokens) Delete(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	_, err := t.ssm(cluster).
-		DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(model.TokenParameterName(cluster.Name))})
+	_, err := t.ssm(cluster).DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(model.TokenParameterName(cluster.Name))})
 	if err != nil && awsapi.Code(err) != "ParameterNotFound" {
 		return fmt.Errorf("delete the bootstrap token: %w", err)
 	}
