@@ -146,8 +146,8 @@ func (o Outcome) Reason() string { return o.reason }
 // Text returns the message without the subject, possibly empty.
 func (o Outcome) Text() string { return o.text }
 
-// Message returns the message for users, possibly empty. It starts with the
-// subject, if there is one: "Stack a: The stack is being created."
+// Message returns the message for users, possibly empty. It starts with the subject, if there is
+// one, as in "Stack a: The stack is being created.".
 func (o Outcome) Message() string { return withSubject(o.subject.String(), o.text) }
 
 // Err returns the error of a failure, and nil for every other outcome.
