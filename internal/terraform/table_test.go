@@ -65,7 +65,7 @@ func TestWhatTheTableLacksIsNamed(t *testing.T) {
 		},
 		"a pseudo parameter": {
 			vpc + "      CidrBlock: !Ref AWS::StackId\n",
-			"of AWS::StackId cannot be resolved",
+			"AWS::StackId, to which Ref or Fn::GetAtt refers, cannot be resolved",
 		},
 		"a condition on a resource": {
 			"Conditions: {Some: !Equals [a, b]}\nResources: {VPC: {Type: AWS::EC2::VPC, Condition: Some}}",
