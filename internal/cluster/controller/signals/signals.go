@@ -110,7 +110,7 @@ func (s *Signals) Send(
 func (s *Signals) SendSlot(
 	ctx context.Context, to Stack, node *workload.Node, known *record.Stack, problem string,
 ) (sent bool, err error) {
-	k := key{to.UID, known.Token, node.InstanceID, record.IsRollingBack(known.Status)}
+	k := key{to.UID, known.Record.Token, node.InstanceID, record.IsRollingBack(known.Status)}
 	if _, ok := s.sent.Get(k); ok {
 		return true, nil
 	}
