@@ -38,7 +38,7 @@ func TestKopsClusterBecomesReady(t *testing.T) {
 	for _, note := range []string{
 		"warning: .*spec.kubernetesVersion: 1.15.12: the cluster runs release v1.36.3",
 		"warning: .*spec.networking.calico: .*Cilium replaces it",
-		`info: .*spec.subnets\[2\].egress: ` + network["NATC"] + ": the routes of existing subnets are left as they are",
+		`info: .*spec.subnets\[2\].egress: ` + network["NATC"] + ": the operator, like kops, does not change the routes of existing subnets",
 	} {
 		if !regexp.MustCompile(note).MatchString(notes) {
 			t.Errorf("the note %q is missing:\n%s", note, notes)

@@ -80,7 +80,7 @@ func (u *update) notes(s *observation, groups, asked []*target, others map[owner
 	}
 	if len(groups) == 0 && len(asked) == 0 {
 		if len(others) == 0 {
-			notes = append(notes, "No instances need to be replaced.")
+			notes = append(notes, "No instance needs to be replaced.")
 		}
 		return notes
 	}
