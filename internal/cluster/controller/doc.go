@@ -59,7 +59,7 @@
 //	bucket          what instances download
 //	bootstraptoken  the tokens that workers join with
 //	signals         the success signals to CloudFormation for new instances
-//	repair          replacement of unhealthy instances
+//	repair          unhealthy instances, and their replacements
 //	instances       what EC2 reports about nodes
 //	backup          snapshots of etcd's volumes
 //	etcdvolumes     lost volumes, and volumes to restore
