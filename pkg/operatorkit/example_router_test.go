@@ -26,6 +26,5 @@ func ExampleNewRouter() {
 	greeting.Labels = map[string]string{"release": "0.9.0"}
 	_, err = router.PipelineFor(greeting)
 	fmt.Println(err)
-	// Output: this operator does not support release "0.9.0"; supported releases are ">=1.0.0
-	// <2.0.0-0", ">=2.0.0"
+	// Output: this operator does not support release "0.9.0"; supported releases are ">=1.0.0 <2.0.0-0", ">=2.0.0"
 }
