@@ -83,12 +83,13 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 	return b.idleClusters(ctx, w, n)
 }
 
-// fleetOptions returns an AWS with fake machines, no latency, and quotas for n clusters.
+// fleetOptions returns an AWS with fake machines, no latency, and quotas for n clusters beside the
+// default VPC, which has an internet gateway.
 func fleetOptions(n int) simulator.Options {
 	return simulator.Options{
 		Machines: fake.New(fake.Options{}), Patience: time.Second,
 		Quotas: map[vpc.Quota]int{
-			vpc.VPCs: n, vpc.InternetGateways: n, vpc.ElasticAddresses: 3 * n, vpc.NATGateways: n, elbv2.LoadBalancers: n,
+			vpc.VPCs: n + 1, vpc.InternetGateways: n + 1, vpc.ElasticAddresses: 3 * n, vpc.NATGateways: n, elbv2.LoadBalancers: n,
 		},
 	}
 }
