@@ -42,8 +42,8 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 	w, err := newSuite(ctx, b.binary, simulator.Options{
 		Machines: host, Patience: time.Second, Events: t.hear,
 		Quotas: map[vpc.Quota]int{
-			vpc.VPCs:             1,
-			vpc.InternetGateways: 1,
+			vpc.VPCs:             2, // one is the default VPC
+			vpc.InternetGateways: 2,
 			vpc.ElasticAddresses: 3,
 			vpc.NATGateways:      1,
 			elbv2.LoadBalancers:  1,
