@@ -40,7 +40,7 @@ var (
 // subjects of the table. Each is a user who is bound, in the team's namespace only, to one
 // ClusterRole.
 const (
-	unbound           = "nobody"            // bound to nothing
+	unbound           = "unbound"           // bound to nothing
 	editor            = "editor"            // Kubernetes' edit, as shipped
 	viewer            = "viewer"            // Kubernetes' view, as shipped
 	servicesEditor    = "services-editor"   // edit and aws-operator-edit

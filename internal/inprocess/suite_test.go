@@ -115,7 +115,7 @@ func (w *suite) options(goal inprocess.Goal) inprocess.Options {
 	}
 }
 
-// run runs the engine, and ends the test when it does not come to an end.
+// run runs the controllers, and ends the test when it does not come to an end.
 func (w *suite) run(o inprocess.Options) error {
 	w.t.Helper()
 	return w.runIn(w.t.Context(), o)

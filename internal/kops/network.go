@@ -215,8 +215,8 @@ const (
 	serviceBits  = 3
 )
 
-// ranges translates the ranges of pods and services, with kops' defaults, so that what knows them
-// goes on to.
+// ranges translates the ranges of pods and services, with kops' defaults, so that configuration
+// that contains those ranges stays valid.
 func (c *cluster) ranges(n *v1alpha1.Network) {
 	whole := c.spec.text("nonMasqueradeCIDR")
 	vpcAddresses := c.spec.value.Field("networking").Field("amazonvpc") != nil

@@ -157,7 +157,7 @@ func TestManagementClusterErrorsAreOneSentence(t *testing.T) {
 		want   string
 	}{
 		"credentials that are not accepted": {func(c *rest.Config) {
-			c.CertData, c.KeyData, c.CertFile, c.KeyFile, c.BearerToken = nil, nil, "", "", "nobody"
+			c.CertData, c.KeyData, c.CertFile, c.KeyFile, c.BearerToken = nil, nil, "", "", "unknown"
 		}, "does not accept the kubeconfig's credentials"},
 		"a user without a role": {func(c *rest.Config) { c.Impersonate.UserName = "ada" }, "you lack the permission in the management cluster"},
 	} {

@@ -19,7 +19,6 @@ const (
 	reasonRolling     = "Rolling"
 	reasonRollingBack = "RollingBack"
 	reasonNotReady    = "NodesNotReady"
-	reasonNotDrained  = "NodeNotDrained"
 	reasonAllUpdated  = "AllUpdated"
 	reasonOutdated    = "NodesOutdated"
 )

@@ -47,7 +47,7 @@ const (
 )
 
 // suite is a group on AWS on loopback, the cluster whose nodes its machines are, with pods that
-// move, and an engine.
+// move, and a Roller.
 type suite struct {
 	t        *testing.T
 	clients  *awsapi.Clients
@@ -165,7 +165,7 @@ func authority(t *testing.T) (pool *x509.CertPool, keyPEM, certPEM []byte) {
 
 var clusterKey = types.NamespacedName{Namespace: "default", Name: "demo"}
 
-// start starts an engine that remembers nothing, in place of the one before.
+// start starts a Roller that remembers nothing, in place of the one before.
 func (w *suite) start() {
 	w.t.Helper()
 	if w.end != nil {
@@ -382,7 +382,7 @@ func aGroup(settings *rollout.Settings) *rollout.Group {
 	}
 }
 
-// limit lets the engine change AWS a number of times, then refuses.
+// limit lets the Roller change AWS a number of times, then refuses.
 func (w *suite) limit(left *int) {
 	inner := w.options
 	inner.AutoScaling = func(t awsapi.Target) awsapi.AutoScaling { return failing{w.clients.AutoScaling(t), left} }

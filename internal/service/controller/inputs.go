@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"strings"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
@@ -67,17 +66,7 @@ func setRecord(obj *v1alpha1.Object, r stack.Record) error {
 
 // allowed parses the dangerous changes that the object's owner allows.
 func allowed(obj *v1alpha1.Object) policy.Allow {
-	var allow policy.Allow
-	for word := range strings.SplitSeq(obj.Annotations[v1alpha1.AllowAnnotation], ",") {
-		switch strings.TrimSpace(word) {
-		case "replace":
-			allow.Replace = true
-		case "remove":
-			allow.Remove = true
-		case policy.AllowSkip:
-			allow.Skip = true
-		}
-	}
+	allow, _ := policy.ParseAllow(obj.Annotations[v1alpha1.AllowAnnotation]) // Unknown words permit nothing.
 	return allow
 }
 

@@ -48,9 +48,9 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	f.logging.Add(set)
 }
 
-// To brings a cluster of a state to a goal and shows the progress: with the engine, or, if the
-// state is a management cluster, by following the operator there. It returns the errors of
-// [inprocess.Run] and [inprocess.Follow].
+// To brings a cluster of a state to a goal and shows the progress: with the controllers in this
+// process, or, if the state is a management cluster, by following the operator there. It returns
+// the errors of [inprocess.Run] and [inprocess.Follow].
 func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.NamespacedName, goal inprocess.Goal) (err error) {
 	ctx, clk := cmd.Context(), clock.RealClock{}
 	logger, out := logr.Discard(), cmd.ErrOrStderr()

@@ -99,7 +99,7 @@ func TestInterruptedRunContinues(t *testing.T) {
 	}
 }
 
-// A run ends with one sentence when a user must act: the engine does not retry, and makes no
+// A run ends with one sentence when a user must act: it does not retry, and makes no
 // further changes.
 func TestRunEndsWhenAUserMustAct(t *testing.T) {
 	t.Parallel()
