@@ -389,16 +389,20 @@ func TestConflictIsRetriedWithoutAnEvent(t *testing.T) {
 	w.operate(operatorkit.Options[*Widget]{Metrics: metrics, Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("a", func(_ context.Context, widget *Widget) operatorkit.Outcome {
 			if !edited.Swap(true) {
-				w.edit(widget.Name, func(widget *Widget) { widget.Spec.Size = 7 })
+				other := w.get(widget.Name)
+				other.Status.Made = 6
+				if err := w.c.Status().Update(t.Context(), other); err != nil {
+					t.Error(err)
+				}
 			}
-			widget.Status.Made = widget.Spec.Size
+			widget.Status.Made++
 			return operatorkit.Done()
 		}, nil),
 	)})
 	w.create("one")
 	widget := w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 	if widget.Status.Made != 7 {
-		t.Errorf("made %d, want 7 from the concurrent edit", widget.Status.Made)
+		t.Errorf("made %d, want 7 after the concurrent write", widget.Status.Made)
 	}
 	w.eventually("the Event of readiness", func() bool { return len(w.events("one")) > 0 }, func() any { return nil })
 	if diff := cmp.Diff([]string{"Normal Ready All resources of this object are up to date."}, w.events("one")); diff != "" {

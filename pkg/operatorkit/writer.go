@@ -7,16 +7,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Writer writes the changes of a run to the API server. It is called only if the
-// object changed. It writes with the resource version of before, so that it
-// returns a conflict if another client changed the object in between, and stores
-// the server's response in after.
+// object changed. It returns a conflict if another client changed what it writes
+// since before was read, and stores the server's response in after.
 type Writer[T client.Object] interface {
 	Write(ctx context.Context, before, after T) error
 }
@@ -24,6 +26,9 @@ type Writer[T client.Object] interface {
 // NewStatusWriter returns the default Writer. It updates the status subresource
 // and nothing else. An update costs the API server a third less than a patch, but
 // removes status fields that T does not have.
+//
+// An edit of the spec or the metadata during the run is no conflict: the status
+// says what the run did, which must not be lost.
 func NewStatusWriter[T client.Object](c client.Client) Writer[T] {
 	return statusWriter[T]{client: c}
 }
@@ -42,14 +47,65 @@ func NewFieldsWriter[T client.Object](c client.Client, fields ...string) (Writer
 	return fieldsWriter[T]{statusWriter: statusWriter[T]{client: c}, fields: slices.Clone(fields)}, nil
 }
 
+const (
+	// maxEdits is how many edits by other clients one write may outlast.
+	maxEdits = 3
+	// editTimeout is how long the cache may take to contain an edit.
+	editTimeout = time.Second
+)
+
 type statusWriter[T client.Object] struct{ client client.Client }
 
 func (w statusWriter[T]) Write(ctx context.Context, before, after T) error {
 	after.SetResourceVersion(before.GetResourceVersion())
-	if err := w.client.Status().Update(ctx, after); err != nil {
+	err := w.client.Status().Update(ctx, after)
+	for edits := 0; apierrors.IsConflict(err) && edits < maxEdits; edits++ {
+		latest := w.edited(ctx, before, after.GetResourceVersion())
+		if latest == "" {
+			break
+		}
+		after.SetResourceVersion(latest)
+		err = w.client.Status().Update(ctx, after)
+	}
+	if err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	return nil
+}
+
+// edited returns the resource version of an object of which another client
+// changed anything but the status, "" if it changed the status. It waits until
+// the client's cache contains a newer version than the rejected one.
+func (w statusWriter[T]) edited(ctx context.Context, before T, rejected string) string {
+	ctx, cancel := context.WithTimeout(ctx, editTimeout)
+	defer cancel()
+	latest := copyOf(before)
+	for {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(before), latest); err != nil || latest.GetUID() != before.GetUID() {
+			return ""
+		}
+		order, err := resourceversion.CompareResourceVersion(latest.GetResourceVersion(), rejected)
+		if err != nil {
+			return ""
+		}
+		if order > 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-time.After(cacheRequeue):
+		}
+	}
+	was, err := topLevel(before, []string{"status"})
+	if err != nil {
+		return ""
+	}
+	is, err := topLevel(latest, []string{"status"})
+	if err != nil || !bytes.Equal(was, is) {
+		return ""
+	}
+	return latest.GetResourceVersion()
 }
 
 type fieldsWriter[T client.Object] struct {

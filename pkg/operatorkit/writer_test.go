@@ -69,17 +69,41 @@ func TestWritersReturnAConflictAfterAnotherClientsWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := w.create(name)
-			w.edit(name, func(widget *Widget) { widget.Spec.Size = 1 })
+			other := w.get(name)
+			other.Status.Made = 5
+			if err := w.c.Status().Update(t.Context(), other); err != nil {
+				t.Fatal(err)
+			}
 			after := before.DeepCopyObject().(*Widget)
 			after.Output, after.Status.Made = map[string]string{"label": "L"}, 1
 			if err := writer.Write(t.Context(), before, after); !apierrors.IsConflict(err) {
 				t.Errorf("got %v, want a conflict", err)
 			}
 			widget := w.get(name)
-			if widget.Output != nil || widget.Status.Made != 0 {
+			if widget.Output != nil || widget.Status.Made != 5 {
 				t.Errorf("written despite the conflict: %+v", widget)
 			}
 		})
+	}
+}
+
+// What a run did is recorded although a user edits the object meanwhile.
+func TestStatusIsWrittenDespiteAnEdit(t *testing.T) {
+	w := newSuite(t)
+	writer := operatorkit.NewStatusWriter[*Widget](w.c)
+	before := w.create("one")
+	w.edit("one", func(widget *Widget) { widget.Spec.Size, widget.Annotations = 1, map[string]string{"example.com/a": "b"} })
+	after := before.DeepCopyObject().(*Widget)
+	after.Status.Made = 1
+	if err := writer.Write(t.Context(), before, after); err != nil {
+		t.Fatal(err)
+	}
+	widget := w.get("one")
+	if widget.Status.Made != 1 || widget.Spec.Size != 1 || widget.Annotations["example.com/a"] != "b" {
+		t.Errorf("the object is %+v", widget)
+	}
+	if after.ResourceVersion != widget.ResourceVersion {
+		t.Errorf("the writer returned version %s of %s", after.ResourceVersion, widget.ResourceVersion)
 	}
 }
 
