@@ -50,6 +50,43 @@ func TestUnrecordedSecondCreationIsDeletedImmediately(t *testing.T) {
 	deletedBy(t, s, s.engine(), record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack")
 }
 
+// An operator sent an update and died before it recorded that. The next one recognizes the update
+// by its token, and does not mistake another client's for it.
+func TestUnrecordedUpdateIsResumed(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent    int
+		resumed bool
+	}{
+		"the desired one":  {2, true},
+		"another client's": {3, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t)
+			e, record := made(t, s)
+			began := s.clock.Now()
+			ensured(t, s, e, desire(t, c.sent), record, InProgress, "UpdateStack") // and dies
+			s.step(time.Minute)
+			s.calls = nil
+			result, err := s.engine().Ensure(t.Context(), awsapi.Target{}, desire(t, 2), record)
+			if err != nil || result.State != InProgress {
+				t.Fatalf("got %+v, %v", result, err)
+			}
+			if !c.resumed {
+				if result.Record.PendingDigest != "" {
+					t.Errorf("the record is %+v", result.Record)
+				}
+				return
+			}
+			if r := result.Record; r.PendingDigest == "" || r.Token == "" || r.StartedAt == nil || !r.StartedAt.Equal(began) {
+				t.Errorf("the record is %+v", r)
+			}
+			e = s.engine()
+			e.Observe(s.end(types.StackStatusUpdateComplete, ""))
+			ensured(t, s, e, desire(t, 2), result.Record, Ready, "DescribeStacks")
+		})
+	}
+}
+
 // An operator created a stack and died before it recorded that. The stack was complete before the
 // next operator listened, so no event will report it, and the engine must not wait for one.
 func TestUnrecordedCompleteCreationIsNotWaitedFor(t *testing.T) {

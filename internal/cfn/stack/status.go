@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -22,13 +23,14 @@ type live struct {
 	tags       map[string]string
 	roleARN    string
 	protected  bool
+	updatedAt  *time.Time
 }
 
 func liveFrom(s *types.Stack) *live {
 	l := &live{
 		id: aws.ToString(s.StackId), name: aws.ToString(s.StackName), status: s.StackStatus, reason: aws.ToString(s.StackStatusReason),
 		changed: changeMark(s), protected: aws.ToBool(s.EnableTerminationProtection), roleARN: aws.ToString(s.RoleARN),
-		outputs: map[string]string{}, parameters: map[string]string{}, tags: map[string]string{},
+		updatedAt: s.LastUpdatedTime, outputs: map[string]string{}, parameters: map[string]string{}, tags: map[string]string{},
 	}
 	for _, output := range s.Outputs {
 		l.outputs[aws.ToString(output.OutputKey)] = aws.ToString(output.OutputValue)
@@ -221,7 +223,7 @@ func (v *visit) settle(ctx context.Context, found *live) step {
 	case inProgress(found.status):
 		now := v.now().UTC()
 		v.record.LookedAt = &now
-		return proceed() // Changed stays as before the operation, which is how stale detects an outdated answer
+		return v.resume(ctx, found) // Changed stays as before the operation, which is how stale detects an outdated answer
 	case applied(found.status):
 		v.settleApplied(found, old)
 	case rolledBack(found.status), updateFailed(found.status):
@@ -236,6 +238,28 @@ func (v *visit) settle(ctx context.Context, found *live) step {
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", ""
 	}
 	v.record.Changed = found.changed
+	return proceed()
+}
+
+// resume records an update in progress that the engine sent, and whose record was lost because the
+// process was killed. Its token proves that: CloudFormation reports it with each event.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_StackEvent.html
+func (v *visit) resume(ctx context.Context, found *live) step {
+	if v.goal != Present || v.record.PendingDigest != "" || v.record.Digest == v.digest || found.updatedAt == nil ||
+		!strings.HasPrefix(string(found.status), "UPDATE_") {
+		return proceed()
+	}
+	out, err := v.cloudformation().DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: aws.String(found.id)})
+	if err != nil {
+		return v.failed(err)
+	}
+	sent := v.updateToken(v.record.Changed)
+	if len(out.StackEvents) == 0 || aws.ToString(out.StackEvents[0].ClientRequestToken) != sent {
+		return proceed()
+	}
+	v.record.PendingDigest, v.record.StatusReason, v.record.Token = v.digest, "", sent
+	v.record.StartedAt = new(found.updatedAt.UTC())
+	v.engine.memory.put(memoryKey{stackID: found.id, pending: true}, v.digest, v.desired.side())
 	return proceed()
 }
 

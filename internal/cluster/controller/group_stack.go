@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -67,7 +68,7 @@ func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGr
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
 	key, digest := stackcache.Key{UID: group.UID, Stack: name}, s.inputs(group, cluster, release)
-	if s.stacks.IsSettled(key, digest) {
+	if s.stacks.IsSettled(key, digest, group.Status.Stack) {
 		return operatorkit.Done()
 	}
 	s.stacks.Unsettle(key)
@@ -80,7 +81,7 @@ func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGr
 	}
 	outcome := approval.WithCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
-		s.stacks.Settle(key, s.inputs(group, cluster, release))
+		s.stacks.Settle(key, s.inputs(group, cluster, release), group.Status.Stack)
 	} else { // The later steps do not run now.
 		_ = groupNodesStep(s).EnsureCreated(ctx, group)
 	}
@@ -146,6 +147,7 @@ func (s groupStackStep) ensure(
 			}
 			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made.Bundle, wanted.Nodeup)
 		},
+		Resume: func(known *record.Stack, sent time.Time) { known.History().Resume(wanted, s.nodesOf(group), sent) },
 	})
 	if asg := outputs[instances.OutputGroup]; asg != "" {
 		group.Status.AutoScalingGroup = asg

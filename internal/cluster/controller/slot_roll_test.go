@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,10 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
@@ -206,6 +209,47 @@ func TestUpgradeChangesSlotsOneByOneThenGroups(t *testing.T) {
 				rolloutStatus.Total != 3 ||
 				rolloutStatus.Finished == nil {
 				t.Errorf("the rollout is reported as %+v", rolloutStatus)
+			}
+		})
+	}
+}
+
+// A rollout completes also when the operator cannot record what it sent, because another client
+// changed the Cluster in the meantime.
+func TestRolloutSurvivesConflictingWrites(t *testing.T) {
+	for name, edit := range map[string]func(c client.Client, cluster *v1alpha1.Cluster, patch client.Patch) error{
+		"of the metadata": func(c client.Client, cluster *v1alpha1.Cluster, patch client.Patch) error {
+			return c.Patch(context.Background(), cluster, patch)
+		},
+		"of the status": func(c client.Client, cluster *v1alpha1.Cluster, patch client.Patch) error {
+			return c.Status().Patch(context.Background(), cluster, patch)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatched(t, 3, simulatedHost(), nil)
+			before := w.instances()
+			var edits atomic.Int32
+			t.Cleanup(w.sim.Faults().OnCall(func(info fault.CallInfo) {
+				if info.Operation != "UpdateStack" || info.Phase != fault.After {
+					return
+				}
+				patch := fmt.Sprintf(
+					`{"metadata":{"annotations":{"example.com/edits":"%d"}},"status":{"resourceSet":"1.1.0+%[1]d"}}`, edits.Add(1),
+				)
+				if err := edit(w.client, w.aCluster("demo"), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+					t.Error(err)
+				}
+			}))
+			w.patch(w.cluster, `{"spec":{"controlPlane":{"roll":"2026-11-23"}}}`)
+			w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
+			for _, id := range w.instances() {
+				if slices.Contains(before, id) {
+					t.Errorf("%s was not replaced", id)
+				}
+			}
+			w.kept(2, "")
+			if edits.Load() < 3 {
+				t.Errorf("%d updates were sent, want one per slot", edits.Load())
 			}
 		})
 	}

@@ -34,6 +34,9 @@ type slotFacts struct {
 func whyNotNow(slots []slotFacts, slot int) string {
 	failed := false
 	for _, one := range slots {
+		if one.Index == slot && one.Moving {
+			return "" // Its change was sent; the record of that was lost.
+		}
 		failed = failed || one.Index == slot && one.Failed
 	}
 	for _, other := range slots {

@@ -48,7 +48,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return outcomes.Failed(err)
 	}
 	key, digest := stackcache.Key{UID: cluster.UID, Stack: name}, s.models.Digest(cluster, release).Sum64()
-	if s.stacks.IsSettled(key, digest) && len(cluster.Status.Outputs) > 0 && s.outputs.Hold(cluster) {
+	if s.stacks.IsSettled(key, digest, record.Find(cluster, name)) && len(cluster.Status.Outputs) > 0 && s.outputs.Hold(cluster) {
 		return operatorkit.Done()
 	}
 	s.stacks.Unsettle(key)
@@ -96,7 +96,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
 		}
-		s.stacks.Settle(key, s.models.Digest(cluster, release).Sum64())
+		s.stacks.Settle(key, s.models.Digest(cluster, release).Sum64(), record.Find(cluster, name))
 	}
 	return outcome
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
@@ -68,7 +69,7 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		outcome := s.ensureSlot(ctx, gate, slot)
 		if outcome.IsDone() {
 			key := stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)}
-			s.stacks.Settle(key, s.inputs(cluster, release))
+			s.stacks.Settle(key, s.inputs(cluster, release), record.Find(cluster, key.Stack))
 		}
 		if outcome.Kind() == operatorkit.KindWait && outcome.Reason() == reasonNotItsTurn {
 			waiting = append(waiting, outcome)
@@ -90,7 +91,7 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		if s.stacks.IsSettled(stackcache.Key{UID: cluster.UID, Stack: name}, inputs) {
+		if s.stacks.IsSettled(stackcache.Key{UID: cluster.UID, Stack: name}, inputs, record.Find(cluster, name)) {
 			continue
 		}
 		if known, err := record.Decode(record.Find(cluster, name)); err == nil && known.FailedDigest != "" {
@@ -145,6 +146,9 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 				return err
 			}
 			return s.storeBundle(ctx, cluster, status, known, made.Bundle, wanted.Nodeup)
+		},
+		Resume: func(known *record.Stack, sent time.Time) {
+			known.History().Resume(wanted, s.nodesOfSlot(cluster, slot), sent)
 		},
 	})
 	return s.follow(cluster, change, status, outcome)

@@ -55,6 +55,13 @@ func (h *History) Begin(next Machines, nodes []workload.Node) {
 	h.AutoscalerHeld = h.AutoscalerHeld || h.Rolls() && (h.Now.Autoscaled || next.Autoscaled)
 }
 
+// Resume records a change in progress that was sent at a time, and whose record was lost. Nodes
+// that were created since then belong to it. Kubernetes stores the time of a creation in seconds.
+func (h *History) Resume(next Machines, nodes []workload.Node, sent time.Time) {
+	began := sent.Truncate(time.Second)
+	h.Begin(next, slices.DeleteFunc(slices.Clone(nodes), func(n workload.Node) bool { return !n.Created.Before(began) }))
+}
+
 // Settle updates the history to what the stack engine found; wanted is the desired shape.
 func (h *History) Settle(known *Stack, wanted Machines) {
 	if h.Prior != nil && known.Digest == h.Prior.Stack {

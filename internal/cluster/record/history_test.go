@@ -121,3 +121,19 @@ func TestNodesWithTheSameBundleAreDistinguishedByAge(t *testing.T) {
 		t.Error("the previous shape is not the desired one during a rollback")
 	}
 }
+
+// The record of a change was lost, and the first new node joined before it was found again.
+func TestResumedChangeIncludesNodesThatJoinedMeanwhile(t *testing.T) {
+	old, next := shaped("1", "a", "x"), shaped("2", "a", "y")
+	before, after := aNode("i-1", "a", noon.Add(-time.Hour)), aNode("i-2", "a", noon)
+	past := &History{Now: &old}
+	past.Resume(next, []workload.Node{before, after}, noon.Add(300*time.Millisecond))
+	if past.Next == nil || past.Next.Stack != "2" || past.Now.Stack != "1" {
+		t.Errorf("the history is %+v", past)
+	}
+	for node, want := range map[*workload.Node]bool{&before: false, &after: true} {
+		if _, due := past.SignalIn(node, []*Machines{past.Next, past.Now}, noon.Add(time.Minute)); due != want {
+			t.Errorf("node %s is to be signaled: %t", node.Name, due)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -69,6 +68,9 @@ type Options struct {
 	// Prepare, unless nil, creates what the stack needs just before its creation or change is sent,
 	// and may update known. It is not called for a change that waits for approval.
 	Prepare func(ctx context.Context, known *record.Stack) error
+	// Resume, unless nil, updates known for a change in progress that was sent at a time, if the
+	// record of that was lost.
+	Resume func(known *record.Stack, sent time.Time)
 	// Refresh makes the engine read the outputs.
 	Refresh bool
 	// Hold is why an approved change must still wait; "" if it need not.
@@ -97,12 +99,21 @@ func (s *Stacks) Ensure(
 		want.Review.Hold = true
 	}
 	want.Refresh = how.Refresh
+	prepared := false
 	if how.Prepare != nil {
-		want.Prepare = func(ctx context.Context) error { return how.Prepare(ctx, &known) }
+		want.Prepare = func(ctx context.Context) error {
+			prepared = true
+			return how.Prepare(ctx, &known)
+		}
 	}
-	inCharge, failed := s.inCharge(), known.FailedDigest
+	inCharge, failed, pending := s.inCharge(), known.FailedDigest, known.PendingDigest
 	result, err := s.engine.Ensure(ctx, target, want, known.Record)
 	known.Record = result.Record
+	// The engine remembers a change that the status does not contain because it was not written.
+	if unrecorded := !prepared && pending == "" && known.PendingDigest == want.Digest() && known.StartedAt != nil; how.Resume != nil &&
+		unrecorded {
+		how.Resume(&known, *known.StartedAt)
+	}
 	if known.FailedDigest != failed && known.FailedDigest != "" {
 		known.Away = known.StartedAt != nil && known.StartedAt.Before(inCharge)
 	}
@@ -179,17 +190,8 @@ func (s *Stacks) outcome(name string, known *record.Stack, result stack.Result, 
 
 // allowed returns the dangerous changes that the object's owner permits.
 func allowed(obj client.Object) policy.Allow {
-	allow := policy.Allow{Annotation: AllowAnnotation}
-	for word := range strings.SplitSeq(obj.GetAnnotations()[AllowAnnotation], ",") {
-		switch strings.TrimSpace(word) {
-		case "replace":
-			allow.Replace = true
-		case "remove":
-			allow.Remove = true
-		case policy.AllowSkip:
-			allow.Skip = true
-		}
-	}
+	allow, _ := policy.ParseAllow(obj.GetAnnotations()[AllowAnnotation]) // Unknown words permit nothing.
+	allow.Annotation = AllowAnnotation
 	return allow
 }
 
