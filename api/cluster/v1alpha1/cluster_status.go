@@ -156,16 +156,19 @@ type RolloutStatus struct {
 	// +required
 	State RolloutState `json:"state"`
 
-	// Started and Finished are the times at which the rollout began and ended.
+	// Started is the time at which the rollout began.
 	// +optional
 	Started *metav1.Time `json:"started,omitempty"`
+
+	// Finished is the time at which the rollout ended.
 	// +optional
 	Finished *metav1.Time `json:"finished,omitempty"`
 
-	// Updated and Total are the number of nodes with the new configuration and the number of all
-	// nodes.
+	// Updated is the number of nodes with the new configuration.
 	// +optional
 	Updated int32 `json:"updated"`
+
+	// Total is the number of all nodes.
 	// +optional
 	Total int32 `json:"total"`
 
@@ -190,9 +193,11 @@ type DrainStatus struct {
 	// +optional
 	Instance string `json:"instance,omitempty"`
 
-	// Since is the time at which the drain began, Deadline the time at which it times out.
+	// Since is the time at which the drain began.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+
+	// Deadline is the time at which the drain times out.
 	// +optional
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 
@@ -208,10 +213,11 @@ type DrainStatus struct {
 
 // BackupStatus is the status of the snapshots of the etcd volumes.
 type BackupStatus struct {
-	// LastTime is the time at which the last backup completed, NextTime the time at which the next
-	// one begins.
+	// LastTime is the time at which the last backup completed.
 	// +optional
 	LastTime *metav1.Time `json:"lastTime,omitempty"`
+
+	// NextTime is the time at which the next backup begins.
 	// +optional
 	NextTime *metav1.Time `json:"nextTime,omitempty"`
 
@@ -325,12 +331,15 @@ type PendingChange struct {
 
 // ResourceChange is a change of one resource.
 type ResourceChange struct {
-	// Resource is the logical ID of the resource, Type its CloudFormation type, PhysicalID its ID
-	// in AWS if it has one.
+	// Resource is the logical ID of the resource.
 	// +required
 	Resource string `json:"resource"`
+
+	// Type is the CloudFormation type of the resource.
 	// +optional
 	Type string `json:"type,omitempty"`
+
+	// PhysicalID is the ID of the resource in AWS, if it has one.
 	// +optional
 	PhysicalID string `json:"physicalID,omitempty"`
 
