@@ -28,9 +28,20 @@ type Folder struct {
 // File is a program for one architecture.
 type File struct {
 	path string
+	// open is the file that Hash was computed of. It stays open, so that it can still be read after
+	// another build replaced it.
+	open *os.File
 
 	// Hash is the SHA-256 of nodeup, in hex.
 	Hash string
+}
+
+// ChangedError reports that a program was overwritten while this process was running.
+type ChangedError struct{ path string }
+
+// Error says how to use the new program.
+func (e ChangedError) Error() string {
+	return fmt.Sprintf("%s was overwritten while this process was running; start the process again to use the new file", e.path)
 }
 
 // MissingError reports that the operator was installed without a program.
@@ -70,7 +81,9 @@ func In(dir string) *Folder {
 	return &Folder{dir: dir, known: map[v1alpha1.Architecture]File{}}
 }
 
-// Find returns nodeup for an architecture, with its hash, which is computed once.
+// Find returns nodeup for an architecture, with its hash, which is computed once: what instances
+// download must be the file whose hash is in their user data, also if nodeup is built again
+// meanwhile.
 func (n *Folder) Find(architecture v1alpha1.Architecture) (File, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -83,12 +96,16 @@ func (n *Folder) Find(architecture v1alpha1.Architecture) (File, error) {
 	}
 	for _, name := range names {
 		file := File{path: filepath.Join(n.dir, name)}
-		var err error
-		if file.Hash, err = file.Sum(); errors.Is(err, fs.ErrNotExist) {
+		open, err := os.Open(file.path)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return file, err
+			return file, fmt.Errorf("read nodeup: %w", err)
+		}
+		file.open = open
+		if file.Hash, err = file.Sum(); err != nil {
+			return file, errors.Join(err, open.Close())
 		}
 		n.known[architecture] = file
 		return file, nil
@@ -115,25 +132,55 @@ func (n *Folder) FindRestore(architecture v1alpha1.Architecture) (File, error) {
 	return File{}, MissingError{program: "etcd-restore", architecture: architecture, dir: n.dir}
 }
 
-// Open opens the program to be read.
-func (f File) Open() (*os.File, error) {
-	file, err := os.Open(f.path)
-	if err != nil {
-		return nil, fmt.Errorf("read nodeup: %w", err)
+// Open opens the program to be read. It returns a [ChangedError] if the content is not the one of
+// Hash.
+func (f File) Open() (io.ReadSeekCloser, error) {
+	if f.open == nil {
+		file, err := os.Open(f.path)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", f.path, err)
+		}
+		return file, nil
 	}
-	return file, nil
+	now, err := f.Sum()
+	if err != nil {
+		return nil, err
+	}
+	if now != f.Hash {
+		return nil, ChangedError{path: f.path}
+	}
+	return f.section()
 }
+
+// section reads the open file from its beginning.
+func (f File) section() (io.ReadSeekCloser, error) {
+	info, err := f.open.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.path, err)
+	}
+	return shared{io.NewSectionReader(f.open, 0, info.Size())}, nil
+}
+
+// shared reads a file that stays open for others.
+type shared struct{ *io.SectionReader }
+
+// Close does nothing.
+func (shared) Close() error { return nil }
 
 // Sum computes the SHA-256 of the program, in hex.
 func (f File) Sum() (string, error) {
-	file, err := f.Open()
+	read := f.section
+	if f.open == nil {
+		read = f.Open
+	}
+	file, err := read()
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = file.Close() }() // It was only read.
 	sum := sha256.New()
 	if _, err := io.Copy(sum, file); err != nil {
-		return "", fmt.Errorf("read nodeup: %w", err)
+		return "", fmt.Errorf("read %s: %w", f.path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
