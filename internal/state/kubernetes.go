@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -33,20 +34,35 @@ type management struct {
 	options   Options
 }
 
-func openManagement(options Options) (*management, error) {
+var errNoKubeconfig = errors.New("no kubeconfig for a management cluster: set KUBECONFIG")
+
+// Kubeconfig returns how to reach the cluster of the current kubeconfig, and the namespace of its
+// context.
+func Kubeconfig() (config *rest.Config, namespace string, err error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
-	config, err := loaded.ClientConfig()
+	config, err = loaded.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("no kubeconfig for a management cluster: set KUBECONFIG, or name a folder or a bucket with --state")
+		return nil, "", errNoKubeconfig
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find the management cluster: %w", err)
+		return nil, "", fmt.Errorf("find the management cluster: %w", err)
 	}
-	namespace, _, err := loaded.Namespace()
+	namespace, _, err = loaded.Namespace()
 	if err != nil {
-		return nil, fmt.Errorf("find the namespace of the kubeconfig's context: %w", err)
+		return nil, "", fmt.Errorf("find the namespace of the kubeconfig's context: %w", err)
 	}
 	config.QPS = -1 // The API server's priority and fairness is the only limit.
+	return config, namespace, nil
+}
+
+func openManagement(options Options) (*management, error) {
+	config, namespace, err := Kubeconfig()
+	if errors.Is(err, errNoKubeconfig) {
+		return nil, fmt.Errorf("%w, or name a folder or a bucket with --state", err)
+	}
+	if err != nil {
+		return nil, err
+	}
 	config.UserAgent = options.UserAgent
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {

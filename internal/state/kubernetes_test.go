@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -36,30 +34,8 @@ func newManagement(t *testing.T) *state.State {
 	if err := operatorkit.EnsureCRDs(ctx, server.RESTConfig(), "state-test", crds...); err != nil {
 		t.Fatal(err)
 	}
-	use(t, server.RESTConfig(), controlplanetest.Namespace(t, server))
+	controlplanetest.UseKubeconfig(t, server.RESTConfig(), controlplanetest.Namespace(t, server))
 	return open(t, state.Kubernetes)
-}
-
-// use writes a kubeconfig, and names it.
-func use(t *testing.T, config *rest.Config, namespace string) {
-	t.Helper()
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{
-		Server:                   config.Host,
-		CertificateAuthorityData: config.CAData,
-		CertificateAuthority:     config.CAFile,
-	}
-	kubeconfig.AuthInfos["u"] = &clientcmdapi.AuthInfo{
-		Token: config.BearerToken, Impersonate: config.Impersonate.UserName, ClientCertificateData: config.CertData,
-		ClientKeyData: config.KeyData, ClientCertificate: config.CertFile, ClientKey: config.KeyFile,
-	}
-	kubeconfig.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: namespace}
-	kubeconfig.CurrentContext = "x"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("KUBECONFIG", path)
 }
 
 func TestManagementClusterStoresClustersLikeAFolder(t *testing.T) {
@@ -164,7 +140,7 @@ func TestManagementClusterErrorsAreOneSentence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := rest.CopyConfig(config)
 			test.change(changed)
-			use(t, changed, "default")
+			controlplanetest.UseKubeconfig(t, changed, "default")
 			_, err := open(t, state.Kubernetes).Clusters(t.Context())
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v", err)

@@ -81,7 +81,7 @@ func show(ctx context.Context, env *environment.Environment, out io.Writer) erro
 		play  func(context.Context, []*object) error
 	}{
 		{"kubectl apply -f examples/quickstart", s.apply},
-		{"kubectl get aws --watch", s.awaitReady},
+		{"aws-operator status --watch", s.awaitReady},
 		{"The status of the objects", s.showOutputs},
 		{"Inside the new cluster, with the kubeconfig in Secret/demo-kubeconfig", func(ctx context.Context, objects []*object) error {
 			return s.showClusters(ctx, objects, env.State().Machines == environment.ProcessMachines)

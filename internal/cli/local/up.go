@@ -107,7 +107,7 @@ use it, in any terminal:
 		_, _ = fmt.Fprint(out, "  bin/aws-operator operator        # yours to start\n")
 	}
 	_, _ = fmt.Fprintf(out, `  kubectl apply -f examples/quickstart
-  kubectl get aws --watch
+  bin/aws-operator status --watch
   aws cloudformation list-stacks
 
 %s

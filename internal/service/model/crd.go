@@ -45,9 +45,11 @@ func (m *Model) CRD() *apiextensionsv1.CustomResourceDefinition {
 // columns are the columns of kubectl get for every modeled kind.
 func columns() []apiextensionsv1.CustomResourceColumnDefinition {
 	condition := func(kind string) string { return fmt.Sprintf(`.status.conditions[?(@.type==%q)].status`, kind) }
+	reason := fmt.Sprintf(`.status.conditions[?(@.type==%q)].reason`, v1alpha1.ConditionReady)
 	return []apiextensionsv1.CustomResourceColumnDefinition{
 		{Name: "READY", Type: "string", JSONPath: condition(v1alpha1.ConditionReady), Description: "Whether the resource is ready."},
-		{Name: "SYNCED", Type: "string", JSONPath: condition(v1alpha1.ConditionSynced), Description: "Whether AWS matches the spec."},
+		{Name: "REASON", Type: "string", JSONPath: reason, Description: "Why the resource is ready or not."},
+		{Name: "SYNCED", Type: "string", JSONPath: condition(v1alpha1.ConditionSynced), Priority: 1, Description: "Whether AWS matches the spec."},
 		{Name: "STATUS", Type: "string", JSONPath: ".status.resourceStatus", Description: "CloudFormation's status of the stack."},
 		{Name: "STACK", Type: "string", JSONPath: ".status.stackName", Priority: 1, Description: "The name of the stack."},
 		{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"},

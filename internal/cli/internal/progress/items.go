@@ -58,20 +58,40 @@ func Items(p *inprocess.Progress) []Item {
 	return items
 }
 
-// whole returns an object with the status that its conditions report.
-func whole(name string, object client.Object, nodes v1alpha1.NodeCount) Item {
-	item := Item{Name: name, Mark: Waiting, Text: "is about to be reconciled"}
+// Condition returns the condition that describes the status of an object best: Synced if the last
+// reconcile failed or must be retried by a user, else Ready. It returns nil if the object has not
+// been reconciled since its last change.
+func Condition(object client.Object) *metav1.Condition {
 	ready := operatorkit.FindCondition(object, operatorkit.ConditionReady)
-	synced := operatorkit.FindCondition(object, operatorkit.ConditionSynced)
 	if ready == nil || ready.Status == metav1.ConditionUnknown || ready.ObservedGeneration != object.GetGeneration() {
-		return item
+		return nil
 	}
-	item.Mark, item.Text = Working, ready.Message
+	if synced := operatorkit.FindCondition(object, operatorkit.ConditionSynced); synced != nil && synced.Status == metav1.ConditionFalse {
+		return synced
+	}
+	return ready
+}
+
+// Object returns the item of any object of the operator.
+func Object(name string, object client.Object) Item {
+	condition := Condition(object)
 	switch {
-	case synced != nil && synced.Status == metav1.ConditionFalse:
-		item.Mark, item.Text = Troubled, synced.Message
-	case ready.Status == metav1.ConditionTrue && object.GetDeletionTimestamp() == nil:
-		item.Mark = Done
+	case condition == nil:
+		return Item{Name: name, Mark: Waiting, Text: "pending"}
+	case condition.Type == operatorkit.ConditionSynced:
+		return Item{Name: name, Mark: Troubled, Text: condition.Message}
+	case condition.Status == metav1.ConditionTrue && object.GetDeletionTimestamp() == nil:
+		return Item{Name: name, Mark: Done, Text: condition.Message}
+	default:
+		return Item{Name: name, Mark: Working, Text: condition.Message}
+	}
+}
+
+// whole returns an object with the status that its conditions report, and its nodes.
+func whole(name string, object client.Object, nodes v1alpha1.NodeCount) Item {
+	item := Object(name, object)
+	if item.Mark == Waiting {
+		return item
 	}
 	if nodes.Desired > 0 && object.GetDeletionTimestamp() == nil {
 		item.Text = fmt.Sprintf("(%s nodes) %s", nodes.Summary, item.Text)

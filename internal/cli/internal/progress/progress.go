@@ -75,27 +75,34 @@ func (p *Printer) draws(size func() (columns, rows int)) {
 	})
 }
 
-// Observe prints the progress.
+// Observe prints the progress of a cluster.
 func (p *Printer) Observe(seen inprocess.Progress) {
+	var notices []string
+	for _, notice := range seen.Notices {
+		if notice.Warning { // The objects report successes.
+			notices = append(notices, Line(notice.Time, notice.Kind+" "+notice.Name, "Warning: "+notice.Message))
+		}
+	}
+	p.Show(seen.Time, Items(&seen), notices...)
+}
+
+// Show prints the items as of a time, and lines that stay above them.
+func (p *Printer) Show(at time.Time, items []Item, above ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.items = Items(&seen)
+	p.items = items
 	var lines []string
 	for _, item := range p.items {
 		text := string(item.Mark) + item.Text
 		if p.texts[item.Name].text == text {
 			continue
 		}
-		p.texts[item.Name] = said{text, seen.Time}
+		p.texts[item.Name] = said{text, at}
 		if p.size == nil {
-			lines = append(lines, line(seen.Time, item.Name, item.Text))
+			lines = append(lines, Line(at, item.Name, item.Text))
 		}
 	}
-	for _, notice := range seen.Notices {
-		if notice.Warning { // The objects report successes.
-			lines = append(lines, line(notice.Time, notice.Kind+" "+notice.Name, "Warning: "+notice.Message))
-		}
-	}
+	lines = append(lines, above...)
 	if len(lines) > 0 {
 		p.erase()
 		_, _ = io.WriteString(p.out, strings.Join(lines, "")) // An error means that the reader closed the output.
@@ -103,7 +110,8 @@ func (p *Printer) Observe(seen inprocess.Progress) {
 	p.draw()
 }
 
-func line(at time.Time, name, text string) string {
+// Line returns the line for an item's text as of a time.
+func Line(at time.Time, name, text string) string {
 	return fmt.Sprintf("%s %s: %s\n", at.Local().Format(time.TimeOnly), name, oneLine(text))
 }
 
@@ -135,7 +143,7 @@ func (p *Printer) draw() {
 	p.erase()
 	columns, rows := p.size()
 	now := p.clock.Now()
-	lines := []string{fmt.Sprintf("%s since the start", short(now.Sub(p.began)))}
+	lines := []string{fmt.Sprintf("%s elapsed", short(now.Sub(p.began)))}
 	for _, item := range p.items {
 		indent := ""
 		if item.Part {

@@ -55,7 +55,7 @@ func TestLines(t *testing.T) {
 	p.Observe(later)
 	want := `12:00:00 Cluster demo: CloudFormation is creating the stack.
 12:00:00 stack demo: CREATE_IN_PROGRESS
-12:00:00 InstanceGroup workers: is about to be reconciled
+12:00:00 InstanceGroup workers: pending
 12:01:00 stack demo: CREATE_COMPLETE
 12:01:00 InstanceGroup workers: Warning: No capacity.
 `
@@ -76,10 +76,10 @@ func TestBlock(t *testing.T) {
 	out.Reset()
 	clock.Step(90 * time.Second)
 	p.Observe(making("CREATE_COMPLETE", "CloudFormation is creating the stack, and that takes longer than a line."))
-	want := "\x1b[4A\x1b[J" + `1m30s since the start
+	want := "\x1b[4A\x1b[J" + `1m30s elapsed
 … Cluster demo 1m30s CloudFormation is creating …
   ✔ stack demo CREATE_COMPLETE
-· InstanceGroup workers 1m30s is about to be rec…
+· InstanceGroup workers 1m30s pending
 `
 	if out.String() != want {
 		t.Errorf("it draws\n%q\nnot\n%q", out.String(), want)
@@ -105,7 +105,7 @@ func TestItems(t *testing.T) {
 		want       [2]Mark
 		text       string
 	}{
-		"nothing is known":       {nil, "", [2]Mark{Waiting, Waiting}, "is about to be reconciled"},
+		"nothing is known":       {nil, "", [2]Mark{Waiting, Waiting}, "pending"},
 		"it is made":             {[]metav1.Condition{condition("Ready", "False", "Wait.")}, "CREATE_IN_PROGRESS", [2]Mark{Working, Working}, "Wait."},
 		"it is ready":            {[]metav1.Condition{condition("Ready", "True", "Up.")}, "UPDATE_COMPLETE", [2]Mark{Done, Done}, "Up."},
 		"it fails and goes back": {[]metav1.Condition{condition("Ready", "True", "Up."), condition("Synced", "False", "No.")}, "UPDATE_ROLLBACK_COMPLETE", [2]Mark{Troubled, Troubled}, "No."},

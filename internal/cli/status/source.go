@@ -1,0 +1,245 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+const (
+	// pageSize is how many objects a request lists.
+	pageSize = 500
+	// calm is how long changes are collected before they are shown.
+	calm = 200 * time.Millisecond
+	// newKinds is how often the command looks for kinds that ModelDefinitions added.
+	newKinds = 10 * time.Second
+)
+
+// source is the objects of the operator in a management cluster.
+type source struct {
+	discovery discovery.DiscoveryInterface
+	objects   dynamic.Interface
+	// namespace limits the objects; empty means all namespaces.
+	namespace string
+}
+
+// connect connects to the cluster of the current kubeconfig.
+func connect(namespace string, everywhere bool) (*source, error) {
+	config, current, err := state.Kubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	s := &source{namespace: cmp.Or(namespace, current)}
+	if everywhere {
+		s.namespace = ""
+	}
+	if s.discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+		return nil, fmt.Errorf("use the kubeconfig: %w", err)
+	}
+	if s.objects, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("use the kubeconfig: %w", err)
+	}
+	return s, nil
+}
+
+// String names where the objects are.
+func (s *source) String() string {
+	if s.namespace == "" {
+		return "any namespace of the management cluster"
+	}
+	return "namespace " + s.namespace + " of the management cluster"
+}
+
+// kind is a kind of objects with a status.
+type kind struct {
+	schema.GroupVersionResource
+
+	namespace string // of its objects, if they are in one
+}
+
+// kinds returns the kinds of the operator whose objects have a status, clusters first, and the
+// names of those that the user may not list.
+func (s *source) kinds(ctx context.Context) (found []kind, hidden []string, err error) {
+	for _, group := range []schema.GroupVersion{clusterv1alpha1.GroupVersion, servicev1alpha1.GroupVersion} {
+		list, err := s.discovery.ServerResourcesForGroupVersion(group.String())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("ask the management cluster for its kinds: %w", err)
+		}
+		slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return cmp.Compare(a.Kind, b.Kind) })
+		for i := range list.APIResources {
+			resource := &list.APIResources[i]
+			if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Name+"/status" }) {
+				continue
+			}
+			k := kind{GroupVersionResource: group.WithResource(resource.Name)}
+			if resource.Namespaced {
+				k.namespace = s.namespace
+			}
+			switch _, err := s.of(k).List(ctx, metav1.ListOptions{Limit: 1}); {
+			case apierrors.IsForbidden(err):
+				hidden = append(hidden, resource.Name)
+			case apierrors.IsNotFound(err): // It was just deleted.
+			case err != nil:
+				return nil, nil, fmt.Errorf("list the %s: %w", resource.Name, err)
+			default:
+				found = append(found, k)
+			}
+		}
+	}
+	if len(found) == 0 && len(hidden) == 0 {
+		return nil, nil, errNoKinds
+	}
+	return found, hidden, nil
+}
+
+var errNoKinds = errors.New(
+	"the cluster of the kubeconfig has no kinds of the operator: install the operator there, or select another context",
+)
+
+func (s *source) of(k kind) dynamic.ResourceInterface {
+	if k.namespace == "" {
+		return s.objects.Resource(k.GroupVersionResource)
+	}
+	return s.objects.Resource(k.GroupVersionResource).Namespace(k.namespace)
+}
+
+// list reads the objects of all kinds. Hidden are the kinds that the user may not list.
+func (s *source) list(ctx context.Context) (all []unstructured.Unstructured, hidden []string, err error) {
+	kinds, hidden, err := s.kinds(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, k := range kinds {
+		options := metav1.ListOptions{Limit: pageSize}
+		for {
+			page, err := s.of(k).List(ctx, options)
+			if apierrors.IsNotFound(err) { // The kind was just deleted.
+				break
+			}
+			if err != nil {
+				return nil, nil, fmt.Errorf("list the %s: %w", k.Resource, err)
+			}
+			all = append(all, page.Items...)
+			if options.Continue = page.GetContinue(); options.Continue == "" {
+				break
+			}
+		}
+	}
+	order(all)
+	return all, hidden, nil
+}
+
+// order sorts objects by group, kind, namespace and name. Clusters come first.
+func order(objects []unstructured.Unstructured) {
+	slices.SortStableFunc(objects, func(a, b unstructured.Unstructured) int {
+		return cmp.Or(
+			cmp.Compare(a.GetAPIVersion(), b.GetAPIVersion()), cmp.Compare(a.GetKind(), b.GetKind()),
+			cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()),
+		)
+	})
+}
+
+// watch calls show with the objects of all kinds, now and after every change, until the context
+// ends. Kinds that are added meanwhile are included.
+func (s *source) watch(ctx context.Context, show func([]unstructured.Unstructured)) error {
+	w := &watch{source: s, informers: map[kind]cache.SharedIndexInformer{}, changed: make(chan struct{}, 1)}
+	defer w.running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ticker := time.NewTicker(newKinds)
+	defer ticker.Stop()
+	for {
+		if err := w.add(ctx); err != nil {
+			return err
+		}
+	showing:
+		for {
+			show(w.read())
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+				break showing
+			case <-w.changed:
+				select { // Several changes become one update.
+				case <-ctx.Done():
+				case <-time.After(calm):
+				}
+			}
+		}
+	}
+}
+
+// watch holds an informer for each kind.
+type watch struct {
+	*source
+
+	informers map[kind]cache.SharedIndexInformer
+	changed   chan struct{}
+	running   sync.WaitGroup
+}
+
+// add starts to watch the kinds that are not watched yet, and waits until their objects are known.
+func (w *watch) add(ctx context.Context) error {
+	kinds, _, err := w.kinds(ctx)
+	if err != nil {
+		return err
+	}
+	notify := func() {
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
+	}
+	for _, k := range kinds {
+		if w.informers[k] != nil {
+			continue
+		}
+		informer := dynamicinformer.NewFilteredDynamicInformer(
+			w.source.objects, k.GroupVersionResource, k.namespace, 0, cache.Indexers{}, nil,
+		).Informer()
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
+		}); err != nil {
+			return fmt.Errorf("watch the %s: %w", k.Resource, err)
+		}
+		w.running.Go(func() { informer.RunWithContext(ctx) })
+		cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
+		w.informers[k] = informer
+	}
+	return nil
+}
+
+// read returns the objects that the informers have read.
+func (w *watch) read() []unstructured.Unstructured {
+	var all []unstructured.Unstructured
+	for _, informer := range w.informers {
+		for _, object := range informer.GetStore().List() {
+			if u, ok := object.(*unstructured.Unstructured); ok {
+				all = append(all, *u)
+			}
+		}
+	}
+	order(all)
+	return all
+}
