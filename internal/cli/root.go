@@ -25,8 +25,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/cli/render"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
+	"github.com/aws-operator/aws-operator/internal/cli/retry"
 	"github.com/aws-operator/aws-operator/internal/cli/rollingupdate"
 	"github.com/aws-operator/aws-operator/internal/cli/simulator"
+	"github.com/aws-operator/aws-operator/internal/cli/status"
 	"github.com/aws-operator/aws-operator/internal/cli/template"
 	"github.com/aws-operator/aws-operator/internal/cli/update"
 	"github.com/aws-operator/aws-operator/internal/cli/upgrade"
@@ -91,7 +93,7 @@ to the object and to a ConfigMap.`,
 	})
 	root.AddCommand(
 		operator.Command(), local.Command(), demo.Command(), simulator.Command(),
-		template.Command(), create.Command(), replace.Command(), get.Command(), export.Command(),
+		template.Command(), create.Command(), replace.Command(), get.Command(), status.Command(), retry.Command(), export.Command(),
 		render.Command(), plan.Command(), graph.Command(), apply.Command(), update.Command(), rollingupdate.Command(), validate.Command(),
 		upgrade.Command(), deletion.Command(), version.Command(),
 	)

@@ -69,6 +69,9 @@ const (
 	maxSteps = 8
 )
 
+// RetryAnnotation is the annotation whose change retries what failed: any new value, such as a time.
+const RetryAnnotation = "aws-operator/retry"
+
 // Engine executes what Decide returns. It is safe for concurrent use, by one goroutine at a time
 // for each stack.
 type Engine struct {
@@ -132,6 +135,7 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 		desired: desired, digest: digest, before: record, record: record,
 	}
 	v.record.Deleting = false
+	v.record.retry(desired.Retry)
 	if problems := e.check(desired.Template, printed); problems != nil {
 		return v.finish(v.stall(reasonInvalid, "The template is invalid: "+problems.Sentence())), nil
 	}
@@ -166,12 +170,23 @@ func (e *Engine) Observe(event Event) {
 	e.watchlist.event(event)
 }
 
+// retry makes the engine send again what failed, if a user asks for it.
+func (r *Record) retry(asked string) {
+	if asked == r.Retried {
+		return
+	}
+	r.Retried = asked
+	if asked != "" {
+		r.FailedDigest, r.NextAttempt, r.Attempts, r.RollbackAttempts = "", nil, 0, 0
+	}
+}
+
 // untouched reports whether there is nothing to do: the record says that the desired digest is
 // applied, and no change was observed.
 func (e *Engine) untouched(desired *Desired, digest string, record *Record) bool {
-	if record.Digest != digest || record.PendingDigest != "" || record.ChangeSet != "" || record.OutputsDigest == "" || desired.Refresh ||
-		record.Deleting || desired.TerminationProtection && !record.TerminationProtection ||
-		!stable(types.StackStatus(record.Status)) {
+	if record.Digest != digest || record.PendingDigest != "" || record.FailedDigest != "" || record.Retried != desired.Retry ||
+		record.ChangeSet != "" || record.OutputsDigest == "" || desired.Refresh || record.Deleting ||
+		desired.TerminationProtection && !record.TerminationProtection || !stable(types.StackStatus(record.Status)) {
 		return false
 	}
 	_, changed := e.watchlist.changed(record)

@@ -128,7 +128,7 @@ func TestFailingCreationIsRetriedThreeTimes(t *testing.T) {
 	}
 	e.Observe(s.end(types.StackStatusRollbackComplete, "jobs already exists"))
 	result := ensured(t, s, e, desired, record, Stalled, "DescribeStacks", "DescribeStackEvents")
-	if want := "Creating the stack failed 3 times. Queue (AWS::SQS::Queue): jobs already exists. To retry, change the object."; result.Message != want {
+	if want := "Creating the stack failed 3 times. Queue (AWS::SQS::Queue): jobs already exists. To retry, change the object or its annotation aws-operator/retry."; result.Message != want {
 		t.Errorf("message %q, want %q", result.Message, want)
 	}
 	ensured(t, s, e, desired, result.Record, Stalled)

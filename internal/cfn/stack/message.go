@@ -124,19 +124,20 @@ func (v *visit) stallFailed() Result {
 	reason := v.record.StatusReason
 	switch status := v.status(); {
 	case deleted(status):
-		return v.stall(reasonCreateFailed, "CloudFormation refuses to create the stack. "+reason+" To retry, change the object.")
+		return v.stall(reasonCreateFailed, "CloudFormation refuses to create the stack. "+reason+" To retry, change the object or its annotation "+RetryAnnotation+".")
 	case createFailed(status):
 		return v.stall(
 			reasonCreateFailed,
-			fmt.Sprintf("Creating the stack failed %s. %s To retry, change the object.", times(v.record.Attempts), reason),
+			fmt.Sprintf("Creating the stack failed %s. %s To retry, change the object or its annotation %s.",
+				times(v.record.Attempts), reason, RetryAnnotation),
 		)
 	case rolledBack(status):
-		return v.stall(reasonUpdateFailed, "The update failed and was rolled back. "+reason+" To retry, change the object.")
+		return v.stall(reasonUpdateFailed, "The update failed and was rolled back. "+reason+" To retry, change the object or its annotation "+RetryAnnotation+".")
 	case updateFailed(status):
 		return v.stall(reasonRollback, "The update and its rollback failed, also when the failed resources were skipped. "+reason+
-			" Fix the stack, or change the object to retry.")
+			" Fix the stack, then change the object or its annotation "+RetryAnnotation+" to retry.")
 	default:
-		return v.stall(reasonUpdateFailed, "CloudFormation refuses the update. "+reason+" To retry, change the object.")
+		return v.stall(reasonUpdateFailed, "CloudFormation refuses the update. "+reason+" To retry, change the object or its annotation "+RetryAnnotation+".")
 	}
 }
 

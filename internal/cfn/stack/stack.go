@@ -43,6 +43,8 @@ type Desired struct {
 	Allow policy.Allow
 	// AdoptFrom is [Owner.AdoptFrom].
 	AdoptFrom []string
+	// Retry is a text that a user changes to retry what failed, such as a time.
+	Retry string
 	// Refresh requests one DescribeStacks even if no change was observed, for example because
 	// outputs were lost.
 	Refresh bool
@@ -107,6 +109,8 @@ type Record struct {
 	Proposal string `json:"proposal,omitempty"`
 	// Superseded is a comma-separated list of the digests of the last superseded proposals.
 	Superseded string `json:"superseded,omitempty"`
+	// Retried is the Desired.Retry that was last followed.
+	Retried string `json:"retried,omitempty"`
 	// Revision counts changes of the record. By it the engine detects an outdated one.
 	Revision int64 `json:"revision,omitempty"`
 }

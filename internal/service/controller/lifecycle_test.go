@@ -302,3 +302,32 @@ func TestSpecIsTheUsers(t *testing.T) {
 		t.Errorf("the spec is %s", got)
 	}
 }
+
+// TestStalledObjectIsRetriedOnRequest tests that the annotation aws-operator/retry makes the
+// operator retry what failed, once for each of its values.
+func TestStalledObjectIsRetriedOnRequest(t *testing.T) {
+	w := newSuite(t, nil)
+	remove := w.sim.Faults().Add(fault.Rule{
+		ResourceType: "AWS::SQS::Queue", Operation: "Create", Code: "AlreadyExists", Message: "jobs already exists",
+	})
+	w.apply(queueJobs)
+	stalled := w.condition("SQSQueue", "jobs", "Stalled", "True", "CreateFailed")
+	if !strings.Contains(stalled.Message, "change the object or its annotation aws-operator/retry") {
+		t.Errorf("the message is %s", stalled.Message)
+	}
+	calls := w.count()
+	w.change("SQSQueue", "jobs", `{"metadata":{"annotations":{"aws-operator/retry":"1"}}}`)
+	w.eventually("the second series of attempts", func() error {
+		if made := calls()["CreateStack"]; made != 3 {
+			return fmt.Errorf("%d stacks were requested", made)
+		}
+		return nil
+	})
+	w.condition("SQSQueue", "jobs", "Stalled", "True", "CreateFailed")
+	remove()
+	w.change("SQSQueue", "jobs", `{"metadata":{"annotations":{"aws-operator/retry":"2"}}}`)
+	w.ready("SQSQueue", "jobs")
+	if made := calls()["CreateStack"]; made != 4 {
+		t.Errorf("%d stacks were requested, want 4", made)
+	}
+}

@@ -81,6 +81,7 @@ func (s stackStep) ensure(ctx context.Context, obj *v1alpha1.Object, desired *re
 		Tags: desired.Tags, OwnerTags: desired.OwnerTags, Salt: string(obj.UID),
 		Capabilities: desired.Capabilities, MaxAttempts: desired.MaxAttempts,
 		Allow: allowed(obj), AdoptFrom: adoptFrom(obj), Refresh: refresh, Review: review(obj, desired),
+		Retry: obj.Annotations[stack.RetryAnnotation],
 	}, known)
 	obj.Status.StackName = desired.Name
 	showPending(obj, desired.Name, &result)

@@ -48,6 +48,7 @@ func New(engine Engine, clock clock.PassiveClock, slowRetry time.Duration) *Stac
 func desired(obj client.Object, wanted *render.Stack) stack.Desired {
 	want := stacks.Desired(wanted)
 	want.Salt, want.Allow, want.AdoptFrom = string(obj.GetUID()), allowed(obj), owner.AdoptFrom(obj)
+	want.Retry = obj.GetAnnotations()[stack.RetryAnnotation]
 	return want
 }
 
@@ -88,8 +89,8 @@ func (s *Stacks) Ensure(
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
-	s.retry(&known)
 	want := desired(obj, wanted)
+	s.retry(&known, want.Retry)
 	want.Allow.Gone = how.Gone
 	want.Review = approval.Review(obj, how.Manual, wanted.Name)
 	if how.Hold != "" {

@@ -124,8 +124,12 @@ func (s *Stacks) stalled(name string, known *record.Stack, result stack.Result) 
 	)).About(outcomes.StackSubject(name)).Degraded()
 }
 
-// retry makes the engine retry a stack that it gave up, once the retry is due.
-func (s *Stacks) retry(known *record.Stack) {
+// retry makes the engine retry a stack that it gave up, once the retry is due. A user who asks for
+// one begins with the shortest delay again.
+func (s *Stacks) retry(known *record.Stack, asked string) {
+	if asked != "" && asked != known.Retried {
+		known.RetryAt, known.Retries, known.Away = nil, 0, false
+	}
 	if known.RetryAt == nil || s.clock.Now().Before(*known.RetryAt) {
 		return
 	}

@@ -114,7 +114,7 @@ func TestUpdateThatFailedWithoutAnOperatorIsRetried(t *testing.T) {
 				t.Errorf("%v after %v: %s: %s", outcome.Kind(), outcome.After(), outcome.Reason(), outcome.Message())
 			}
 			now.Step(time.Minute)
-			o.retry(&known)
+			o.retry(&known, "")
 			if known.FailedDigest != "" || known.Away {
 				t.Errorf("it is not retried: %+v", known)
 			}
