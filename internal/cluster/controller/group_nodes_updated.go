@@ -18,6 +18,7 @@ import (
 const (
 	reasonRolling     = "Rolling"
 	reasonRollingBack = "RollingBack"
+	reasonRolledBack  = "RolledBack"
 	reasonNotReady    = "NodesNotReady"
 	reasonAllUpdated  = "AllUpdated"
 	reasonOutdated    = "NodesOutdated"
@@ -51,7 +52,7 @@ func describeOutcome(group *v1alpha1.InstanceGroup, past *record.History, outcom
 	case outcome.Kind() == operatorkit.KindStall && rolloutStatus.State == v1alpha1.RolloutRolledBack && past.Cause != "":
 		return outcome.Explain(
 			rollbackReason(past),
-			past.Cause+" The group was rolled back to its previous configuration. Change the object to retry.",
+			past.Cause+" The group was rolled back to its previous configuration. Change the object or its annotation aws-operator/retry to retry.",
 		)
 	default:
 		return outcome
@@ -60,7 +61,8 @@ func describeOutcome(group *v1alpha1.InstanceGroup, past *record.History, outcom
 
 // setNodesUpdated sets the condition that reports how many nodes are up to date and which are
 // draining: CloudFormation finishes when instances are out of service and does not wait for drains.
-func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *record.History, count *v1alpha1.NodeCount, held string) {
+func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, known *record.Stack, count *v1alpha1.NodeCount, held string) {
+	past := known.History()
 	condition := metav1.Condition{Type: conditions.Updated, Status: metav1.ConditionFalse}
 	rolloutStatus := group.Status.Rollout
 	if rolloutStatus != nil && rolloutStatus.Finished != nil {
@@ -80,12 +82,14 @@ func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *record.H
 			}
 		}
 		condition.Message = strings.Join(parts, "; ") + "."
+	case known.FailedDigest != "":
+		condition.Reason, condition.Message = reasonRolledBack, "The last change failed: all nodes run the previous configuration."
+		if rolloutStatus != nil && rolloutStatus.State == v1alpha1.RolloutRolledBack {
+			condition.Message = rolloutStatus.Message
+		}
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonAllUpdated
 		condition.Message = fmt.Sprintf("All %s are up to date.", progress.NumberOfNodes(count.Updated))
-		if rolloutStatus != nil && rolloutStatus.State == v1alpha1.RolloutRolledBack {
-			condition.Message = "All nodes run the previous configuration. " + rolloutStatus.Message
-		}
 	}
 	condition.Message = strings.TrimSpace(condition.Message + " " + held)
 	operatorkit.SetCondition(group, condition)

@@ -13,9 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -147,6 +149,37 @@ func (r *rolling) ended(state v1alpha1.RolloutState) {
 		}
 		return nil
 	})
+}
+
+// kubectl scale sets the number of a group's nodes, within minSize and maxSize.
+func TestGroupIsScaled(t *testing.T) {
+	r := newRolling(t, func(group *v1alpha1.InstanceGroup) { group.Spec.MinSize, group.Spec.MaxSize = 2, 4 })
+	scale := func(replicas int) (int32, error) {
+		body := &autoscalingv1.Scale{}
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+		err := r.client.SubResource("scale").Patch(t.Context(), r.group.DeepCopy(), patch, client.WithSubResourceBody(body))
+		return body.Spec.Replicas, err
+	}
+	for _, replicas := range []int{4, 3} {
+		if got, err := scale(replicas); err != nil || got != int32(replicas) {
+			t.Fatalf("scaled to %d, %v", got, err)
+		}
+		r.only(replicas, "")
+		r.condition(r.group, "Ready", metav1.ConditionTrue, "")
+	}
+	if r.group.Status.Rollout != nil {
+		t.Errorf("a rollout is reported: %+v", r.group.Status.Rollout)
+	}
+	if _, err := scale(5); err == nil || !strings.Contains(err.Error(), "replicas must be between minSize and maxSize") {
+		t.Errorf("scaling above maxSize returned %v", err)
+	}
+	err := r.client.Patch(t.Context(), r.group.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"autoscale":true}}`)))
+	if err == nil || !strings.Contains(err.Error(), "remove replicas, or set autoscale to false") {
+		t.Errorf("autoscale with replicas returned %v", err)
+	}
+	r.patch(r.group, `{"spec":{"replicas":null,"minSize":1}}`)
+	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
+	r.only(3, "")
 }
 
 // A changed label of a group replaces its nodes one after the other, while as many as possible stay
@@ -311,13 +344,26 @@ func TestRollbackWhenNewNodesNeverJoin(t *testing.T) {
 	was := r.group.Status.Stack.Bundle
 	r.patch(r.group, `{"spec":{"image":"`+brokenImage+`","labels":{"team":"new"}}}`)
 	stalled := r.condition(r.group, "Stalled", metav1.ConditionTrue, "NodesNotReady")
-	for _, words := range []string{"New nodes were not ready within 10s: instance i-", "did not join", "Change the object to retry"} {
+	for _, words := range []string{"New nodes were not ready within 10s: instance i-", "did not join", "Change the object or its annotation aws-operator/retry to retry"} {
 		if !strings.Contains(stalled.Message, words) {
 			t.Errorf("the group reports %q", stalled.Message)
 		}
 	}
 	r.ended(v1alpha1.RolloutRolledBack)
+	r.condition(r.group, "NodesUpdated", metav1.ConditionFalse, "RolledBack")
 	r.kept(2)
+	r.only(3, "")
+	// The annotation sends the same change again.
+	sent, first := r.sim.Calls()["cloudformation/UpdateStack"], r.group.Status.Rollout.Started
+	r.patch(r.group, `{"metadata":{"annotations":{"aws-operator/retry":"again"}}}`)
+	r.eventually("the change is sent again, and rolls back again", func() error {
+		r.ended(v1alpha1.RolloutRolledBack)
+		if again := r.sim.Calls()["cloudformation/UpdateStack"]; again != sent+1 || !first.Before(r.group.Status.Rollout.Started) {
+			return fmt.Errorf("%d updates were sent, the rollout is %+v", again-sent, r.group.Status.Rollout)
+		}
+		return nil
+	})
+	r.condition(r.group, "Stalled", metav1.ConditionTrue, "NodesNotReady")
 	r.only(3, "")
 	if now := r.group.Status.Stack.Bundle; now != was {
 		t.Errorf("the instances boot with %s, and the status has %s", was, now)
@@ -325,6 +371,7 @@ func TestRollbackWhenNewNodesNeverJoin(t *testing.T) {
 	updates := r.sim.Calls()["cloudformation/UpdateStack"]
 	r.patch(r.group, `{"spec":{"image":null,"labels":null}}`)
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
+	r.condition(r.group, "NodesUpdated", metav1.ConditionTrue, "AllUpdated")
 	if again := r.sim.Calls()["cloudformation/UpdateStack"]; again != updates {
 		t.Error("reverting the spec changed the stack")
 	}
@@ -366,7 +413,7 @@ func TestDrainTimeoutCancelsTheUpdate(t *testing.T) {
 	}
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
 	stalled := r.condition(r.group, "Stalled", metav1.ConditionTrue, "DrainTimedOut")
-	for _, words := range []string{"could not be drained in time", "default/db-budget blocks eviction", "The group was rolled back to its previous configuration", "Change the object to retry"} {
+	for _, words := range []string{"could not be drained in time", "default/db-budget blocks eviction", "The group was rolled back to its previous configuration", "Change the object or its annotation aws-operator/retry to retry"} {
 		if !strings.Contains(stalled.Message, words) {
 			t.Errorf("the group reports %q", stalled.Message)
 		}

@@ -46,7 +46,7 @@ func (v *View) Message(rolloutStatus *v1alpha1.RolloutStatus) string {
 	case v1alpha1.RolloutDone:
 		return fmt.Sprintf("All instances were replaced: %s up to date.", NumberOfNodes(updated))
 	case v1alpha1.RolloutRolledBack:
-		return strings.TrimSpace("The group was rolled back to its previous configuration. " + v.History.Cause)
+		return strings.TrimSpace("Rolled back: all nodes run the previous configuration. " + v.History.Cause)
 	case v1alpha1.RolloutStopped:
 		return strings.TrimSpace(
 			"Replacing the instances failed, and so did the rollback: some have the new configuration. " + v.History.Cause,
