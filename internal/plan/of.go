@@ -356,7 +356,7 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 	machines := int(group.Status.Nodes.Desired)
 	return d.add(Subject{
 		Name: shape.StackName, Part: Group, Of: group.Name, Wanted: made.Stack, Rolling: &shape.Rolling,
-		Machines: cmp.Or(machines, int(shape.Spec.MinSize)), After: status.Release != "" && status.Release != d.model.Release.Name,
+		Machines: cmp.Or(machines, int(shape.Spec.ExpectedNodes())), After: status.Release != "" && status.Release != d.model.Release.Name,
 	}, group.Status.Stack, group)
 }
 

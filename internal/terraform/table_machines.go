@@ -32,6 +32,7 @@ var machineRows = map[string]*row{
 		properties: fields{
 			"MinSize":           plainly("min_size"),
 			"MaxSize":           plainly("max_size"),
+			"DesiredCapacity":   plainly("desired_capacity"),
 			"VPCZoneIdentifier": argument("vpc_zone_identifier"),
 			"HealthCheckType":   argument("health_check_type"),
 			"TargetGroupARNs":   argument("target_group_arns"),
@@ -144,7 +145,9 @@ func ownRolling(t *target) error {
 	t.block.set("health_check_grace_period", raw("0"))
 	// Machines are waited for by their nodes, as with CloudFormation, not by Terraform.
 	t.block.set("wait_for_capacity_timeout", text("0"))
-	t.block.one("lifecycle").set("ignore_changes", raw("[desired_capacity]"))
+	if !slices.ContainsFunc(t.block.arguments, func(a member) bool { return a.name == "desired_capacity" }) {
+		t.block.one("lifecycle").set("ignore_changes", raw("[desired_capacity]"))
+	}
 	t.of.after = append(t.of.after, t.before...)
 	return nil
 }

@@ -92,7 +92,9 @@ func TestStatusIsWrittenDespiteAnEdit(t *testing.T) {
 	w := newSuite(t)
 	writer := operatorkit.NewStatusWriter[*Widget](w.c)
 	before := w.create("one")
-	w.edit("one", func(widget *Widget) { widget.Spec.Size, widget.Annotations = 1, map[string]string{"example.com/a": "b"} })
+	w.edit("one", func(widget *Widget) {
+		widget.Spec.Size, widget.Annotations = 1, map[string]string{"example.com/a": "b"}
+	})
 	after := before.DeepCopyObject().(*Widget)
 	after.Status.Made = 1
 	if err := writer.Write(t.Context(), before, after); err != nil {

@@ -24,6 +24,14 @@ func groupRefusals() []refusal {
 			"minSize is greater than maxSize: lower it, or raise maxSize",
 		},
 		{
+			"replicas above maxSize", group, "spec: {minSize: 1, maxSize: 3, replicas: 4}", "",
+			"replicas must be between minSize and maxSize: change replicas, minSize or maxSize",
+		},
+		{
+			"replicas of a group that is autoscaled", group, "spec: {minSize: 1, maxSize: 3, replicas: 2, autoscale: true}", "",
+			"with autoscale, the cluster autoscaler determines the number of nodes: remove replicas, or set autoscale to false",
+		},
+		{
 			"a size below nothing", group, "spec: {minSize: -1}", "",
 			"spec.minSize in body should be greater than or equal to 0",
 		},

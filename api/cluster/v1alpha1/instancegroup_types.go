@@ -10,6 +10,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.nodes.ready
 // +kubebuilder:resource:categories=aws,shortName=ig;igs
 // +kubebuilder:printcolumn:name="CLUSTER",type=string,JSONPath=`.spec.cluster`
 // +kubebuilder:printcolumn:name="VERSION",type=string,JSONPath=`.status.version`
@@ -49,6 +50,8 @@ type InstanceGroupList struct {
 // InstanceGroupSpec is the desired state of a group.
 //
 // +kubebuilder:validation:XValidation:rule="self.minSize <= self.maxSize",message="minSize is greater than maxSize: lower it, or raise maxSize"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas >= self.minSize && self.replicas <= self.maxSize",message="replicas must be between minSize and maxSize: change replicas, minSize or maxSize"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.autoscale) || !self.autoscale",message="with autoscale, the cluster autoscaler determines the number of nodes: remove replicas, or set autoscale to false"
 // +kubebuilder:validation:XValidation:rule="self.instanceTypes.all(t, t.matches('^[a-z]+[0-9]+[a-z]*g[a-z]*[.-]|^a1[.]') == (self.architecture == 'arm64'))",message="an instance type is not of the architecture: create a group for each architecture, and set architecture to arm64 for Graviton types"
 // +kubebuilder:validation:XValidation:rule="!has(self.spot) || !has(self.spot.onDemandBase) || self.spot.onDemandBase <= self.maxSize",message="spot.onDemandBase is greater than maxSize: lower it, or raise maxSize"
 type InstanceGroupSpec struct {
@@ -58,6 +61,15 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cluster cannot change: create a new group in the other cluster"
 	Cluster string `json:"cluster"`
+
+	// Replicas is the number of nodes, minSize to maxSize; kubectl scale sets it. If empty, a new
+	// group has minSize nodes, and a change of minSize or maxSize adds or removes nodes only if the
+	// number would be outside them. It requires that autoscale is false. A change takes effect in
+	// place; surplus nodes are drained first.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Replicas *int32 `json:"replicas,omitempty"`
 
 	// MinSize is the minimum number of nodes, 0 to 1000. A change takes effect in place.
 	// +required
@@ -219,6 +231,14 @@ type InstanceGroupSpec struct {
 	// +optional
 	// +kubebuilder:default=Automatic
 	UpdatePolicy UpdatePolicy `json:"updatePolicy,omitempty"`
+}
+
+// ExpectedNodes returns the lowest number of nodes that the group has after its creation.
+func (s *InstanceGroupSpec) ExpectedNodes() int32 {
+	if s.Replicas != nil {
+		return *s.Replicas
+	}
+	return s.MinSize
 }
 
 // Architecture is a processor architecture.

@@ -43,7 +43,7 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	}
 	count := countGroup(group, known.History(), known.Status, workload.InGroup(connection.Nodes(), group.Name))
 	group.Status.Nodes = count
-	s.setNodesUpdated(group, known.History(), &count, heldBack(cluster))
+	s.setNodesUpdated(group, &known, &count, heldBack(cluster))
 	outcome := operatorkit.Done().
 		RequeueAfter(idlePoll).
 		Explain(operatorkit.ReasonReady, "The instances are running and their nodes are ready.")
@@ -76,9 +76,9 @@ func countGroup(group *v1alpha1.InstanceGroup, past *record.History, status stri
 	}
 	seen := progress.View{History: past, Status: status, Nodes: nodes}
 	count.Updated, total, _ = seen.Count()
-	count.Desired = max(group.Spec.MinSize, int32(len(nodes))) //nolint:gosec // at most a thousand nodes
+	count.Desired = max(group.Spec.ExpectedNodes(), int32(len(nodes))) //nolint:gosec // at most a thousand nodes
 	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
-	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, max(group.Spec.MinSize, total))
+	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, max(group.Spec.ExpectedNodes(), total))
 	return count
 }
 

@@ -78,7 +78,7 @@ func (s readyStep) groupsThatAskForNodes(ctx context.Context, cluster *v1alpha1.
 	}
 	var names []string
 	for i := range groups {
-		if groups[i].Spec.MinSize > 0 && groups[i].DeletionTimestamp.IsZero() {
+		if groups[i].Spec.ExpectedNodes() > 0 && groups[i].DeletionTimestamp.IsZero() {
 			names = append(names, groups[i].Name)
 		}
 	}

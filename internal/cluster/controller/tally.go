@@ -59,7 +59,7 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 		}
 	}
 	for i := range groups {
-		count.Desired += max(groups[i].Spec.MinSize, members[groups[i].Name])
+		count.Desired += max(groups[i].Spec.ExpectedNodes(), members[groups[i].Name])
 	}
 	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
 	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, count.Desired)

@@ -74,6 +74,15 @@ func (r *Group) checkGroup(problems *Problems, c *Cluster, namespace string) {
 		problems.add("spec.minSize", "set minSize to at least 0 and at most maxSize, and maxSize to at least 1",
 			"%d to %d nodes is not a valid size", r.Spec.MinSize, r.Spec.MaxSize)
 	}
+	switch replicas := r.Spec.Replicas; {
+	case replicas == nil:
+	case *replicas < r.Spec.MinSize || *replicas > r.Spec.MaxSize:
+		problems.add("spec.replicas", "change replicas, minSize or maxSize",
+			"%d nodes are not between minSize %d and maxSize %d", *replicas, r.Spec.MinSize, r.Spec.MaxSize)
+	case r.Spec.Autoscale:
+		problems.add("spec.replicas", "remove it, or set autoscale to false",
+			"with autoscale, the cluster autoscaler determines the number of nodes")
+	}
 }
 
 // checkTypes checks the instance types.

@@ -63,6 +63,8 @@ type machine struct {
 	UserData string
 	// MinSize and MaxSize are the sizes of the group.
 	MinSize, MaxSize int32
+	// Replicas is the number of instances, "" if the template does not determine it.
+	Replicas string
 	// Mix is the mix of several types and spot instances, nil without one.
 	Mix *mix
 	// Roll is how instances are replaced, for instance groups only.

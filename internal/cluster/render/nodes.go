@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -150,6 +151,9 @@ func groupStack(c *model.Cluster, g *model.Group, base map[string]string, userDa
 	}
 	m.InstanceType, m.Volumes, m.UserData = g.Spec.InstanceTypes[0], disks(g.Spec.RootVolume, g.Spec.Volumes), userData
 	m.MinSize, m.MaxSize = g.Spec.MinSize, g.Spec.MaxSize
+	if g.Spec.Replicas != nil {
+		m.Replicas = strconv.Itoa(int(*g.Spec.Replicas))
+	}
 	m.Mix = mixOf(&g.Spec)
 	m.Tags, m.DiskTags, m.GroupTags = named(g.StackName, g.Tags), named(g.StackName, g.DiskTags), autoscalerTags(g)
 	m.Roll = rollOf(g)

@@ -151,7 +151,7 @@ func (r *Repairs) lacking(
 	group, connection := of.Object, of.Connection
 	now := r.options.Clock.Now()
 	known, ago, hinted := r.tracker.lacking(stack, now)
-	if nodes >= int(group.Spec.MinSize) && !hinted && len(known) == 0 {
+	if nodes >= int(group.Spec.ExpectedNodes()) && !hinted && len(known) == 0 {
 		return nil, 0, nil
 	}
 	if wait := stillNew(group, now); wait > 0 {
@@ -172,7 +172,7 @@ func (r *Repairs) lacking(
 		return nil, 0, err
 	}
 	r.tracker.asked(stack, machines, now)
-	if nodes >= int(group.Spec.MinSize) && len(machines) == 0 {
+	if nodes >= int(group.Spec.ExpectedNodes()) && len(machines) == 0 {
 		return nil, 0, nil
 	}
 	return machines, pause, nil
