@@ -308,25 +308,25 @@ func TestSpecIsTheUsers(t *testing.T) {
 func TestStalledObjectIsRetriedOnRequest(t *testing.T) {
 	w := newSuite(t, nil)
 	remove := w.sim.Faults().Add(fault.Rule{
-		ResourceType: "AWS::SQS::Queue", Operation: "Create", Code: "AlreadyExists", Message: "jobs already exists",
+		ResourceType: "AWS::DynamoDB::Table", Operation: "Create", Code: "AlreadyExists", Message: "dynamo-table already exists",
 	})
-	w.apply(queueJobs)
-	stalled := w.condition("SQSQueue", "jobs", "Stalled", "True", "CreateFailed")
+	w.apply(dynamoTable)
+	stalled := w.condition("DynamoDB", "dynamo-table", "Stalled", "True", "CreateFailed")
 	if !strings.Contains(stalled.Message, "change the object or its annotation aws-operator/retry") {
 		t.Errorf("the message is %s", stalled.Message)
 	}
 	calls := w.count()
-	w.change("SQSQueue", "jobs", `{"metadata":{"annotations":{"aws-operator/retry":"1"}}}`)
+	w.change("DynamoDB", "dynamo-table", `{"metadata":{"annotations":{"aws-operator/retry":"1"}}}`)
 	w.eventually("the second series of attempts", func() error {
 		if made := calls()["CreateStack"]; made != 3 {
 			return fmt.Errorf("%d stacks were requested", made)
 		}
 		return nil
 	})
-	w.condition("SQSQueue", "jobs", "Stalled", "True", "CreateFailed")
+	w.condition("DynamoDB", "dynamo-table", "Stalled", "True", "CreateFailed")
 	remove()
-	w.change("SQSQueue", "jobs", `{"metadata":{"annotations":{"aws-operator/retry":"2"}}}`)
-	w.ready("SQSQueue", "jobs")
+	w.change("DynamoDB", "dynamo-table", `{"metadata":{"annotations":{"aws-operator/retry":"2"}}}`)
+	w.ready("DynamoDB", "dynamo-table")
 	if made := calls()["CreateStack"]; made != 4 {
 		t.Errorf("%d stacks were requested, want 4", made)
 	}
