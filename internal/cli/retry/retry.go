@@ -34,7 +34,7 @@ func Command() *cobra.Command {
 		Short: "Retry an object that is stalled",
 		Long: `Make the operator retry what failed for an object of the management cluster of the current
 kubeconfig, after the cause outside the object was fixed. The operator does not retry a stalled
-object by itself until the object changes.
+object otherwise until the object changes.
 
 The command sets the annotation ` + stack.RetryAnnotation + ` to the current time.`,
 		Example: `  aws-operator retry dynamodb/dynamo-table

@@ -11,8 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 )
 
-// What is uploaded under a hash has that hash, although nodeup is built again while the operator
-// runs.
+// The uploaded program has the hash that its key contains, although nodeup is built again while the
+// operator runs.
 func TestUploadedProgramHasTheHashInUserData(t *testing.T) {
 	for name, c := range map[string]struct {
 		rebuild func(path string) error
