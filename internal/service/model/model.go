@@ -50,6 +50,9 @@ type Model struct {
 	DynamicReferences []string
 	// Foreign are values that name AWS resources that the namespace did not create.
 	Foreign []Foreign
+
+	// ownTemplate means that the definition contains the template.
+	ownTemplate bool
 }
 
 // Output is one field of an object's output.
@@ -99,8 +102,8 @@ type Service struct {
 	Name, ExternalName, Port *Text
 }
 
-// Compile validates a definition and completes it from the registry of resource types. The error is
-// cfntemplate.Problems if the definition is invalid.
+// Compile parses a definition and completes it from the registry of resource types. The error is
+// cfntemplate.Problems if the definition cannot be used. [Model.Check] finds further mistakes.
 func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.Registry) (*Model, error) {
 	m := &Model{
 		Name: name, Kind: spec.Kind, Plural: spec.Plural, ShortNames: spec.ShortNames,
@@ -121,13 +124,13 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	if err != nil {
 		return nil, err
 	}
-	if err := m.compileTemplate(spec, resource, fields); err != nil {
-		return nil, err
-	}
 	if err := errors.Join(
 		m.compileParameters(spec), m.compileReferences(spec), m.compileAdditional(&spec.AdditionalResources),
 	); err != nil {
 		return nil, flatten(err)
+	}
+	if err := m.compileTemplate(spec, resource, fields); err != nil {
+		return nil, err
 	}
 	if err := m.checkStructural(); err != nil {
 		return nil, err
@@ -181,6 +184,7 @@ func (m *Model) compileSchema(spec *v1alpha1.ModelDefinitionSpec, resource *sche
 // compileTemplate uses the definition's template and outputs or derives them.
 func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *schema.Type, fields *shape) error {
 	text, outputs := spec.Template, spec.Outputs
+	m.ownTemplate = text != ""
 	if text == "" {
 		d := deriveTemplate(resource, outputs)
 		text = d.template
@@ -208,6 +212,11 @@ func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *sc
 		return err
 	}
 	m.Template = compiled
+	if m.ownTemplate && len(outputs) == 0 {
+		if outputs, err = m.deriveFromTemplate(); err != nil {
+			return err
+		}
+	}
 	for _, o := range outputs {
 		m.Outputs = append(m.Outputs, Output{
 			Name: o.Name, From: outputSource(o), Description: o.Description,
