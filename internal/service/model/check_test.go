@@ -159,6 +159,7 @@ func TestMistakesOfDefinitions(t *testing.T) {
 		{"an output in the template, which has none yet", "Handler: {{ .spec.handler }}", "Handler: {{ .output.arn }}", "there is no .output"},
 		{"a field of a reference's name", "objectName: \"{{ .spec.handler }}\"", "objectName: \"{{ .spec.topic }}\"", "functions.spec.references.topic:1:9: there is no .spec.topic"},
 		{"an output that the template lacks", "kind: Fn", "kind: Fn\noutputs: [{name: arn}, {name: rolARN}]", "spec.outputs: the template has no output RolARN for rolARN; did you mean RoleARN?"},
+		{"a field with dynamic references", "kind: Fn", "kind: Fn\ndynamicReferences: [vpc.subnetz]", "spec.dynamicReferences: there is no .spec.vpc.subnetz; did you mean .spec.vpc.subnets?"},
 		{
 			"outputs that cannot be derived", "#properties", `Description: {{ index (split .spec.handler) 5 }}`,
 			"spec.outputs: the outputs cannot be derived, because the template cannot be executed with sample values; list the outputs",

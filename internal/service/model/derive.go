@@ -115,7 +115,11 @@ func (d *deriver) object(p *schema.Property, path string, seen []string) (*apiex
 			continue
 		}
 		child, childShape := d.value(properties[property], at, seen)
-		child.Description = d.describe(property, at)
+		child.Description = d.describe(at)
+		if d.resource.IsSecret(strings.Split(at, "/")) {
+			// The limits are those of the secret, and the value is a dynamic reference.
+			child.MinLength, child.MaxLength, child.Pattern = nil, nil, ""
+		}
 		out.Properties[names[property]] = *child
 		s.fields[names[property]] = field{property: property, shape: childShape}
 		if slices.Contains(required, property) {
@@ -179,21 +183,22 @@ func (d *deriver) properties(p *schema.Property) (map[string]*schema.Property, [
 	return all, required
 }
 
-// describe returns the description of a derived field for kubectl explain. AWS's schemas contain no
-// descriptions, but other facts about a property.
-func (d *deriver) describe(property, path string) string {
-	text := property + " of " + d.resource.Name + "."
-	segments := strings.Split(strings.ReplaceAll(path, "/*", ""), "/")
-	if len(segments) > 1 {
-		text = property + " in " + strings.Join(segments[:len(segments)-1], ".") + " of " + d.resource.Name + "."
-	}
-	if d.resource.IsCreateOnly(strings.Split(path, "/")) {
-		text += " Changing it replaces the resource."
+// describe returns the description of a derived field for kubectl explain. The schemas contain no
+// descriptions, so it has only what they say about a property; it is empty if that is nothing.
+func (d *deriver) describe(path string) string {
+	var facts []string
+	segments := strings.Split(path, "/")
+	if d.resource.IsCreateOnly(segments) {
+		facts = append(facts, "Changing it replaces the resource.")
 	}
 	if slices.Contains(d.resource.WriteOnly, path) {
-		text += " AWS does not return it."
+		facts = append(facts, "AWS does not return it.")
 	}
-	return text
+	if d.resource.IsSecret(segments) {
+		facts = append(facts, "It is a secret: plain text is refused. Write a dynamic reference, such as "+
+			"{{resolve:secretsmanager:NAME:SecretString:KEY}}, which spec.dynamicReferences of the ModelDefinition must allow for the field.")
+	}
+	return strings.Join(facts, " ")
 }
 
 // fieldNames returns the field name of every property. Properties whose field names would collide

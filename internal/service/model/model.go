@@ -53,6 +53,9 @@ type Model struct {
 
 	// ownTemplate means that the definition contains the template.
 	ownTemplate bool
+	// fields converts the spec of a derived kind; nil without a resource type.
+	fields   *shape
+	registry *schema.Registry
 }
 
 // Output is one field of an object's output.
@@ -108,7 +111,7 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	m := &Model{
 		Name: name, Kind: spec.Kind, Plural: spec.Plural, ShortNames: spec.ShortNames,
 		Description: strings.TrimSpace(spec.Description), ResourceType: spec.ResourceType, Capabilities: spec.Capabilities,
-		Validations: spec.Validations, DynamicReferences: spec.DynamicReferences,
+		Validations: spec.Validations, DynamicReferences: spec.DynamicReferences, registry: registry,
 	}
 	if m.Plural == "" {
 		m.Plural = plural(m.Kind)
@@ -120,8 +123,7 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	if err != nil {
 		return nil, err
 	}
-	fields, err := m.compileSchema(spec, resource)
-	if err != nil {
+	if m.fields, err = m.compileSchema(spec, resource); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(
@@ -129,7 +131,7 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	); err != nil {
 		return nil, flatten(err)
 	}
-	if err := m.compileTemplate(spec, resource, fields); err != nil {
+	if err := m.compileTemplate(spec, resource); err != nil {
 		return nil, err
 	}
 	if err := m.checkStructural(); err != nil {
@@ -182,7 +184,7 @@ func (m *Model) compileSchema(spec *v1alpha1.ModelDefinitionSpec, resource *sche
 }
 
 // compileTemplate uses the definition's template and outputs or derives them.
-func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *schema.Type, fields *shape) error {
+func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *schema.Type) error {
 	text, outputs := spec.Template, spec.Outputs
 	m.ownTemplate = text != ""
 	if text == "" {
@@ -198,13 +200,13 @@ func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *sc
 		}
 	}
 	var properties func(any) (map[string]any, error)
-	if fields != nil {
+	if m.fields != nil {
 		properties = func(value any) (map[string]any, error) {
 			given, ok := value.(map[string]any)
 			if !ok {
 				return nil, fmt.Errorf("properties wants the spec, not %T", value)
 			}
-			return fields.propertiesOf(given), nil
+			return m.fields.propertiesOf(given), nil
 		}
 	}
 	compiled, err := ParseStackTemplate(m.Name+".spec.template", text, properties)

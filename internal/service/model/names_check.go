@@ -260,5 +260,12 @@ func (m *Model) checkNames() cfntemplate.Problems {
 	for _, s := range m.Services {
 		check(additional, s.Name, s.ExternalName, s.Port)
 	}
+	for _, field := range m.DynamicReferences {
+		if wrong, meant := stack.unknown(append([]string{"spec"}, strings.Split(field, ".")...)); wrong != "" {
+			p := problem(m.Name, "spec.dynamicReferences", "there is no "+wrong)
+			p[0].Suggestion = meant
+			problems = append(problems, p...)
+		}
+	}
 	return problems
 }

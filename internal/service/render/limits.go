@@ -204,6 +204,26 @@ func (l *Limits) checkRendered(m *model.Model, desired *Desired) error {
 	}
 }
 
+// checkSecrets returns a *RefusedError if the template of a model contains a secret as plain text:
+// whoever may read the stack could read it there.
+func checkSecrets(m *model.Model, t *cfntemplate.Template) error {
+	secrets := m.PlainSecrets(t)
+	if len(secrets) == 0 {
+		return nil
+	}
+	const remedy = "Store it in Secrets Manager, and write a dynamic reference, such as {{resolve:secretsmanager:NAME:SecretString:KEY}}."
+	s := secrets[0]
+	if s.Field == "" {
+		return &RefusedError{"PlainTextSecret", fmt.Sprintf("Property %s of resource %s is a secret, which the stack's template would contain "+
+			"as plain text. %s The ModelDefinition %s must allow that by its field in spec.dynamicReferences.", s.Property, s.Resource, remedy, m.Name)}
+	}
+	message := fmt.Sprintf("spec.%s is a secret, which the stack's template would contain as plain text. %s", s.Field, remedy)
+	if field, _, _ := strings.Cut(s.Field, "["); !slices.Contains(m.DynamicReferences, field) {
+		message += fmt.Sprintf(" An administrator must allow that by %s in spec.dynamicReferences of the ModelDefinition %s.", field, m.Name)
+	}
+	return &RefusedError{"PlainTextSecret", message}
+}
+
 // foreign returns the AWS resources that an object references and its namespace did not create, or
 // a *RefusedError.
 func (l *Limits) foreign(m *model.Model, namespace string, data map[string]any) ([]Foreign, error) {
