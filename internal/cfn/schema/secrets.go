@@ -22,14 +22,16 @@ var writeOnlySecretNames = []string{
 
 // IsSecret reports whether the property at path is a secret, such as a password.
 func (t *Type) IsSecret(path []string) bool {
-	p := t.At(path)
-	if len(path) == 0 || p == nil || !p.Allows("string") {
+	if len(path) == 0 {
 		return false
 	}
 	name := strings.ToLower(path[len(path)-1])
 	ends := func(ending string) bool { return strings.HasSuffix(name, ending) }
-	return slices.ContainsFunc(secretNames, ends) ||
-		slices.ContainsFunc(writeOnlySecretNames, ends) && touches(t.WriteOnly, path, false)
+	if !slices.ContainsFunc(secretNames, ends) && (!slices.ContainsFunc(writeOnlySecretNames, ends) || !touches(t.WriteOnly, path, false)) {
+		return false
+	}
+	p := t.At(path)
+	return p != nil && p.Allows("string")
 }
 
 // PlainSecret is a secret that a template contains as plain text.

@@ -33,21 +33,32 @@ func (m *Model) PlainSecrets(t *cfntemplate.Template) []PlainSecret {
 func (s *shape) path(property []string) string {
 	path := ""
 	for _, part := range property {
-		name, below := part, (*shape)(nil)
-		if s != nil {
-			below = s.items
-			for field, known := range s.fields {
-				if known.property == part {
-					name, below = field, known.shape
-				}
-			}
+		if _, err := strconv.Atoi(part); err == nil {
+			path, s = path+"["+part+"]", s.below()
+			continue
 		}
-		if _, err := strconv.Atoi(name); err == nil {
-			path += "[" + name + "]"
-		} else {
-			path += "." + name
-		}
-		s = below
+		name, below := s.field(part)
+		path, s = path+"."+name, below
 	}
 	return strings.TrimPrefix(path, ".")
+}
+
+// field returns the name and the shape of the field of a property, or of a key of a map.
+func (s *shape) field(property string) (string, *shape) {
+	if s != nil {
+		for name, known := range s.fields {
+			if known.property == property {
+				return name, known.shape
+			}
+		}
+	}
+	return property, s.below()
+}
+
+// below returns the shape of the items of a list or a map; nil if it is not known.
+func (s *shape) below() *shape {
+	if s == nil {
+		return nil
+	}
+	return s.items
 }

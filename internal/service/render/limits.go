@@ -205,7 +205,7 @@ func (l *Limits) checkRendered(m *model.Model, desired *Desired) error {
 }
 
 // checkSecrets returns a *RefusedError if the template of a model contains a secret as plain text:
-// whoever may read the stack could read it there.
+// every reader of the stack could read it.
 func checkSecrets(m *model.Model, t *cfntemplate.Template) error {
 	secrets := m.PlainSecrets(t)
 	if len(secrets) == 0 {

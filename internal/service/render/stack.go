@@ -95,6 +95,7 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 	if desired.Template, err = cfntemplate.Parse(m.Name+".yaml", []byte(text)); err != nil {
 		return nil, fmt.Errorf("parse the rendered template: %w", err)
 	}
+	m.Locate(desired.Template)
 	if err := checkSecrets(m, desired.Template); err != nil {
 		return nil, err
 	}
