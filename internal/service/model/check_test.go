@@ -213,3 +213,45 @@ func TestValuesOfSamplesAreNoMistakes(t *testing.T) {
 		})
 	}
 }
+
+// TestUnusualTemplatesAreChecked tests that the check follows all constructs of templates.
+func TestUnusualTemplatesAreChecked(t *testing.T) {
+	const queue = "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {{ .name }}}}}"
+	for _, c := range []struct{ reason, template, want string }{
+		{"JSON", `{"Resources": {"Q": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {{ .name }}}}}}`, ""},
+		{"a template within the template", `{{ define "q" }}{Type: AWS::SQS::Queue, Properties: {QueueNam: {{ .name }}}}{{ end }}Resources: {Q: {{ template "q" . }}}`, "functions.spec.template:1:54: AWS::SQS::Queue has no property QueueNam"},
+		{"a comment", "{{/* a */}}" + queue, ""},
+		{"a loop with else, break and variables", "Resources:\n{{ range $i, $n := .spec.list }}{{ if eq $n \"x\" }}{{ break }}{{ end }}  Q{{ $i }}: {Type: AWS::SQS::Queue}\n{{ else }}  Q: {Type: AWS::SQS::Queue}\n{{ end }}", ""},
+		{"names of resources in a loop", "Resources:\n{{ range $i, $n := .spec.list }}  {{ printf \"Q%d\" $i }}: {Type: AWS::SQS::Queue, Properties: {QueueNam: {{ $n }}}}\n{{ end }}", "has no property QueueNam"},
+		{"characters that mark values", "# \ufdd0 \ufdd1 \u00e9\n" + queue, ""},
+		{"a wide character before a mistake", "# \u00e9\nDescription: \u00e9\nResources: {\u00e9: {Type: AWS::SQS::Queue}}", "functions.spec.template:3:13: the name of resource"},
+		{"no resources", "Outputs: {}", "a template needs at least one resource"},
+		{"nothing but a condition", "{{ if .spec.on }}" + queue + "{{ end }}", ""},
+		{"a transform", "Transform: AWS::Serverless-2016-10-31\n" + queue, ""},
+		{"the whole spec", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {{ .spec }}}}", "has no property list"},
+		{"a field of the dot that is not known", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {{ with default .name .spec.text }}{{ . }}{{ end }}}}}", ""},
+		{"the root in a block", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {{ range .spec.list }}{{ $.spec.txt }}{{ end }}}}}", "there is no .spec.txt; did you mean .spec.text?"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			m, err := model.Compile("functions", &v1alpha1.ModelDefinitionSpec{
+				Kind: "Fn", Template: c.template,
+				Schema: []byte(`{"type":"object","properties":{"list":{"type":"array","items":{"type":"string"}},"on":{"type":"boolean"},"text":{"type":"string"}}}`),
+			}, schema.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = m.Check(schema.Default())
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestKindsWithoutSchemaAreChecked tests that a definition without a schema may use any field.
+func TestKindsWithoutSchemaAreChecked(t *testing.T) {
+	m := compile(t, `{kind: Fn, template: "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {{ .spec.any }}, Tags: {{ .spec.tags }}}}}"}`)
+	if err := m.Check(schema.Default()); err != nil {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -110,8 +110,7 @@ func (one *trial) check(registry *schema.Registry) {
 		}
 		return
 	}
-	one.template = t
-	if registry == nil {
+	if one.template = t; err != nil || registry == nil {
 		return
 	}
 	if root, err := cfntemplate.ParseNode("", []byte(one.text)); err == nil {
