@@ -85,6 +85,10 @@ func TestDerivedDescriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const page = "https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-rds-dbinstance.html"
+	if !strings.Contains(m.Schema.Description, page) {
+		t.Errorf("the spec is described by %q, want %s in it", m.Schema.Description, page)
+	}
 	for field, want := range map[string]string{
 		"engine":               "",
 		"dbInstanceIdentifier": "Changing it replaces the resource.",

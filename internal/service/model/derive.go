@@ -55,6 +55,7 @@ func derive(resource *schema.Type) (*apiextensionsv1.JSONSchemaProps, *shape, er
 		if d.nodes > maxNodes {
 			continue
 		}
+		props.Description = describeSpec(resource)
 		return props, s, nil
 	}
 	return nil, nil, fmt.Errorf("the schema of %s has more than %d properties", resource.Name, maxNodes)
@@ -181,6 +182,17 @@ func (d *deriver) properties(p *schema.Property) (map[string]*schema.Property, [
 		required = append(required, d.resource.Required...)
 	}
 	return all, required
+}
+
+// describeSpec returns the description of a derived spec. It names AWS's page about the properties.
+func describeSpec(resource *schema.Type) string {
+	text := "The desired state: the properties of " + resource.Name + ", for example KMSKeyId as kmsKeyId."
+	service, isAWS := strings.CutPrefix(resource.Name, "AWS::")
+	if !isAWS {
+		return text
+	}
+	page := strings.ToLower(strings.ReplaceAll(service, "::", "-"))
+	return text + " See https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-" + page + ".html."
 }
 
 // describe returns the description of a derived field for kubectl explain. The schemas contain no
