@@ -123,9 +123,14 @@ func write(page *bytes.Buffer, m *model.Model) {
 	for _, output := range m.Outputs {
 		fmt.Fprintf(page, "| `%s` | %s |\n", output.Name, output.Description)
 	}
-	var makes []string
+	var makes, optional []string
 	for _, c := range m.ConfigMaps {
 		makes = append(makes, "a ConfigMap with "+code(slices.Sorted(maps.Keys(c.Values))))
+		for _, key := range slices.Sorted(maps.Keys(c.Values)) {
+			if strings.HasPrefix(c.Values[key].Source(), `{{ default "" `) {
+				optional = append(optional, key)
+			}
+		}
 	}
 	for _, s := range m.Secrets {
 		makes = append(makes, "a Secret with "+code(slices.Sorted(maps.Keys(s.Values))))
@@ -135,6 +140,9 @@ func write(page *bytes.Buffer, m *model.Model) {
 	}
 	if len(makes) > 0 {
 		fmt.Fprintf(page, "\nCreates %s.\n", strings.Join(makes, ", and "))
+	}
+	if len(optional) > 0 {
+		fmt.Fprintf(page, "These keys of the ConfigMap are empty if the object has no such output: %s.\n", code(optional))
 	}
 	var waits []string
 	for _, reference := range m.References {

@@ -105,9 +105,8 @@ func (m *Model) sampleReferences(used [][]string, without string) map[string]any
 func (one *trial) check(registry *schema.Registry) {
 	t, err := cfntemplate.Parse("", []byte(one.text))
 	if problems, ok := errors.AsType[cfntemplate.Problems](err); ok {
-		if one.misplaced(nil); len(one.findings) == 0 {
-			one.add(problems, true)
-		}
+		one.misplaced(nil)
+		one.add(problems, true)
 		return
 	}
 	if one.template = t; err != nil || registry == nil {
@@ -216,7 +215,7 @@ func (one *trial) misplaced(root *cfntemplate.Node) {
 		if i+1 < len(one.parts) {
 			end = one.parts[i+1].rendered
 		}
-		if !p.value || p.rendered == end {
+		if !p.value || !strings.HasPrefix(one.text[p.rendered:end], `"`) {
 			continue
 		}
 		inside := glued(one.text[:p.rendered], one.text[end:])

@@ -180,7 +180,7 @@ func (l *Limits) checkSpec(m *model.Model, spec map[string]any) error {
 		}
 	}
 	return &RefusedError{"DynamicReferenceNotAllowed", fmt.Sprintf("%s holds a dynamic reference ({{resolve:…}}), or a piece of one, "+
-		"which would read secrets with the operator's permissions; write the value itself, or have an administrator add the field to dynamicReferences of the ModelDefinition.", found[0].Field)}
+		"which would read secrets with the operator's permissions; write the value itself if it is no secret, or have an administrator add the field to dynamicReferences of the ModelDefinition.", found[0].Field)}
 }
 
 // checkRendered returns a *RefusedError if the rendered template has a dynamic reference that the
