@@ -135,6 +135,8 @@ func TestMistakesOfDefinitions(t *testing.T) {
 			"a text in place of a list", "SecurityGroupIds: {{ .spec.groups }}", "SecurityGroupIds: {{ .spec.handler }}",
 			"SecurityGroupIds must be a list; {{ .spec.handler }} is a string",
 		},
+		{"a list in place of a text", "Handler: {{ .spec.handler }}", "Handler: {{ .spec.groups }}", "Handler must be a string, not a list"},
+		{"a text in place of a list in a function", "{ZipFile: {{ .references.topic.topicARN }}}", "{ZipFile: !Join [',', {{ .spec.handler }}]}", "argument 2 of Fn::Join must be a list, not a string"},
 		{
 			"a list in the spec's spelling", "#properties", "Tags: {{ .spec.tags }}",
 			"AWS::Lambda::Function has no property key in Tags/0; did you mean Key?",
@@ -196,6 +198,8 @@ func TestValuesOfSamplesAreNoMistakes(t *testing.T) {
 		{"a policy that the spec names", "    Role:\n", "    Role:\n      DeletionPolicy: {{ .spec.handler }}\n"},
 		{"code with a quoted value", "{ZipFile: {{ .references.topic.topicARN }}}", "\n          ZipFile: |\n            topic = {{ .references.topic.topicARN }}\n            print('{{ .name }}')"},
 		{"a value of any kind", "Code: {ZipFile: {{ .references.topic.topicARN }}}", "Code: {{ .spec.layers }}"},
+		{"a value of any kind in a function", "Code: {ZipFile: {{ .references.topic.topicARN }}}", "Code: {ZipFile: {Fn::Join: [',', {{ .spec.layers }}]}}"},
+		{"a number as text in a function", "Code: {ZipFile: {{ .references.topic.topicARN }}}", "Code: {ZipFile: {Fn::Select: [{{ .spec.handler }}, [a, b]]}}"},
 		{"an output that is optional", `"{{ .output.arn }}"`, `'{{ default "" .output.tracing }}'`},
 		{"fields that every kind has", "Handler: {{ .spec.handler }}", "Handler: {{ or .spec.updatePolicy .spec.handler }}"},
 	} {

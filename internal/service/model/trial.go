@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
@@ -29,7 +30,7 @@ type finding struct {
 	part int
 	// syntax means that the text is not a template because of it.
 	syntax bool
-	// certain means that the problem does not depend on which fields of the spec are set.
+	// certain means that every object has the problem that sets the value.
 	certain bool
 }
 
@@ -128,14 +129,23 @@ func (one *trial) add(problems cfntemplate.Problems, syntax bool) {
 		if strings.Contains(p.Message, sampleWord) {
 			continue
 		}
-		unknown := strings.Contains(p.Message, " has no property ")
-		if at.value && !unknown && !strings.Contains(p.Message, " must be ") {
+		if at.value && !one.certain(at, p.Message) {
 			continue
 		}
 		p.Message = strings.ReplaceAll(p.Message, "Ref {{", "{{") // see hideValues
 		p.Pos = one.position(offset)
-		one.findings = append(one.findings, finding{Problem: p, part: at.source, syntax: syntax, certain: at.value && unknown})
+		one.findings = append(one.findings, finding{Problem: p, part: at.source, syntax: syntax, certain: at.value})
 	}
+}
+
+// certain reports whether a problem of a value is one of all its values: a property that does not
+// exist, or a list or map where there must be none, or the opposite.
+func (one *trial) certain(value part, message string) bool {
+	if strings.HasPrefix(one.text[value.rendered:], strconv.Quote(string(anything))) {
+		return false
+	}
+	return slices.ContainsFunc([]string{" has no property ", " must be a list", " must be a map", " not a list", " not a map"},
+		func(sign string) bool { return strings.Contains(message, sign) })
 }
 
 // hideValues replaces the values of the sample by calls of functions whose result is not known, or
