@@ -20,6 +20,10 @@ func (m *Model) Check(registry *schema.Registry) error {
 		if err != nil {
 			return err
 		}
+		if len(m.Outputs) == 0 && !slices.ContainsFunc(all, parsed) {
+			// The outputs are not known, so that their names cannot be checked.
+			problems = slices.DeleteFunc(problems, func(p cfntemplate.Problem) bool { return strings.HasPrefix(p.Message, "there is no .output") })
+		}
 		problems = append(problems, all.problems()...)
 		problems = append(problems, m.checkOutputs(all)...)
 	}

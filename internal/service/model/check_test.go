@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -213,6 +214,25 @@ func TestValuesOfSamplesAreNoMistakes(t *testing.T) {
 			}
 			if err := compile(t, changed).Check(schema.Default()); err != nil {
 				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestCorrectDefinitions tests that definitions of real size have no problems.
+func TestCorrectDefinitions(t *testing.T) {
+	for name, outputs := range map[string]int{"database": 3, "job": 1} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile("testdata/" + name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := compile(t, string(data))
+			if err := m.Check(schema.Default()); err != nil {
+				t.Errorf("the error is %v", err)
+			}
+			if len(m.Outputs) != outputs {
+				t.Errorf("the outputs are %v, want %d", m.Outputs, outputs)
 			}
 		})
 	}

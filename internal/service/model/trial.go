@@ -22,6 +22,9 @@ type trial struct {
 	executed map[int]bool
 }
 
+// parsed reports whether the text is a template.
+func parsed(one trial) bool { return one.template != nil }
+
 // finding is a problem of a trial, with its position in the source.
 type finding struct {
 	cfntemplate.Problem
@@ -202,7 +205,7 @@ func (all trials) problems() cfntemplate.Problems {
 			}
 		}
 	}
-	if len(found) == 0 && len(all) > 0 && !slices.ContainsFunc(all, func(one trial) bool { return one.template != nil }) {
+	if len(found) == 0 && len(all) > 0 && !slices.ContainsFunc(all, parsed) {
 		for _, f := range all[0].findings {
 			report(f)
 		}
