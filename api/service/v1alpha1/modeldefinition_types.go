@@ -102,7 +102,8 @@ type ModelDefinitionSpec struct {
 	Template string `json:"template,omitempty"`
 
 	// Outputs are the fields of the objects' output, at most 200. If empty, the operator derives
-	// them from resourceType, or else from the Outputs of the template.
+	// them from the Outputs of the template, or else from resourceType: the output QueueURL becomes
+	// the field queueURL.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -204,7 +205,8 @@ type ModelOutput struct {
 	Type OutputType `json:"type,omitempty"`
 
 	// From is the name of the template's output that has the value. The default is the name with
-	// its first letter in upper case. If the template has no such output, the field stays empty.
+	// its first letter in upper case. If the stack of an object has no such output, because the
+	// template adds it on a condition, the object has no such field.
 	// +optional
 	From string `json:"from,omitempty"`
 }
@@ -247,7 +249,9 @@ type ModelReference struct {
 }
 
 // ModelAdditionalResources are the Kubernetes objects to make from an object's outputs. All texts
-// are Go templates with the values of the stack's template, and .output.
+// are Go templates with the values of the stack's template, and .output. A text must not print a
+// value that is not set: the object waits for the value, and its conditions name it. If the value
+// is optional, the text gives a default, for example {{ default "" .output.websiteURL }}.
 type ModelAdditionalResources struct {
 	// ConfigMaps are made for every object.
 	// +optional
@@ -287,12 +291,12 @@ type ModelService struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// ExternalName is the DNS name that the Service points to. While it is empty, the operator
-	// makes no Service.
+	// ExternalName is the DNS name that the Service points to. While it is empty, or prints only
+	// values that are not set, the operator makes no Service.
 	ExternalName string `json:"externalName"`
 
-	// Port is the port of the Service, a template that renders a number. If empty, the Service has
-	// no port.
+	// Port is the port of the Service, a template that renders a number. If it is empty, or prints
+	// only values that are not set, the Service has no port.
 	// +optional
 	Port string `json:"port,omitempty"`
 }

@@ -1,8 +1,9 @@
 // Command generate writes docs/reference/kinds.md from the built-in models,
-// docs/reference/clusters.md from the CustomResourceDefinitions of clusters, so that the
-// reference always agrees with the API server; docs/reference/permissions.md and the policies
-// in config/iam from the calls in the code; docs/design/packages.md from the packages'
-// documentation; and docs/reference/simulator.md from what the simulator supports.
+// docs/reference/clusters.md and docs/reference/modeldefinition.md from the
+// CustomResourceDefinitions, so that the reference always agrees with the API server;
+// docs/reference/permissions.md and the policies in config/iam from the calls in the code;
+// docs/design/packages.md from the packages' documentation; and docs/reference/simulator.md
+// from what the simulator supports.
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md
+//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md ../modeldefinition.md
 
 const head = `# Service kinds reference
 
@@ -46,8 +47,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 6 {
-		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES SIMULATOR")
+	if len(args) != 7 {
+		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES SIMULATOR MODELDEFINITION")
 	}
 	models, err := catalog.Models(schema.Default())
 	if err != nil {
@@ -94,7 +95,14 @@ The template receives these parameters, if it declares them: ` + "`Namespace`, `
 	}
 	page.Reset()
 	writeSimulator(&page)
-	return save(args[5], &page)
+	if err := save(args[5], &page); err != nil {
+		return err
+	}
+	page.Reset()
+	if err := writeModels(&page); err != nil {
+		return err
+	}
+	return save(args[6], &page)
 }
 
 func save(file string, page *bytes.Buffer) error {
@@ -115,9 +123,14 @@ func write(page *bytes.Buffer, m *model.Model) {
 	for _, output := range m.Outputs {
 		fmt.Fprintf(page, "| `%s` | %s |\n", output.Name, output.Description)
 	}
-	var makes []string
+	var makes, optional []string
 	for _, c := range m.ConfigMaps {
 		makes = append(makes, "a ConfigMap with "+code(slices.Sorted(maps.Keys(c.Values))))
+		for _, key := range slices.Sorted(maps.Keys(c.Values)) {
+			if strings.HasPrefix(c.Values[key].Source(), `{{ default "" `) {
+				optional = append(optional, key)
+			}
+		}
 	}
 	for _, s := range m.Secrets {
 		makes = append(makes, "a Secret with "+code(slices.Sorted(maps.Keys(s.Values))))
@@ -127,6 +140,9 @@ func write(page *bytes.Buffer, m *model.Model) {
 	}
 	if len(makes) > 0 {
 		fmt.Fprintf(page, "\nCreates %s.\n", strings.Join(makes, ", and "))
+	}
+	if len(optional) > 0 {
+		fmt.Fprintf(page, "These keys of the ConfigMap are empty if the object has no such output: %s.\n", code(optional))
 	}
 	var waits []string
 	for _, reference := range m.References {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
@@ -206,6 +207,11 @@ func (c *check) member(n *template.Node, p *Property, path []string, field templ
 		return
 	}
 	if !p.Closed || len(p.Properties) == 0 && len(p.PatternProperties) == 0 || c.inCombination(p, field.Key) {
+		return
+	}
+	if len(p.Properties) == 0 {
+		c.problem(field.KeyPos, below, c.subject(path)+" cannot have the name "+strconv.Quote(shorten(field.Key))+
+			": names must match "+strings.Join(sortedKeys(p.PatternProperties), " or "), "")
 		return
 	}
 	c.problem(field.KeyPos, below, c.t.Name+" has no property "+field.Key+in(path), template.Closest(field.Key, absent(p, n)))

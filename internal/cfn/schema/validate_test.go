@@ -28,6 +28,7 @@ func TestValidateOneResource(t *testing.T) {
 		{"a queue has no required properties", "AWS::SQS::Queue", "{}", ""},
 		{"a misspelled property", "AWS::SQS::Queue", "{VisibiltyTimeout: 5}", "t:1:55: AWS::SQS::Queue has no property VisibiltyTimeout; did you mean VisibilityTimeout?"},
 		{"a misspelled nested property", "AWS::S3::Bucket", "{VersioningConfiguration: {Stats: Enabled}}", "t:1:81: AWS::S3::Bucket has no property Stats in VersioningConfiguration; did you mean Status?"},
+		{"a name in a map that AWS refuses", "AWS::Lambda::Function", "{Code: {}, Role: 'arn:aws:iam::123456789012:role/r', Environment: {Variables: {A: x}}}", `t:1:139: AWS::Lambda::Function property Environment/Variables cannot have the name "A": names must match [a-zA-Z][a-zA-Z0-9_]+`},
 		{"a number may be a string", "AWS::SQS::Queue", `{DelaySeconds: "5"}`, ""},
 		{"a boolean may be a string", "AWS::SQS::Queue", `{FifoQueue: "true"}`, ""},
 		{"a string may be a boolean", "AWS::SQS::Queue", `{QueueName: true}`, ""},

@@ -59,6 +59,13 @@ func TestMistakesAreReported(t *testing.T) {
 			"there is no CloudFormationTemplate default/mine",
 		},
 		{
+			"a definition with a mistake",
+			header + "kind: ModelDefinition\nmetadata: {name: boxes}\nspec:\n  kind: Box\n  template: |\n" +
+				"    Resources:\n      Q:\n        Type: AWS::SQS::Queue\n        Properties:\n          QueueNam: {{ .name }}\n" +
+				"---\n" + header + "kind: Box\nmetadata: {name: a}\n",
+			"boxes.spec.template:5:7: AWS::SQS::Queue has no property QueueNam; did you mean QueueName?",
+		},
+		{
 			"a property that the resource does not have",
 			header + "kind: CloudFormationTemplate\nmetadata: {name: mine}\ndata:\n  key: mine.yaml\n  template: |\n" +
 				"    Resources:\n      Q:\n        Type: AWS::SQS::Queue\n        Properties:\n          VisibiltyTimeout: 1\n" +

@@ -67,6 +67,15 @@ func TestBuiltInKinds(t *testing.T) {
 	}
 }
 
+// TestBuiltInKindsAreCorrect checks the kinds as the operator checks the ModelDefinitions of users.
+func TestBuiltInKindsAreCorrect(t *testing.T) {
+	for _, m := range models(t) {
+		if err := m.Check(schema.Default()); err != nil {
+			t.Errorf("%s: %v", m.Kind, err)
+		}
+	}
+}
+
 // TestEveryFieldIsExplained tests that kubectl explain describes every field.
 func TestEveryFieldIsExplained(t *testing.T) {
 	var explained func(path string, s apiextensionsv1.JSONSchemaProps)

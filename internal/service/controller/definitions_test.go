@@ -98,12 +98,56 @@ spec:
 	w.delete("ModelDefinition", "mailboxes")
 }
 
+// TestMissingValue tests that an object waits for a value that a ConfigMap needs.
+func TestMissingValue(t *testing.T) {
+	w := newSuite(t, nil)
+	w.apply(`
+kind: ModelDefinition
+metadata: {name: letterboxes}
+spec:
+  kind: Letterbox
+  schema: {type: object, properties: {letters: {type: boolean}}}
+  template: |
+    Resources:
+      Queue: {Type: AWS::SQS::Queue}
+    Outputs:
+      {{- if .spec.letters }}
+      Address: {Value: {Ref: Queue}}
+      {{- end }}
+      QueueArn: {Value: !GetAtt Queue.Arn}
+  additionalResources:
+    configMaps: [{data: {address: "{{ .output.address }}", arn: "{{ .output.queueArn }}"}}]
+`)
+	w.condition("ModelDefinition", "letterboxes", "Ready", "True", "Served")
+	w.apply("{kind: Letterbox, metadata: {name: a}, spec: {letters: false}}")
+	c := w.condition("Letterbox", "a", "Ready", "False", "ValueMissing")
+	if !strings.Contains(c.Message, "ConfigMap a needs {{ .output.address }} for its key address, which has no value") {
+		t.Errorf("the message is %q", c.Message)
+	}
+	if data, err := w.configMap("a"); err == nil {
+		t.Errorf("there is a ConfigMap with %v", data)
+	}
+	w.change("Letterbox", "a", `{"spec":{"letters":true}}`)
+	w.ready("Letterbox", "a")
+	data, err := w.configMap("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data["address"] == "" || data["arn"] == "" {
+		t.Errorf("the ConfigMap has %v", data)
+	}
+	w.delete("Letterbox", "a")
+	w.delete("ModelDefinition", "letterboxes")
+}
+
 // TestBadModelDefinitions tests that the message says what to correct.
 func TestBadModelDefinitions(t *testing.T) {
 	w := newSuite(t, nil)
 	for _, c := range []struct{ reason, name, spec, want string }{
 		{"a type that does not exist", "bad-type", "{kind: BadType, resourceType: 'AWS::Kinesis::Steam'}", "did you mean AWS::Kinesis::Stream?"},
 		{"a kind that is built in", "bad-kind", "{kind: DynamoDB, resourceType: 'AWS::DynamoDB::Table'}", "DynamoDB is built in"},
+		{"a property that does not exist", "bad-property", `{kind: BadProperty, template: "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties: {DelaySecond: 3}"}`, "bad-property.spec.template:4:18: AWS::SQS::Queue has no property DelaySecond; did you mean DelaySeconds?"},
+		{"an output that does not exist", "bad-output", "{kind: BadOutput, resourceType: 'AWS::SQS::Queue', additionalResources: {configMaps: [{data: {a: '{{ .output.arnn }}'}}]}}", "bad-output.spec.additionalResources.configMaps[0].data.a:1:11: there is no .output.arnn; did you mean .output.arn?"},
 		{"a template with a mistake", "bad-template", `{kind: BadTemplate, template: "Resources:\n  {{ iff }}"}`, "bad-template.spec.template:2"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
@@ -139,6 +183,7 @@ data:
     Outputs:
       QueueURL: {Value: !Ref Queue}
       QueueARN: {Value: !GetAtt Queue.Arn}
+      QueueName: {Value: !GetAtt Queue.QueueName}
 `
 
 // TestCloudFormationTemplate tests that an object may use its own template, gets its parameters,

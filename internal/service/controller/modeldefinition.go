@@ -28,7 +28,7 @@ type definitionStep struct{ service *service }
 // Name returns the step's name.
 func (s definitionStep) Name() string { return "kind" }
 
-// EnsureCreated compiles the definition, applies the CustomResourceDefinition and serves the kind.
+// EnsureCreated compiles and checks the definition, applies the CustomResourceDefinition and serves the kind.
 func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
 	m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
 	if err != nil {
@@ -42,6 +42,9 @@ func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.
 	known := s.service.served(m.Kind)
 	if known != nil && known.serves(definition) {
 		return served(m)
+	}
+	if err := m.Check(s.service.options.Registry); err != nil {
+		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition is invalid", err))
 	}
 	crdCtx, cancel := context.WithTimeout(ctx, establishTimeout)
 	defer cancel()

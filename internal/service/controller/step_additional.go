@@ -2,8 +2,10 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,7 +61,7 @@ func (s additionalStep) make(
 	}
 	services, err := render.Services(m, obj, in.facts)
 	if err != nil {
-		return nil, &invalidError{err}
+		return nil, invalidOrMissing(err)
 	}
 	names := map[string]string{}
 	for _, want := range services {
@@ -72,14 +74,14 @@ func (s additionalStep) make(
 	}
 	configMaps, err := render.ConfigMaps(m, obj, in.facts, names)
 	if err != nil {
-		return nil, &invalidError{err}
+		return nil, invalidOrMissing(err)
 	}
 	if made.ConfigMaps, err = s.ensureData(ctx, obj, configMaps, configMapContent, list); err != nil {
 		return nil, err
 	}
 	secrets, err := render.Secrets(m, obj, in.facts, names)
 	if err != nil {
-		return nil, &invalidError{err}
+		return nil, invalidOrMissing(err)
 	}
 	made.Secrets, err = s.ensureData(ctx, obj, secrets, secretContent, list)
 	return made, err
@@ -140,6 +142,14 @@ type invalidError struct{ error }
 // Unwrap returns the wrapped error.
 func (e *invalidError) Unwrap() error { return e.error }
 
+// invalidOrMissing returns an error of rendering as one that additionalOutcome knows.
+func invalidOrMissing(err error) error {
+	if missing, ok := errors.AsType[*render.MissingValueError](err); ok {
+		return missing
+	}
+	return &invalidError{err}
+}
+
 // takenError means that both possible names are in use.
 type takenError struct{ kind, name, other string }
 
@@ -149,9 +159,11 @@ func (e *takenError) Error() string {
 }
 
 func additionalOutcome(err error) operatorkit.Outcome {
-	switch e := err.(type) { //nolint:errorlint // both are made in this file and never wrapped
+	switch e := err.(type) { //nolint:errorlint // all are returned by functions in this file and never wrapped
 	case *invalidError:
 		return operatorkit.Stall("InvalidAdditionalResources", sentence("The additional resources of the ModelDefinition are invalid", e.error))
+	case *render.MissingValueError:
+		return operatorkit.Wait(0, "ValueMissing", missingMessage(e)).Degraded()
 	case *takenError:
 		return operatorkit.Stall("NameTaken", e.Error()+".")
 	}
@@ -159,4 +171,13 @@ func additionalOutcome(err error) operatorkit.Outcome {
 		return operatorkit.Fail(err).Explain("Forbidden", sentence("The operator lacks a permission in Kubernetes", err))
 	}
 	return operatorkit.Fail(err)
+}
+
+// missingMessage names the value and says where it may come from.
+func missingMessage(e *render.MissingValueError) string {
+	source := "Set it in the spec"
+	if strings.Contains(e.Value, ".output.") {
+		source = "Add the output to the template of the stack"
+	}
+	return fmt.Sprintf("%s. %s, or write {{ default \"\" %s }} in the ModelDefinition if the value is optional.", e.Error(), source, e.Value)
 }

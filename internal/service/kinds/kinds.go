@@ -49,6 +49,9 @@ func (s *Set) Define(object client.Object) error {
 		if err != nil {
 			return err
 		}
+		if err := compiled.Check(schema.Default()); err != nil {
+			return err
+		}
 		s.models[compiled.Kind] = compiled
 	case *v1alpha1.CloudFormationTemplate:
 		s.templates[named(o.Namespace, o.Name)] = &render.Override{File: o.Data.Key, Template: o.Data.Template}

@@ -76,6 +76,31 @@ Outputs:
 	}
 }
 
+// TestDerivedDescriptions tests that a derived field is described by what the schema says, and not
+// described if that is nothing.
+func TestDerivedDescriptions(t *testing.T) {
+	m, err := model.Compile(
+		"databases", &v1alpha1.ModelDefinitionSpec{Kind: "Database", ResourceType: "AWS::RDS::DBInstance"}, schema.Default(),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = "https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-rds-dbinstance.html"
+	if !strings.Contains(m.Schema.Description, page) {
+		t.Errorf("the spec is described by %q, want %s in it", m.Schema.Description, page)
+	}
+	for field, want := range map[string]string{
+		"engine":               "",
+		"dbInstanceIdentifier": "Changing it replaces the resource.",
+		"masterUserPassword": "AWS does not return it. It is a secret: plain text is refused. Write a dynamic reference, such as " +
+			"{{resolve:secretsmanager:NAME:SecretString:KEY}}, which spec.dynamicReferences of the ModelDefinition must allow for the field.",
+	} {
+		if got := m.Schema.Properties[field]; got.Description != want {
+			t.Errorf("%s is described by %q, want %q", field, got.Description, want)
+		}
+	}
+}
+
 // TestNameProperty tests which property gets the object's name.
 func TestNameProperty(t *testing.T) {
 	for resourceType, want := range map[string]string{

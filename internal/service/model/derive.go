@@ -55,6 +55,7 @@ func derive(resource *schema.Type) (*apiextensionsv1.JSONSchemaProps, *shape, er
 		if d.nodes > maxNodes {
 			continue
 		}
+		props.Description = describeSpec(resource)
 		return props, s, nil
 	}
 	return nil, nil, fmt.Errorf("the schema of %s has more than %d properties", resource.Name, maxNodes)
@@ -115,7 +116,11 @@ func (d *deriver) object(p *schema.Property, path string, seen []string) (*apiex
 			continue
 		}
 		child, childShape := d.value(properties[property], at, seen)
-		child.Description = d.describe(property, at)
+		child.Description = d.describe(at)
+		if d.resource.IsSecret(strings.Split(at, "/")) {
+			// The limits are those of the secret, and the value is a dynamic reference.
+			child.MinLength, child.MaxLength, child.Pattern = nil, nil, ""
+		}
 		out.Properties[names[property]] = *child
 		s.fields[names[property]] = field{property: property, shape: childShape}
 		if slices.Contains(required, property) {
@@ -179,21 +184,33 @@ func (d *deriver) properties(p *schema.Property) (map[string]*schema.Property, [
 	return all, required
 }
 
-// describe returns the description of a derived field for kubectl explain. AWS's schemas contain no
-// descriptions, but other facts about a property.
-func (d *deriver) describe(property, path string) string {
-	text := property + " of " + d.resource.Name + "."
-	segments := strings.Split(strings.ReplaceAll(path, "/*", ""), "/")
-	if len(segments) > 1 {
-		text = property + " in " + strings.Join(segments[:len(segments)-1], ".") + " of " + d.resource.Name + "."
+// describeSpec returns the description of a derived spec. It names AWS's page about the properties.
+func describeSpec(resource *schema.Type) string {
+	text := "The desired state: the properties of " + resource.Name + ", for example KMSKeyId as kmsKeyId."
+	service, isAWS := strings.CutPrefix(resource.Name, "AWS::")
+	if !isAWS {
+		return text
 	}
-	if d.resource.IsCreateOnly(strings.Split(path, "/")) {
-		text += " Changing it replaces the resource."
+	page := strings.ToLower(strings.ReplaceAll(service, "::", "-"))
+	return text + " See https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-" + page + ".html."
+}
+
+// describe returns the description of a derived field for kubectl explain. The schemas contain no
+// descriptions, so it has only what they say about a property; it is empty if that is nothing.
+func (d *deriver) describe(path string) string {
+	var facts []string
+	segments := strings.Split(path, "/")
+	if d.resource.IsCreateOnly(segments) {
+		facts = append(facts, "Changing it replaces the resource.")
 	}
 	if slices.Contains(d.resource.WriteOnly, path) {
-		text += " AWS does not return it."
+		facts = append(facts, "AWS does not return it.")
 	}
-	return text
+	if d.resource.IsSecret(segments) {
+		facts = append(facts, "It is a secret: plain text is refused. Write a dynamic reference, such as "+
+			"{{resolve:secretsmanager:NAME:SecretString:KEY}}, which spec.dynamicReferences of the ModelDefinition must allow for the field.")
+	}
+	return strings.Join(facts, " ")
 }
 
 // fieldNames returns the field name of every property. Properties whose field names would collide

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,7 +21,18 @@ type Text struct {
 	// literal means that the source contains nothing to compute.
 	literal bool
 	tmpl    *template.Template
+	// strict returns an error for unset values; nil in the template of a stack, whose tmpl does.
+	strict *template.Template
 }
+
+// UnsetError means that a text prints a value that the object does not have.
+type UnsetError struct {
+	// Value is the expression, for example .output.arn.
+	Value string
+}
+
+// Error names the expression.
+func (e *UnsetError) Error() string { return "{{ " + e.Value + " }} has no value" }
 
 // ParseText compiles a template whose result is plain text: the name of an object, or a value in a
 // ConfigMap. Name is for messages.
@@ -34,9 +46,18 @@ func ParseText(name, source string) (*Text, error) {
 		return nil, syntaxProblem(name, err)
 	}
 	for _, each := range tmpl.Templates() {
-		appendFunction(each.Root, "text")
+		eachNode(each.Root, nil, func(n *parse.ActionNode) { printBy(n, "printText", n.Pipe.String()) })
 	}
 	t.tmpl = tmpl
+	if t.strict, err = tmpl.Clone(); err != nil {
+		return nil, syntaxProblem(name, err)
+	}
+	t.strict.Funcs(template.FuncMap{"printText": func(source string, value any) (string, error) {
+		if value == nil {
+			return "", &UnsetError{Value: source}
+		}
+		return asText(value), nil
+	}})
 	return t, nil
 }
 
@@ -49,7 +70,7 @@ func ParseStackTemplate(name, source string, properties func(spec any) (map[stri
 		return nil, syntaxProblem(name, err)
 	}
 	for _, each := range tmpl.Templates() {
-		appendFunction(each.Root, "quoteYAML")
+		eachNode(each.Root, nil, func(n *parse.ActionNode) { printBy(n, "printYAML", n.Pipe.String()) })
 	}
 	return &Text{source: source, tmpl: tmpl}, nil
 }
@@ -57,43 +78,65 @@ func ParseStackTemplate(name, source string, properties func(spec any) (map[stri
 // Source returns the template's text.
 func (t *Text) Source() string { return t.source }
 
-// Execute renders the template. An error names the line of the template.
-func (t *Text) Execute(data map[string]any) (string, error) {
+// Execute renders the template. In a text, an unset value is empty. An error names the line of the
+// template.
+func (t *Text) Execute(data map[string]any) (string, error) { return t.execute(t.tmpl, data) }
+
+// ExecuteSet renders a text. The error is an *UnsetError if the text prints an unset value.
+func (t *Text) ExecuteSet(data map[string]any) (string, error) { return t.execute(t.strict, data) }
+
+func (t *Text) execute(tmpl *template.Template, data map[string]any) (string, error) {
 	if t.literal {
 		return t.source, nil
 	}
 	var out bytes.Buffer
-	if err := t.tmpl.Execute(&out, data); err != nil {
-		return "", syntaxProblem(t.tmpl.Name(), err)
+	if err := tmpl.Execute(&out, data); err != nil {
+		if unset, ok := errors.AsType[*UnsetError](err); ok {
+			return "", unset
+		}
+		return "", syntaxProblem(tmpl.Name(), err)
 	}
 	return out.String(), nil
 }
 
-// appendFunction pipes every printed value through the function.
-func appendFunction(node parse.Node, function string) {
+// eachNode calls the functions, which may be nil, for every text and every action below a node that
+// prints a value.
+func eachNode(node parse.Node, text func(*parse.TextNode), action func(*parse.ActionNode)) {
+	branch := func(b *parse.BranchNode) {
+		eachNode(b.List, text, action)
+		eachNode(b.ElseList, text, action)
+	}
 	switch n := node.(type) {
 	case *parse.ListNode:
 		if n == nil {
 			return
 		}
 		for _, child := range n.Nodes {
-			appendFunction(child, function)
+			eachNode(child, text, action)
+		}
+	case *parse.TextNode:
+		if text != nil {
+			text(n)
 		}
 	case *parse.ActionNode:
 		if len(n.Pipe.Decl) == 0 {
-			identifier := parse.NewIdentifier(function).SetPos(n.Pos)
-			n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{identifier}})
+			action(n)
 		}
 	case *parse.IfNode:
-		appendFunction(n.List, function)
-		appendFunction(n.ElseList, function)
+		branch(&n.BranchNode)
 	case *parse.RangeNode:
-		appendFunction(n.List, function)
-		appendFunction(n.ElseList, function)
+		branch(&n.BranchNode)
 	case *parse.WithNode:
-		appendFunction(n.List, function)
-		appendFunction(n.ElseList, function)
+		branch(&n.BranchNode)
 	}
+}
+
+// printBy pipes the value that an action prints through a function, after an argument.
+func printBy(n *parse.ActionNode, function, argument string) {
+	n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{
+		parse.NewIdentifier(function).SetPos(n.Pos),
+		&parse.StringNode{NodeType: parse.NodeString, Pos: n.Pos, Quoted: strconv.Quote(argument), Text: argument},
+	}})
 }
 
 // functions are the template functions besides those of text/template.
@@ -112,17 +155,42 @@ func functions(properties func(any) (map[string]any, error)) template.FuncMap {
 		"hasSuffix":  func(suffix string, s any) bool { return strings.HasSuffix(asText(s), suffix) },
 		"join":       join,
 		"named":      named,
-		"lower":      func(s any) string { return strings.ToLower(asText(s)) },
+		"lower":      ofText(strings.ToLower),
+		"printf":     printf,
+		"printText":  func(_ string, value any) string { return asText(value) },
+		"printYAML":  printYAML,
 		"properties": properties,
 		"positive":   positive,
 		"quoteYAML":  quoteYAML,
-		"replace":    func(from, to string, s any) string { return strings.ReplaceAll(asText(s), from, to) },
-		"set":        func(v any) bool { return v != nil && v != "" },
-		"split":      split,
-		"text":       asText,
-		"trimSuffix": func(suffix string, s any) string { return strings.TrimSuffix(asText(s), suffix) },
-		"upper":      func(s any) string { return strings.ToUpper(asText(s)) },
+		"replace": func(from, to string, s any) any {
+			return ofText(func(s string) string { return strings.ReplaceAll(s, from, to) })(s)
+		},
+		"set":   func(v any) bool { return v != nil && v != "" },
+		"split": split,
+		"text":  asText,
+		"trimSuffix": func(suffix string, s any) any {
+			return ofText(func(s string) string { return strings.TrimSuffix(s, suffix) })(s)
+		},
+		"upper": ofText(strings.ToUpper),
 	}
+}
+
+// ofText makes a template function of a function of text. The result of an unset value is unset.
+func ofText(function func(string) string) func(any) any {
+	return func(value any) any {
+		if value == nil {
+			return nil
+		}
+		return function(asText(value))
+	}
+}
+
+// printf formats as fmt.Sprintf does. The result is unset if one of the values is unset.
+func printf(format string, values ...any) any {
+	if slices.Contains(values, nil) {
+		return nil
+	}
+	return fmt.Sprintf(format, values...)
 }
 
 // defaultTo returns value unless it is unset or empty.
@@ -174,9 +242,12 @@ func split(s any) []any {
 	return parts
 }
 
-// join concatenates the elements of a list.
-func join(separator string, list any) string {
+// join concatenates the elements of a list. The result of an unset value is unset.
+func join(separator string, list any) any {
 	items, ok := list.([]any)
+	if list == nil {
+		return nil
+	}
 	if !ok {
 		return asText(list)
 	}
@@ -194,6 +265,8 @@ func asText(value any) string {
 		return ""
 	case string:
 		return v
+	case free:
+		return string(v)
 	case bool:
 		return strconv.FormatBool(v)
 	case json.Number:
@@ -229,9 +302,11 @@ func syntaxProblem(name string, err error) error {
 		position.Column = 1
 	}
 	message = strings.TrimSpace(message)
-	// The reason is the last part of "executing "name" at <.spec.x>: error calling quoteYAML: why".
+	// The reason is the last part of "executing "name" at <printYAML>: error calling printYAML: why".
+	if _, why, ok := strings.Cut(message, "error calling printYAML: "); ok {
+		message = why
+	}
 	message = strings.TrimPrefix(message, fmt.Sprintf("executing %q at ", name))
-	message = strings.ReplaceAll(message, "error calling quoteYAML: ", "")
 	problem := cfntemplate.Problem{Pos: position, Message: message}
 	if _, after, ok := strings.Cut(message, `function "`); ok {
 		unknown, _, _ := strings.Cut(after, `"`)

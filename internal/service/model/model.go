@@ -50,6 +50,12 @@ type Model struct {
 	DynamicReferences []string
 	// Foreign are values that name AWS resources that the namespace did not create.
 	Foreign []Foreign
+
+	// ownTemplate means that the definition contains the template.
+	ownTemplate bool
+	// fields converts the spec of a derived kind; nil without a resource type.
+	fields   *shape
+	registry *schema.Registry
 }
 
 // Output is one field of an object's output.
@@ -99,13 +105,13 @@ type Service struct {
 	Name, ExternalName, Port *Text
 }
 
-// Compile validates a definition and completes it from the registry of resource types. The error is
-// cfntemplate.Problems if the definition is invalid.
+// Compile parses a definition and completes it from the registry of resource types. The error is
+// cfntemplate.Problems if the definition cannot be used. [Model.Check] finds further mistakes.
 func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.Registry) (*Model, error) {
 	m := &Model{
 		Name: name, Kind: spec.Kind, Plural: spec.Plural, ShortNames: spec.ShortNames,
 		Description: strings.TrimSpace(spec.Description), ResourceType: spec.ResourceType, Capabilities: spec.Capabilities,
-		Validations: spec.Validations, DynamicReferences: spec.DynamicReferences,
+		Validations: spec.Validations, DynamicReferences: spec.DynamicReferences, registry: registry,
 	}
 	if m.Plural == "" {
 		m.Plural = plural(m.Kind)
@@ -117,17 +123,16 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	if err != nil {
 		return nil, err
 	}
-	fields, err := m.compileSchema(spec, resource)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.compileTemplate(spec, resource, fields); err != nil {
+	if m.fields, err = m.compileSchema(spec, resource); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(
 		m.compileParameters(spec), m.compileReferences(spec), m.compileAdditional(&spec.AdditionalResources),
 	); err != nil {
 		return nil, flatten(err)
+	}
+	if err := m.compileTemplate(spec, resource); err != nil {
+		return nil, err
 	}
 	if err := m.checkStructural(); err != nil {
 		return nil, err
@@ -179,8 +184,9 @@ func (m *Model) compileSchema(spec *v1alpha1.ModelDefinitionSpec, resource *sche
 }
 
 // compileTemplate uses the definition's template and outputs or derives them.
-func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *schema.Type, fields *shape) error {
+func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *schema.Type) error {
 	text, outputs := spec.Template, spec.Outputs
+	m.ownTemplate = text != ""
 	if text == "" {
 		d := deriveTemplate(resource, outputs)
 		text = d.template
@@ -194,13 +200,13 @@ func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *sc
 		}
 	}
 	var properties func(any) (map[string]any, error)
-	if fields != nil {
+	if m.fields != nil {
 		properties = func(value any) (map[string]any, error) {
 			given, ok := value.(map[string]any)
 			if !ok {
 				return nil, fmt.Errorf("properties wants the spec, not %T", value)
 			}
-			return fields.propertiesOf(given), nil
+			return m.fields.propertiesOf(given), nil
 		}
 	}
 	compiled, err := ParseStackTemplate(m.Name+".spec.template", text, properties)
@@ -208,6 +214,11 @@ func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *sc
 		return err
 	}
 	m.Template = compiled
+	if m.ownTemplate && len(outputs) == 0 {
+		if outputs, err = m.deriveFromTemplate(); err != nil {
+			return err
+		}
+	}
 	for _, o := range outputs {
 		m.Outputs = append(m.Outputs, Output{
 			Name: o.Name, From: outputSource(o), Description: o.Description,

@@ -13,6 +13,14 @@ import (
 // errUnset means that a template interpolates a value that the object does not have.
 var errUnset = errors.New("the value is not set; guard the interpolation with {{ if }} or {{ with }}")
 
+// printYAML is quoteYAML with an error that names the expression of an unset value.
+func printYAML(source string, value any) (string, error) {
+	if value == nil {
+		return "", fmt.Errorf("%s is not set; guard the interpolation with {{ if }} or {{ with }}", source)
+	}
+	return quoteYAML(value)
+}
+
 // quoteYAML formats a value as YAML on one line that contains nothing but the value: a quoted
 // scalar, a number, a boolean, or a flow collection of these. In strings it escapes every character
 // except letters, digits and a few harmless signs, so that even an interpolation in the wrong place
@@ -31,6 +39,8 @@ func writeYAML(b *strings.Builder, value any) error {
 		return errUnset
 	case string:
 		writeString(b, v)
+	case free:
+		writeString(b, string(v))
 	case bool:
 		b.WriteString(strconv.FormatBool(v))
 	case int:

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,21 +54,64 @@ func Services(m *model.Model, obj *v1alpha1.Object, facts Facts) ([]Service, err
 	return services, nil
 }
 
+// MissingValueError means that a ConfigMap, Secret or Service needs a value that the object does
+// not have.
+type MissingValueError struct {
+	// Kind and Name identify what needs the value; the name may be empty.
+	Kind, Name string
+	// Field is the key or field that contains the value.
+	Field string
+	// Value is the expression of the value.
+	Value string
+}
+
+// Error names the value and what needs it.
+func (e *MissingValueError) Error() string {
+	return fmt.Sprintf("%s needs {{ %s }} for its %s, which has no value", strings.TrimSpace(e.Kind+" "+e.Name), e.Value, e.Field)
+}
+
+// text renders one text of a ConfigMap, Secret or Service. The error is a *MissingValueError if the
+// text prints an unset value.
+func text(t *model.Text, data map[string]any, kind, name, field string) (string, error) {
+	rendered, err := t.ExecuteSet(data)
+	if unset, ok := errors.AsType[*model.UnsetError](err); ok {
+		return "", &MissingValueError{Kind: kind, Name: name, Field: field, Value: unset.Value}
+	}
+	if err != nil {
+		return "", fmt.Errorf("render the %s of %s: %w", field, strings.TrimSpace(kind+" "+name), err)
+	}
+	return rendered, nil
+}
+
+// optional is text for a field that may be empty: the result is empty if nothing is left without
+// the unset values.
+func optional(t *model.Text, data map[string]any, kind, name, field string) (string, error) {
+	rendered, err := text(t, data, kind, name, field)
+	if missing, ok := errors.AsType[*MissingValueError](err); ok {
+		if rest, err := t.Execute(data); err != nil || strings.TrimSpace(rest) != "" {
+			return "", missing
+		}
+		return "", nil
+	}
+	return strings.TrimSpace(rendered), err
+}
+
+// renderService renders a Service, whose ExternalName is empty if it is not to be created.
 func renderService(s model.Service, data map[string]any) (Service, error) {
-	name, err := s.Name.Execute(data)
+	const kind = "Service"
+	name, err := text(s.Name, data, kind, "", "name")
 	if err != nil {
-		return Service{}, fmt.Errorf("render a Service's name: %w", err)
+		return Service{}, err
 	}
-	external, err := s.ExternalName.Execute(data)
+	service := Service{ID: s.ID, Name: ServiceName(strings.TrimSpace(name))}
+	if service.ExternalName, err = optional(s.ExternalName, data, kind, service.Name, "externalName"); err != nil || service.ExternalName == "" {
+		return service, err
+	}
+	portText, err := optional(s.Port, data, kind, service.Name, "port")
 	if err != nil {
-		return Service{}, fmt.Errorf("render a Service's external name: %w", err)
+		return Service{}, err
 	}
-	portText, err := s.Port.Execute(data)
-	if err != nil {
-		return Service{}, fmt.Errorf("render a Service's port: %w", err)
-	}
-	service := Service{ID: s.ID, Name: ServiceName(strings.TrimSpace(name)), ExternalName: strings.TrimSpace(external)}
-	if portText = strings.TrimSpace(portText); portText != "" {
+	if portText != "" {
 		port, err := strconv.ParseInt(portText, 10, 32)
 		if err != nil || port < 1 || port > 65535 {
 			return Service{}, fmt.Errorf("the port of Service %s is %q, which is not a port number", service.Name, portText)
@@ -80,15 +124,17 @@ func renderService(s model.Service, data map[string]any) (Service, error) {
 // ConfigMaps returns the ConfigMaps for an object with outputs. Services are the names of the
 // created Services, by ID.
 func ConfigMaps(m *model.Model, obj *v1alpha1.Object, facts Facts, services map[string]string) ([]Data, error) {
-	return renderData(m, m.ConfigMaps, obj, facts, services)
+	return renderData("ConfigMap", m, m.ConfigMaps, obj, facts, services)
 }
 
 // Secrets returns the Secrets for an object with outputs.
 func Secrets(m *model.Model, obj *v1alpha1.Object, facts Facts, services map[string]string) ([]Data, error) {
-	return renderData(m, m.Secrets, obj, facts, services)
+	return renderData("Secret", m, m.Secrets, obj, facts, services)
 }
 
-func renderData(m *model.Model, wanted []model.Data, obj *v1alpha1.Object, facts Facts, services map[string]string) ([]Data, error) {
+func renderData(
+	kind string, m *model.Model, wanted []model.Data, obj *v1alpha1.Object, facts Facts, services map[string]string,
+) ([]Data, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
@@ -98,14 +144,14 @@ func renderData(m *model.Model, wanted []model.Data, obj *v1alpha1.Object, facts
 	}
 	var out []Data
 	for _, w := range wanted {
-		name, err := w.Name.Execute(data)
-		if err != nil {
-			return nil, fmt.Errorf("render a name: %w", err)
+		one := Data{Values: map[string]string{}}
+		if one.Name, err = text(w.Name, data, kind, "", "name"); err != nil {
+			return nil, err
 		}
-		one := Data{Name: strings.TrimSpace(name), Values: map[string]string{}}
+		one.Name = strings.TrimSpace(one.Name)
 		for _, key := range slices.Sorted(maps.Keys(w.Values)) {
-			if one.Values[key], err = w.Values[key].Execute(data); err != nil {
-				return nil, fmt.Errorf("render %s of %s: %w", key, one.Name, err)
+			if one.Values[key], err = text(w.Values[key], data, kind, one.Name, "key "+key); err != nil {
+				return nil, err
 			}
 		}
 		out = append(out, one)

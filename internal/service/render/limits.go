@@ -180,7 +180,7 @@ func (l *Limits) checkSpec(m *model.Model, spec map[string]any) error {
 		}
 	}
 	return &RefusedError{"DynamicReferenceNotAllowed", fmt.Sprintf("%s holds a dynamic reference ({{resolve:…}}), or a piece of one, "+
-		"which would read secrets with the operator's permissions; write the value itself, or have an administrator add the field to dynamicReferences of the ModelDefinition.", found[0].Field)}
+		"which would read secrets with the operator's permissions; write the value itself if it is no secret, or have an administrator add the field to dynamicReferences of the ModelDefinition.", found[0].Field)}
 }
 
 // checkRendered returns a *RefusedError if the rendered template has a dynamic reference that the
@@ -202,6 +202,26 @@ func (l *Limits) checkRendered(m *model.Model, desired *Desired) error {
 		"DynamicReferenceNotAllowed",
 		"The spec renders to a template that would read secrets with the operator's permissions: " + problems.Sentence(),
 	}
+}
+
+// checkSecrets returns a *RefusedError if the template of a model contains a secret as plain text:
+// every reader of the stack could read it.
+func checkSecrets(m *model.Model, t *cfntemplate.Template) error {
+	secrets := m.PlainSecrets(t)
+	if len(secrets) == 0 {
+		return nil
+	}
+	const remedy = "Store it in Secrets Manager, and write a dynamic reference, such as {{resolve:secretsmanager:NAME:SecretString:KEY}}."
+	s := secrets[0]
+	if s.Field == "" {
+		return &RefusedError{"PlainTextSecret", fmt.Sprintf("Property %s of resource %s is a secret, which the stack's template would contain "+
+			"as plain text. %s The ModelDefinition %s must allow that by its field in spec.dynamicReferences.", s.Property, s.Resource, remedy, m.Name)}
+	}
+	message := fmt.Sprintf("spec.%s is a secret, which the stack's template would contain as plain text. %s", s.Field, remedy)
+	if field, _, _ := strings.Cut(s.Field, "["); !slices.Contains(m.DynamicReferences, field) {
+		message += fmt.Sprintf(" An administrator must allow that by %s in spec.dynamicReferences of the ModelDefinition %s.", field, m.Name)
+	}
+	return &RefusedError{"PlainTextSecret", message}
 }
 
 // foreign returns the AWS resources that an object references and its namespace did not create, or

@@ -104,3 +104,49 @@ func TestDynamicReferencesComeFromModelsOnly(t *testing.T) {
 		})
 	}
 }
+
+// TestPlainTextSecretsAreRefused tests that no stack gets a secret as plain text from a spec, and
+// that the refusal names the field and the remedy.
+func TestPlainTextSecretsAreRefused(t *testing.T) {
+	const reference = "{{resolve:secretsmanager:db:SecretString:password}}"
+	derived := v1alpha1.ModelDefinitionSpec{Kind: "Database", ResourceType: "AWS::RDS::DBInstance"}
+	allowed := derived
+	allowed.DynamicReferences = []string{"masterUserPassword"}
+	brokers := v1alpha1.ModelDefinitionSpec{Kind: "Broker", ResourceType: "AWS::AmazonMQ::Broker"}
+	own := v1alpha1.ModelDefinitionSpec{
+		Kind: "Database", Schema: v1alpha1.RawJSON(`{"type":"object","properties":{"password":{"type":"string"}}}`),
+		Template: "Resources: {Db: {Type: AWS::RDS::DBInstance, Properties: {MasterUserPassword: {{ .spec.password }}}}}",
+	}
+	for _, c := range []struct {
+		why, spec string
+		model     v1alpha1.ModelDefinitionSpec
+		want      string // empty if it is allowed
+	}{
+		{"plain text", `{"masterUserPassword":"hunter2"}`, derived, "spec.masterUserPassword is a secret, which the stack's template would contain as plain text. " +
+			"Store it in Secrets Manager, and write a dynamic reference, such as {{resolve:secretsmanager:NAME:SecretString:KEY}}. " +
+			"An administrator must allow that by masterUserPassword in spec.dynamicReferences of the ModelDefinition databases."},
+		{"a reference that the model does not allow", `{"masterUserPassword":"` + reference + `"}`, derived, "add the field to dynamicReferences"},
+		{"a reference that the model allows", `{"masterUserPassword":"` + reference + `"}`, allowed, ""},
+		{"plain text where the model allows references", `{"masterUserPassword":"hunter2"}`, allowed, "SecretString:KEY}}."},
+		{"no password", `{"manageMasterUserPassword":true}`, derived, ""},
+		{"plain text in a list", `{"users":[{"username":"a","password":"hunter2"}]}`, brokers, "spec.users[0].password is a secret"},
+		{"plain text in a template", `{"password":"hunter2"}`, own, "Property MasterUserPassword of resource Db is a secret"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			m, err := model.Compile("databases", &c.model, schema.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj := &v1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: v1alpha1.RawJSON(c.spec)}
+			limited := facts
+			limited.Limits = &render.Limits{}
+			_, err = render.Stack(m, obj, limited, nil)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it gives %v, want %q", err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the message contains the secret: %v", err)
+			}
+		})
+	}
+}

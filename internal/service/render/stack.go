@@ -57,7 +57,7 @@ func Tags(kind string, obj *v1alpha1.Object, clusterName string) map[string]stri
 
 // Stack renders the stack of an object. Override may be nil. The error is cfntemplate.Problems,
 // with positions, if the template is invalid, and a *RefusedError if the object exceeds
-// facts.Limits.
+// facts.Limits or has a secret as plain text.
 func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override) (*Desired, error) {
 	spec, err := Spec(obj)
 	if err != nil {
@@ -94,6 +94,10 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 	}
 	if desired.Template, err = cfntemplate.Parse(m.Name+".yaml", []byte(text)); err != nil {
 		return nil, fmt.Errorf("parse the rendered template: %w", err)
+	}
+	m.Locate(desired.Template)
+	if err := checkSecrets(m, desired.Template); err != nil {
+		return nil, err
 	}
 	return desired, facts.Limits.checkRendered(m, desired)
 }

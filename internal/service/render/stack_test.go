@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
@@ -67,6 +69,36 @@ func TestParametersOfUsersTemplates(t *testing.T) {
 	}
 	if changed.Parameters["ResourceVersion"] == desired.Parameters["ResourceVersion"] {
 		t.Error("the version did not change with the spec")
+	}
+}
+
+// TestProblemsOfDerivedKindsNameFields tests that the problems of a derived template, which users do
+// not see, name fields of the spec.
+func TestProblemsOfDerivedKindsNameFields(t *testing.T) {
+	for _, c := range []struct{ reason, resourceType, spec, want string }{
+		{
+			"a key of a map", "AWS::Lambda::Function", `{"code":{},"role":"arn:aws:iam::123456789012:role/r","environment":{"variables":{"A":"x"}}}`,
+			`spec.environment.variables.A: AWS::Lambda::Function property Environment/Variables cannot have the name "A": names must match [a-zA-Z][a-zA-Z0-9_]+`,
+		},
+		{
+			"a value in a list", "AWS::RDS::DBInstance", `{"engine":"postgres","dbSecurityGroups":[["x"]]}`,
+			"spec.dbSecurityGroups[0]: AWS::RDS::DBInstance property DBSecurityGroups/0 must be a string, not a list",
+		},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			m, err := model.Compile("m", &v1alpha1.ModelDefinitionSpec{Kind: "Thing", ResourceType: c.resourceType}, schema.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj := &v1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: []byte(c.spec)}
+			desired, err := render.Stack(m, obj, facts, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := schema.Default().Validate(desired.Template).Error(); got != c.want {
+				t.Errorf("the problems are\n%s\nwant\n%s", got, c.want)
+			}
+		})
 	}
 }
 
