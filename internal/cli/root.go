@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/export"
 	"github.com/aws-operator/aws-operator/internal/cli/get"
 	"github.com/aws-operator/aws-operator/internal/cli/graph"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/local"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
 	"github.com/aws-operator/aws-operator/internal/cli/plan"
@@ -41,10 +42,8 @@ func Main(args []string, out, errOut io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
-	root := command()
+	root := command(out, errOut)
 	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
@@ -65,7 +64,7 @@ func Main(args []string, out, errOut io.Writer) int {
 	return exit.Code(err)
 }
 
-func command() *cobra.Command {
+func command(out, errOut io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "aws-operator",
 		Short: "Kubernetes clusters and AWS services as Kubernetes resources, through CloudFormation",
@@ -86,14 +85,14 @@ to the object and to a ConfigMap.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
-	})
+	root.SetOut(out)
+	root.SetErr(errOut)
 	root.AddCommand(
 		operator.Command(), local.Command(), demo.Command(), simulator.Command(),
 		template.Command(), create.Command(), replace.Command(), get.Command(), export.Command(),
 		render.Command(), plan.Command(), graph.Command(), apply.Command(), update.Command(), rollingupdate.Command(), validate.Command(),
 		upgrade.Command(), deletion.Command(), version.Command(),
 	)
+	usage.Check(root)
 	return root
 }

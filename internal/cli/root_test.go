@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -47,5 +48,5 @@ func TestEveryCommandHasHelp(t *testing.T) {
 			visit(child)
 		}
 	}
-	visit(command())
+	visit(command(io.Discard, io.Discard))
 }

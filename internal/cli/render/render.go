@@ -13,6 +13,7 @@ import (
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -40,7 +41,7 @@ outputs of another one, the template has placeholders of the same form.`,
 
   # A file for each stack, for another tool to check:
   aws-operator render -f examples/sqsqueue.yaml --out templates && cfn-lint templates/*.yaml`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set, err := f.files.Read(cmd)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	clusterflags "github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
@@ -74,7 +75,7 @@ terraform apply creates new versions of launch templates but replaces no instanc
 
   # Without a state, from manifests:
   aws-operator update cluster demo -f demo.yaml --target terraform --out . --ca-certificate pki/ca.crt`,
-		Args:              cobra.ExactArgs(1),
+		Args:              usage.Name("cluster"),
 		ValidArgsFunction: f.state.CompleteCluster,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
