@@ -152,13 +152,13 @@ func refusals() map[string]refusal {
 		"a value that is missing": {
 			make:  manifest("  region: eu-central-1\n", ""),
 			args:  replace,
-			want:  "demo.yml, document 1, line 1: Cluster demo: spec.region: Required value",
+			want:  "demo.yml, document 1, line 5: Cluster demo: spec.region: Required value",
 			lines: 2,
 		},
 		"a value that cannot be": {
 			make:  manifest("minSize: 1", "minSize: 5"),
 			args:  replace,
-			want:  "demo.yml, document 2, line 10: InstanceGroup workers: spec: minSize is greater than maxSize",
+			want:  "demo.yml, document 2, line 14: InstanceGroup workers: spec: minSize is greater than maxSize",
 			lines: 2,
 		},
 		"a change that cannot be": {

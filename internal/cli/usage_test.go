@@ -47,7 +47,8 @@ func TestParentWithoutSubcommandPrintsItsUsage(t *testing.T) {
 
 func TestParentsHelpGoesToStandardOutput(t *testing.T) {
 	for _, words := range commands(isParent) {
-		if code, out, errOut := run(slices.Concat(words, []string{"--help"})...); code != exit.Done || !strings.Contains(out, "Usage:") || errOut != "" {
+		code, out, errOut := run(slices.Concat(words, []string{"--help"})...)
+		if code != exit.Done || !strings.Contains(out, "Usage:") || errOut != "" {
 			t.Errorf("%v: exit code %d, standard error %q, standard output:\n%s", words, code, errOut, out)
 		}
 	}
