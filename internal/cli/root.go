@@ -87,12 +87,23 @@ to the object and to a ConfigMap.`,
 	}
 	root.SetOut(out)
 	root.SetErr(errOut)
-	root.AddCommand(
-		operator.Command(), local.Command(), demo.Command(), simulator.Command(),
-		template.Command(), create.Command(), replace.Command(), get.Command(), export.Command(),
-		render.Command(), plan.Command(), graph.Command(), apply.Command(), update.Command(), rollingupdate.Command(), validate.Command(),
-		upgrade.Command(), deletion.Command(), version.Command(),
-	)
+	group(root, "Clusters:",
+		create.Command(), replace.Command(), get.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(),
+		upgrade.Command(), validate.Command(), export.Command(), graph.Command(), deletion.Command())
+	group(root, "Services:", render.Command(), operator.Command())
+	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())
+	group(root, "Other:", template.Command(), version.Command())
+	root.SetHelpCommandGroupID("Other:")
+	root.SetCompletionCommandGroupID("Other:")
 	usage.Check(root)
 	return root
+}
+
+// group adds commands that help lists under a title.
+func group(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+		root.AddCommand(cmd)
+	}
 }
