@@ -103,7 +103,7 @@ creates nothing in AWS.`,
 	_ = cmd.RegisterFlagCompletionFunc(
 		"topology", cobra.FixedCompletions([]string{"private", "public"}, cobra.ShellCompDirectiveNoFileComp),
 	)
-	_ = cmd.RegisterFlagCompletionFunc("release", cobra.FixedCompletions(activeReleases(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("release", o.state.CompleteRelease)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }

@@ -61,6 +61,7 @@ one. After an interruption, the same command, or apply, continues.`,
 	o.confirm.Add(cmd)
 	o.bring.Add(cmd)
 	cmd.Flags().StringVar(&o.release, "release", "", "the Release to move to (default: the newest that the cluster can move to)")
+	_ = cmd.RegisterFlagCompletionFunc("release", o.state.CompleteRelease)
 	return cmd
 }
 
