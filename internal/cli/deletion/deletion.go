@@ -87,6 +87,9 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if err := o.output.Print(cmd.OutOrStdout(), found, tableOf(found)); err != nil {
 		return err
 	}
+	if o.output.Format == flags.FormatTable {
+		cmd.PrintErrln(total(found))
+	}
 	others, err := converge.ByOthers(ctx, clients, objects.Cluster)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/plural"
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
@@ -160,7 +161,7 @@ func report(out io.Writer, dir, name string, done *written, elsewhere []string) 
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "Cluster %s is in %s: %d files changed, %d unchanged.\n", name, dir, len(done.changes), done.unchanged)
+	_, err := fmt.Fprintf(out, "Cluster %s is in %s: %s changed, %d unchanged.\n", name, dir, plural.Count(len(done.changes), "file"), done.unchanged)
 	for _, one := range elsewhere {
 		_, more := fmt.Fprintf(out, "Not in the configuration, and instances wait for it: %s\n", one)
 		err = errors.Join(err, more)
