@@ -83,7 +83,8 @@ func Objects[T client.Object](s *Set) []T {
 	return found
 }
 
-// Read reads all objects of the sources. The error is yamltree.Problems unless a source cannot be read.
+// Read reads all objects of the sources. The error is yamltree.Problems unless a source cannot be
+// read; with it, Read returns the objects without problems.
 func Read(sources []Source, options Options) (*Set, error) {
 	r := reader{options: options, set: &Set{}}
 	for _, source := range sources {
@@ -101,10 +102,7 @@ func Read(sources []Source, options Options) (*Set, error) {
 		}
 	}
 	r.translate()
-	if len(r.problems) > 0 {
-		return nil, r.problems
-	}
-	return r.set, nil
+	return r.set, r.problems.Err()
 }
 
 type reader struct {

@@ -86,7 +86,7 @@ func TestMistakesAreReported(t *testing.T) {
 	}
 }
 
-// TestAllMistakesOfAllFilesAreReportedAtOnce has mistakes in two files. Nothing is printed then, not
+// TestAllMistakesOfAllFilesAreReportedAtOnce has mistakes in several files. Nothing is printed then, not
 // even the stack of the object without a mistake.
 func TestAllMistakesOfAllFilesAreReportedAtOnce(t *testing.T) {
 	const object = "apiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: NAME}\nspec:\n"
@@ -94,6 +94,7 @@ func TestAllMistakesOfAllFilesAreReportedAtOnce(t *testing.T) {
 	for file, text := range map[string]string{
 		"a.yaml": object + "  delaySeconds: 1\n---\n" + strings.Replace(object, "NAME", "bad", 1) + "  visibiltyTimeout: 30\n  delaySeconds: 901\n",
 		"b.yaml": strings.Replace(object, "NAME", "worse", 1) + "  fifoQueue: text\n",
+		"c.yaml": strings.Replace(object, "metadata", "metdata", 1),
 	} {
 		if err := os.WriteFile(file, []byte(strings.Replace(text, "NAME", "good", 1)), 0o600); err != nil {
 			t.Fatal(err)
@@ -101,8 +102,9 @@ func TestAllMistakesOfAllFilesAreReportedAtOnce(t *testing.T) {
 	}
 	const want = `a.yaml, document 2, line 11: SQSQueue bad: spec.visibiltyTimeout: there is no such field; did you mean visibilityTimeout?
 a.yaml, document 2, line 12: SQSQueue bad: spec.delaySeconds: 901 should be less than or equal to 900
-b.yaml, document 1, line 5: SQSQueue worse: spec.fifoQueue: this is text, but must be true or false`
-	if out, err := run(t, "", "-f", "a.yaml", "-f", "b.yaml"); err == nil || out != "" || err.Error() != want {
+b.yaml, document 1, line 5: SQSQueue worse: spec.fifoQueue: this is text, but must be true or false
+c.yaml, document 1, line 3: metdata: there is no such field; did you mean metadata?`
+	if out, err := run(t, "", "-f", "a.yaml", "-f", "b.yaml", "-f", "c.yaml"); err == nil || out != "" || err.Error() != want {
 		t.Errorf("got\n%v\nand %q, want\n%s", err, out, want)
 	}
 }
