@@ -82,7 +82,7 @@ func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *record.H
 		condition.Message = strings.Join(parts, "; ") + "."
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonAllUpdated
-		condition.Message = fmt.Sprintf("All %s are up to date.", progress.NumberOfNodes(count.Updated))
+		condition.Message = "All nodes are up to date."
 		if rolloutStatus != nil && rolloutStatus.State == v1alpha1.RolloutRolledBack {
 			condition.Message = "All nodes run the previous configuration. " + rolloutStatus.Message
 		}
