@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,25 +16,33 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // RefusedError says what is wrong with an object.
 type RefusedError struct {
 	// Object is the object.
 	Object client.Object
-	// Problems are what is wrong with it, a sentence each, with the path of its field.
-	Problems []string
+	// Problems are what is wrong with it, each with the path of its field and without its file.
+	Problems yamltree.Problems
 }
 
 // Error names the object and says everything that is wrong with it.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s %s: %s", manifest.Kind(e.Object), e.Object.GetName(), strings.Join(e.Problems, "; "))
+	sentences := make([]string, len(e.Problems))
+	for i, problem := range e.Problems {
+		sentences[i] = problem.Error()
+	}
+	return fmt.Sprintf("%s %s: %s", manifest.Kind(e.Object), e.Object.GetName(), strings.Join(sentences, "; "))
 }
 
 // Check returns a *RefusedError if the API server would refuse to create the object, or to change
@@ -62,11 +71,7 @@ func Check(ctx context.Context, object, old client.Object) error {
 }
 
 // Definition checks objects of a kind that is defined elsewhere.
-type Definition struct {
-	*rules
-
-	singular string
-}
+type Definition struct{ *rules }
 
 // Define reads the rules of a kind, which takes a while. It returns an error if there are none that
 // can be read.
@@ -75,54 +80,44 @@ func Define(definition *apiextensionsv1.CustomResourceDefinition) (*Definition, 
 	if err != nil {
 		return nil, fmt.Errorf("read the rules of %s: %w", definition.Spec.Names.Kind, err)
 	}
-	return &Definition{rules, definition.Spec.Names.Singular}, nil
+	return &Definition{rules}, nil
 }
 
-// Check returns a *RefusedError if the API server would refuse to make an object of the kind, or
+// Check returns a *RefusedError if the API server would refuse to create an object of the kind, or
 // would warn of fields that the kind does not have, which it drops.
 func (d *Definition) Check(ctx context.Context, object client.Object) error {
-	content, err := d.content(object)
+	content, err := manifest.Definition(object)
 	if err != nil {
 		return err
 	}
 	unknown := pruning.PruneWithOptions(content, d.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-	problems := d.check(ctx, content, nil)
+	d.complete(content)
+	problems := metadata(content)
 	for _, path := range unknown {
-		parent := path[:max(0, strings.LastIndexByte(path, '.'))]
-		problems = append(problems, &field.Error{Type: field.ErrorTypeInvalid, Field: path, Detail: fmt.Sprintf(
-			"unknown field: remove it, or use one of the fields that kubectl explain %s.%s lists", d.singular, parent)})
+		problems = append(problems, d.unknown(path))
 	}
-	return refusal(object, problems)
+	return refusal(object, append(problems, d.check(ctx, content, nil)...))
 }
 
-// refusal says what is wrong with an object, nil if nothing is.
-func refusal(object client.Object, problems field.ErrorList) error {
+// metadata returns what is wrong with the metadata of an object in a namespace.
+func metadata(content map[string]any) yamltree.Problems {
+	object := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	object.SetNamespace(cmp.Or(object.GetNamespace(), metav1.NamespaceDefault))
+	wrong := apivalidation.ValidateObjectMetaAccessor(object, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	var problems yamltree.Problems
+	for _, one := range wrong {
+		message, _, _ := strings.Cut(one.ErrorBody(), " (e.g. ") // Examples and regular expressions follow.
+		problems = append(problems, yamltree.Problem{Path: one.Field, Message: message})
+	}
+	return problems
+}
+
+// refusal returns a *RefusedError with the problems of an object, nil if there are none.
+func refusal(object client.Object, problems yamltree.Problems) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	refused := &RefusedError{Object: object}
-	for _, problem := range problems {
-		refused.Problems = append(refused.Problems, sentence(problem))
-	}
-	return refused
-}
-
-// sentence says a problem with the path of its field. The rules' own messages are sentences
-// already; what the schema says names the value as well.
-func sentence(problem *field.Error) string {
-	text := problem.ErrorBody()
-	if problem.Type == field.ErrorTypeInvalid && problem.Origin == "" && strings.HasSuffix(text, problem.Detail) && isRule(problem.Detail) {
-		text = problem.Detail
-	}
-	if problem.Field == "" || problem.Field == "<nil>" {
-		return text
-	}
-	return problem.Field + ": " + text
-}
-
-// isRule is whether a message is one of the rules', which say what to do.
-func isRule(detail string) bool {
-	return strings.Contains(detail, ": ") || strings.HasPrefix(detail, "write ")
+	return &RefusedError{Object: object, Problems: problems}
 }
 
 // rules are those of a kind.
@@ -176,27 +171,37 @@ func (r *rules) content(object client.Object) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defaulting.Default(content, r.structural)
+	r.complete(content)
 	return content, nil
 }
 
-func (r *rules) check(ctx context.Context, now, before map[string]any) field.ErrorList {
-	var problems field.ErrorList
+// complete drops null where the schema allows none, and adds defaults, as the API server does.
+func (r *rules) complete(content map[string]any) {
+	defaulting.PruneNonNullableNullsWithoutDefaults(content, r.structural)
+	defaulting.Default(content, r.structural)
+}
+
+func (r *rules) check(ctx context.Context, now, before map[string]any) yamltree.Problems {
+	var wrong field.ErrorList
 	if before == nil {
-		problems = validation.ValidateCustomResource(nil, now, r.validator)
+		wrong = validation.ValidateCustomResource(nil, now, r.validator)
 	} else {
-		problems = validation.ValidateCustomResourceUpdate(nil, now, before, r.validator)
+		wrong = validation.ValidateCustomResourceUpdate(nil, now, before, r.validator)
 	}
-	problems = append(problems, listtype.ValidateListSetsAndMaps(nil, r.structural, now)...)
-	if len(problems) > 0 { // The API server asks the rules only about what has the right form.
-		return problems
+	wrong = append(wrong, listtype.ValidateListSetsAndMaps(nil, r.structural, now)...)
+	if len(wrong) > 0 { // The API server asks the rules only about what has the right form.
+		return r.ofSchema(wrong)
 	}
 	var old any
 	if before != nil {
 		old = before
 	}
+	var problems yamltree.Problems
 	broken, _ := r.cel.Validate(ctx, nil, r.structural, now, old, celconfig.RuntimeCELCostBudget)
-	return broken
+	for _, one := range broken {
+		problems = append(problems, yamltree.Problem{Path: pathOf(one), Message: one.Detail})
+	}
+	return problems
 }
 
 // IsRefused returns the RefusedError within an error, or nil.

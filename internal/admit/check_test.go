@@ -42,8 +42,8 @@ func TestWhatTheAPIServerRefusesIsRefused(t *testing.T) {
 		"a value that is missing":            {cluster, "  region: eu-central-1\n", "", "spec.region: "},
 		"a value of another form":            {cluster, "region: eu-central-1", "region: Frankfurt", "spec.region: write an AWS region"},
 		"a zone that is elsewhere":           {cluster, "[eu-central-1a]", "[us-east-1a]", "network.zones has a zone of another region"},
-		"a word that is none":                {cluster, "network: {", "network: {topology: Secret, ", `spec.network.topology: Unsupported value: "Secret"`},
-		"a name that stacks cannot have":     {cluster, "name: demo", "name: Demo_1", "use a name of at most 40 lower-case letters"},
+		"a word that is none":                {cluster, "network: {", "network: {topology: Secret, ", `spec.network.topology: "Secret" is not supported; use one of `},
+		"a name that stacks cannot have":     {cluster, "name: demo", "name: Demo_1", "Cluster Demo_1: metadata.name: stacks, a zone and a bucket are named after the cluster: use a name of at most 40 lower-case letters"},
 		"numbers that contradict each other": {group, "maxSize: 3", "maxSize: 0", "maxSize"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -152,13 +152,13 @@ func refusals() map[string]refusal {
 		"a value that is missing": {
 			make:  manifest("  region: eu-central-1\n", ""),
 			args:  replace,
-			want:  "demo.yml, document 1, line 1: Cluster demo: spec.region: Required value",
+			want:  "demo.yml, document 1, line 5: Cluster demo: spec.region: Required value",
 			lines: 2,
 		},
 		"a value that cannot be": {
 			make:  manifest("minSize: 1", "minSize: 5"),
 			args:  replace,
-			want:  "demo.yml, document 2, line 10: InstanceGroup workers: spec: minSize is greater than maxSize",
+			want:  "demo.yml, document 2, line 14: InstanceGroup workers: spec: minSize is greater than maxSize",
 			lines: 2,
 		},
 		"a change that cannot be": {
@@ -190,7 +190,7 @@ func refusals() map[string]refusal {
 		},
 		"a file that is not there": {args: []string{"replace", "-f", "nowhere.yml"}, want: "nowhere.yml"},
 		"a file that is no YAML":   {make: manifest("spec:", "spec: ["), args: replace, want: "demo.yml, document 1, line"},
-		"no file":                  {args: []string{"replace"}, want: `required flag(s) "filename" not set`},
+		"no file":                  {args: []string{"replace"}, want: "set --filename: aws-operator replace -f FILE"},
 		"a cluster that there is not": {
 			args: []string{"get", "cluster", "dem"},
 			want: "there is no cluster dem in the state ./state; there is demo",
@@ -200,7 +200,7 @@ func refusals() map[string]refusal {
 			args: []string{"create", "cluster", "demo", "--zones=eu-central-1a"},
 			want: "cluster demo already exists in the state ./state",
 		},
-		"a cluster without zones": {args: []string{"create", "cluster", "new"}, want: `required flag(s) "zones" not set`},
+		"a cluster without zones": {args: []string{"create", "cluster", "new"}, want: "set --zones: aws-operator create cluster NAME --zones ZONE"},
 		"zones of two regions": {
 			args: []string{"create", "cluster", "new", "--zones=eu-central-1a,eu-west-1a"},
 			want: "zone of another region",

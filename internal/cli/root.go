@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/export"
 	"github.com/aws-operator/aws-operator/internal/cli/get"
 	"github.com/aws-operator/aws-operator/internal/cli/graph"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/local"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
 	"github.com/aws-operator/aws-operator/internal/cli/plan"
@@ -43,10 +44,8 @@ func Main(args []string, out, errOut io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
-	root := command()
+	root := command(out, errOut)
 	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
@@ -67,7 +66,7 @@ func Main(args []string, out, errOut io.Writer) int {
 	return exit.Code(err)
 }
 
-func command() *cobra.Command {
+func command(out, errOut io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "aws-operator",
 		Short: "Kubernetes clusters and AWS services as Kubernetes resources, through CloudFormation",
@@ -88,14 +87,26 @@ to the object and to a ConfigMap.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
-	})
-	root.AddCommand(
-		operator.Command(), local.Command(), demo.Command(), simulator.Command(),
-		template.Command(), create.Command(), replace.Command(), get.Command(), status.Command(), retry.Command(), export.Command(),
-		render.Command(), plan.Command(), graph.Command(), apply.Command(), update.Command(), rollingupdate.Command(), validate.Command(),
-		upgrade.Command(), deletion.Command(), version.Command(),
-	)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	group(root, "Clusters:",
+		create.Command(), replace.Command(), get.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(),
+		upgrade.Command(), validate.Command(), export.Command(), graph.Command(), deletion.Command())
+	group(root, "Services:", render.Command())
+	group(root, "Operator:", operator.Command(), status.Command(), retry.Command())
+	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())
+	group(root, "Other:", template.Command(), version.Command())
+	root.SetHelpCommandGroupID("Other:")
+	root.SetCompletionCommandGroupID("Other:")
+	usage.Check(root)
 	return root
+}
+
+// group adds commands that help lists under a title.
+func group(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+		root.AddCommand(cmd)
+	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -37,6 +38,23 @@ func TestExitCodesAndOutputStreams(t *testing.T) {
 	}
 }
 
+func TestHelpOfRootGroupsCommands(t *testing.T) {
+	_, out, _ := run("--help")
+	if strings.Contains(out, "Additional Commands") {
+		t.Errorf("a command has no group:\n%s", out)
+	}
+	at := 0
+	for _, text := range []string{
+		"\nClusters:\n", "\n  apply ", "\n  delete ", "\nServices:\n", "\n  render ", "\nLocal:\n", "\n  demo ", "\nOther:\n", "\n  completion ", "\n  help ",
+	} {
+		i := strings.Index(out[at:], text)
+		if i < 0 {
+			t.Fatalf("%q does not follow in\n%s", text, out)
+		}
+		at += i
+	}
+}
+
 func TestEveryCommandHasHelp(t *testing.T) {
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -47,5 +65,5 @@ func TestEveryCommandHasHelp(t *testing.T) {
 			visit(child)
 		}
 	}
-	visit(command())
+	visit(command(io.Discard, io.Discard))
 }

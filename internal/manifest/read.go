@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,6 +49,19 @@ type Manifest struct {
 	Document int
 	// Line is where it begins.
 	Line int
+
+	// value is what the source has, nil for a translated object.
+	value *yamltree.Value
+}
+
+// Locate completes a problem of the object: with its source, its kind and name, and the line of the
+// field, or of the closest one around it.
+func (m *Manifest) Locate(p yamltree.Problem) yamltree.Problem {
+	p.File, p.Document, p.Line, p.Object = m.File, m.Document, m.Line, Kind(m.Object)+" "+m.Object.GetName()
+	if m.value != nil {
+		p.Line = m.value.LineOf(p.Path)
+	}
+	return p
 }
 
 // Set is all that was read.
@@ -69,7 +83,8 @@ func Objects[T client.Object](s *Set) []T {
 	return found
 }
 
-// Read reads all objects of the sources. The error is yamltree.Problems unless a source cannot be read.
+// Read reads all objects of the sources. The error is yamltree.Problems unless a source cannot be
+// read; with it, Read returns the objects without problems.
 func Read(sources []Source, options Options) (*Set, error) {
 	r := reader{options: options, set: &Set{}}
 	for _, source := range sources {
@@ -87,10 +102,7 @@ func Read(sources []Source, options Options) (*Set, error) {
 		}
 	}
 	r.translate()
-	if len(r.problems) > 0 {
-		return nil, r.problems
-	}
-	return r.set, nil
+	return r.set, r.problems.Err()
 }
 
 type reader struct {
@@ -198,7 +210,16 @@ func (r *reader) own(d yamltree.Document, group string, kind *yamltree.Value) {
 		r.fail(err)
 		return
 	}
-	r.add(d, object)
+	if service, ok := object.(*servicev1alpha1.Object); ok {
+		if spec := d.Value.Field("spec"); spec != nil { // The schema of its kind decides, on what kubectl would send.
+			var err error
+			if service.Spec, err = json.Marshal(spec.YAML11()); err != nil {
+				r.problem(d, spec, "spec", "", "%v", err)
+				return
+			}
+		}
+	}
+	r.add(d, object, d.Value)
 }
 
 // newObject returns an empty object of a kind, nil if the group does not have it.
@@ -234,11 +255,12 @@ func (r *reader) other(d yamltree.Document, gv schema.GroupVersion, version *yam
 		return
 	}
 	content, _ := d.Value.Interface().(map[string]any)
-	r.add(d, &unstructured.Unstructured{Object: content})
+	r.add(d, &unstructured.Unstructured{Object: content}, d.Value)
 }
 
-// add keeps an object, unless it was there already.
-func (r *reader) add(d yamltree.Document, object client.Object) {
+// add keeps an object, unless it was there already. Value is what the document has of it, nil for a
+// translated one.
+func (r *reader) add(d yamltree.Document, object client.Object, value *yamltree.Value) {
 	if object.GetName() == "" {
 		r.problem(d, d.Value.Field("metadata"), "metadata.name", "", "every object needs a name: set one")
 		return
@@ -255,7 +277,9 @@ func (r *reader) add(d yamltree.Document, object client.Object) {
 		r.seen = map[string]yamltree.Problem{}
 	}
 	r.seen[key] = yamltree.Problem{File: d.File, Document: d.Number}
-	r.set.Manifests = append(r.set.Manifests, Manifest{Object: object, File: d.File, Document: d.Number, Line: d.Value.Line})
+	r.set.Manifests = append(r.set.Manifests, Manifest{
+		Object: object, File: d.File, Document: d.Number, Line: d.Value.Line, value: value,
+	})
 }
 
 // translate makes objects of ours from all documents of kops, which refer to each other.
@@ -269,7 +293,7 @@ func (r *reader) translate() {
 		return
 	}
 	for _, t := range translated {
-		r.add(t.From, t.Object)
+		r.add(t.From, t.Object, nil)
 	}
 	r.set.Notes = notes
 }

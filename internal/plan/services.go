@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,9 +18,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 	servicerender "github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // Services are the definitions of services, with their status. Planning does not change them.
@@ -31,6 +34,9 @@ type Services struct {
 	Others []*servicev1alpha1.Object
 	// Kinds are the definitions of their kinds.
 	Kinds *kinds.Set
+
+	// manifests are the manifests of Objects, by keyOf, if files define them.
+	manifests map[string]*manifest.Manifest
 }
 
 // serviceDraft is an incomplete plan of services.
@@ -57,10 +63,18 @@ func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 	objects := slices.SortedFunc(slices.Values(of.Objects), func(a, b *servicev1alpha1.Object) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	var problems yamltree.Problems
 	for _, object := range objects {
 		if err := d.service(ctx, object); err != nil {
-			return nil, fmt.Errorf("%s %s: %w", object.Kind, object.Name, err)
+			m := of.manifests[keyOf(object)]
+			if _, failed := errors.AsType[*awsapi.Failure](err); failed || m == nil {
+				return nil, fmt.Errorf("%s %s: %w", object.Kind, object.Name, err)
+			}
+			problems = append(problems, of.Kinds.Problems(m, err)...)
 		}
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
 	}
 	if err := d.fetch(ctx); err != nil {
 		return nil, err

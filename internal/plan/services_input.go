@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/admit"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
 	"github.com/aws-operator/aws-operator/internal/state"
@@ -20,13 +19,12 @@ import (
 
 // ReadServices returns the services of the manifests, with their status in the management cluster
 // if the state is one. Without manifests, it returns all services of the management cluster; other
-// states have none. It returns an error if the definition of a kind is invalid, or if the
-// management cluster does not respond.
+// states have none. The error is yamltree.Problems, with all problems of all manifests, if the API
+// server would refuse them.
 func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Services, error) {
 	all := len(set.Manifests) == 0
-	wanted := manifest.Objects[*servicev1alpha1.Object](set)
-	if len(wanted) == 0 && (!all || from.Kubernetes() == nil) {
-		return Services{}, nil
+	if len(manifest.Objects[*servicev1alpha1.Object](set)) == 0 && (!all || from.Kubernetes() == nil) {
+		return Services{}, new(kinds.Set).Admit(ctx, set.Manifests)
 	}
 	known, err := kinds.BuiltIn()
 	if err != nil {
@@ -40,9 +38,9 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 		if template, ok := one.Object.(*servicev1alpha1.CloudFormationTemplate); ok {
 			template.Namespace = cmp.Or(template.Namespace, m.namespace)
 		}
-		if err := known.Define(one.Object); err != nil {
-			return Services{}, fmt.Errorf("%s: %w", one.File, err)
-		}
+	}
+	if err := known.Admit(ctx, set.Manifests); err != nil {
+		return Services{}, err
 	}
 	there, err := m.objects(ctx, known)
 	if err != nil {
@@ -51,17 +49,17 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 	if all {
 		return Services{Objects: there, Kinds: known}, nil
 	}
-	of := Services{Kinds: known}
+	of := Services{Kinds: known, manifests: map[string]*manifest.Manifest{}}
 	planned := map[string]*servicev1alpha1.Object{}
-	admission := rules{known: known, of: map[string]*admit.Definition{}}
-	for _, object := range wanted {
-		if err := admission.check(ctx, object); err != nil {
-			return Services{}, err
+	for i := range set.Manifests {
+		object, ok := set.Manifests[i].Object.(*servicev1alpha1.Object)
+		if !ok {
+			continue
 		}
 		object.Namespace = cmp.Or(object.Namespace, m.namespace)
 		next := object.DeepCopy()
 		of.Objects = append(of.Objects, next)
-		planned[keyOf(object)] = next
+		planned[keyOf(object)], of.manifests[keyOf(object)] = next, &set.Manifests[i]
 	}
 	for _, object := range there {
 		if next := planned[keyOf(object)]; next != nil {
@@ -71,26 +69,6 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 		of.Others = append(of.Others, object)
 	}
 	return of, nil
-}
-
-// rules are the rules of the kinds, each read for the first object of the kind.
-type rules struct {
-	known *kinds.Set
-	of    map[string]*admit.Definition
-}
-
-// check returns an error for an object that the API server would reject.
-func (r *rules) check(ctx context.Context, object *servicev1alpha1.Object) error {
-	if r.of[object.Kind] == nil {
-		kind, err := r.known.Model(object.Kind)
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", object.Kind, object.Name, err)
-		}
-		if r.of[object.Kind], err = admit.Define(kind.CRD()); err != nil {
-			return err
-		}
-	}
-	return r.of[object.Kind].Check(ctx, object)
 }
 
 func keyOf(o *servicev1alpha1.Object) string { return o.Kind + "/" + o.Namespace + "/" + o.Name }

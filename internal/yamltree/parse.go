@@ -170,7 +170,8 @@ func (c *converter) scalar(n *yaml.Node) *Value {
 	case "!!int", "!!float":
 		v.Kind = Number
 	case "!!str":
-		v.word = plain && words[strings.ToLower(n.Value)]
+		lower := strings.ToLower(n.Value)
+		v.word, v.letter = plain && words[lower], plain && (lower == "y" || lower == "n")
 	case "!!timestamp", "!!binary":
 	default:
 		c.problem(n.Line, "the tag "+n.Tag+" is not supported here: remove it")

@@ -13,6 +13,8 @@ type Problem struct {
 	Document int `json:"document,omitempty"`
 	// Line is the line in the file, from 1; 0 is not known.
 	Line int `json:"line,omitempty"`
+	// Object is the kind and the name of the object, as "Cluster demo", if it is known.
+	Object string `json:"object,omitempty"`
 	// Path is the path of the field, as spec.network.zones[1].
 	Path string `json:"path,omitempty"`
 	// Message says what is wrong and what to do.
@@ -21,7 +23,7 @@ type Problem struct {
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
-// Error returns "FILE, document N, line N: PATH: MESSAGE; did you mean X?".
+// Error returns "FILE, document N, line N: OBJECT: PATH: MESSAGE; did you mean X?".
 func (p Problem) Error() string {
 	var where []string
 	if p.File != "" {
@@ -36,6 +38,9 @@ func (p Problem) Error() string {
 	text := p.Message
 	if p.Path != "" {
 		text = p.Path + ": " + text
+	}
+	if p.Object != "" {
+		text = p.Object + ": " + text
 	}
 	if p.Suggestion != "" {
 		text += "; did you mean " + p.Suggestion + "?"

@@ -44,8 +44,9 @@ type Value struct {
 	Items []*Value
 	// Entries are those of a map, in their order.
 	Entries []Entry
-	// word is whether it is one of the words that YAML 1.1 takes for booleans, without quotes.
-	word bool
+	// word is whether it is one of the words that YAML 1.1 takes for booleans, without quotes, and
+	// letter whether it is one of the letters (y and n).
+	word, letter bool
 }
 
 // Entry is an entry of a map.
@@ -95,29 +96,85 @@ func (v *Value) Truth() (truth, ok bool) {
 
 // Interface returns the value as encoding/json would have it: nil, bool, json.Number, string, []any
 // or map[string]any.
-func (v *Value) Interface() any {
+func (v *Value) Interface() any { return v.native(func(v *Value) any { return v.Text }) }
+
+// YAML11 is Interface for a reader of YAML 1.1, such as kubectl: y, yes, on, n, no and off without
+// quotes are booleans.
+func (v *Value) YAML11() any {
+	return v.native(func(v *Value) any {
+		if !v.word && !v.letter {
+			return v.Text
+		}
+		return slices.Contains([]string{"y", "yes", "on"}, strings.ToLower(v.Text))
+	})
+}
+
+// native returns the value as encoding/json would have it, with text for strings.
+func (v *Value) native(text func(*Value) any) any {
 	switch v.Kind {
 	case Bool:
 		return strings.EqualFold(v.Text, "true")
 	case Number:
 		return number(v.Text)
 	case String:
-		return v.Text
+		return text(v)
 	case List:
 		items := make([]any, len(v.Items))
 		for i, item := range v.Items {
-			items[i] = item.Interface()
+			items[i] = item.native(text)
 		}
 		return items
 	case Map:
 		fields := make(map[string]any, len(v.Entries))
 		for _, entry := range v.Entries {
-			fields[entry.Key] = entry.Value.Interface()
+			fields[entry.Key] = entry.Value.native(text)
 		}
 		return fields
 	case Null:
 	}
 	return nil
+}
+
+// LineOf returns the line of the field at a path such as spec.zones[1].name; if there is no such
+// field, the line of the closest one around it.
+func (v *Value) LineOf(path string) int {
+	line := v.Line
+	for path != "" {
+		next, at, rest := v.step(path)
+		if next == nil {
+			return line
+		}
+		v, line, path = next, at, rest
+	}
+	return line
+}
+
+// step returns the value that a path begins with, its line, and the rest of the path; nil if there
+// is none. Keys may contain dots, which paths do not always mark, so the longest key wins.
+func (v *Value) step(path string) (next *Value, line int, rest string) {
+	switch v.Kind {
+	case List:
+		index, after, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+		i, err := strconv.Atoi(index)
+		if !ok || err != nil || i < 0 || i >= len(v.Items) {
+			return nil, 0, ""
+		}
+		return v.Items[i], v.Items[i].Line, strings.TrimPrefix(after, ".")
+	case Map:
+		longest := -1
+		for _, entry := range v.Entries {
+			for _, form := range []string{entry.Key, "[" + entry.Key + "]", "[" + strconv.Quote(entry.Key) + "]"} {
+				after, ok := strings.CutPrefix(path, form)
+				if !ok || len(form) <= longest || after != "" && after[0] != '.' && after[0] != '[' {
+					continue
+				}
+				longest = len(form)
+				next, line, rest = entry.Value, entry.Line, strings.TrimPrefix(after, ".")
+			}
+		}
+	default:
+	}
+	return next, line, rest
 }
 
 // number returns a number as JSON writes it; what JSON cannot write, infinity, stays text.

@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -80,6 +81,10 @@ func TestWhatCannotBeIsRefusedWithTheRemedy(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			const skipped = "some validation rules were not checked" // A note about the object as a whole.
+			if text := fmt.Sprint(err); strings.Contains(text, "<nil>") && !strings.Contains(text, skipped) {
+				t.Errorf("the field has no name: %v", err)
 			}
 		})
 	}

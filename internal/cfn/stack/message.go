@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/plural"
 )
 
 // Reasons of results, for conditions.
@@ -108,7 +110,7 @@ func (v *visit) retryLater() Result {
 	after := max(v.record.NextAttempt.Sub(v.now()), time.Millisecond)
 	if v.status() == types.StackStatusDeleteFailed {
 		return v.wait(reasonDeleteFailed, fmt.Sprintf(
-			"The stack cannot be deleted (%d attempts, the next at %s). %s", v.record.DeleteAttempts, next, v.record.StatusReason), after)
+			"The stack cannot be deleted (%s, the next at %s). %s", plural.Count(v.record.DeleteAttempts, "attempt"), next, v.record.StatusReason), after)
 	}
 	return v.wait(reasonCreateFailed, fmt.Sprintf(
 		"Creating the stack failed (attempt %d of %d, the next at %s). %s",

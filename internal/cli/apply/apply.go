@@ -17,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	planverb "github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
@@ -26,8 +27,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/plan"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
-
-const kindCluster = "cluster"
 
 type options struct {
 	manifests manifests.Flags
@@ -71,16 +70,11 @@ cluster.`,
 
   # Apply the state, for example in a pipeline after a merge:
   aws-operator apply --state ./state --yes`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {
-				return nil
-			}
-			return errors.New("name one cluster, as apply cluster NAME, or no cluster to apply all in the files or the state")
-		},
+		Args: usage.ClusterOrAll,
 		RunE: o.run,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return []string{kindCluster}, cobra.ShellCompDirectiveNoFileComp
+				return []string{usage.Cluster}, cobra.ShellCompDirectiveNoFileComp
 			}
 			return o.state.CompleteCluster(cmd, args[1:], typed)
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/admit"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
@@ -52,8 +53,6 @@ func Command() *cobra.Command {
 create nothing in AWS; update and apply do.`,
 		Example: `  aws-operator create cluster demo --zones eu-central-1a --dry-run -o yaml > demo.yml
   aws-operator create release --programs programs.yml --kubernetes v1.36.5 --from v1.36.4 > release.yml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(clusterCommand(), releaseCommand())
 	return cmd
@@ -75,7 +74,7 @@ creates nothing in AWS.`,
 
   # Write a minimal cluster to the state:
   aws-operator create cluster demo --zones eu-central-1a --topology public --node-count 1 --node-size t3.medium`,
-		Args: cobra.ExactArgs(1),
+		Args: usage.Name("cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	o.state.Add(cmd)
@@ -104,7 +103,7 @@ creates nothing in AWS.`,
 	_ = cmd.RegisterFlagCompletionFunc(
 		"topology", cobra.FixedCompletions([]string{"private", "public"}, cobra.ShellCompDirectiveNoFileComp),
 	)
-	_ = cmd.RegisterFlagCompletionFunc("release", cobra.FixedCompletions(activeReleases(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("release", o.state.CompleteRelease)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/admit"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 )
@@ -46,7 +47,7 @@ nothing: apply the manifest, or write it to a state with replace -f.`,
 		Example: `  aws-operator create release --programs programs.yml --kubernetes v1.36.5 --from v1.36.4 > release.yml
   aws-operator create release --programs programs.yml --kubernetes v1.36.5 --from v1.36.4 \
     --name v1.36.5-acme.1 --with containerd=2.3.5 > release.yml`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.output.Add(cmd, flags.FormatYAML, flags.FormatJSON)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/inprocess"
 	"github.com/aws-operator/aws-operator/internal/state"
@@ -21,8 +22,6 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete",
 		Short: "Delete clusters",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(clusterCommand())
 	return cmd
@@ -53,7 +52,7 @@ If Terraform created the cluster, the command deletes only the load balancers of
 Services and the state; terraform destroy deletes the rest.`,
 		Example: `  aws-operator delete cluster demo --state ./state
   aws-operator delete cluster demo --state ./state --yes`,
-		Args:              cobra.ExactArgs(1),
+		Args:              usage.Name("cluster"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 		ValidArgsFunction: o.state.CompleteCluster,
 	}
@@ -87,6 +86,9 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	}
 	if err := o.output.Print(cmd.OutOrStdout(), found, tableOf(found)); err != nil {
 		return err
+	}
+	if o.output.Format == flags.FormatTable {
+		cmd.PrintErrln(total(found))
 	}
 	others, err := converge.ByOthers(ctx, clients, objects.Cluster)
 	if err != nil {

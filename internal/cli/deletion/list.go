@@ -22,6 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/plural"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -150,6 +151,15 @@ func tableOf(found []resource) flags.Table {
 		}
 	}
 	return table
+}
+
+// total counts the resources of the table.
+func total(found []resource) string {
+	kept := 0
+	for _, one := range found {
+		kept += min(len(one.Kept), 1)
+	}
+	return fmt.Sprintf("%s to remove, %d to keep.", plural.Count(len(found)-kept, "resource"), kept)
 }
 
 // short returns an ID without the part that all ARNs of the cluster share, since lines would be too

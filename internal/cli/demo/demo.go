@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/examples"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 )
 
@@ -32,7 +33,7 @@ func Command() *cobra.Command {
 examples/quickstart. Show how the objects become Ready, what AWS reports about them, and
 what the new Kubernetes cluster contains. Then delete the objects and stop.
 No process and no file is left behind.`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

@@ -42,6 +42,9 @@ func (c *coded) Unwrap() error { return c.err }
 // exit code (--detailed-exitcode). It has no message, since the changes have been printed.
 func Changes() error { return &coded{code: Pending} }
 
+// Misused returns the error of a command that was called incorrectly and has printed its usage.
+func Misused() error { return &coded{code: Failed} }
+
 // Invalid returns the error of a validation that found problems; nil if everything has been
 // printed.
 func Invalid(err error) error { return &coded{code: NotValid, err: err} }

@@ -18,6 +18,7 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 		"nothing wrong":             {nil, exit.Done, "<nil>"},
 		"any error":                 {broken, exit.Failed, "broken"},
 		"changes are there":         {exit.Changes(), exit.Pending, ""},
+		"called incorrectly":        {exit.Misused(), exit.Failed, ""},
 		"not valid":                 {exit.Invalid(broken), exit.NotValid, "broken"},
 		"not valid, and printed":    {exit.Invalid(nil), exit.NotValid, ""},
 		"a code within another one": {fmt.Errorf("validate: %w", exit.Invalid(broken)), exit.NotValid, "validate: broken"},

@@ -19,6 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -66,7 +67,7 @@ administration of the cluster.`,
 
   # For an hour, in a file of its own:
   aws-operator export kubeconfig demo --admin-lifetime 1h --out demo.kubeconfig`,
-		Args: cobra.ExactArgs(1),
+		Args: usage.Name("cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	o.state.Add(cmd)

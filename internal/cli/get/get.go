@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -61,7 +62,7 @@ func command(k kind) *cobra.Command {
 		Use:     k.plural + " [NAME]",
 		Aliases: append([]string{k.singular}, k.aliases...),
 		Short:   k.short,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    usage.OptionalName,
 		RunE:    o.run,
 	}
 	o.state.Add(cmd)

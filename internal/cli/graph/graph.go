@@ -14,6 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/graph"
@@ -43,7 +44,6 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph",
 		Short: "Draw a cluster",
-		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(clusterCommand())
 	return cmd
@@ -63,7 +63,7 @@ stacks, from the events of CloudFormation: as bars of text, or as SVG.`,
 		Example: `  aws-operator graph cluster demo -o svg > demo.svg
   aws-operator graph cluster demo -f demo.yaml -o dot | dot -Tpng > demo.png
   aws-operator graph cluster demo --events`,
-		Args: cobra.ExactArgs(1),
+		Args: usage.Name("cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.ValidArgsFunction = o.state.CompleteCluster

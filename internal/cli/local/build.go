@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 )
@@ -22,7 +23,7 @@ nothing is built.
 
 With --previous, build bin/kube-previous, of the previous minor version, and with --oldest
 bin/kube-oldest, of the one before that. Tests upgrade clusters from these.`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case previous:

@@ -20,8 +20,6 @@ loopback, without containers and without an AWS account.
 An environment keeps all its files in one folder (--dir). Any number of environments can
 run side by side in different folders. When an environment stops, it deletes everything
 that it created: the simulated AWS is in memory.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(upCommand(), downCommand(), buildCommand())
 	return cmd

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 )
 
@@ -37,7 +38,7 @@ func upCommand() *cobra.Command {
 
   # Run an operator of your own, for example under a debugger:
   aws-operator local up --no-operator`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.detach && !flags.detached {
 				return detach(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/logging"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -50,7 +51,7 @@ aws-operator-events, through which it receives the events of CloudFormation.`,
 
   # Fewer calls to CloudFormation than the default, more to everything else:
   aws-operator operator --aws-api-budget cloudformation=2/4,*=20/40`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			logger, err := f.logging.Install(cmd.ErrOrStderr())
 			if err != nil {

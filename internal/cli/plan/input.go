@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,16 +17,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/plan"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
-
-const kindCluster = "cluster"
-
-// arguments accepts no arguments, for all clusters, or cluster and a name.
-func arguments(_ *cobra.Command, args []string) error {
-	if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {
-		return nil
-	}
-	return errors.New("name one cluster, as plan cluster NAME, or no cluster to plan all in the files or the state")
-}
 
 // plans returns the plan of the named cluster, of all clusters of the files if there are any, or
 // else of all of the state.

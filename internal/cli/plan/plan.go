@@ -14,6 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/plan"
 )
@@ -67,11 +68,11 @@ a management cluster creates services; apply does not.`,
 
   # For a pipeline: exit code 2 when there are changes.
   aws-operator plan --detailed-exitcode -o json > plan.json`,
-		Args: arguments,
+		Args: usage.ClusterOrAll,
 		RunE: o.run,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return []string{kindCluster}, cobra.ShellCompDirectiveNoFileComp
+				return []string{usage.Cluster}, cobra.ShellCompDirectiveNoFileComp
 			}
 			return o.state.CompleteCluster(cmd, args[1:], typed)
 		},

@@ -288,6 +288,47 @@ func TestOtherKindsAreNotPlanned(t *testing.T) {
 	}
 }
 
+// TestAllMistakesInServicesAreReportedAtOnce has two objects that only their templates refuse, and
+// then two that their schema refuses.
+func TestAllMistakesInServicesAreReportedAtOnce(t *testing.T) {
+	s := newServices(t)
+	templates := strings.ReplaceAll(topicManifest, "spec: {}", "spec: {cloudFormationTemplateName: x}")
+	fields := strings.ReplaceAll(queueManifest, "visibilityTimeout: 120", "visibilityTimeout: fast, fifoQueu: true")
+	for name, c := range map[string]struct {
+		manifests []string
+		want      []string
+	}{
+		"templates": {
+			[]string{templates, strings.ReplaceAll(templates, "news", "olds")},
+			[]string{
+				"document 1, line 4: SNSTopic news: spec.cloudFormationTemplateName: there is no CloudFormationTemplate default/x",
+				"document 2, line 9: SNSTopic olds: spec.cloudFormationTemplateName: there is no CloudFormationTemplate default/x",
+			},
+		},
+		"fields": {
+			[]string{fields, strings.ReplaceAll(queueManifest, "120", "50000")},
+			[]string{
+				"document 1, line 4: SQSQueue orders: spec.fifoQueu: there is no such field; did you mean fifoQueue?",
+				"document 1, line 4: SQSQueue orders: spec.visibilityTimeout: this is text, but must be a whole number",
+				"document 2, line 9: SQSQueue bills: spec.visibilityTimeout: 50000 should be less than or equal to 43200",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.manifests[1] = strings.ReplaceAll(c.manifests[1], "orders", "bills")
+			code, out, errOut := s.run("-f", s.file(c.manifests...))
+			if code != 1 || out != "" || strings.Count(errOut, "\n") != len(c.want) {
+				t.Errorf("it exits with %d and says %s%s", code, out, errOut)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(errOut, want) {
+					t.Errorf("it does not say %q, but\n%s", want, errOut)
+				}
+			}
+		})
+	}
+}
+
 func TestMistakesInServicesAreReported(t *testing.T) {
 	s := newServices(t)
 	_, err := s.api.CreateStack(t.Context(), &cloudformation.CreateStackInput{
@@ -296,12 +337,12 @@ func TestMistakesInServicesAreReported(t *testing.T) {
 	})
 	s.must(err)
 	for name, c := range map[string]struct{ manifest, want string }{
-		"a kind that nothing defines": {vaultManifest, "Vault mine: there is no kind Vault; give its ModelDefinition"},
+		"a kind that nothing defines": {vaultManifest, "Vault mine: kind: there is no kind Vault; give its ModelDefinition"},
 		"a field that is not there": {
 			strings.ReplaceAll(queueManifest, "visibilityTimeout", "visibilityTimout"),
-			"SQSQueue orders: spec.visibilityTimout: unknown field: remove it, or use one of the fields that kubectl explain sqsqueue.spec lists",
+			"SQSQueue orders: spec.visibilityTimout: there is no such field; did you mean visibilityTimeout?",
 		},
-		"a value that cannot be":   {strings.ReplaceAll(queueManifest, "120", "fast"), `SQSQueue orders: spec.visibilityTimeout: Invalid value: "string": `},
+		"a value that cannot be":   {strings.ReplaceAll(queueManifest, "120", "fast"), "SQSQueue orders: spec.visibilityTimeout: this is text, but must be a whole number"},
 		"a stack of another owner": {queueManifest, "exists, but its tags are not this object's"},
 		"a template that nothing gives": {
 			strings.ReplaceAll(topicManifest, "spec: {}", "spec: {cloudFormationTemplateName: x}"),

@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,19 +13,19 @@ import (
 
 // stackOf returns the stack of an object, or nil if its kind makes no stack. It makes up the
 // outputs of other objects that the stack uses.
-func stackOf(known *kinds.Set, m manifest.Manifest, facts render.Facts) (*render.Desired, error) {
+func stackOf(known *kinds.Set, m *manifest.Manifest, facts render.Facts) (*render.Desired, error) {
 	object, ok := m.Object.(*servicev1alpha1.Object)
 	if !ok {
 		return nil, nil //nolint:nilnil // no stack is a valid answer
 	}
 	kind, err := known.Model(object.Kind)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.File, err)
+		return nil, err
 	}
 	object.Namespace = cmp.Or(object.Namespace, metav1.NamespaceDefault)
 	references, err := render.References(kind, object)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s %s: %w", m.File, object.Kind, object.Name, err)
+		return nil, err
 	}
 	facts.References, facts.Siblings = map[string]map[string]any{}, map[string][]any{}
 	siblings := map[string]any{}
@@ -35,9 +34,5 @@ func stackOf(known *kinds.Set, m manifest.Manifest, facts render.Facts) (*render
 		siblings[reference.Name] = facts.References[reference.Name]
 		facts.Siblings[reference.Name] = []any{siblings}
 	}
-	stack, err := known.Stack(kind, object, facts)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s %s: %w", m.File, object.Kind, object.Name, err)
-	}
-	return stack, nil
+	return known.Stack(kind, object, facts)
 }

@@ -3,7 +3,7 @@
 package render
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +13,13 @@ import (
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
 	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 type flags struct {
@@ -40,13 +42,13 @@ outputs of another one, the template has placeholders of the same form.`,
 
   # A file for each stack, for another tool to check:
   aws-operator render -f examples/sqsqueue.yaml --out templates && cfn-lint templates/*.yaml`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set, err := f.files.Read(cmd)
 			if err != nil {
 				return err
 			}
-			return f.run(set, cmd.OutOrStdout())
+			return f.run(cmd.Context(), set, cmd.OutOrStdout())
 		},
 	}
 	f.files.Add(cmd)
@@ -63,39 +65,41 @@ outputs of another one, the template has placeholders of the same form.`,
 	return cmd
 }
 
-func (f *flags) run(set *manifest.Set, out io.Writer) error {
+// run prints all stacks, or nothing if a manifest is invalid.
+func (f *flags) run(ctx context.Context, set *manifest.Set, out io.Writer) error {
 	known, err := kinds.BuiltIn()
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, m := range set.Manifests {
-		if err := known.Define(m.Object); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", m.File, err))
-		}
+	if err := known.Admit(ctx, set.Manifests); err != nil {
+		return err
 	}
-	for _, m := range set.Manifests {
-		kind := m.Object.GetObjectKind().GroupVersionKind()
-		if kind.Group == clusterv1alpha1.Group {
-			_, err := fmt.Fprintf(
+	var problems yamltree.Problems
+	stacks := make([]*render.Desired, len(set.Manifests))
+	for i := range set.Manifests {
+		stacks[i], err = stackOf(known, &set.Manifests[i], f.facts)
+		problems = append(problems, known.Problems(&set.Manifests[i], err)...)
+	}
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	for i, m := range set.Manifests {
+		switch kind := m.Object.GetObjectKind().GroupVersionKind(); {
+		case kind.Group == clusterv1alpha1.Group:
+			_, err = fmt.Fprintf(
 				out,
 				"# %s: the stacks of a %s are not printed, since they depend on its Release and on existing AWS resources\n",
 				m.File,
 				kind.Kind,
 			)
-			errs = append(errs, err)
-			continue
+		case stacks[i] != nil:
+			err = f.write(stacks[i], out)
 		}
-		stack, err := stackOf(known, m, f.facts)
 		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if stack != nil {
-			errs = append(errs, f.write(stack, out))
+			return err
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func (f *flags) write(stack *render.Desired, out io.Writer) error {

@@ -72,12 +72,47 @@ func TestMistakesAreReported(t *testing.T) {
 				"---\n" + header + "kind: SQSQueue\nmetadata: {name: a}\nspec: {cloudFormationTemplateName: mine}\n",
 			"did you mean VisibilityTimeout?",
 		},
+		{
+			"a value that only the resource's own schema refuses",
+			header + "kind: ModelDefinition\nmetadata: {name: delays}\nspec:\n  kind: Delay\n  resourceType: AWS::SQS::Queue\n" +
+				"  schema: {type: object, properties: {delaySeconds: {type: string}}}\n" +
+				"---\n" + header + "kind: Delay\nmetadata: {name: a}\nspec:\n  delaySeconds: soon\n",
+			"standard input, document 2, line 13: Delay a: spec.delaySeconds: AWS::SQS::Queue property DelaySeconds must be an integer",
+		},
+		{
+			"a definition with a template that is none",
+			header + "kind: ModelDefinition\nmetadata: {name: delays}\nspec:\n  kind: Delay\n  template: |\n    {{ if }}\n",
+			"standard input, document 1, line 6: ModelDefinition delays: spec.template: line 1, column 1: missing value for if",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := run(t, test.manifest, "-f", "-"); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestAllMistakesOfAllFilesAreReportedAtOnce has mistakes in several files. Nothing is printed then, not
+// even the stack of the object without a mistake.
+func TestAllMistakesOfAllFilesAreReportedAtOnce(t *testing.T) {
+	const object = "apiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: NAME}\nspec:\n"
+	t.Chdir(t.TempDir())
+	for file, text := range map[string]string{
+		"a.yaml": object + "  delaySeconds: 1\n---\n" + strings.Replace(object, "NAME", "bad", 1) + "  visibiltyTimeout: 30\n  delaySeconds: 901\n",
+		"b.yaml": strings.Replace(object, "NAME", "worse", 1) + "  fifoQueue: text\n",
+		"c.yaml": strings.Replace(object, "metadata", "metdata", 1),
+	} {
+		if err := os.WriteFile(file, []byte(strings.Replace(text, "NAME", "good", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `a.yaml, document 2, line 11: SQSQueue bad: spec.visibiltyTimeout: there is no such field; did you mean visibilityTimeout?
+a.yaml, document 2, line 12: SQSQueue bad: spec.delaySeconds: 901 should be less than or equal to 900
+b.yaml, document 1, line 5: SQSQueue worse: spec.fifoQueue: this is text, but must be true or false
+c.yaml, document 1, line 3: metdata: there is no such field; did you mean metadata?`
+	if out, err := run(t, "", "-f", "a.yaml", "-f", "b.yaml", "-f", "c.yaml"); err == nil || out != "" || err.Error() != want {
+		t.Errorf("got\n%v\nand %q, want\n%s", err, out, want)
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/admit"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/state"
@@ -42,7 +44,7 @@ apply make them. In a management cluster, the operator starts at once.`,
 
   # A cluster of kops:
   aws-operator replace -f kops.yml --state s3://acme-clusters/production`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.manifests.Add(cmd)
@@ -84,13 +86,21 @@ func Into(ctx context.Context, into *state.State, set *manifest.Set) ([]state.Ch
 
 // placed adds the file and line to each problem of an object.
 func placed(invalid *state.InvalidError, set *manifest.Set) error {
-	lines := make([]string, len(invalid.Problems))
-	for i, problem := range invalid.Problems {
-		lines[i] = problem.Err.Error()
-		for _, m := range set.Manifests {
-			if m.Object.GetName() == problem.Object.GetName() && manifest.Kind(m.Object) == manifest.Kind(problem.Object) {
-				lines[i] = fmt.Sprintf("%s, document %d, line %d: %s", m.File, m.Document, m.Line, lines[i])
-				break
+	var lines []string
+	for _, problem := range invalid.Problems {
+		i := slices.IndexFunc(set.Manifests, func(m manifest.Manifest) bool {
+			return m.Object.GetName() == problem.Object.GetName() && manifest.Kind(m.Object) == manifest.Kind(problem.Object)
+		})
+		refused := admit.IsRefused(problem.Err)
+		switch {
+		case i < 0:
+			lines = append(lines, problem.Err.Error())
+		case refused == nil:
+			m := set.Manifests[i]
+			lines = append(lines, fmt.Sprintf("%s, document %d, line %d: %v", m.File, m.Document, m.Line, problem.Err))
+		default:
+			for _, one := range refused.Problems {
+				lines = append(lines, set.Manifests[i].Locate(one).Error())
 			}
 		}
 	}

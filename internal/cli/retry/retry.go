@@ -39,7 +39,7 @@ object otherwise until the object changes.
 The command sets the annotation ` + stack.RetryAnnotation + ` to the current time.`,
 		Example: `  aws-operator retry dynamodb/dynamo-table
   aws-operator retry instancegroup/demo-workers -n team-a`,
-		Args: cobra.ExactArgs(1),
+		Args: oneObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			message, err := retry(cmd.Context(), namespace, args[0], time.Now())
 			if err != nil {
@@ -51,6 +51,13 @@ The command sets the annotation ` + stack.RetryAnnotation + ` to the current tim
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the object (default: the namespace of the kubeconfig's context)")
 	return cmd
+}
+
+func oneObject(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("name one object: %s KIND/NAME", cmd.CommandPath())
+	}
+	return nil
 }
 
 // retry asks the operator to retry an object, and returns what it said last.

@@ -17,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/inprocess"
@@ -94,7 +95,7 @@ instances; if the cluster is paused, the command replaces them.`,
 
   # Renew the certificates of the control plane by replacing its instances:
   aws-operator rolling-update cluster demo --instance-group-roles control-plane --force --yes`,
-		Args:              cobra.ExactArgs(1),
+		Args:              usage.Name("cluster"),
 		ValidArgsFunction: o.state.CompleteCluster,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}

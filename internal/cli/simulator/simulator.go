@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
@@ -38,7 +39,7 @@ An access key ID of twelve digits is the ID of its account; all others belong to
 All principals have all permissions, except those that --policy limits.`,
 		Example: `  aws-operator simulator --listen 127.0.0.1:4566
   AWS_ENDPOINT_URL=http://127.0.0.1:4566 aws sqs create-queue --queue-name orders`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			limits, err := readPolicies(policies)
 			if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/progress"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 )
 
 type options struct {
@@ -42,7 +43,7 @@ first. If the output is not a terminal, --watch prints one line for each change.
 
   # All namespaces, for a program:
   aws-operator status -A -o json`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: o.run,
 	}
 	set := cmd.Flags()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/manifest/templates"
 )
 
@@ -40,7 +41,7 @@ The command reads only the named files and writes only --output.`,
   # A folder of templates with snippets, values for all clusters and for one:
   aws-operator template --template templates --snippets snippets --values all.yaml --values demo.yaml \
     --set groups.nodes.maxSize=5 --output demo.yml`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.InOrStdin(), cmd.OutOrStdout())
 		},

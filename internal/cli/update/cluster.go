@@ -10,7 +10,9 @@ import (
 
 	clusterflags "github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/plural"
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
@@ -74,7 +76,7 @@ terraform apply creates new versions of launch templates but replaces no instanc
 
   # Without a state, from manifests:
   aws-operator update cluster demo -f demo.yaml --target terraform --out . --ca-certificate pki/ca.crt`,
-		Args:              cobra.ExactArgs(1),
+		Args:              usage.Name("cluster"),
 		ValidArgsFunction: f.state.CompleteCluster,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
@@ -159,7 +161,7 @@ func report(out io.Writer, dir, name string, done *written, elsewhere []string) 
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "Cluster %s is in %s: %d files changed, %d unchanged.\n", name, dir, len(done.changes), done.unchanged)
+	_, err := fmt.Fprintf(out, "Cluster %s is in %s: %s changed, %d unchanged.\n", name, dir, plural.Count(len(done.changes), "file"), done.unchanged)
 	for _, one := range elsewhere {
 		_, more := fmt.Fprintf(out, "Not in the configuration, and instances wait for it: %s\n", one)
 		err = errors.Join(err, more)

@@ -8,7 +8,6 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update",
 		Short: "Update a cluster to match its manifests",
-		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(clusterCommand())
 	return cmd

@@ -12,6 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/converge"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	planverb "github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/inprocess"
@@ -26,8 +27,6 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade",
 		Short: "Move clusters to another release",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(clusterCommand())
 	return cmd
@@ -54,7 +53,7 @@ Kubernetes allows upgrades by one minor version at a time, and no downgrades to 
 one. After an interruption, the same command, or apply, continues.`,
 		Example: `  aws-operator upgrade cluster demo
   aws-operator upgrade cluster demo --release v1.36.3 --yes`,
-		Args:              cobra.ExactArgs(1),
+		Args:              usage.Name("cluster"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 		ValidArgsFunction: o.state.CompleteCluster,
 	}
@@ -62,6 +61,7 @@ one. After an interruption, the same command, or apply, continues.`,
 	o.confirm.Add(cmd)
 	o.bring.Add(cmd)
 	cmd.Flags().StringVar(&o.release, "release", "", "the Release to move to (default: the newest that the cluster can move to)")
+	_ = cmd.RegisterFlagCompletionFunc("release", o.state.CompleteRelease)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 )
@@ -56,7 +57,7 @@ could not check.`,
   aws-operator validate cluster demo --state ./state --wait 10m
 
   aws-operator validate cluster demo -o json | jq .problems`,
-		Args:              cobra.ExactArgs(1),
+		Args:              usage.Name("cluster"),
 		ValidArgsFunction: o.state.CompleteCluster,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}

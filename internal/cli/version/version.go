@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 )
 
@@ -16,7 +17,7 @@ func Command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this binary",
-		Args:  cobra.NoArgs,
+		Args:  usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "aws-operator %s (%s, %s/%s; local Kubernetes %s)\n",
 				String(), runtime.Version(), runtime.GOOS, runtime.GOARCH, kubebuild.KubernetesVersion)

@@ -53,7 +53,7 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	} else if count.Ready < count.Desired {
 		outcome = operatorkit.Wait(outcomes.EventPoll, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
 	}
-	outcome = conditions.Conclude(group, conditions.Nodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome)
+	outcome = conditions.Conclude(group, conditions.Nodes, "AllReady", "All nodes are ready.", outcome)
 	if cluster == nil {
 		return outcome
 	}

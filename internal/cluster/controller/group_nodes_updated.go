@@ -89,7 +89,7 @@ func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, known *record.
 		}
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonAllUpdated
-		condition.Message = fmt.Sprintf("All %s are up to date.", progress.NumberOfNodes(count.Updated))
+		condition.Message = "All nodes are up to date."
 	}
 	condition.Message = strings.TrimSpace(condition.Message + " " + held)
 	operatorkit.SetCondition(group, condition)

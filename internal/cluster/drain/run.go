@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/plural"
 )
 
 const (
@@ -408,9 +409,9 @@ func (r *run) message(p *Progress) string {
 	case Gone:
 		return node + " is terminated."
 	case TimedOut:
-		return fmt.Sprintf("%s was not drained in time and is terminated with %s%s.", node, pods(p.Pods), blocked)
+		return fmt.Sprintf("%s was not drained in time and is terminated with %s%s.", node, plural.Count(p.Pods, "pod"), blocked)
 	case Kept:
-		return fmt.Sprintf("%s was not drained in time and is kept: %s left%s.%s", node, pods(p.Pods), blocked, problem)
+		return fmt.Sprintf("%s was not drained in time and is kept: %s left%s.%s", node, plural.Count(p.Pods, "pod"), blocked, problem)
 	case Draining:
 	}
 	switch {
@@ -419,13 +420,6 @@ func (r *run) message(p *Progress) string {
 	case !r.view.listed:
 		return node + " is being drained." + problem
 	default:
-		return fmt.Sprintf("%s is being drained: %s left%s.%s", node, pods(p.Pods), blocked, problem)
+		return fmt.Sprintf("%s is being drained: %s left%s.%s", node, plural.Count(p.Pods, "pod"), blocked, problem)
 	}
-}
-
-func pods(n int) string {
-	if n == 1 {
-		return "1 pod"
-	}
-	return fmt.Sprintf("%d pods", n)
 }

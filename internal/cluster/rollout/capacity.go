@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/plural"
 )
 
 // recount compares the group's capacity with the record. It completes changes that the rollout
@@ -30,7 +31,7 @@ func (p *planner) recount() *Decision {
 		return nil
 	case p.Desired == expected && m.From == 0:
 		m.Ending = slices.DeleteFunc(m.Ending, func(id string) bool { return !p.isEnding(id) })
-		return act(capital(count(ended, "machine"))+" terminated without replacement.", remember(m))
+		return act(capital(plural.Count(ended, "machine"))+" terminated without replacement.", remember(m))
 	case p.Steady < steadyAfter:
 		return wait(steadyAfter-p.Steady, "The group's capacity has just changed.")
 	case p.Desired > expected && p.Desired <= expected+ended: // They terminated earlier and were replaced.

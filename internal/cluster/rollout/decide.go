@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/plural"
 )
 
 // State is the state of a rollout.
@@ -179,7 +180,7 @@ func (p *planner) begin() *Decision {
 		return &Decision{State: Done, Why: "No instance needs to be replaced."}
 	case m == nil:
 		m = &Memory{Attempt: p.settings.Attempt, Started: p.now, Desired: p.Desired, Suspended: p.toSuspend()}
-		return act(fmt.Sprintf("%d of %s to be replaced.", len(p.old), count(len(p.Instances), "instance")), remember(m))
+		return act(fmt.Sprintf("%d of %s to be replaced.", len(p.old), plural.Count(len(p.Instances), "instance")), remember(m))
 	case m.Attempt == p.settings.Attempt:
 		return nil
 	}
@@ -280,7 +281,7 @@ func (p *planner) shortage() *Decision {
 		return p.stop(
 			fmt.Sprintf(
 				"Auto Scaling could not launch %s within %s. Check the group's activities.",
-				count(p.missing, "instance"),
+				plural.Count(p.missing, "instance"),
 				p.settings.ReadyTimeout,
 			),
 		)
@@ -296,7 +297,7 @@ func (p *planner) launching() string {
 	if p.missing == 0 {
 		return "All instances are launched."
 	}
-	return capital(count(p.missing, "instance")) + " to be launched."
+	return capital(plural.Count(p.missing, "instance")) + " to be launched."
 }
 
 // finished ends the rollout when all instances are new and healthy, in the original number.
@@ -310,7 +311,7 @@ func (p *planner) finished() *Decision {
 	return &Decision{
 		State:   Done,
 		Actions: []Action{{Kind: Forget}},
-		Why:     "All instances are up to date (" + count(len(p.settled), "instance") + ").",
+		Why:     "All instances are up to date (" + plural.Count(len(p.settled), "instance") + ").",
 	}
 }
 
@@ -354,14 +355,6 @@ func (p *planner) validated() *Decision {
 			Why: cmp.Or(v.Problem, "Checking the cluster's health before replacing more instances."),
 		}
 	}
-}
-
-// count formats a number of things.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

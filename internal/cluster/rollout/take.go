@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/plural"
 )
 
 // proceed grows the group or selects the next instances, or explains why it cannot.
@@ -54,7 +55,7 @@ func (p *planner) grow(by int) *Decision {
 	m := p.Memory.clone()
 	m.From, m.Surge = p.Desired, m.Surge+by
 	return act(
-		fmt.Sprintf("Growing the group by %s during the rollout.", count(by, "instance")),
+		fmt.Sprintf("Growing the group by %s during the rollout.", plural.Count(by, "instance")),
 		remember(m),
 		Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge},
 	)
@@ -78,7 +79,7 @@ func (p *planner) next() (taken []*Instance, why string) {
 		case len(taken) >= limit:
 			return taken, why
 		case p.serves(i) && spare <= 0:
-			return taken, fmt.Sprintf("%s in service, at least %d required.", capital(count(p.available, "Ready node")), p.floor())
+			return taken, fmt.Sprintf("%s in service, at least %d required.", capital(plural.Count(p.available, "Ready node")), p.floor())
 		case p.serves(i):
 			spare--
 		}

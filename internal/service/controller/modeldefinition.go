@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/plural"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -217,8 +218,8 @@ func (s definitionStep) empty(ctx context.Context, m *model.Model) operatorkit.O
 	if n := len(left.Items); n > 0 {
 		first := left.Items[0]
 		return operatorkit.Wait(time.Minute, "ObjectsExist", fmt.Sprintf(
-			"%d objects of kind %s still exist, among them %s/%s. This ModelDefinition is deleted after they are deleted.",
-			n, m.Kind, first.Namespace, first.Name))
+			"The kind %s still has %s, such as %s/%s. This ModelDefinition is deleted after they are deleted.",
+			m.Kind, plural.Count(n, "object"), first.Namespace, first.Name))
 	}
 	return operatorkit.Done()
 }

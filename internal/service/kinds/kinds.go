@@ -14,14 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/admit"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/service/catalog"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
-// Set is a set of kinds and templates.
+// Set is a set of kinds and templates. The zero value has none.
 type Set struct {
 	models    map[string]*model.Model
 	templates map[types.NamespacedName]*render.Override
@@ -34,7 +36,7 @@ func BuiltIn() (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in kinds: %w", err)
 	}
-	s := &Set{models: map[string]*model.Model{}, templates: map[types.NamespacedName]*render.Override{}}
+	s := &Set{models: map[string]*model.Model{}}
 	for _, m := range models {
 		s.models[m.Kind] = m
 	}
@@ -52,8 +54,14 @@ func (s *Set) Define(object client.Object) error {
 		if err := compiled.Check(schema.Default()); err != nil {
 			return err
 		}
+		if s.models == nil {
+			s.models = map[string]*model.Model{}
+		}
 		s.models[compiled.Kind] = compiled
 	case *v1alpha1.CloudFormationTemplate:
+		if s.templates == nil {
+			s.templates = map[types.NamespacedName]*render.Override{}
+		}
 		s.templates[named(o.Namespace, o.Name)] = &render.Override{File: o.Data.Key, Template: o.Data.Template}
 	}
 	return nil
@@ -112,7 +120,9 @@ func (s *Set) override(object *v1alpha1.Object) (*render.Override, error) {
 	key := named(cmp.Or(namespace, object.Namespace), name)
 	found, ok := s.templates[key]
 	if !ok {
-		return nil, fmt.Errorf("there is no CloudFormationTemplate %s; give it with another -f", key)
+		return nil, &admit.RefusedError{Object: object, Problems: yamltree.Problems{{
+			Path: "spec.cloudFormationTemplateName", Message: fmt.Sprintf("there is no CloudFormationTemplate %s; give it with another -f", key),
+		}}}
 	}
 	return found, nil
 }

@@ -68,7 +68,7 @@ func (m *Model) rootSchema() *apiextensionsv1.JSONSchemaProps {
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"apiVersion":          {Type: "string", Description: "The API version of the object."},
 			"kind":                {Type: "string", Description: "The kind of the object."},
-			"metadata":            {Type: "object"},
+			"metadata":            {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": {Type: "string"}}},
 			"spec":                *m.specSchema(),
 			"output":              *m.outputSchema(),
 			"additionalResources": additionalSchema(),
@@ -83,9 +83,18 @@ func (m *Model) rootSchema() *apiextensionsv1.JSONSchemaProps {
 func (m *Model) rootValidations() apiextensionsv1.ValidationRules {
 	var rules apiextensionsv1.ValidationRules
 	for _, v := range m.Validations {
-		rules = append(rules, apiextensionsv1.ValidationRule{Rule: v.Rule, Message: v.Message})
+		rules = append(rules, apiextensionsv1.ValidationRule{Rule: v.Rule, Message: v.Message, FieldPath: fieldOf(v.Rule)})
 	}
 	return rules
+}
+
+// fieldOf returns the field that the API server names if an object breaks a rule. Without one, it
+// would name the field <nil>.
+func fieldOf(rule string) string {
+	if strings.Contains(rule, "self.metadata.name") {
+		return ".metadata.name"
+	}
+	return ".spec"
 }
 
 // rootRequired requires a spec if the spec has required fields.

@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -91,8 +93,25 @@ func (f *State) Complete(names func(context.Context, *state.State) ([]string, er
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, typed) }), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix(all, typed), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// CompleteRelease completes the name of a Release for the flag of that name: a built-in one, or one
+// of the state, if that can be read.
+func (f *State) CompleteRelease(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(completionContext(cmd), completionTimeout)
+	defer cancel()
+	var given []*v1alpha1.Release
+	if s, err := f.open(ctx); err == nil {
+		given, _ = s.Releases(ctx) // Without them, the built-in ones are left.
+	}
+	all, _ := release.All(given...) // A test of that package rules out an error.
+	return withPrefix(release.Names(all), typed), cobra.ShellCompDirectiveNoFileComp
+}
+
+func withPrefix(names []string, prefix string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
 // completionContext returns the context of the command, if it has one.

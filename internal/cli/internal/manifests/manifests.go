@@ -3,12 +3,18 @@
 package manifests
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aws-operator/aws-operator/internal/kops"
 	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/service/kinds"
+	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
 // Flags are the flags of a command that reads manifests.
@@ -56,11 +62,37 @@ func (f *Flags) Read(cmd *cobra.Command) (*manifest.Set, error) {
 	}
 	f.options.Others = f.Others
 	set, err := manifest.Read(sources, f.options)
+	if problems, ok := errors.AsType[yamltree.Problems](err); ok && f.Others {
+		err = complete(cmd.Context(), sources, set, problems)
+	}
 	if err != nil {
 		return nil, err
 	}
 	Print(cmd, set.Notes)
 	return set, nil
+}
+
+// complete returns the problems of manifests that could not be read together with those of the
+// others, so that users see all at once.
+func complete(ctx context.Context, sources []manifest.Source, set *manifest.Set, problems yamltree.Problems) error {
+	known, err := kinds.BuiltIn()
+	if err != nil {
+		return err
+	}
+	more, _ := errors.AsType[yamltree.Problems](known.Admit(ctx, set.Manifests))
+	for _, problem := range more {
+		if problem.Path != "kind" { // The definition of an unknown kind may be among those that could not be read.
+			problems = append(problems, problem)
+		}
+	}
+	order := map[string]int{}
+	for i, source := range sources {
+		order[source.Name] = i
+	}
+	slices.SortStableFunc(problems, func(a, b yamltree.Problem) int {
+		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line))
+	})
+	return problems
 }
 
 // Print prints notes to the command's error output, one per line.
