@@ -63,7 +63,7 @@ func TestMistakesAreReported(t *testing.T) {
 			header + "kind: ModelDefinition\nmetadata: {name: boxes}\nspec:\n  kind: Box\n  template: |\n" +
 				"    Resources:\n      Q:\n        Type: AWS::SQS::Queue\n        Properties:\n          QueueNam: {{ .name }}\n" +
 				"---\n" + header + "kind: Box\nmetadata: {name: a}\n",
-			"boxes.spec.template:5:7: AWS::SQS::Queue has no property QueueNam; did you mean QueueName?",
+			"ModelDefinition boxes: spec.template: line 5, column 7: AWS::SQS::Queue has no property QueueNam; did you mean QueueName?",
 		},
 		{
 			"a property that the resource does not have",

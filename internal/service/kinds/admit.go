@@ -118,11 +118,14 @@ func (s *Set) Problems(m *manifest.Manifest, err error) yamltree.Problems {
 func (s *Set) ofTemplate(object client.Object, p cfntemplate.Problem) yamltree.Problem {
 	if definition, ok := object.(*v1alpha1.ModelDefinition); ok {
 		text, path := p.Text(), p.Path
-		if path == "" { // a template in the definition, such as NAME.spec.template
-			path = strings.TrimPrefix(p.Pos.File, definition.Name+".")
+		if field, ok := strings.CutPrefix(p.Pos.File, definition.Name+"."); ok { // a template in the definition
+			path = field
 			text = fmt.Sprintf("line %d, column %d: %s", p.Pos.Line, p.Pos.Column, text)
 		}
 		return yamltree.Problem{Path: path, Message: strings.TrimPrefix(text, path+": ")}
+	}
+	if p.Pos.Line == 0 && strings.HasPrefix(p.Pos.File, "spec") { // a field of a derived kind
+		return yamltree.Problem{Path: p.Pos.File, Message: p.Text()}
 	}
 	kind := s.models[object.GetObjectKind().GroupVersionKind().Kind]
 	if kind == nil || p.Pos.File != kind.Name+".yaml" {
