@@ -25,7 +25,8 @@ func TestReleasesAreCompleted(t *testing.T) {
 			t.Errorf("%v: %d, %s", words, code, out)
 		}
 	}
-	if _, out, _ := run("__complete", "upgrade", "cluster", "demo", "--state=ftp://x", "--release", "v1.36"); !strings.Contains(out, "v1.36.4\n") {
+	_, out, _ := run("__complete", "upgrade", "cluster", "demo", "--state=ftp://x", "--release", "v1.36")
+	if !strings.Contains(out, "v1.36.4\n") {
 		t.Errorf("without a state, the built-in Releases are missing: %s", out)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -41,7 +42,7 @@ The command sets the annotation ` + stack.RetryAnnotation + ` to the current tim
   aws-operator retry instancegroup/demo-workers -n team-a`,
 		Args: oneObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			message, err := retry(cmd.Context(), namespace, args[0], time.Now())
+			message, err := retry(cmd.Context(), namespace, args[0], clock.RealClock{}.Now())
 			if err != nil {
 				return err
 			}

@@ -78,7 +78,7 @@ func (o *options) run(cmd *cobra.Command, _ []string) error {
 		cmd.PrintErrf("There are no objects of the operator in %s.\n", from)
 		return nil
 	}
-	return o.print(cmd.OutOrStdout(), objects, time.Now())
+	return o.print(cmd.OutOrStdout(), objects, clock.RealClock{}.Now())
 }
 
 // print prints the objects as a table, or as a Kubernetes list.
@@ -153,7 +153,7 @@ func follow(ctx context.Context, from *source, out io.Writer, clk clock.WithTick
 		before = items
 	})
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // the user ended it
+		return nil
 	}
 	return err
 }

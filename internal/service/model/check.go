@@ -22,7 +22,9 @@ func (m *Model) Check(registry *schema.Registry) error {
 		}
 		if len(m.Outputs) == 0 && !slices.ContainsFunc(all, parsed) {
 			// The outputs are not known, so that their names cannot be checked.
-			problems = slices.DeleteFunc(problems, func(p cfntemplate.Problem) bool { return strings.HasPrefix(p.Message, "there is no .output") })
+			problems = slices.DeleteFunc(problems, func(p cfntemplate.Problem) bool {
+				return strings.HasPrefix(p.Message, "there is no .output")
+			})
 		}
 		problems = append(problems, all.problems()...)
 		problems = append(problems, m.checkOutputs(all)...)
