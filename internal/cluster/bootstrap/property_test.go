@@ -107,6 +107,7 @@ var along = map[string]func(*fixture){
 	"cluster.spec.controlPlane.etcdVolume.type": func(f *fixture) { f.cluster.Spec.ControlPlane.EtcdVolume.ThroughputMiBps = 0 },
 	"cluster.spec.controlPlane.rootVolume.type": func(f *fixture) { f.cluster.Spec.ControlPlane.RootVolume.ThroughputMiBps = 0 },
 	"group.spec.rootVolume.type":                func(f *fixture) { f.group.Spec.RootVolume.ThroughputMiBps = 0 },
+	"group.spec.replicas":                       func(f *fixture) { f.group.Spec.Autoscale, f.group.Spec.Replicas = false, new(int32(4)) },
 	"group.spec.volumes.type":                   func(f *fixture) { f.group.Spec.Volumes[0].ThroughputMiBps = 0 },
 	"group.spec.architecture":                   func(f *fixture) { f.group.Spec.InstanceTypes = []string{"m7g.large"} },
 	"group.spec.cluster":                        func(f *fixture) { f.cluster.Name = "demox" },
@@ -415,6 +416,8 @@ func alterPointer(t *testing.T, path string, v reflect.Value) bool {
 		inner.FieldByName("IntVal").SetInt(inner.FieldByName("IntVal").Int() - 1)
 	case "RawExtension":
 		inner.FieldByName("Raw").SetBytes([]byte(`{"b":2}`))
+	case "int32":
+		inner.SetInt(inner.Int() + 1)
 	case "Time":
 		return false
 	default:
