@@ -111,8 +111,8 @@ func TestOutputsAreDerivedFromTheTemplate(t *testing.T) {
 func TestMistakesOfDefinitions(t *testing.T) {
 	for _, c := range []struct{ reason, old, mistake, want string }{
 		{
-			"a misspelled property", "#properties", "Enviromnent: {Variables: {TABLE: x}}",
-			"functions.spec.template:36:7: AWS::Lambda::Function has no property Enviromnent; did you mean Environment?",
+			"a misspelled property", "#properties", "Environmen: {Variables: {TABLE: x}}",
+			"functions.spec.template:36:7: AWS::Lambda::Function has no property Environmen; did you mean Environment?",
 		},
 		{
 			"a misspelled property that only some objects have", "TracingConfig: {Mode", "TracingConfig: {Mod",
