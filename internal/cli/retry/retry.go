@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,7 +96,7 @@ func retry(ctx context.Context, namespace, reference string, now time.Time) (str
 	stalled := operatorkit.FindCondition(object, operatorkit.ConditionStalled)
 	if stalled == nil || stalled.Status != metav1.ConditionTrue {
 		message := "it has not been reconciled yet"
-		if ready := meta.FindStatusCondition(operatorkit.Conditions(object), operatorkit.ConditionReady); ready != nil {
+		if ready := operatorkit.FindCondition(object, operatorkit.ConditionReady); ready != nil {
 			message = ready.Message
 		}
 		return "", fmt.Errorf("%s is not stalled, so there is nothing to retry: %s", reference, message)

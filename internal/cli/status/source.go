@@ -74,16 +74,16 @@ type kind struct {
 	namespace string // of its objects, if they are in one
 }
 
-// kinds returns the kinds of the operator whose objects have a status, clusters first, and the
-// names of those that the user may not list.
-func (s *source) kinds(ctx context.Context) (found []kind, hidden []string, err error) {
+// kinds returns the kinds of the operator whose objects have a status, clusters first.
+func (s *source) kinds() ([]kind, error) {
+	var found []kind
 	for _, group := range []schema.GroupVersion{clusterv1alpha1.GroupVersion, servicev1alpha1.GroupVersion} {
 		list, err := s.discovery.ServerResourcesForGroupVersion(group.String())
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("ask the management cluster for its kinds: %w", err)
+			return nil, fmt.Errorf("ask the management cluster for its kinds: %w", err)
 		}
 		slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return cmp.Compare(a.Kind, b.Kind) })
 		for i := range list.APIResources {
@@ -95,21 +95,13 @@ func (s *source) kinds(ctx context.Context) (found []kind, hidden []string, err 
 			if resource.Namespaced {
 				k.namespace = s.namespace
 			}
-			switch _, err := s.of(k).List(ctx, metav1.ListOptions{Limit: 1}); {
-			case apierrors.IsForbidden(err):
-				hidden = append(hidden, resource.Name)
-			case apierrors.IsNotFound(err): // It was just deleted.
-			case err != nil:
-				return nil, nil, fmt.Errorf("list the %s: %w", resource.Name, err)
-			default:
-				found = append(found, k)
-			}
+			found = append(found, k)
 		}
 	}
-	if len(found) == 0 && len(hidden) == 0 {
-		return nil, nil, errNoKinds
+	if len(found) == 0 {
+		return nil, errNoKinds
 	}
-	return found, hidden, nil
+	return found, nil
 }
 
 var errNoKinds = errors.New(
@@ -125,7 +117,7 @@ func (s *source) of(k kind) dynamic.ResourceInterface {
 
 // list reads the objects of all kinds. Hidden are the kinds that the user may not list.
 func (s *source) list(ctx context.Context) (all []unstructured.Unstructured, hidden []string, err error) {
-	kinds, hidden, err := s.kinds(ctx)
+	kinds, err := s.kinds()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,6 +125,10 @@ func (s *source) list(ctx context.Context) (all []unstructured.Unstructured, hid
 		options := metav1.ListOptions{Limit: pageSize}
 		for {
 			page, err := s.of(k).List(ctx, options)
+			if apierrors.IsForbidden(err) {
+				hidden = append(hidden, k.Resource)
+				break
+			}
 			if apierrors.IsNotFound(err) { // The kind was just deleted.
 				break
 			}
@@ -201,7 +197,7 @@ type watch struct {
 
 // add starts to watch the kinds that are not watched yet, and waits until their objects are known.
 func (w *watch) add(ctx context.Context) error {
-	kinds, _, err := w.kinds(ctx)
+	kinds, err := w.kinds()
 	if err != nil {
 		return err
 	}
@@ -214,6 +210,13 @@ func (w *watch) add(ctx context.Context) error {
 	for _, k := range kinds {
 		if w.informers[k] != nil {
 			continue
+		}
+		// An informer would retry forever, and its cache would never be complete.
+		switch _, err := w.of(k).List(ctx, metav1.ListOptions{Limit: 1}); {
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("list the %s: %w", k.Resource, err)
 		}
 		informer := dynamicinformer.NewFilteredDynamicInformer(
 			w.source.objects, k.GroupVersionResource, k.namespace, 0, cache.Indexers{}, nil,
