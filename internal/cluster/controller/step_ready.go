@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -21,14 +23,18 @@ import (
 // idlePoll is the reconcile interval of a cluster without events.
 const idlePoll = 12 * time.Hour
 
-// readyStep waits for the control plane's nodes, and for the first worker if any instance group
-// wants one.
+// servingPoll is how often API servers are queried before the cluster is Ready. Nothing reports
+// that one became ready.
+const servingPoll = 2 * time.Second
+
+// readyStep waits for the control plane's nodes and API servers, and for the first worker if any
+// instance group wants one.
 type readyStep struct{ *operator }
 
 // Name returns the step's name.
 func (s readyStep) Name() string { return "ready" }
 
-// EnsureCreated is done when every slot has a Ready node. A node counts only if it booted with the
+// EnsureCreated is done when every slot has a Ready node and a ready API server. A node counts only if it booted with the
 // slot's bundle: after a restore of etcd, the Nodes of terminated instances stay Ready until the
 // node controller updates them.
 func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
@@ -50,6 +56,9 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 			outcomes.EventPoll, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas),
 		).WithoutEvent()
 	}
+	if problem := s.notServing(ctx, cluster); problem != "" {
+		return operatorkit.Wait(servingPoll, "APIServersNotReady", problem).WithoutEvent()
+	}
 	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
 	// Caches that serve the creation are no longer needed.
 	s.models.Trim(cluster.UID)
@@ -67,6 +76,35 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	message := "The cluster is ready. Its control plane is at " + cluster.Status.Endpoint + "."
 	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).RequeueAfter(idlePoll)
+}
+
+// notServing returns which API servers do not serve yet, "" if all do or the cluster is Ready
+// already. A Ready node only means that its kubelet reaches some API server.
+func (s readyStep) notServing(ctx context.Context, cluster *v1alpha1.Cluster) string {
+	connection := s.options.Workload.Get(keyOf(cluster))
+	if connection == nil || meta.IsStatusConditionTrue(cluster.Status.Conditions, operatorkit.ConditionReady) {
+		return ""
+	}
+	if reachable, _ := connection.Reachable(); !reachable { // The API step waits for it.
+		return ""
+	}
+	problems, serving := map[int]string{}, map[int]bool{}
+	for _, health := range connection.SlotsHealth(ctx) {
+		serving[health.Slot] = serving[health.Slot] || health.OK()
+		if !health.OK() {
+			problems[health.Slot] = fmt.Sprintf("%s (%s)", health.Node, health.Problem)
+		}
+	}
+	// Another node of a serving slot belongs to a terminated instance.
+	maps.DeleteFunc(problems, func(slot int, _ string) bool { return serving[slot] })
+	if len(problems) == 0 {
+		return ""
+	}
+	var nodes []string
+	for _, slot := range slices.Sorted(maps.Keys(problems)) {
+		nodes = append(nodes, problems[slot])
+	}
+	return "Waiting for the API servers of these nodes to be ready: " + strings.Join(nodes, ", ") + "."
 }
 
 // groupsThatAskForNodes returns the sorted names of the Cluster's InstanceGroups whose minSize is

@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -20,6 +21,27 @@ func TestClusterWithWorkersIsReadyWithTheFirstWorker(t *testing.T) {
 		t.Errorf("the message does not name the instance group: %s", missing.Message)
 	}
 	if err := r.host.SetKubelet(worker, true); err != nil {
+		t.Fatal(err)
+	}
+	r.condition(r.cluster, "Ready", metav1.ConditionTrue, "")
+}
+
+// A kubelet can be Ready by another slot's API server while its own slot's does not serve yet.
+func TestClusterIsReadyWhenEveryAPIServerIs(t *testing.T) {
+	r := runs(t, 3, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 1 })
+	worker, slot := r.workers()[0], r.instances("node-role.kubernetes.io/control-plane")[1]
+	if err := r.host.SetKubelet(worker, false); err != nil {
+		t.Fatal(err)
+	}
+	r.condition(r.cluster, "Ready", metav1.ConditionFalse, "WorkersMissing")
+	if err := errors.Join(r.host.SetMember(slot, false), r.host.SetKubelet(worker, true)); err != nil {
+		t.Fatal(err)
+	}
+	missing := r.condition(r.cluster, "Ready", metav1.ConditionFalse, "APIServersNotReady")
+	if want := r.nodeOf(slot).Name + " (etcd failed)"; !strings.Contains(missing.Message, want) {
+		t.Errorf("the message lacks %q: %s", want, missing.Message)
+	}
+	if err := r.host.SetMember(slot, true); err != nil {
 		t.Fatal(err)
 	}
 	r.condition(r.cluster, "Ready", metav1.ConditionTrue, "")

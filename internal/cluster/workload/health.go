@@ -31,7 +31,6 @@ func (h *SlotHealth) OK() bool { return h.Problem == "" }
 // SlotsHealth queries the readiness of the API server of every control-plane node concurrently,
 // within a few seconds, by slot and node name. It uses the pod proxy of whichever API server
 // responds, so that the operator need not reach the instances.
-// reach the machines.
 //
 // An API server that is ready has read from etcd with quorum within the last seconds: its checks
 // etcd and etcd-readiness get a key
