@@ -238,8 +238,9 @@ func (v *visit) keep(ctx context.Context) step {
 	if v.record.OutputsDigest == "" && !v.refreshed {
 		return v.refresh(ctx)
 	}
-	if v.record.FailedDigest != "" {
-		v.record.FailedDigest, v.record.StatusReason, v.record.NextAttempt, v.record.Attempts = "", "", nil, 0
+	if v.record.FailedDigest != "" || v.record.Retries > 0 {
+		v.record.forgetFailure()
+		v.record.StatusReason = ""
 	}
 	v.engine.denials.clear(v.key)
 	return end(Result{State: Ready, Reason: reasonReady, Message: readyMessage(&v.record)})

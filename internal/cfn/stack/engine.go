@@ -47,6 +47,9 @@ type Options struct {
 	RetryDelay time.Duration
 	// MaxRetryDelay limits the growing delay; default 10 minutes.
 	MaxRetryDelay time.Duration
+	// SlowRetry is the delay after which the engine retries what it gave up, if the cause of the
+	// failure may pass; it doubles after each retry, up to 15 minutes. The default is 1 minute.
+	SlowRetry time.Duration
 	// TemplateMemory limits the bytes of cached templates; default 6 MiB, enough for about 6,000
 	// queues.
 	TemplateMemory int
@@ -56,6 +59,7 @@ const (
 	defaultPollInterval   = 2 * time.Minute
 	defaultRetryDelay     = 15 * time.Second
 	defaultMaxRetryDelay  = 10 * time.Minute
+	defaultSlowRetry      = time.Minute
 	defaultTemplateMemory = 6 << 20
 	defaultMaxAttempts    = 3
 	// consistency is for how long after an operation DescribeStacks may still return the previous
@@ -82,6 +86,9 @@ type Engine struct {
 	describer describer
 	checked   checkedTemplates
 	denials   denials
+	// inCharge returns the time of the first visit: earlier operations may have progressed without
+	// an operator.
+	inCharge func() time.Time
 }
 
 // New returns an engine.
@@ -95,6 +102,7 @@ func New(options Options) *Engine {
 	options.PollInterval = orDefault(options.PollInterval, defaultPollInterval)
 	options.RetryDelay = orDefault(options.RetryDelay, defaultRetryDelay)
 	options.MaxRetryDelay = orDefault(options.MaxRetryDelay, defaultMaxRetryDelay)
+	options.SlowRetry = orDefault(options.SlowRetry, defaultSlowRetry)
 	options.TemplateMemory = orDefault(options.TemplateMemory, defaultTemplateMemory)
 	return &Engine{
 		options:   options,
@@ -104,6 +112,7 @@ func New(options Options) *Engine {
 		describer: describer{targets: map[awsapi.Target]*batches{}, clients: options.Clients},
 		checked:   checkedTemplates{verdicts: map[string]*list.Element{}, order: list.New()},
 		denials:   denials{counts: map[stackKey]int{}},
+		inCharge:  sync.OnceValue(options.Clock.Now),
 	}
 }
 
@@ -135,7 +144,9 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 		desired: desired, digest: digest, before: record, record: record,
 	}
 	v.record.Deleting = false
+	e.inCharge()
 	v.record.retry(desired.Retry)
+	v.record.retryIfDue(v.now())
 	if problems := e.check(desired.Template, printed); problems != nil {
 		return v.finish(v.stall(reasonInvalid, "The template is invalid: "+problems.Sentence())), nil
 	}
@@ -177,7 +188,7 @@ func (r *Record) retry(asked string) {
 	}
 	r.Retried = asked
 	if asked != "" {
-		r.FailedDigest, r.NextAttempt, r.Attempts, r.RollbackAttempts = "", nil, 0, 0
+		r.forgetFailure()
 	}
 }
 

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -109,10 +110,10 @@ func (v *visit) retryLater() Result {
 	next := v.record.NextAttempt.UTC().Format("15:04:05 MST")
 	after := max(v.record.NextAttempt.Sub(v.now()), time.Millisecond)
 	if v.status() == types.StackStatusDeleteFailed {
-		return v.wait(reasonDeleteFailed, fmt.Sprintf(
+		return v.wait(cmp.Or(causeOf(v.record.StatusReason), reasonDeleteFailed), fmt.Sprintf(
 			"The stack cannot be deleted (%s, the next at %s). %s", plural.Count(v.record.DeleteAttempts, "attempt"), next, v.record.StatusReason), after)
 	}
-	return v.wait(reasonCreateFailed, fmt.Sprintf(
+	return v.wait(cmp.Or(causeOf(v.record.StatusReason), reasonCreateFailed), fmt.Sprintf(
 		"Creating the stack failed (attempt %d of %d, the next at %s). %s",
 		v.record.Attempts,
 		v.desired.maxAttempts(),
@@ -121,8 +122,11 @@ func (v *visit) retryLater() Result {
 	), after)
 }
 
-// stallFailed reports a permanent failure and what the user can do.
+// stallFailed reports a permanent failure and what the user can do, or retries slowly.
 func (v *visit) stallFailed() Result {
+	if result, ok := v.retrySlowly(); ok {
+		return result
+	}
 	reason := v.record.StatusReason
 	switch status := v.status(); {
 	case deleted(status):

@@ -109,6 +109,11 @@ type Record struct {
 	Proposal string `json:"proposal,omitempty"`
 	// Superseded is a comma-separated list of the digests of the last superseded proposals.
 	Superseded string `json:"superseded,omitempty"`
+	// Retries counts the retries after the engine gave up; RetryAt is the time of the next one.
+	Retries int        `json:"retries,omitempty"`
+	RetryAt *time.Time `json:"retryAt,omitempty"`
+	// Away reports that the engine did not exist during part of the change that failed.
+	Away bool `json:"away,omitempty"`
 	// Retried is the Desired.Retry that was last followed.
 	Retried string `json:"retried,omitempty"`
 	// Revision counts changes of the record. By it the engine detects an outdated one.

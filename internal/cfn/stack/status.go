@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -308,9 +309,9 @@ func (v *visit) settleUpdateFailed(ctx context.Context, found *live, old Record,
 	v.record.StatusReason = failure.sentence
 	switch {
 	case old.PendingDigest != "":
-		v.record.FailedDigest = old.PendingDigest
+		v.fails(old.PendingDigest)
 	case failure.tokens[v.updateToken(old.Changed)]:
-		v.record.FailedDigest = v.digest // this operator sent it before a restart that lost the record of it
+		v.fails(v.digest) // this operator sent it before a restart that lost the record of it
 	case found.changed != old.Changed && !v.continued(old):
 		v.record.Digest = "" // another client's update failed
 	}
@@ -335,10 +336,7 @@ func (v *visit) settleCreateFailed(ctx context.Context, found *live, news bool) 
 			return v.failed(err)
 		}
 		v.record.StatusReason = failure.sentence
-		v.record.FailedDigest = v.record.PendingDigest
-		if v.record.FailedDigest == "" {
-			v.record.FailedDigest = v.digest
-		}
+		v.fails(cmp.Or(v.record.PendingDigest, v.digest))
 		v.record.Attempts++
 		v.tryAfter(v.record.Attempts)
 	}

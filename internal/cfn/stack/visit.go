@@ -252,9 +252,10 @@ func (v *visit) finish(result Result) Result {
 }
 
 func sameRecord(a, b Record) bool {
-	same := sameTime(a.StartedAt, b.StartedAt) && sameTime(a.NextAttempt, b.NextAttempt) && sameTime(a.LookedAt, b.LookedAt)
-	a.StartedAt, a.NextAttempt, a.LookedAt = nil, nil, nil
-	b.StartedAt, b.NextAttempt, b.LookedAt = nil, nil, nil
+	same := sameTime(a.StartedAt, b.StartedAt) && sameTime(a.NextAttempt, b.NextAttempt) && sameTime(a.LookedAt, b.LookedAt) &&
+		sameTime(a.RetryAt, b.RetryAt)
+	a.StartedAt, a.NextAttempt, a.LookedAt, a.RetryAt = nil, nil, nil, nil
+	b.StartedAt, b.NextAttempt, b.LookedAt, b.RetryAt = nil, nil, nil, nil
 	return same && a == b
 }
 

@@ -83,7 +83,7 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		options: options, client: cached, direct: direct, objects: objects.New(cached), recorder: recorder,
 		nodeup:  programs.In(options.NodeupDir),
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
-		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine, options.Clock, options.SlowRetry),
+		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine),
 		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock),
 		targets: targets.New(targets.Options{Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles}),
 		credentials: credentials.New(credentials.Options{

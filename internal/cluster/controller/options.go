@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -12,7 +11,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
-	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -117,9 +115,6 @@ type Options struct {
 	// BackgroundLimiter, if not nil, delays background reconciles while users edit. All controllers
 	// of a process should share one.
 	BackgroundLimiter *operatorkit.BackgroundLimiter
-	// SlowRetry is the initial delay, which then grows, before the retry of a stack that failed for
-	// a cause in AWS. It is one minute by default.
-	SlowRetry time.Duration
 	// Metrics, if not nil, counts and times reconciles.
 	Metrics *operatorkit.Metrics
 	// Clock is the real clock by default.
@@ -139,9 +134,6 @@ func (o *Options) complete() error {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
-	}
-	if o.SlowRetry == 0 {
-		o.SlowRetry = apply.FirstSlowRetry
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine := stack.New(stack.Options{Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond})
+	engine := stack.New(stack.Options{Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond})
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
 	w.metrics = prometheus.NewRegistry()
 	metrics, err := operatorkit.NewMetrics("test", w.metrics)
@@ -166,7 +166,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		Metrics: metrics,
 		Engine:  engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
 		Workload:  workload.New(workload.Options{}),
-		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace}, SlowRetry: 200 * time.Millisecond,
+		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace},
 		Releases: []*v1alpha1.Release{aRelease("v1.36.3")},
 		Roles:    []grant.Grant{{Namespace: w.namespace, Pattern: "arn:aws:iam::210987654321:role/*"}},
 		Cleanup:  cleanup.New(clients, clusterName, clock.RealClock{}, logr.Discard()),

@@ -29,11 +29,6 @@ type Stack struct {
 	// Machines is the history of the configuration of the stack's instances; with the stacks of
 	// instance groups and slots only.
 	Machines *History `json:"machines,omitempty"`
-	// Retries counts retries after the engine gave up; RetryAt is the time of the next one.
-	Retries int `json:"retries,omitempty"`
-	// Away reports that the operator was not running during part of the change that failed.
-	Away    bool       `json:"away,omitempty"`
-	RetryAt *time.Time `json:"retryAt,omitempty"`
 
 	// Bundle is the hash of the last bundle stored in the bucket. The status has a field of its own
 	// for it: [Decode] reads it, and [Encode] does not write it.

@@ -45,9 +45,9 @@ func TestRecordOfAnExistingObjectIsDecoded(t *testing.T) {
 			Digest: "d", PendingDigest: "p", FailedDigest: "f", OutputsDigest: "o", Changed: "c", Token: "operation",
 			PreviousStatus: "CREATE_COMPLETE", StartedAt: &at, LookedAt: &at, Attempts: 1, DeleteAttempts: 2, RollbackAttempts: 3,
 			RollbackFor: "rf", NextAttempt: &at, TerminationProtection: true, Deleting: true, ChangeSet: "cs", ProposedFrom: "pf",
-			Proposal: "pr", Superseded: "s", Revision: 7,
+			Proposal: "pr", Superseded: "s", Retries: 4, RetryAt: &at, Away: true, Revision: 7,
 		},
-		Stored: "stored", Token: "abcdef", TokenRenewal: &at, Restored: "snap-1", Nodeup: "nodeup", Retries: 4, Away: true, RetryAt: &at,
+		Stored: "stored", Token: "abcdef", TokenRenewal: &at, Restored: "snap-1", Nodeup: "nodeup",
 		Machines: &History{
 			Now: machines("1"), Next: machines("2"), Prior: machines("3"), RolloutToken: "rollout", Since: &second, Last: []string{"i-1"},
 			Missing: []string{"i-2"}, Asked: &second, Cause: "cause", Kept: true, AutoscalerHeld: true,

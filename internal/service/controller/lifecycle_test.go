@@ -303,6 +303,26 @@ func TestSpecIsTheUsers(t *testing.T) {
 	}
 }
 
+// TestFailureWhoseCauseMayPassIsRetriedWithoutAnEdit tests that the operator keeps retrying, slowly,
+// what failed for a cause outside the object.
+func TestFailureWhoseCauseMayPassIsRetriedWithoutAnEdit(t *testing.T) {
+	w := newSuite(t, nil)
+	remove := w.sim.Faults().Add(fault.Rule{
+		ResourceType: "AWS::DynamoDB::Table", Operation: "Create", Code: "ServiceLimitExceeded",
+		Message: "Subscriber limit exceeded: There is a limit of 2500 tables per subscriber",
+	})
+	w.apply(dynamoTable)
+	w.eventually("a retry after the engine gave up", func() error {
+		synced := w.condition("DynamoDB", "dynamo-table", "Synced", "False", "QuotaExceeded")
+		if !strings.Contains(synced.Message, "limit of 2500 tables") || !strings.Contains(synced.Message, "or as soon as the object changes") {
+			return fmt.Errorf("the message is %s", synced.Message)
+		}
+		return nil
+	})
+	remove()
+	w.ready("DynamoDB", "dynamo-table")
+}
+
 // TestStalledObjectIsRetriedOnRequest tests that the annotation aws-operator/retry makes the
 // operator retry what failed, once for each of its values.
 func TestStalledObjectIsRetriedOnRequest(t *testing.T) {

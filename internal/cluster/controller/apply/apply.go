@@ -2,10 +2,8 @@ package apply
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -30,19 +28,10 @@ type Engine interface {
 // Stacks applies stacks with an engine.
 type Stacks struct {
 	engine Engine
-	clock  clock.PassiveClock
-	// slowRetry is the initial delay before the retry of a stack that failed for a cause in AWS.
-	slowRetry time.Duration
-	// inCharge returns the time of this operator's first reconcile of a stack: earlier changes may
-	// have progressed without an operator.
-	inCharge func() time.Time
 }
 
-// New applies stacks with an engine. SlowRetry is the initial delay, which then grows, before the
-// retry of a stack that failed for a cause in AWS.
-func New(engine Engine, clock clock.PassiveClock, slowRetry time.Duration) *Stacks {
-	return &Stacks{engine: engine, clock: clock, slowRetry: slowRetry, inCharge: sync.OnceValue(clock.Now)}
-}
+// New applies stacks with an engine.
+func New(engine Engine) *Stacks { return &Stacks{engine: engine} }
 
 // desired converts a rendered stack for the engine.
 func desired(obj client.Object, wanted *render.Stack) stack.Desired {
@@ -90,7 +79,6 @@ func (s *Stacks) Ensure(
 		return nil, operatorkit.Fail(err)
 	}
 	want := desired(obj, wanted)
-	s.retry(&known, want.Retry)
 	want.Allow.Gone = how.Gone
 	want.Review = approval.Review(obj, how.Manual, wanted.Name)
 	if how.Hold != "" {
@@ -107,16 +95,13 @@ func (s *Stacks) Ensure(
 			return how.Prepare(ctx, &known)
 		}
 	}
-	inCharge, failed, pending := s.inCharge(), known.FailedDigest, known.PendingDigest
+	pending := known.PendingDigest
 	result, err := s.engine.Ensure(ctx, target, want, known.Record)
 	known.Record = result.Record
 	// The engine remembers a change that the status does not contain because it was not written.
 	if unrecorded := !prepared && pending == "" && known.PendingDigest == want.Digest() && known.StartedAt != nil; how.Resume != nil &&
 		unrecorded {
 		how.Resume(&known, *known.StartedAt)
-	}
-	if known.FailedDigest != failed && known.FailedDigest != "" {
-		known.Away = known.StartedAt != nil && known.StartedAt.Before(inCharge)
 	}
 	approval.Show(obj, wanted.Name, &result)
 	var outcome operatorkit.Outcome
@@ -126,7 +111,7 @@ func (s *Stacks) Ensure(
 	case err == nil && result.State == stack.Proposed:
 		outcome = approval.Wait(obj, wanted.Name, &result)
 	default:
-		outcome = s.outcome(wanted.Name, &known, result, err)
+		outcome = toOutcome(wanted.Name, result, err)
 	}
 	if err := record.Encode(status, known); err != nil {
 		return nil, operatorkit.Fail(err)
@@ -147,7 +132,7 @@ func (s *Stacks) Delete(
 	result, err := s.engine.Delete(ctx, target, name, known.Record, options)
 	known.Record = result.Record
 	approval.Show(obj, name, &result)
-	outcome := s.outcome(name, &known, result, err)
+	outcome := toOutcome(name, result, err)
 	if status != nil {
 		if err := record.Encode(status, known); err != nil {
 			return operatorkit.Fail(err)
@@ -156,14 +141,18 @@ func (s *Stacks) Delete(
 	return outcome
 }
 
-// outcome converts the engine's result to a step's outcome.
-func (s *Stacks) outcome(name string, known *record.Stack, result stack.Result, err error) operatorkit.Outcome {
+// publicRemedy explains how to fix a refused public policy.
+const publicRemedy = " The documents of the service-account issuer must be public, and the account or its organization blocks public policies of buckets " +
+	"(S3 Block Public Access, BlockPublicPolicy). Turn that off for the account, or publish the documents elsewhere and set spec.serviceAccountIssuer.url, " +
+	"or remove spec.serviceAccountIssuer."
+
+// toOutcome converts the engine's result to a step's outcome.
+func toOutcome(name string, result stack.Result, err error) operatorkit.Outcome {
 	if err != nil {
 		return operatorkit.Fail(err).Explain(result.Reason, result.Message).About(outcomes.StackSubject(name))
 	}
 	switch result.State {
 	case stack.Ready:
-		known.Retries, known.RetryAt, known.Away = 0, nil, false
 		return operatorkit.Done().RequeueAfter(result.RequeueAfter)
 	case stack.Gone:
 		return operatorkit.Done()
@@ -171,18 +160,15 @@ func (s *Stacks) outcome(name string, known *record.Stack, result stack.Result, 
 		if result.Foreign { // Independent of the failure in the record.
 			return operatorkit.Stall(result.Reason, result.Message)
 		}
-		return s.stalled(name, known, result)
+		return operatorkit.Stall(result.Reason, result.Message).About(outcomes.StackSubject(name))
 	case stack.InProgress:
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).About(outcomes.StackSubject(name))
 	case stack.Waiting: // Something failed and will be retried.
-		reason, message := result.Reason, result.Message
-		if cause := causeOf(known.StatusReason); cause != "" {
-			reason = cause
+		message := result.Message
+		if result.Reason == stack.CausePublic {
+			message += publicRemedy
 		}
-		if reason == causePublic {
-			message += " " + publicRemedy
-		}
-		return operatorkit.Wait(result.RequeueAfter, reason, message).About(outcomes.StackSubject(name)).Degraded()
+		return operatorkit.Wait(result.RequeueAfter, result.Reason, message).About(outcomes.StackSubject(name)).Degraded()
 	default:
 		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in an unknown state. Checking again in a minute.").
 			About(outcomes.StackSubject(name))

@@ -1,19 +1,14 @@
-package apply
+package stack
 
 import (
 	"fmt"
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/aws-operator/aws-operator/internal/cfn/stack"
-	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
-	"github.com/aws-operator/aws-operator/internal/cluster/record"
-	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Causes of stack failures that are not the object's fault and that time or a change in AWS can
-// fix. The operator keeps retrying such stacks.
+// Causes of failures that are not the object's fault and that time or a change in AWS can fix. The
+// engine keeps retrying such stacks. The causes are reasons of results.
 const (
 	causeQuota    = "QuotaExceeded"
 	causeCapacity = "CapacityShortage"
@@ -23,7 +18,8 @@ const (
 	causeBusy     = "Throttled"
 	causeAWS      = "AWSFailed"
 	causeAway     = "OperatorAway"
-	causePublic   = "PublicAccessBlocked"
+	// CausePublic means that the account or its organization blocks public policies of buckets.
+	CausePublic = "PublicAccessBlocked"
 )
 
 // causes maps phrases of AWS's error messages to causes, in order of precedence:
@@ -59,23 +55,17 @@ var causes = []struct {
 	{causeDenied, []string{"not authorized to perform", "accessdenied", "access denied", "unauthorizedoperation"}},
 }
 
-// deniedPolicy matches what CloudFormation reports when S3 refuses the policy of a bucket of the
-// base stack. S3 does so where the account or the organization blocks public policies, often
+// deniedPolicy matches what CloudFormation reports when S3 refuses the policy of a bucket. S3 does so where the account or the organization blocks public policies, often
 // without naming the reason.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html
 var deniedPolicy = regexp.MustCompile(`bucketpolicy \(aws::s3::bucketpolicy\): (api: s3:putbucketpolicy )?access denied`)
 
-// publicRemedy explains how to fix a refused public policy.
-const publicRemedy = "The documents of the service-account issuer must be public, and the account or its organization blocks public policies of buckets " +
-	"(S3 Block Public Access, BlockPublicPolicy). Turn that off for the account, or publish the documents elsewhere and set spec.serviceAccountIssuer.url, " +
-	"or remove spec.serviceAccountIssuer."
-
 // causeOf returns the cause that an AWS message names, "" if it is none that passes without a
-// change to the object.
+// change of the stack.
 func causeOf(reason string) string {
 	reason = strings.ToLower(reason)
 	if deniedPolicy.MatchString(reason) || strings.Contains(reason, "blockpublicpolicy") {
-		return causePublic
+		return CausePublic
 	}
 	for _, one := range causes {
 		for _, word := range one.words {
@@ -93,46 +83,48 @@ func lacksSignals(reason string) bool {
 	return strings.Contains(reason, "SUCCESS signal(s)") || strings.Contains(reason, "resource signal(s)")
 }
 
-// Bounds of the growing delay between retries after the stack engine gave up.
-const (
-	FirstSlowRetry   = time.Minute
-	longestSlowRetry = 15 * time.Minute
-)
+// longestSlowRetry limits the growing delay between retries after the engine gave up.
+const longestSlowRetry = 15 * time.Minute
 
-// stalled reports a failed stack. If the cause may pass, it retries with a growing delay.
-func (s *Stacks) stalled(name string, known *record.Stack, result stack.Result) operatorkit.Outcome {
-	cause, why := causeOf(known.StatusReason), known.StatusReason
-	if cause == "" && known.Away && lacksSignals(known.StatusReason) {
+// retrySlowly schedules a retry of a stack that the engine gave up, if the cause of the failure may
+// pass. It returns false otherwise.
+func (v *visit) retrySlowly() (Result, bool) {
+	why := v.record.StatusReason
+	cause := causeOf(why)
+	if cause == "" && v.record.Away && lacksSignals(why) {
 		cause, why = causeAway, "The operator was not running while instances were replaced, so CloudFormation received no success signals."
 	}
 	if cause == "" {
-		return operatorkit.Stall(result.Reason, result.Message).About(outcomes.StackSubject(name))
+		return Result{}, false
 	}
-	if cause == causePublic {
-		why += " " + publicRemedy
-	}
-	now := s.clock.Now()
-	if known.RetryAt == nil {
-		delay := s.slowRetry << min(known.Retries, 8)
+	now := v.now()
+	if v.record.RetryAt == nil {
+		delay := v.engine.options.SlowRetry << min(v.record.Retries, 8)
 		at := now.Add(min(delay, longestSlowRetry)).UTC()
-		known.RetryAt = &at
+		v.record.RetryAt = &at
 	}
-	return operatorkit.Wait(max(known.RetryAt.Sub(now), time.Millisecond), cause, fmt.Sprintf(
-		"%s Retrying at %s, or as soon as the object changes.",
-		why,
-		known.RetryAt.Format("15:04:05 MST"),
-	)).About(outcomes.StackSubject(name)).Degraded()
+	message := fmt.Sprintf("%s Retrying at %s, or as soon as the object changes.", why, v.record.RetryAt.Format("15:04:05 MST"))
+	return v.wait(cause, message, max(v.record.RetryAt.Sub(now), time.Millisecond)), true
 }
 
-// retry makes the engine retry a stack that it gave up, once the retry is due. A user who asks for
-// one begins with the shortest delay again.
-func (s *Stacks) retry(known *record.Stack, asked string) {
-	if asked != "" && asked != known.Retried {
-		known.RetryAt, known.Retries, known.Away = nil, 0, false
-	}
-	if known.RetryAt == nil || s.clock.Now().Before(*known.RetryAt) {
+// retryIfDue makes the engine send again what it gave up, once the retry is due.
+func (r *Record) retryIfDue(now time.Time) {
+	if r.RetryAt == nil || now.Before(*r.RetryAt) {
 		return
 	}
-	known.RetryAt, known.Retries, known.Away = nil, known.Retries+1, false
-	known.Attempts, known.FailedDigest, known.NextAttempt = 0, "", nil
+	retries := r.Retries + 1
+	r.forgetFailure()
+	r.Retries = retries
+}
+
+// forgetFailure makes the engine send again what failed.
+func (r *Record) forgetFailure() {
+	r.FailedDigest, r.NextAttempt, r.Attempts, r.RollbackAttempts = "", nil, 0, 0
+	r.Retries, r.RetryAt, r.Away = 0, nil, false
+}
+
+// fails records that sending a digest failed.
+func (v *visit) fails(digest string) {
+	v.record.FailedDigest = digest
+	v.record.Away = v.record.StartedAt != nil && v.record.StartedAt.Before(v.engine.inCharge())
 }
