@@ -23,6 +23,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
@@ -86,6 +87,23 @@ type home struct{ Clients }
 // Region always returns the same region.
 func (home) Region(awsapi.Target) string { return "eu-central-1" }
 
+// Resolver resolves names like the host.
+func (home) Resolver() awsapi.Resolver { return awsapi.EnvironmentResolver() }
+
+// TestUnchangedClusterIsReconciledFromCaches tests that the reconcile of an unchanged cluster calls
+// neither AWS nor an API server: home and cached panic at any call but those of the fixture.
+func TestUnchangedClusterIsReconciledFromCaches(t *testing.T) {
+	o, c := ready(t)
+	for range 3 {
+		if _, err := o.clusters.Reconcile(t.Context(), reconcile.Request{NamespacedName: keyOf(c.cluster)}); err != nil {
+			t.Fatal(err)
+		}
+		if found := operatorkit.FindCondition(c.cluster, operatorkit.ConditionReady); found.Status != metav1.ConditionTrue {
+			t.Fatalf("%s: %s", found.Reason, found.Message)
+		}
+	}
+}
+
 // BenchmarkNothingChanged measures the reconcile of an unchanged cluster with three slots, five
 // workers and a built-in release.
 func BenchmarkNothingChanged(b *testing.B) {
@@ -107,7 +125,7 @@ func BenchmarkNothingChanged(b *testing.B) {
 }
 
 // ready returns an operator that has just created a cluster.
-func ready(b *testing.B) (*operator, *cached) {
+func ready(b testing.TB) (*operator, *cached) {
 	b.Helper()
 	releases, err := release.Builtin()
 	if err != nil {
@@ -145,13 +163,15 @@ func ready(b *testing.B) (*operator, *cached) {
 	meta.Name, meta.UID = "demo-workers", "group"
 	c.group = &v1alpha1.InstanceGroup{ObjectMeta: meta, Spec: v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 5, MaxSize: 5}}
 
-	connections := connected(b, keyOf(c.cluster))
+	connections, connect := connections(b, keyOf(c.cluster))
 	o := newOperator(
 		Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}},
 		c,
 		nil,
 		nil,
 	)
+	connections.IdentifyWith(nil) // There is no EC2 to ask.
+	connect()
 	selector, err := newClusterSelector(o)
 	if err != nil {
 		b.Fatal(err)
@@ -167,7 +187,7 @@ func ready(b *testing.B) (*operator, *cached) {
 }
 
 // settle fills the operator's caches.
-func (o *operator) settle(b *testing.B, c *cached) {
+func (o *operator) settle(b testing.TB, c *cached) {
 	b.Helper()
 	uid, soon := c.cluster.UID, time.Now().Add(time.Hour)
 	server := model.APIServer(c.cluster.Status.Outputs[model.OutputAPIAddress])
@@ -175,11 +195,8 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	for slot := range 3 {
 		name := model.SlotStackName("demo", slot)
 		status := record.FindOrAdd(c.cluster, name)
-		status.Status = "CREATE_COMPLETE"
+		status.Status, status.Bundle = "CREATE_COMPLETE", bootedWith
 		o.stacks.Settle(stackcache.Key{UID: uid, Stack: name}, slotsStep{o}.inputs(c.cluster, c.release), status)
-	}
-	if err := record.Encode(record.FindOrAdd(c.cluster, "demo"), record.Stack{Token: "abcdef", TokenRenewal: &soon}); err != nil {
-		b.Fatal(err)
 	}
 	c.cluster.Status.Backup = &v1alpha1.BackupStatus{ // The next one is due in hours.
 		Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}},
@@ -188,14 +205,21 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	o.credentials.Assume(uid, server, soon)
 }
 
-// connected returns a connection to a cluster with three slots and five workers.
-func connected(b *testing.B, key types.NamespacedName) *workload.Clusters {
+// bootedWith is the hash of the bundle of all slots.
+const bootedWith = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// connections returns connections to clusters, and a function that connects to a cluster with three
+// slots and five workers.
+func connections(b testing.TB, key types.NamespacedName) (*workload.Clusters, func()) {
 	b.Helper()
 	list := corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	for i := range 8 {
 		labels := map[string]string{"cluster-operator.aws/instance-group": "demo-workers", model.LabelWorker: ""}
 		if i < 3 {
-			labels = map[string]string{"cluster-operator.aws/slot": strconv.Itoa(i), model.LabelControlPlane: ""}
+			labels = map[string]string{
+				"cluster-operator.aws/slot": strconv.Itoa(i), model.LabelControlPlane: "",
+				bundle.Label: bootedWith[:model.BundleLabelLength],
+			}
 		}
 		list.Items = append(list.Items, corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "node-" + strconv.Itoa(i), Labels: labels},
@@ -218,16 +242,17 @@ func connected(b *testing.B, key types.NamespacedName) *workload.Clusters {
 	)
 	there := make(chan struct{}, 64)
 	connections.Subscribe(func(workload.Change) { there <- struct{}{} })
-	connection, err := connections.Connect(key, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
 	b.Cleanup(func() {
 		connections.Close(key)
 		server.Close()
 	})
-	for reachable, _ := connection.Reachable(); !reachable; reachable, _ = connection.Reachable() {
-		<-there
+	return connections, func() {
+		connection, err := connections.Connect(key, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for reachable, _ := connection.Reachable(); !reachable; reachable, _ = connection.Reachable() {
+			<-there
+		}
 	}
-	return connections
 }
