@@ -89,6 +89,9 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	if err := d.resolve(ctx); err != nil {
 		return nil, err
 	}
+	if d.madeByTerraform(ctx) {
+		return &Plan{Name: in.Cluster.Name, Terraform: true}, nil
+	}
 	if err := d.base(ctx); err != nil {
 		return nil, err
 	}
@@ -110,6 +113,19 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	d.circumstances(p)
 	p.Notes = d.notes
 	return p, nil
+}
+
+// madeByTerraform reports whether Terraform made the cluster. A plan without access to AWS assumes
+// that it did not.
+func (d *draft) madeByTerraform(ctx context.Context) bool {
+	if d.options.Clients == nil || d.model.AccountID == placeholderAccount {
+		return false
+	}
+	terraform, err := live.MadeByTerraform(ctx, d.options.Clients, d.in.Cluster)
+	if err != nil {
+		d.note("Whether Terraform made this cluster was not checked: %s", awsapi.Explain(err))
+	}
+	return terraform
 }
 
 // OutputMark is the prefix of placeholders for outputs of the base stack in the parameters of

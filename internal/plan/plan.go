@@ -48,6 +48,8 @@ type Plan struct {
 	// Digest identifies exactly this plan: the deployed and the desired state of the stacks that
 	// change. It reveals nothing of their content.
 	Digest string `json:"digest"`
+	// Terraform reports that Terraform made the cluster. Such a plan has no stacks.
+	Terraform bool `json:"terraform,omitempty"`
 	// Stacks are all stacks, including those without changes: the base stack, slots and groups in
 	// their order.
 	Stacks []Stack `json:"stacks"`

@@ -210,6 +210,10 @@ func (r *Roll) Sentence() string {
 
 // Sentence summarizes the plan in one line.
 func (p *Plan) Sentence() string {
+	if p.Terraform {
+		return fmt.Sprintf("Terraform made this cluster. To see what would change, run "+
+			"aws-operator update cluster %s --target terraform --out DIR, then terraform plan.", p.Name)
+	}
 	if p.Empty() {
 		return "No changes."
 	}

@@ -21,6 +21,7 @@ import (
 	planverb "github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/inprocess"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -171,7 +172,7 @@ func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name 
 	if err != nil {
 		return err
 	}
-	others, err := converge.ByOthers(ctx, clients, cluster)
+	others, err := live.MadeByTerraform(ctx, clients, cluster)
 	if err != nil {
 		return err
 	}

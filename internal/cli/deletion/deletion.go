@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/inprocess"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -90,7 +91,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if o.output.Format == flags.FormatTable {
 		cmd.PrintErrln(total(found))
 	}
-	others, err := converge.ByOthers(ctx, clients, objects.Cluster)
+	others, err := live.MadeByTerraform(ctx, clients, objects.Cluster)
 	if err != nil {
 		return err
 	}

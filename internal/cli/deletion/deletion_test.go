@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cli/apply"
 	"github.com/aws-operator/aws-operator/internal/cli/deletion"
+	"github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/test/livetest"
 )
@@ -55,7 +56,11 @@ func TestClusterOfTerraformIsNotDeleted(t *testing.T) {
 	if out, err := run(t, apply.Command(), "--state", dir, "--yes"); err == nil || !strings.Contains(err.Error(), "made by Terraform") {
 		t.Errorf("apply ends with %v\n%s", err, out)
 	}
-	out, err := run(t, deletion.Command(), "cluster", "demo", "--state", dir)
+	out, err := run(t, plan.Command(), "--state", dir)
+	if err != nil || !strings.Contains(out, "Terraform made this cluster") || strings.Contains(out, "create") {
+		t.Errorf("plan shows, with %v:\n%s", err, out)
+	}
+	out, err = run(t, deletion.Command(), "cluster", "demo", "--state", dir)
 	if err != nil || !strings.Contains(out, "terraform destroy deletes it") || !strings.Contains(out, "Nothing has been removed") {
 		t.Errorf("delete shows, with %v:\n%s", err, out)
 	}

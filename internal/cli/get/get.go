@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/manifest"
@@ -117,7 +119,26 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		cmd.PrintErrf("There are no %s in the state %s.\n", o.kind.plural, from)
 		return nil
 	}
-	return o.print(cmd.OutOrStdout(), objects, len(args) == 1)
+	if err := o.print(cmd.OutOrStdout(), objects, len(args) == 1); err != nil {
+		return err
+	}
+	if unknown := withoutStatus(objects); len(unknown) > 0 && from.Kubernetes() == nil &&
+		(o.output.Format == flags.FormatTable || o.output.Format == flags.FormatWide) {
+		cmd.PrintErrf("Not applied from this state yet, or made by Terraform: %s. To read the state in AWS: aws-operator validate cluster %s\n",
+			strings.Join(unknown, ", "), unknown[0])
+	}
+	return nil
+}
+
+// withoutStatus returns the names of the clusters that have no status.
+func withoutStatus(objects []client.Object) []string {
+	var names []string
+	for _, object := range objects {
+		if c, ok := object.(*v1alpha1.Cluster); ok && len(c.Status.Conditions)+len(c.Status.Stacks) == 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 func (o *options) print(out io.Writer, objects []client.Object, one bool) error {

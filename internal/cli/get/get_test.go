@@ -93,6 +93,7 @@ func TestGetShowsTheState(t *testing.T) {
 		"clusters": {[]string{"clusters"}, `NAME    RELEASE   VERSION   NODES   READY   REASON
 demo    v1.36.3   v1.36.3   2/2     True    AllReady
 other   v1.35.8   -         -       -       -
+Not applied from this state yet, or made by Terraform: other. To read the state in AWS: aws-operator validate cluster other
 `},
 		"one cluster, with all there is": {[]string{"cluster", "demo", "-o", "wide"}, `NAME   RELEASE   VERSION   NODES   READY   REASON     REGION         ENDPOINT                       AGE
 demo   v1.36.3   v1.36.3   2/2     True    AllReady   eu-central-1   https://api.example.com:6443   2d1h
