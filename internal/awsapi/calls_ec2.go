@@ -9,53 +9,57 @@ import (
 
 // ec2Calls are the calls of EC2 that the project makes.
 type ec2Calls struct {
-	createSnapshot             call[ec2.CreateSnapshotInput, ec2.CreateSnapshotOutput, ec2.Options]
-	createTags                 call[ec2.CreateTagsInput, ec2.CreateTagsOutput, ec2.Options]
-	deleteNetworkInterface     call[ec2.DeleteNetworkInterfaceInput, ec2.DeleteNetworkInterfaceOutput, ec2.Options]
-	deleteSecurityGroup        call[ec2.DeleteSecurityGroupInput, ec2.DeleteSecurityGroupOutput, ec2.Options]
-	deleteSnapshot             call[ec2.DeleteSnapshotInput, ec2.DeleteSnapshotOutput, ec2.Options]
-	deleteTags                 call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
-	deleteVolume               call[ec2.DeleteVolumeInput, ec2.DeleteVolumeOutput, ec2.Options]
-	describeDhcpOptions        call[ec2.DescribeDhcpOptionsInput, ec2.DescribeDhcpOptionsOutput, ec2.Options]
-	describeInstances          call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
-	describeLaunchTemplates    call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
-	describeNetworkInterfaces  call[ec2.DescribeNetworkInterfacesInput, ec2.DescribeNetworkInterfacesOutput, ec2.Options]
-	describeRouteTables        call[ec2.DescribeRouteTablesInput, ec2.DescribeRouteTablesOutput, ec2.Options]
-	describeSecurityGroups     call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
-	describeSnapshots          call[ec2.DescribeSnapshotsInput, ec2.DescribeSnapshotsOutput, ec2.Options]
-	describeSubnets            call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
-	describeTags               call[ec2.DescribeTagsInput, ec2.DescribeTagsOutput, ec2.Options]
-	describeVolumes            call[ec2.DescribeVolumesInput, ec2.DescribeVolumesOutput, ec2.Options]
-	describeVpcAttribute       call[ec2.DescribeVpcAttributeInput, ec2.DescribeVpcAttributeOutput, ec2.Options]
-	describeVpcs               call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
-	revokeSecurityGroupIngress call[ec2.RevokeSecurityGroupIngressInput, ec2.RevokeSecurityGroupIngressOutput, ec2.Options]
-	terminateInstances         call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput, ec2.Options]
+	createSnapshot                call[ec2.CreateSnapshotInput, ec2.CreateSnapshotOutput, ec2.Options]
+	createTags                    call[ec2.CreateTagsInput, ec2.CreateTagsOutput, ec2.Options]
+	deleteNetworkInterface        call[ec2.DeleteNetworkInterfaceInput, ec2.DeleteNetworkInterfaceOutput, ec2.Options]
+	deleteSecurityGroup           call[ec2.DeleteSecurityGroupInput, ec2.DeleteSecurityGroupOutput, ec2.Options]
+	deleteSnapshot                call[ec2.DeleteSnapshotInput, ec2.DeleteSnapshotOutput, ec2.Options]
+	deleteTags                    call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
+	deleteVolume                  call[ec2.DeleteVolumeInput, ec2.DeleteVolumeOutput, ec2.Options]
+	describeDhcpOptions           call[ec2.DescribeDhcpOptionsInput, ec2.DescribeDhcpOptionsOutput, ec2.Options]
+	describeImages                call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
+	describeInstanceTypeOfferings call[ec2.DescribeInstanceTypeOfferingsInput, ec2.DescribeInstanceTypeOfferingsOutput, ec2.Options]
+	describeInstances             call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
+	describeLaunchTemplates       call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
+	describeNetworkInterfaces     call[ec2.DescribeNetworkInterfacesInput, ec2.DescribeNetworkInterfacesOutput, ec2.Options]
+	describeRouteTables           call[ec2.DescribeRouteTablesInput, ec2.DescribeRouteTablesOutput, ec2.Options]
+	describeSecurityGroups        call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
+	describeSnapshots             call[ec2.DescribeSnapshotsInput, ec2.DescribeSnapshotsOutput, ec2.Options]
+	describeSubnets               call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
+	describeTags                  call[ec2.DescribeTagsInput, ec2.DescribeTagsOutput, ec2.Options]
+	describeVolumes               call[ec2.DescribeVolumesInput, ec2.DescribeVolumesOutput, ec2.Options]
+	describeVpcAttribute          call[ec2.DescribeVpcAttributeInput, ec2.DescribeVpcAttributeOutput, ec2.Options]
+	describeVpcs                  call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
+	revokeSecurityGroupIngress    call[ec2.RevokeSecurityGroupIngressInput, ec2.RevokeSecurityGroupIngressOutput, ec2.Options]
+	terminateInstances            call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput, ec2.Options]
 }
 
 func newEc2Calls(cfg aws.Config) *ec2Calls {
 	client := ec2.NewFromConfig(cfg)
 	return &ec2Calls{
-		createSnapshot:             client.CreateSnapshot,
-		createTags:                 client.CreateTags,
-		deleteNetworkInterface:     client.DeleteNetworkInterface,
-		deleteSecurityGroup:        client.DeleteSecurityGroup,
-		deleteSnapshot:             client.DeleteSnapshot,
-		deleteTags:                 client.DeleteTags,
-		deleteVolume:               client.DeleteVolume,
-		describeDhcpOptions:        client.DescribeDhcpOptions,
-		describeInstances:          client.DescribeInstances,
-		describeLaunchTemplates:    client.DescribeLaunchTemplates,
-		describeNetworkInterfaces:  client.DescribeNetworkInterfaces,
-		describeRouteTables:        client.DescribeRouteTables,
-		describeSecurityGroups:     client.DescribeSecurityGroups,
-		describeSnapshots:          client.DescribeSnapshots,
-		describeSubnets:            client.DescribeSubnets,
-		describeTags:               client.DescribeTags,
-		describeVolumes:            client.DescribeVolumes,
-		describeVpcAttribute:       client.DescribeVpcAttribute,
-		describeVpcs:               client.DescribeVpcs,
-		revokeSecurityGroupIngress: client.RevokeSecurityGroupIngress,
-		terminateInstances:         client.TerminateInstances,
+		createSnapshot:                client.CreateSnapshot,
+		createTags:                    client.CreateTags,
+		deleteNetworkInterface:        client.DeleteNetworkInterface,
+		deleteSecurityGroup:           client.DeleteSecurityGroup,
+		deleteSnapshot:                client.DeleteSnapshot,
+		deleteTags:                    client.DeleteTags,
+		deleteVolume:                  client.DeleteVolume,
+		describeDhcpOptions:           client.DescribeDhcpOptions,
+		describeImages:                client.DescribeImages,
+		describeInstanceTypeOfferings: client.DescribeInstanceTypeOfferings,
+		describeInstances:             client.DescribeInstances,
+		describeLaunchTemplates:       client.DescribeLaunchTemplates,
+		describeNetworkInterfaces:     client.DescribeNetworkInterfaces,
+		describeRouteTables:           client.DescribeRouteTables,
+		describeSecurityGroups:        client.DescribeSecurityGroups,
+		describeSnapshots:             client.DescribeSnapshots,
+		describeSubnets:               client.DescribeSubnets,
+		describeTags:                  client.DescribeTags,
+		describeVolumes:               client.DescribeVolumes,
+		describeVpcAttribute:          client.DescribeVpcAttribute,
+		describeVpcs:                  client.DescribeVpcs,
+		revokeSecurityGroupIngress:    client.RevokeSecurityGroupIngress,
+		terminateInstances:            client.TerminateInstances,
 	}
 }
 
@@ -101,6 +105,18 @@ func (c *ec2Calls) DescribeDhcpOptions(
 	ctx context.Context, in *ec2.DescribeDhcpOptionsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeDhcpOptionsOutput, error) {
 	return c.describeDhcpOptions(ctx, in, options...)
+}
+
+func (c *ec2Calls) DescribeImages(
+	ctx context.Context, in *ec2.DescribeImagesInput, options ...func(*ec2.Options),
+) (*ec2.DescribeImagesOutput, error) {
+	return c.describeImages(ctx, in, options...)
+}
+
+func (c *ec2Calls) DescribeInstanceTypeOfferings(
+	ctx context.Context, in *ec2.DescribeInstanceTypeOfferingsInput, options ...func(*ec2.Options),
+) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
+	return c.describeInstanceTypeOfferings(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeInstances(

@@ -169,6 +169,15 @@ type EC2 interface {
 	EC2Instances
 	EC2LaunchTemplates
 	EC2Snapshots
+	EC2Offerings
+}
+
+// EC2Offerings reads what AWS offers in a region.
+type EC2Offerings interface {
+	DescribeInstanceTypeOfferings(
+		context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options),
+	) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
+	DescribeImages(context.Context, *ec2.DescribeImagesInput, ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
 }
 
 // EC2Networks reads existing networks.

@@ -82,7 +82,7 @@ var statements = []statement{
 		sid: "ReadInstances", users: clusters, resources: all,
 		calls: []string{
 			"autoscaling.DescribeAutoScalingGroups", "autoscaling.DescribeAutoScalingInstances",
-			"ec2.DescribeDhcpOptions", "ec2.DescribeInstances", "ec2.DescribeLaunchTemplates", "ec2.DescribeNetworkInterfaces",
+			"ec2.DescribeDhcpOptions", "ec2.DescribeImages", "ec2.DescribeInstanceTypeOfferings", "ec2.DescribeInstances", "ec2.DescribeLaunchTemplates", "ec2.DescribeNetworkInterfaces",
 			"ec2.DescribeRouteTables",
 			"ec2.DescribeSecurityGroups", "ec2.DescribeSnapshots", "ec2.DescribeSubnets", "ec2.DescribeTags", "ec2.DescribeVolumes",
 			"ec2.DescribeVpcAttribute", "ec2.DescribeVpcs", "elasticloadbalancing.DescribeLoadBalancers",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -17,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/existingvpc"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/offerings"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
@@ -67,6 +69,8 @@ type draft struct {
 	subjects []Subject
 	pending  []pending
 	notes    []string
+	// wants are the instance types and images that a stack asks for, by its name.
+	wants map[string][]offerings.Want
 	// alone means that stacks are only rendered, not compared.
 	alone bool
 }
@@ -82,7 +86,7 @@ type pending struct {
 // Of plans one cluster. It returns an error if the specs are invalid (model.Problems), or if a
 // required AWS call fails.
 func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
-	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir)}
+	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir), wants: map[string][]offerings.Want{}}
 	if o.Clients != nil {
 		d.target = live.TargetOf(o.Clients, in.Cluster)
 	}
@@ -92,6 +96,7 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	if d.madeByTerraform(ctx) {
 		return &Plan{Name: in.Cluster.Name, Terraform: true}, nil
 	}
+	d.wants[d.model.StackName] = offerings.OfCluster(d.model)
 	if err := d.base(ctx); err != nil {
 		return nil, err
 	}
@@ -105,6 +110,7 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 		return nil, err
 	}
 	p := Compare(in.Cluster.Name, d.subjects, schema.Default())
+	d.refuseUnoffered(ctx, p)
 	if o.ChangeSets {
 		if err := d.ask(ctx, p); err != nil {
 			return nil, err
@@ -118,7 +124,7 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 // madeByTerraform reports whether Terraform made the cluster. A plan without access to AWS assumes
 // that it did not.
 func (d *draft) madeByTerraform(ctx context.Context) bool {
-	if d.options.Clients == nil || d.model.AccountID == placeholderAccount {
+	if d.offline() {
 		return false
 	}
 	terraform, err := live.MadeByTerraform(ctx, d.options.Clients, d.in.Cluster)
@@ -126,6 +132,32 @@ func (d *draft) madeByTerraform(ctx context.Context) bool {
 		d.note("Whether Terraform made this cluster was not checked: %s", awsapi.Explain(err))
 	}
 	return terraform
+}
+
+// offline reports whether AWS cannot be asked.
+func (d *draft) offline() bool { return d.options.Clients == nil || d.model.AccountID == placeholderAccount }
+
+// refuseUnoffered adds to each stack that is created which of its instance types and images AWS
+// does not offer.
+func (d *draft) refuseUnoffered(ctx context.Context, p *Plan) {
+	if d.offline() {
+		return
+	}
+	catalog := offerings.New(clock.RealClock{})
+	for i := range p.Stacks {
+		one := &p.Stacks[i]
+		if one.Action != Create || len(d.wants[one.Name]) == 0 {
+			continue
+		}
+		problem, err := catalog.Find(ctx, d.options.Clients.EC2(d.target), d.target, d.wants[one.Name])
+		switch {
+		case err != nil:
+			d.note("Whether AWS offers the instance types and images was not checked: %s", awsapi.Explain(err))
+			return
+		case problem != nil:
+			one.Refused = append(one.Refused, problem.Message)
+		}
+	}
 }
 
 // OutputMark is the prefix of placeholders for outputs of the base stack in the parameters of
@@ -367,6 +399,9 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 	made, err := stacks.Group(d.model, shape, d.outputs, ca, &known, d.find)
 	if err != nil {
 		return err
+	}
+	if d.wants != nil {
+		d.wants[shape.StackName] = offerings.OfGroup(shape)
 	}
 	status := d.in.Cluster.Status
 	machines := int(group.Status.Nodes.Desired)

@@ -66,8 +66,8 @@ func TestAWSRefusals(t *testing.T) {
 			"Cluster", "faceless", "ControlPlaneReady", "ImageNotFound", "The image id '[" + image + "]' does not exist",
 			func() { c.simulator.Instances().RestoreImage("us-west-2", image) },
 		}, {
-			"Cluster", "unoffered", "ControlPlaneReady", "InstanceTypeUnsupported",
-			"Your requested instance type (m5.large) is not supported in your requested Availability Zone (eu-west-2a).",
+			"Cluster", "unoffered", "NetworkReady", "InstanceTypeUnsupported",
+			"spec.controlPlane.instanceType: zone eu-west-2a does not offer m5.large; eu-west-2b, eu-west-2c offer it.",
 			func() {
 				c.edit("Cluster", "unoffered", `{"spec":{"controlPlane":{"instanceType":"m6i.large"}}}`)
 			},
@@ -81,7 +81,7 @@ func TestAWSRefusals(t *testing.T) {
 			func() { c.simulator.Instances().SetCapacity("eu-central-1a", "c5.large", true) },
 		}, {
 			"InstanceGroup", "invented", "Ready", "InstanceTypeUnsupported",
-			"#/LaunchTemplateData/InstanceType: failed validation constraint for keyword [enum]",
+			"spec.instanceTypes: AWS does not offer instance type m6i.gigantic in the cluster's region.",
 			func() {
 				c.edit("InstanceGroup", "invented", `{"spec":{"instanceTypes":["m6i.large"]}}`)
 			},

@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/offerings"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -131,12 +132,15 @@ func (s groupStackStep) ensure(
 	if err != nil {
 		return notMade("instance group "+group.Name, err)
 	}
-	wanted, sent := made.Machines, false
+	wanted, sent, before := made.Machines, false, operatorkit.Done()
 	outputs, outcome := s.apply.Ensure(ctx, group, s.targets.Of(cluster), group.Status.Stack, made.Stack, apply.Options{
 		Manual: approval.IsManual(group.Spec.UpdatePolicy, cluster.Spec.UpdatePolicy),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err
+			}
+			if before = s.offered(ctx, cluster, known, offerings.OfGroup(shape)); !before.IsDone() {
+				return errNotPrepared
 			}
 			sent = true
 			known.History().Begin(wanted, s.nodesOf(group))
@@ -149,6 +153,9 @@ func (s groupStackStep) ensure(
 		},
 		Resume: func(known *record.Stack, sent time.Time) { known.History().Resume(wanted, s.nodesOf(group), sent) },
 	})
+	if !before.IsDone() {
+		return before
+	}
 	if asg := outputs[instances.OutputGroup]; asg != "" {
 		group.Status.AutoScalingGroup = asg
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/targets"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/offerings"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -74,6 +75,8 @@ type operator struct {
 	credentials *credentials.Credentials
 	bucket      *bucket.Store
 	tokens      *bootstraptoken.Tokens
+	// catalog caches what AWS offers.
+	catalog *offerings.Catalog
 	// signals sends signals for new instances.
 	signals *signals.Signals
 }
@@ -85,6 +88,7 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine),
 		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock),
+		catalog: offerings.New(options.Clock),
 		targets: targets.New(targets.Options{Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles}),
 		credentials: credentials.New(credentials.Options{
 			Secrets: direct, Clients: options.Clients, Workload: options.Workload, Clock: options.Clock,

@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/offerings"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -73,6 +74,9 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		Refresh: !s.outputs.Hold(cluster),
 		Gone:    gone,
 		Prepare: func(ctx context.Context, known *record.Stack) error {
+			if before = s.offered(ctx, cluster, known, offerings.OfCluster(resolved)); !before.IsDone() {
+				return errNotPrepared
+			}
 			if before = s.prepareRestore(ctx, cluster, resolved, known); !before.IsDone() {
 				return errNotPrepared
 			}
