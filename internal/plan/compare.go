@@ -72,7 +72,11 @@ func compareStack(s *Subject, registry *schema.Registry) Stack {
 		made.Action = Update
 	}
 	for i := range changes.Changes {
-		made.Resources = append(made.Resources, resourceOf(&changes.Changes[i]))
+		one := resourceOf(&changes.Changes[i])
+		if one.Action == Create {
+			one.Size = sizeOf(after.Template.Resources[one.LogicalID])
+		}
+		made.Resources = append(made.Resources, one)
 	}
 	if made.Action != Update {
 		return made
@@ -111,6 +115,7 @@ func resourceOf(c *diff.Change) Resource {
 const (
 	typeGroup          = "AWS::AutoScaling::AutoScalingGroup"
 	typeLaunchTemplate = "AWS::EC2::LaunchTemplate"
+	typeIngress        = "AWS::EC2::SecurityGroupIngress"
 	// latestVersion is an attribute of a launch template that changes with its content:
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-launchtemplate.html
 	latestVersion = "LatestVersionNumber"

@@ -118,6 +118,8 @@ type Resource struct {
 	Type      string `json:"type"`
 	// Action is its change.
 	Action Action `json:"action"`
+	// Size describes in a few words how large a resource that is created is; empty if unknown.
+	Size string `json:"size,omitempty"`
 	// Properties are the properties that change, by path. Resources that are created or deleted
 	// list none.
 	Properties []Property `json:"properties,omitempty"`

@@ -101,8 +101,12 @@ func (o *printer) stack(s *Stack) {
 		"\n%s",
 		o.paint(as.colour, fmt.Sprintf("%s stack %s (%s): %s", as.mark, s.Name, s.title(), strings.TrimSuffix(as.verb, " in place"))),
 	)
-	for i := range s.Resources {
-		o.resource(&s.Resources[i])
+	resources, others := s.abridge()
+	for i := range resources {
+		o.resource(&resources[i])
+	}
+	if others != "" {
+		o.line("  %s", o.paint(as.colour, as.mark+" "+others))
 	}
 	for _, tag := range s.Tags {
 		o.line("  ~ tag %s of the stack and its taggable resources: %s → %s", tag.Name, quoted(tag.Old), quoted(tag.New))
@@ -131,6 +135,9 @@ func (o *printer) resource(r *Resource) {
 	text := fmt.Sprintf("%s %s (%s): %s", as.mark, r.LogicalID, r.Type, as.verb)
 	if forced := r.forcedBy(); len(forced) > 0 {
 		text += ", forced by " + strings.Join(forced, ", ")
+	}
+	if r.Size != "" {
+		text += ", " + r.Size
 	}
 	if r.Rolls {
 		text += ", and replace its instances"
