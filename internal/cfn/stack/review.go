@@ -260,6 +260,8 @@ func (v *visit) awaitApproval() Result {
 	case slices.ContainsFunc(approved, func(digest string) bool { return slices.Contains(superseded, digest) }):
 		result.Reason = ReasonApprovalStale
 		result.Message = "The approved change is outdated, because the object or the stack has changed since. The new change waits for approval."
+	case len(approved) > 0:
+		result.Message += " The annotation " + ApproveAnnotation + " does not have its digest."
 	}
 	return result
 }

@@ -119,7 +119,10 @@ func TestChangeWaitsForApproval(t *testing.T) {
 	if s.stacks[0].body != before || s.stacks[0].shown.StackStatus != types.StackStatusCreateComplete {
 		t.Fatal("the stack was changed before the approval")
 	}
-	ensured(t, s, e, shown(t, 2, &record, "something else"), record, Proposed)
+	waiting := ensured(t, s, e, shown(t, 2, &record, "something else"), record, Proposed)
+	if !strings.Contains(waiting.Message, "The annotation aws-operator/approve does not have its digest.") {
+		t.Errorf("another digest is not mentioned: %s", waiting.Message)
+	}
 	record = ensured(
 		t,
 		s,
