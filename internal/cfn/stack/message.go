@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/aws-operator/aws-operator/internal/cfn/cause"
 	"github.com/aws-operator/aws-operator/internal/plural"
 )
 
@@ -110,10 +111,10 @@ func (v *visit) retryLater() Result {
 	next := v.record.NextAttempt.UTC().Format("15:04:05 MST")
 	after := max(v.record.NextAttempt.Sub(v.now()), time.Millisecond)
 	if v.status() == types.StackStatusDeleteFailed {
-		return v.wait(cmp.Or(causeOf(v.record.StatusReason), reasonDeleteFailed), fmt.Sprintf(
+		return v.wait(cmp.Or(cause.Of(v.record.StatusReason), reasonDeleteFailed), fmt.Sprintf(
 			"The stack cannot be deleted (%s, the next at %s). %s", plural.Count(v.record.DeleteAttempts, "attempt"), next, v.record.StatusReason), after)
 	}
-	return v.wait(cmp.Or(causeOf(v.record.StatusReason), reasonCreateFailed), fmt.Sprintf(
+	return v.wait(cmp.Or(cause.Of(v.record.StatusReason), reasonCreateFailed), fmt.Sprintf(
 		"Creating the stack failed (attempt %d of %d, the next at %s). %s",
 		v.record.Attempts,
 		v.desired.maxAttempts(),

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/cause"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
@@ -97,12 +98,6 @@ func New(clock clock.PassiveClock) *Catalog {
 	return &Catalog{clock: clock, known: map[key]entry{}}
 }
 
-// Reasons of problems.
-const (
-	ReasonType  = "InstanceTypeUnsupported"
-	ReasonImage = "ImageNotFound"
-)
-
 // Problem is a field that asks for something that AWS does not offer.
 type Problem struct {
 	// Reason is the reason of a condition. Message is one or two sentences that name the field.
@@ -116,10 +111,10 @@ func (c *Catalog) Find(ctx context.Context, api awsapi.EC2Offerings, target awsa
 	}
 	for i := range wants {
 		if problem := c.typeProblem(target, &wants[i]); problem != "" {
-			return &Problem{ReasonType, problem}, nil
+			return &Problem{cause.Type, problem}, nil
 		}
 		if problem, err := imageProblem(ctx, api, &wants[i]); problem != "" || err != nil {
-			return &Problem{ReasonImage, problem}, err
+			return &Problem{cause.Image, problem}, err
 		}
 	}
 	return nil, nil

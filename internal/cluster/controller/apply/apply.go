@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/cause"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
@@ -165,7 +166,7 @@ func toOutcome(name string, result stack.Result, err error) operatorkit.Outcome 
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).About(outcomes.StackSubject(name))
 	case stack.Waiting: // Something failed and will be retried.
 		message := result.Message
-		if result.Reason == stack.CausePublic {
+		if result.Reason == cause.Public {
 			message += publicRemedy
 		}
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, message).About(outcomes.StackSubject(name)).Degraded()
