@@ -192,7 +192,7 @@ func (s *Stacks) outcome(name string, known *record.Stack, result stack.Result, 
 // allowed returns the dangerous changes that the object's owner permits.
 func allowed(obj client.Object) policy.Allow {
 	allow, _ := policy.ParseAllow(obj.GetAnnotations()[AllowAnnotation]) // Unknown words permit nothing.
-	allow.Annotation = AllowAnnotation
+	allow.Annotation, allow.Object = AllowAnnotation, obj.GetName()
 	return allow
 }
 
