@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,17 +62,21 @@ func TestPagesCanBeFollowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "/", "-"), func(t *testing.T) { follow(t, page, name) })
+		t.Run(strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "/", "-"), func(t *testing.T) {
+			t.Parallel() // the commands mostly wait
+			follow(t, page, name)
+		})
 	}
 }
 
-// follow runs a page and checks what its commands print.
+// follow runs a page, in the order of its blocks, and checks what its commands print.
 func follow(t *testing.T, page, name string) {
 	t.Helper()
+	dir := reader(t)
 	steps := Steps(parsed(t, page), func(b *Block) bool {
 		for _, program := range b.Needs {
-			if _, err := exec.LookPath(program); err != nil {
-				t.Logf("%s:%d: skipped, because %s is not installed", name, b.Line, program)
+			if missing := missing(t, dir, program); missing != "" {
+				t.Logf("%s:%d: skipped: %s", name, b.Line, missing)
 				return true
 			}
 		}
@@ -80,7 +85,6 @@ func follow(t *testing.T, page, name string) {
 	if len(steps) == 0 {
 		t.Skip("the page has no commands")
 	}
-	dir := reader(t)
 	began := clock.RealClock{}.Now()
 	output, err := run(t, dir, Script(steps))
 	results := Results(steps, output)
@@ -127,6 +131,7 @@ func reader(t *testing.T) string {
 		os.CopyFS(filepath.Join(dir, "config"), os.DirFS(filepath.Join(root, "config"))),
 		os.MkdirAll(filepath.Join(home, ".ssh"), 0o700),
 		os.WriteFile(filepath.Join(home, ".ssh/id_ed25519.pub"), []byte("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl reader@example.com\n"), 0o600),
+		os.WriteFile(filepath.Join(home, ".terraformrc"), providers(), 0o600),
 		os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\nname = Reader\nemail = reader@example.com\n"), 0o600),
 	)
 	if err != nil {
@@ -136,6 +141,35 @@ func reader(t *testing.T) string {
 		t.Fatalf("git init: %v: %s", err, out)
 	}
 	return dir
+}
+
+// missing returns why a program cannot be used, "" if it can: terraform needs a provider, too.
+func missing(t *testing.T, dir, program string) string {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		return program + " is not installed"
+	}
+	if program != "terraform" {
+		return ""
+	}
+	initialize := exec.CommandContext(t.Context(), "terraform", "-chdir=examples/terraform/1-prerequisites", "init", "-input=false")
+	initialize.Dir, initialize.Env = dir, environ(t, dir)
+	if out, err := initialize.CombinedOutput(); err != nil {
+		return "terraform has no provider hashicorp/aws: " + string(out)
+	}
+	return ""
+}
+
+// providers returns a configuration of terraform with the folder of providers of this computer, if
+// it has one: that of TF_PLUGIN_DIR, or a common one.
+func providers() []byte {
+	folders, _ := filepath.Glob("/opt/*")
+	for _, folder := range append([]string{os.Getenv("TF_PLUGIN_DIR")}, folders...) {
+		if _, err := os.Stat(filepath.Join(folder, "registry.terraform.io/hashicorp/aws")); err == nil && folder != "" {
+			return fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", folder)
+		}
+	}
+	return nil
 }
 
 // run runs a script in the folder of a reader, and then ends what it left running.
@@ -177,11 +211,11 @@ func environ(t *testing.T, dir string) []string {
 	values := strings.Split(string(caches), "\n")
 	env := []string{
 		"HOME=" + filepath.Join(dir, "home"), "GOCACHE=" + values[0], "GOMODCACHE=" + values[1], "GOPATH=" + values[2],
-		"NO_COLOR=1", "AWS_PAGER=",
+		"NO_COLOR=1", "TF_CLI_ARGS=-no-color", "AWS_PAGER=",
 	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		if name != "HOME" && name != "KUBECONFIG" && !strings.HasPrefix(name, "AWS_") && !strings.HasPrefix(name, "GO") {
+		if name != "HOME" && name != "KUBECONFIG" && name != "TF_CLI_CONFIG_FILE" && !strings.HasPrefix(name, "AWS_") && !strings.HasPrefix(name, "GO") {
 			env = append(env, variable)
 		}
 	}
