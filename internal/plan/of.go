@@ -418,7 +418,7 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 		return err
 	}
 	s.Allow, _ = policy.ParseAllow(owner.GetAnnotations()[allowAnnotation]) // Unknown values allow nothing.
-	s.Allow.Annotation = allowAnnotation
+	s.Allow.Annotation, s.Allow.Object = allowAnnotation, owner.GetName()
 	want := stacks.Desired(s.Wanted)
 	digest := want.Digest()
 	there := known.StackID != "" && known.Status != "DELETE_COMPLETE"

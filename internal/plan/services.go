@@ -108,7 +108,7 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 		Part: Service, Of: object.Kind + " " + object.Namespace + "/" + object.Name,
 	}
 	s.Allow, _ = policy.ParseAllow(object.Annotations[servicev1alpha1.AllowAnnotation]) // Unknown values allow nothing.
-	s.Allow.Annotation = servicev1alpha1.AllowAnnotation
+	s.Allow.Annotation, s.Allow.Object = servicev1alpha1.AllowAnnotation, object.Name
 	var known stack.Record
 	if len(object.Status.Stack) > 0 {
 		if err := json.Unmarshal(object.Status.Stack, &known); err != nil {

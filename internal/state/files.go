@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 )
 
@@ -104,21 +106,55 @@ func statusOf(definition string) string {
 // isSecret reports whether only the owner may read a file.
 func isSecret(name string) bool { return strings.Contains("/"+name, "/"+folderSecrets+"/") }
 
+// releases returns the Releases of the state, and those of the folder for all states with other
+// names.
 func (f *files) releases(ctx context.Context) ([]*v1alpha1.Release, error) {
-	names, err := f.store.list(ctx, folderReleases)
+	own, err := f.ownReleases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := f.sharedReleases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range shared {
+		if release.Named(own, r.Name) == nil {
+			own = append(own, r)
+		}
+	}
+	return own, nil
+}
+
+func (f *files) ownReleases(ctx context.Context) ([]*v1alpha1.Release, error) {
+	return releasesIn(ctx, f.store, folderReleases)
+}
+
+func (f *files) sharedReleases(ctx context.Context) ([]*v1alpha1.Release, error) {
+	if f.options.Releases == "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(f.options.Releases); err != nil {
+		return nil, fmt.Errorf("read the releases for all states: %w", err)
+	}
+	return releasesIn(ctx, &directory{root: f.options.Releases}, ".")
+}
+
+// releasesIn returns the Releases in the files of a folder.
+func releasesIn(ctx context.Context, s store, folder string) ([]*v1alpha1.Release, error) {
+	names, err := s.list(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
 	var releases []*v1alpha1.Release
 	for _, name := range names {
-		if path.Dir(name) != folderReleases || !strings.HasSuffix(name, extension) {
+		if path.Dir(name) != folder || !strings.HasSuffix(name, extension) {
 			continue
 		}
-		release, err := readObject[*v1alpha1.Release](ctx, f.store, name)
+		one, err := readObject[*v1alpha1.Release](ctx, s, name)
 		if err != nil {
 			return nil, err
 		}
-		releases = append(releases, release)
+		releases = append(releases, one)
 	}
 	return releases, nil
 }

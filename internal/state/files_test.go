@@ -354,6 +354,47 @@ func TestOwnReleasesAreStored(t *testing.T) {
 	}
 }
 
+// TestReleasesForAllStates tests that they come after those of the state and before built-in ones,
+// and that no state stores them.
+func TestReleasesForAllStates(t *testing.T) {
+	shared, dir := t.TempDir(), t.TempDir()
+	for name, kubernetes := range map[string]string{"v1.36.3": "v1.36.3", "v1.36.3-acme.1": "v1.36.1"} {
+		text := strings.NewReplacer("v1.36.3-acme.1", name, "kubernetes: v1.36.3", "kubernetes: "+kubernetes).Replace(ownRelease)
+		if err := os.WriteFile(filepath.Join(shared, name+".yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := state.Open(t.Context(), dir, state.Options{Releases: shared})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := actions(t, s, demo, ownRelease); !strings.Contains(got, "Release v1.36.3-acme.1 created") {
+		t.Error(got)
+	}
+	loaded, err := s.Load(t.Context(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range loaded.Releases {
+		got[r.Name] = r.Spec.Kubernetes + " " + r.Spec.Images["amd64"].Parameter
+	}
+	want := map[string]string{"v1.36.3": "v1.36.3 /images/acme", "v1.36.3-acme.1": "v1.36.3 /images/acme"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("releases (-want +got):\n%s", d)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "releases/*")); len(files) != 1 {
+		t.Errorf("the state has %v, want its own release", files)
+	}
+	s, err = state.Open(t.Context(), dir, state.Options{Releases: filepath.Join(shared, "missing")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Releases(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want that the folder does not exist", err)
+	}
+}
+
 const ownRelease = `apiVersion: cluster-operator.aws/v1alpha1
 kind: Release
 metadata: {name: v1.36.3-acme.1}

@@ -26,10 +26,11 @@ type writing struct {
 	there  bool // whether the file exists
 }
 
-// there is the existing state of the objects' clusters, and the Releases.
+// there is the existing state of the objects' clusters, its Releases, and those for all states.
 type there struct {
 	clusters map[string]*found
 	releases []*v1alpha1.Release
+	shared   []*v1alpha1.Release
 }
 
 func (f *files) replace(ctx context.Context, given []client.Object) (changes []Change, err error) {
@@ -77,7 +78,10 @@ func (f *files) there(ctx context.Context, names []string) (*there, error) {
 		t.clusters[name] = all
 	}
 	var err error
-	t.releases, err = f.releases(ctx)
+	if t.releases, err = f.ownReleases(ctx); err != nil {
+		return nil, err
+	}
+	t.shared, err = f.sharedReleases(ctx)
 	return t, err
 }
 
@@ -274,7 +278,7 @@ func bootable(field string, r *v1alpha1.Release, architecture v1alpha1.Architect
 	)
 }
 
-// releasesWith returns the Releases of the state and those among the objects.
+// releasesWith returns the Releases of the state, those among the objects, and those for all states.
 func (t *there) releasesWith(objects []client.Object) []*v1alpha1.Release {
 	all := slices.Clone(t.releases)
 	for _, object := range objects {
@@ -282,7 +286,7 @@ func (t *there) releasesWith(objects []client.Object) []*v1alpha1.Release {
 			all = append(all, r)
 		}
 	}
-	return all
+	return append(all, t.shared...)
 }
 
 // carryOut writes the prepared files. It writes the keys of a new cluster first and its definition

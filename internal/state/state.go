@@ -26,11 +26,18 @@ type Options struct {
 	Namespace string
 	// KMSKey is the key that encrypts objects in a bucket. The default is the bucket's own.
 	KMSKey string
+	// Releases is a folder with files of Releases for all states in a folder or a bucket; empty for
+	// none. A Release of the state itself comes first, a built-in one last.
+	Releases string
 	// UserAgent is appended to the user agent of AWS calls.
 	UserAgent string
 	// Clock is the clock, the real one if nil.
 	Clock clock.PassiveClock
 }
+
+// ReleasesVariable is the environment variable with the folder of Options.Releases. Local mode sets
+// it, because its machines have other programs than the built-in Releases name.
+const ReleasesVariable = "AWS_OPERATOR_RELEASES"
 
 // State stores clusters. It is safe for concurrent use.
 type State struct {

@@ -138,6 +138,26 @@ func (c *comparison) settle(change *Change) {
 	}
 	if change.Action == Replace || change.Action == MayReplace {
 		change.OldResource = cmp.Or(c.new.resources[change.LogicalID].UpdateReplacePolicy, "Delete")
+		c.name(change)
+	}
+}
+
+// name sets the name of a resource that must be replaced, if the name stays.
+func (c *comparison) name(change *Change) {
+	known, ok := c.registry.Type(change.Type)
+	if !ok || change.OldType != "" {
+		return
+	}
+	certain := slices.ContainsFunc(change.Properties, func(p PropertyChange) bool {
+		return p.ForcesReplacement || p.MayReplace && p.Cause == "" && p.Old != nil && known.ReplacesExisting()
+	})
+	if !certain || known.CustomName() == "" {
+		return
+	}
+	before, _ := c.old.properties[change.LogicalID].Get(known.CustomName()).Scalar()
+	after, _ := c.new.properties[change.LogicalID].Get(known.CustomName()).Scalar()
+	if before == after {
+		change.FixedName, change.NameProperty = after, known.CustomName()
 	}
 }
 

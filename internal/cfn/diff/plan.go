@@ -66,6 +66,10 @@ type Change struct {
 	// "Retain" or "Snapshot", according to its DeletionPolicy or UpdateReplacePolicy. It is empty
 	// for other actions.
 	OldResource string `json:"oldResource,omitempty"`
+	// FixedName is the name that the template gives the resource, if the resource must be replaced
+	// and the name stays, which CloudFormation refuses. NameProperty is the property that has it.
+	FixedName    string `json:"fixedName,omitempty"`
+	NameProperty string `json:"nameProperty,omitempty"`
 }
 
 // PropertyChange is one changed property.

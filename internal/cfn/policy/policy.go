@@ -36,6 +36,8 @@ type Allow struct {
 	Gone []string
 	// Annotation is the name of the annotation for messages; empty means AllowAnnotation.
 	Annotation string
+	// Object is the name of the object, for messages: resources may be named after it.
+	Object string
 }
 
 // Where returns the name of the annotation for messages.
@@ -70,6 +72,8 @@ func ParseAllow(value string) (Allow, error) {
 const (
 	// TypeChange is the change of a resource's type under its logical ID.
 	TypeChange = "TypeChange"
+	// FixedName is the replacement of a resource whose name stays.
+	FixedName = "FixedName"
 	// StatefulReplacement is the replacement of a resource that contains data.
 	StatefulReplacement = "StatefulReplacement"
 	// StatefulMayBeReplaced is a change that may replace a resource that contains data.
@@ -92,7 +96,7 @@ type Refusal struct {
 type rule func(change *diff.Change, allow Allow) (reason, message string)
 
 // rules are checked in order; the first refusal of a change counts.
-var rules = []rule{typeStays, statefulIsNotReplaced, statefulIsNotPerhapsReplaced, statefulIsNotRemoved}
+var rules = []rule{typeStays, nameChangesToo, statefulIsNotReplaced, statefulIsNotPerhapsReplaced, statefulIsNotRemoved}
 
 // Check returns the refused changes of a plan, sorted by logical ID; none if the plan may be
 // applied.
@@ -120,6 +124,30 @@ func typeStays(change *diff.Change, _ Allow) (reason, message string) {
 	}
 	return TypeChange, fmt.Sprintf("CloudFormation cannot change the type of %s from %s to %s. Give the new resource another logical ID.",
 		change.LogicalID, change.OldType, change.Type)
+}
+
+// nameChangesToo refuses what CloudFormation refuses: "You can't perform an update that causes a
+// custom-named resource to be replaced. If you must replace the resource, specify a new name."
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-name.html
+// No annotation allows it, because the update would fail and be rolled back.
+func nameChangesToo(change *diff.Change, allow Allow) (reason, message string) {
+	if change.FixedName == "" {
+		return "", ""
+	}
+	remedy := fmt.Sprintf("Undo the change, or change %s as well.", change.NameProperty)
+	if allow.Object != "" && strings.HasPrefix(change.FixedName, allow.Object) {
+		remedy = fmt.Sprintf("Undo the change. To make it, create another object under another name, move to it and delete this one; "+
+			"or delete this object, which deletes %s%s, and create it again.", change.LogicalID, withData(change))
+	}
+	return FixedName, fmt.Sprintf("%s (%s) must be replaced%s, and CloudFormation cannot replace a resource that keeps its name (%s %s). %s",
+		change.LogicalID, change.Type, because(change), change.NameProperty, change.FixedName, remedy)
+}
+
+func withData(change *diff.Change) string {
+	if change.Stateful {
+		return " with its data"
+	}
+	return ""
 }
 
 func statefulIsNotReplaced(change *diff.Change, allow Allow) (reason, message string) {

@@ -71,6 +71,38 @@ func TestCheck(t *testing.T) {
 		{"consent to removal", keep + "T: {Type: AWS::DynamoDB::Table}", keep, policy.Allow{Remove: true}, nil},
 		{"a topic contains no data", keep + "T: {Type: AWS::SNS::Topic}", keep, policy.Allow{}, nil},
 		{
+			"CloudFormation cannot replace a table that keeps its name, whatever is allowed",
+			"T: {Type: AWS::DynamoDB::Table, Properties: {TableName: mine, KeySchema: [{AttributeName: a, KeyType: HASH}]}}",
+			"T: {Type: AWS::DynamoDB::Table, Properties: {TableName: mine, KeySchema: [{AttributeName: b, KeyType: HASH}]}}",
+			policy.Allow{Replace: true, Object: "mine"},
+			[]policy.Refusal{{LogicalID: "T", Reason: policy.FixedName, Message: "T (AWS::DynamoDB::Table) must be replaced because KeySchema/0/AttributeName changes, and CloudFormation cannot replace a resource that keeps its name (TableName mine). Undo the change. To make it, create another object under another name, move to it and delete this one; or delete this object, which deletes T with its data, and create it again."}},
+		},
+		{
+			"a name that the object's spec sets can change with the rest",
+			"S: {Type: AWS::Kinesis::Stream, Properties: {Name: mine}}, T: {Type: AWS::SNS::Topic, Properties: {TopicName: news, FifoTopic: false}}",
+			"S: {Type: AWS::Kinesis::Stream, Properties: {Name: mine}}, T: {Type: AWS::SNS::Topic, Properties: {TopicName: news, FifoTopic: true}}",
+			policy.Allow{Object: "other"},
+			[]policy.Refusal{{LogicalID: "T", Reason: policy.FixedName, Message: "T (AWS::SNS::Topic) must be replaced because FifoTopic changes, and CloudFormation cannot replace a resource that keeps its name (TopicName news). Undo the change, or change TopicName as well."}},
+		},
+		{
+			"a table under another name can be replaced",
+			"T: {Type: AWS::DynamoDB::Table, Properties: {TableName: mine, KeySchema: [{AttributeName: a, KeyType: HASH}]}}",
+			"T: {Type: AWS::DynamoDB::Table, Properties: {TableName: new, KeySchema: [{AttributeName: b, KeyType: HASH}]}}",
+			policy.Allow{Replace: true}, nil,
+		},
+		{
+			"only AWS knows whether a database is replaced",
+			"D: {Type: AWS::RDS::DBInstance, Properties: {DBInstanceIdentifier: mine, StorageType: gp2}}",
+			"D: {Type: AWS::RDS::DBInstance, Properties: {DBInstanceIdentifier: mine, StorageType: gp3}}",
+			policy.Allow{Replace: true}, nil,
+		},
+		{
+			"a revision has the name of the one before",
+			"J: {Type: AWS::Batch::JobDefinition, Properties: {JobDefinitionName: mine, Type: container}}",
+			"J: {Type: AWS::Batch::JobDefinition, Properties: {JobDefinitionName: mine, Type: multinode}}",
+			policy.Allow{}, nil,
+		},
+		{
 			"CloudFormation refuses another type, whatever is allowed", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SNS::Topic}",
 			policy.Allow{Replace: true, Remove: true},
 			[]policy.Refusal{{LogicalID: "Q", Reason: policy.TypeChange, Message: "CloudFormation cannot change the type of Q from AWS::SQS::Queue to AWS::SNS::Topic. Give the new resource another logical ID."}},

@@ -95,6 +95,33 @@ var documentedReplacements = map[string][]string{
 	"AWS::DynamoDB::GlobalTable": {"AttributeDefinitions/*/AttributeType"},
 }
 
+// ReplacesExisting reports whether every change of an existing value of a property in
+// ConditionalCreateOnly replaces the resource.
+func (t *Type) ReplacesExisting() bool { return documentedReplacements[t.Name] != nil }
+
+// customNames are the properties with the names of resources that AWS identifies by a URL or an ARN
+// made of the name, by type. "If you specify a name, you cannot perform updates that require
+// replacement of this resource":
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sns-topic.html
+// "This name must be unique per region per account":
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-elasticloadbalancingv2-loadbalancer.html
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-elasticloadbalancingv2-targetgroup.html
+var customNames = map[string]string{
+	"AWS::SQS::Queue": "QueueName", "AWS::SNS::Topic": "TopicName",
+	"AWS::ElasticLoadBalancingV2::LoadBalancer": "Name", "AWS::ElasticLoadBalancingV2::TargetGroup": "Name",
+}
+
+// CustomName returns the property by which templates name a resource of the type, if no two
+// resources can have the same name; "" if there is none. Other types, such as those with revisions,
+// let a replacement have the name of the resource that it replaces.
+func (t *Type) CustomName() string {
+	if len(t.PrimaryIdentifier) == 1 && slices.Contains(t.CreateOnly, t.PrimaryIdentifier[0]) && !slices.Contains(t.ReadOnly, t.PrimaryIdentifier[0]) {
+		return t.PrimaryIdentifier[0]
+	}
+	return customNames[t.Name]
+}
+
 // tagProperties are the names of properties for tags, most likely first.
 var tagProperties = []string{
 	"Tags", "AccessPointTags", "BackupPlanTags", "BackupVaultTags", "BotAliasTags", "BotTags", "FileSystemTags",

@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/state"
 )
 
 // Account and Region are those of the aws.env that an environment writes. Others work as well: an
@@ -98,6 +99,9 @@ func Credentials(endpoint, names string) []string {
 	}
 }
 
+// shellQuoted returns a word for a shell.
+func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
 // shellAssignments returns the content of aws.env.
 func (e *Environment) shellAssignments() string {
 	var text strings.Builder
@@ -105,6 +109,7 @@ func (e *Environment) shellAssignments() string {
 	for _, variable := range Credentials(e.aws.url, e.aws.names) {
 		text.WriteString("export " + variable + "\n")
 	}
+	text.WriteString("export " + state.ReleasesVariable + "=" + shellQuoted(e.folder.path(releasesDir)) + "\n")
 	// A profile or session of the real AWS would override, or mix with, these variables.
 	text.WriteString("unset AWS_PROFILE AWS_SESSION_TOKEN\n")
 	return text.String()

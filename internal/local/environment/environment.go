@@ -63,7 +63,7 @@ type Environment struct {
 	cluster  *controlplane.ControlPlane
 	programs nodebuild.Programs
 	machines machine.Host
-	release  func() (*v1alpha1.Release, error)
+	releases func() ([]*v1alpha1.Release, error)
 	aws      *awsServer
 	operator *process.Process
 }
@@ -138,7 +138,7 @@ func (e *Environment) start(ctx context.Context) error {
 		{"machines", e.startMachines},
 		{"cluster", e.startCluster},
 		{"AWS", e.startAWS},
-		{"release", e.applyRelease},
+		{"releases", e.applyReleases},
 		{"operator", e.startOperator},
 	} {
 		began := e.opts.Clock.Now()

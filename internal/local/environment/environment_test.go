@@ -35,6 +35,10 @@ func TestUpServesAndStopLeavesNothing(t *testing.T) {
 	if err != nil || !strings.Contains(string(variables), "export AWS_ENDPOINT_URL="+env.State().AWS+"\n") {
 		t.Errorf("aws.env is %q (%v), without the endpoint %s", variables, err, env.State().AWS)
 	}
+	releases := filepath.Join(dir, "releases")
+	if files, _ := filepath.Glob(releases + "/v*.yaml"); len(files) == 0 || !strings.Contains(string(variables), releases) {
+		t.Errorf("releases for states are %v, and aws.env is %q; want both", files, variables)
+	}
 	if err := env.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}

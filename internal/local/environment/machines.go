@@ -149,7 +149,7 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	}
 	host, _ := e.machines.(*process.Host)
 	// It hashes some 200 MB, which can be done while the cluster starts.
-	e.release = sync.OnceValues(func() (*v1alpha1.Release, error) { return LocalRelease(host) })
-	go func() { _, _ = e.release() }()
+	e.releases = sync.OnceValues(func() ([]*v1alpha1.Release, error) { return localReleases(host) })
+	go func() { _, _ = e.releases() }()
 	return line, err
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/machines/process"
+	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -94,14 +97,53 @@ func sumOf(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// applyRelease puts the local release into the cluster before an operator starts,
-// which installs only those built-in ones that are not there.
-func (e *Environment) applyRelease(ctx context.Context) (string, error) {
-	local, err := e.release()
+// localReleases returns the releases of an environment. Simulated Nodes have no programs, so they run
+// all built-in releases; processes run only the local Kubernetes.
+func localReleases(host *process.Host) ([]*v1alpha1.Release, error) {
+	if host != nil {
+		local, err := LocalRelease(host)
+		return []*v1alpha1.Release{local}, err
+	}
+	all, err := release.Builtin()
+	for _, r := range all {
+		forMachines(r)
+	}
+	return all, err
+}
+
+// applyReleases puts the local releases into the cluster before an operator starts, which installs
+// only those built-in ones that are not there; and into a folder, for commands with other states.
+func (e *Environment) applyReleases(ctx context.Context) (string, error) {
+	local, err := e.releases()
 	if err != nil {
 		return "", err
 	}
-	return local.Name + " for local machines", ApplyRelease(ctx, e.RESTConfig(), local)
+	if err := os.MkdirAll(e.folder.path(releasesDir), 0o700); err != nil {
+		return "", fmt.Errorf("make the folder for releases: %w", err)
+	}
+	names := make([]string, 0, len(local))
+	for _, r := range local {
+		if err := e.writeRelease(r); err != nil {
+			return "", err
+		}
+		if err := ApplyRelease(ctx, e.RESTConfig(), r); err != nil {
+			return "", err
+		}
+		names = append(names, r.Name)
+	}
+	return strings.Join(names, ", ") + " for local machines", nil
+}
+
+func (e *Environment) writeRelease(r *v1alpha1.Release) error {
+	definition, err := manifest.Definition(r)
+	if err != nil {
+		return err
+	}
+	text, err := manifest.Write(definition)
+	if err != nil {
+		return err
+	}
+	return e.folder.write(filepath.Join(releasesDir, r.Name+".yaml"), text)
 }
 
 // ApplyRelease makes a release in a cluster, and the definitions of the kinds of

@@ -57,6 +57,7 @@ const (
 	controlPlaneDir = "control-plane"
 	operatorLog     = "operator.log"
 	machinesDir     = "machines"
+	releasesDir     = "releases"
 	// LocalLog is the log of a detached environment.
 	LocalLog = "local.log"
 )
@@ -139,7 +140,7 @@ func (f folder) clear(keep ...string) error {
 	for _, name := range keep {
 		kept[name] = true
 	}
-	for _, name := range []string{stateFile, stateFile + ".next", kubeconfigFile, awsEnvFile, controlPlaneDir, machinesDir, operatorLog, LocalLog} {
+	for _, name := range []string{stateFile, stateFile + ".next", kubeconfigFile, awsEnvFile, controlPlaneDir, machinesDir, releasesDir, operatorLog, LocalLog} {
 		if !kept[name] {
 			errs = append(errs, os.RemoveAll(f.path(name)))
 		}

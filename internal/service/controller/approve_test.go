@@ -12,38 +12,65 @@ import (
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 )
 
-// TestApprovalOfAReplacedTable describes the data loss in plain words and requires both consents:
-// to the loss, and to the change.
-func TestApprovalOfAReplacedTable(t *testing.T) {
+// TestReplacementThatKeepsItsNameIsRefused whatever the user allows: CloudFormation would roll it
+// back, and the remedy would be to rename a table that has its object's name.
+func TestReplacementThatKeepsItsNameIsRefused(t *testing.T) {
 	w := newSuite(t, nil)
-	w.apply(strings.Replace(dynamoTable, "spec:\n", "spec:\n  updatePolicy: Manual\n", 1))
-	w.ready("DynamoDB", "dynamo-table") // creating it needs no approval
+	w.apply(strings.Replace(dynamoTable, "metadata:\n", "metadata:\n  annotations: {service-operator.aws/allow: replace}\n", 1))
+	w.ready("DynamoDB", "dynamo-table")
 	before := w.deployed("DynamoDB", "dynamo-table")
+	for _, updates := range []string{"Automatic", "Manual"} {
+		w.change("DynamoDB", "dynamo-table", fmt.Sprintf(`{"spec":{"updatePolicy":%q,"hashAttribute":{"name":"id"}}}`, updates))
+		refused := w.condition("DynamoDB", "dynamo-table", "Stalled", "True", "RefusedByPolicy")
+		for _, part := range []string{"KeySchema", "TableName dynamo-table", "create another object under another name"} {
+			if !strings.Contains(refused.Message, part) {
+				t.Errorf("updates %s: message %q, want %q in it", updates, refused.Message, part)
+			}
+		}
+	}
+	if after := w.deployed("DynamoDB", "dynamo-table"); after != before {
+		t.Errorf("AWS was changed:\n%s\nwas\n%s", after, before)
+	}
+	w.change("DynamoDB", "dynamo-table", `{"spec":{"updatePolicy":"Automatic","hashAttribute":{"name":"name"}}}`)
+	w.ready("DynamoDB", "dynamo-table")
+}
 
-	w.change("DynamoDB", "dynamo-table", `{"spec":{"hashAttribute":{"name":"id"}}}`)
-	w.condition("DynamoDB", "dynamo-table", "Stalled", "True", "RefusedByPolicy") // the policy is checked first
-	w.change("DynamoDB", "dynamo-table", `{"metadata":{"annotations":{"service-operator.aws/allow":"replace"}}}`)
-	held := w.condition("DynamoDB", "dynamo-table", "Synced", "False", "ApprovalNeeded")
-	pending := w.pending("DynamoDB", "dynamo-table")
-	loss := "REPLACES the table Table (dynamo-table): its items are lost, because KeySchema cannot be changed in place."
+// TestApprovalOfAReplacedQueue describes the data loss in plain words and requires both consents: to
+// the loss, and to the change.
+func TestApprovalOfAReplacedQueue(t *testing.T) {
+	w := newSuite(t, nil)
+	w.apply("{kind: SQSQueue, metadata: {name: orders}, spec: {updatePolicy: Manual}}")
+	w.ready("SQSQueue", "orders") // creating it needs no approval
+	before := w.deployed("SQSQueue", "orders")
+
+	w.change("SQSQueue", "orders", `{"spec":{"fifoQueue":true}}`)
+	w.condition("SQSQueue", "orders", "Stalled", "True", "RefusedByPolicy") // the policy is checked first
+	w.change("SQSQueue", "orders", `{"metadata":{"annotations":{"service-operator.aws/allow":"replace"}}}`)
+	held := w.condition("SQSQueue", "orders", "Synced", "False", "ApprovalNeeded")
+	pending := w.pending("SQSQueue", "orders")
+	const loss = "REPLACES the queue Queue ("
 	if !strings.HasPrefix(pending.Summary, loss) || !strings.Contains(held.Message, loss) {
 		t.Errorf("summary %q, message %q: want %q", pending.Summary, held.Message, loss)
 	}
 	command := fmt.Sprintf(
-		"kubectl annotate --overwrite -n %s dynamodb.service-operator.aws/dynamo-table aws-operator/approve=%s",
+		"kubectl annotate --overwrite -n %s sqsqueue.service-operator.aws/orders aws-operator/approve=%s",
 		w.namespace,
 		pending.Digest,
 	)
 	if !strings.HasSuffix(held.Message, command) {
 		t.Errorf("message %q, want the command %q", held.Message, command)
 	}
-	if len(pending.Changes) != 1 || pending.Changes[0].Replacement != "Conditional" || pending.Changes[0].Warning != loss {
-		t.Errorf("changes %+v, want the table's replacement", pending.Changes)
+	if len(pending.Changes) != 1 || pending.Changes[0].Replacement != "True" || !strings.HasPrefix(pending.Changes[0].Warning, loss) {
+		t.Errorf("changes %+v, want the queue's replacement", pending.Changes)
 	}
-	if after := w.deployed("DynamoDB", "dynamo-table"); after != before {
+	if after := w.deployed("SQSQueue", "orders"); after != before {
 		t.Errorf("AWS was changed before the approval:\n%s\nwas\n%s", after, before)
 	}
-	w.delete("DynamoDB", "dynamo-table") // a deletion needs no approval
+	w.change("SQSQueue", "orders", fmt.Sprintf(`{"metadata":{"annotations":{"aws-operator/approve":%q}}}`, pending.Digest))
+	if made := w.ready("SQSQueue", "orders"); nested(made, "output", "queueName") != "orders.fifo" {
+		t.Errorf("the queue's name is %v, want that of the queue that was approved", nested(made, "output", "queueName"))
+	}
+	w.delete("SQSQueue", "orders") // a deletion needs no approval
 	if stacks := w.stacks(); len(stacks) != 0 {
 		t.Errorf("stacks %v are left", stacks)
 	}

@@ -67,6 +67,7 @@ func setRecord(obj *v1alpha1.Object, r stack.Record) error {
 // allowed parses the dangerous changes that the object's owner allows.
 func allowed(obj *v1alpha1.Object) policy.Allow {
 	allow, _ := policy.ParseAllow(obj.Annotations[v1alpha1.AllowAnnotation]) // Unknown words permit nothing.
+	allow.Object = obj.Name
 	return allow
 }
 

@@ -67,6 +67,7 @@ func (f *State) Open(cmd *cobra.Command) (*state.State, error) {
 
 func (f *State) open(ctx context.Context) (*state.State, error) {
 	f.options.UserAgent = "aws-operator/" + version.String()
+	f.options.Releases = os.Getenv(state.ReleasesVariable)
 	return state.Open(ctx, f.Ref(), f.options)
 }
 
