@@ -12,10 +12,8 @@ import (
 
 // Bounds of what is read and returned.
 const (
-	// maxConsole is what EC2 keeps of a console.
+	// maxConsole is how much EC2 keeps of a console.
 	maxConsole = 64 << 10
-	// maxLine is the maximum length of a line that is read.
-	maxLine = 8 << 10
 	// maxError is the maximum number of characters of Boot.Error.
 	maxError = 300
 )
@@ -25,7 +23,7 @@ func Read(console []byte, slot bool) Boot {
 	text := string(console[max(0, len(console)-maxConsole):])
 	r := reader{stages: stagesOf(slot), boot: Boot{Stage: UserData, Silent: strings.TrimSpace(text) == ""}}
 	for line := range strings.Lines(text) {
-		r.line(line[:min(len(line), maxLine)])
+		r.line(line)
 	}
 	if r.boot.Joined {
 		return Boot{Joined: true}
@@ -119,8 +117,8 @@ func fields(line string) map[string]string {
 	return found
 }
 
-// word returns the quoted or plain word that begins a text, and the rest. The quoted word of a line
-// that was cut has no end.
+// word returns the quoted or plain word that begins a text, and the rest. The quoted word of an
+// incomplete line has no end.
 func word(text, end string) (found, rest string) {
 	if strings.HasPrefix(text, `"`) {
 		quoted, err := strconv.QuotedPrefix(text)

@@ -5,6 +5,6 @@
 // per completed task and per failed attempt. A stage is "user data" or one of nodeup's tasks. Each
 // stage has a deadline, after which a boot counts as stalled.
 //
-// Whoever controls an instance controls its console. So the package bounds what it reads and what it
-// returns, removes control characters, and must never use the text for anything but messages.
+// A user of an instance can write anything to its console. So the package bounds what it reads and
+// what it returns, and removes control characters. Callers must use the result for messages only.
 package diagnosis

@@ -23,7 +23,7 @@ const (
 	othersDeadline = 5 * time.Minute
 	// scriptDeadline covers the user's script.
 	scriptDeadline = 5 * time.Minute
-	// localDeadline covers what an instance does by itself, in seconds.
+	// localDeadline covers what takes an instance seconds and depends on no other.
 	localDeadline = 2 * time.Minute
 )
 
