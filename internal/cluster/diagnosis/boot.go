@@ -10,8 +10,8 @@ import (
 type Boot struct {
 	// Stage is the current stage. It is empty for an instance that has joined.
 	Stage string
-	// Since is when the stage began, according to the instance; zero if the console has no time, as
-	// during the user data.
+	// Since is when the stage began, or when the instance joined, according to the instance; zero if
+	// the console has no time, as during the user data.
 	Since time.Time
 	// Error is the error of the last attempt, empty if none has failed. It is one line of limited
 	// length, quoted from the console.

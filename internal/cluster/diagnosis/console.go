@@ -26,7 +26,7 @@ func Read(console []byte, slot bool) Boot {
 		r.line(line)
 	}
 	if r.boot.Joined {
-		return Boot{Joined: true}
+		return Boot{Joined: true, Since: r.boot.Since}
 	}
 	r.boot.Cause = causeOf(&r.boot, r.full)
 	return r.boot
@@ -72,7 +72,7 @@ func (r *reader) nodeup(line map[string]string) {
 	at, _ := time.Parse(time.RFC3339Nano, line["time"])
 	message := line["msg"]
 	if message == joined {
-		r.boot.Joined = true
+		r.boot.Joined, r.boot.Since = true, at
 		return
 	}
 	index := slices.Index(r.stages, message)
