@@ -169,9 +169,9 @@ func (m *fakeMachine) joinSlot(
 	return &keptToken{cluster: c, config: config, bucket: bucket, key: b.TokenKey, group: groupOf(b)}, nil
 }
 
-// attach attaches the slot's volume, which it finds by its tags.
+// attach attaches the slot's volume, which it finds in its zone by its tags.
 func (m *fakeMachine) attach(ctx context.Context, compute *ec2.Client, etcd *bundle.Etcd) (string, error) {
-	var filters []types.Filter
+	filters := []types.Filter{{Name: aws.String("availability-zone"), Values: []string{m.spec.Zone}}}
 	for key, value := range etcd.VolumeTags {
 		filters = append(filters, types.Filter{Name: aws.String("tag:" + key), Values: []string{value}})
 	}
@@ -180,7 +180,7 @@ func (m *fakeMachine) attach(ctx context.Context, compute *ec2.Client, etcd *bun
 		return "", fmt.Errorf("find the etcd volume: %w", err)
 	}
 	if len(found.Volumes) != 1 {
-		return "", fmt.Errorf("there are %d volumes for etcd's slot %d", len(found.Volumes), etcd.Slot)
+		return "", fmt.Errorf("there are %d volumes for etcd's slot %d in %s", len(found.Volumes), etcd.Slot, m.spec.Zone)
 	}
 	volume := found.Volumes[0]
 	for _, a := range volume.Attachments {
