@@ -128,7 +128,7 @@ func Stalled(reports []Report, now time.Time) *Report {
 	var worst *Report
 	for i := range reports {
 		r := &reports[i]
-		if in, ever := r.dueIn(now); ever && in <= 0 && (worst == nil || r.rank() < worst.rank()) {
+		if in, ever := r.DueIn(now); ever && in <= 0 && (worst == nil || r.rank() < worst.rank()) {
 			worst = r
 		}
 	}
@@ -139,14 +139,16 @@ func Stalled(reports []Report, now time.Time) *Report {
 func NextDue(reports []Report, now time.Time) time.Duration {
 	next := time.Duration(0)
 	for i := range reports {
-		if in, ever := reports[i].dueIn(now); ever && in > 0 && (next == 0 || in < next) {
+		if in, ever := reports[i].DueIn(now); ever && in > 0 && (next == 0 || in < next) {
 			next = in
 		}
 	}
 	return next
 }
 
-func (r *Report) dueIn(now time.Time) (time.Duration, bool) {
+// DueIn returns in how long the boot counts as stalled, zero or less if it does, and whether it ever
+// will.
+func (r *Report) DueIn(now time.Time) (time.Duration, bool) {
 	if r.Unreadable != "" {
 		return r.Launched.Add(diagnosis.FirstDeadline).Sub(now), true
 	}

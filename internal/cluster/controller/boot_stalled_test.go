@@ -1,10 +1,15 @@
 package controller_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +24,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/diagnose"
+	"github.com/aws-operator/aws-operator/internal/cli/exit"
+	"github.com/aws-operator/aws-operator/internal/cluster/diagnosis"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
@@ -69,62 +78,74 @@ type brokenBoot struct {
 	// condition and reason are what reports it, says are parts of the message.
 	condition, reason string
 	says              []string
+	// diagnosis is the reason of the cause that the command diagnose finds.
+	diagnosis string
 }
 
 var brokenBoots = map[string]brokenBoot{
 	"no route out": {
+		diagnosis: diagnosis.ReasonNoRoute,
 		console:   "curl: (28) Connection timed out after 300001 milliseconds\n",
 		condition: "APIReachable", reason: "BootStalled",
 		says: []string{`of slot 0 has not passed boot stage "user data" since `, "curl: (28) Connection timed out", "no route to the server"},
 	},
 	"image with an old curl": {
+		diagnosis: diagnosis.ReasonImageUnsuitable,
 		console:   "S3 needs an image with curl 7.87 or later, not curl 7.81.0 (x86_64-pc-linux-gnu)\n",
 		condition: "APIReachable", reason: "BootStalled",
 		says: []string{`of slot 0 gave up at boot stage "user data"`, "The image's curl is too old"},
 	},
-	"image that does not boot": {
-		breakIt:   func(w *suite) { w.sim.Instances().SetBootable(brokenImage, false) },
+	"image that does not run user data": {
+		diagnosis: diagnosis.ReasonSilentConsole,
 		condition: "APIReachable", reason: "BootStalled",
 		says: []string{"The console is empty: the image does not boot"},
 	},
 	"artifact unreachable": {
+		diagnosis: diagnosis.ReasonNameNotResolved,
 		console:   nodeupLine("artifacts", `install kubelet: fetch it: Get "https://mirror.example.com/kubelet": dial tcp: lookup mirror.example.com on 10.0.0.2:53: no such host`),
 		condition: "APIReachable", reason: "BootStalled",
 		says: []string{`boot stage "artifacts"`, "lookup mirror.example.com", "The instance cannot resolve a name."},
 	},
 	"wrong checksum": {
+		diagnosis: diagnosis.ReasonArtifactChecksum,
 		console:   nodeupLine("artifacts", "install kubelet: https://example.com/kubelet has the SHA-256 aaaa; the release expects bbbb"),
 		condition: "APIReachable", reason: "BootStalled",
 		says: []string{"has the SHA-256 aaaa; the release expects bbbb", "The server has another file than the Release expects."},
 	},
 	"security group rule missing": {
-		console: nodeupLine("API", `ask the API: Get "https://demo-api.example.com:6443/api/v1/namespaces/kube-public/configmaps/cluster-info": dial tcp 10.0.0.7:6443: i/o timeout`),
-		worker:  true, condition: "NodesReady", reason: "BootStalled",
+		diagnosis: diagnosis.ReasonAPIBlocked,
+		console:   nodeupLine("API", `ask the API: Get "https://demo-api.example.com:6443/api/v1/namespaces/kube-public/configmaps/cluster-info": dial tcp 10.0.0.7:6443: i/o timeout`),
+		worker:    true, condition: "NodesReady", reason: "BootStalled",
 		says: []string{`of instance group demo-workers has not passed boot stage "API"`, "does not accept connections from the instance"},
 	},
 	"role without a permission": {
+		diagnosis: diagnosis.ReasonAccessDenied,
 		breakIt:   func(w *suite) { w.sim.Faults().Add(fault.Rule{Service: "ec2", Operation: "AttachVolume", Deny: true}) },
 		shows:     "AttachVolume",
 		condition: "APIReachable", reason: "BootStalled",
 		says: []string{`boot stage "etcd volume"`, "AttachVolume", "The instance's role lacks a permission."},
 	},
 	"volume in another zone": {
+		diagnosis: diagnosis.ReasonVolumeElsewhere,
 		breakIt:   func(w *suite) { w.moveVolume("eu-central-1b") },
 		shows:     "there are 0 volumes",
 		condition: "APIReachable", reason: "BootStalled",
 		says: []string{`boot stage "etcd volume"`, "there are 0 volumes", "does not exist in the zone of the instance"},
 	},
 	"quota": {
+		diagnosis: diagnosis.StackQuota,
 		breakIt:   func(w *suite) { w.sim.Instances().SetQuota(account, region, false, 0) },
 		condition: "ControlPlaneReady", reason: "QuotaExceeded",
 		says: []string{"vCPU"},
 	},
 	"bad user script": {
-		console: nodeupLine("extra user data", "sh /var/lib/nodeup/extra-user-data.sh: exit status 127: /var/lib/nodeup/extra-user-data.sh: 1: mount-nfs: not found"),
-		worker:  true, condition: "NodesReady", reason: "BootStalled",
+		diagnosis: diagnosis.ReasonUserScript,
+		console:   nodeupLine("extra user data", "sh /var/lib/nodeup/extra-user-data.sh: exit status 127: /var/lib/nodeup/extra-user-data.sh: 1: mount-nfs: not found"),
+		worker:    true, condition: "NodesReady", reason: "BootStalled",
 		says: []string{"mount-nfs: not found", "The script in spec.extraUserData fails."},
 	},
 	"unreachable API": {
+		diagnosis: "APIUnreachableFromHere",
 		breakIt: func(w *suite) {
 			w.resolver = func(context.Context, string) ([]netip.Addr, error) {
 				return []netip.Addr{netip.MustParseAddr("127.255.255.254")}, nil
@@ -194,14 +215,47 @@ func (w *suite) consoleShows(text string) {
 	})
 }
 
+// diagnosed checks what the command diagnose says about the cluster demo.
+func (w *suite) diagnosed(c *brokenBoot) {
+	w.t.Helper()
+	kubeconfig := filepath.Join(w.t.TempDir(), "kubeconfig")
+	names, err := w.sim.ServeNames(w.t.Context())
+	if err := errors.Join(err, os.WriteFile(kubeconfig, w.cluster.Kubeconfig(), 0o600)); err != nil {
+		w.t.Fatal(err)
+	}
+	if w.resolver != nil {
+		names = "127.0.0.1:9" // no DNS server
+	}
+	for key, value := range map[string]string{ //nolint:gosec // credentials of the simulator
+		"AWS_ENDPOINT_URL": w.endpoint, "AWS_REGION": region, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
+		"KUBECONFIG": kubeconfig, awsapi.ResolverVariable: names,
+	} {
+		w.t.Setenv(key, value)
+	}
+	var out bytes.Buffer
+	cmd := diagnose.CommandAt(w.clock)
+	cmd.SetArgs([]string{"cluster", "demo", "--state", "k8s", "-n", w.namespace, "-o", "json"})
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	code := exit.Code(cmd.ExecuteContext(w.t.Context()))
+	var found struct {
+		Healthy bool
+		Cause   struct{ Reason string }
+	}
+	if err := json.Unmarshal(out.Bytes(), &found); err != nil || code != exit.NotValid || found.Healthy || found.Cause.Reason != c.diagnosis {
+		w.t.Errorf("want %s, got %d, %v: %s", c.diagnosis, code, err, out.String())
+	}
+}
+
 // Ten ways in which a cluster does not boot: a condition names the cause of each once its deadline
-// has passed. The simulator enforces no routes and security groups, and fake machines do not run
+// has passed, and so does the command diagnose. The simulator enforces no routes and security groups, and fake machines do not run
 // user data and nodeup. So the causes that need those are lines of the console, and all others are
 // real.
 func TestConditionsSayWhyInstancesDoNotBoot(t *testing.T) {
 	for reason, c := range brokenBoots {
 		t.Run(reason, func(t *testing.T) {
-			t.Parallel() // Most of it is waiting.
 			host := fake.New(fake.Options{})
 			w := newSuite(t, host, nil)
 			w.clock = &aheadClock{}
@@ -221,22 +275,27 @@ func TestConditionsSayWhyInstancesDoNotBoot(t *testing.T) {
 				w.condition(cluster, "APIReachable", metav1.ConditionTrue, "")
 				w.condition(group, "NodesReady", metav1.ConditionFalse, "NodesMissing")
 			case c.condition == "APIReachable":
-				if c.console != "" || strings.HasPrefix(reason, "image") {
+				if c.console != "" || c.diagnosis == diagnosis.ReasonSilentConsole {
 					cluster.Spec.ControlPlane.Image = brokenImage
 				}
 				w.create(cluster)
+				w.condition(cluster, "APIReachable", metav1.ConditionFalse, "APIUnreachable")
 			default:
 				w.create(cluster)
 			}
 			w.consoleShows(c.console + c.shows)
 			w.passDeadlines(broken)
-			found := w.condition(broken, c.condition, metav1.ConditionFalse, c.reason)
-			for _, words := range c.says {
-				if !strings.Contains(found.Message, words) {
-					t.Errorf("the condition lacks %q: %s", words, found.Message)
+			w.eventually("the condition names the cause", func() error {
+				found := w.condition(broken, c.condition, metav1.ConditionFalse, c.reason)
+				for _, words := range c.says {
+					if !strings.Contains(found.Message, words) {
+						return fmt.Errorf("it lacks %q: %s", words, found.Message)
+					}
 				}
-			}
+				return nil
+			})
 			w.condition(broken, "Ready", metav1.ConditionFalse, c.reason)
+			w.diagnosed(&c)
 		})
 	}
 }

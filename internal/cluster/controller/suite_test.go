@@ -170,7 +170,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	}
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Metrics: metrics, Clock: w.clock,
-		Engine:  engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
+		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
 		Workload:  workload.New(workload.Options{}),
 		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace}, SlowRetry: 200 * time.Millisecond,
 		Releases: []*v1alpha1.Release{aRelease("v1.36.3")},

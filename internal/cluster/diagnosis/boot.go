@@ -48,19 +48,21 @@ func (b *Boot) DueIn(launched, now time.Time) (in time.Duration, ever bool) {
 	}
 }
 
-// Describe describes a stalled boot: how far it has come, the quoted error, the cause and the
-// remedy. The subject, such as "Instance i-0123 of slot 0", begins the sentence.
-func (b *Boot) Describe(subject string, launched, now time.Time) string {
-	var text strings.Builder
-	switch since := b.Began(launched, now).UTC().Format("15:04:05 MST"); {
-	case b.Ended:
-		fmt.Fprintf(&text, "%s gave up at boot stage %q", subject, b.Stage)
-	default:
-		fmt.Fprintf(&text, "%s has not passed boot stage %q since %s", subject, b.Stage, since)
-	}
+// Summary describes how far a boot has come, with the quoted error, in one sentence. The subject,
+// such as "Instance i-0123 of slot 0", begins it.
+func (b *Boot) Summary(subject string, launched, now time.Time) string {
+	problem := ""
 	if b.Error != "" {
-		fmt.Fprintf(&text, ": %s", strings.TrimRight(b.Error, ". "))
+		problem = ": " + strings.TrimRight(b.Error, ". ")
 	}
-	fmt.Fprintf(&text, ". %s %s", b.Cause.Text, b.Cause.Remedy)
-	return text.String()
+	if b.Ended {
+		return fmt.Sprintf("%s gave up at boot stage %q%s.", subject, b.Stage, problem)
+	}
+	since := b.Began(launched, now).UTC().Format("15:04:05 MST")
+	return fmt.Sprintf("%s has not passed boot stage %q since %s%s.", subject, b.Stage, since, problem)
+}
+
+// Describe describes a stalled boot in sentences: its summary, the cause and the remedy.
+func (b *Boot) Describe(subject string, launched, now time.Time) string {
+	return b.Summary(subject, launched, now) + " " + b.Cause.Text + " " + b.Cause.Remedy
 }

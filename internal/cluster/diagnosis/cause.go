@@ -66,7 +66,7 @@ const checkRoute = "Check that the route table of its subnet has a route to a NA
 var rules = []rule{
 	{[]string{UserData}, regexp.MustCompile(`S3 needs an image with curl|option .*(aws-sigv4|unknown)|error: 400`), Cause{
 		ReasonImageUnsuitable, "The image's curl is too old to sign requests for S3.",
-		"Use an image with curl 7.87 or later in spec.image.",
+		"Use an image with curl 7.87 or later.",
 	}},
 	{[]string{UserData}, regexp.MustCompile(`not found|Exec format|cannot execute`), Cause{
 		ReasonImageUnsuitable, "The image lacks a program that boot needs, or has another architecture.",
@@ -204,12 +204,12 @@ func silentCause(boot *Boot) Cause {
 	case boot.Silent:
 		return Cause{
 			ReasonSilentConsole, "The console is empty: the image does not boot, or writes nothing to the serial console.",
-			"Check the image in spec.image, its architecture, and the instance's status checks.",
+			"Check the image, its architecture, and the instance's status checks.",
 		}
 	case boot.Stage == UserData:
 		return Cause{
 			ReasonUserDataSilent, "The user data has reported nothing: either the image does not run user data, or a download hangs for lack of a route.",
-			"Check that spec.image is a Linux image with cloud-init. " + checkRoute,
+			"Check that the image is a Linux image with cloud-init. " + checkRoute,
 		}
 	case boot.Stage == "artifacts":
 		return Cause{

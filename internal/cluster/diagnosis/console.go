@@ -95,9 +95,12 @@ func (r *reader) nodeup(line map[string]string) {
 
 // fail records the error of an attempt.
 func (r *reader) fail(problem string) {
-	r.full = strings.Join(strings.Fields(problem), " ")
+	r.full = requestID.ReplaceAllString(strings.Join(strings.Fields(problem), " "), "")
 	r.boot.Error = excerpt(r.full)
 }
+
+// requestID matches what the AWS SDK puts before the error of a service.
+var requestID = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [^,]*, (HostID: [^,]*, )?`)
 
 // fields parses a line of key=value pairs as package log/slog writes it. Quotes of keys and values
 // are removed.

@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
+	"github.com/aws-operator/aws-operator/internal/cluster/diagnosis"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
@@ -176,10 +177,10 @@ func (s *Stacks) outcome(name string, known *record.Stack, result stack.Result, 
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).About(outcomes.StackSubject(name))
 	case stack.Waiting: // Something failed and will be retried.
 		reason, message := result.Reason, result.Message
-		if cause := causeOf(known.StatusReason); cause != "" {
+		if cause := diagnosis.StackCause(known.StatusReason); cause != "" {
 			reason = cause
 		}
-		if reason == causePublic {
+		if reason == diagnosis.StackPublic {
 			message += " " + publicRemedy
 		}
 		return operatorkit.Wait(result.RequeueAfter, reason, message).About(outcomes.StackSubject(name)).Degraded()

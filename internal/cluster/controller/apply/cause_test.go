@@ -12,30 +12,31 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/diagnosis"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 func TestCauseOf(t *testing.T) {
 	for reason, c := range map[string]struct{ words, want string }{
-		"a quota of vCPUs, as Auto Scaling reports it": {"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Launching EC2 instance failed.", causeQuota},
-		"a quota of addresses":                         {"The maximum number of addresses has been reached. (Service: AmazonEC2; Error Code: AddressLimitExceeded)", causeQuota},
-		"no capacity":                                  {"We currently do not have sufficient m6i.large capacity in the Availability Zone you requested (eu-central-1a).", causeCapacity},
-		"a missing image":                              {"You must use a valid fully-formed launch template. The image id '[ami-0123456789abcdef0]' does not exist", causeImage},
-		"a missing image parameter":                    {"Unable to fetch parameters [/aws/service/x] from parameter store for this account.", causeImage},
-		"a type that the zone does not offer":          {"Your requested instance type (m7i.large) is not supported in your requested Availability Zone (eu-central-1c).", causeType},
-		"a permission":                                 {"User: arn:aws:iam::123456789012:user/x is not authorized to perform: ec2:CreateVpc", causeDenied},
-		"an account that blocks public access":         {"IssuerBucketPolicy (AWS::S3::BucketPolicy): Access Denied.", causePublic},
-		"an account that blocks it, as S3 explains":    {stack.CleanReason(`Resource handler returned message: "User: arn:aws:sts::123456789012:assumed-role/x/y is not authorized to perform: s3:PutBucketPolicy on resource: "arn:aws:s3:::demo-oidc" because public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access. (Service: S3, Status Code: 403, Request ID: 5)" (RequestToken: 7e, HandlerErrorCode: AccessDenied)`), causePublic},
-		"the permission to set a bucket's policy":      {"IssuerBucketPolicy (AWS::S3::BucketPolicy): AWS denies access: x lacks the permission s3:PutBucketPolicy, which is not authorized to perform", causeDenied},
-		"AWS is busy":                                  {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Rate exceeded.", causeBusy},
-		"AWS failed":                                   {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Internal Failure.", causeAWS},
-		"a service failed":                             {"Role (AWS::IAM::Role): Try later. (Service: Iam, Status Code: 503, Request ID: 5)", causeAWS},
+		"a quota of vCPUs, as Auto Scaling reports it": {"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Launching EC2 instance failed.", diagnosis.StackQuota},
+		"a quota of addresses":                         {"The maximum number of addresses has been reached. (Service: AmazonEC2; Error Code: AddressLimitExceeded)", diagnosis.StackQuota},
+		"no capacity":                                  {"We currently do not have sufficient m6i.large capacity in the Availability Zone you requested (eu-central-1a).", diagnosis.StackCapacity},
+		"a missing image":                              {"You must use a valid fully-formed launch template. The image id '[ami-0123456789abcdef0]' does not exist", diagnosis.StackImage},
+		"a missing image parameter":                    {"Unable to fetch parameters [/aws/service/x] from parameter store for this account.", diagnosis.StackImage},
+		"a type that the zone does not offer":          {"Your requested instance type (m7i.large) is not supported in your requested Availability Zone (eu-central-1c).", diagnosis.StackType},
+		"a permission":                                 {"User: arn:aws:iam::123456789012:user/x is not authorized to perform: ec2:CreateVpc", diagnosis.StackDenied},
+		"an account that blocks public access":         {"IssuerBucketPolicy (AWS::S3::BucketPolicy): Access Denied.", diagnosis.StackPublic},
+		"an account that blocks it, as S3 explains":    {stack.CleanReason(`Resource handler returned message: "User: arn:aws:sts::123456789012:assumed-role/x/y is not authorized to perform: s3:PutBucketPolicy on resource: "arn:aws:s3:::demo-oidc" because public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access. (Service: S3, Status Code: 403, Request ID: 5)" (RequestToken: 7e, HandlerErrorCode: AccessDenied)`), diagnosis.StackPublic},
+		"the permission to set a bucket's policy":      {"IssuerBucketPolicy (AWS::S3::BucketPolicy): AWS denies access: x lacks the permission s3:PutBucketPolicy, which is not authorized to perform", diagnosis.StackDenied},
+		"AWS is busy":                                  {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Rate exceeded.", diagnosis.StackBusy},
+		"AWS failed":                                   {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Internal Failure.", diagnosis.StackAWS},
+		"a service failed":                             {"Role (AWS::IAM::Role): Try later. (Service: Iam, Status Code: 503, Request ID: 5)", diagnosis.StackAWS},
 		"a conflict that only the user can resolve":    {"The CIDR '10.0.0.0/16' conflicts with another subnet", ""},
 		"nothing": {"", ""},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			if got := causeOf(c.words); got != c.want {
+			if got := diagnosis.StackCause(c.words); got != c.want {
 				t.Errorf("want %q, have %q", c.want, got)
 			}
 		})
@@ -95,7 +96,7 @@ func TestUpdateThatFailedWithoutAnOperatorIsRetried(t *testing.T) {
 		"the operator was not running":                  {true, unsignalled, causeAway},
 		"the operator was running":                      {false, unsignalled, ""},
 		"it failed for another reason":                  {true, "AutoScalingGroup: You must have a subnet.", ""},
-		"AWS failed while the operator was not running": {true, "AutoScalingGroup: Internal Failure.", causeAWS},
+		"AWS failed while the operator was not running": {true, "AutoScalingGroup: Internal Failure.", diagnosis.StackAWS},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
