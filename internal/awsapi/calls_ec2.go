@@ -30,6 +30,7 @@ type ec2Calls struct {
 	describeVolumes               call[ec2.DescribeVolumesInput, ec2.DescribeVolumesOutput, ec2.Options]
 	describeVpcAttribute          call[ec2.DescribeVpcAttributeInput, ec2.DescribeVpcAttributeOutput, ec2.Options]
 	describeVpcs                  call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
+	getConsoleOutput              call[ec2.GetConsoleOutputInput, ec2.GetConsoleOutputOutput, ec2.Options]
 	revokeSecurityGroupIngress    call[ec2.RevokeSecurityGroupIngressInput, ec2.RevokeSecurityGroupIngressOutput, ec2.Options]
 	terminateInstances            call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput, ec2.Options]
 }
@@ -58,6 +59,7 @@ func newEc2Calls(cfg aws.Config) *ec2Calls {
 		describeVolumes:               client.DescribeVolumes,
 		describeVpcAttribute:          client.DescribeVpcAttribute,
 		describeVpcs:                  client.DescribeVpcs,
+		getConsoleOutput:              client.GetConsoleOutput,
 		revokeSecurityGroupIngress:    client.RevokeSecurityGroupIngress,
 		terminateInstances:            client.TerminateInstances,
 	}
@@ -183,6 +185,12 @@ func (c *ec2Calls) DescribeVpcs(
 	ctx context.Context, in *ec2.DescribeVpcsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeVpcsOutput, error) {
 	return c.describeVpcs(ctx, in, options...)
+}
+
+func (c *ec2Calls) GetConsoleOutput(
+	ctx context.Context, in *ec2.GetConsoleOutputInput, options ...func(*ec2.Options),
+) (*ec2.GetConsoleOutputOutput, error) {
+	return c.getConsoleOutput(ctx, in, options...)
 }
 
 func (c *ec2Calls) RevokeSecurityGroupIngress(

@@ -195,10 +195,12 @@ type EC2Tags interface {
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-// EC2Instances reads instances, and terminates those that no longer belong to a group.
+// EC2Instances reads instances and their consoles, and terminates those that no longer belong to a
+// group.
 type EC2Instances interface {
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	GetConsoleOutput(context.Context, *ec2.GetConsoleOutputInput, ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error)
 }
 
 // EC2LaunchTemplates reads launch templates.

@@ -16,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/create"
 	"github.com/aws-operator/aws-operator/internal/cli/deletion"
 	"github.com/aws-operator/aws-operator/internal/cli/demo"
+	"github.com/aws-operator/aws-operator/internal/cli/diagnose"
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/cli/export"
 	"github.com/aws-operator/aws-operator/internal/cli/get"
@@ -91,7 +92,7 @@ to the object and to a ConfigMap.`,
 	root.SetErr(errOut)
 	group(root, "Clusters:",
 		create.Command(), replace.Command(), get.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(),
-		upgrade.Command(), validate.Command(), export.Command(), graph.Command(), deletion.Command())
+		upgrade.Command(), validate.Command(), diagnose.Command(), export.Command(), graph.Command(), deletion.Command())
 	group(root, "Services:", render.Command())
 	group(root, "Operator:", operator.Command(), status.Command(), retry.Command())
 	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())

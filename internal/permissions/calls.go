@@ -93,6 +93,11 @@ var statements = []statement{
 		why: "Existing resources, for rollouts, repairs, existing VPCs and deletion. AWS supports no resource-level permissions for these actions.",
 	},
 	{
+		sid: "Consoles", users: clusters, resources: []string{"arn:aws:ec2:*:*:instance/*"},
+		calls: []string{"ec2.GetConsoleOutput"},
+		why:   "The console of an instance that does not become a node, for the reason. Without this permission, conditions name the instance only.",
+	},
+	{
 		sid: "Rolls", users: clusters, resources: []string{"arn:aws:autoscaling:*:*:autoScalingGroup:*:autoScalingGroupName/*"},
 		calls: []string{
 			"autoscaling.CompleteLifecycleAction", "autoscaling.RecordLifecycleActionHeartbeat",

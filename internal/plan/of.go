@@ -135,7 +135,9 @@ func (d *draft) madeByTerraform(ctx context.Context) bool {
 }
 
 // offline reports whether AWS cannot be asked.
-func (d *draft) offline() bool { return d.options.Clients == nil || d.model.AccountID == placeholderAccount }
+func (d *draft) offline() bool {
+	return d.options.Clients == nil || d.model.AccountID == placeholderAccount
+}
 
 // refuseUnoffered adds to each stack that is created which of its instance types and images AWS
 // does not offer.

@@ -31,14 +31,39 @@ type failure struct {
 // rootFailure finds the first failure of the stack's last operation in its events. Later failures
 // are mostly consequences of the first ("Resource creation cancelled").
 func (v *visit) rootFailure(ctx context.Context, found *live) (failure, error) {
-	return v.searchEvents(ctx, found.id, found.reason, maxNesting)
+	return searchEvents(ctx, v.cloudformation(), found.id, found.reason, maxNesting)
 }
 
-func (v *visit) searchEvents(ctx context.Context, id, fallback string, depth int) (failure, error) {
+// Failed returns the status of a stack whose last operation failed, and the first failure in its
+// events as a sentence. Both are empty for a stack that is changing, unchanged or does not exist.
+func Failed(ctx context.Context, api awsapi.StackReader, name string) (status, sentence string, err error) {
+	out, err := api.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
+	if missing(err) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("describe stack %s: %w", name, err)
+	}
+	for i := range out.Stacks {
+		found := &out.Stacks[i]
+		status = string(found.StackStatus)
+		if !strings.HasSuffix(status, "_FAILED") && !strings.Contains(status, "ROLLBACK") {
+			continue
+		}
+		first, err := searchEvents(ctx, api, aws.ToString(found.StackId), aws.ToString(found.StackStatusReason), maxNesting)
+		if err != nil {
+			return "", "", fmt.Errorf("read the events of stack %s: %w", name, err)
+		}
+		return status, first.sentence, nil
+	}
+	return "", "", nil
+}
+
+func searchEvents(ctx context.Context, api awsapi.StackReader, id, fallback string, depth int) (failure, error) {
 	result := failure{tokens: map[string]bool{}}
 	var first *types.StackEvent
 	paginator := cloudformation.NewDescribeStackEventsPaginator(
-		v.cloudformation(), &cloudformation.DescribeStackEventsInput{StackName: aws.String(id)},
+		api, &cloudformation.DescribeStackEventsInput{StackName: aws.String(id)},
 	)
 	for pages := 0; paginator.HasMorePages() && pages < maxEventPages; pages++ {
 		page, err := paginator.NextPage(ctx)
@@ -54,7 +79,7 @@ func (v *visit) searchEvents(ctx context.Context, id, fallback string, depth int
 		return result, nil
 	}
 	if nested := nestedStack(first); nested != "" && nested != id && depth > 0 {
-		inner, err := v.searchEvents(ctx, nested, aws.ToString(first.ResourceStatusReason), depth-1)
+		inner, err := searchEvents(ctx, api, nested, aws.ToString(first.ResourceStatusReason), depth-1)
 		if err != nil {
 			return failure{}, err
 		}

@@ -1,10 +1,15 @@
 package stack
 
 import (
+	"context"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
 func TestCleanReason(t *testing.T) {
@@ -68,5 +73,56 @@ func TestScanFindsFirstFailureOfLastOperation(t *testing.T) {
 	}
 	if !found.tokens["new"] || found.tokens["old"] {
 		t.Errorf("tokens %v, want those of the last operation only", found.tokens)
+	}
+}
+
+// reader is CloudFormation with one stack.
+type reader struct {
+	awsapi.StackReader
+
+	status types.StackStatus
+	events []types.StackEvent
+}
+
+func (r reader) DescribeStacks(
+	context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options),
+) (*cloudformation.DescribeStacksOutput, error) {
+	if r.status == "" {
+		return nil, &smithy.GenericAPIError{Code: "ValidationError", Message: "Stack with id jobs does not exist"}
+	}
+	return &cloudformation.DescribeStacksOutput{Stacks: []types.Stack{{StackId: aws.String("jobs"), StackStatus: r.status}}}, nil
+}
+
+func (r reader) DescribeStackEvents(
+	context.Context, *cloudformation.DescribeStackEventsInput, ...func(*cloudformation.Options),
+) (*cloudformation.DescribeStackEventsOutput, error) {
+	return &cloudformation.DescribeStackEventsOutput{StackEvents: r.events}, nil
+}
+
+func TestFailedStacksHaveTheirFirstFailure(t *testing.T) {
+	events := []types.StackEvent{{
+		LogicalResourceId: aws.String("Queue"), ResourceType: aws.String("AWS::SQS::Queue"),
+		ResourceStatus: types.ResourceStatusCreateFailed, ResourceStatusReason: aws.String("jobs already exists"),
+	}}
+	for status, want := range map[types.StackStatus]string{
+		"":                                               "",
+		types.StackStatusCreateComplete:                  "",
+		types.StackStatusUpdateInProgress:                "",
+		types.StackStatusRollbackComplete:                "Queue (AWS::SQS::Queue): jobs already exists.",
+		types.StackStatusCreateFailed:                    "Queue (AWS::SQS::Queue): jobs already exists.",
+		types.StackStatusUpdateRollbackComplete:          "Queue (AWS::SQS::Queue): jobs already exists.",
+		types.StackStatusUpdateRollbackFailed:            "Queue (AWS::SQS::Queue): jobs already exists.",
+		types.StackStatusDeleteFailed:                    "Queue (AWS::SQS::Queue): jobs already exists.",
+		types.StackStatusReviewInProgress:                "",
+		types.StackStatusDeleteInProgress:                "",
+		types.StackStatusImportRollbackComplete:          "Queue (AWS::SQS::Queue): jobs already exists.",
+		types.StackStatusUpdateCompleteCleanupInProgress: "",
+	} {
+		t.Run(string(status), func(t *testing.T) {
+			found, sentence, err := Failed(t.Context(), reader{status: status, events: events}, "jobs")
+			if err != nil || sentence != want || (found != "") != (want != "") {
+				t.Errorf("got %q, %q, %v", found, sentence, err)
+			}
+		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
+	"github.com/aws-operator/aws-operator/internal/cluster/diagnosis"
 )
 
 const nodeup = "#!/bin/sh\necho nodeup was started with $*\n"
@@ -33,8 +34,11 @@ func boot(t *testing.T, signed bool, curl string) (console string, failed error)
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "curl"), []byte(curl), 0o700); err != nil {
-		t.Fatal(err)
+	// The script sleeps before it tries again: that is where these tests end it.
+	for name, program := range map[string]string{"curl": curl, "sleep": "#!/bin/sh\nkill -9 $PPID\n"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(program), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ctx, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
@@ -124,5 +128,51 @@ exec `+path+` "$@"
 	want := "nodeup was started with --bucket demo-bucket --region eu-central-1 --bundle " + strings.Repeat("b", 64)
 	if err != nil || !strings.Contains(console, want) {
 		t.Errorf("%v, the console shows:\n%s", err, console)
+	}
+}
+
+// Errors of the user data lead to their cause. The lines of curl are those of curl 7.88.
+func TestUserDataErrorsAreDiagnosed(t *testing.T) {
+	const current = "[ $1 = -V ] && echo 'curl 7.88.1 (x86_64-pc-linux-gnu)' && exit\n"
+	failing := func(line string) string { return "#!/bin/sh\n" + current + "echo \"" + line + "\" >&2\nexit 1\n" }
+	for _, c := range []struct{ reason, curl, cause string }{
+		{
+			"an image with an old curl", "#!/bin/sh\necho 'curl 7.81.0 (x86_64-pc-linux-gnu)'\n",
+			diagnosis.ReasonImageUnsuitable,
+		},
+		{
+			"a bucket that no route leads to", failing("curl: (28) Connection timed out after 300001 milliseconds"),
+			diagnosis.ReasonNoRoute,
+		},
+		{
+			"a network without a route",
+			failing("curl: (7) Failed to connect to demo-bucket.s3.eu-central-1.amazonaws.com port 443 after 0 ms: Couldn't connect to server"),
+			diagnosis.ReasonNoRoute,
+		},
+		{
+			"a network without DNS", failing("curl: (6) Could not resolve host: demo-bucket.s3.eu-central-1.amazonaws.com"),
+			diagnosis.ReasonNameNotResolved,
+		},
+		{
+			"an instance without a role", failing("curl: (22) The requested URL returned error: 404"),
+			diagnosis.ReasonNoRole,
+		},
+		{
+			"a role that may not read the bucket", failing("curl: (22) The requested URL returned error: 403"),
+			diagnosis.ReasonAccessDenied,
+		},
+		{
+			"a nodeup of another hash",
+			"#!/bin/sh\n" + current + "case $* in *nodeup/*) echo other > nodeup;; *demo) echo '\"AccessKeyId\" : \"A\"';; *) echo demo;; esac\n",
+			diagnosis.ReasonNodeupChanged,
+		},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			console, _ := boot(t, true, c.curl)
+			got := diagnosis.Read([]byte(console), true)
+			if got.Stage != diagnosis.UserData || got.Cause.Reason != c.cause || got.Error == "" {
+				t.Errorf("got %+v of\n%s", got, console)
+			}
+		})
 	}
 }

@@ -57,6 +57,7 @@
 //	objects         lookups in the informer cache
 //	credentials     CAs, kubeconfigs, connections
 //	bucket          what instances download
+//	boots           instances that do not become nodes in time, and why
 //	bootstraptoken  the tokens that workers join with
 //	signals         the success signals to CloudFormation for new instances
 //	repair          unhealthy instances, and their replacements

@@ -52,6 +52,9 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 			WithoutEvent()
 	} else if count.Ready < count.Desired {
 		outcome = operatorkit.Wait(outcomes.EventPoll, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
+		if cluster != nil {
+			outcome = s.stalledGroup(ctx, cluster, group, outcome)
+		}
 	}
 	outcome = conditions.Conclude(group, conditions.Nodes, "AllReady", "All nodes are ready.", outcome)
 	if cluster == nil {

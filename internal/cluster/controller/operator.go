@@ -12,6 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/backup"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/boots"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bootstraptoken"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
@@ -77,8 +78,9 @@ type operator struct {
 	tokens      *bootstraptoken.Tokens
 	// catalog caches what AWS offers.
 	catalog *offerings.Catalog
-	// signals sends signals for new instances.
+	// signals sends signals for new instances, boots finds those that do not become nodes.
 	signals *signals.Signals
+	boots   *boots.Boots
 }
 
 func newOperator(options Options, cached, direct client.Client, recorder events.EventRecorder) *operator {
@@ -87,7 +89,7 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		nodeup:  programs.In(options.NodeupDir),
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine),
-		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock),
+		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock), boots: boots.New(options.Clock),
 		catalog: offerings.New(options.Clock),
 		targets: targets.New(targets.Options{Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles}),
 		credentials: credentials.New(credentials.Options{
@@ -138,7 +140,7 @@ type forgetter interface {
 func (o *operator) caches() []forgetter {
 	return []forgetter{
 		o.directory, o.stacks, o.models, o.outputs, o.credentials, o.bucket, o.tokens, o.signals, o.instances, o.repairs, o.backups,
-		o.volumes, o.rolls,
+		o.volumes, o.rolls, o.boots,
 	}
 }
 

@@ -3,11 +3,13 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -37,6 +39,21 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 	if reachable {
 		return outcome
 	}
+	waiting := s.unreachable(ctx, cluster, problem)
+	stalled, joined := s.stalledSlots(ctx, cluster, waiting)
+	if joined && cluster.Status.Version == "" {
+		return stalled.Explain("APIUnreachable", fmt.Sprintf(
+			"The consoles of the control plane's instances show that they have joined, but the operator cannot reach the Kubernetes API at %s: %s. Check that spec.api.allowedCIDRs contains the operator's address, that the operator's network allows connections to port %d, and that the load balancer has a healthy target.",
+			cluster.Status.Endpoint,
+			strings.TrimSuffix(problem, "."),
+			model.PortAPI,
+		)).Degraded()
+	}
+	return stalled
+}
+
+// unreachable returns the outcome for an API that does not respond.
+func (s apiStep) unreachable(ctx context.Context, cluster *v1alpha1.Cluster, problem string) operatorkit.Outcome {
 	if since := aloneSince(cluster); since != "" {
 		return operatorkit.Wait(outcomes.EventPoll, reasonReplacing, fmt.Sprintf(
 			"The only control-plane instance is being replaced since %s. Until the new one is ready, normally after 3 to 10 minutes, the Kubernetes API at %s is unavailable. Workloads keep running.",

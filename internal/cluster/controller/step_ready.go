@@ -52,9 +52,10 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 	}
 	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
-		return operatorkit.Wait(
+		outcome, _ := s.stalledSlots(ctx, cluster, operatorkit.Wait(
 			outcomes.EventPoll, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas),
-		).WithoutEvent()
+		).WithoutEvent())
+		return outcome
 	}
 	if problem := s.notServing(ctx, cluster); problem != "" {
 		return operatorkit.Wait(servingPoll, "APIServersNotReady", problem).WithoutEvent()

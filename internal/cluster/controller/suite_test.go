@@ -72,6 +72,8 @@ type suite struct {
 	endpoint  string
 	nodeup    string
 	metrics   *prometheus.Registry // of the operator that was last started
+	clock     clock.Clock          // of the controllers; nil is the real clock
+	resolver  awsapi.Resolver      // of the operator; nil is the simulator's
 	stop      func()
 }
 
@@ -148,9 +150,13 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	resolver := w.resolver
+	if resolver == nil {
+		resolver = w.sim.Lookup
+	}
 	clients, err := awsapi.New(ctx, awsapi.Options{
 		Region: region, EndpointURL: w.endpoint, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
-		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""), Resolver: w.sim.Lookup,
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""), Resolver: resolver,
 	})
 	if err != nil {
 		return nil, err
@@ -163,8 +169,8 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		return nil, err
 	}
 	err = controller.Setup(ctx, mgr, controller.Options{
-		Metrics: metrics,
-		Engine:  engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
+		Metrics: metrics, Clock: w.clock,
+		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
 		Workload:  workload.New(workload.Options{}),
 		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace},
 		Releases: []*v1alpha1.Release{aRelease("v1.36.3")},

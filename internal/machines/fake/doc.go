@@ -21,6 +21,8 @@
 // Package kubeapi simulates pods. Tests make machines fail through [Host.SetImage],
 // [Host.SetKubelet] and [Host.SetMember].
 //
+// The console of a fake machine has lines like those of nodeup for failed attempts and for success.
+//
 // A fake machine does not run nodeup, kubeadm or user data. It never loses the data of a single
 // member, and a volume that is restored from a snapshot does not restore older data.
 package fake

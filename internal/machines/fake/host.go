@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,17 @@ func (h *Host) Attach(string, string, string) error { return nil }
 
 // Detach does nothing.
 func (h *Host) Detach(string, string) {}
+
+// Console returns what a running machine has written to its console.
+func (h *Host) Console(instanceID string) ([]byte, error) {
+	m, err := h.machine(instanceID)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return bytes.Clone(m.console), nil
+}
 
 // Dial connects to the API of a running slot.
 func (h *Host) Dial(_ context.Context, instanceID string, port int) (net.Conn, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -43,6 +44,9 @@ type fakeMachine struct {
 	isSlot bool
 	// silent says that its kubelet is down.
 	silent bool
+	// console is what it has written to its console, task the one of nodeup's tasks that it is at.
+	console []byte
+	task    string
 }
 
 // boot retries the steps of a real machine's boot until the machine has joined.
@@ -51,6 +55,7 @@ func (m *fakeMachine) boot(ctx context.Context) {
 	if !m.sleep(ctx, m.host.options.BootTime+behaviour.BootTime) {
 		return
 	}
+	m.write([]byte(behaviour.Console))
 	if behaviour.NeverJoins {
 		m.log.Info("This machine's image is broken; it does nothing.", "image", m.spec.ImageID)
 		return
@@ -65,12 +70,14 @@ func (m *fakeMachine) boot(ctx context.Context) {
 		keeps, err := m.join(ctx, in, &fetched)
 		if err == nil {
 			m.log.Info("joined", "bundle", in.BundleSHA256)
+			m.report(slog.LevelInfo, "this machine is a node of its cluster")
 			if keeps != nil {
 				m.keepToken(ctx, keeps)
 			}
 			return
 		}
 		m.log.Info("retrying", "why", err.Error())
+		m.report(slog.LevelWarn, m.task, slog.String("error", err.Error()), slog.String("again in", wait.String()))
 		if errors.Is(err, errNoCluster) {
 			wait = startOver
 		}
@@ -98,11 +105,13 @@ func (m *fakeMachine) sleep(ctx context.Context, length time.Duration) bool {
 // join makes the machine a node of its cluster. It returns the token that the machine must
 // maintain, or nil. It stores the bundle in fetched, so that retries do not fetch it again.
 func (m *fakeMachine) join(ctx context.Context, in bootstrap.UserDataInput, fetched **bundle.Bundle) (*keptToken, error) {
+	m.task = "metadata"
 	config, err := m.config(ctx)
 	if err != nil {
 		return nil, err
 	}
 	store := s3.NewFromConfig(config)
+	m.task = "bundle"
 	if *fetched == nil {
 		if *fetched, err = fetchBundle(ctx, store, in); err != nil {
 			return nil, err
@@ -133,13 +142,16 @@ func fetchBundle(ctx context.Context, store *s3.Client, in bootstrap.UserDataInp
 func (m *fakeMachine) joinSlot(
 	ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle,
 ) (*keptToken, error) {
+	m.task = "etcd volume"
 	volume, err := m.attach(ctx, ec2.NewFromConfig(config), b.Etcd)
 	if err != nil {
 		return nil, err
 	}
+	m.task = "etcd name"
 	if err := m.publish(ctx, route53.NewFromConfig(config), b.Etcd); err != nil {
 		return nil, err
 	}
+	m.task = "authorities"
 	files := map[string][]byte{}
 	for _, file := range b.PKI {
 		if files[file.Path], err = fetch(ctx, store, bucket, file.Key); err != nil {
@@ -157,9 +169,9 @@ func (m *fakeMachine) joinSlot(
 	return &keptToken{cluster: c, config: config, bucket: bucket, key: b.TokenKey, group: groupOf(b)}, nil
 }
 
-// attach attaches the slot's volume, which it finds by its tags.
+// attach attaches the slot's volume, which it finds in its zone by its tags.
 func (m *fakeMachine) attach(ctx context.Context, compute *ec2.Client, etcd *bundle.Etcd) (string, error) {
-	var filters []types.Filter
+	filters := []types.Filter{{Name: aws.String("availability-zone"), Values: []string{m.spec.Zone}}}
 	for key, value := range etcd.VolumeTags {
 		filters = append(filters, types.Filter{Name: aws.String("tag:" + key), Values: []string{value}})
 	}
@@ -168,7 +180,7 @@ func (m *fakeMachine) attach(ctx context.Context, compute *ec2.Client, etcd *bun
 		return "", fmt.Errorf("find the etcd volume: %w", err)
 	}
 	if len(found.Volumes) != 1 {
-		return "", fmt.Errorf("there are %d volumes for etcd's slot %d", len(found.Volumes), etcd.Slot)
+		return "", fmt.Errorf("there are %d volumes for etcd's slot %d in %s", len(found.Volumes), etcd.Slot, m.spec.Zone)
 	}
 	volume := found.Volumes[0]
 	for _, a := range volume.Attachments {
@@ -204,6 +216,7 @@ func (m *fakeMachine) publish(ctx context.Context, zones *route53.Client, etcd *
 }
 
 func (m *fakeMachine) joinWorker(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) error {
+	m.task = "API"
 	c, err := m.host.cluster(bucket, nil)
 	if err != nil {
 		return err
@@ -211,6 +224,7 @@ func (m *fakeMachine) joinWorker(ctx context.Context, config aws.Config, store *
 	if !c.hasQuorum() {
 		return errNoCluster
 	}
+	m.task = "join"
 	token, err := readToken(ctx, config, store, bucket, b)
 	if err != nil {
 		return err

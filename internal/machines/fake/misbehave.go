@@ -16,6 +16,9 @@ type Behaviour struct {
 	BootTime time.Duration
 	// NeverJoins says that they run but never join.
 	NeverJoins bool
+	// Console is what they write to their console when they boot. Machines that join, or try to,
+	// then write lines like those of nodeup.
+	Console string
 	// NotReady says that they join but their Nodes are not Ready.
 	NotReady bool
 }

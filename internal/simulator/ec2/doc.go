@@ -25,7 +25,9 @@
 //   - A state changes as soon as the machine has booted or ended, unless [Options] set a latency.
 //   - Stopping an instance ends its machine, and its root volume is empty when it starts again.
 //   - The hop limit of the metadata service is stored but not enforced.
-//   - A machine that exits leaves its instance running, and there is no console output.
+//   - A machine that exits leaves its instance running.
+//   - Without the parameter Latest, GetConsoleOutput returns the console of the last stop, reboot or
+//     termination. EC2 also posts the output of a launch, minutes later.
 //   - IPv6, prices, placement groups, dedicated hosts, fleets and reserved capacity are not
 //     supported.
 package ec2

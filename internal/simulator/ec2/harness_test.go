@@ -42,6 +42,8 @@ type host struct {
 	specs  map[string]machine.Spec
 	calls  []string
 	refuse bool
+	// console is what every machine has written to its console.
+	console []byte
 }
 
 func (h *host) note(call string) {
@@ -65,6 +67,18 @@ func (h *host) Boot(spec machine.Spec) error {
 	}
 	h.specs[spec.InstanceID] = spec
 	return nil
+}
+
+func (h *host) Console(string) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.console, nil
+}
+
+func (h *host) show(console []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.console = console
 }
 
 func (h *host) Terminate(id string) { h.note("terminate " + id) }

@@ -46,6 +46,9 @@ type instance struct {
 	failure   error
 	// failing are the failing status checks, with the time since when they fail.
 	failing map[StatusCheck]time.Time
+	// posted is the console output of the last change of state, postedAt the time of that change.
+	posted   []byte
+	postedAt time.Time
 	// work is the queue of tasks for its machine.
 	work line
 }

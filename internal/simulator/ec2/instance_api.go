@@ -18,6 +18,7 @@ func (s *Service) instanceOperations() map[string]wire.Operation {
 	return map[string]wire.Operation{
 		"DescribeInstanceStatus": wire.Op(s.describeInstanceStatus),
 		"DescribeInstances":      wire.Op(s.describeInstances),
+		"GetConsoleOutput":       wire.Op(s.getConsoleOutput),
 		"RebootInstances":        wire.Op(s.rebootInstances),
 		"RunInstances":           wire.Op(s.runInstances),
 		"StartInstances":         wire.Op(s.startInstances),

@@ -26,6 +26,9 @@ func (k *kind) architecture() types.ArchitectureValues {
 	return types.ArchitectureValuesX8664
 }
 
+// nitro reports whether instances run on the Nitro hypervisor.
+func (k *kind) nitro() bool { return !strings.HasPrefix(k.name, "t2.") }
+
 // family is what the instance types with the same name before the dot have in common.
 type family struct {
 	name    string
@@ -208,7 +211,7 @@ func (k *kind) describe() types.InstanceTypeInfo {
 	if !k.arm {
 		info.SupportedBootModes = append(info.SupportedBootModes, types.BootModeTypeLegacyBios)
 	}
-	if strings.HasPrefix(k.name, "t2.") {
+	if !k.nitro() {
 		info.Hypervisor = types.InstanceTypeHypervisorXen
 		info.EbsInfo.NvmeSupport, info.EbsInfo.EbsOptimizedSupport = types.EbsNvmeSupportUnsupported, types.EbsOptimizedSupportUnsupported
 		info.NetworkInfo.EnaSupport = types.EnaSupportUnsupported

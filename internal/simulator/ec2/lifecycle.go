@@ -118,6 +118,7 @@ func (s *Service) boot(r *region, i *instance) {
 func (s *Service) end(r *region, i *instance) {
 	s.enter(i, shuttingDown)
 	s.runner.after(s.latency("shutting-down"), &i.work, func() {
+		s.postConsole(r, i)
 		s.options.Host.Terminate(i.ID)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -189,6 +190,7 @@ func (s *Service) stop(r *region, i *instance, why types.StateReason, who string
 	s.setReason(i, why, who)
 	s.enter(i, stopping)
 	s.runner.after(s.latency("stopping"), &i.work, func() {
+		s.postConsole(r, i)
 		s.options.Host.Terminate(i.ID)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -226,6 +228,7 @@ func (s *Service) reboot(r *region, i *instance) {
 		}
 		spec, volumes := s.spec(r, i), r.attached(i.ID)
 		r.mu.Unlock()
+		s.postConsole(r, i)
 		s.options.Host.Terminate(i.ID)
 		if s.options.Host.Boot(spec) != nil {
 			return // it stays down, like an instance that does not come back from a reboot

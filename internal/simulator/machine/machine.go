@@ -45,6 +45,9 @@ type Host interface { //nolint:interfacebloat // a machine has a power switch, d
 	// Terminate ends a machine, as if its power were cut, and returns when it has ended. It ignores
 	// unknown machines.
 	Terminate(instanceID string)
+	// Console returns what a machine has written to its serial console. It returns an error for a
+	// machine that does not exist.
+	Console(instanceID string) ([]byte, error)
 	// Attach shows a volume to a machine as /dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol…;
 	// Detach removes it.
 	Attach(instanceID, volumeID, device string) error
@@ -76,6 +79,9 @@ func (Absent) Boot(Spec) error { return nil }
 
 // Terminate does nothing.
 func (Absent) Terminate(string) {}
+
+// Console returns nothing.
+func (Absent) Console(string) ([]byte, error) { return nil, nil }
 
 // Attach does nothing.
 func (Absent) Attach(string, string, string) error { return nil }
