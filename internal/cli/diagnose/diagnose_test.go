@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cfn/cause"
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/cluster/consoles"
 	"github.com/aws-operator/aws-operator/internal/cluster/diagnosis"
@@ -106,7 +105,7 @@ func TestTheFailureThatOthersFollowFromIsTheCause(t *testing.T) {
 			func(f *findings) {
 				f.stacks = []failedStack{{"demo", "ROLLBACK_COMPLETE", "Role (AWS::IAM::Role): x is not authorized to perform: iam:CreateRole."}}
 			},
-			slot(failing), cause.Denied,
+			slot(failing), "AccessDenied",
 			[]string{"Stack demo (ROLLBACK_COMPLETE): Role (AWS::IAM::Role): x is not", "Allow the action"},
 		},
 		"a stalled boot": {
