@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
@@ -47,6 +49,7 @@ func TestBrokenMachinesAreDiagnosed(t *testing.T) {
 		"no-route":   {artifact("https://198.51.100.1/runc"), "artifacts", diagnosis.ReasonNoRoute},
 		"no-host":    {artifact("https://mirror.invalid/runc"), "artifacts", diagnosis.ReasonNameNotResolved},
 		"no-file":    {artifact(bucket + "runc"), "artifacts", diagnosis.ReasonArtifactMissing},
+		"bad-hash":   {artifact(l.presigned("runc")), "artifacts", diagnosis.ReasonArtifactChecksum},
 		"bad-script": {func(b *bootstrap.Bundle) { b.ExtraUserData = "mount-nfs\n" }, "extra user data", diagnosis.ReasonUserScript},
 	} {
 		b := l.brokenWorker(name, c.change, l.userData)
@@ -71,6 +74,21 @@ func TestBrokenMachinesAreDiagnosed(t *testing.T) {
 	l.startSlots()
 	l.diagnosed("a volume in another zone", map[string]string{model.TagSlot: "0"}, "etcd volume", diagnosis.ReasonVolumeElsewhere)
 	l.diagnosed("a role without a permission", map[string]string{model.TagSlot: "1"}, "etcd volume", diagnosis.ReasonAccessDenied)
+}
+
+// presigned stores an object in the cluster's bucket, and returns a URL that needs no credentials.
+func (l *suite) presigned(key string) string {
+	l.t.Helper()
+	l.put(key, []byte("another file"))
+	in := &s3.GetObjectInput{Bucket: aws.String(l.outputs[model.OutputBucket]), Key: &key}
+	client := s3.New(s3.Options{
+		Region: l.cluster.Region, Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
+	})
+	request, err := s3.NewPresignClient(client).PresignGetObject(l.t.Context(), in)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return request.URL
 }
 
 // brokenWorker makes the stack of an instance group with a changed bundle.
