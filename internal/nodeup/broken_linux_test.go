@@ -61,13 +61,14 @@ func TestBrokenMachinesAreDiagnosed(t *testing.T) {
 		l.put(bundle.NodeupKey(other, b.Architecture), []byte("damaged"))
 		return l.script(b, other)
 	})
-	l.diagnosed("a damaged nodeup", map[string]string{model.TagInstanceGroup: "bad-nodeup"}, diagnosis.UserData, diagnosis.ReasonNodeupChanged)
+	of := func(group string) map[string]string { return map[string]string{model.TagInstanceGroup: group} }
+	l.diagnosed("a damaged nodeup", of("bad-nodeup"), diagnosis.UserData, diagnosis.ReasonNodeupChanged)
 	l.brokenWorker("bad-bundle", nil, func(b *bootstrap.Bundle) string {
 		text := l.userData(b)
 		l.put(bundle.Key(b.Hash()), []byte("{}"))
 		return text
 	})
-	l.diagnosed("a damaged bundle", map[string]string{model.TagInstanceGroup: "bad-bundle"}, "bundle", diagnosis.ReasonBundleInvalid)
+	l.diagnosed("a damaged bundle", of("bad-bundle"), "bundle", diagnosis.ReasonBundleInvalid)
 
 	l.moveVolume(0, "eu-central-1b")
 	l.faults.Add(fault.Rule{Service: "ec2", Operation: "AttachVolume", Deny: true})
