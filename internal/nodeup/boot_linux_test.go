@@ -52,6 +52,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/nodeup/approver"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
 // suite is a simulated region whose instances boot.
@@ -63,6 +64,7 @@ type suite struct {
 	tokens    *ssm.Client
 	instances *ec2.Client
 	nodeup    []byte
+	faults    *fault.Injector
 	resolver  awsapi.Resolver
 	cluster   *model.Cluster
 	outputs   map[string]string
@@ -351,7 +353,8 @@ func newSuite(t *testing.T, resourceSet string, slots int32) *suite {
 		t.Fatal(err)
 	}
 	const region = "eu-central-1"
-	simulated := simulator.New(simulator.Options{Region: region, Machines: l.host, Patience: time.Second})
+	l.faults = &fault.Injector{}
+	simulated := simulator.New(simulator.Options{Region: region, Machines: l.host, Patience: time.Second, Faults: l.faults})
 	l.resolver = simulated.Lookup
 	server := httptest.NewServer(simulated.Handler())
 	t.Cleanup(server.Close)
@@ -447,9 +450,15 @@ func (l *suite) userData(b *bootstrap.Bundle) string {
 	hash := bundle.HashOf(l.nodeup)
 	l.put(bundle.NodeupKey(hash, b.Architecture), l.nodeup)
 	l.put(bundle.Key(b.Hash()), b.JSON())
+	return l.script(b, hash)
+}
+
+// script returns the user data that fetches nodeup by its hash, and then the bundle.
+func (l *suite) script(b *bootstrap.Bundle, nodeup string) string {
+	l.t.Helper()
 	text, err := bootstrap.UserData(bootstrap.UserDataInput{
 		Region: l.cluster.Region, DNSSuffix: l.cluster.DNSSuffix, Bucket: l.outputs[model.OutputBucket],
-		Architecture: b.Architecture, NodeupSHA256: hash, BundleSHA256: b.Hash(),
+		Architecture: b.Architecture, NodeupSHA256: nodeup, BundleSHA256: b.Hash(),
 	})
 	if err != nil {
 		l.t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 // cause is the most likely cause of a cluster's problems.
 type cause struct {
-	diagnosis.Cause `json:",inline"`
+	diagnosis.Cause
 
 	// Evidence is the fact that the cause is concluded from.
 	Evidence string `json:"evidence"`

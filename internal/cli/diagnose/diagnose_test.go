@@ -3,6 +3,7 @@ package diagnose
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +86,8 @@ func observed(reports ...consoles.Report) *findings {
 // slot returns the report of a slot's instance.
 func slot(console string) consoles.Report {
 	return consoles.Report{
-		Instance: consoles.Instance{ID: "i-0", Slot: "0", Zone: "eu-central-1a", Launched: launched}, Boot: diagnosis.Read([]byte(console), true),
+		Instance: consoles.Instance{ID: "i-0", Slot: "0", Zone: "eu-central-1a", Launched: launched},
+		Boot:     diagnosis.Read([]byte(console), true),
 	}
 }
 
@@ -149,7 +151,8 @@ func TestTheFailureThatOthersFollowFromIsTheCause(t *testing.T) {
 			if err := report(&out, &r); err != nil || r.Healthy || r.Cause.Reason != c.cause {
 				t.Errorf("%v, %+v", err, r)
 			}
-			for _, words := range append(c.says, "\nMost likely cause ("+c.cause+"): "+r.Cause.Text+"\n", "\nRemedy: "+r.Cause.Remedy+"\n") {
+			last := fmt.Sprintf("\nMost likely cause (%s): %s\n%s\nRemedy: %s\n", c.cause, r.Cause.Text, r.Cause.Evidence, r.Cause.Remedy)
+			for _, words := range append(c.says, last) {
 				if !strings.Contains(out.String(), words) {
 					t.Errorf("it lacks %q:\n%s", words, out.String())
 				}

@@ -201,7 +201,8 @@ func (w *suite) consoleShows(text string) {
 		var all []string
 		for i := range found.Reservations {
 			for _, one := range found.Reservations[i].Instances {
-				out, err := api.GetConsoleOutput(w.t.Context(), &ec2.GetConsoleOutputInput{InstanceId: one.InstanceId, Latest: aws.Bool(true)})
+				in := &ec2.GetConsoleOutputInput{InstanceId: one.InstanceId, Latest: aws.Bool(true)}
+				out, err := api.GetConsoleOutput(w.t.Context(), in)
 				if err != nil {
 					return err
 				}
@@ -245,7 +246,8 @@ func (w *suite) diagnosed(c *brokenBoot) {
 		Healthy bool
 		Cause   struct{ Reason string }
 	}
-	if err := json.Unmarshal(out.Bytes(), &found); err != nil || code != exit.NotValid || found.Healthy || found.Cause.Reason != c.diagnosis {
+	err = json.Unmarshal(out.Bytes(), &found)
+	if err != nil || code != exit.NotValid || found.Healthy || found.Cause.Reason != c.diagnosis {
 		w.t.Errorf("want %s, got %d, %v: %s", c.diagnosis, code, err, out.String())
 	}
 }

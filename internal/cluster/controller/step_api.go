@@ -40,6 +40,9 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 		return outcome
 	}
 	waiting := s.unreachable(ctx, cluster, problem)
+	if waiting.Reason() == repair.ReasonVolumeLost { // No instance can boot.
+		return waiting
+	}
 	stalled, joined := s.stalledSlots(ctx, cluster, waiting)
 	if joined && cluster.Status.Version == "" {
 		return stalled.Explain("APIUnreachable", fmt.Sprintf(

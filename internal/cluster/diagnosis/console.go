@@ -95,12 +95,17 @@ func (r *reader) nodeup(line map[string]string) {
 
 // fail records the error of an attempt.
 func (r *reader) fail(problem string) {
-	r.full = requestID.ReplaceAllString(strings.Join(strings.Fields(problem), " "), "")
+	problem = requestID.ReplaceAllString(strings.Join(strings.Fields(problem), " "), "")
+	r.full = urlSecret.ReplaceAllString(problem, "$1$3")
 	r.boot.Error = excerpt(r.full)
 }
 
 // requestID matches what the AWS SDK puts before the error of a service.
 var requestID = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [^,]*, (HostID: [^,]*, )?`)
+
+// urlSecret matches the parts of a URL that may contain a secret: the user, and the query, such as
+// that of a presigned URL.
+var urlSecret = regexp.MustCompile(`(https?://)([^/\s"?@]*@)?([^\s"?]*)(\?[^\s"]*)?`)
 
 // fields parses a line of key=value pairs as package log/slog writes it. Quotes of keys and values
 // are removed.

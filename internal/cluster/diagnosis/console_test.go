@@ -170,6 +170,19 @@ func TestLongErrorsKeepTheirEnds(t *testing.T) {
 	}
 }
 
+func TestErrorsHaveNoSecretsOfURLs(t *testing.T) {
+	for problem, want := range map[string]string{
+		"https://example.com/runc?X-Amz-Signature=secret has the SHA-256 a": "https://example.com/runc has the SHA-256 a",
+		`Get \"https://me:secret@example.com/runc?a=b\": EOF`:               `Get "https://example.com/runc": EOF`,
+		"fetch http://example.com: 404 Not Found?":                          "fetch http://example.com: 404 Not Found?",
+	} {
+		line := `time=2026-11-23T22:00:33Z level=WARN msg=artifacts error="` + problem + `" "again in"=1s` + "\n"
+		if boot := diagnosis.Read([]byte(line), true); boot.Error != want {
+			t.Errorf("got  %s\nwant %s", boot.Error, want)
+		}
+	}
+}
+
 // A user of an instance can write anything to its console.
 func FuzzConsole(f *testing.F) {
 	f.Add([]byte(selfDone+artifactsFail), true)

@@ -272,8 +272,9 @@ func nodes(l *Observation) []Problem {
 			there[one.ID] = true
 			if one.State == "InService" && !g.Bastion() && of[one.ID] == nil {
 				problems = append(problems, Problem{"Machine", one.ID, ReasonNodeMissing, fmt.Sprintf(
-					"This instance of %s has not joined the cluster. If it was not just launched, check its console output and the journals of nodeup and kubelet.",
+					"This instance of %s has not joined the cluster. If it was not just launched, find out why with aws-operator diagnose cluster %s.",
 					g.Name,
+					l.Cluster.Name,
 				)})
 			}
 		}

@@ -76,7 +76,8 @@ type Answer struct {
 }
 
 // Ask checks the boots of an object's instances, or returns the last answer if that is recent. It
-// returns the errors of AWS, except those of reading a console, which are in the answer.
+// returns the errors of AWS once, and then the last answer until the next check. Errors of reading a
+// console are in the answer.
 func (b *Boots) Ask(ctx context.Context, q *Question) (Answer, error) {
 	now := b.clock.Now()
 	if wait := q.Since.Add(diagnosis.FirstDeadline).Sub(now); wait > 0 {
@@ -90,6 +91,8 @@ func (b *Boots) Ask(ctx context.Context, q *Question) (Answer, error) {
 	}
 	found, err := consoles.Running(ctx, q.EC2, q.Tags)
 	if err != nil {
+		last.at, last.answer.Again = now, pause
+		b.last.Keep(q.UID, last)
 		return Answer{}, err //nolint:wrapcheck // has enough context
 	}
 	reports := read(ctx, q, found)

@@ -3,6 +3,7 @@ package boots_test
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ type account struct {
 	read     []string
 	xen      bool
 	denied   bool
+	failure  error // of DescribeInstances
 }
 
 func (a *account) DescribeInstances(
@@ -32,6 +34,9 @@ func (a *account) DescribeInstances(
 ) (*ec2.DescribeInstancesOutput, error) {
 	if len(in.Filters) != 2 || aws.ToString(in.Filters[1].Name) != "tag:cluster" {
 		return nil, fmt.Errorf("unexpected filters %v", in.Filters)
+	}
+	if a.failure != nil {
+		return nil, a.failure
 	}
 	out := &ec2.DescribeInstancesOutput{}
 	for id := range a.consoles {
@@ -160,6 +165,25 @@ func TestInstancesThatJoinedAreNotStalled(t *testing.T) {
 	a.consoles["i-0"] = line(590*time.Second, "INFO", "this machine is a node of its cluster", "")
 	if answer := ask(t, b, a); answer != (boots.Answer{Again: time.Minute}) {
 		t.Errorf("just joined: %+v", answer)
+	}
+}
+
+func TestFailureOfAWSIsRetriedAfterAMinute(t *testing.T) {
+	b, clk := at(10 * time.Minute)
+	a := &account{consoles: map[string]string{"i-0": ""}, failure: errors.New("throttled")}
+	question := &boots.Question{
+		UID: "one", EC2: a, Tags: map[string]string{"cluster": "demo"}, Since: launched, Most: 3, Joined: func(string) bool { return false },
+	}
+	if _, err := b.Ask(t.Context(), question); !errors.Is(err, a.failure) {
+		t.Errorf("got %v", err)
+	}
+	a.failure = nil
+	if answer, err := b.Ask(t.Context(), question); err != nil || answer != (boots.Answer{Again: time.Minute}) {
+		t.Errorf("got %+v, %v", answer, err)
+	}
+	clk.SetTime(launched.Add(11 * time.Minute))
+	if answer, err := b.Ask(t.Context(), question); err != nil || answer.Stalled == "" {
+		t.Errorf("got %+v, %v", answer, err)
 	}
 }
 
