@@ -1,6 +1,6 @@
-// Package graph draws clusters: their stacks, what is in them and what depends
-// on what ([Of]), and how long each resource of the last change took
-// ([Timeline]). Drawings are text for Mermaid and Graphviz, and SVG by a simple
-// layered layout of its own. The package is pure; the same input gives the same
-// bytes.
+// Package graph draws clusters: where they run and in what state their nodes are ([TopologyOf]),
+// their stacks' resources and what depends on what ([Of]), and how long each resource of the last
+// change took ([LastOperation]). Drawings of the first and the last are text and SVG; resources are
+// written for Mermaid and Graphviz, which lay them out. Names in drawings come from users, so that
+// they are escaped. The package does no I/O; the same input gives the same bytes.
 package graph

@@ -1,111 +1,158 @@
 package graph
 
 import (
+	"cmp"
+	"encoding/xml"
 	"fmt"
-	"html"
 	"strings"
+	"unicode"
 )
 
-// head begins a drawing of a size.
-func head(w *strings.Builder, width, height int, title string) {
+// Colors that people with any color vision can distinguish: https://jfly.uni-koeln.de/color/.
+const (
+	green     = "#009e73"
+	vermilion = "#d55e00"
+	orange    = "#e69f00"
+	sky       = "#56b4e9"
+	blue      = "#0072b2"
+	gray      = "#6b7280"
+
+	ink       = "#1f2933" // text
+	pale      = "#52606d" // text of less weight
+	outline   = "#9aa5b1"
+	paper     = "#ffffff"
+	tint      = "#f5f7fa"
+	padding   = 16.0
+	textSize  = 11.0
+	titleSize = 14.0
+	rowHeight = 15.0
+	typeSize  = 9.0
+)
+
+// box is where something is drawn, in pixels.
+type box struct{ X, Y, Width, Height float64 }
+
+// canvas is an SVG drawing. It has its own background, so that it is legible on any page.
+type canvas struct{ strings.Builder }
+
+// newCanvas begins a drawing of a size.
+func newCanvas(width, height float64, title string) *canvas {
+	c := &canvas{}
+	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f"`, width, height)
+	fmt.Fprintf(c, ` viewBox="0 0 %.0f %.0f"`, width, height)
+	fmt.Fprintf(c, ` font-family="Helvetica, Arial, sans-serif" font-size="%.0f">`+"\n<title>%s</title>\n", textSize, escape(title))
+	c.rect(box{0, 0, width, height}, 0, `fill="`+paper+`"`)
+	return c
+}
+
+// end ends the drawing and returns it.
+func (c *canvas) end() string {
+	c.WriteString("</svg>\n")
+	return c.String()
+}
+
+// rect draws a rectangle with round corners.
+func (c *canvas) rect(b box, round float64, style string) {
+	fmt.Fprintf(c, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.0f" %s/>`+"\n", b.X, b.Y, b.Width, b.Height, round, style)
+}
+
+// label is a line of text.
+type label struct {
+	X, Y float64 // of the baseline
+	Text string
+	// Size is textSize by default, Color ink, and Room unlimited. Text that is longer than Room is
+	// cut, and shown as a whole when the pointer is on it.
+	Size  float64
+	Color string
+	Bold  bool
+	Room  float64
+}
+
+// text draws a line of text.
+func (c *canvas) text(l label) {
+	weight, whole := "", ""
+	if l.Bold {
+		weight = ` font-weight="bold"`
+	}
+	shown := l.shown()
+	if all := printable(l.Text); all != shown {
+		whole = "<title>" + escape(all) + "</title>"
+	}
 	fmt.Fprintf(
-		w,
-		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11">`+"\n",
-		width,
-		height,
-		width,
-		height,
+		c, `<text x="%.1f" y="%.1f" font-size="%.0f" fill="%s"%s>%s%s</text>`+"\n",
+		l.X, l.Y, cmp.Or(l.Size, textSize), cmp.Or(l.Color, ink), weight, whole, escape(shown),
 	)
-	fmt.Fprintf(w, "<title>%s</title>\n", html.EscapeString(title))
-	fmt.Fprintf(w, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
 }
 
-// colours of boxes by AWS service.
-var colours = map[string]string{
-	"EC2": "#fde8d7", "AutoScaling": "#fde8d7", "IAM": "#fbdfe3", "ElasticLoadBalancingV2": "#e7e1fb",
-	"Route53": "#e7e1fb", "S3": "#dff3e0", "KMS": "#fbdfe3",
+// shown returns the text that fits into the room.
+func (l *label) shown() string {
+	return fit(printable(l.Text), cmp.Or(l.Size, textSize), l.Bold, l.Room)
 }
 
-func colourOf(resourceType string) string {
-	service, _, _ := strings.Cut(short(resourceType), "::")
-	if colour, ok := colours[service]; ok {
-		return colour
-	}
-	return "#eeeeee"
-}
+// width returns the width of the text that is shown.
+func (l *label) width() float64 { return width(l.shown(), cmp.Or(l.Size, textSize), l.Bold) }
 
-// lines by why one needs the other.
-var lines = map[Kind]string{
-	Ref: `stroke="#888888"`, GetAtt: `stroke="#888888"`, DependsOn: `stroke="#888888" stroke-dasharray="4 3"`,
-	Output: `stroke="#4a7bd0" stroke-opacity="0.6"`,
-}
-
-// SVG draws the graph: what is needed stands left of what needs it, dashed lines only wait, blue
-// ones go to another stack's output.
-func (g *Graph) SVG() string {
-	l := layoutOf(g)
-	var w strings.Builder
-	head(&w, l.w, l.h, "Cluster "+g.Name)
-	for i, s := range g.Stacks {
-		f := l.stacks[i]
-		fmt.Fprintf(&w, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="#f7f8fa" stroke="#b8bec8"/>`+"\n", f.x, f.y, f.w, f.h)
-		fmt.Fprintf(
-			&w,
-			`<text x="%d" y="%d" font-size="14" font-weight="bold" fill="#333333">%s</text>`+"\n",
-			f.x+padding,
-			f.y+titleSpace,
-			html.EscapeString(s.Name),
-		)
-	}
-	for _, e := range g.Edges {
-		from, to := l.nodes[e.From.key()], l.nodes[e.To.key()]
-		x1, y1, x2, y2 := from.x, from.y+from.h/2, to.x+to.w, to.y+to.h/2
-		bend := max(gapX/2, (x1-x2)/2) //nolint:mnd // half of the way
-		fmt.Fprintf(
-			&w,
-			`<path d="M%d %d C%d %d %d %d %d %d" fill="none" %s/>`+"\n",
-			x1,
-			y1,
-			x1-bend,
-			y1,
-			x2+bend,
-			y2,
-			x2,
-			y2,
-			lines[e.Kind],
-		)
-	}
-	for _, s := range g.Stacks {
-		for _, n := range s.Nodes {
-			b := l.nodes[n.key()]
-			fmt.Fprintf(
-				&w,
-				`<rect x="%d" y="%d" width="%d" height="%d" rx="3" fill="%s" stroke="#999999"/>`+"\n",
-				b.x,
-				b.y,
-				b.w,
-				b.h,
-				colourOf(n.Type),
-			)
-			fmt.Fprintf(&w, `<text x="%d" y="%d" fill="#222222">%s</text>`+"\n", b.x+6, b.y+14, html.EscapeString(clip(n.LogicalID)))
-			fmt.Fprintf(
-				&w,
-				`<text x="%d" y="%d" font-size="9" fill="#666666">%s</text>`+"\n",
-				b.x+6,
-				b.y+27,
-				html.EscapeString(short(n.Type)),
-			)
+// printable replaces characters that are not shown, and could change the text around them.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
 		}
-	}
-	w.WriteString("</svg>\n")
+		return unicode.ReplacementChar
+	}, text)
+}
+
+// escape returns a text for XML.
+func escape(text string) string {
+	var w strings.Builder
+	_ = xml.EscapeText(&w, []byte(text)) // A strings.Builder returns no errors.
 	return w.String()
 }
 
-// clip shortens a name so that it fits into its box.
-func clip(name string) string {
-	const most = 38
-	if len(name) > most {
-		return name[:most-1] + "…"
+// fit cuts a text to the width of a room, 0 for any.
+func fit(text string, size float64, bold bool, room float64) string {
+	if room == 0 || width(text, size, bold) <= room {
+		return text
 	}
-	return name
+	runes := []rune(text)
+	for len(runes) > 0 && width(string(runes)+"…", size, bold) > room {
+		runes = runes[:len(runes)-1]
+	}
+	return string(runes) + "…"
+}
+
+// width estimates the width of a text, rather too high: fonts differ.
+func width(text string, size float64, bold bool) float64 {
+	const narrow, usual, wide, widest, heavier = 0.4, 0.65, 1, 1.1, 1.13
+	sum := 0.0
+	for _, r := range text {
+		switch {
+		case strings.ContainsRune("fijltI.,:;'|!()[]/ ", r):
+			sum += narrow
+		case strings.ContainsRune("mwMW@%", r):
+			sum += wide
+		case r > unicode.MaxLatin1:
+			sum += widest
+		default:
+			sum += usual
+		}
+	}
+	if bold {
+		sum *= heavier
+	}
+	return sum * size
+}
+
+// wrap breaks a text into lines of a width, between words.
+func wrap(text string, size, room float64) []string {
+	var lines []string
+	for _, word := range strings.Fields(printable(text)) {
+		last := len(lines) - 1
+		if last >= 0 && width(lines[last]+" "+word, size, false) <= room {
+			lines[last] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	return lines
 }

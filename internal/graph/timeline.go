@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"fmt"
-	"html"
 	"slices"
 	"strings"
 	"time"
@@ -206,67 +205,39 @@ func (b *Bar) label() string {
 // SVG draws the timeline.
 func (t *Timeline) SVG() string {
 	const (
-		left, length, row = 330, 800, 20
-		top, right        = 60, 170
+		left, length, row = 330, 800, 20.0
+		top, right        = 60.0, 170
 		ticks             = 8
 	)
-	height := top + row*len(t.Bars) + padding
-	var w strings.Builder
-	head(&w, left+length+right, height, "Last operation on cluster "+t.Name)
-	fmt.Fprintf(&w, `<text x="%d" y="22" font-size="14" font-weight="bold" fill="#333333">Cluster %s, from %s, %s</text>`+"\n",
-		padding, html.EscapeString(t.Name), t.Start.UTC().Format(time.DateTime+" UTC"), t.End.Sub(t.Start).Round(time.Second))
+	height := top + row*float64(len(t.Bars)) + padding
+	c := newCanvas(left+length+right, height, "Last operation on cluster "+t.Name)
+	c.text(label{X: padding, Y: 22, Size: titleSize, Bold: true, Text: fmt.Sprintf(
+		"Cluster %s, from %s, %s", t.Name, t.Start.UTC().Format(time.DateTime+" UTC"), t.End.Sub(t.Start).Round(time.Second))})
 	for i := range ticks + 1 {
-		x := left + length*i/ticks
-		at := (t.End.Sub(t.Start) * time.Duration(i) / ticks).Round(100 * time.Millisecond)
-		fmt.Fprintf(
-			&w,
-			`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#e3e3e3"/>`+
-				`<text x="%d" y="%d" fill="#777777" text-anchor="middle">%s</text>`+"\n",
-			x,
-			top-8,
-			x,
-			height-padding,
-			x,
-			top-14,
-			at,
-		)
+		x := float64(left + length*i/ticks)
+		at := (t.End.Sub(t.Start) * time.Duration(i) / ticks).Round(100 * time.Millisecond).String()
+		c.rect(box{x, top - 8, 1, height - padding - top + 8}, 0, `fill="#e3e3e3"`)
+		c.text(label{X: x - width(at, textSize, false)/2, Y: top - 14, Text: at, Color: pale})
 	}
-	fills := map[string]string{"CREATE": "#57a773", "UPDATE": "#e0a43a", "DELETE": "#c25b56"}
+	fills := map[string]string{"CREATE": green, "UPDATE": orange, "DELETE": blue}
+	for i, action := range []string{"CREATE", "UPDATE", "DELETE", "failed"} {
+		x := left + length - float64(60*(4-i))
+		c.rect(box{x, 14, 10, 10}, 2, `fill="`+cmp.Or(fills[action], vermilion)+`"`)
+		c.text(label{X: x + 14, Y: 23, Text: strings.ToLower(action), Color: pale})
+	}
 	for i := range t.Bars {
 		b := &t.Bars[i]
-		y := top + row*i
+		y := top + row*float64(i)
 		from, to := t.place(b, length)
-		fill, weight := fills[b.Action], "normal"
-		if fill == "" {
-			fill = "#888888"
-		}
+		name := strings.TrimSpace(b.label())
+		indent := padding + 5*float64(len(b.label())-len(name))
+		c.text(label{X: indent, Y: y + 13, Text: name, Bold: name == b.label(), Room: left - indent})
+		fill := cmp.Or(fills[b.Action], gray)
 		if b.Failed {
-			fill = "#8b1a1a"
+			fill = vermilion
 		}
-		if !strings.HasPrefix(b.label(), " ") {
-			weight = "bold"
-		}
-		fmt.Fprintf(
-			&w,
-			`<text x="%d" y="%d" fill="#222222" font-weight="%s">%s</text>`+"\n",
-			padding+10*(len(b.label())-len(strings.TrimSpace(b.label())))/2,
-			y+13,
-			weight,
-			html.EscapeString(strings.TrimSpace(b.label())),
-		)
-		fmt.Fprintf(
-			&w,
-			`<rect x="%d" y="%d" width="%d" height="%d" rx="2" fill="%s"><title>%s %s</title></rect>`+"\n",
-			left+from,
-			y+3,
-			max(to-from, 2),
-			row-6,
-			fill,
-			b.Action,
-			html.EscapeString(b.LogicalID),
-		)
-		fmt.Fprintf(&w, `<text x="%d" y="%d" fill="#555555">%s</text>`+"\n", left+max(to, from+2)+5, y+13, html.EscapeString(b.took()))
+		c.rect(box{float64(left + from), y + 3, float64(max(to-from, 2)), row - 6}, 2, `fill="`+fill+`"`)
+		c.text(label{X: float64(left + max(to, from+2) + 5), Y: y + 13, Text: b.took(), Color: pale})
 	}
-	w.WriteString("</svg>\n")
-	return w.String()
+	return c.end()
 }

@@ -192,6 +192,27 @@ func Render(ctx context.Context, in Input, o Options) ([]Subject, error) {
 	return d.subjects, d.groups()
 }
 
+// Resolve returns the resolved cluster and its instance groups by name, without rendering them. It
+// returns the errors of [Of].
+func Resolve(ctx context.Context, in Input, o Options) (*model.Cluster, []*model.Group, error) {
+	d := &draft{in: in, options: o}
+	if o.Clients != nil {
+		d.target = live.TargetOf(o.Clients, in.Cluster)
+	}
+	if err := d.resolve(ctx); err != nil {
+		return nil, nil, err
+	}
+	var groups []*model.Group
+	for _, group := range d.sorted() {
+		resolved, err := model.ResolveGroup(d.model, group)
+		if err != nil {
+			return nil, nil, fmt.Errorf("instance group %s: %w", group.Name, err)
+		}
+		groups = append(groups, resolved)
+	}
+	return d.model, groups, nil
+}
+
 func (d *draft) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(d.notes, text) {
 		d.notes = append(d.notes, text)
@@ -365,12 +386,16 @@ func (d *draft) slots() error {
 	return nil
 }
 
-// groups plans the stacks of instance groups, by name.
-func (d *draft) groups() error {
-	groups := slices.SortedFunc(
+// sorted returns the instance groups by name.
+func (d *draft) sorted() []*v1alpha1.InstanceGroup {
+	return slices.SortedFunc(
 		slices.Values(d.in.Groups), func(a, b *v1alpha1.InstanceGroup) int { return strings.Compare(a.Name, b.Name) },
 	)
-	for _, group := range groups {
+}
+
+// groups plans the stacks of instance groups, by name.
+func (d *draft) groups() error {
+	for _, group := range d.sorted() {
 		if err := d.group(group); err != nil {
 			return fmt.Errorf("instance group %s: %w", group.Name, err)
 		}

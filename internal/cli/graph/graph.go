@@ -2,6 +2,7 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/plan"
+	"github.com/aws-operator/aws-operator/internal/state"
 )
 
 // Formats of output.
@@ -35,8 +37,9 @@ type options struct {
 	state     flags.State
 	manifests manifests.Flags
 	format    string
-	events    bool
 	plan      plan.Options
+
+	dependencies, events bool
 }
 
 // Command returns the command.
@@ -53,15 +56,20 @@ func clusterCommand() *cobra.Command {
 	o := options{manifests: manifests.Flags{Optional: true}}
 	cmd := &cobra.Command{
 		Use:   "cluster NAME [-f FILE …]",
-		Short: "Draw a cluster's stacks and their dependencies, or how long its last change took",
-		Long: `Draw the stacks of a cluster, their resources and the dependencies between them, as text
-for Mermaid or Graphviz, or as SVG. The drawing shows what the state or the files define.
-The command calls AWS only to read an existing VPC.
+		Short: "Draw a cluster: its zones, groups and nodes, its stacks, or its last change",
+		Long: `Draw where a cluster runs: its zones, subnets, load balancer, slots, instance groups and
+nodes with their state, as text or as SVG. The command reads AWS and the cluster's API as
+validate does, and changes nothing. Without access to AWS, and for a cluster that is only in
+files, it draws what is planned.
+
+--dependencies instead draws the stacks, their resources and the dependencies between them:
+as text for Mermaid or for Graphviz, which makes a picture of it.
 
 --events instead draws how long each resource took in the last operation on the cluster's
 stacks, from the events of CloudFormation: as bars of text, or as SVG.`,
-		Example: `  aws-operator graph cluster demo -o svg > demo.svg
-  aws-operator graph cluster demo -f demo.yaml -o dot | dot -Tpng > demo.png
+		Example: `  aws-operator graph cluster demo
+  aws-operator graph cluster demo -o svg > demo.svg
+  aws-operator graph cluster demo -f demo.yaml --dependencies -o dot | dot -Tsvg > dependencies.svg
   aws-operator graph cluster demo --events`,
 		Args: usage.Name("cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
@@ -70,26 +78,37 @@ stacks, from the events of CloudFormation: as bars of text, or as SVG.`,
 	o.state.Add(cmd)
 	o.manifests.Add(cmd)
 	set := cmd.Flags()
-	set.StringVarP(&o.format, "output", "o", "", "mermaid, dot or svg (default: mermaid); with --events text or svg (default: text)")
+	set.StringVarP(&o.format, "output", "o", "", "text or svg (default: text); with --dependencies mermaid or dot (default: mermaid)")
 	_ = cmd.RegisterFlagCompletionFunc(
 		"output", cobra.FixedCompletions([]string{formatMermaid, formatDOT, formatSVG, formatText}, cobra.ShellCompDirectiveNoFileComp),
 	)
+	set.BoolVar(&o.dependencies, "dependencies", false, "draw the stacks, their resources and the dependencies between them")
 	set.BoolVar(&o.events, "events", false, "draw the duration of each resource in the last operation")
 	set.StringVar(&o.plan.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name")
 	set.StringVar(
 		&o.plan.AccountID, "aws-account-id", "", "AWS account of a new cluster (default: the account of its role, or a placeholder)",
 	)
+	cmd.MarkFlagsMutuallyExclusive("dependencies", "events")
 	return cmd
 }
 
-// check returns an error for an unknown format.
-func (o *options) check() error {
-	known := []string{formatMermaid, formatDOT, formatSVG}
-	if o.events {
-		known = []string{formatText, formatSVG}
+// check returns an error for an unknown format of a cluster's drawing.
+func (o *options) check(name string) error {
+	known := []string{formatText, formatSVG}
+	if o.dependencies {
+		known = []string{formatMermaid, formatDOT}
 	}
 	if o.format == "" {
 		o.format = known[0]
+	}
+	if !o.dependencies && (o.format == formatMermaid || o.format == formatDOT) {
+		return fmt.Errorf("--output %s is for --dependencies; use one of %v, or add that flag", o.format, known)
+	}
+	if o.dependencies && o.format == formatSVG {
+		return fmt.Errorf(
+			"--output svg is not for --dependencies: use Graphviz, as in aws-operator graph cluster %[1]s --dependencies -o dot | "+
+				"dot -Tsvg > %[1]s.svg", name,
+		)
 	}
 	if !slices.Contains(known, o.format) {
 		return fmt.Errorf("--output %s is unknown here; use one of %v", o.format, known)
@@ -98,7 +117,7 @@ func (o *options) check() error {
 }
 
 func (o *options) run(cmd *cobra.Command, name string) error {
-	if err := o.check(); err != nil {
+	if err := o.check(name); err != nil {
 		return err
 	}
 	set := &manifest.Set{}
@@ -116,25 +135,38 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	var clients *awsapi.Clients
-	if o.events || in.Cluster.Spec.Network.VPC != "" {
-		if clients, err = awsapi.New(cmd.Context(), awsapi.Options{
-			Region: in.Cluster.Spec.Region, UserAgent: "aws-operator/" + version.String(),
-		}); err != nil {
-			return err
-		}
+	draw := o.topology
+	switch {
+	case o.events:
+		draw = o.timeline
+	case o.dependencies:
+		draw = o.resources
 	}
-	if o.events {
-		line, err := timeline(cmd.Context(), clients, &in)
-		if err != nil {
-			return err
-		}
-		return write(cmd.OutOrStdout(), o.drawLine(cmd.OutOrStdout(), line))
-	}
-	o.plan.Clients = clients
-	subjects, err := plan.Render(cmd.Context(), in, o.plan)
+	text, err := draw(cmd, from, &in)
 	if err != nil {
 		return err
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), text)
+	return err
+}
+
+// connect returns clients of AWS for a cluster.
+func connect(ctx context.Context, in *plan.Input) (*awsapi.Clients, error) {
+	return awsapi.New(ctx, awsapi.Options{Region: in.Cluster.Spec.Region, UserAgent: "aws-operator/" + version.String()})
+}
+
+// resources draws the dependencies of the cluster's resources.
+func (o *options) resources(cmd *cobra.Command, _ *state.State, in *plan.Input) (string, error) {
+	options := o.plan
+	if in.Cluster.Spec.Network.VPC != "" {
+		var err error
+		if options.Clients, err = connect(cmd.Context(), in); err != nil {
+			return "", err
+		}
+	}
+	subjects, err := plan.Render(cmd.Context(), *in, options)
+	if err != nil {
+		return "", err
 	}
 	stacks := make([]*render.Stack, 0, len(subjects))
 	for i := range subjects {
@@ -143,19 +175,26 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		}
 	}
 	if len(stacks) == 0 {
-		return errors.New("the cluster is being deleted; it has nothing to draw")
+		return "", errors.New("the cluster is being deleted; it has nothing to draw")
 	}
-	return write(cmd.OutOrStdout(), o.draw(graph.Of(name, stacks)))
+	g := graph.Of(in.Cluster.Name, stacks)
+	if o.format == formatDOT {
+		return g.DOT(), nil
+	}
+	return g.Mermaid(), nil
 }
 
-func (o *options) draw(g *graph.Graph) string {
-	switch o.format {
-	case formatDOT:
-		return g.DOT()
-	case formatSVG:
-		return g.SVG()
+// timeline draws the last operation on the cluster's stacks.
+func (o *options) timeline(cmd *cobra.Command, _ *state.State, in *plan.Input) (string, error) {
+	clients, err := connect(cmd.Context(), in)
+	if err != nil {
+		return "", err
 	}
-	return g.Mermaid()
+	line, err := timeline(cmd.Context(), clients, in)
+	if err != nil {
+		return "", err
+	}
+	return o.drawLine(cmd.OutOrStdout(), line), nil
 }
 
 func (o *options) drawLine(out io.Writer, line *graph.Timeline) string {
@@ -170,9 +209,4 @@ func (o *options) drawLine(out io.Writer, line *graph.Timeline) string {
 		}
 	}
 	return line.Text(width)
-}
-
-func write(out io.Writer, text string) error {
-	_, err := io.WriteString(out, text)
-	return err
 }

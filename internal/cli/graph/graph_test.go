@@ -2,7 +2,9 @@ package graph_test
 
 import (
 	"bytes"
+	"context"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -19,6 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/state"
+	"github.com/aws-operator/aws-operator/test/livetest"
 )
 
 const minimal = "../../../examples/clusters/minimal-public.yaml"
@@ -34,11 +38,11 @@ func run(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestGraphDrawsManifests(t *testing.T) {
+func TestDependenciesAreDrawn(t *testing.T) {
 	for format, want := range map[string]string{
-		"": "flowchart LR", "mermaid": "flowchart LR", "dot": "digraph \"minimal\"", "svg": "<svg ",
+		"": "%%{init", "mermaid": "%%{init", "dot": "digraph {",
 	} {
-		args := []string{"minimal", "-f", minimal, "--state", t.TempDir(), "--aws-account-id", "123456789012"}
+		args := []string{"minimal", "-f", minimal, "--state", t.TempDir(), "--aws-account-id", "123456789012", "--dependencies"}
 		if format != "" {
 			args = append(args, "-o", format)
 		}
@@ -48,16 +52,66 @@ func TestGraphDrawsManifests(t *testing.T) {
 	}
 }
 
+func TestAClusterInFilesIsDrawnAsPlanned(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1") // AWS is not called.
+	for format, want := range map[string]string{"": "Cluster minimal, ", "text": "Cluster minimal, ", "svg": "<svg "} {
+		out, err := run(t, "minimal", "-f", minimal, "--state", t.TempDir(), "-o", format)
+		if err != nil || !strings.HasPrefix(out, want) || !strings.Contains(out, "minimal-workers") || !strings.Contains(out, "planned") ||
+			!strings.Contains(out, "AWS was not read, since the state does not have the cluster.") {
+			t.Errorf("-o %s prints %s (%v)", format, out, err)
+		}
+	}
+}
+
+func TestTheStateOfNodesIsDrawn(t *testing.T) {
+	w := livetest.New(t, livetest.Options{Slots: 1, Groups: []*v1alpha1.InstanceGroup{{
+		ObjectMeta: metav1.ObjectMeta{Name: "workers"},
+		Spec:       v1alpha1.InstanceGroupSpec{MinSize: 2, MaxSize: 3, InstanceTypes: []string{"m6i.large"}},
+	}}})
+	dir := w.State()
+	machines := w.Group("workers").Instances
+	must(t, w.Host.SetKubelet(machines[0].ID, false))
+	err := wait.PollUntilContextCancel(patience.Context(t), 100*time.Millisecond, true, func(context.Context) (bool, error) {
+		out, err := run(t, "demo", "--state", dir)
+		lines := map[string]string{}
+		for line := range strings.Lines(out) {
+			for _, one := range append(machines, w.Group("control-plane-0").Instances...) {
+				if strings.Contains(line, one.ID) {
+					lines[one.ID] = line
+				}
+			}
+		}
+		return strings.HasSuffix(lines[machines[0].ID], " NotReady\n") && strings.HasSuffix(lines[machines[1].ID], " Ready\n") &&
+			len(lines) == 3 && strings.Contains(out, "1 of 1 targets healthy"), err
+	})
+	if err != nil {
+		out, _ := run(t, "demo", "--state", dir)
+		t.Errorf("%v: it draws\n%s", err, out)
+	}
+
+	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+	out, err := run(t, "demo", "--state", dir)
+	if err != nil || !strings.Contains(out, "workers          · planned\n") || !strings.Contains(out, "AWS was not read: ") {
+		t.Errorf("without AWS, it draws (%v)\n%s", err, out)
+	}
+}
+
 func TestMistakesAreReported(t *testing.T) {
 	dir := t.TempDir()
+	file := slices.Clip([]string{"minimal", "-f", minimal, "--state", dir}) // Each test appends to a copy.
 	for name, test := range map[string]struct {
 		args []string
 		want string
 	}{
-		"a cluster that is not there":    {[]string{"other", "--state", dir}, "there is no cluster other"},
-		"a format that there is not":     {[]string{"minimal", "-f", minimal, "--state", dir, "-o", "png"}, "--output png is unknown"},
-		"one that is not for events":     {[]string{"minimal", "-f", minimal, "--state", dir, "--events", "-o", "dot"}, "--output dot is unknown"},
-		"events of what is not made yet": {[]string{"minimal", "-f", minimal, "--state", dir, "--events"}, "cluster minimal has no stacks yet"},
+		"a cluster that is not there": {[]string{"other", "--state", dir}, "there is no cluster other"},
+		"a format that there is not":  {append(file, "-o", "png"), "--output png is unknown"},
+		"a picture of dependencies": {
+			append(file, "--dependencies", "-o", "svg"), "aws-operator graph cluster minimal --dependencies -o dot | dot -Tsvg > minimal.svg",
+		},
+		"a format of dependencies":       {append(file, "-o", "mermaid"), "--output mermaid is for --dependencies"},
+		"one that is not for events":     {append(file, "--events", "-o", "dot"), "--output dot is for --dependencies"},
+		"two pictures":                   {append(file, "--events", "--dependencies"), "[dependencies events]"},
+		"events of what is not made yet": {append(file, "--events"), "cluster minimal has no stacks yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if out, err := run(t, test.args...); err == nil || out != "" || !strings.Contains(err.Error(), test.want) {
