@@ -74,7 +74,7 @@ func TestBlocksRunInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps := Steps(blocks, func(b *Block) bool { return b.Needs != nil })
-	script := exec.CommandContext(t.Context(), "bash", "-c", "export word\n"+Script(steps)) //nolint:gosec // the script of this test
+	script := exec.CommandContext(t.Context(), "bash", "-c", "export word\n"+Script(steps))
 	out, err := script.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
