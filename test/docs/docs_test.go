@@ -58,7 +58,7 @@ func TestPagesCanBeFollowed(t *testing.T) {
 			t.Skipf("%s is not installed", program)
 		}
 	}
-	for _, page := range slices.Backward(pages(t)) { // the terminal guide, which takes longest, comes first
+	for _, page := range slices.Backward(pages(t)) { // the guide to Terraform, which takes longest, comes first
 		name, err := filepath.Rel(root, page)
 		if err != nil {
 			t.Fatal(err)
