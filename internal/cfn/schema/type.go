@@ -116,8 +116,11 @@ var customNames = map[string]string{
 // resources can have the same name; "" if there is none. Other types, such as those with revisions,
 // let a replacement have the name of the resource that it replaces.
 func (t *Type) CustomName() string {
-	if len(t.PrimaryIdentifier) == 1 && slices.Contains(t.CreateOnly, t.PrimaryIdentifier[0]) && !slices.Contains(t.ReadOnly, t.PrimaryIdentifier[0]) {
-		return t.PrimaryIdentifier[0]
+	if len(t.PrimaryIdentifier) == 1 {
+		name := t.PrimaryIdentifier[0]
+		if slices.Contains(t.CreateOnly, name) && !slices.Contains(t.ReadOnly, name) {
+			return name
+		}
 	}
 	return customNames[t.Name]
 }
