@@ -169,7 +169,6 @@ type EC2 interface {
 	EC2Instances
 	EC2LaunchTemplates
 	EC2Snapshots
-	EC2Offerings
 }
 
 // EC2Offerings reads what AWS offers in a region.
@@ -203,8 +202,9 @@ type EC2Instances interface {
 	GetConsoleOutput(context.Context, *ec2.GetConsoleOutputInput, ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error)
 }
 
-// EC2LaunchTemplates reads launch templates.
+// EC2LaunchTemplates reads launch templates, and what AWS offers for them.
 type EC2LaunchTemplates interface {
+	EC2Offerings
 	DescribeLaunchTemplates(
 		context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options),
 	) (*ec2.DescribeLaunchTemplatesOutput, error)

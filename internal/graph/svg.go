@@ -33,27 +33,32 @@ const (
 type box struct{ X, Y, Width, Height float64 }
 
 // canvas is an SVG drawing. It has its own background, so that it is legible on any page.
-type canvas struct{ strings.Builder }
+type canvas struct{ out strings.Builder }
+
+func (c *canvas) printf(format string, values ...any) { fmt.Fprintf(&c.out, format, values...) }
+
+// add adds elements.
+func (c *canvas) add(elements string) { c.out.WriteString(elements) }
 
 // newCanvas begins a drawing of a size.
 func newCanvas(width, height float64, title string) *canvas {
 	c := &canvas{}
-	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f"`, width, height)
-	fmt.Fprintf(c, ` viewBox="0 0 %.0f %.0f"`, width, height)
-	fmt.Fprintf(c, ` font-family="Helvetica, Arial, sans-serif" font-size="%.0f">`+"\n<title>%s</title>\n", textSize, escape(title))
+	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f"`, width, height)
+	c.printf(` viewBox="0 0 %.0f %.0f"`, width, height)
+	c.printf(` font-family="Helvetica, Arial, sans-serif" font-size="%.0f">`+"\n<title>%s</title>\n", textSize, escape(title))
 	c.rect(box{0, 0, width, height}, 0, `fill="`+paper+`"`)
 	return c
 }
 
 // end ends the drawing and returns it.
 func (c *canvas) end() string {
-	c.WriteString("</svg>\n")
-	return c.String()
+	c.add("</svg>\n")
+	return c.out.String()
 }
 
 // rect draws a rectangle with round corners.
 func (c *canvas) rect(b box, round float64, style string) {
-	fmt.Fprintf(c, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.0f" %s/>`+"\n", b.X, b.Y, b.Width, b.Height, round, style)
+	c.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.0f" %s/>`+"\n", b.X, b.Y, b.Width, b.Height, round, style)
 }
 
 // label is a line of text.
@@ -78,8 +83,8 @@ func (c *canvas) text(l label) {
 	if all := printable(l.Text); all != shown {
 		whole = "<title>" + escape(all) + "</title>"
 	}
-	fmt.Fprintf(
-		c, `<text x="%.1f" y="%.1f" font-size="%.0f" fill="%s"%s>%s%s</text>`+"\n",
+	c.printf(
+		`<text x="%.1f" y="%.1f" font-size="%.0f" fill="%s"%s>%s%s</text>`+"\n",
 		l.X, l.Y, cmp.Or(l.Size, textSize), cmp.Or(l.Color, ink), weight, whole, escape(shown),
 	)
 }
@@ -88,9 +93,6 @@ func (c *canvas) text(l label) {
 func (l *label) shown() string {
 	return fit(printable(l.Text), cmp.Or(l.Size, textSize), l.Bold, l.Room)
 }
-
-// width returns the width of the text that is shown.
-func (l *label) width() float64 { return width(l.shown(), cmp.Or(l.Size, textSize), l.Bold) }
 
 // printable replaces characters that are not shown, and could change the text around them.
 func printable(text string) string {
@@ -144,11 +146,11 @@ func width(text string, size float64, bold bool) float64 {
 }
 
 // wrap breaks a text into lines of a width, between words.
-func wrap(text string, size, room float64) []string {
+func wrap(text string, room float64) []string {
 	var lines []string
-	for _, word := range strings.Fields(printable(text)) {
+	for word := range strings.FieldsSeq(printable(text)) {
 		last := len(lines) - 1
-		if last >= 0 && width(lines[last]+" "+word, size, false) <= room {
+		if last >= 0 && width(lines[last]+" "+word, textSize, false) <= room {
 			lines[last] += " " + word
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 )
 
@@ -44,15 +45,14 @@ func (b *bundle) fill() string {
 
 // together returns the names of stacks that are alike, as demo-control-plane-0, -1, -2.
 func together(stacks []string) string {
-	text := stacks[0]
+	names := slices.Clone(stacks)
 	common := stacks[0][:strings.LastIndex(stacks[0], "-")+1]
-	for _, name := range stacks[1:] {
-		if rest, found := strings.CutPrefix(name, common); found && common != "" {
-			name = "-" + rest
+	for i, name := range names {
+		if rest, found := strings.CutPrefix(name, common); i > 0 && found && common != "" {
+			names[i] = "-" + rest
 		}
-		text += ", " + name
 	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 // Mermaid writes the graph for Mermaid (https://mermaid.js.org/syntax/flowchart.html). Boxes and
@@ -123,7 +123,7 @@ func (g *Graph) DOT() string {
 func (d *diagram) cluster(w *strings.Builder, frame int) {
 	fmt.Fprintf(w, "  subgraph cluster_%d {\n    style=\"rounded,filled\"; fillcolor=%q; color=%q; ", frame, tint, outline)
 	fmt.Fprintf(w, "labeljust=r; label=<<b>%s</b>>;\n", inHTML(together(d.frames[frame]))) // With rankdir=RL, r is left.
-	column := ""
+	var column []string
 	for i := range d.bundles {
 		b := &d.bundles[i]
 		if b.frame != frame {
@@ -134,10 +134,10 @@ func (d *diagram) cluster(w *strings.Builder, frame int) {
 			fmt.Fprintf(w, "%s<br align=\"left\"/>", inHTML(name))
 		}
 		fmt.Fprintf(w, "<font point-size=\"10\" color=%q>%s</font><br align=\"left\"/>>];\n", pale, inHTML(b.typed))
-		column += fmt.Sprintf(" n%d;", i)
+		column = append(column, fmt.Sprintf(" n%d;", i))
 	}
 	if frame > 0 {
-		fmt.Fprintf(w, "    {rank=same;%s}\n", column)
+		fmt.Fprintf(w, "    {rank=same;%s}\n", strings.Join(column, ""))
 	}
 	w.WriteString("  }\n")
 }

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -62,7 +61,7 @@ func (t *Topology) SVG() string {
 		c.rect(box{x, zoneTop, p.column, bottom - zoneTop}, 6, `fill="`+tint+`" stroke="`+outline+`" stroke-dasharray="6 4"`)
 		c.text(label{X: x + gap, Y: zoneTop + 19, Text: zone, Bold: true, Room: p.column - 2*gap})
 	}
-	c.WriteString(body.String())
+	c.add(body.out.String())
 	p.legend(bottom + 2*padding + 10)
 	for i, note := range notes {
 		c.text(label{X: padding, Y: bottom + 2*padding + legendHeight + rowHeight*(float64(i)-0.5), Text: note, Room: all - 2*padding})
@@ -74,7 +73,7 @@ func (t *Topology) SVG() string {
 func (t *Topology) notes(room float64) []string {
 	var lines []string
 	for _, note := range t.Notes {
-		lines = append(lines, wrap(note, textSize, room)...)
+		lines = append(lines, wrap(note, room)...)
 	}
 	return lines
 }
@@ -110,7 +109,7 @@ func (p *plot) balancer() {
 	}
 	first, last := p.span(p.APIZones)
 	room := p.left(last) + p.column - p.left(first) - 4*gap
-	lines := wrap(p.API, textSize, room)
+	lines := wrap(p.API, room)
 	b := p.band(p.APIZones, gap, rowHeight*float64(len(lines))+gap)
 	p.canvas.rect(b, 4, `fill="#e9def5" stroke="#6f42a8"`)
 	for i, text := range lines {
@@ -147,7 +146,7 @@ func (p *plot) layer(l *Layer) {
 			below.text(label{X: x + gap, Y: top + rowHeight*float64(j+1), Text: text, Color: pale, Room: p.column - 4*gap})
 		}
 	}
-	below.WriteString(groups.String())
+	below.add(groups.out.String())
 	for i := range p.bottoms {
 		p.bottoms[i] = bottom + gap
 	}
@@ -155,7 +154,7 @@ func (p *plot) layer(l *Layer) {
 
 // facts returns the lines about a subnet.
 func (p *plot) facts(s *Subnet) []string {
-	return wrap(strings.Join(s.Facts, ", "), textSize, p.column-4*gap)
+	return wrap(strings.Join(s.Facts, ", "), p.column-4*gap)
 }
 
 // group draws a group across its zones.
@@ -166,7 +165,7 @@ func (p *plot) group(g *Group) {
 		rows = max(rows, int(math.Ceil(float64(len(g.of(p.Zones[i])))/float64(p.row))))
 	}
 	room := p.left(last) + p.column - p.left(first) - 6*gap
-	lines := wrap(g.Text, textSize, room)
+	lines := wrap(g.Text, room)
 	top := rowHeight*float64(len(lines)+1) + gap
 	b := p.band(g.Zones, 2*gap, top+float64(rows)*(machineHeight+gap))
 	p.canvas.rect(b, 4, `fill="`+paper+`" fill-opacity="0.85" stroke="#b45309" stroke-dasharray="3 2"`)
@@ -211,26 +210,26 @@ func (c *canvas) sign(s State, x, y float64) {
 	color := stateColors[s]
 	switch s {
 	case Ready:
-		fmt.Fprintf(c, `<circle cx="%.1f" cy="%.1f" r="6" fill="%s"/>`, x, y, color)
-		fmt.Fprintf(c, `<path d="M%.1f %.1fl2.2 2.4l4-4.6" fill="none" stroke="%s" stroke-width="1.6"/>`, x-3, y, paper)
+		c.printf(`<circle cx="%.1f" cy="%.1f" r="6" fill="%s"/>`, x, y, color)
+		c.printf(`<path d="M%.1f %.1fl2.2 2.4l4-4.6" fill="none" stroke="%s" stroke-width="1.6"/>`, x-3, y, paper)
 	case InService:
-		fmt.Fprintf(c, `<circle cx="%.1f" cy="%.1f" r="5" fill="none" stroke="%s" stroke-width="2"/>`, x, y, color)
+		c.printf(`<circle cx="%.1f" cy="%.1f" r="5" fill="none" stroke="%s" stroke-width="2"/>`, x, y, color)
 	case Outdated:
-		fmt.Fprintf(c, `<path d="M%.1f %.1fl6 11h-12z" fill="%s"/>`, x, y-6, color)
+		c.printf(`<path d="M%.1f %.1fl6 11h-12z" fill="%s"/>`, x, y-6, color)
 	case Starting:
-		fmt.Fprintf(c, `<circle cx="%.1f" cy="%.1f" r="5" fill="none" stroke="%s" `, x, y, color)
-		c.WriteString(`stroke-width="2.5" stroke-dasharray="2.6 2.6"/>`)
+		c.printf(`<circle cx="%.1f" cy="%.1f" r="5" fill="none" stroke="%s" `, x, y, color)
+		c.add(`stroke-width="2.5" stroke-dasharray="2.6 2.6"/>`)
 	case NotReady:
-		fmt.Fprintf(c, `<path d="M%.1f %.1fl10 10m0 -10l-10 10" stroke="%s" stroke-width="3"/>`, x-5, y-5, color)
+		c.printf(`<path d="M%.1f %.1fl10 10m0 -10l-10 10" stroke="%s" stroke-width="3"/>`, x-5, y-5, color)
 	case Terminating:
-		fmt.Fprintf(c, `<rect x="%.1f" y="%.1f" width="12" height="4" fill="%s"/>`, x-6, y-2, color)
+		c.printf(`<rect x="%.1f" y="%.1f" width="12" height="4" fill="%s"/>`, x-6, y-2, color)
 	case Missing, Planned:
 		c.rect(box{x - 5.5, y - 5.5, 11, 11}, 0, `fill="none" stroke="`+color+`" stroke-dasharray="3 2"`)
 		if s == Missing {
-			fmt.Fprintf(c, `<path d="M%.1f %.1fv5m0 2v1.6" stroke="%s" stroke-width="2"/>`, x, y-4, color)
+			c.printf(`<path d="M%.1f %.1fv5m0 2v1.6" stroke="%s" stroke-width="2"/>`, x, y-4, color)
 		}
 	}
-	c.WriteString("\n")
+	c.add("\n")
 }
 
 // legend draws the signs of the states that occur.

@@ -22,7 +22,8 @@ var measures = map[string][]measure{
 	typeLaunchTemplate: {{"LaunchTemplateData/InstanceType", "%s"}},
 	"AWS::DynamoDB::Table": {
 		{"BillingMode", "%s"},
-		{"ProvisionedThroughput/ReadCapacityUnits", "%s read units"}, {"ProvisionedThroughput/WriteCapacityUnits", "%s write units"},
+		{"ProvisionedThroughput/ReadCapacityUnits", "%s read units"},
+		{"ProvisionedThroughput/WriteCapacityUnits", "%s write units"},
 	},
 	"AWS::EC2::EIP":        nil,
 	"AWS::EC2::Instance":   {{"InstanceType", "%s"}},

@@ -53,8 +53,8 @@ var causes = []struct {
 	{Denied, []string{"not authorized to perform", "accessdenied", "access denied", "unauthorizedoperation"}},
 }
 
-// deniedPolicy matches what CloudFormation reports when S3 refuses the policy of a bucket. S3 does so where the account or the organization blocks public policies, often
-// without naming the reason.
+// deniedPolicy matches what CloudFormation reports when S3 refuses the policy of a bucket. S3 does so
+// where the account or the organization blocks public policies, often without naming the reason.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html
 var deniedPolicy = regexp.MustCompile(`bucketpolicy \(aws::s3::bucketpolicy\): (api: s3:putbucketpolicy )?access denied`)
 

@@ -88,10 +88,10 @@ func (f *findings) ofReport(r *consoles.Report) *cause {
 				Reason: diagnosis.ReasonUnknown, Text: "The console cannot be read.",
 				Remedy: "Allow ec2:GetConsoleOutput, or read the log of nodeup on the instance.",
 			},
-			fmt.Sprintf("%s has not joined: %s", r.Instance.String(), r.Unreadable),
+			fmt.Sprintf("%s has not joined: %s", r.String(), r.Unreadable),
 		}
 	}
-	return &cause{r.Boot.Cause, r.Boot.Summary(r.Instance.String(), r.Launched, f.now)}
+	return &cause{r.Boot.Cause, r.Boot.Summary(r.String(), r.Launched, f.now)}
 }
 
 // targetCause concludes from instances that have joined and that the load balancer considers
@@ -112,7 +112,7 @@ func (f *findings) targetCause() *cause {
 			},
 			fmt.Sprintf(
 				"%s has joined, but the load balancer reports it as %s (%s).",
-				f.reports[i].Instance.String(), target.State, strings.TrimSuffix(target.Description, "."),
+				f.reports[i].String(), target.State, strings.TrimSuffix(target.Description, "."),
 			),
 		}
 	}

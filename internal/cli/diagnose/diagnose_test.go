@@ -120,7 +120,8 @@ func TestTheFailureThatOthersFollowFromIsTheCause(t *testing.T) {
 		},
 		"a healthy target": {
 			func(f *findings) { f.targets["i-0"] = live.TargetHealth{State: elbtypes.TargetHealthStateEnumHealthy} },
-			slot(""), reasonUnreachable, []string{"https://demo-api.example.com:6443 does not respond: connection refused."},
+			slot(""), reasonUnreachable,
+			[]string{"https://demo-api.example.com:6443 does not respond: connection refused."},
 		},
 		"an instance that joined and has an unhealthy target": {
 			func(f *findings) {
@@ -130,7 +131,9 @@ func TestTheFailureThatOthersFollowFromIsTheCause(t *testing.T) {
 			[]string{"Instance i-0 of slot 0 has joined, but the load balancer reports it as unhealthy (Health checks failed).", "port 6443"},
 		},
 		"a console that cannot be read": {
-			nil, consoles.Report{Instance: slot("").Instance, Unreadable: "AWS denies access."}, diagnosis.ReasonUnknown,
+			nil,
+			consoles.Report{Instance: slot("").Instance, Unreadable: "AWS denies access."},
+			diagnosis.ReasonUnknown,
 			[]string{"Instance i-0 of slot 0 has not joined: AWS denies access.", "ec2:GetConsoleOutput"},
 		},
 		"a console that has lost the boot": {

@@ -56,7 +56,8 @@ func observe(ctx context.Context, from *state.State, in *plan.Input) (*live.Obse
 	if err != nil {
 		return nil, notRead(err)
 	}
-	session := live.Open(live.Options{Clients: clients, Cluster: in.Cluster, Groups: in.Groups, Secrets: objects.Secrets})
+	options := live.Options{Clients: clients, Cluster: in.Cluster, Groups: in.Groups, Secrets: objects.Secrets}
+	session := live.Open(options) //nolint:contextcheck // it ends with Close
 	defer session.Close()
 	seen, err := session.Observe(ctx)
 	if err != nil {

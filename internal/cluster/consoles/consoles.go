@@ -172,7 +172,7 @@ func (r *Report) rank() int {
 func (r *Report) Describe(now time.Time) string {
 	if r.Unreadable != "" {
 		return fmt.Sprintf("%s, launched at %s, has not joined, and its console cannot be read: %s",
-			r.Instance.String(), r.Launched.UTC().Format("15:04:05 MST"), r.Unreadable)
+			r.String(), r.Launched.UTC().Format("15:04:05 MST"), r.Unreadable)
 	}
-	return r.Boot.Describe(r.Instance.String(), r.Launched, now)
+	return r.Boot.Describe(r.String(), r.Launched, now)
 }

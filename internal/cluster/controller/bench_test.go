@@ -125,15 +125,15 @@ func BenchmarkNothingChanged(b *testing.B) {
 }
 
 // ready returns an operator that has just created a cluster.
-func ready(b testing.TB) (*operator, *cached) {
-	b.Helper()
+func ready(tb testing.TB) (*operator, *cached) {
+	tb.Helper()
 	releases, err := release.Builtin()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	c := &cached{scheme: runtime.NewScheme(), release: releases[len(releases)-1].DeepCopy()}
 	if err := v1alpha1.AddToScheme(c.scheme); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	c.release.UID, c.release.Generation = "release", 1
 	meta := metav1.ObjectMeta{
@@ -163,7 +163,7 @@ func ready(b testing.TB) (*operator, *cached) {
 	meta.Name, meta.UID = "demo-workers", "group"
 	c.group = &v1alpha1.InstanceGroup{ObjectMeta: meta, Spec: v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 5, MaxSize: 5}}
 
-	connections, connect := connections(b, keyOf(c.cluster))
+	connections, connect := connections(tb, keyOf(c.cluster))
 	o := newOperator(
 		Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}},
 		c,
@@ -174,21 +174,21 @@ func ready(b testing.TB) (*operator, *cached) {
 	connect()
 	selector, err := newClusterSelector(o)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
 		Client: c, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation, Writer: kept{c},
 	})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	o.settle(b, c)
+	o.settle(tb, c)
 	return o, c
 }
 
 // settle fills the operator's caches.
-func (o *operator) settle(b testing.TB, c *cached) {
-	b.Helper()
+func (o *operator) settle(tb testing.TB, c *cached) {
+	tb.Helper()
 	uid, soon := c.cluster.UID, time.Now().Add(time.Hour)
 	server := model.APIServer(c.cluster.Status.Outputs[model.OutputAPIAddress])
 	o.stacks.Settle(stackcache.Key{UID: uid, Stack: "demo"}, o.models.Digest(c.cluster, c.release).Sum64(), record.FindOrAdd(c.cluster, "demo"))
@@ -210,8 +210,8 @@ const bootedWith = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab
 
 // connections returns connections to clusters, and a function that connects to a cluster with three
 // slots and five workers.
-func connections(b testing.TB, key types.NamespacedName) (*workload.Clusters, func()) {
-	b.Helper()
+func connections(tb testing.TB, key types.NamespacedName) (*workload.Clusters, func()) {
+	tb.Helper()
 	list := corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	for i := range 8 {
 		labels := map[string]string{"cluster-operator.aws/instance-group": "demo-workers", model.LabelWorker: ""}
@@ -242,14 +242,14 @@ func connections(b testing.TB, key types.NamespacedName) (*workload.Clusters, fu
 	)
 	there := make(chan struct{}, 64)
 	connections.Subscribe(func(workload.Change) { there <- struct{}{} })
-	b.Cleanup(func() {
+	tb.Cleanup(func() {
 		connections.Close(key)
 		server.Close()
 	})
 	return connections, func() {
 		connection, err := connections.Connect(key, nil)
 		if err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
 		for reachable, _ := connection.Reachable(); !reachable; reachable, _ = connection.Reachable() {
 			<-there

@@ -228,7 +228,7 @@ func (w *suite) diagnosed(c *brokenBoot) {
 	if w.resolver != nil {
 		names = "127.0.0.1:9" // no DNS server
 	}
-	for key, value := range map[string]string{ //nolint:gosec // credentials of the simulator
+	for key, value := range map[string]string{
 		"AWS_ENDPOINT_URL": w.endpoint, "AWS_REGION": region, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret",
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 		"KUBECONFIG": kubeconfig, awsapi.ResolverVariable: names,

@@ -161,7 +161,9 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine := stack.New(stack.Options{Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond})
+	engine := stack.New(stack.Options{
+		Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond,
+	})
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
 	w.metrics = prometheus.NewRegistry()
 	metrics, err := operatorkit.NewMetrics("test", w.metrics)

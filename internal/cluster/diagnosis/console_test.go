@@ -39,15 +39,21 @@ func TestConsoleShowsStageAndCause(t *testing.T) {
 	}{
 		{
 			"nothing was written", "", false,
-			diagnosis.UserData, time.Time{}, "", diagnosis.ReasonSilentConsole,
+			diagnosis.UserData,
+			time.Time{},
+			"", diagnosis.ReasonSilentConsole,
 		},
 		{
 			"only the kernel wrote", "[    0.000000] Linux version 6.8.0\n", false,
-			diagnosis.UserData, time.Time{}, "", diagnosis.ReasonUserDataSilent,
+			diagnosis.UserData,
+			time.Time{},
+			"", diagnosis.ReasonUserDataSilent,
 		},
 		{
 			"the last error counts", "curl: (22) The requested URL returned error: 404\ncurl: (28) Connection timed out after 300001 milliseconds\n", true,
-			diagnosis.UserData, time.Time{}, "curl: (28) Connection timed out after 300001 milliseconds", diagnosis.ReasonNoRoute,
+			diagnosis.UserData,
+			time.Time{},
+			"curl: (28) Connection timed out after 300001 milliseconds", diagnosis.ReasonNoRoute,
 		},
 		{
 			"a stage begins when the one before ends", metadataDone + bundleDone + selfDone + artifactsFail, false,
@@ -75,7 +81,9 @@ func TestConsoleShowsStageAndCause(t *testing.T) {
 		},
 		{
 			"what ends user data", syslog + "S3 needs an image with curl 7.87 or later, not curl 7.81.0 (x86_64-pc-linux-gnu)\n", false,
-			diagnosis.UserData, time.Time{}, "S3 needs an image with curl 7.87 or later, not curl 7.81.0 (x86_64-pc-linux-gnu)",
+			diagnosis.UserData,
+			time.Time{},
+			"S3 needs an image with curl 7.87 or later, not curl 7.81.0 (x86_64-pc-linux-gnu)",
 			diagnosis.ReasonImageUnsuitable,
 		},
 		{
@@ -97,7 +105,9 @@ func TestConsoleShowsStageAndCause(t *testing.T) {
 		},
 		{
 			"an image without curl", "/var/lib/cloud/instance/scripts/part-001: 6: curl: not found\n", false,
-			diagnosis.UserData, time.Time{}, "/var/lib/cloud/instance/scripts/part-001: 6: curl: not found", diagnosis.ReasonImageUnsuitable,
+			diagnosis.UserData,
+			time.Time{},
+			"/var/lib/cloud/instance/scripts/part-001: 6: curl: not found", diagnosis.ReasonImageUnsuitable,
 		},
 	} {
 		t.Run(c.reason, func(t *testing.T) {

@@ -17,10 +17,10 @@ func (m *fakeMachine) write(text []byte) {
 }
 
 // report writes a line to the machine's console as nodeup does.
-func (m *fakeMachine) report(level slog.Level, message string, attributes ...slog.Attr) {
+func (m *fakeMachine) report(ctx context.Context, level slog.Level, message string, attributes ...slog.Attr) {
 	record := slog.NewRecord(m.host.options.Clock.Now(), level, message, 0)
 	record.AddAttrs(attributes...)
-	_ = slog.NewTextHandler(consoleWriter{m}, nil).Handle(context.Background(), record) // The writer never fails.
+	_ = slog.NewTextHandler(consoleWriter{m}, nil).Handle(ctx, record) // The writer never fails.
 }
 
 // consoleWriter writes to a machine's console.

@@ -70,14 +70,14 @@ func (m *fakeMachine) boot(ctx context.Context) {
 		keeps, err := m.join(ctx, in, &fetched)
 		if err == nil {
 			m.log.Info("joined", "bundle", in.BundleSHA256)
-			m.report(slog.LevelInfo, "this machine is a node of its cluster")
+			m.report(ctx, slog.LevelInfo, "this machine is a node of its cluster")
 			if keeps != nil {
 				m.keepToken(ctx, keeps)
 			}
 			return
 		}
 		m.log.Info("retrying", "why", err.Error())
-		m.report(slog.LevelWarn, m.task, slog.String("error", err.Error()), slog.String("again in", wait.String()))
+		m.report(ctx, slog.LevelWarn, m.task, slog.String("error", err.Error()), slog.String("again in", wait.String()))
 		if errors.Is(err, errNoCluster) {
 			wait = startOver
 		}

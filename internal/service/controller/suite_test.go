@@ -131,7 +131,9 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine := stack.New(stack.Options{Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond})
+	engine := stack.New(stack.Options{
+		Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond,
+	})
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Region: region, AccountID: account, ClusterName: clusterName,

@@ -55,7 +55,7 @@ func TestConsoleOutputIsPostedWhenTheInstanceChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually("the output to be posted", func() bool { return string(w.output(*i.InstanceId, false)) == "booting\n" })
-	w.host.show([]byte("booting\nbooting again\n"))
+	w.host.show([]byte("booting\nonce more\n"))
 	if text := w.output(*i.InstanceId, false); string(text) != "booting\n" {
 		t.Errorf("it shows %q after the change of state", text)
 	}
@@ -63,7 +63,7 @@ func TestConsoleOutputIsPostedWhenTheInstanceChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until(*i.InstanceId, types.InstanceStateNameTerminated)
-	if text := w.output(*i.InstanceId, true); string(text) != "booting\nbooting again\n" {
+	if text := w.output(*i.InstanceId, true); string(text) != "booting\nonce more\n" {
 		t.Errorf("a terminated instance shows %q", text)
 	}
 }
