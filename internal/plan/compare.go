@@ -31,6 +31,8 @@ type Subject struct {
 	// instance group.
 	Machines int
 	Rolling  *model.Rolling
+	// Parts are the parts of the instances' bundle that differ, if known.
+	Parts []string
 	// After reports that its instances are replaced after those of the control plane.
 	After bool
 	// Allow has the dangerous changes that the user has allowed.
@@ -76,6 +78,7 @@ func compareStack(s *Subject, registry *schema.Registry) Stack {
 		if one.Action == Create {
 			one.Size = sizeOf(after.Template.Resources[one.LogicalID])
 		}
+		one.explainBundle(s.Parts)
 		made.Resources = append(made.Resources, one)
 	}
 	if made.Action != Update {
@@ -110,6 +113,15 @@ func resourceOf(c *diff.Change) Resource {
 		})
 	}
 	return r
+}
+
+// explainBundle notes the parts of the bundle that differ with a launch template's user data.
+func (r *Resource) explainBundle(parts []string) {
+	for i := range r.Properties {
+		if p := &r.Properties[i]; r.Type == typeLaunchTemplate && p.Path == "LaunchTemplateData/UserData" {
+			p.Parts = parts
+		}
+	}
 }
 
 const (

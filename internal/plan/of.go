@@ -371,7 +371,7 @@ func (d *draft) slots() error {
 		if err != nil {
 			return fmt.Errorf("slot %d: %w", slot.Index, err)
 		}
-		s := Subject{Name: slot.StackName, Part: Slot, Of: fmt.Sprint(slot.Index), Wanted: made.Stack, Machines: 1}
+		s := Subject{Name: slot.StackName, Part: Slot, Of: fmt.Sprint(slot.Index), Wanted: made.Stack, Machines: 1, Parts: known.History().Now.Changed(&made.Machines)}
 		if known.FailedDigest != "" {
 			failed = append(failed, s)
 			continue
@@ -434,7 +434,8 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 	machines := int(group.Status.Nodes.Desired)
 	return d.add(Subject{
 		Name: shape.StackName, Part: Group, Of: group.Name, Wanted: made.Stack, Rolling: &shape.Rolling,
-		Machines: cmp.Or(machines, int(shape.Spec.ExpectedNodes())), After: status.Release != "" && status.Release != d.model.Release.Name,
+		Machines: cmp.Or(machines, int(shape.Spec.ExpectedNodes())), Parts: known.History().Now.Changed(&made.Machines),
+		After: status.Release != "" && status.Release != d.model.Release.Name,
 	}, group.Status.Stack, group)
 }
 

@@ -147,6 +147,9 @@ type Property struct {
 	MayForce bool `json:"mayForceReplacement,omitempty"`
 	// Cause is the logical ID of the resource whose change alone causes this one, if any.
 	Cause string `json:"cause,omitempty"`
+	// Parts are the parts of the instances' bundle that differ, if it is the user data that names
+	// the bundle and they are known.
+	Parts []string `json:"parts,omitempty"`
 }
 
 // Roll is the replacement of the instances of the control plane, of an instance group or of the

@@ -36,6 +36,9 @@ func (o *printer) property(p *Property) {
 		return
 	}
 	if changed, ok := bootChange(p.Old, p.New); ok {
+		if len(p.Parts) > 0 {
+			changed = fmt.Sprintf("%s (%s)", strings.Join(p.Parts, ", "), changed)
+		}
 		o.line("      %s: %s%s", p.Path, changed, why)
 		return
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,8 +66,12 @@ func (c *cloud) stored(cluster *unstructured.Unstructured) string {
 	for _, stack := range stacks {
 		fields, _ := stack.(map[string]any)
 		if fields["name"] == cluster.GetName() {
-			digest, _, _ := unstructured.NestedString(fields, "record", "stored")
-			return digest
+			text, _ := fields["record"].(string)
+			var known struct{ Stored string }
+			if err := json.Unmarshal([]byte(text), &known); err != nil {
+				c.t.Fatal(err)
+			}
+			return known.Stored
 		}
 	}
 	return ""

@@ -381,10 +381,9 @@ type StackStatus struct {
 	Bundle string `json:"bundle,omitempty"`
 
 	// Record is the operator's record of the stack, from which it continues after a restart without
-	// AWS calls. Its format is internal and may change.
+	// AWS calls: JSON as a text. Its format is internal and may change.
 	// +optional
 	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Record *runtime.RawExtension `json:"record,omitempty"`
 }

@@ -47,7 +47,7 @@ func (f fixture) fingerprint() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		prints["bundle "+slot.StackName] = b.Hash()
+		prints["bundle "+slot.StackName], prints["parts "+slot.StackName] = b.Hash(), fmt.Sprint(b.Parts())
 		if err := note(render.Slot(c, slot.Index, values, b.Hash())); err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func (f fixture) fingerprint() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	prints["bundle "+g.StackName] = b.Hash()
+	prints["bundle "+g.StackName], prints["parts "+g.StackName] = b.Hash(), fmt.Sprint(b.Parts())
 	return prints, note(render.Group(c, g, values, b.Hash()))
 }
 
@@ -207,6 +207,11 @@ func TestEveryFieldShapesSomething(t *testing.T) {
 				continue
 			}
 			shapes[path] = shapes[path] || !maps.Equal(before, after)
+			for key := range after {
+				if stack, is := strings.CutPrefix(key, "bundle "); is && (before[key] != after[key]) != (before["parts "+stack] != after["parts "+stack]) {
+					t.Errorf("%s: changing %s changes the bundle of stack %s, but not its parts, or the other way round", name, path, stack)
+				}
+			}
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(problems)) {

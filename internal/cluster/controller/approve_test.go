@@ -91,8 +91,10 @@ func TestApprovalOfAGroup(t *testing.T) {
 
 	w.patch(group, `{"spec":{"labels":{"disk":"fast"}}}`)
 	held := w.condition(group, "Synced", metav1.ConditionFalse, "ApprovalNeeded")
-	if !strings.Contains(held.Message, "Replaces the group's 2 instances a few at a time, draining each node first.") {
-		t.Errorf("message %q, want the number of replaced instances", held.Message)
+	if !strings.Contains(
+		held.Message, "Replaces the group's 2 instances a few at a time, draining each node first. What changes on the nodes: labels.",
+	) {
+		t.Errorf("message %q, want the number of replaced instances, and why", held.Message)
 	}
 	former := group.Status.PendingChanges[0].Digest
 	if group.Status.Stack.Bundle != bundle {

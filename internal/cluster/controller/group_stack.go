@@ -135,6 +135,7 @@ func (s groupStackStep) ensure(
 	wanted, sent, before := made.Machines, false, operatorkit.Done()
 	outputs, outcome := s.apply.Ensure(ctx, group, s.targets.Of(cluster), group.Status.Stack, made.Stack, apply.Options{
 		Manual: approval.IsManual(group.Spec.UpdatePolicy, cluster.Spec.UpdatePolicy),
+		Parts:  known.History().Now.Changed(&wanted),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err

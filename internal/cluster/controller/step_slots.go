@@ -138,6 +138,7 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	_, outcome := s.apply.Ensure(ctx, cluster, s.targets.Of(cluster), status, made.Stack, apply.Options{
 		Manual: approval.IsManual(cluster.Spec.UpdatePolicy),
 		Hold:   change.hold,
+		Parts:  known.History().Now.Changed(&wanted),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err

@@ -2,6 +2,7 @@ package record
 
 import (
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,6 +24,8 @@ type Machines struct {
 	// Release is the name of the Release that they are made with, Version its Kubernetes version.
 	Release string `json:"release,omitempty"`
 	Version string `json:"version,omitempty"`
+	// Parts are digests of the parts of their bundle, by name. They only explain a change.
+	Parts map[string]string `json:"parts,omitempty"`
 	// Roll is the text whose change replaced them on request.
 	Roll string `json:"roll,omitempty"`
 	// Pause and Ready are how long a node must have been Ready to be signaled, and how long it may
@@ -38,4 +41,21 @@ type Machines struct {
 // Differs reports whether instances must be replaced to match others.
 func (m *Machines) Differs(other *Machines) bool {
 	return m.Shape != other.Shape || !maps.Equal(m.DiskTags, other.DiskTags)
+}
+
+// Changed returns the names of the parts of the bundle that differ between instances and their
+// successors, sorted; none if the parts of one of them were not recorded.
+func (m *Machines) Changed(next *Machines) []string {
+	if m == nil || len(m.Parts) == 0 || len(next.Parts) == 0 {
+		return nil
+	}
+	differ := map[string]bool{}
+	for name, digest := range m.Parts {
+		differ[name] = next.Parts[name] != digest
+	}
+	for name, digest := range next.Parts {
+		differ[name] = m.Parts[name] != digest
+	}
+	maps.DeleteFunc(differ, func(_ string, differs bool) bool { return !differs })
+	return slices.Sorted(maps.Keys(differ))
 }

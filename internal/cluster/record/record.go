@@ -42,7 +42,7 @@ func Decode(status *v1alpha1.StackStatus) (Stack, error) {
 		return r, nil
 	}
 	if status.Record != nil && len(status.Record.Raw) > 0 {
-		if err := json.Unmarshal(status.Record.Raw, &r); err != nil {
+		if err := json.Unmarshal(document(status.Record.Raw), &r); err != nil {
 			return r, fmt.Errorf("decode the record of stack %s: %w", status.Name, err)
 		}
 	}
@@ -59,10 +59,24 @@ func Encode(status *v1alpha1.StackStatus, r Stack) error {
 		return fmt.Errorf("encode the record of stack %s: %w", status.Name, err)
 	}
 	status.Record = nil
-	if string(data) != "{}" {
-		status.Record = &runtime.RawExtension{Raw: data}
+	if string(data) == "{}" {
+		return nil
 	}
+	if data, err = json.Marshal(string(data)); err != nil {
+		return fmt.Errorf("encode the record of stack %s: %w", status.Name, err)
+	}
+	status.Record = &runtime.RawExtension{Raw: data}
 	return nil
+}
+
+// document returns the record's JSON. It is a text in the status, so that "kubectl describe" shows
+// it on one line; earlier versions stored it as an object.
+func document(raw []byte) []byte {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return raw
+	}
+	return []byte(text)
 }
 
 // History returns the history of the configuration of the stack's instances. It is never nil.

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +21,20 @@ import (
 //go:embed testdata/record.json
 var recorded []byte
 
-// existing returns the status of an existing object's stack.
-func existing() *v1alpha1.StackStatus {
+// existing returns the status of an existing object's stack, whose record is a text.
+func existing(t *testing.T) *v1alpha1.StackStatus {
+	t.Helper()
+	text, err := json.Marshal(string(bytes.TrimSpace(recorded)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := existingObject()
+	status.Record.Raw = text
+	return status
+}
+
+// existingObject returns the status as earlier operators stored it, with the record as an object.
+func existingObject() *v1alpha1.StackStatus {
 	return &v1alpha1.StackStatus{
 		Name: "demo", Status: "UPDATE_IN_PROGRESS", Reason: "because", Bundle: "bundle",
 		Record: &runtime.RawExtension{Raw: bytes.TrimSpace(recorded)},
@@ -34,7 +47,8 @@ func TestRecordOfAnExistingObjectIsDecoded(t *testing.T) {
 	machines := func(number string) *Machines {
 		return &Machines{
 			Stack: "sha256:" + number, Bundle: "bundle-" + number, Nodeup: "nodeup-" + number, Shape: "shape-" + number,
-			DiskTags: map[string]string{"team": number}, Release: "k8s-1.36." + number, Version: "v1.36." + number, Roll: "roll-" + number,
+			DiskTags: map[string]string{"team": number}, Release: "k8s-1.36." + number, Version: "v1.36." + number,
+			Parts: map[string]string{"labels": number}, Roll: "roll-" + number,
 			Pause: metav1.Duration{Duration: time.Minute}, Ready: metav1.Duration{Duration: 15 * time.Minute},
 			Engine: v1alpha1.RollOperator, Autoscaled: true,
 		}
@@ -54,17 +68,19 @@ func TestRecordOfAnExistingObjectIsDecoded(t *testing.T) {
 		},
 		Bundle: "bundle",
 	}
-	got, err := Decode(existing())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
+	for _, status := range []*v1alpha1.StackStatus{existing(t), existingObject()} {
+		got, err := Decode(status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
 	}
 }
 
 func TestRecordOfAnExistingObjectIsEncodedByteForByte(t *testing.T) {
-	known, err := Decode(existing())
+	known, err := Decode(existing(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +88,7 @@ func TestRecordOfAnExistingObjectIsEncodedByteForByte(t *testing.T) {
 	if err := Encode(again, known); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(existing(), again); d != "" {
+	if d := cmp.Diff(existing(t), again); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
@@ -98,7 +114,7 @@ func TestMissingRecordsAreEmpty(t *testing.T) {
 }
 
 func TestBrokenRecordIsAnErrorThatNamesTheStack(t *testing.T) {
-	for _, raw := range []string{"{", `{"stackID":5}`, `[]`, `{"machines":"none"}`} {
+	for _, raw := range []string{"{", `{"stackID":5}`, `[]`, `{"machines":"none"}`, `"{"`} {
 		_, err := Decode(&v1alpha1.StackStatus{Name: "demo", Record: &runtime.RawExtension{Raw: []byte(raw)}})
 		if err == nil || !strings.HasPrefix(err.Error(), "decode the record of stack demo: ") {
 			t.Errorf("%s: got %v", raw, err)

@@ -57,7 +57,7 @@ func Slot(c *model.Cluster, slot int, outputs map[string]string, known *record.S
 	}
 	made := &Made{Bundle: boots, Machines: record.Machines{
 		Bundle: boots.Hash(), Release: c.Release.Name, Version: c.Release.Spec.Kubernetes, Roll: as.Spec.ControlPlane.Roll,
-		DiskTags: c.Slots[slot].DiskTags,
+		DiskTags: c.Slots[slot].DiskTags, Parts: boots.Parts(),
 	}}
 	return made, made.finish(c, c.ControlPlaneArchitecture, known, find, func(userData string) (*render.Stack, error) {
 		as.Slots = slices.Clone(c.Slots)
@@ -79,7 +79,7 @@ func Group(
 		return nil, &BundleError{err}
 	}
 	made := &Made{Bundle: boots, Machines: machinesOf(&as, c.Release)}
-	made.Machines.Bundle = boots.Hash()
+	made.Machines.Bundle, made.Machines.Parts = boots.Hash(), boots.Parts()
 	return made, made.finish(c, g.Spec.Architecture, known, find, func(userData string) (*render.Stack, error) {
 		as.DiskTags = made.Machines.DiskTags
 		return render.Group(c, &as, outputs, userData)

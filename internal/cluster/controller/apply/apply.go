@@ -66,6 +66,8 @@ type Options struct {
 	Refresh bool
 	// Hold is why an approved change must still wait; "" if it need not.
 	Hold string
+	// Parts are the parts of the instances' bundle that a change of the stack changes, if known.
+	Parts []string
 	// Gone lists the logical IDs of resources that no longer exist, which the change may remove.
 	Gone []string
 }
@@ -104,7 +106,7 @@ func (s *Stacks) Ensure(
 		unrecorded {
 		how.Resume(&known, *known.StartedAt)
 	}
-	approval.Show(obj, wanted.Name, &result)
+	approval.Show(obj, wanted.Name, &result, how.Parts)
 	var outcome operatorkit.Outcome
 	switch {
 	case err == nil && result.State == stack.Proposed && result.Reason == stack.ReasonApproved:
@@ -132,7 +134,7 @@ func (s *Stacks) Delete(
 	options.Salt, options.AdoptFrom = string(obj.GetUID()), owner.AdoptFrom(obj)
 	result, err := s.engine.Delete(ctx, target, name, known.Record, options)
 	known.Record = result.Record
-	approval.Show(obj, name, &result)
+	approval.Show(obj, name, &result, nil)
 	outcome := toOutcome(name, result, err)
 	if status != nil {
 		if err := record.Encode(status, known); err != nil {

@@ -56,8 +56,9 @@ func pendingChange(obj client.Object, stackName string) *v1alpha1.PendingChange 
 	return &(*list)[i]
 }
 
-// Show updates the pending changes in the object's status to a stack's result.
-func Show(obj client.Object, stackName string, result *stack.Result) {
+// Show updates the pending changes in the object's status to a stack's result. Parts are the parts
+// of the instances' bundle that differ, if known.
+func Show(obj client.Object, stackName string, result *stack.Result, parts []string) {
 	list := pendingChanges(obj)
 	if list == nil {
 		return
@@ -67,7 +68,7 @@ func Show(obj client.Object, stackName string, result *stack.Result) {
 	}
 	*list = slices.DeleteFunc(*list, func(one v1alpha1.PendingChange) bool { return one.Stack == stackName })
 	if result.Proposal != nil {
-		*list = append(*list, pendingFrom(obj, stackName, result.Proposal))
+		*list = append(*list, pendingFrom(obj, stackName, result.Proposal, parts))
 		slices.SortFunc(*list, func(a, b v1alpha1.PendingChange) int { return strings.Compare(a.Stack, b.Stack) })
 	}
 	if len(*list) == 0 {
@@ -75,8 +76,12 @@ func Show(obj client.Object, stackName string, result *stack.Result) {
 	}
 }
 
-func pendingFrom(obj client.Object, stackName string, proposal *stack.Proposal) v1alpha1.PendingChange {
-	pending := v1alpha1.PendingChange{Stack: stackName, Digest: proposal.Digest, Summary: proposal.Summary(rollSentence(obj, proposal))}
+func pendingFrom(obj client.Object, stackName string, proposal *stack.Proposal, parts []string) v1alpha1.PendingChange {
+	sentence := rollSentence(obj, proposal)
+	if sentence != "" && len(parts) > 0 {
+		sentence += " What changes on the nodes: " + strings.Join(parts, ", ") + "."
+	}
+	pending := v1alpha1.PendingChange{Stack: stackName, Digest: proposal.Digest, Summary: proposal.Summary(sentence)}
 	for i := range proposal.Changes {
 		change := &proposal.Changes[i]
 		pending.Changes = append(pending.Changes, v1alpha1.ResourceChange{

@@ -17,7 +17,7 @@ type rendered struct {
 }
 
 // Render renders a stack, or returns the cached result for the same inputs. While CloudFormation
-// Changes the stack, every reconcile needs it.
+// changes the stack, every reconcile needs it.
 func (s *Stacks) Render(
 	key Key, inputs uint64, past *record.History, render func() (*stacks.Made, error),
 ) (*stacks.Made, error) {

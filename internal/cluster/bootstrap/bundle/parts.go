@@ -1,0 +1,52 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Parts returns a short digest of each part of the document, by a name that users understand, for
+// example "labels". Two bundles differ in a part if its digests differ: a list of parts says why
+// instances are replaced, without the values, which may be secret.
+func (b *Bundle) Parts() map[string]string {
+	parts := map[string]string{}
+	add := func(name string, content any) {
+		data, err := json.Marshal(content)
+		if err != nil {
+			panic(fmt.Sprintf("bundle: %v", err)) // As in JSON.
+		}
+		if text := string(data); text == "null" || text == `""` {
+			return
+		}
+		const length = 4 // Enough bytes to distinguish two versions of one part.
+		sum := sha256.Sum256(data)
+		parts[name] = hex.EncodeToString(sum[:length])
+	}
+	add("Kubernetes version", b.Kubernetes)
+	add("architecture", b.Architecture)
+	add("request to roll", b.Roll)
+	add("programs", b.Artifacts)
+	add("kernel settings", []any{b.Modules, b.Sysctls})
+	add("systemd units", b.Units)
+	add("SSH keys", b.SSH)
+	add("user script", b.ExtraUserData)
+	add("etcd", b.Etcd)
+	add("CA files", b.PKI)
+	add("joining", []any{b.TokenParameter, b.TokenKey, b.Join})
+	add("API address and CA", b.API)
+	add("kubeadm configuration", b.Kubeadm)
+	add("kubelet arguments", []any{b.Kubelet.Path, b.Kubelet.Args})
+	add("labels", b.Kubelet.Labels)
+	add("taints", b.Kubelet.Taints)
+	for _, file := range b.Files {
+		name := file.Path
+		if strings.HasPrefix(name, "/etc/kubernetes/patches/kubeletconfiguration") {
+			name = "kubelet configuration"
+		}
+		add(name, file)
+	}
+	return parts
+}
