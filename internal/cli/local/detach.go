@@ -45,7 +45,7 @@ func detach(ctx context.Context, flags upFlags, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	howToUse(out, shown(flags.dir), flags.noOperator, "it keeps running; stop it with: aws-operator local down --dir "+flags.dir)
+	howToUse(out, shown(flags.dir), flags.noOperator, "it keeps running; stop it with: "+program()+" local down --dir "+flags.dir)
 	return nil
 }
 

@@ -38,6 +38,11 @@ func TestDetachedLivesUntilDown(t *testing.T) {
 	if state.OperatorPID == 0 {
 		t.Error("no operator runs")
 	}
+	if quickStart := filepath.Join(dir, "quickstart"); !strings.Contains(out, "kubectl apply -f "+quickStart) {
+		t.Errorf("up outside the repository did not name its own examples:\n%s", out)
+	} else if files, _ := filepath.Glob(quickStart + "/*.yaml"); len(files) == 0 {
+		t.Errorf("%s has no manifests", quickStart)
+	}
 	for _, again := range [][]string{{"local", "up", "--dir", dir}, {"local", "up", "--detach", "--dir", dir}} {
 		if out, err := run(t, again...); err == nil || !strings.Contains(out, "it is already running in "+dir) {
 			t.Errorf("%v while it runs: %v\n%s", again, err, out)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,7 +92,7 @@ func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error)
 func explain(err error, dir string) error {
 	if errors.Is(err, environment.ErrRunning) {
 		return fmt.Errorf(
-			"%w; use it as it is, end it with: aws-operator local down --dir %s, or start another one with another --dir", err, dir,
+			"%w; use it as it is, end it with: %s local down --dir %s, or start another one with another --dir", err, program(), dir,
 		)
 	}
 	return err
@@ -105,14 +106,32 @@ use it, in any terminal:
   source %[2]s
 `, filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "aws.env"))
 	if noOperator {
-		_, _ = fmt.Fprint(out, "  bin/aws-operator operator        # yours to start\n")
+		_, _ = fmt.Fprintf(out, "  %s operator        # yours to start\n", program())
 	}
-	_, _ = fmt.Fprintf(out, `  kubectl apply -f examples/quickstart
-  bin/aws-operator status --watch
+	_, _ = fmt.Fprintf(out, `  kubectl apply -f %s
+  %s status --watch
   aws cloudformation list-stacks
 
 %s
-`, end)
+`, quickStart(dir), program(), end)
+}
+
+// program returns the name under which the user runs this program.
+func program() string {
+	if strings.ContainsRune(os.Args[0], filepath.Separator) {
+		return os.Args[0]
+	}
+	return "aws-operator" // Found through PATH.
+}
+
+// quickStart returns a folder with the manifests of the quick start: the repository's in the
+// repository, the environment's own elsewhere.
+func quickStart(dir string) string {
+	const folder = "examples/quickstart"
+	if _, err := os.Stat(folder); err == nil {
+		return folder
+	}
+	return environment.QuickStart(dir)
 }
 
 // shown returns the absolute path of a folder if it can be determined.

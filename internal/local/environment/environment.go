@@ -139,6 +139,7 @@ func (e *Environment) start(ctx context.Context) error {
 		{"cluster", e.startCluster},
 		{"AWS", e.startAWS},
 		{"releases", e.applyReleases},
+		{"examples", e.writeExamples},
 		{"operator", e.startOperator},
 	} {
 		began := e.opts.Clock.Now()

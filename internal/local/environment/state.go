@@ -58,6 +58,7 @@ const (
 	operatorLog     = "operator.log"
 	machinesDir     = "machines"
 	releasesDir     = "releases"
+	quickStartDir   = "quickstart"
 	// LocalLog is the log of a detached environment.
 	LocalLog = "local.log"
 )
@@ -140,7 +141,9 @@ func (f folder) clear(keep ...string) error {
 	for _, name := range keep {
 		kept[name] = true
 	}
-	for _, name := range []string{stateFile, stateFile + ".next", kubeconfigFile, awsEnvFile, controlPlaneDir, machinesDir, releasesDir, operatorLog, LocalLog} {
+	for _, name := range []string{
+		stateFile, stateFile + ".next", kubeconfigFile, awsEnvFile, controlPlaneDir, machinesDir, releasesDir, quickStartDir, operatorLog, LocalLog,
+	} {
 		if !kept[name] {
 			errs = append(errs, os.RemoveAll(f.path(name)))
 		}
