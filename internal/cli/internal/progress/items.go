@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -72,8 +73,20 @@ func Condition(object client.Object) *metav1.Condition {
 	return ready
 }
 
-// Object returns the item of any object of the operator.
+// Object returns the item of any object of the operator, with its nodes if it has any.
 func Object(name string, object client.Object) Item {
+	item := described(name, object)
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		nodes, _, _ := unstructured.NestedString(u.Object, "status", "nodes", "summary")
+		if desired, _, _ := unstructured.NestedInt64(u.Object, "status", "nodes", "desired"); desired > 0 && u.GetDeletionTimestamp() == nil {
+			item.count(nodes)
+		}
+	}
+	return item
+}
+
+// described returns the item of an object, with the message of the condition that describes it.
+func described(name string, object client.Object) Item {
 	condition := Condition(object)
 	switch {
 	case condition == nil:
@@ -89,14 +102,18 @@ func Object(name string, object client.Object) Item {
 
 // whole returns an object with the status that its conditions report, and its nodes.
 func whole(name string, object client.Object, nodes v1alpha1.NodeCount) Item {
-	item := Object(name, object)
-	if item.Mark == Waiting {
-		return item
-	}
+	item := described(name, object)
 	if nodes.Desired > 0 && object.GetDeletionTimestamp() == nil {
-		item.Text = fmt.Sprintf("(%s nodes) %s", nodes.Summary, item.Text)
+		item.count(nodes.Summary)
 	}
 	return item
+}
+
+// count adds how many of an item's nodes are ready, for example "2/3".
+func (i *Item) count(nodes string) {
+	if i.Mark != Waiting {
+		i.Text = fmt.Sprintf("(%s nodes) %s", nodes, i.Text)
+	}
 }
 
 // stack returns the item of a stack, with CloudFormation's status.

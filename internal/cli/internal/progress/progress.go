@@ -9,11 +9,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/inprocess"
+	"github.com/aws-operator/aws-operator/internal/plural"
 )
 
 // redraw is how often a block is redrawn without a change, since it shows elapsed times.
@@ -25,6 +27,8 @@ type Printer struct {
 	clock clock.WithTicker
 	// size returns the terminal's columns and rows; nil without a terminal.
 	size func() (columns, rows int)
+	// colored reports whether marks have colors (https://no-color.org).
+	colored bool
 
 	mu    sync.Mutex
 	began time.Time
@@ -45,6 +49,7 @@ type said struct {
 func New(out io.Writer, clk clock.WithTicker) *Printer {
 	p := &Printer{out: out, clock: clk, began: clk.Now(), texts: map[string]said{}, end: make(chan struct{})}
 	if file, ok := out.(*os.File); ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd())) {
+		p.colored = os.Getenv("NO_COLOR") == ""
 		p.draws(func() (columns, rows int) {
 			columns, rows, err := term.GetSize(int(file.Fd()))
 			if err != nil {
@@ -143,25 +148,75 @@ func (p *Printer) draw() {
 	p.erase()
 	columns, rows := p.size()
 	now := p.clock.Now()
-	lines := []string{fmt.Sprintf("%s elapsed", short(now.Sub(p.began)))}
-	for _, item := range p.items {
-		indent := ""
-		if item.Part {
-			indent = "  "
-		}
-		text := oneLine(item.Text)
-		if item.Mark != Done {
-			text = short(now.Sub(p.texts[item.Name].since)) + " " + text
-		}
-		lines = append(lines, indent+symbols[item.Mark]+" "+item.Name+" "+text)
+	shown := p.items
+	if most := rows - 2; most > 0 && len(shown) > most { // One line for the header, one for the cursor.
+		shown = shown[:max(0, most-1)]
 	}
-	if most := rows - 1; most > 0 && len(lines) > most {
-		lines = append(lines[:most-1], fmt.Sprintf("and %d more", len(lines)-most+1))
+	lines := []string{fmt.Sprintf("%s elapsed, %s", short(now.Sub(p.began)), counts(p.items))}
+	for _, row := range p.rows(shown, now) {
+		lines = append(lines, cut(row, columns-1))
 	}
-	for _, text := range lines {
-		_, _ = fmt.Fprintln(p.out, cut(text, columns-1))
+	if left := len(p.items) - len(shown); left > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", left))
+	}
+	for i, line := range lines {
+		if i > 0 && i <= len(shown) {
+			line = p.paint(line, shown[i-1].Mark)
+		}
+		_, _ = fmt.Fprintln(p.out, line)
 	}
 	p.drawn = len(lines)
+}
+
+// rows returns a line for each item, in columns: mark and name, how long the text has been the same
+// if the item is not done, and the text.
+func (p *Printer) rows(items []Item, now time.Time) []string {
+	names, times := make([]string, len(items)), make([]string, len(items))
+	widest, longest := 0, 0
+	for i, item := range items {
+		names[i] = symbols[item.Mark] + " " + item.Name
+		if item.Part {
+			names[i] = "  " + names[i]
+		}
+		if item.Mark != Done {
+			times[i] = short(now.Sub(p.texts[item.Name].since))
+		}
+		widest, longest = max(widest, utf8.RuneCountInString(names[i])), max(longest, len(times[i]))
+	}
+	for i, item := range items {
+		names[i] = fmt.Sprintf("%-*s  %*s  %s", widest, names[i], longest, times[i], oneLine(item.Text))
+	}
+	return names
+}
+
+// counts summarizes the items that are not parts of others, for example "1 of 3 ready, 1 with a
+// problem".
+func counts(items []Item) string {
+	of := map[Mark]int{}
+	all := 0
+	for _, item := range items {
+		if !item.Part {
+			of[item.Mark]++
+			all++
+		}
+	}
+	text := fmt.Sprintf("%d of %d ready", of[Done], all)
+	if n := of[Troubled]; n > 0 {
+		text += ", " + plural.Count(n, "problem")
+	}
+	return text
+}
+
+// colors are the ANSI colors of marks.
+var colors = map[Mark]string{Working: "33", Done: "32", Troubled: "31"}
+
+// paint colors the mark of a line.
+func (p *Printer) paint(line string, mark Mark) string {
+	color := colors[mark]
+	if !p.colored || color == "" {
+		return line
+	}
+	return strings.Replace(line, symbols[mark], "\x1b["+color+"m"+symbols[mark]+"\x1b[0m", 1)
 }
 
 // short is a duration in whole seconds.

@@ -76,10 +76,10 @@ func TestBlock(t *testing.T) {
 	out.Reset()
 	clock.Step(90 * time.Second)
 	p.Observe(making("CREATE_COMPLETE", "CloudFormation is creating the stack, and that takes longer than a line."))
-	want := "\x1b[4A\x1b[J" + `1m30s elapsed
-… Cluster demo 1m30s CloudFormation is creating …
-  ✔ stack demo CREATE_COMPLETE
-· InstanceGroup workers 1m30s pending
+	want := "\x1b[4A\x1b[J" + `1m30s elapsed, 0 of 2 ready
+… Cluster demo           1m30s  CloudFormation i…
+  ✔ stack demo                  CREATE_COMPLETE
+· InstanceGroup workers  1m30s  pending
 `
 	if out.String() != want {
 		t.Errorf("it draws\n%q\nnot\n%q", out.String(), want)
