@@ -95,6 +95,9 @@ func (a *Approver) Run(ctx context.Context) error {
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
+	if err := a.label(ctx, list.Items); err != nil {
+		a.Log.Warn("cannot label workers", "error", err.Error()) // Joining does not depend on it.
+	}
 	return a.watch(ctx, selector+"&watch=true&resourceVersion="+url.QueryEscape(list.Metadata.ResourceVersion))
 }
 
@@ -164,7 +167,7 @@ func (a *Approver) decide(ctx context.Context, object json.RawMessage) error {
 		return nil
 	}
 	by, err := a.judge(ctx, &request)
-	kind, reason, message := "Approved", "InstanceConfirmed", ""
+	kind, reason, message := "Approved", confirmed, ""
 	if denial, ok := errors.AsType[*denial](err); ok {
 		kind, reason, message = "Denied", "InstanceNotConfirmed", denial.Error()
 	} else if err != nil {
@@ -219,6 +222,18 @@ func (e *statusError) Error() string { return "the API answers " + e.text }
 // call calls the API and returns its response. The request body is JSON; a patch is a server-side
 // apply.
 func (a *Approver) call(ctx context.Context, method, path string, sent []byte) ([]byte, error) {
+	switch method {
+	case http.MethodPatch:
+		return a.send(ctx, method, path, "application/apply-patch+yaml", sent)
+	case http.MethodPut:
+		return a.send(ctx, method, path, "application/json", sent)
+	default:
+		return a.send(ctx, method, path, "", nil)
+	}
+}
+
+// send calls the API with a body of a content type, and returns its response.
+func (a *Approver) send(ctx context.Context, method, path, contentType string, sent []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, a.Server+path, bytes.NewReader(sent))
@@ -226,11 +241,8 @@ func (a *Approver) call(ctx context.Context, method, path string, sent []byte) (
 		return nil, fmt.Errorf("the API's address %q: %w", a.Server, err)
 	}
 	request.Header.Set("Accept", "application/json")
-	switch method {
-	case http.MethodPatch:
-		request.Header.Set("Content-Type", "application/apply-patch+yaml")
-	case http.MethodPut:
-		request.Header.Set("Content-Type", "application/json")
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
 	}
 	response, err := a.Client.Do(request)
 	if err != nil {

@@ -247,6 +247,39 @@ func (w *suite) node(t *testing.T, name, instance string) {
 	t.Cleanup(func() { _ = w.api.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}) })
 }
 
+// A Node has the role of a worker within minutes after its instance was confirmed; no other Node gets
+// it.
+func TestConfirmedWorkersGetTheirRole(t *testing.T) {
+	w := start(t)
+	w.node(t, ownNode, own)
+	w.node(t, victimNode, victim)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- w.approver.Run(ctx) }()
+	name := w.newRequest(t, ownNode, own).make(t, w)
+	if kind, message := w.decision(t, name); kind != "Approved" {
+		t.Fatalf("the request is %s: %s", kind, message)
+	}
+	cancel() // The next run begins with a list, as one does after each watch of some minutes.
+	<-ended
+	w.run(t)
+	patience.UntilTrue(t, "the Node has its role", func() bool { return w.hasRole(t, ownNode) })
+	if w.hasRole(t, victimNode) {
+		t.Errorf("Node %s, which asked for nothing, has the role", victimNode)
+	}
+}
+
+func (w *suite) hasRole(t *testing.T, name string) bool {
+	t.Helper()
+	node, err := w.api.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, has := node.Labels["node-role.kubernetes.io/worker"]
+	return has
+}
+
 func TestOnlyTheInstanceOfANodeGetsItsCertificate(t *testing.T) {
 	tests := map[string]struct {
 		request func(*testing.T, *suite) *request

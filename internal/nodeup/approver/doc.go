@@ -7,7 +7,8 @@
 // the cluster's worker role signed the proof for the request's key, and EC2 confirms that the
 // session's instance runs, is of an Auto Scaling group of the cluster and has that name. It denies
 // other requests of the token's group, and leaves alone the requests of all others:
-// kube-controller-manager approves those by which a kubelet renews its certificate.
+// kube-controller-manager approves those by which a kubelet renews its certificate. It also gives
+// the Nodes of approved requests the role of a worker, which a kubelet cannot.
 // https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/
 //
 // Several approvers may run beside each other: the first decides. The package uses no client
