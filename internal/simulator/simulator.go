@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -26,6 +27,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/nameserver"
+	"github.com/aws-operator/aws-operator/internal/simulator/reads"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/route53"
 	"github.com/aws-operator/aws-operator/internal/simulator/s3"
@@ -67,6 +69,11 @@ type Options struct {
 	Quotas map[vpc.Quota]int
 	// Faults make calls and resources fail. The default is none.
 	Faults *fault.Injector
+	// Seed determines the order of results and the sizes of pages where AWS documents none, and, with
+	// Lag, which reads are out of date. The default is a random one; [Simulator.Seed] returns it.
+	Seed uint64
+	// Lag is how long after a change reads of EC2 may be out of date. The default is never.
+	Lag time.Duration
 	// Policies limit what principals may do, which includes the calls that CloudFormation makes for
 	// a principal. A principal without policies may do anything; by default none have any. Package
 	// access documents what is evaluated.
@@ -80,6 +87,7 @@ type Options struct {
 type Simulator struct {
 	router *wire.Router
 	faults *fault.Injector
+	seed   uint64
 	cancel context.CancelFunc
 	closes []func()
 
@@ -104,7 +112,7 @@ type backing interface {
 // New returns an empty simulator.
 func New(o Options) *Simulator {
 	o = withDefaults(o)
-	s := &Simulator{faults: o.Faults}
+	s := &Simulator{faults: o.Faults, seed: o.Seed}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	env := &resource.Env{Clock: o.Clock, Partition: o.Partition}
 	endpoint := func() string {
@@ -165,7 +173,7 @@ func New(o Options) *Simulator {
 	s.services = services
 	s.router = wire.NewRouter(services, o.Faults, o.Clock,
 		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys),
-		wire.WithPolicies(o.Policies))
+		wire.WithPolicies(o.Policies), wire.WithReads(reads.New(reads.Options{Seed: o.Seed, Lag: o.Lag, Clock: o.Clock})))
 	o.Machines.Connect(machine.Services{AWS: s.Handler(), Resolve: func(vpcID, name string) []netip.Addr {
 		if found := instances.Resolve(vpcID, name); len(found) > 0 {
 			return found
@@ -208,6 +216,9 @@ func withDefaults(o Options) Options {
 	if o.Faults == nil {
 		o.Faults = fault.New()
 	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64() //nolint:gosec // not for security
+	}
 	return o
 }
 
@@ -223,6 +234,9 @@ func (s *Simulator) Handler() http.Handler {
 
 // Faults returns the injector that makes calls and resources fail.
 func (s *Simulator) Faults() *fault.Injector { return s.faults }
+
+// Seed returns the seed of what is random: Options.Seed, or the one that was chosen.
+func (s *Simulator) Seed() uint64 { return s.seed }
 
 // Instances returns the simulated EC2. Tests set its quotas, capacity, images and spot notices from
 // Go.

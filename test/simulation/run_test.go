@@ -93,7 +93,7 @@ type deferred struct {
 
 func simulate(t *testing.T, seed uint64, nodeup string) {
 	t.Helper()
-	r := &run{suite: newSuite(t, nodeup), scenario: draw(seed), struck: map[string]bool{}}
+	r := &run{suite: newSuite(t, nodeup, seed), scenario: draw(seed), struck: map[string]bool{}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("SIMULATION_SEED=%d go test ./test/simulation -run TestSimulation runs this alone:\n%s\n%s", seed, r.scenario, r.story())

@@ -74,13 +74,13 @@ type suite struct {
 }
 
 // newSuite creates an environment without an operator.
-func newSuite(t *testing.T, nodeup string) *suite {
+func newSuite(t *testing.T, nodeup string, seed uint64) *suite {
 	t.Helper()
 	w := &suite{t: t, network: newNetwork(), faults: &fault.Injector{}, nodeup: nodeup, stop: func() {}}
 	w.host = fake.New(fake.Options{BootTime: 40 * time.Second})
 	w.sim = simulator.New(simulator.Options{
 		Account: account, Region: region, Machines: &host{w.host, w.network}, Faults: w.faults, Listen: w.network.listen,
-		Endpoint: "http://aws.test", Latency: latency,
+		Endpoint: "http://aws.test", Latency: latency, Seed: seed, Lag: 5 * time.Second,
 	})
 	w.config = newManagement(t, w.network)
 	scheme := runtime.NewScheme()

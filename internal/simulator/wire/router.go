@@ -35,6 +35,25 @@ func WithPartition(partition string) Option { return func(r *Router) { r.partiti
 // WithKeys sets the registry of issued access keys.
 func WithKeys(keys *Keys) Option { return func(r *Router) { r.keys = keys } }
 
+// Reads decides what reads return, besides what is true.
+type Reads interface {
+	// Before is called with the input of an operation, which it may change, and may return the error
+	// to answer instead of calling the operation.
+	Before(call *Call, input any) error
+	// After is called with the input and output of an operation that succeeded, and returns the
+	// output to answer.
+	After(call *Call, input, output any) any
+}
+
+// WithReads sets what reads return. By default they return what is true.
+func WithReads(reads Reads) Option { return func(r *Router) { r.reads = reads } }
+
+// exact is the Reads of a router without others.
+type exact struct{}
+
+func (exact) Before(*Call, any) error          { return nil }
+func (exact) After(_ *Call, _, output any) any { return output }
+
 // Router serves several services at one address.
 type Router struct {
 	byName    map[string][]*Service
@@ -46,6 +65,7 @@ type Router struct {
 	partition string
 	keys      *Keys
 	policies  *access.Policies
+	reads     Reads
 	endpoint  atomic.Pointer[string]
 }
 
@@ -54,7 +74,7 @@ type Router struct {
 func NewRouter(services []*Service, faults *fault.Injector, clk clock.Clock, options ...Option) *Router {
 	r := &Router{
 		byName: map[string][]*Service{}, services: services, faults: faults, clock: clk,
-		account: DefaultAccount, region: DefaultRegion, partition: "aws", keys: &Keys{},
+		account: DefaultAccount, region: DefaultRegion, partition: "aws", keys: &Keys{}, reads: exact{},
 	}
 	for _, s := range services {
 		r.byName[s.Name] = append(r.byName[s.Name], s)
@@ -294,7 +314,7 @@ func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 		r.serveHTTP(ctx, w, q, effect, after)
 		return
 	}
-	out, err := operation.call(ctx, input)
+	out, err := r.run(ctx, q, &operation)
 	after()
 	switch {
 	case effect.Fails():
@@ -304,6 +324,18 @@ func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 	default:
 		r.respond(w, q, out)
 	}
+}
+
+// run runs an operation, and returns what the caller gets.
+func (r *Router) run(ctx context.Context, q *request, operation *Operation) (any, error) {
+	if err := r.reads.Before(q.call, q.input); err != nil {
+		return nil, err
+	}
+	out, err := operation.call(ctx, q.input)
+	if err != nil {
+		return nil, err
+	}
+	return r.reads.After(q.call, q.input, out), nil
 }
 
 func (r *Router) serveHTTP(ctx context.Context, w http.ResponseWriter, q *request, effect fault.Effect, after func()) {

@@ -1,0 +1,120 @@
+package reads
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// unordered are the reads of each service whose order AWS does not document; for EC2, these are all
+// that describe.
+var unordered = map[string][]string{
+	"autoscaling":          {"DescribeAutoScalingGroups", "DescribeAutoScalingInstances", "DescribeTags"},
+	"cloudformation":       {"DescribeStacks", "DescribeStackResources"},
+	"elasticloadbalancing": {"DescribeListeners", "DescribeLoadBalancers", "DescribeTags", "DescribeTargetGroups", "DescribeTargetHealth"},
+}
+
+func isUnordered(service, operation string) bool {
+	return service == "ec2" && strings.HasPrefix(operation, "Describe") || slices.Contains(unordered[service], operation)
+}
+
+// shuffled returns a copy of an output in which the elements of all lists of structures have another
+// order. The original may be what the service stores.
+func (r *Reads) shuffled(output any) any { return r.shuffle(reflect.ValueOf(output)).Interface() }
+
+func (r *Reads) shuffle(v reflect.Value) reflect.Value {
+	switch v.Kind() { //nolint:exhaustive // other kinds hold no structures
+	case reflect.Pointer:
+		if v.IsNil() || v.Elem().Kind() != reflect.Struct {
+			return v
+		}
+		made := reflect.New(v.Type().Elem())
+		made.Elem().Set(r.shuffle(v.Elem()))
+		return made
+	case reflect.Struct:
+		made := reflect.New(v.Type()).Elem()
+		made.Set(v)
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() && field.Name != "ResultMetadata" {
+				made.Field(i).Set(r.shuffle(v.Field(i)))
+			}
+		}
+		return made
+	case reflect.Slice:
+		if v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
+			return v
+		}
+		made := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for to, from := range r.random.Perm(v.Len()) {
+			made.Index(to).Set(r.shuffle(v.Index(from)))
+		}
+		return made
+	default:
+		return v
+	}
+}
+
+// smallest are the smallest pages that a caller may ask for, by service: the documentation of each
+// operation's MaxResults, MaxRecords or PageSize. The simulator reduces no other pages.
+var smallest = map[string]int32{"ec2": 5, "autoscaling": 1, "elasticloadbalancing": 1}
+
+// shrinkPage reduces the page that a caller asks for, in half of all reads. Without a size, EC2
+// returns everything.
+func (r *Reads) shrinkPage(service string, input any) {
+	least, ok := smallest[service]
+	if !ok || r.random.IntN(2) == 0 {
+		return
+	}
+	v := reflect.ValueOf(input).Elem()
+	for _, name := range []string{"MaxResults", "MaxRecords", "PageSize"} {
+		field := v.FieldByName(name)
+		if !field.IsValid() {
+			continue
+		}
+		if size, ok := field.Interface().(*int32); ok && size != nil && *size > least {
+			*size = least + r.random.Int32N(*size-least)
+		}
+	}
+}
+
+// kinds are the resources that a read may not find yet, by the prefix of their IDs, with EC2's error.
+var kinds = map[string]struct{ code, message string }{
+	"i":    {"InvalidInstanceID.NotFound", "The instance ID '%s' does not exist"},
+	"vol":  {"InvalidVolume.NotFound", "The volume '%s' does not exist."},
+	"snap": {"InvalidSnapshot.NotFound", "The snapshot '%s' does not exist."},
+}
+
+// idsIn returns the IDs of such resources in an input or output: in its own members, in lists of IDs,
+// and in lists of instances.
+func idsIn(value any) []string {
+	var found []string
+	var visit func(v reflect.Value)
+	visit = func(v reflect.Value) {
+		switch v.Kind() { //nolint:exhaustive // other kinds hold no IDs
+		case reflect.Pointer:
+			if !v.IsNil() {
+				visit(v.Elem())
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				field := v.Type().Field(i)
+				ids := strings.HasSuffix(field.Name, "Id") || strings.HasSuffix(field.Name, "Ids") || field.Name == "Instances"
+				if field.IsExported() && ids {
+					visit(v.Field(i))
+				}
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				visit(v.Index(i))
+			}
+		case reflect.String:
+			prefix, rest, _ := strings.Cut(v.String(), "-")
+			if _, ok := kinds[prefix]; ok && rest != "" {
+				found = append(found, v.String())
+			}
+		default:
+		}
+	}
+	visit(reflect.ValueOf(value))
+	return found
+}
