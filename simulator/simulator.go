@@ -65,6 +65,14 @@ func WithFaults(faults ...Fault) Option {
 	}
 }
 
+// WithSeed sets the seed that determines the order of results and the sizes of pages where AWS
+// documents none, and which reads are out of date. By default, [Start] logs a random one.
+func WithSeed(seed uint64) Option { return func(o *simulator.Options) { o.Seed = seed } }
+
+// WithLag sets how long reads of EC2 may be out of date after a change:
+// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+func WithLag(lag time.Duration) Option { return func(o *simulator.Options) { o.Lag = lag } }
+
 // Fault makes calls, or CloudFormation's work on resources, fail or take time.
 type Fault = fault.Rule
 
@@ -78,6 +86,7 @@ func Throttle(service, operation string, times int) Fault {
 func Start(tb testing.TB, options ...Option) *AWS {
 	tb.Helper()
 	a := New(options...)
+	tb.Logf("the simulator of AWS has seed %d", a.simulator.Seed())
 	tb.Cleanup(a.Close)
 	return a
 }

@@ -24,9 +24,9 @@ import (
 func Command() *cobra.Command {
 	var (
 		listen   string
-		latency  time.Duration
 		machines string
 		policies []string
+		o        environment.AWSOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "simulator",
@@ -41,15 +41,17 @@ All principals have all permissions, except those that --policy limits.`,
   AWS_ENDPOINT_URL=http://127.0.0.1:4566 aws sqs create-queue --queue-name orders`,
 		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			limits, err := readPolicies(policies)
-			if err != nil {
+			var err error
+			if o.Policies, err = readPolicies(policies); err != nil {
 				return err
 			}
-			return serve(cmd, listen, latency, machines, limits)
+			return serve(cmd, listen, machines, o)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 selects a free port")
-	cmd.Flags().DurationVar(&latency, "latency", 0, "how long CloudFormation takes for each resource")
+	cmd.Flags().DurationVar(&o.Latency, "latency", 0, "how long CloudFormation takes for each resource")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 0, "number that determines the order of results and which reads are out of date (default: a random one)")
+	cmd.Flags().DurationVar(&o.Lag, "lag", 0, "how long reads of EC2 may be out of date after a change")
 	cmd.Flags().StringVar(&machines, "machines", string(environment.NoMachines), environment.MachinesHelp)
 	cmd.Flags().StringArrayVar(&policies, "policy", nil,
 		"PRINCIPAL=FILE: limit an access key ID, or the sessions of the role with an ARN, to an IAM policy; may be repeated")
@@ -77,7 +79,7 @@ func readPolicies(flags []string) (*access.Policies, error) {
 	return policies, nil
 }
 
-func serve(cmd *cobra.Command, listen string, latency time.Duration, machines string, policies *access.Policies) error {
+func serve(cmd *cobra.Command, listen, machines string, o environment.AWSOptions) error {
 	ctx := cmd.Context()
 	kind, err := environment.ParseMachines(machines)
 	if err != nil {
@@ -100,7 +102,8 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration, machines st
 		return errors.Join(err, listener.Close())
 	}
 	url := "http://" + listener.Addr().String()
-	sim := environment.NewAWS(environment.AWSOptions{Latency: latency, Machines: host, Endpoint: endpoint(kind, url), Policies: policies})
+	o.Machines, o.Endpoint = host, endpoint(kind, url)
+	sim := environment.NewAWS(o)
 	defer sim.Close()
 	names, err := sim.ServeNames(ctx)
 	if err != nil {
@@ -112,8 +115,9 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration, machines st
 	defer stop()
 	_, _ = fmt.Fprintf(
 		cmd.OutOrStdout(),
-		"AWS is simulated at %s, instances run on machines: %s; to use it:\n\n  export %s\n\nstop it with Ctrl-C\n",
+		"AWS is simulated at %s with seed %d, instances run on machines: %s; to use it:\n\n  export %s\n\nstop it with Ctrl-C\n",
 		url,
+		sim.Seed(),
 		line,
 		strings.Join(environment.Credentials(url, names), " "),
 	)

@@ -66,12 +66,16 @@ type AWSOptions struct {
 	Endpoint string
 	// Policies limit principals; nil allows everything.
 	Policies *access.Policies
+	// Seed determines what is random, such as the order of results; 0 means a random one.
+	Seed uint64
+	// Lag is how long reads of EC2 may be out of date after a change.
+	Lag time.Duration
 }
 
 // NewAWS returns a simulator for users, with the account and region of aws.env.
 func NewAWS(o AWSOptions) *simulator.Simulator {
 	return simulator.New(simulator.Options{
-		Account: Account, Region: Region, Machines: o.Machines, Endpoint: o.Endpoint, Policies: o.Policies,
+		Account: Account, Region: Region, Machines: o.Machines, Endpoint: o.Endpoint, Policies: o.Policies, Seed: o.Seed, Lag: o.Lag,
 		Latency: func(string, string) time.Duration { return o.Latency },
 	})
 }
