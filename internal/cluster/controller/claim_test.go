@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -9,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/record"
 )
 
 // If the bucket contains the certificate of another CA, the operator does not overwrite it, and the
@@ -33,16 +34,14 @@ func TestAnotherCAIsNotOverwritten(t *testing.T) {
 	}
 	for i := range cluster.Status.Stacks {
 		if one := &cluster.Status.Stacks[i]; one.Name == "demo" {
-			record := map[string]any{}
-			if err := json.Unmarshal(one.Record.Raw, &record); err != nil {
-				t.Fatal(err)
-			}
-			delete(record, "stored")
-			raw, err := json.Marshal(record)
+			known, err := record.Decode(one)
 			if err != nil {
 				t.Fatal(err)
 			}
-			one.Record.Raw = raw
+			known.Stored = ""
+			if err := record.Encode(one, known); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if err := w.client.Status().Update(t.Context(), cluster); err != nil {
