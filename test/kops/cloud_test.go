@@ -203,11 +203,29 @@ func (c *cloud) describeNetwork() string {
 	c.must(err)
 	groups, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
 	c.must(err)
-	text, err := json.MarshalIndent(
-		[]any{vpcs.Vpcs, subnets.Subnets, routes.RouteTables, gateways.NatGateways, groups.SecurityGroups}, "", " ",
-	)
+	text, err := json.Marshal([]any{vpcs.Vpcs, subnets.Subnets, routes.RouteTables, gateways.NatGateways, groups.SecurityGroups})
+	c.must(err)
+	var all any
+	c.must(json.Unmarshal(text, &all))
+	text, err = json.MarshalIndent(sorted(all), "", " ")
 	c.must(err)
 	return string(text)
+}
+
+// sorted sorts all lists of a JSON value: EC2 returns them in any order.
+func sorted(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key := range value {
+			value[key] = sorted(value[key])
+		}
+	case []any:
+		for i := range value {
+			value[i] = sorted(value[i])
+		}
+		slices.SortFunc(value, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	return value
 }
 
 // instances returns the running machines.

@@ -18,25 +18,31 @@ func isUnordered(service, operation string) bool {
 	return service == "ec2" && strings.HasPrefix(operation, "Describe") || slices.Contains(unordered[service], operation)
 }
 
-// shuffled returns a copy of an output in which the elements of all lists of structures have another
-// order. The original may be what the service stores.
-func (r *Reads) shuffled(output any) any { return r.shuffle(reflect.ValueOf(output)).Interface() }
+// nested are the types of structures whose order inside of results varies, too. That of others may
+// have a meaning, for example of name servers in DHCP options.
+var nested = []string{"Instance", "Tag", "TagDescription"}
 
-func (r *Reads) shuffle(v reflect.Value) reflect.Value {
+// shuffled returns a copy of an output in which results and their tags have another order. The
+// original may be what the service stores.
+func (r *Reads) shuffled(output any) any { return r.shuffle(reflect.ValueOf(output), true).Interface() }
+
+// shuffle copies a value. All of its own lists get another order if they are results, otherwise only
+// those of nested types.
+func (r *Reads) shuffle(v reflect.Value, results bool) reflect.Value {
 	switch v.Kind() { //nolint:exhaustive // other kinds hold no structures
 	case reflect.Pointer:
 		if v.IsNil() || v.Elem().Kind() != reflect.Struct {
 			return v
 		}
 		made := reflect.New(v.Type().Elem())
-		made.Elem().Set(r.shuffle(v.Elem()))
+		made.Elem().Set(r.shuffle(v.Elem(), results))
 		return made
 	case reflect.Struct:
 		made := reflect.New(v.Type()).Elem()
 		made.Set(v)
 		for i := range v.NumField() {
 			if field := v.Type().Field(i); field.IsExported() && field.Name != "ResultMetadata" {
-				made.Field(i).Set(r.shuffle(v.Field(i)))
+				made.Field(i).Set(r.shuffle(v.Field(i), results))
 			}
 		}
 		return made
@@ -44,9 +50,13 @@ func (r *Reads) shuffle(v reflect.Value) reflect.Value {
 		if v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
 			return v
 		}
+		order := r.random.Perm(v.Len())
+		if !results && !slices.Contains(nested, v.Type().Elem().Name()) {
+			slices.Sort(order)
+		}
 		made := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		for to, from := range r.random.Perm(v.Len()) {
-			made.Index(to).Set(r.shuffle(v.Index(from)))
+		for to, from := range order {
+			made.Index(to).Set(r.shuffle(v.Index(from), false))
 		}
 		return made
 	default:
