@@ -21,6 +21,8 @@ func TestCausesAreRecognized(t *testing.T) {
 		"AWS is busy":                                  {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Rate exceeded.", cause.Busy},
 		"AWS failed":                                   {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Internal Failure.", cause.AWS},
 		"a service failed":                             {"Role (AWS::IAM::Role): Try later. (Service: Iam, Status Code: 503, Request ID: 5)", cause.AWS},
+		"a queue that was deleted just before":         {"Queue (AWS::SQS::Queue): You must wait 60 seconds after deleting a queue before you can create another with the same name.", cause.Recent},
+		"a bucket that is being deleted":               {"Bucket (AWS::S3::Bucket): A conflicting conditional operation is currently in progress against this resource. Please try again.", cause.Recent},
 		"a conflict that only the user can resolve":    {"The CIDR '10.0.0.0/16' conflicts with another subnet", ""},
 		"nothing": {"", ""},
 	} {
