@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"crypto/rand"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -17,6 +18,9 @@ import (
 
 //go:embed cents.yaml
 var centsTemplate string
+
+// queuePrefix begins the names of queues and event rules.
+const queuePrefix = "aws-operator-events-trial-"
 
 // Tokens of the operations, as CloudFormation reports them with each event.
 const (
@@ -38,7 +42,7 @@ var cents = tier{
 		"ev-queue-policy", "cfn-termination-protection", "cfn-delete-failed", "s3-delete-bucket", "cfn-deleted-by-id",
 	},
 	check: func(ctx context.Context, r *runner) error {
-		c := &centsChecks{runner: r}
+		c := &centsChecks{runner: r, queue: queuePrefix + strings.ToLower(rand.Text()[:8])}
 		for _, check := range []func(*centsChecks, context.Context) error{
 			(*centsChecks).creation, (*centsChecks).description, (*centsChecks).idle, (*centsChecks).changeSets, (*centsChecks).update,
 			(*centsChecks).failure, (*centsChecks).objects, (*centsChecks).events, (*centsChecks).deletion,
@@ -58,15 +62,17 @@ var cents = tier{
 type centsChecks struct {
 	*runner
 
-	id      string
-	outputs map[string]string
+	// queue is the name of the queue, id that of the stack.
+	queue, id string
+	outputs   map[string]string
 	// changeSetID is a change set that an update makes obsolete.
 	changeSetID string
 }
 
 // parameters are those of the stack.
-func parameters(visibilityTimeout, anotherRange string) []types.Parameter {
+func (c *centsChecks) parameters(visibilityTimeout, anotherRange string) []types.Parameter {
 	return []types.Parameter{
+		{ParameterKey: aws.String("QueueName"), ParameterValue: &c.queue},
 		{ParameterKey: aws.String("Secret"), ParameterValue: aws.String("a secret")},
 		{ParameterKey: aws.String("VisibilityTimeout"), ParameterValue: &visibilityTimeout},
 		{ParameterKey: aws.String("SubnetInAnotherRange"), ParameterValue: &anotherRange},
@@ -75,14 +81,14 @@ func parameters(visibilityTimeout, anotherRange string) []types.Parameter {
 
 func (c *centsChecks) create(ctx context.Context, token string) (*cloudformation.CreateStackOutput, error) {
 	return c.cloudformation().CreateStack(ctx, &cloudformation.CreateStackInput{
-		StackName: aws.String(stackName), TemplateBody: &centsTemplate, Parameters: parameters("30", "no"), Tags: tags(),
+		StackName: aws.String(stackName), TemplateBody: &centsTemplate, Parameters: c.parameters("30", "no"), Tags: tags(),
 		ClientRequestToken: &token, EnableTerminationProtection: aws.Bool(true),
 	})
 }
 
 func (c *centsChecks) sendUpdate(ctx context.Context, token, visibilityTimeout, anotherRange string) error {
 	_, err := c.cloudformation().UpdateStack(ctx, &cloudformation.UpdateStackInput{
-		StackName: &c.id, TemplateBody: &centsTemplate, Parameters: parameters(visibilityTimeout, anotherRange), Tags: tags(),
+		StackName: &c.id, TemplateBody: &centsTemplate, Parameters: c.parameters(visibilityTimeout, anotherRange), Tags: tags(),
 		ClientRequestToken: &token,
 	})
 	return err
@@ -185,7 +191,7 @@ func (c *centsChecks) changeSets(ctx context.Context) error {
 	in := func(name, visibilityTimeout string) *cloudformation.CreateChangeSetInput {
 		return &cloudformation.CreateChangeSetInput{
 			ChangeSetName: &name, ChangeSetType: types.ChangeSetTypeUpdate, TemplateBody: &centsTemplate,
-			Parameters: parameters(visibilityTimeout, "no"),
+			Parameters: c.parameters(visibilityTimeout, "no"),
 		}
 	}
 	out, err := c.changeSet(ctx, in("change", "31"))

@@ -26,7 +26,7 @@ const (
 	// pollInterval is the interval at which stacks are polled, and waitLimit how long an operation
 	// of CloudFormation may take.
 	pollInterval = 5 * time.Second
-	waitLimit    = 15 * time.Minute
+	waitLimit    = 30 * time.Minute
 )
 
 type options struct {
@@ -64,7 +64,7 @@ There are two tiers:
          of its own, which is created, updated and deleted. It takes about ten minutes. AWS
          charges about 0.03 USD: an hour of the load balancer, and some requests.
 
-The command states the price and asks before it calls AWS. Without a terminal it requires
+The command states the price and asks before it creates anything. Without a terminal it requires
 --yes. It deletes what it creates, and then lists what is left with its tag, ` + tagName + `.
 If it is interrupted, run it again: it first deletes what the earlier run left. With
 --clean-up it does only that.
