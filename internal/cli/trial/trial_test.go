@@ -44,7 +44,7 @@ type suite struct {
 // newSuite serves a simulated AWS whose answers pass through change, if it is not nil.
 func newSuite(t *testing.T, change func(body string) string) *suite {
 	t.Helper()
-	sim := simulator.New(simulator.Options{Account: account, Region: region, Latency: func(_, operation string) time.Duration {
+	sim := simulator.New(simulator.Options{Account: account, Region: region, QueueNameRelease: time.Minute, Latency: func(_, operation string) time.Duration {
 		if operation == "Update" {
 			return 100 * time.Millisecond // so that the second of two updates finds the first one running
 		}
@@ -220,7 +220,7 @@ func TestDeniedCallIsNotADifference(t *testing.T) {
 
 func TestInterruptedTrialIsCleanedUpByTheNext(t *testing.T) {
 	for name, args := range map[string][]string{
-		"the next trial": {"--tier", "free", "--yes"},
+		"the next trial": {"--tier", "cents", "--yes"},
 		"--clean-up":     {"--clean-up", "--yes"},
 	} {
 		for operation, tier := range map[string]string{
