@@ -209,7 +209,9 @@ func (c *centsChecks) changeSets(ctx context.Context) error {
 		if change == nil {
 			continue
 		}
-		described = append(described, fmt.Sprintf("%s %s (replacement %s)", change.Action, aws.ToString(change.LogicalResourceId), change.Replacement))
+		described = append(described, fmt.Sprintf(
+			"%s %s (replacement %s)", change.Action, aws.ToString(change.LogicalResourceId), change.Replacement,
+		))
 		if aws.ToString(change.LogicalResourceId) == "Queue" {
 			inPlace = change.Action == types.ChangeActionModify && change.Replacement == types.ReplacementFalse &&
 				slices.ContainsFunc(change.Details, func(detail types.ResourceChangeDetail) bool {
@@ -225,9 +227,9 @@ func (c *centsChecks) changeSets(ctx context.Context) error {
 		return nil
 	}
 	reason := aws.ToString(empty.StatusReason)
-	c.expect("cfn-change-set-empty", empty.Status == types.ChangeSetStatusFailed &&
-		(strings.Contains(reason, "The submitted information didn't contain changes") || strings.Contains(reason, "No updates are to be performed")),
-		"The change set is %s: %s", empty.Status, reason)
+	known := strings.Contains(reason, "The submitted information didn't contain changes") ||
+		strings.Contains(reason, "No updates are to be performed")
+	c.expect("cfn-change-set-empty", empty.Status == types.ChangeSetStatusFailed && known, "The change set is %s: %s", empty.Status, reason)
 	return nil
 }
 
@@ -285,7 +287,9 @@ func (c *centsChecks) readEvents(ctx context.Context) error {
 		return nil
 	}
 	events := out.StackEvents
-	newestFirst := slices.IsSortedFunc(events, func(a, b types.StackEvent) int { return aws.ToTime(b.Timestamp).Compare(aws.ToTime(a.Timestamp)) })
+	newestFirst := slices.IsSortedFunc(events, func(a, b types.StackEvent) int {
+		return aws.ToTime(b.Timestamp).Compare(aws.ToTime(a.Timestamp))
+	})
 	own, begins, tokens := false, false, true
 	for i := range events {
 		event := &events[i]

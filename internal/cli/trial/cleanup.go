@@ -164,6 +164,18 @@ func (r *runner) empty(ctx context.Context, id string) error {
 // listLeft lists what has the trial's tag: stacks, EC2's resources and load balancers; and the
 // resources of deleted stacks that CloudFormation did not delete.
 func (r *runner) listLeft(ctx context.Context) (left []string, err error) {
+	for _, list := range []func(context.Context) ([]string, error){r.stacks, r.undeleted, r.tagged, r.balancers} {
+		some, err := list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, some...)
+	}
+	return left, nil
+}
+
+// stacks lists the stacks of trials.
+func (r *runner) stacks(ctx context.Context) (left []string, err error) {
 	pages := cloudformation.NewDescribeStacksPaginator(r.cloudformation(), &cloudformation.DescribeStacksInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -176,6 +188,11 @@ func (r *runner) listLeft(ctx context.Context) (left []string, err error) {
 			}
 		}
 	}
+	return left, nil
+}
+
+// undeleted lists the resources of the deleted stacks that CloudFormation did not delete.
+func (r *runner) undeleted(ctx context.Context) (left []string, err error) {
 	for _, id := range r.deleted {
 		resources, err := r.resources(ctx, id)
 		if err != nil {
@@ -187,17 +204,21 @@ func (r *runner) listLeft(ctx context.Context) (left []string, err error) {
 			}
 		}
 	}
-	tagged, err := r.clients.Leftovers(awsapi.Target{}).DescribeTags(ctx, &ec2.DescribeTagsInput{
+	return left, nil
+}
+
+// tagged lists the resources of EC2 with the trial's tag.
+func (r *runner) tagged(ctx context.Context) (left []string, err error) {
+	out, err := r.clients.Leftovers(awsapi.Target{}).DescribeTags(ctx, &ec2.DescribeTagsInput{
 		Filters: []ec2types.Filter{{Name: aws.String("key"), Values: []string{tagName}}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i := range tagged.Tags {
-		left = append(left, string(tagged.Tags[i].ResourceType)+" "+aws.ToString(tagged.Tags[i].ResourceId))
+	for i := range out.Tags {
+		left = append(left, string(out.Tags[i].ResourceType)+" "+aws.ToString(out.Tags[i].ResourceId))
 	}
-	balancers, err := r.balancers(ctx)
-	return append(left, balancers...), err
+	return left, nil
 }
 
 // balancers lists the load balancers with the trial's tag.

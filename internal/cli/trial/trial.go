@@ -155,7 +155,9 @@ func (o *options) checkAndCleanUp(ctx context.Context, r *runner) error {
 
 // confirm asks the user whether to continue, unless --yes answers it.
 func (o *options) confirm(cmd *cobra.Command, r *runner) error {
-	what := fmt.Sprintf("This trial creates %s, in account %s, region %s. AWS charges %s.\n", r.tier.creates, r.account, r.region, r.tier.price)
+	what := fmt.Sprintf(
+		"This trial creates %s, in account %s, region %s. AWS charges %s.\n", r.tier.creates, r.account, r.region, r.tier.price,
+	)
 	if o.cleanUp {
 		what = fmt.Sprintf("This deletes what an earlier trial left in account %s, region %s. AWS charges nothing.\n", r.account, r.region)
 	}

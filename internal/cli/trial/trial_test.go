@@ -56,7 +56,7 @@ func newSuite(t *testing.T, change func(body string) string) *suite {
 	if change != nil {
 		w.endpoint = changing(t, server.URL, change)
 	}
-	for name, value := range map[string]string{ //nolint:gosec // credentials of the simulator
+	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL": w.endpoint, "AWS_REGION": region, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret",
 		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {
@@ -138,7 +138,8 @@ func (w *suite) stacks() (names []string) {
 // results returns the results in a report, by ID.
 func results(report string) map[string]string {
 	found := map[string]string{}
-	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z0-9-]+)` \\| .* \\| ([^|]*) \\| [^|]*(?:\\\\\\|[^|]*)* \\|$").FindAllStringSubmatch(report, -1) {
+	row := regexp.MustCompile("(?m)^\\| `([a-z0-9-]+)` \\| .* \\| ([^|]*) \\| [^|]*(?:\\\\\\|[^|]*)* \\|$")
+	for _, match := range row.FindAllStringSubmatch(report, -1) {
 		found[match[1]] = match[2]
 	}
 	return found
@@ -212,7 +213,8 @@ func TestDeniedCallIsNotADifference(t *testing.T) {
 	w := newSuite(t, nil)
 	w.simulator.Faults().Add(fault.Rule{Service: "cloudformation", Operation: "ValidateTemplate", Deny: true})
 	out, errOut, code := w.run(t.Context(), "--yes")
-	if found := results(out); code != exit.Done || found["cfn-validate-template"] != string(notChecked) || found["cfn-change-set"] != string(held) ||
+	found := results(out)
+	if code != exit.Done || found["cfn-validate-template"] != string(notChecked) || found["cfn-change-set"] != string(held) ||
 		!strings.Contains(out, "lacks the permission cloudformation:ValidateTemplate") {
 		t.Errorf("exit code %d: %s\n%s", code, errOut, out)
 	}
@@ -252,7 +254,9 @@ func TestInterruptedTrialIsCleanedUpByTheNext(t *testing.T) {
 // A VPC that CloudFormation cannot delete is left, and the report says so.
 func TestWhatIsLeftIsReported(t *testing.T) {
 	w := newSuite(t, nil)
-	w.simulator.Faults().Add(fault.Rule{Service: "cloudformation", ResourceType: "AWS::EC2::VPC", Operation: "Delete", Code: "DependencyViolation"})
+	w.simulator.Faults().Add(fault.Rule{
+		Service: "cloudformation", ResourceType: "AWS::EC2::VPC", Operation: "Delete", Code: "DependencyViolation",
+	})
 	out, errOut, code := w.run(t.Context(), "--tier", "cents", "--yes")
 	if code != exit.Failed || !strings.Contains(out, "**These resources are left:**\n\n- stack "+stackName+" cannot be deleted: it is DELETE_FAILED") ||
 		!strings.Contains(errOut, "some resources are left; the report lists them") {
