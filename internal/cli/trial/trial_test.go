@@ -102,7 +102,7 @@ func (w *suite) answered(ctx context.Context, answer string, args ...string) (ou
 	w.t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := command(&options{
-		clock: clock.RealClock{}, interval: time.Millisecond, isTerminal: func(io.Reader) bool { return answer != "" },
+		clock: clock.RealClock{}, interval: 50 * time.Millisecond, isTerminal: func(io.Reader) bool { return answer != "" },
 	})
 	cmd.SetArgs(args)
 	cmd.SetIn(strings.NewReader(answer))
