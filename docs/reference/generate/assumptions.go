@@ -16,7 +16,7 @@ What the project assumes of AWS, with the evidence, and the tests that rely on i
 **No row has been verified in an AWS account.** The tests run against the simulator, which does what the rows say. Where both are
 wrong, every test passes. The last column names clients that this project did not write and that rely on the same against the simulator.
 They show that a program made for AWS accepts what the simulator does, not that AWS does it: the AWS CLI, boto3 and moto confirm little
-more than the shapes of requests and answers, and Terraform's provider what it reads back after it created something.
+more than the shapes of requests and answers.
 
 [` + "`aws-operator trial`" + `](commands.md#trial) checks some rows in an account of yours. If a row differs from what you see in AWS, open an
 issue with its id.
