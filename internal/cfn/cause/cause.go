@@ -51,7 +51,10 @@ var causes = []struct {
 	}},
 	{
 		Busy,
-		[]string{"rate exceeded", "throttl", "requestlimitexceeded", "request limit exceeded", "too many requests", "serviceunavailable"},
+		[]string{
+			"rate exceeded", "throttl", "requestlimitexceeded", "request limit exceeded", "too many requests", "serviceunavailable",
+			"modification rate per volume",
+		},
 	},
 	{AWS, []string{
 		"internal failure", "internalfailure", "internal error", "internalerror", "serviceinternalerror", "networkfailure",
