@@ -38,8 +38,10 @@ const AnyService = "*"
 // nearly unlimited number
 // (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues.html),
 // and S3 3,500 writes a second and prefix
-// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html). Services
-// without an entry get the limits that EC2 documents for reads: 20 a second, 100 at once
+// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html). Route 53
+// allows 10 calls a second and 50 at once to all clients of an account, of which the operator uses
+// half (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/throttling-api-requests.html).
+// Services without an entry get the limits that EC2 documents for reads: 20 a second, 100 at once
 // (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html).
 func DefaultBudgets() map[string]Budget {
 	return map[string]Budget{
@@ -47,6 +49,7 @@ func DefaultBudgets() map[string]Budget {
 		"sts":            {PerSecond: 100, Burst: 100},
 		"sqs":            Unlimited,
 		"s3":             Unlimited,
+		"route53":        {PerSecond: 5, Burst: 25},
 		AnyService:       {PerSecond: 20, Burst: 100},
 	}
 }

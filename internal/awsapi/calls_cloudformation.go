@@ -26,6 +26,7 @@ type cloudformationCalls struct {
 	signalResource              call[cloudformation.SignalResourceInput, cloudformation.SignalResourceOutput, cloudformation.Options]
 	updateStack                 call[cloudformation.UpdateStackInput, cloudformation.UpdateStackOutput, cloudformation.Options]
 	updateTerminationProtection call[cloudformation.UpdateTerminationProtectionInput, cloudformation.UpdateTerminationProtectionOutput, cloudformation.Options]
+	validateTemplate            call[cloudformation.ValidateTemplateInput, cloudformation.ValidateTemplateOutput, cloudformation.Options]
 }
 
 func newCloudformationCalls(cfg aws.Config) *cloudformationCalls {
@@ -48,6 +49,7 @@ func newCloudformationCalls(cfg aws.Config) *cloudformationCalls {
 		signalResource:              client.SignalResource,
 		updateStack:                 client.UpdateStack,
 		updateTerminationProtection: client.UpdateTerminationProtection,
+		validateTemplate:            client.ValidateTemplate,
 	}
 }
 
@@ -151,4 +153,10 @@ func (c *cloudformationCalls) UpdateTerminationProtection(
 	ctx context.Context, in *cloudformation.UpdateTerminationProtectionInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.UpdateTerminationProtectionOutput, error) {
 	return c.updateTerminationProtection(ctx, in, options...)
+}
+
+func (c *cloudformationCalls) ValidateTemplate(
+	ctx context.Context, in *cloudformation.ValidateTemplateInput, options ...func(*cloudformation.Options),
+) (*cloudformation.ValidateTemplateOutput, error) {
+	return c.validateTemplate(ctx, in, options...)
 }

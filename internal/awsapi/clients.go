@@ -154,6 +154,11 @@ func (c *Clients) CloudFormation(t Target) CloudFormation {
 	return client(c, "cloudformation", t, newCloudformationCalls)
 }
 
+// Templates returns the client of CloudFormation that checks templates.
+func (c *Clients) Templates(t Target) Templates {
+	return client(c, "cloudformation", t, newCloudformationCalls)
+}
+
 // AutoScaling returns the client of Auto Scaling for the target.
 func (c *Clients) AutoScaling(t Target) AutoScaling {
 	return client(c, "autoscaling", t, newAutoscalingCalls)

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// CloudFormation contains every call of CloudFormation that the project makes.
+// CloudFormation contains every call of CloudFormation that the project makes for stacks.
 type CloudFormation interface {
 	StackReader
 	StackWriter
@@ -80,6 +80,13 @@ type StackReviewer interface {
 	SetStackPolicy(
 		context.Context, *cloudformation.SetStackPolicyInput, ...func(*cloudformation.Options),
 	) (*cloudformation.SetStackPolicyOutput, error)
+}
+
+// Templates checks templates, without a stack.
+type Templates interface {
+	ValidateTemplate(
+		context.Context, *cloudformation.ValidateTemplateInput, ...func(*cloudformation.Options),
+	) (*cloudformation.ValidateTemplateOutput, error)
 }
 
 // StackSignaller signals to updates of stacks, and cancels them.

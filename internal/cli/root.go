@@ -32,6 +32,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/simulator"
 	"github.com/aws-operator/aws-operator/internal/cli/status"
 	"github.com/aws-operator/aws-operator/internal/cli/template"
+	"github.com/aws-operator/aws-operator/internal/cli/trial"
 	"github.com/aws-operator/aws-operator/internal/cli/update"
 	"github.com/aws-operator/aws-operator/internal/cli/upgrade"
 	"github.com/aws-operator/aws-operator/internal/cli/validate"
@@ -96,7 +97,7 @@ to the object and to a ConfigMap.`,
 	group(root, "Services:", render.Command())
 	group(root, "Operator:", operator.Command(), status.Command(), retry.Command())
 	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())
-	group(root, "Other:", template.Command(), version.Command())
+	group(root, "Other:", template.Command(), trial.Command(), version.Command())
 	root.SetHelpCommandGroupID("Other:")
 	root.SetCompletionCommandGroupID("Other:")
 	usage.Check(root)

@@ -147,6 +147,11 @@ var statements = []statement{
 		why:   "The commands validate and get show the health of the load balancer's targets for the API.",
 	},
 	{
+		sid: "Trial", users: terminal, resources: all,
+		calls: []string{"cloudformation.ValidateTemplate"},
+		why:   "The command trial checks what CloudFormation refuses in templates.",
+	},
+	{
 		sid: "State", users: terminal, resources: []string{"arn:aws:s3:::STATE-BUCKET", "arn:aws:s3:::STATE-BUCKET/*"},
 		calls: []string{"s3.GetObject", "s3.PutObject", "s3.DeleteObject", "s3.ListObjectsV2"},
 		why:   "The bucket with the commands' state. Set the bucket's name, or remove the statement if the state is in a folder.",

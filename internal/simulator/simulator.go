@@ -67,6 +67,9 @@ type Options struct {
 	// Quotas limit the VPCs, addresses, load balancers and the like of an account in a region.
 	// Those that are not set have the default values of AWS.
 	Quotas map[vpc.Quota]int
+	// QueueNameRelease is for how long after its deletion the name of a queue cannot be used again:
+	// in AWS 60 seconds, by default no time.
+	QueueNameRelease time.Duration
 	// Faults make calls and resources fail. The default is none.
 	Faults *fault.Injector
 	// Seed determines the order of results and the sizes of pages where AWS documents none, and, with
@@ -123,7 +126,7 @@ func New(o Options) *Simulator {
 	}
 
 	keys := &wire.Keys{}
-	queues := sqs.New(env, sqs.WithEndpoint(endpoint))
+	queues := sqs.New(env, sqs.WithEndpoint(endpoint), sqs.WithNameRelease(o.QueueNameRelease))
 	topics := sns.New(env, queues, endpoint)
 	events := eventbridge.New(env, queues, topics, o.Faults)
 	publish := o.observed(events.Publish)

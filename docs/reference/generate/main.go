@@ -2,8 +2,8 @@
 // docs/reference/clusters.md and docs/reference/modeldefinition.md from the
 // CustomResourceDefinitions, so that the reference always agrees with the API server;
 // docs/reference/permissions.md and the policies in config/iam from the calls in the code;
-// docs/design/packages.md from the packages' documentation; and docs/reference/simulator.md
-// from what the simulator supports.
+// docs/design/packages.md from the packages' documentation; docs/reference/simulator.md
+// from what the simulator supports; and docs/reference/assumptions.md from the list of assumptions.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md ../modeldefinition.md
+//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md ../modeldefinition.md ../assumptions.md
 
 const head = `# Service kinds reference
 
@@ -47,8 +47,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 7 {
-		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES SIMULATOR MODELDEFINITION")
+	if len(args) != 8 {
+		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES SIMULATOR MODELDEFINITION ASSUMPTIONS")
 	}
 	models, err := catalog.Models(schema.Default())
 	if err != nil {
@@ -102,7 +102,12 @@ The template receives these parameters, if it declares them: ` + "`Namespace`, `
 	if err := writeModels(&page); err != nil {
 		return err
 	}
-	return save(args[6], &page)
+	if err := save(args[6], &page); err != nil {
+		return err
+	}
+	page.Reset()
+	writeAssumptions(&page)
+	return save(args[7], &page)
 }
 
 func save(file string, page *bytes.Buffer) error {

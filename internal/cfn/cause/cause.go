@@ -18,6 +18,7 @@ const (
 	AWS      = "AWSFailed"
 	Away     = "OperatorAway"
 	Public   = "PublicAccessBlocked"
+	Recent   = "NameRecentlyUsed"
 )
 
 // causes maps phrases of AWS's error messages to causes, in order of precedence:
@@ -28,6 +29,12 @@ var causes = []struct {
 	cause string
 	words []string
 }{
+	// SQS and S3 release the name of what was deleted after a minute or more.
+	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html
+	{Recent, []string{
+		"wait 60 seconds after deleting a queue", "queuedeletedrecently",
+		"conflicting conditional operation is currently in progress",
+	}},
 	{Quota, []string{
 		"vcpulimitexceeded", "vcpu limit", "vcpu capacity", "limitexceeded", "limit exceeded", "maximum number of", "quota",
 		"service limit",
@@ -44,7 +51,10 @@ var causes = []struct {
 	}},
 	{
 		Busy,
-		[]string{"rate exceeded", "throttl", "requestlimitexceeded", "request limit exceeded", "too many requests", "serviceunavailable"},
+		[]string{
+			"rate exceeded", "throttl", "requestlimitexceeded", "request limit exceeded", "too many requests", "serviceunavailable",
+			"modification rate per volume",
+		},
 	},
 	{AWS, []string{
 		"internal failure", "internalfailure", "internal error", "internalerror", "serviceinternalerror", "networkfailure",

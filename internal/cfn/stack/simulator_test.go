@@ -79,6 +79,21 @@ func TestSimulatedCreationSucceedsAtTheSecondAttempt(t *testing.T) {
 	o.deleted(stack.DeleteOptions{})
 }
 
+// SQS releases a queue's name later than the engine gives up after three attempts.
+func TestSimulatedCreationWaitsUntilANameIsReleased(t *testing.T) {
+	l := newSuite(t)
+	l.engine = stack.New(stack.Options{
+		Clients: l.clients, RetryDelay: time.Millisecond, SlowRetry: time.Millisecond, PollInterval: l.poll,
+	})
+	l.faults.Add(fault.Rule{
+		ResourceType: queue, Operation: "Create", Code: "QueueDeletedRecently", Times: 4,
+		Message: "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
+	})
+	o := l.object(queueTemplate(1))
+	o.is(stack.Ready)
+	o.deleted(stack.DeleteOptions{})
+}
+
 func TestSimulatedFailedRollbackOfACreation(t *testing.T) {
 	l := newSuite(t)
 	l.faults.Add(fault.Rule{ResourceType: table, Operation: "Create", Code: "InvalidRequest", Message: "no", Times: 1})

@@ -20,6 +20,7 @@ func TestGivenUpStackIsRetriedIfTheCauseMayPass(t *testing.T) {
 		"the operator was not running":                  {true, unsignalled, cause.Away},
 		"the operator was running":                      {false, unsignalled, ""},
 		"it failed for another reason":                  {true, "AutoScalingGroup: You must have a subnet.", ""},
+		"a name was in use just before":                 {false, "Queue: You must wait 60 seconds after deleting a queue before you can create another with the same name.", cause.Recent},
 		"AWS failed while the operator was not running": {true, "AutoScalingGroup: Internal Failure.", cause.AWS},
 	}
 	for name, c := range cases {

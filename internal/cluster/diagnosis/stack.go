@@ -38,6 +38,7 @@ var stackRemedies = map[string][2]string{
 		"The account blocks public policies of buckets, which spec.serviceAccountIssuer needs.",
 		"Turn BlockPublicPolicy off, or set spec.serviceAccountIssuer.url.",
 	},
-	cause.Busy: {"AWS throttles requests.", "Wait: the change is retried."},
-	cause.AWS:  {"AWS itself failed.", "Wait: the change is retried."},
+	cause.Recent: {"AWS has not released a name since what had it was deleted.", "Wait: the change is retried."},
+	cause.Busy:   {"AWS throttles requests.", "Wait: the change is retried."},
+	cause.AWS:    {"AWS itself failed.", "Wait: the change is retried."},
 }

@@ -313,7 +313,7 @@ func TestCancelledRollIsRolledBack(t *testing.T) {
 		t.Errorf("the group is %+v", g)
 	}
 	if err := w.signal(old[0], cfntypes.ResourceSignalStatusSuccess); err == nil ||
-		!strings.Contains(err.Error(), "is in UPDATE_ROLLBACK_COMPLETE state and can not be signaled") {
+		!strings.Contains(err.Error(), "is in UPDATE_ROLLBACK_COMPLETE state and cannot be signaled") {
 		t.Errorf("a signal after the roll: %v", err)
 	}
 }

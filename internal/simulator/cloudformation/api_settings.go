@@ -71,9 +71,10 @@ func (e *Engine) signalResource(ctx context.Context, in *awscfn.SignalResourceIn
 	case aws.ToString(in.UniqueId) == "":
 		return nil, invalid("1 validation error detected: Value null at 'uniqueId' failed to satisfy constraint: Member must not be null")
 	case !strings.HasSuffix(string(s.status), "_IN_PROGRESS"):
-		return nil, invalid("Stack:%s is in %s state and can not be signaled.", s.id, s.status)
+		// As reported in https://github.com/convox/rack/issues/2432.
+		return nil, invalid("Stack %s is in %s state and cannot be signaled", s.id, s.status)
 	case !strings.HasSuffix(string(m.status), "_IN_PROGRESS"):
-		return nil, invalid("Resource %s is in %s state and can not be signaled.", m.id, m.status)
+		return nil, invalid("Resource %s is in %s state and cannot be signaled", m.id, m.status)
 	}
 	s.post(func() {
 		s.receive(m, *in.UniqueId, signal{ok: in.Status == types.ResourceSignalStatusSuccess})

@@ -26,6 +26,7 @@ type volume struct {
 	multiAttach      bool
 	attachment       *attachment
 	modification     *types.VolumeModification
+	modified         []time.Time // when it was modified in the last 24 hours
 	initializingRate int32
 }
 

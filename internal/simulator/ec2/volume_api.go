@@ -2,7 +2,9 @@ package ec2
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -213,6 +215,13 @@ func (s *Service) describeVolumeAttribute(
 	}, nil
 }
 
+// A volume can be modified so many times in a period.
+// https://aws.amazon.com/about-aws/whats-new/2026/01/amazon-ebs-up-to-four-volume-modifications/
+const (
+	mostModifications   = 4
+	modificationsPeriod = 24 * time.Hour
+)
+
 // changeVolume changes size, type and performance. The caller holds the lock.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ModifyVolume.html
 func (s *Service) changeVolume(v *volume, size *int32, kind types.VolumeType, iops, throughput *int32) error {
@@ -238,6 +247,11 @@ func (s *Service) changeVolume(v *volume, size *int32, kind types.VolumeType, io
 		return err
 	}
 	now := s.env.Clock.Now()
+	recent := slices.DeleteFunc(slices.Clone(v.modified), func(at time.Time) bool { return now.Sub(at) >= modificationsPeriod })
+	if len(recent) >= mostModifications {
+		return wire.Errorf("VolumeModificationRateExceeded", "You've reached the maximum modification rate per volume limit.")
+	}
+	changed.modified = append(recent, now)
 	changed.modification = &types.VolumeModification{
 		VolumeId: &v.id, ModificationState: types.VolumeModificationStateCompleted, Progress: aws.Int64(100), StartTime: &now,
 		EndTime:      &now,

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
@@ -158,6 +160,28 @@ func TestInvalidVolumesAreRefused(t *testing.T) {
 			_, err := w.CreateVolume(t.Context(), &c.in)
 			wiretest.WantCode(t, err, c.code)
 		})
+	}
+}
+
+// https://aws.amazon.com/about-aws/whats-new/2026/01/amazon-ebs-up-to-four-volume-modifications/
+func TestVolumeIsModifiedFourTimesADay(t *testing.T) {
+	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), nil)
+	id, size := w.volume(region+"a"), int32(10)
+	grow := func() error {
+		size++
+		_, err := w.ModifyVolume(t.Context(), &awsec2.ModifyVolumeInput{VolumeId: &id, Size: &size})
+		return err
+	}
+	for range 4 {
+		if err := grow(); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Step(time.Hour)
+	}
+	wiretest.WantCode(t, grow(), "VolumeModificationRateExceeded")
+	w.clock.Step(20 * time.Hour)
+	if err := grow(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -138,7 +138,7 @@ func (p queueProvider) Delete(ctx context.Context, r resource.Request) error {
 	if err != nil {
 		return err
 	}
-	reg.remove(q)
+	reg.remove(q, p.s.env.Clock.Now())
 	return nil
 }
 

@@ -43,6 +43,12 @@ func (s *Service) create(r *region, name string, attributes, tags map[string]str
 		return q, q.sameAs(attributes)
 	}
 	now := s.env.Clock.Now()
+	if at, ok := r.deleted[name]; ok && now.Before(at.Add(s.release)) {
+		return nil, wire.Errorf(
+			"QueueDeletedRecently", "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
+		)
+	}
+	delete(r.deleted, name)
 	q := newQueue(name, r.ARN(s.partition(), "sqs", name), fifo, now)
 	q.attributes = defaults(fifo)
 	maps.Copy(q.tags, tags)
@@ -68,13 +74,14 @@ func (s *Service) deleteQueue(ctx context.Context, in *sqs.DeleteQueueInput) (*s
 	if err != nil {
 		return nil, err
 	}
-	r.remove(q)
+	r.remove(q, s.env.Clock.Now())
 	return nil, nil
 }
 
-func (r *region) remove(q *queue) {
+func (r *region) remove(q *queue, now time.Time) {
 	r.mu.Lock()
 	delete(r.queues, q.name)
+	r.deleted[q.name] = now
 	r.mu.Unlock()
 	q.mu.Lock()
 	defer q.mu.Unlock()

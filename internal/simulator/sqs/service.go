@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -16,6 +17,7 @@ import (
 type Service struct {
 	env      *resource.Env
 	endpoint func() string
+	release  time.Duration
 	regions  wire.Store[region]
 }
 
@@ -28,18 +30,29 @@ func WithEndpoint(endpoint func() string) Option {
 	return func(s *Service) { s.endpoint = endpoint }
 }
 
+// WithNameRelease sets for how long after its deletion the name of a queue cannot be used again.
+// AWS takes 60 seconds; the default is no time, so that tests do not wait.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html
+func WithNameRelease(after time.Duration) Option {
+	return func(s *Service) { s.release = after }
+}
+
 // region holds the queues of one account and region.
 type region struct {
 	wire.Target
 
 	mu     sync.RWMutex
 	queues map[string]*queue
+	// deleted holds when queues were deleted, by name.
+	deleted map[string]time.Time
 }
 
 // New returns a service without queues.
 func New(env *resource.Env, options ...Option) *Service {
 	s := &Service{env: env, endpoint: func() string { return "" }}
-	s.regions.New = func(p wire.Target) *region { return &region{Target: p, queues: map[string]*queue{}} }
+	s.regions.New = func(p wire.Target) *region {
+		return &region{Target: p, queues: map[string]*queue{}, deleted: map[string]time.Time{}}
+	}
 	for _, option := range options {
 		option(s)
 	}

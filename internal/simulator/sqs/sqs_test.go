@@ -28,10 +28,10 @@ type rig struct {
 	url     string
 }
 
-func start(t *testing.T) *rig {
+func start(t *testing.T, options ...sqs.Option) *rig {
 	t.Helper()
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	service := sqs.New(&resource.Env{Clock: clk})
+	service := sqs.New(&resource.Env{Clock: clk}, options...)
 	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{service.Service()}, nil, clk))
 	return &rig{Client: awssqs.NewFromConfig(config), t: t, service: service, clock: clk, url: *config.BaseEndpoint}
 }
@@ -72,6 +72,25 @@ func bodies(messages []types.Message) string {
 		all = append(all, *m.Body)
 	}
 	return strings.Join(all, ",")
+}
+
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html
+func TestNameOfADeletedQueueIsReleasedLater(t *testing.T) {
+	r := start(t, sqs.WithNameRelease(time.Minute))
+	create := func() error {
+		_, err := r.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("q")})
+		return err
+	}
+	if _, err := r.DeleteQueue(t.Context(), &awssqs.DeleteQueueInput{QueueUrl: r.queue("q", nil)}); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(time.Minute - time.Second)
+	wiretest.WantCode(t, create(), "AWS.SimpleQueueService.QueueDeletedRecently")
+	r.queue("another", nil)
+	r.clock.Step(time.Second)
+	if err := create(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestQueueLifeCycle(t *testing.T) {
