@@ -371,7 +371,10 @@ func (d *draft) slots() error {
 		if err != nil {
 			return fmt.Errorf("slot %d: %w", slot.Index, err)
 		}
-		s := Subject{Name: slot.StackName, Part: Slot, Of: fmt.Sprint(slot.Index), Wanted: made.Stack, Machines: 1, Parts: known.History().Now.Changed(&made.Machines)}
+		s := Subject{
+			Name: slot.StackName, Part: Slot, Of: fmt.Sprint(slot.Index), Wanted: made.Stack, Machines: 1,
+			Parts: known.History().Now.Changed(&made.Machines),
+		}
 		if known.FailedDigest != "" {
 			failed = append(failed, s)
 			continue

@@ -29,7 +29,7 @@ func (r *Reads) shuffled(output any) any { return r.shuffle(reflect.ValueOf(outp
 // shuffle copies a value. All of its own lists get another order if they are results, otherwise only
 // those of nested types.
 func (r *Reads) shuffle(v reflect.Value, results bool) reflect.Value {
-	switch v.Kind() { //nolint:exhaustive // other kinds hold no structures
+	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() || v.Elem().Kind() != reflect.Struct {
 			return v
@@ -81,7 +81,7 @@ func (r *Reads) shrinkPage(service string, input any) {
 		if !field.IsValid() {
 			continue
 		}
-		if size, ok := field.Interface().(*int32); ok && size != nil && *size > least {
+		if size, ok := reflect.TypeAssert[*int32](field); ok && size != nil && *size > least {
 			*size = least + r.random.Int32N(*size-least)
 		}
 	}
@@ -96,35 +96,35 @@ var kinds = map[string]struct{ code, message string }{
 
 // idsIn returns the IDs of such resources in an input or output: in its own members, in lists of IDs,
 // and in lists of instances.
-func idsIn(value any) []string {
-	var found []string
-	var visit func(v reflect.Value)
-	visit = func(v reflect.Value) {
-		switch v.Kind() { //nolint:exhaustive // other kinds hold no IDs
-		case reflect.Pointer:
-			if !v.IsNil() {
-				visit(v.Elem())
-			}
-		case reflect.Struct:
-			for i := range v.NumField() {
-				field := v.Type().Field(i)
-				ids := strings.HasSuffix(field.Name, "Id") || strings.HasSuffix(field.Name, "Ids") || field.Name == "Instances"
-				if field.IsExported() && ids {
-					visit(v.Field(i))
-				}
-			}
-		case reflect.Slice:
-			for i := range v.Len() {
-				visit(v.Index(i))
-			}
-		case reflect.String:
-			prefix, rest, _ := strings.Cut(v.String(), "-")
-			if _, ok := kinds[prefix]; ok && rest != "" {
-				found = append(found, v.String())
-			}
-		default:
+func idsIn(value any) []string { return appendIDs(nil, reflect.ValueOf(value)) }
+
+func appendIDs(found []string, v reflect.Value) []string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return appendIDs(found, v.Elem())
 		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if holdsIDs(v.Type().Field(i)) {
+				found = appendIDs(found, v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			found = appendIDs(found, v.Index(i))
+		}
+	case reflect.String:
+		if prefix, _, _ := strings.Cut(v.String(), "-"); kinds[prefix].code != "" {
+			return append(found, v.String())
+		}
+	default:
 	}
-	visit(reflect.ValueOf(value))
 	return found
+}
+
+// holdsIDs reports whether a member of an input or output is an ID, or a list of IDs or of instances.
+func holdsIDs(member reflect.StructField) bool {
+	return member.IsExported() &&
+		(strings.HasSuffix(member.Name, "Id") || strings.HasSuffix(member.Name, "Ids") || member.Name == "Instances")
 }
