@@ -18,7 +18,7 @@ import (
 
 // stubs are the machine image's stubs of programs, by name. They return their exit code.
 var stubs = map[string]func(args []string, out, errOut io.Writer) int{
-	"systemctl": systemctl, "journalctl": nothing, "modprobe": nothing, "sysctl": nothing,
+	"systemctl": systemctl, "journalctl": nothing, "modprobe": nothing, "sysctl": sysctl,
 	"udevadm": nothing, "swapoff": nothing, "blkid": blkid, "mkfs.ext4": mkfs, "mount": mount,
 }
 
@@ -35,6 +35,28 @@ func RunStub(name string, args []string, out, errOut io.Writer) (code int, ok bo
 // exist.
 func nothing(args []string, _, errOut io.Writer) int {
 	_, _ = fmt.Fprintf(errOut, "simulated: nothing was done with %s\n", strings.Join(args, " "))
+	return 0
+}
+
+// sysctl writes the settings of a file to the machine's kernel, like sysctl -p. It reports those that
+// the kernel does not have, or that the machine may not change.
+func sysctl(args []string, _, errOut io.Writer) int {
+	text, err := os.ReadFile(last(args))
+	if err != nil {
+		_, _ = fmt.Fprintf(errOut, "sysctl: %v\n", err)
+		return 1
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(line, "=")
+		name = strings.TrimSpace(name)
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		path := filepath.Join("/proc/sys", filepath.FromSlash(strings.ReplaceAll(name, ".", "/")))
+		if err := os.WriteFile(path, []byte(strings.TrimSpace(value)), 0); err != nil {
+			_, _ = fmt.Fprintf(errOut, "simulated: %s does not change: %v\n", name, err)
+		}
+	}
 	return 0
 }
 
