@@ -1,5 +1,6 @@
 // Command web is what tests run in pods. Without arguments it serves HTTP on port 8080 and answers
-// with its host name; "web get URL" prints the answer of a server; "web lookup NAME" prints addresses.
+// with its host name; "web get URL" prints the answer of a server, "web put URL" that to a PUT request, and
+// "web lookup NAME" the addresses of a name.
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -29,9 +31,14 @@ func run(args []string) error {
 		return http.ListenAndServe(":8080", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = fmt.Fprintln(w, name)
 		}))
-	case len(args) == 2 && args[0] == "get":
+	case len(args) == 2 && (args[0] == "get" || args[0] == "put"):
 		client := &http.Client{Timeout: 5 * time.Second}
-		response, err := client.Get(args[1])
+		request, err := http.NewRequest(strings.ToUpper(args[0]), args[1], http.NoBody)
+		if err != nil {
+			return err
+		}
+		request.Header.Set("X-aws-ec2-metadata-token-ttl-seconds", "60")
+		response, err := client.Do(request)
 		if err != nil {
 			return err
 		}
@@ -43,5 +50,5 @@ func run(args []string) error {
 		fmt.Println(addresses)
 		return err
 	}
-	return fmt.Errorf("usage: web [get URL | lookup NAME], not %q", args)
+	return fmt.Errorf("usage: web [get URL | put URL | lookup NAME], not %q", args)
 }

@@ -177,7 +177,7 @@ func writeChanged(path, text string) error {
 	if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, []byte(text)) { //nolint:gosec // one of the above
 		return nil
 	}
-	next := path + ".next"
+	next := filepath.Join(filepath.Dir(path), ".next")             // the runtime reads only names that end in .conf, .conflist and .json
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // containerd reads it
 		return fmt.Errorf("configure the CNI plugins: %w", err)
 	}

@@ -90,6 +90,15 @@ var hostSettings = []string{
 
 // ownSettings replaces the host's settings by files of the machine.
 func (r root) ownSettings() error {
+	// Their own file system: the kubelet takes one mount of a file system for all, and no setting is
+	// to be taken for that of the root.
+	dir := r.path("run/machine/sysctl")
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as in any root
+		return fmt.Errorf("make the folder of settings: %w", err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755"); err != nil {
+		return fmt.Errorf("make the folder of settings: %w", err)
+	}
 	for _, name := range hostSettings {
 		shown := r.path("proc/sys/" + name)
 		value, err := os.ReadFile(shown) //nolint:gosec // one of the above
@@ -99,7 +108,7 @@ func (r root) ownSettings() error {
 		if err != nil {
 			return fmt.Errorf("read the setting %s: %w", name, err)
 		}
-		own := r.path("run/machine/sysctl/" + name)
+		own := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(own), 0o755), os.WriteFile(own, value, 0o600)); err != nil { //nolint:gosec // as in any root
 			return fmt.Errorf("copy the setting %s: %w", name, err)
 		}
