@@ -105,15 +105,44 @@ func Ensure(ctx context.Context, opts Options) (string, error) {
 		return "", fmt.Errorf("wait for the build of programs that run containers: %w", err)
 	}
 	defer held.Release()
-	if _, err := os.Stat(filepath.Join(dir, "images", "index.json")); err != nil {
-		_, _ = fmt.Fprintln(opts.Progress, "containers: building containerd, runc, the kubelet and container images; this takes minutes, once")
-	}
-	for _, p := range programs() {
-		if err := p.build(ctx, opts.Root, dir); err != nil {
-			return "", err
-		}
+	if err := ensurePrograms(ctx, dir, opts); err != nil {
+		return "", err
 	}
 	return dir, ensureImages(dir, opts)
+}
+
+// sources are the files of the repository that programs are built from.
+var sources = []string{
+	"kube/go.mod", "kube/go.sum", "kube/node/main.go", "containers/go.mod", "containers/go.sum", "containers/pause/main.go",
+	"containers/web/main.go",
+}
+
+// ensurePrograms builds the programs unless they are of these sources.
+func ensurePrograms(ctx context.Context, dir string, opts Options) error {
+	golang, err := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOARCH").Output()
+	if err != nil {
+		return fmt.Errorf("ask Go for its version (building programs that run containers needs Go): %w", err)
+	}
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%s %v\n", golang, programs())
+	for _, name := range sources {
+		data, err := os.ReadFile(filepath.Join(opts.Root, name)) //nolint:gosec // the repository's own
+		if err != nil {
+			return fmt.Errorf("read the sources of programs that run containers: %w", err)
+		}
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(data), data)
+	}
+	stamp, path := hex.EncodeToString(sum.Sum(nil)), filepath.Join(dir, "programs.stamp")
+	if have, err := os.ReadFile(path); err == nil && string(have) == stamp { //nolint:gosec // our own
+		return nil
+	}
+	_, _ = fmt.Fprintln(opts.Progress, "containers: building containerd, runc, the kubelet and CoreDNS; this takes minutes, once")
+	for _, p := range programs() {
+		if err := p.build(ctx, opts.Root, dir); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(path, []byte(stamp), 0o600)
 }
 
 // Missing returns ErrMissing with what the build needs and the host lacks; nil if there is nothing.
