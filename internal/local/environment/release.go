@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+	"github.com/aws-operator/aws-operator/internal/machines/guest"
 	"github.com/aws-operator/aws-operator/internal/machines/process"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -32,9 +33,9 @@ const fieldOwner = "aws-operator"
 // kubelet and kubeadm are those of host's machine image, so that nothing is downloaded; a nil host
 // keeps the published ones.
 //
-// It has no containerd, runc or CNI plugins unless the image has them, because pods of other local
-// machines are processes or simulated, and neither a credential provider nor addons, because those
-// come from the Internet. It returns an error when a binary cannot be read.
+// It has no containerd, runc, CNI plugins or credential provider unless the image has them, because
+// pods of other local machines are processes or simulated, and no addons, because their charts come
+// from the Internet. It returns an error when a binary cannot be read.
 func LocalRelease(host *process.Host) (*v1alpha1.Release, error) {
 	local, err := presentRelease()
 	if err != nil {
@@ -84,8 +85,8 @@ func ForMachines(r *v1alpha1.Release, host *process.Host, kubeadm string) error 
 	programs := map[string]string{"kubelet": host.Kubelet(), "kubeadm": kubeadm}
 	keep := []string{"kubelet", "kubeadm"}
 	if host.Runc() != "" {
-		programs["runc"] = host.Runc()
-		keep = append(keep, "runc")
+		programs["runc"], programs[guest.ProviderName] = host.Runc(), host.Kubelet()
+		keep = append(keep, "runc", guest.ProviderName)
 		keep = append(keep, unpacked...)
 	}
 	forMachines(r, keep...)

@@ -48,15 +48,18 @@ restrict_oom_score_adj = true
 SystemdCgroup = false
 `
 
-// kubeletOverrides are merged into the kubelet's configuration: there is no systemd, the host may
-// have version 1 of cgroups, and the file system of the machine's root has no quota of its own.
+// kubeletOverrides are merged into the kubelet's configuration: there is no systemd, and the host has
+// version 1 of cgroups.
 const kubeletOverrides = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cgroupDriver: cgroupfs
 failCgroupV1: false
 failSwapOn: false
-localStorageCapacityIsolation: false
 `
+
+// kubeletInMemory is added to it if the files of pods are in memory, whose size the kubelet cannot
+// tell.
+const kubeletInMemory = "localStorageCapacityIsolation: false\n"
 
 // settingsPath contains the settings of adapted programs.
 const settingsPath = "/run/machine/settings"
@@ -80,7 +83,12 @@ func adaptContainerd(args []string) ([]string, error) {
 }
 
 func adaptKubelet(args []string) ([]string, error) {
-	err := writeSettings(map[string]string{"50-machine.conf": kubeletOverrides})
+	overrides := kubeletOverrides
+	var fs unix.Statfs_t
+	if err := unix.Statfs("/var/lib/kubelet", &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
+		overrides += kubeletInMemory
+	}
+	err := writeSettings(map[string]string{"50-machine.conf": overrides})
 	return append(args, "--config-dir="+settingsPath), err
 }
 

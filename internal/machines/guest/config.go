@@ -45,6 +45,9 @@ type Config struct {
 	// the node agent simulates them. Unpacked are the hashes of archives that the image contains.
 	Containers string
 	Unpacked   []string
+	// RootVolume is an empty directory in which the images of containers and the files of pods are;
+	// without it, they are in memory, like the rest of the machine's root.
+	RootVolume string
 	// Root is an empty directory on which the root is mounted. Log becomes /var/log, Disks becomes
 	// /dev/disk/by-id, and Volumes contains the volumes.
 	Root, Log, Disks, Volumes string

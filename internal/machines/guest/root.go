@@ -158,6 +158,7 @@ func (r root) image(c Config) error {
 	for name := range stubs {
 		links["sbin/"+name] = "machine"
 	}
+	links["bin/"+ProviderName] = "machine" // where releases install it
 	for name, target := range links {
 		if err := os.Symlink(filepath.Join(ImagePath, target), r.path("usr/local/"+name)); err != nil {
 			return fmt.Errorf("put %s into the machine image: %w", name, err)
@@ -296,8 +297,23 @@ func (r root) shown(c Config) error {
 	if err := r.show(c.Volumes, VolumesPath); err != nil {
 		return err
 	}
+	for _, name := range onRootVolume {
+		if c.RootVolume == "" {
+			break
+		}
+		source := filepath.Join(c.RootVolume, filepath.Base(name))
+		if err := os.Mkdir(source, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("make the root volume: %w", err)
+		}
+		if err := r.show(source, name); err != nil {
+			return err
+		}
+	}
 	return r.show(c.Log, "var/log")
 }
+
+// onRootVolume are the directories that fill with images and pods.
+var onRootVolume = []string{"var/lib/containerd", "var/lib/kubelet"}
 
 // enter makes it the root of the calling process.
 func (r root) enter() error {

@@ -19,7 +19,7 @@ import (
 // stubs are the machine image's stubs of programs, by name. They return their exit code.
 var stubs = map[string]func(args []string, out, errOut io.Writer) int{
 	"systemctl": systemctl, "journalctl": nothing, "modprobe": nothing, "sysctl": sysctl,
-	"udevadm": nothing, "swapoff": nothing, "blkid": blkid, "mkfs.ext4": mkfs, "mount": mount,
+	"udevadm": nothing, "swapoff": nothing, ProviderName: provider, "blkid": blkid, "mkfs.ext4": mkfs, "mount": mount,
 }
 
 // RunStub runs the stub of a program. It reports whether there is a stub with that name.
@@ -35,6 +35,18 @@ func RunStub(name string, args []string, out, errOut io.Writer) (code int, ok bo
 // exist.
 func nothing(args []string, _, errOut io.Writer) int {
 	_, _ = fmt.Fprintf(errOut, "simulated: nothing was done with %s\n", strings.Join(args, " "))
+	return 0
+}
+
+// ProviderName is the credential provider of the machine image, with which the kubelet's
+// configuration of it is checked.
+const ProviderName = "ecr-credential-provider"
+
+// provider answers the kubelet that an image is fetched without credentials:
+// https://kubernetes.io/docs/reference/config-api/kubelet-credentialprovider.v1/
+func provider(_ []string, out, _ io.Writer) int {
+	_, _ = fmt.Fprintln(out, `{"kind": "CredentialProviderResponse", "apiVersion": "credentialprovider.kubelet.k8s.io/v1", `+
+		`"cacheKeyType": "Registry", "cacheDuration": "1m0s", "auth": {}}`)
 	return 0
 }
 

@@ -146,7 +146,12 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 		Root: filepath.Join(own, "root"), Log: filepath.Join(own, "log"), Disks: filepath.Join(own, "disks"),
 		Volumes: filepath.Join(h.opts.Dir, volumesDir),
 	}
-	for _, dir := range []string{config.Root, config.Log, config.Disks} {
+	dirs := []string{config.Root, config.Log, config.Disks}
+	if h.opts.Containers != "" && !overlaid(own) {
+		config.RootVolume = filepath.Join(own, rootVolumeDir)
+		dirs = append(dirs, config.RootVolume)
+	}
+	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // like any /var/log; its parent is private
 			return nil, fmt.Errorf("create the directories of %s: %w", spec.InstanceID, err)
 		}
@@ -156,6 +161,13 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 		return nil, fmt.Errorf("encode the configuration of %s: %w", spec.InstanceID, err)
 	}
 	return data, nil
+}
+
+// overlaid reports whether a folder, or the one above it, is in an overlay file system, on which the
+// snapshots of container images cannot be.
+func overlaid(folder string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(filepath.Dir(folder), &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
 // Terminate ends a machine, as if its power were cut, and returns when it has ended.
@@ -176,7 +188,7 @@ func (h *Host) Terminate(instanceID string) {
 	<-m.done
 	m.release()
 	own := filepath.Join(h.opts.Dir, machinesDir, instanceID)
-	for _, dir := range []string{"root", "disks"} {
+	for _, dir := range []string{"root", "disks", rootVolumeDir} {
 		_ = os.RemoveAll(filepath.Join(own, dir))
 	}
 }

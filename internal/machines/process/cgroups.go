@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -115,6 +116,40 @@ func (c cgroups) leave() error {
 	}
 	return nil
 }
+
+// freeze stops all processes in the cgroups, those of containers included, and returns a function
+// that continues them: https://docs.kernel.org/admin-guide/cgroup-v1/freezer-subsystem.html
+func (c cgroups) freeze() (thaw func(), err error) {
+	i := slices.IndexFunc(c, func(folder string) bool {
+		_, err := os.Stat(filepath.Join(folder, freezerState))
+		return err == nil
+	})
+	if i < 0 {
+		return nil, errors.New("the host has no freezer for cgroups")
+	}
+	state := filepath.Join(c[i], freezerState)
+	thaw = func() { _ = os.WriteFile(state, []byte("THAWED"), 0o600) }
+	timeout := time.NewTimer(freezeTime)
+	defer timeout.Stop()
+	for {
+		// Writing again freezes processes that were not in a state to be frozen.
+		if err := os.WriteFile(state, []byte("FROZEN"), 0o600); err != nil {
+			return nil, fmt.Errorf("freeze a cgroup: %w", err)
+		}
+		now, err := os.ReadFile(state) //nolint:gosec // a file of the kernel's
+		if err == nil && strings.TrimSpace(string(now)) == "FROZEN" {
+			return thaw, nil
+		}
+		select {
+		case <-timeout.C:
+			thaw()
+			return nil, errors.Join(err, errors.New("its processes do not stop"))
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+const freezerState = "freezer.state"
 
 // remove removes the cgroups with all below them, whose processes have ended.
 func (c cgroups) remove() {
