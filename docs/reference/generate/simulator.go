@@ -58,8 +58,9 @@ does for AWS. No other images exist. ` + "`registry.k8s.io/machine/web:1`" + ` s
 What differs from EC2, in addition to package [process](../../internal/machines/process):
 
 - There is no systemd, so containerd and the kubelet run with the cgroup driver ` + "`cgroupfs`" + `, and no pod is stopped when a machine
-  shuts down. The kubelet runs with ` + "`failCgroupV1: false` and `failSwapOn: false`" + `, and
-  containerd with ` + "`restrict_oom_score_adj`" + `. The image of the machine adds these settings; bundles do not contain them.
+  shuts down. The kubelet runs with ` + "`failCgroupV1: false` and `failSwapOn: false`" + `, and evicts no pods when the
+  host's disk is almost full. containerd runs with ` + "`restrict_oom_score_adj`" + `. The image of the machine adds these settings; bundles
+  do not contain them.
 - kube-apiserver runs with ` + "`--permit-port-sharing`" + `, because the load balancer listens on the same port of every machine. kube-proxy
   leaves the size of the connection tracking table alone, which only the host can change.
 - A program of the machine image takes the place of two addons: of the cloud controller manager, for nodes only, and of the pod

@@ -48,13 +48,20 @@ restrict_oom_score_adj = true
 SystemdCgroup = false
 `
 
-// kubeletOverrides are merged into the kubelet's configuration: there is no systemd, and the host has
-// version 1 of cgroups.
+// kubeletOverrides are merged into the kubelet's configuration: there is no systemd, the host has
+// version 1 of cgroups, and its disk, which may be almost full, is not the node's to clean up.
 const kubeletOverrides = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cgroupDriver: cgroupfs
 failCgroupV1: false
 failSwapOn: false
+imageGCHighThresholdPercent: 100
+evictionHard:
+  memory.available: 100Mi
+  nodefs.available: 0%
+  nodefs.inodesFree: 0%
+  imagefs.available: 0%
+  imagefs.inodesFree: 0%
 `
 
 // kubeletInMemory is added to it if the files of pods are in memory, whose size the kubelet cannot
