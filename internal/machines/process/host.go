@@ -68,6 +68,9 @@ func New(opts Options) (*Host, error) {
 		return nil, err
 	}
 	if opts.Containers != "" {
+		if _, err := ownCgroups(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
+		}
 		if h.registry, err = openRegistry(filepath.Join(opts.Containers, guest.ImagesDir)); err != nil {
 			return nil, err
 		}
