@@ -63,6 +63,14 @@ demo: binary nodeup-amd64 ## Run the demo: start a cluster and AWS on loopback, 
 local: build ## Start a cluster, AWS and the operator, and stay up until Ctrl-C (DIR=.local).
 	@bin/aws-operator local up --dir $(DIR)
 
+.PHONY: containers
+containers: build ## Build bin/containers, with which simulated machines run containers; needs gcc, libseccomp, nftables and iptables.
+	@bin/aws-operator local build --containers
+
+.PHONY: test-containers
+test-containers: containers ## Test a cluster on machines with the real kubelet, containerd and runc; Linux, as root.
+	TEST_CONTAINERS=1 $(GO) test -count=1 -timeout 30m -v ./test/containers
+
 .PHONY: previous
 previous: binary # The Kubernetes from which the tests upgrade a cluster; a few minutes, once.
 	@bin/aws-operator local build --previous

@@ -18,10 +18,20 @@ import (
 func main() { os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:])) }
 
 func run(name string, args []string) int {
+	if name == "machine" && len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	if code, ok := guest.RunAdapted(name, args, os.Stderr); ok {
+		return code
+	}
 	switch name {
 	case guest.InitName:
 		_, _ = fmt.Fprintf(os.Stderr, "the machine cannot start: %v\n", guest.Init(os.Stdin))
 		return 1
+	case agent.CloudName:
+		return agent.CloudMain(os.Stderr)
+	case agent.PodNetworkName:
+		return agent.PodNetworkMain(os.Stderr)
 	case agent.Name:
 		return agent.Main(args, os.Stdout, os.Stderr)
 	}

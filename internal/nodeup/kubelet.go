@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
+
+// manifestFolder holds the static pods, of which workers have none.
+const manifestFolder = "/etc/kubernetes/manifests"
 
 // writeKubeletUnit writes the kubelet's unit with the entire command line, so that one file
 // describes how the kubelet runs.
@@ -37,6 +41,11 @@ WantedBy=multi-user.target
 `
 	if _, err := b.files.write(unitFolder+"/kubelet.service", []byte(unit), 0o644); err != nil {
 		return "", err
+	}
+	// kubeadm makes it on slots only, and packages of the kubelet contain it. A kubelet whose
+	// configuration names it reports an error every 20 seconds without it.
+	if err := os.MkdirAll(b.files.path(manifestFolder), 0o755); err != nil { //nolint:gosec // A folder of the system's.
+		return "", fmt.Errorf("make the folder of static pods: %w", err)
 	}
 	return "kubelet.service", nil
 }

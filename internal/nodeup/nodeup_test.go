@@ -88,6 +88,9 @@ func TestWorkerJoins(t *testing.T) {
 	if strings.Contains(m.tree(t)+m.log.String(), token) {
 		t.Error("the token is left on the machine or in the log")
 	}
+	if info, err := os.Stat(filepath.Join(m.root, "/etc/kubernetes/manifests")); err != nil || !info.IsDir() {
+		t.Errorf("the kubelet reports an error every 20 seconds, because the folder of static pods does not exist: %v", err)
+	}
 }
 
 // kubeadm waits five seconds for what it does not find; it is not called before it finds

@@ -94,6 +94,7 @@ func serve(cmd *cobra.Command, listen, machines string, o environment.AWSOptions
 		Programs: func(ctx context.Context) (nodebuild.Programs, error) {
 			return nodebuild.Ensure(ctx, nodebuild.Options{Progress: cmd.ErrOrStderr()})
 		},
+		Containers: environment.BuildContainers(cmd.ErrOrStderr()),
 		Kube: func(ctx context.Context) (string, error) {
 			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: cmd.ErrOrStderr()})
 		},

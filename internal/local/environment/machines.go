@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/local/containerbuild"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
@@ -29,6 +31,9 @@ const (
 	AutoMachines Machines = "auto"
 	// ProcessMachines boot for real: Linux, as root. Package process has the rest.
 	ProcessMachines Machines = "process"
+	// ContainerMachines are process machines with the real kubelet, containerd and runc, so that pods
+	// run. Their programs are built from Go modules: package containerbuild has the rest.
+	ContainerMachines Machines = "container"
 	// FakeMachines are simulated: no process runs, and Nodes are made directly.
 	FakeMachines Machines = "fake"
 	// NoMachines runs nothing: instances exist only in EC2's data.
@@ -36,11 +41,11 @@ const (
 )
 
 // MachinesHelp describes the choice, for flags.
-const MachinesHelp = "what EC2 instances run on: process (processes; Linux, as root), fake (simulated Nodes), none, or auto (process where possible, else fake)"
+const MachinesHelp = "what EC2 instances run on: process (processes; Linux, as root), container (processes with the real kubelet and containerd), fake (simulated Nodes), none, or auto (process where possible, else fake)"
 
 // ParseMachines returns the kind of that name. It returns an error for an unknown name.
 func ParseMachines(name string) (Machines, error) {
-	all := []Machines{AutoMachines, ProcessMachines, FakeMachines, NoMachines}
+	all := []Machines{AutoMachines, ProcessMachines, ContainerMachines, FakeMachines, NoMachines}
 	if m := Machines(name); slices.Contains(all, m) {
 		return m, nil
 	}
@@ -57,6 +62,9 @@ type MachinesOptions struct {
 	Programs func(context.Context) (nodebuild.Programs, error)
 	// Kube finds the kube binary.
 	Kube func(context.Context) (string, error)
+	// Containers returns the folder of the programs that run containers. Only container machines need
+	// them.
+	Containers func(context.Context, nodebuild.Programs, string) (string, error)
 	// WithoutKube returns why AutoMachines should not wait for the build of a kube binary; nil if
 	// they should.
 	WithoutKube func(context.Context) error
@@ -85,6 +93,7 @@ func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, 
 	case FakeMachines:
 		return fake.New(fake.Options{}), "simulated Nodes" + why, nil
 	default:
+		opts.Kind = kind
 		host, err := newProcesses(ctx, opts)
 		if err != nil {
 			return nil, "", err
@@ -105,7 +114,24 @@ func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, err
 	if err != nil {
 		return nil, err
 	}
-	return process.New(process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Log: logr.Discard()})
+	options := process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Log: logr.Discard()}
+	if opts.Kind == ContainerMachines {
+		if options.Containers, err = opts.Containers(ctx, programs, kube); err != nil {
+			return nil, err
+		}
+		if options.Unpacked, err = archives(); err != nil {
+			return nil, err
+		}
+	}
+	return process.New(options)
+}
+
+// BuildContainers returns a function that builds the programs that run containers, for
+// MachinesOptions.
+func BuildContainers(progress io.Writer) func(context.Context, nodebuild.Programs, string) (string, error) {
+	return func(ctx context.Context, programs nodebuild.Programs, kube string) (string, error) {
+		return containerbuild.Ensure(ctx, containerbuild.Options{Machine: programs.Machine, Kube: kube, Progress: progress})
+	}
 }
 
 // withoutKube returns an error if KUBEBUILDER_ASSETS names the Kubernetes to run and bin/kube is
@@ -134,7 +160,7 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	e.machines, line, err = NewMachines(ctx, MachinesOptions{
 		Kind: e.opts.Machines, Dir: e.folder.path(machinesDir),
 		Programs:    func(context.Context) (nodebuild.Programs, error) { return programs, err },
-		WithoutKube: withoutKube,
+		WithoutKube: withoutKube, Containers: BuildContainers(e.opts.Progress),
 		Kube: func(ctx context.Context) (string, error) {
 			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: e.opts.Progress})
 		},
@@ -142,6 +168,9 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	switch e.machines.(type) {
 	case *process.Host:
 		e.state.Machines = ProcessMachines
+		if e.opts.Machines == ContainerMachines {
+			e.state.Machines = ContainerMachines
+		}
 	case *fake.Host:
 		e.state.Machines = FakeMachines
 	default:

@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+	"github.com/aws-operator/aws-operator/internal/machines/guest"
 	"github.com/aws-operator/aws-operator/internal/machines/process"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -32,10 +33,23 @@ const fieldOwner = "aws-operator"
 // kubelet and kubeadm are those of host's machine image, so that nothing is downloaded; a nil host
 // keeps the published ones.
 //
-// It has no containerd, runc, CNI plugins or credential provider, because pods of local machines
-// are processes or simulated, and no addons, because their charts come from the Internet and their
-// pods would do nothing. It returns an error when a binary cannot be read.
+// It has no containerd, runc, CNI plugins or credential provider unless the image has them, because
+// pods of other local machines are processes or simulated, and no addons, because their charts come
+// from the Internet. It returns an error when a binary cannot be read.
 func LocalRelease(host *process.Host) (*v1alpha1.Release, error) {
+	local, err := presentRelease()
+	if err != nil {
+		return nil, err
+	}
+	if host == nil {
+		forMachines(local, "kubelet", "kubeadm")
+		return local, nil
+	}
+	return local, ForMachines(local, host, host.Kubeadm())
+}
+
+// presentRelease returns the built-in release of the local Kubernetes.
+func presentRelease() (*v1alpha1.Release, error) {
 	all, err := release.Builtin()
 	if err != nil {
 		return nil, err
@@ -44,19 +58,39 @@ func LocalRelease(host *process.Host) (*v1alpha1.Release, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("there is no built-in release of Kubernetes %s", kubebuild.KubernetesVersion)
 	}
-	local := all[i]
-	if host == nil {
-		forMachines(local)
-		return local, nil
+	return all[i], nil
+}
+
+// unpacked are the artifacts that are archives, which the image of container machines has unpacked.
+var unpacked = []string{"containerd", "cni-plugins"}
+
+// archives returns the hashes of the archives in the local release.
+func archives() ([]string, error) {
+	local, err := presentRelease()
+	if err != nil {
+		return nil, err
 	}
-	return local, ForMachines(local, host, host.Kubeadm())
+	var hashes []string
+	for _, artifact := range local.Spec.Artifacts {
+		if slices.Contains(unpacked, artifact.Name) {
+			hashes = append(hashes, artifact.Sources[v1alpha1.Architecture(runtime.GOARCH)].SHA256)
+		}
+	}
+	return hashes, nil
 }
 
 // ForMachines changes a release, as LocalRelease does, for machines of this computer whose image
 // has the given kubeadm. It returns an error when a binary cannot be read.
 func ForMachines(r *v1alpha1.Release, host *process.Host, kubeadm string) error {
-	forMachines(r)
-	for name, path := range map[string]string{"kubelet": host.Kubelet(), "kubeadm": kubeadm} {
+	programs := map[string]string{"kubelet": host.Kubelet(), "kubeadm": kubeadm}
+	keep := []string{"kubelet", "kubeadm"}
+	if host.Runc() != "" {
+		programs["runc"], programs[guest.ProviderName] = host.Runc(), host.Kubelet()
+		keep = append(keep, "runc", guest.ProviderName)
+		keep = append(keep, unpacked...)
+	}
+	forMachines(r, keep...)
+	for name, path := range programs {
 		sum, err := sumOf(path)
 		if err != nil {
 			return err
@@ -73,15 +107,15 @@ func ForMachines(r *v1alpha1.Release, host *process.Host, kubeadm string) error 
 	return nil
 }
 
-// forMachines leaves out what machines of this computer do not have.
-func forMachines(r *v1alpha1.Release) {
-	r.Annotations = map[string]string{
-		"kubernetes.io/description": "For simulated machines of local mode: no container runtime, no addons; kubelet and kubeadm are in the machine image.",
+// forMachines leaves out what machines of this computer do not have, and keeps these artifacts.
+func forMachines(r *v1alpha1.Release, artifacts ...string) {
+	what := "no container runtime, no addons; kubelet and kubeadm are in the machine image."
+	if slices.Contains(artifacts, "containerd") {
+		what = "no addons; kubelet, kubeadm, containerd, runc and CNI plugins are in the machine image."
 	}
+	r.Annotations = map[string]string{"kubernetes.io/description": "For simulated machines of local mode: " + what}
 	r.Spec.Addons = nil
-	r.Spec.Artifacts = slices.DeleteFunc(r.Spec.Artifacts, func(a v1alpha1.Artifact) bool {
-		return a.Name != "kubelet" && a.Name != "kubeadm"
-	})
+	r.Spec.Artifacts = slices.DeleteFunc(r.Spec.Artifacts, func(a v1alpha1.Artifact) bool { return !slices.Contains(artifacts, a.Name) })
 }
 
 func sumOf(path string) (string, error) {
@@ -106,7 +140,7 @@ func localReleases(host *process.Host) ([]*v1alpha1.Release, error) {
 	}
 	all, err := release.Builtin()
 	for _, r := range all {
-		forMachines(r)
+		forMachines(r, "kubelet", "kubeadm")
 	}
 	return all, err
 }

@@ -194,17 +194,20 @@ func (b *build) say(format string, args ...any) {
 
 // flags are the build's flags except the output. The list of packages to compile must use the same
 // ones.
-func (b *build) flags() []string {
+func (b *build) flags() []string { return b.Version.Flags() }
+
+// Flags are the flags of go build for programs of this version, except the output.
+func (v Version) Flags() []string {
 	const version = "-X k8s.io/component-base/version."
-	major, minor, _ := strings.Cut(strings.TrimPrefix(b.Version.Kubernetes, "v"), ".")
+	major, minor, _ := strings.Cut(strings.TrimPrefix(v.Kubernetes, "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
 	flags := []string{
 		"-trimpath",
-		"-ldflags=-s -w " + version + "gitVersion=" + b.Version.Kubernetes + " " +
+		"-ldflags=-s -w " + version + "gitVersion=" + v.Kubernetes + " " +
 			version + "gitMajor=" + major + " " + version + "gitMinor=" + minor,
 	}
-	if b.Version.modules != Present.modules {
-		flags = append(flags, "-modfile="+b.Version.modules+".mod")
+	if v.modules != Present.modules {
+		flags = append(flags, "-modfile="+v.modules+".mod")
 	}
 	return flags
 }

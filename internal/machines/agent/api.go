@@ -47,6 +47,15 @@ func newAPI(kubeconfig string) (*api, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig %s: %w", kubeconfig, err)
 	}
+	a, err := newAPIOf(config)
+	if err != nil {
+		return nil, fmt.Errorf("use the kubeconfig %s: %w", kubeconfig, err)
+	}
+	return a, nil
+}
+
+// newAPIOf is newAPI for a configuration.
+func newAPIOf(config *rest.Config) (*api, error) {
 	config.NegotiatedSerializer = codecs.WithoutConversion()
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
@@ -54,7 +63,7 @@ func newAPI(kubeconfig string) (*api, error) {
 	config.UserAgent = Name
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("use the kubeconfig %s: %w", kubeconfig, err)
+		return nil, err
 	}
 	a := &api{}
 	for gv, target := range map[schema.GroupVersion]**rest.RESTClient{
@@ -62,7 +71,7 @@ func newAPI(kubeconfig string) (*api, error) {
 		certificatesv1.SchemeGroupVersion: &a.certificates,
 	} {
 		if *target, err = group(config, client, gv); err != nil {
-			return nil, fmt.Errorf("use the kubeconfig %s: %w", kubeconfig, err)
+			return nil, err
 		}
 	}
 	return a, nil

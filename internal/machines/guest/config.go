@@ -14,6 +14,10 @@ const (
 	DiskPrefix = "nvme-Amazon_Elastic_Block_Store_"
 	// ImagePath contains the binaries of the machine image.
 	ImagePath = "/usr/local/libexec/machine"
+	// ContainersPath contains the programs of a machine image that runs containers, and those of its
+	// container images; ImagesDir, in their folder on the host, holds the container images.
+	ContainersPath = ImagePath + "/containers"
+	ImagesDir      = "images"
 	// KubePath is the binary of the kube module: the static pods' programs.
 	KubePath = ImagePath + "/kube"
 	// controlSocket is the socket through which systemctl reaches process 1.
@@ -37,6 +41,13 @@ type Config struct {
 	UserData []byte
 	// Machine and Kube are the binaries of the machine image.
 	Machine, Kube string
+	// Containers is the directory of the programs with which the machine runs containers; without it,
+	// the node agent simulates them. Unpacked are the hashes of archives that the image contains.
+	Containers string
+	Unpacked   []string
+	// RootVolume is an empty directory in which the images of containers and the files of pods are;
+	// without it, they are in memory, like the rest of the machine's root.
+	RootVolume string
 	// Root is an empty directory on which the root is mounted. Log becomes /var/log, Disks becomes
 	// /dev/disk/by-id, and Volumes contains the volumes.
 	Root, Log, Disks, Volumes string

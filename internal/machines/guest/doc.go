@@ -6,11 +6,16 @@
 //
 //	machine-init      process 1; reads a [Config] from standard input
 //	systemctl         asks process 1 to start, stop and show units
-//	modprobe, sysctl, udevadm, swapoff, journalctl   report that they do nothing
+//	modprobe, udevadm, swapoff, journalctl           report that they do nothing
+//	sysctl                                           sets what belongs to the machine
+//	ecr-credential-provider                          has no credentials for any registry
 //	blkid, mkfs.ext4, mount                          treat a volume, which is a directory, as a disk
 //
 // Units are read from /etc/systemd/system with their drop-ins, as systemd does. ExecStart,
 // Environment, EnvironmentFile, WorkingDirectory, Type=oneshot, Restart and RestartSec are
 // supported; all other settings are ignored. A unit whose program is not in the machine image, such
 // as containerd, counts as active and does nothing.
+//
+// In an image that runs containers, the binary is also containerd, kubelet, kube-proxy and
+// kube-apiserver: it runs the real program with the settings that a simulated machine needs.
 package guest

@@ -40,6 +40,11 @@ func Init(in io.Reader) error {
 		return err
 	}
 	log.Printf("%s is %s, %s", c.InstanceID, c.Hostname, c.Address)
+	if c.Containers != "" {
+		if err := units.start(cloudUnit); err != nil {
+			return err
+		}
+	}
 	go runUserData(children, c.UserData)
 	children.reap() // never returns
 	return nil

@@ -26,13 +26,20 @@ func makeRoot(c Config) error {
 	}
 	r := root(c.Root)
 	for _, step := range []func(Config) error{
-		r.folders, r.programs, r.image, r.settings, r.devices, r.kernel, r.shown,
+		r.folders, r.programs, r.image, r.containers, r.settings, r.devices, r.kernel, r.shown,
 	} {
 		if err := step(c); err != nil {
 			return err
 		}
 	}
-	return r.enter()
+	if err := r.enter(); err != nil {
+		return err
+	}
+	// As systemd does: the volumes of pods are mounted by the kubelet and seen in their containers.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
+		return fmt.Errorf("share the machine's mounts: %w", err)
+	}
+	return nil
 }
 
 // root is the directory in which the machine's root is created.
@@ -59,7 +66,7 @@ func (r root) folders(Config) error {
 }
 
 // programs mounts the host's programs read-only. /usr/local is the machine's own.
-func (r root) programs(Config) error {
+func (r root) programs(c Config) error {
 	for _, name := range []string{"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu"} {
 		info, err := os.Lstat("/" + name)
 		switch {
@@ -73,6 +80,11 @@ func (r root) programs(Config) error {
 			err = r.showReadOnly("/"+name, name)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if c.Containers != "" {
+		if err := r.writableUsr(); err != nil {
 			return err
 		}
 	}
@@ -146,6 +158,7 @@ func (r root) image(c Config) error {
 	for name := range stubs {
 		links["sbin/"+name] = "machine"
 	}
+	links["bin/"+ProviderName] = "machine" // where releases install it
 	for name, target := range links {
 		if err := os.Symlink(filepath.Join(ImagePath, target), r.path("usr/local/"+name)); err != nil {
 			return fmt.Errorf("put %s into the machine image: %w", name, err)
@@ -219,7 +232,11 @@ func (r root) devices(c Config) error {
 	if err := unix.Mount("tmpfs", r.path("dev"), "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
 		return fmt.Errorf("make /dev: %w", err)
 	}
-	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+	names := []string{"null", "zero", "full", "random", "urandom", "tty"}
+	if c.Containers != "" {
+		names = append(names, "kmsg") // the kubelet reads which processes the kernel killed
+	}
+	for _, name := range names {
 		if err := r.show("/dev/"+name, "dev/"+name); err != nil {
 			return err
 		}
@@ -244,7 +261,7 @@ func (r root) devices(c Config) error {
 
 // kernel mounts /proc and /sys. Settings of the whole host are read-only; net.* belongs to the
 // machine.
-func (r root) kernel(Config) error {
+func (r root) kernel(c Config) error {
 	if err := unix.Mount("proc", r.path("proc"), "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("make /proc: %w", err)
 	}
@@ -266,7 +283,13 @@ func (r root) kernel(Config) error {
 	if err := unix.Mount("sysfs", r.path("sys"), "sysfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("make /sys: %w", err)
 	}
-	return nil
+	if c.Containers == "" {
+		return nil
+	}
+	if err := r.ownSettings(); err != nil {
+		return err
+	}
+	return r.cgroups()
 }
 
 // shown mounts the directories that outlive the machine.
@@ -274,8 +297,23 @@ func (r root) shown(c Config) error {
 	if err := r.show(c.Volumes, VolumesPath); err != nil {
 		return err
 	}
+	for _, name := range onRootVolume {
+		if c.RootVolume == "" {
+			break
+		}
+		source := filepath.Join(c.RootVolume, filepath.Base(name))
+		if err := os.Mkdir(source, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("make the root volume: %w", err)
+		}
+		if err := r.show(source, name); err != nil {
+			return err
+		}
+	}
 	return r.show(c.Log, "var/log")
 }
+
+// onRootVolume are the directories that fill with images and pods.
+var onRootVolume = []string{"var/lib/containerd", "var/lib/kubelet"}
 
 // enter makes it the root of the calling process.
 func (r root) enter() error {

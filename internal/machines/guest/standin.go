@@ -18,8 +18,8 @@ import (
 
 // stubs are the machine image's stubs of programs, by name. They return their exit code.
 var stubs = map[string]func(args []string, out, errOut io.Writer) int{
-	"systemctl": systemctl, "journalctl": nothing, "modprobe": nothing, "sysctl": nothing,
-	"udevadm": nothing, "swapoff": nothing, "blkid": blkid, "mkfs.ext4": mkfs, "mount": mount,
+	"systemctl": systemctl, "journalctl": nothing, "modprobe": nothing, "sysctl": sysctl,
+	"udevadm": nothing, "swapoff": nothing, ProviderName: provider, "blkid": blkid, "mkfs.ext4": mkfs, "mount": mount,
 }
 
 // RunStub runs the stub of a program. It reports whether there is a stub with that name.
@@ -35,6 +35,40 @@ func RunStub(name string, args []string, out, errOut io.Writer) (code int, ok bo
 // exist.
 func nothing(args []string, _, errOut io.Writer) int {
 	_, _ = fmt.Fprintf(errOut, "simulated: nothing was done with %s\n", strings.Join(args, " "))
+	return 0
+}
+
+// ProviderName is the credential provider of the machine image, with which the kubelet's
+// configuration of it is checked.
+const ProviderName = "ecr-credential-provider"
+
+// provider answers the kubelet that an image is fetched without credentials:
+// https://kubernetes.io/docs/reference/config-api/kubelet-credentialprovider.v1/
+func provider(_ []string, out, _ io.Writer) int {
+	_, _ = fmt.Fprintln(out, `{"kind": "CredentialProviderResponse", "apiVersion": "credentialprovider.kubelet.k8s.io/v1", `+
+		`"cacheKeyType": "Registry", "cacheDuration": "1m0s", "auth": {}}`)
+	return 0
+}
+
+// sysctl writes the settings of a file to the machine's kernel, like sysctl -p. It reports those that
+// the kernel does not have, or that the machine may not change.
+func sysctl(args []string, _, errOut io.Writer) int {
+	text, err := os.ReadFile(last(args))
+	if err != nil {
+		_, _ = fmt.Fprintf(errOut, "sysctl: %v\n", err)
+		return 1
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(line, "=")
+		name = strings.TrimSpace(name)
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		path := filepath.Join("/proc/sys", filepath.FromSlash(strings.ReplaceAll(name, ".", "/")))
+		if err := os.WriteFile(path, []byte(strings.TrimSpace(value)), 0); err != nil {
+			_, _ = fmt.Fprintf(errOut, "simulated: %s does not change: %v\n", name, err)
+		}
+	}
 	return 0
 }
 

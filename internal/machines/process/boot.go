@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,6 +15,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/aws-operator/aws-operator/internal/machines/guest"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
@@ -25,6 +28,7 @@ type guestMachine struct {
 	ns        *namespace
 	unplug    func()
 	sockets   sockets
+	cgroups   cgroups                         // only of machines that run containers
 	balancers map[netip.AddrPort]net.Listener // guarded by Host.mu
 
 	cmd  *exec.Cmd
@@ -79,6 +83,13 @@ func (h *Host) boot(m *guestMachine) (err error) {
 	if err := h.serveAll(m); err != nil {
 		return err
 	}
+	flags := uintptr(cloneFlags)
+	if h.opts.Containers != "" {
+		flags |= unix.CLONE_NEWCGROUP
+		if m.cgroups, err = newCgroups(m.spec.InstanceID); err != nil {
+			return err
+		}
+	}
 	config, err := h.configure(m.spec)
 	if err != nil {
 		return err
@@ -90,7 +101,7 @@ func (h *Host) boot(m *guestMachine) (err error) {
 	m.cmd = &exec.Cmd{
 		Path: h.opts.Machine, Args: []string{guest.InitName}, Env: guest.Environment(), Dir: "/",
 		Stdin: bytes.NewReader(config), Stdout: console, Stderr: console,
-		SysProcAttr: &syscall.SysProcAttr{Cloneflags: cloneFlags, Pdeathsig: syscall.SIGKILL, Setsid: true},
+		SysProcAttr: &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGKILL, Setsid: true},
 	}
 	started := make(chan error)
 	go h.run(m, console, started)
@@ -109,7 +120,10 @@ func (h *Host) run(m *guestMachine, console *os.File, started chan<- error) {
 	defer func() { _ = console.Close() }()
 	err := m.ns.enter()
 	if err == nil {
-		err = m.cmd.Start()
+		err = m.cgroups.enter()
+	}
+	if err == nil {
+		err = errors.Join(m.cmd.Start(), m.cgroups.leave())
 	}
 	started <- err
 	if err != nil {
@@ -128,10 +142,16 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 		InstanceID: spec.InstanceID, Hostname: spec.PrivateDNSName, Address: spec.PrivateIP.String(),
 		Resolver: resolverAddress.String(), CACertificate: h.authority.pem, UserData: spec.UserData,
 		Machine: h.opts.Machine, Kube: cmp.Or(h.opts.Images[spec.ImageID], h.opts.Kube),
+		Containers: h.opts.Containers, Unpacked: h.opts.Unpacked,
 		Root: filepath.Join(own, "root"), Log: filepath.Join(own, "log"), Disks: filepath.Join(own, "disks"),
 		Volumes: filepath.Join(h.opts.Dir, volumesDir),
 	}
-	for _, dir := range []string{config.Root, config.Log, config.Disks} {
+	dirs := []string{config.Root, config.Log, config.Disks}
+	if h.opts.Containers != "" && !overlaid(own) {
+		config.RootVolume = filepath.Join(own, rootVolumeDir)
+		dirs = append(dirs, config.RootVolume)
+	}
+	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // like any /var/log; its parent is private
 			return nil, fmt.Errorf("create the directories of %s: %w", spec.InstanceID, err)
 		}
@@ -141,6 +161,13 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 		return nil, fmt.Errorf("encode the configuration of %s: %w", spec.InstanceID, err)
 	}
 	return data, nil
+}
+
+// overlaid reports whether a folder, or the one above it, is in an overlay file system, on which the
+// snapshots of container images cannot be.
+func overlaid(folder string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(filepath.Dir(folder), &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
 // Terminate ends a machine, as if its power were cut, and returns when it has ended.
@@ -161,7 +188,7 @@ func (h *Host) Terminate(instanceID string) {
 	<-m.done
 	m.release()
 	own := filepath.Join(h.opts.Dir, machinesDir, instanceID)
-	for _, dir := range []string{"root", "disks"} {
+	for _, dir := range []string{"root", "disks", rootVolumeDir} {
 		_ = os.RemoveAll(filepath.Join(own, dir))
 	}
 }
@@ -169,6 +196,7 @@ func (h *Host) Terminate(instanceID string) {
 // release frees a machine's resources on the host. Its processes have ended.
 func (m *guestMachine) release() {
 	m.sockets.close()
+	m.cgroups.remove()
 	if m.unplug != nil {
 		m.unplug()
 	}

@@ -12,6 +12,12 @@
 // /usr/local/bin/kubeadm is bin/kube, /usr/local/bin/kubelet the node agent of package agent.
 // Static pods run as processes of bin/kube.
 //
+// With [Options.Containers], the image also contains containerd, runc and CNI plugins, and
+// /usr/local/bin/kubelet is the real one, so that static pods and all others are containers. Such a
+// machine is in cgroups and a cgroup namespace of its own, its /usr is writable, and the simulator
+// serves container images at 169.254.169.249:443, under the names of registries. See
+// docs/reference/simulator.md for what differs from EC2.
+//
 // # What it reaches
 //
 // Each VPC is a bridge, and all bridges are in one private network namespace of the host (the hub),
@@ -52,6 +58,7 @@
 //
 //	consoles/i-….log      the machine's console, as GetConsoleOutput returns it
 //	machines/i-…/log/     its /var/log: units, and the containers of static pods
+//	machines/i-…/root-volume/  the container images and pods of a machine that runs containers
 //	volumes/vol-…/        the data of volumes and snapshots
 //	image/                the binaries of the machine image
 //

@@ -24,13 +24,22 @@ const freezeTime = 5 * time.Second
 // caller holds the lock.
 func (h *Host) copyStill(fromID, to string) error {
 	if m := h.machines[h.attached[fromID]]; m != nil {
-		thaw, err := freeze(m.cmd.Process.Pid)
+		thaw, err := m.freeze()
 		if err != nil {
 			return fmt.Errorf("stop the processes of %s: %w", m.spec.InstanceID, err)
 		}
 		defer thaw()
 	}
 	return os.CopyFS(to, os.DirFS(h.volumePath(fromID))) //nolint:wrapcheck // the caller adds the context
+}
+
+// freeze stops all processes of the machine, and returns a function that continues them. Containers
+// have PID namespaces of their own.
+func (m *guestMachine) freeze() (thaw func(), err error) {
+	if len(m.cgroups) > 0 {
+		return m.cgroups.freeze()
+	}
+	return freeze(m.cmd.Process.Pid)
 }
 
 // freeze stops all processes in the PID namespace of a process, and returns a function that

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/machines/guest"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
@@ -23,6 +24,7 @@ type Host struct {
 	opts      Options
 	authority *authority
 	aws       *http.Server
+	registry  *registry
 
 	mu       sync.Mutex
 	services machine.Services
@@ -64,6 +66,14 @@ func New(opts Options) (*Host, error) {
 	}
 	if h.network, err = newNetwork(); err != nil {
 		return nil, err
+	}
+	if opts.Containers != "" {
+		if _, err := ownCgroups(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
+		}
+		if h.registry, err = openRegistry(filepath.Join(opts.Containers, guest.ImagesDir)); err != nil {
+			return nil, err
+		}
 	}
 	h.aws = &http.Server{Handler: http.HandlerFunc(h.serveAWS), ReadHeaderTimeout: 10 * time.Second}
 	return h, nil
@@ -107,6 +117,14 @@ func (h *Host) Kubeadm() string { return h.opts.Kube }
 // Kubelet is the file that the machine image contains as /usr/local/bin/kubelet: the node agent.
 func (h *Host) Kubelet() string { return h.opts.Machine }
 
+// Runc is the file that the machine image contains as /usr/local/sbin/runc; "" if it has none.
+func (h *Host) Runc() string {
+	if h.opts.Containers == "" {
+		return ""
+	}
+	return filepath.Join(h.opts.Containers, "runc")
+}
+
 // Connect sets the services that machines reach.
 func (h *Host) Connect(services machine.Services) {
 	h.mu.Lock()
@@ -114,8 +132,12 @@ func (h *Host) Connect(services machine.Services) {
 	h.services = services
 }
 
-// serveAWS serves API calls from machines.
+// serveAWS serves API calls from machines, and images of containers under the registries' names.
 func (h *Host) serveAWS(w http.ResponseWriter, req *http.Request) {
+	if h.registry.serves(req.Host) {
+		h.registry.ServeHTTP(w, req)
+		return
+	}
 	h.mu.Lock()
 	aws := h.services.AWS
 	h.mu.Unlock()

@@ -151,11 +151,26 @@ func (h *Host) serveAll(m *guestMachine) error {
 	if handler == nil {
 		handler = http.NotFoundHandler()
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: m.oneHop(handler), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(metadata) }()
 	config := &tls.Config{GetCertificate: h.authority.certificate, MinVersion: tls.VersionTLS12}
 	go func() { _ = h.aws.Serve(tls.NewListener(api, config)) }()
 	return nil
+}
+
+// oneHop answers a request for a token only to the machine itself. All launch templates of clusters
+// have a hop limit of 1, so the response does not reach a pod with its own network:
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-v2-how-it-works.html
+func (m *guestMachine) oneHop(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		from, err := netip.ParseAddrPort(req.RemoteAddr)
+		own := err == nil && (from.Addr() == m.spec.PrivateIP || from.Addr().IsLinkLocalUnicast() || from.Addr().IsLoopback())
+		if req.Method == http.MethodPut && !own {
+			<-req.Context().Done()
+			return
+		}
+		handler.ServeHTTP(w, req)
+	})
 }
 
 // serveNames starts the machine's resolver.

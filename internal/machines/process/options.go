@@ -21,6 +21,13 @@ type Options struct {
 	Machine string
 	// Kube is the binary of the kube module: kubeadm and the static pods.
 	Kube string
+	// Containers is the folder of the programs with which machines run containers, as package
+	// containerbuild makes it: the machine image then has the real kubelet. Without it, the node agent
+	// runs static pods as processes and simulates all others.
+	Containers string
+	// Unpacked are the hashes of the archives, of containerd and the CNI plugins, that the image
+	// counts as having unpacked.
+	Unpacked []string
 	// Images are other binaries of the kube module, by the ID of the machine image that contains
 	// them.
 	Images map[string]string

@@ -34,6 +34,9 @@ func (h *Host) addresses(vpc, name string) []netip.Addr {
 	if strings.HasSuffix(name, ".amazonaws.com") || strings.HasSuffix(name, ".amazonaws.com.cn") {
 		return []netip.Addr{apiAddress}
 	}
+	if h.registry.serves(name) {
+		return []netip.Addr{apiAddress}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range h.machines {

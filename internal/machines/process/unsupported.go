@@ -29,6 +29,9 @@ func (*Host) Kubeadm() string { return "" }
 // Kubelet returns "", because there is no machine image.
 func (*Host) Kubelet() string { return "" }
 
+// Runc returns "", because there is no machine image.
+func (*Host) Runc() string { return "" }
+
 // Dir returns "".
 func (*Host) Dir() string { return "" }
 

@@ -18,6 +18,8 @@ const (
 	machinesDir = "machines"
 	volumesDir  = "volumes"
 	imageDir    = "image"
+	// rootVolumeDir, in a machine's directory, holds its container images and the files of its pods.
+	rootVolumeDir = "root-volume"
 )
 
 // Attach shows a volume in a machine. It returns an error if the machine does not run or another

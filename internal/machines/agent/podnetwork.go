@@ -1,0 +1,188 @@
+//go:build linux
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/vishvananda/netlink"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+)
+
+// PodNetworkName is the name under which the binary is the pod network of machines with a real
+// kubelet, as a pod of a DaemonSet.
+const PodNetworkName = "pod-network"
+
+// podNetworkManifest installs the pod network: its image contains this binary.
+//
+//go:embed podnetwork.yaml
+var podNetworkManifest string
+
+// resourcePaths are the paths of the kinds in the manifest.
+var resourcePaths = map[string]string{
+	"ServiceAccount":     "/api/v1/namespaces/kube-system/serviceaccounts",
+	"ClusterRole":        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+	"ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+	"DaemonSet":          "/apis/apps/v1/namespaces/kube-system/daemonsets",
+}
+
+// installPodNetwork creates the objects of the pod network that do not exist, as a release's network
+// addon would.
+func installPodNetwork(ctx context.Context) error {
+	config, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig)
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	config.NegotiatedSerializer = codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return fmt.Errorf("reach the API server: %w", err)
+	}
+	var errs []error
+	for document := range strings.SplitSeq(podNetworkManifest, "---\n") {
+		var object struct{ Kind string }
+		text, err := yaml.YAMLToJSON([]byte(document))
+		if err == nil {
+			err = yaml.Unmarshal(text, &object)
+		}
+		if err == nil {
+			err = client.Post().AbsPath(resourcePaths[object.Kind]).SetHeader("Content-Type", "application/json").Body(text).Do(ctx).Error()
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			errs = append(errs, fmt.Errorf("create the %s: %w", object.Kind, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// PodNetworkMain runs the pod network of a node until a signal ends it, and returns the exit code.
+func PodNetworkMain(errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	k := &kubelet{
+		options: &options{nodeName: os.Getenv("NODE_NAME")}, clock: clock.RealClock{},
+		log: logr.FromSlogHandler(slog.NewTextHandler(errOut, nil)),
+	}
+	config, err := rest.InClusterConfig()
+	if err == nil {
+		k.api, err = newAPIOf(config)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(errOut, "%s: %v\n", PodNetworkName, err)
+		return 1
+	}
+	k.every(ctx, podNetworkEvery, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if err := k.routePods(ctx); err != nil && ctx.Err() == nil {
+			k.log.Info("the pod network is not up to date", "because", err.Error())
+		}
+	})
+	return 0
+}
+
+const (
+	podNetworkEvery = 2 * time.Second
+	// routeProtocol marks the routes of the pod network: one that no program of Linux uses
+	// (https://man7.org/linux/man-pages/man8/ip-route.8.html).
+	routeProtocol = 107
+	cniConfigPath = "/etc/cni/net.d/10-pod-network.conflist"
+)
+
+// cniConfig configures the CNI plugins: a bridge for the node's pods, with addresses of the node's
+// range, and the ports of the host that pods ask for.
+const cniConfig = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [
+  {"type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "hairpinMode": true,
+   "ipam": {"type": "host-local", "ranges": [[{"subnet": %q}]]}},
+  {"type": "portmap", "capabilities": {"portMappings": true}}
+]}
+`
+
+// routePods configures the CNI plugins for the node's own range of pod addresses, and routes those of
+// the other nodes.
+func (k *kubelet) routePods(ctx context.Context) error {
+	var nodes corev1.NodeList
+	if err := k.api.core.Get().Resource("nodes").Do(ctx).Into(&nodes); err != nil {
+		return fmt.Errorf("list the nodes: %w", err)
+	}
+	wanted := map[string]net.IP{}
+	var errs []error
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		switch {
+		case node.Spec.PodCIDR == "":
+		case node.Name == k.nodeName:
+			errs = append(errs, writeChanged(cniConfigPath, fmt.Sprintf(cniConfig, node.Spec.PodCIDR)))
+		default:
+			if address := internalAddress(node); address != nil {
+				wanted[node.Spec.PodCIDR] = address
+			}
+		}
+	}
+	return errors.Join(append(errs, route(wanted))...)
+}
+
+func internalAddress(node *corev1.Node) net.IP {
+	for _, address := range node.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			return net.ParseIP(address.Address)
+		}
+	}
+	return nil
+}
+
+// route makes these the only routes of the pod network.
+func route(wanted map[string]net.IP) error {
+	have, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
+	if err != nil {
+		return fmt.Errorf("list the routes: %w", err)
+	}
+	var errs []error
+	for i := range have {
+		if _, ok := wanted[have[i].Dst.String()]; !ok {
+			errs = append(errs, netlink.RouteDel(&have[i]))
+		}
+	}
+	for subnet, via := range wanted {
+		_, dst, err := net.ParseCIDR(subnet)
+		if err == nil {
+			err = netlink.RouteReplace(&netlink.Route{Dst: dst, Gw: via, Protocol: routeProtocol})
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// writeChanged replaces a file at once, unless it has that content.
+func writeChanged(path, text string) error {
+	if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, []byte(text)) { //nolint:gosec // one of the above
+		return nil
+	}
+	next := filepath.Join(filepath.Dir(path), ".next")             // the runtime reads only names that end in .conf, .conflist and .json
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // containerd reads it
+		return fmt.Errorf("configure the CNI plugins: %w", err)
+	}
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("configure the CNI plugins: %w", err)
+	}
+	return os.Rename(next, path)
+}
