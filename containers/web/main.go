@@ -1,6 +1,6 @@
 // Command web is what tests run in pods. Without arguments it serves HTTP on port 8080 and answers
-// with its host name; "web get URL" prints the answer of a server, "web put URL" that to a PUT request, and
-// "web lookup NAME" the addresses of a name.
+// with its host name; "web get URL" prints the answer of a server, "web put URL" that to a PUT
+// request, and "web lookup NAME" the addresses of a name.
 package main
 
 import (

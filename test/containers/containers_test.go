@@ -79,7 +79,8 @@ func TestPodsRun(t *testing.T) {
 	w := connect(t, env)
 	w.checkNodes(t)
 	server, visitor := w.runPods(t)
-	for _, url := range []string{"http://web", "http://web.default.svc.cluster.local:80/", "http://" + w.pod(t, server).Status.PodIP + ":8080"} {
+	own := "http://" + w.pod(t, server).Status.PodIP + ":8080"
+	for _, url := range []string{"http://web", "http://web.default.svc.cluster.local:80/", own} {
 		if said := w.exec(t, visitor, "/web", "get", url); said != server+"\n" {
 			t.Errorf("a pod on another node gets %q from %s, want %q", said, url, server)
 		}
@@ -178,7 +179,8 @@ func apply(t *testing.T, client dynamic.Interface) []*unstructured.Unstructured 
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.Resource(kinds[object.GetKind()]).Namespace("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		all := client.Resource(kinds[object.GetKind()]).Namespace("default")
+		if _, err := all.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		objects = append(objects, object)
@@ -242,7 +244,8 @@ type workload struct {
 
 func connect(t *testing.T, env *environment.Environment) *workload {
 	t.Helper()
-	secret, err := kubernetes.NewForConfigOrDie(env.RESTConfig()).CoreV1().Secrets("default").Get(t.Context(), "pods-kubeconfig", metav1.GetOptions{})
+	secrets := kubernetes.NewForConfigOrDie(env.RESTConfig()).CoreV1().Secrets("default")
+	secret, err := secrets.Get(t.Context(), "pods-kubeconfig", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

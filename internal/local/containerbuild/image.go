@@ -17,7 +17,8 @@ import (
 	"strings"
 )
 
-// Media types of the OCI image format: https://github.com/opencontainers/image-spec/blob/main/media-types.md
+// Media types of the OCI image format:
+// https://github.com/opencontainers/image-spec/blob/main/media-types.md
 const (
 	mediaIndex    = "application/vnd.oci.image.index.v1+json"
 	mediaManifest = "application/vnd.oci.image.manifest.v1+json"

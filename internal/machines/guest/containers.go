@@ -59,7 +59,8 @@ func (r root) containers(c Config) error {
 		files[filepath.Join(unpackedPath, hash)] = "machine image\n"
 	}
 	for name, text := range files {
-		err := errors.Join(os.MkdirAll(filepath.Dir(r.path(name)), 0o755), os.WriteFile(r.path(name), []byte(text), 0o600)) //nolint:gosec // as in any root
+		err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755) //nolint:gosec // as in any root
+		err = errors.Join(err, os.WriteFile(r.path(name), []byte(text), 0o600))
 		if err != nil {
 			return fmt.Errorf("put %s into the machine image: %w", name, err)
 		}
@@ -109,7 +110,8 @@ func (r root) ownSettings() error {
 			return fmt.Errorf("read the setting %s: %w", name, err)
 		}
 		own := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(own), 0o755), os.WriteFile(own, value, 0o600)); err != nil { //nolint:gosec // as in any root
+		err = os.MkdirAll(filepath.Dir(own), 0o755) //nolint:gosec // as in any root
+		if err := errors.Join(err, os.WriteFile(own, value, 0o600)); err != nil {
 			return fmt.Errorf("copy the setting %s: %w", name, err)
 		}
 		if err := unix.Mount(own, shown, "", unix.MS_BIND, ""); err != nil {
