@@ -46,8 +46,9 @@ func TestIncompleteAssumptionsAreRefused(t *testing.T) {
 	if _, err := parse([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
+	_, row, _ := strings.Cut(good, "  rows:\n")
 	for name, test := range map[string]struct{ old, replacement, says string }{
-		"a duplicate ID":        {"  rows:\n", "  rows:\n" + good[strings.Index(good, "    - id"):], "s3-a is not unique"},
+		"a duplicate ID":        {"  rows:\n", "  rows:\n" + row, "s3-a is not unique"},
 		"no evidence":           {"[https://docs.aws.amazon.com/AmazonS3/latest/userguide/Welcome.html]", "[]", "it has no evidence"},
 		"evidence is no page":   {"https://docs", "docs", "is no address of a page"},
 		"no test":               {"[internal/state TestX]", "[]", "no test relies on it"},
@@ -55,7 +56,7 @@ func TestIncompleteAssumptionsAreRefused(t *testing.T) {
 		"no sentence":           {"objects.", "objects", "no sentence"},
 		"an ID of another form": {"s3-a", "S3", "does not match"},
 		"no title":              {"  title: Objects\n", "", "lacks its service"},
-		"an unknown field":      {"statement:", "statment:", "statment"},
+		"an unknown field":      {"statement:", "claim:", "claim"},
 		"a client without test": {"TestX]", "TestX]\n      confirmed: [{client: curl, what: reads}]", "a confirmation lacks"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,18 +60,7 @@ func (r *runner) delete(ctx context.Context, stack *types.Stack) error {
 		return err
 	}
 	if settled.StackStatus != types.StackStatusDeleteComplete {
-		if aws.ToBool(settled.EnableTerminationProtection) {
-			if err := r.unprotect(ctx, id); err != nil {
-				return err
-			}
-		}
-		if err := r.empty(ctx, id); err != nil {
-			return err
-		}
-		if _, err := r.cloudformation().DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &id}); err != nil {
-			return err
-		}
-		if settled, err = r.settled(ctx, id); err != nil {
+		if settled, err = r.deleteSettled(ctx, settled); err != nil {
 			return err
 		}
 	}
@@ -80,6 +69,23 @@ func (r *runner) delete(ctx context.Context, stack *types.Stack) error {
 	}
 	r.deleted = append(r.deleted, id)
 	return nil
+}
+
+// deleteSettled deletes a stack without an operation in progress, and returns it as it is afterwards.
+func (r *runner) deleteSettled(ctx context.Context, stack *types.Stack) (*types.Stack, error) {
+	id := aws.ToString(stack.StackId)
+	if aws.ToBool(stack.EnableTerminationProtection) {
+		if err := r.unprotect(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.empty(ctx, id); err != nil {
+		return nil, err
+	}
+	if _, err := r.cloudformation().DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &id}); err != nil {
+		return nil, err
+	}
+	return r.settled(ctx, id)
 }
 
 // created reports whether a trial created a stack. A stack whose first change set was not executed

@@ -31,13 +31,14 @@ var rolesTemplate string
 var free = tier{
 	name: "free", creates: "a change set that is never executed", price: "nothing",
 	rows: []string{
-		"sts-caller-identity", "cfn-describe-missing", "cfn-delete-missing", "cfn-validate-template", "cfn-template-limits", "cfn-capabilities",
-		"cfn-change-set", "cfn-change-set-create", "cfn-review-untagged", "cfn-change-set-missing", "cfn-ssm-parameter-type", "cfn-deleted-by-id",
-		"ec2-image-parameters", "ec2-image-missing", "ec2-offerings", "ssm-put",
+		"sts-caller-identity", "cfn-describe-missing", "cfn-delete-missing", "cfn-validate-template", "cfn-template-limits",
+		"cfn-capabilities", "cfn-change-set", "cfn-change-set-create", "cfn-review-untagged", "cfn-change-set-missing",
+		"cfn-ssm-parameter-type", "cfn-deleted-by-id", "ec2-image-parameters", "ec2-image-missing", "ec2-offerings", "ssm-put",
 	},
 	check: func(ctx context.Context, r *runner) error {
 		for _, check := range []func(*runner, context.Context) error{
-			(*runner).identity, (*runner).missingStack, (*runner).templates, (*runner).capabilities, (*runner).unexecuted, (*runner).offerings,
+			(*runner).identity, (*runner).missingStack, (*runner).templates, (*runner).capabilities, (*runner).unexecuted,
+			(*runner).offerings,
 		} {
 			if err := check(r, ctx); err != nil {
 				return err

@@ -44,12 +44,13 @@ type suite struct {
 // newSuite serves a simulated AWS whose answers pass through change, if it is not nil.
 func newSuite(t *testing.T, change func(body string) string) *suite {
 	t.Helper()
-	sim := simulator.New(simulator.Options{Account: account, Region: region, QueueNameRelease: time.Minute, Latency: func(_, operation string) time.Duration {
+	latency := func(_, operation string) time.Duration {
 		if operation == "Update" {
 			return 100 * time.Millisecond // so that the second of two updates finds the first one running
 		}
 		return 0
-	}})
+	}
+	sim := simulator.New(simulator.Options{Account: account, Region: region, QueueNameRelease: time.Minute, Latency: latency})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() { sim.Close(); server.Close() })
 	w := &suite{t: t, simulator: sim, endpoint: server.URL}
@@ -243,7 +244,8 @@ func TestInterruptedTrialIsCleanedUpByTheNext(t *testing.T) {
 					t.Fatalf("exit code %d, stacks %v: %s", code, w.stacks(), errOut)
 				}
 				_, errOut, code = w.run(t.Context(), args...)
-				if code != exit.Done || len(w.stacks()) != 0 || !strings.Contains(errOut, "Deleting stack "+stackName+", which an earlier trial left") {
+				if code != exit.Done || len(w.stacks()) != 0 ||
+					!strings.Contains(errOut, "Deleting stack "+stackName+", which an earlier trial left") {
 					t.Errorf("exit code %d, stacks %v: %s", code, w.stacks(), errOut)
 				}
 			})

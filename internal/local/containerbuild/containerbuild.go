@@ -55,13 +55,17 @@ func programs() []program {
 	return []program{
 		{"kube", []string{"./node"}, kubelet, kubebuild.Present.Flags(), false},
 		{
-			"containers", []string{containerd + "/cmd/containerd", containerd + "/cmd/containerd-shim-runc-v2", containerd + "/cmd/ctr"}, "./",
-			[]string{"-trimpath", "-ldflags=-s -w -X " + containerd + "/version.Version=" + containerdVersion}, false,
+			module: "containers", output: "./",
+			packages: []string{containerd + "/cmd/containerd", containerd + "/cmd/containerd-shim-runc-v2", containerd + "/cmd/ctr"},
+			flags:    []string{"-trimpath", "-ldflags=-s -w -X " + containerd + "/version.Version=" + containerdVersion},
 		},
 		{
-			"containers", []string{
-				plugins + "ipam/host-local", plugins + "main/bridge", plugins + "main/loopback", plugins + "main/ptp", plugins + "meta/portmap",
-			}, "./", plain, false,
+			module: "containers", output: "./",
+			packages: []string{
+				plugins + "ipam/host-local", plugins + "main/bridge", plugins + "main/loopback", plugins + "main/ptp",
+				plugins + "meta/portmap",
+			},
+			flags: plain,
 		},
 		{"containers", []string{runc}, "runc", []string{"-trimpath", "-tags=seccomp", "-ldflags=-s -w -X main.version=" + runcVersion}, true},
 		{"containers", []string{"github.com/coredns/coredns", "./pause", "./web"}, "./", plain, false},

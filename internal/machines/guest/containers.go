@@ -47,8 +47,8 @@ func (r root) containers(c Config) error {
 		links[name] = filepath.Join(ImagePath, "machine")
 	}
 	for name, target := range links {
-		err := errors.Join(os.MkdirAll(filepath.Dir(r.path(name)), 0o755), os.Symlink(target, r.path(name))) //nolint:gosec // as in any root
-		if err != nil {
+		err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755) //nolint:gosec // as in any root
+		if err := errors.Join(err, os.Symlink(target, r.path(name))); err != nil {
 			return fmt.Errorf("put %s into the machine image: %w", name, err)
 		}
 	}
@@ -110,8 +110,8 @@ func (r root) ownSettings() error {
 			return fmt.Errorf("read the setting %s: %w", name, err)
 		}
 		own := filepath.Join(dir, name)
-		err = os.MkdirAll(filepath.Dir(own), 0o755) //nolint:gosec // as in any root
-		if err := errors.Join(err, os.WriteFile(own, value, 0o600)); err != nil {
+		err = os.MkdirAll(filepath.Dir(own), 0o755)                               //nolint:gosec // as in any root
+		if err := errors.Join(err, os.WriteFile(own, value, 0o600)); err != nil { //nolint:gosec // one of the above
 			return fmt.Errorf("copy the setting %s: %w", name, err)
 		}
 		if err := unix.Mount(own, shown, "", unix.MS_BIND, ""); err != nil {

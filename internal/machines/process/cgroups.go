@@ -44,7 +44,7 @@ func newCgroups(name string) (cgroups, error) {
 				continue
 			}
 			if err == nil {
-				err = os.WriteFile(filepath.Join(own, file), value, 0o600)
+				err = os.WriteFile(filepath.Join(own, file), value, 0o600) //nolint:gosec // as above
 			}
 			if err != nil {
 				all.remove()

@@ -40,7 +40,7 @@ func TestImagesAreServedUnderTheirRegistriesNames(t *testing.T) {
 		"/v2/other/manifests/v1": http.StatusNotFound, "/v2/a/blobs/sha256:../../index.json": http.StatusNotFound,
 	} {
 		answer := httptest.NewRecorder()
-		r.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "https://registry.k8s.io"+path, http.NoBody))
+		r.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.k8s.io"+path, http.NoBody))
 		if answer.Code != want {
 			t.Errorf("%s answers %d, want %d", path, answer.Code, want)
 		}

@@ -251,7 +251,8 @@ func (s *Service) changeVolume(v *volume, size *int32, kind types.VolumeType, io
 	if len(recent) >= mostModifications {
 		return wire.Errorf("VolumeModificationRateExceeded", "You've reached the maximum modification rate per volume limit.")
 	}
-	changed.modified = append(recent, now)
+	recent = append(recent, now)
+	changed.modified = recent
 	changed.modification = &types.VolumeModification{
 		VolumeId: &v.id, ModificationState: types.VolumeModificationStateCompleted, Progress: aws.Int64(100), StartTime: &now,
 		EndTime:      &now,
