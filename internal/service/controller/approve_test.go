@@ -3,11 +3,13 @@ package controller_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 )
@@ -188,9 +190,12 @@ func (w *suite) deployed(kind, name string) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	shown, err := json.Marshal(
-		[]any{stacks.Stacks[0].StackStatus, stacks.Stacks[0].LastUpdatedTime, stacks.Stacks[0].Tags, resources.StackResources},
-	)
+	one := stacks.Stacks[0]
+	slices.SortFunc(one.Tags, func(a, b types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
+	slices.SortFunc(resources.StackResources, func(a, b types.StackResource) int {
+		return strings.Compare(*a.LogicalResourceId, *b.LogicalResourceId)
+	})
+	shown, err := json.Marshal([]any{one.StackStatus, one.LastUpdatedTime, one.Tags, resources.StackResources})
 	if err != nil {
 		w.t.Fatal(err)
 	}
