@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/internal/service/render"
@@ -22,6 +23,9 @@ func TestModelDefinitionAtRunTime(t *testing.T) {
 		"{kind: ModelDefinition, metadata: {name: streams}, spec: {kind: KinesisStream, shortNames: [stream], resourceType: 'AWS::Kinesis::Stream'}}",
 	)
 	w.condition("ModelDefinition", "streams", "Ready", "True", "Served")
+	if !w.isExplained("KinesisStream") {
+		t.Error("kubectl explain does not know the kind although its definition is Ready")
+	}
 	w.apply("{kind: KinesisStream, metadata: {name: clicks}, spec: {shardCount: 2}}")
 	obj := w.ready("KinesisStream", "clicks")
 	if got := nested(obj, "output", "name"); got != "clicks" {
@@ -52,6 +56,24 @@ func TestModelDefinitionAtRunTime(t *testing.T) {
 	if stacks := w.stacks(); len(stacks) != 0 {
 		t.Errorf("stacks are left: %v", stacks)
 	}
+}
+
+// isExplained reports whether the API server's OpenAPI has a kind, which kubectl explain reads.
+func (w *suite) isExplained(kind string) bool {
+	w.t.Helper()
+	api, err := discovery.NewDiscoveryClientForConfig(w.cluster.RESTConfig())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	paths, err := api.OpenAPIV3().Paths()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	document, err := paths["apis/service-operator.aws/v1alpha1"].Schema("application/json")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Contains(string(document), `"kind":"`+kind+`"`)
 }
 
 // TestModelDefinitionWithTemplate tests a user's own template, references and additional resources,

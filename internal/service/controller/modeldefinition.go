@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -58,6 +61,7 @@ func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.
 	if outcome := s.serve(ctx, m, definition); !outcome.IsDone() {
 		return outcome
 	}
+	s.awaitOpenAPI(crdCtx, m)
 	if known = s.service.served(m.Kind); known != nil {
 		known.definition.Store(&definitionVersion{uid: definition.UID, generation: definition.Generation})
 	}
@@ -73,6 +77,32 @@ func (s definitionStep) serve(ctx context.Context, m *model.Model, definition *v
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done()
+}
+
+// openAPIInterval is how often OpenAPI is polled.
+const openAPIInterval = 100 * time.Millisecond
+
+// awaitOpenAPI waits until the API server's OpenAPI has the kind, which it publishes later than it
+// serves the kind: until then, "kubectl explain" fails. Everything else works without, so the wait
+// ends with the context.
+func (s definitionStep) awaitOpenAPI(ctx context.Context, m *model.Model) {
+	api, err := discovery.NewDiscoveryClientForConfig(s.service.manager.GetConfig())
+	if err != nil {
+		return
+	}
+	kind := []byte(`"kind":"` + m.Kind + `"`)
+	_ = wait.PollUntilContextCancel(ctx, openAPIInterval, true, func(context.Context) (bool, error) {
+		paths, err := api.OpenAPIV3().Paths()
+		if err != nil {
+			return false, err //nolint:wrapcheck // it only ends the wait
+		}
+		documented, ok := paths["apis/"+v1alpha1.GroupVersion.String()]
+		if !ok {
+			return false, nil
+		}
+		document, err := documented.Schema("application/json")
+		return bytes.Contains(document, kind), err //nolint:wrapcheck // as above
+	})
 }
 
 func served(m *model.Model) operatorkit.Outcome {
