@@ -238,7 +238,7 @@ func TestKeptInstanceIsTerminatedWithItsGroup(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
 		group.Spec.MinSize = 1
 		group.Spec.RollingUpdate = v1alpha1.RollingUpdate{
-			DrainTimeout:   &metav1.Duration{Duration: time.Second},
+			DrainTimeout:   &metav1.Duration{Duration: 10 * time.Second}, // The budget blocks an eviction before.
 			OnDrainTimeout: v1alpha1.DrainAbandon,
 		}
 	})

@@ -386,7 +386,7 @@ func TestRollbackWhenNewNodesNeverJoin(t *testing.T) {
 // the budget, the pods stay until they may be evicted, and the next edit succeeds.
 func TestDrainTimeoutCancelsTheUpdate(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {
-		group.Spec.RollingUpdate.DrainTimeout = &metav1.Duration{Duration: time.Second}
+		group.Spec.RollingUpdate.DrainTimeout = &metav1.Duration{Duration: 10 * time.Second}
 		group.Spec.RollingUpdate.OnDrainTimeout = v1alpha1.DrainAbandon
 		group.Spec.RollingUpdate.Pause = &metav1.Duration{Duration: 5 * time.Second} // so that the change is in progress at the timeout
 	})
