@@ -50,6 +50,7 @@ func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.
 	if err := m.Check(s.service.options.Registry); err != nil {
 		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition is invalid", err))
 	}
+	address, documented := s.openAPI(m)
 	crdCtx, cancel := context.WithTimeout(ctx, establishTimeout)
 	defer cancel()
 	if err := operatorkit.EnsureCRDs(crdCtx, s.service.manager.GetConfig(), fieldOwner, definedCRD(m, definition)); err != nil {
@@ -61,7 +62,9 @@ func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.
 	if outcome := s.serve(ctx, m, definition); !outcome.IsDone() {
 		return outcome
 	}
-	s.awaitOpenAPI(crdCtx, m)
+	if !documented {
+		s.awaitOpenAPI(crdCtx, m, address)
+	}
 	if known = s.service.served(m.Kind); known != nil {
 		known.definition.Store(&definitionVersion{uid: definition.UID, generation: definition.Generation})
 	}
@@ -82,27 +85,33 @@ func (s definitionStep) serve(ctx context.Context, m *model.Model, definition *v
 // openAPIInterval is how often OpenAPI is polled.
 const openAPIInterval = 100 * time.Millisecond
 
-// awaitOpenAPI waits until the API server's OpenAPI has the kind, which it publishes later than it
-// serves the kind: until then, "kubectl explain" fails. Everything else works without, so the wait
-// ends with the context.
-func (s definitionStep) awaitOpenAPI(ctx context.Context, m *model.Model) {
+// awaitOpenAPI waits until the API server's OpenAPI has the kind under another address than before,
+// which has a hash of the content: kubectl keeps what an address returned, so "kubectl explain" fails
+// until then. Everything else works without, so the wait ends with the context.
+func (s definitionStep) awaitOpenAPI(ctx context.Context, m *model.Model, before string) {
+	_ = wait.PollUntilContextCancel(ctx, openAPIInterval, true, func(context.Context) (bool, error) {
+		address, documented := s.openAPI(m)
+		return documented && address != before, nil
+	})
+}
+
+// openAPI returns the address of the OpenAPI document with the kinds of services, and whether it has
+// the kind of a model.
+func (s definitionStep) openAPI(m *model.Model) (address string, documented bool) {
 	api, err := discovery.NewDiscoveryClientForConfig(s.service.manager.GetConfig())
 	if err != nil {
-		return
+		return "", false
 	}
-	kind := []byte(`"kind":"` + m.Kind + `"`)
-	_ = wait.PollUntilContextCancel(ctx, openAPIInterval, true, func(context.Context) (bool, error) {
-		paths, err := api.OpenAPIV3().Paths()
-		if err != nil {
-			return false, err //nolint:wrapcheck // it only ends the wait
-		}
-		documented, ok := paths["apis/"+v1alpha1.GroupVersion.String()]
-		if !ok {
-			return false, nil
-		}
-		document, err := documented.Schema("application/json")
-		return bytes.Contains(document, kind), err //nolint:wrapcheck // as above
-	})
+	paths, err := api.OpenAPIV3().Paths()
+	if err != nil {
+		return "", false
+	}
+	services, ok := paths["apis/"+v1alpha1.GroupVersion.String()]
+	if !ok {
+		return "", false
+	}
+	document, err := services.Schema("application/json")
+	return services.ServerRelativeURL(), err == nil && bytes.Contains(document, []byte(`"kind":"`+m.Kind+`"`))
 }
 
 func served(m *model.Model) operatorkit.Outcome {
