@@ -177,12 +177,15 @@ func New(o Options) *Simulator {
 	s.router = wire.NewRouter(services, o.Faults, o.Clock,
 		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys),
 		wire.WithPolicies(o.Policies), wire.WithReads(reads.New(reads.Options{Seed: o.Seed, Lag: o.Lag, Clock: o.Clock})))
-	o.Machines.Connect(machine.Services{AWS: s.Handler(), Resolve: func(vpcID, name string) []netip.Addr {
-		if found := instances.Resolve(vpcID, name); len(found) > 0 {
-			return found
-		}
-		return names.Resolve(vpcID, name)
-	}})
+	o.Machines.Connect(machine.Services{
+		AWS: s.Handler(), Firewall: network.Firewall, Watch: network.Watch, EndpointAddress: network.EndpointAddress,
+		Resolve: func(vpcID, name string) []netip.Addr {
+			if found := instances.Resolve(vpcID, name); len(found) > 0 {
+				return found
+			}
+			return names.Resolve(vpcID, name)
+		},
+	})
 	return s
 }
 

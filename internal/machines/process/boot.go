@@ -49,6 +49,7 @@ func (h *Host) Boot(spec machine.Spec) error {
 		return fmt.Errorf("%s is already running", spec.InstanceID)
 	}
 	m := &guestMachine{spec: spec, balancers: map[netip.AddrPort]net.Listener{}, done: make(chan struct{})}
+	m.sockets.instanceID = spec.InstanceID
 	if err := h.boot(m); err != nil {
 		m.release()
 		return err
@@ -78,6 +79,9 @@ func (h *Host) boot(m *guestMachine) (err error) {
 		return err
 	}
 	if m.unplug, err = h.network.plug(m.spec, m.ns); err != nil {
+		return err
+	}
+	if err := h.filter.update(); err != nil {
 		return err
 	}
 	if err := h.serveAll(m); err != nil {

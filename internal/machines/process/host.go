@@ -25,6 +25,7 @@ type Host struct {
 	authority *authority
 	aws       *http.Server
 	registry  *registry
+	filter    *filter
 
 	mu       sync.Mutex
 	services machine.Services
@@ -67,6 +68,7 @@ func New(opts Options) (*Host, error) {
 	if h.network, err = newNetwork(); err != nil {
 		return nil, err
 	}
+	h.filter = newFilter(h)
 	if opts.Containers != "" {
 		if _, err := ownCgroups(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -128,8 +130,9 @@ func (h *Host) Runc() string {
 // Connect sets the services that machines reach.
 func (h *Host) Connect(services machine.Services) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.services = services
+	h.mu.Unlock()
+	h.filter.connect(services)
 }
 
 // serveAWS serves API calls from machines, and images of containers under the registries' names.
@@ -170,6 +173,7 @@ func (h *Host) Close() {
 	}
 	wg.Wait()
 	_ = h.aws.Close()
+	h.filter.close()
 	h.network.close()
 	if err := os.RemoveAll(h.opts.Dir); err != nil {
 		h.opts.Log.Error(err, "remove the machines' folder")

@@ -28,6 +28,8 @@ var (
 // sockets are the simulator's open sockets inside a machine. They keep the machine's network
 // namespace alive, so they are all closed with the machine.
 type sockets struct {
+	instanceID string
+
 	mu     sync.Mutex
 	closed bool
 	open   map[interface{ Close() error }]struct{}
@@ -78,6 +80,9 @@ func (c *keptConn) Close() error {
 	c.owner.remove(c.Conn)
 	return c.Conn.Close()
 }
+
+// InstanceID returns the instance of the machine.
+func (c *keptConn) InstanceID() string { return c.owner.instanceID }
 
 // CloseWrite closes one direction, as proxies do.
 func (c *keptConn) CloseWrite() error {
@@ -154,6 +159,7 @@ func (h *Host) serveAll(m *guestMachine) error {
 	server := &http.Server{Handler: m.oneHop(handler), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(metadata) }()
 	config := &tls.Config{GetCertificate: h.authority.certificate, MinVersion: tls.VersionTLS12}
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, h.awaitRoute(m, hello) }
 	go func() { _ = h.aws.Serve(tls.NewListener(api, config)) }()
 	return nil
 }

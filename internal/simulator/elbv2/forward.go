@@ -105,6 +105,7 @@ func (s *Service) open(r *region, l *listener) error {
 		return wire.Errorf("InternalFailure", "The simulator cannot listen for load balancer %s: %v", l.balancer.name, err).WithStatus(500)
 	}
 	f := &forwarder{s: s, r: r, conns: map[net.Conn]struct{}{}}
+	f.passes = s.passage(r, l.balancer, int(l.port))
 	f.ctx, f.cancel = context.WithCancel(s.ctx)
 	b, arn := l.balancer, l.arn
 	f.group = func() string { // called under the lock, because the listener may change
@@ -128,6 +129,7 @@ type forwarder struct {
 	s      *Service
 	r      *region
 	group  func() string
+	passes passage
 	ctx    context.Context //nolint:containedctx // ends with the listener
 	cancel context.CancelFunc
 
@@ -180,7 +182,15 @@ func (f *forwarder) stop() {
 // forward connects a client to the first target that accepts, and returns when the connection ends.
 func (f *forwarder) forward(client net.Conn) {
 	defer func() { _ = client.Close() }()
+	from := f.passes.source(client)
+	if !f.passes.admits(from) {
+		_, _ = io.Copy(io.Discard, client) // the client gets no response
+		return
+	}
 	for _, t := range f.turn() {
+		if !f.passes.reaches(t, from) {
+			continue
+		}
 		ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
 		server, err := f.s.options.Host.Dial(ctx, t.machine, int(t.port))
 		cancel()

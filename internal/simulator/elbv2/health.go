@@ -112,10 +112,13 @@ func (s *Service) probe(t *target, epoch int) {
 		r.mu.Unlock()
 		return
 	}
-	check, machine, port, sessions := t.group.health, t.machine, t.checkPort(), t.sessions
+	check, machine, port, sessions, users := t.group.health, t.machine, t.checkPort(), t.sessions, t.group.users()
 	r.mu.Unlock()
 
-	reason, text := s.ask(check, machine, port, sessions)
+	reason, text := types.TargetHealthReasonEnumTimeout, "Request timed out"
+	if s.checked(users, t, port) {
+		reason, text = s.ask(check, machine, port, sessions)
+	}
 
 	r.mu.Lock()
 	if t.epoch != epoch {

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/firewall"
 )
 
 // Spec describes an instance to boot.
@@ -33,6 +35,30 @@ type Services struct {
 	// Resolve returns the addresses of a name as the resolver of a VPC does. It returns nothing for
 	// a name that no zone of the VPC has.
 	Resolve func(vpcID, name string) []netip.Addr
+	// Firewall returns what determines which packets a VPC carries; false if there is no such VPC. If
+	// it is nil, VPCs carry all packets.
+	Firewall func(vpcID string) (*firewall.Network, bool)
+	// Watch calls a function after each change that may affect Firewall, with no lock held. The
+	// function must return at once.
+	Watch func(changed func())
+	// EndpointAddress returns the address to which a machine of a VPC sends packets for a service of
+	// AWS.
+	EndpointAddress func(vpcID, name string) netip.Addr
+}
+
+// Filtering is a [Host] whose machines exchange packets as their VPC's firewall allows. For such a
+// host, load balancers evaluate the same rules for their connections.
+type Filtering interface {
+	Host
+	// FiltersPackets reports whether the host filters packets.
+	FiltersPackets() bool
+}
+
+// Client is a connection that a load balancer accepts from within a machine.
+type Client interface {
+	net.Conn
+	// InstanceID is the instance of the machine.
+	InstanceID() string
 }
 
 // Host runs machines. Its methods may be called by many goroutines at once.

@@ -141,7 +141,7 @@ func (r *region) wireNAT(n *nat, mapped *address, privateIP string) error {
 	if err != nil {
 		return err
 	}
-	i.groups, i.sourceDestCheck = nil, false
+	i.sourceDestCheck = false
 	n.networkInterface = i
 	if mapped != nil {
 		mapped.mapTo(i)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +41,9 @@ type Service struct {
 	natTakes time.Duration
 	defaults bool
 	publics  *publicPool
+
+	watchMu  sync.Mutex
+	watchers []func()
 }
 
 // Option configures the service.
@@ -112,6 +116,16 @@ func (s *Service) newRegion(p wire.Target) *region {
 func (s *Service) lock(p wire.Target) (*region, func()) {
 	r := s.regions.At(p)
 	r.mu.Lock()
+	return r, func() {
+		r.mu.Unlock()
+		s.notify()
+	}
+}
+
+// reading locks a region for an operation that changes nothing.
+func (s *Service) reading(p wire.Target) (*region, func()) {
+	r := s.regions.At(p)
+	r.mu.Lock()
 	return r, r.mu.Unlock
 }
 
@@ -138,8 +152,15 @@ func op[I, O any](s *Service, fn func(*region, *I) (*O, error)) wire.Operation {
 		if err := refuse(in); err != nil {
 			return nil, err
 		}
-		r, unlock := s.lock(wire.TargetFrom(ctx))
-		defer unlock()
+		r := s.regions.At(wire.TargetFrom(ctx))
+		if strings.HasPrefix(reflect.TypeOf(*in).Name(), "Describe") {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return once(r, in, fn)
+		}
+		defer s.notify()
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		return once(r, in, fn)
 	})
 }
