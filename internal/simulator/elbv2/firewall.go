@@ -1,6 +1,7 @@
 package elbv2
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -14,6 +15,9 @@ import (
 // The connections of load balancers are not packets of their interfaces, because the simulator opens
 // them inside the targets' machines. So the rules of the VPC are evaluated here: those that the kernel
 // applies to packets between machines.
+
+// errNoResponse says that packets to a target are dropped.
+var errNoResponse = errors.New("the VPC carries no packets from the load balancer to the target")
 
 // source is the client of a connection.
 type source struct {

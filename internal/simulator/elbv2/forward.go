@@ -188,12 +188,7 @@ func (f *forwarder) forward(client net.Conn) {
 		return
 	}
 	for _, t := range f.turn() {
-		if !f.passes.reaches(t, from) {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
-		server, err := f.s.options.Host.Dial(ctx, t.machine, int(t.port))
-		cancel()
+		server, err := f.dial(t, from)
 		if err != nil {
 			f.r.mu.Lock()
 			f.s.recheck(t)
@@ -205,6 +200,16 @@ func (f *forwarder) forward(client net.Conn) {
 		f.untrack(t, server)
 		return
 	}
+}
+
+// dial connects to a target for a client.
+func (f *forwarder) dial(t *target, from source) (net.Conn, error) {
+	if !f.passes.reaches(t, from) {
+		return nil, errNoResponse
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
+	defer cancel()
+	return f.s.options.Host.Dial(ctx, t.machine, int(t.port)) //nolint:wrapcheck // the caller only retries
 }
 
 // turn returns the targets in the order to try for a connection: the healthy ones in turn, or all
