@@ -20,14 +20,14 @@ func (h *Host) ListenIn(instanceID string, address netip.AddrPort) (net.Listener
 }
 
 // DialIn connects to an address from within a machine.
-func (h *Host) DialIn(ctx context.Context, instanceID string, to netip.AddrPort) (net.Conn, error) {
+func (h *Host) DialIn(ctx context.Context, instanceID, protocol string, to netip.AddrPort) (net.Conn, error) {
 	m, err := h.find(instanceID)
 	if err != nil {
 		return nil, err
 	}
 	var conn net.Conn
 	err = m.ns.do(func() (err error) {
-		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp4", to.String())
+		conn, err = (&net.Dialer{}).DialContext(ctx, protocol, to.String())
 		return err
 	})
 	return conn, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -139,7 +141,7 @@ func dial(t *testing.T, host *process.Host, from string) net.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), packetTime)
 	defer cancel()
-	conn, err := host.DialIn(ctx, from, server)
+	conn, err := host.DialIn(ctx, from, "tcp4", server)
 	switch {
 	case err == nil:
 		return conn
@@ -300,4 +302,87 @@ curl -s --retry-connrefused https://sts.eu-central-1.amazonaws.com/; echo " late
 	if console := awaitConsole(t, host, "i-far", "early ends with"); !strings.Contains(console, "early ends with 28") {
 		t.Errorf("without an outbound rule:\n%s", console)
 	}
+}
+
+// The kernel and the evaluation for load balancers give the same answers.
+func TestKernelAgreesWithEvaluation(t *testing.T) {
+	host := newHost(t)
+	vpc := filtered(t, host)
+	boot(t, host, spec("i-server", "vpc-1", "10.0.1.4", idle))
+	boot(t, host, spec("i-near", "vpc-1", "10.0.1.5", idle))
+	boot(t, host, spec("i-far", "vpc-1", "10.0.2.5", idle))
+	const seed = 14
+	random := rand.New(rand.NewPCG(seed, seed))
+	choose := func(texts ...string) string { return texts[random.IntN(len(texts))] }
+	traffic := func() firewall.Traffic {
+		switch first := random.IntN(3); choose("any", "tcp", "udp", "udp") {
+		case "any":
+			return anyTraffic
+		case "tcp":
+			return firewall.Traffic{Protocol: firewall.TCP, First: 1 + first, Last: 1 + first + random.IntN(3)}
+		default:
+			return firewall.Traffic{Protocol: firewall.UDP, First: 1 + first, Last: 1 + first + random.IntN(3)}
+		}
+	}
+	passed := map[bool]int{}
+	for range 25 {
+		var rules []firewall.Rule
+		for range 1 + random.IntN(4) {
+			r := firewall.Rule{Traffic: traffic()}
+			if r.Group = choose("", "sg-client", "sg-client", "sg-server"); r.Group == "" {
+				r.Ranges = []netip.Prefix{netip.MustParsePrefix(choose("0.0.0.0/0", "10.0.1.0/24", "10.0.2.5/32", "10.0.0.0/15"))}
+			}
+			rules = append(rules, r)
+		}
+		var entries []firewall.Entry
+		for number := range 1 + random.IntN(4) {
+			entries = append(entries, firewall.Entry{
+				Number: number + 1, Allow: random.IntN(4) > 0, Traffic: traffic(),
+				Peer: netip.MustParsePrefix(choose("0.0.0.0/0", "10.0.2.0/24", "10.0.2.5/32")),
+			})
+		}
+		var want *firewall.Ruleset
+		vpc.change(func(n *firewall.Network) {
+			n.Groups = []firewall.Group{{ID: "sg-server", Rules: append(rules, outbound)}, n.Groups[1]}
+			first := n.Subnets[0]
+			first.ACL = append(entries, firewall.Entry{Number: 1, Egress: true, Allow: true, Traffic: anyTraffic, Peer: anywhere[0]})
+			n.Subnets = []firewall.Subnet{first, n.Subnets[1]}
+			want = firewall.Compile(n)
+		})
+		from, address := "i-near", "10.0.1.5"
+		if random.IntN(2) == 0 {
+			from, address = "i-far", "10.0.2.5"
+		}
+		protocol, number := "tcp4", firewall.TCP
+		if random.IntN(2) == 0 {
+			protocol, number = "udp4", firewall.UDP
+		}
+		to := netip.AddrPortFrom(server.Addr(), uint16(1+random.IntN(4))) //nolint:gosec // small
+		allowed := want.Allows(firewall.Packet{From: netip.MustParseAddr(address), To: to.Addr(), Protocol: number, Port: int(to.Port())})
+		passed[allowed]++
+		within(t, fmt.Sprintf("%s from %s to %s to pass: %t; rules %+v, entries %+v", protocol, from, to, allowed, rules, entries), func() bool {
+			return answered(t, host, from, protocol, to) == allowed
+		})
+	}
+	if passed[true] < 5 || passed[false] < 5 {
+		t.Errorf("passed and dropped: %v", passed)
+	}
+}
+
+// answered reports whether a machine refuses a packet, which it does if it receives it.
+func answered(t *testing.T, host *process.Host, from, protocol string, to netip.AddrPort) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), packetTime)
+	defer cancel()
+	conn, err := host.DialIn(ctx, from, protocol, to)
+	if err == nil && protocol == "udp4" {
+		defer func() { _ = conn.Close() }()
+		if err := conn.SetDeadline(time.Now().Add(packetTime)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = conn.Write([]byte("x")); err == nil {
+			_, err = conn.Read(make([]byte, 1))
+		}
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
