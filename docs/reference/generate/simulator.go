@@ -38,6 +38,7 @@ func writeSimulator(page *bytes.Buffer) {
 	for _, kind := range cloud.ResourceTypes() {
 		fmt.Fprintf(page, "- `%s`\n", kind)
 	}
+	page.WriteString(packets)
 	page.WriteString(containerMachines)
 }
 

@@ -98,7 +98,11 @@ func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, 
 		if err != nil {
 			return nil, "", err
 		}
-		return host, "processes of this host; consoles in " + host.Dir() + "/consoles", nil
+		line := "processes of this host; consoles in " + host.Dir() + "/consoles"
+		if err := process.CanFilterPackets(); err != nil {
+			line += "; packets are not filtered, because " + err.Error()
+		}
+		return host, line, nil
 	}
 }
 

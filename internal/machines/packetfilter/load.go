@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
@@ -47,11 +48,17 @@ var (
 // buffer is the size of the socket's buffers, in which a transaction and its responses must fit.
 const buffer = 64 << 20
 
-// Supported returns an error if the kernel does not pass packets of bridges to the rules.
+// Supported returns an error if the kernel does not pass packets of bridges to the rules. It loads
+// the module that does, if there is one.
 func Supported() error {
-	_, err := os.Stat("/proc/sys/net/bridge/bridge-nf-call-iptables")
+	const setting = "/proc/sys/net/bridge/bridge-nf-call-iptables"
+	_, err := os.Stat(setting)
 	if errors.Is(err, os.ErrNotExist) {
-		return errors.New("the kernel module br_netfilter is not loaded")
+		_ = exec.Command("modprobe", "br_netfilter").Run() //nolint:noctx // it exits at once, and the next line reports the failure
+		_, err = os.Stat(setting)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return errors.New("the kernel has no module br_netfilter")
 	}
 	return err //nolint:wrapcheck // it names the file
 }

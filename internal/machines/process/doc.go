@@ -37,10 +37,14 @@
 // address of an API server works in both. They therefore listen with SO_REUSEPORT, and package
 // agent starts kube-apiserver with it too.
 //
-// Security groups, network ACLs and route tables are not enforced: machines of a VPC reach each
-// other, and otherwise only the addresses above. All machines share the host's kernel, clock,
-// memory and processors, regardless of their instance type. Only the architecture of the host
-// boots.
+// Security groups, network ACLs, routes and the source and destination check are enforced between
+// machines if the simulator provides a VPC's firewall (packages firewall and packetfilter). What
+// does not leave a machine is subject to an evaluation of the same rules: calls of AWS's APIs in this
+// package, connections of load balancers in the simulator. Such a connection is accepted, and then
+// gets no response. Packets of pods pass without checks. See docs/reference/simulator.md.
+//
+// All machines share the host's kernel, clock, memory and processors, regardless of their instance
+// type. Only the architecture of the host boots.
 //
 // A volume is a directory: stubs of mkfs.ext4, blkid and mount treat it as a disk with a file
 // system. A snapshot of an attached volume is a copy of that directory. All processes of the

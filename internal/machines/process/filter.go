@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/netip"
 	"os"
-	"os/exec"
 	"reflect"
 	"slices"
 	"sync"
@@ -65,9 +64,6 @@ func (f *filter) connect(services machine.Services) {
 
 // prepare makes the kernel pass packets of bridges to the rules.
 func (f *filter) prepare() error {
-	if packetfilter.Supported() != nil {
-		_ = exec.Command("modprobe", "br_netfilter").Run() //nolint:noctx // exits at once; the check below reports the failure
-	}
 	if err := packetfilter.Supported(); err != nil {
 		return err
 	}
@@ -135,6 +131,10 @@ func (f *filter) next() <-chan struct{} {
 	defer f.mu.Unlock()
 	return f.changed
 }
+
+// CanFilterPackets returns an error if this kernel cannot filter packets between machines, which then
+// all pass.
+func CanFilterPackets() error { return packetfilter.Supported() }
 
 // FiltersPackets reports whether packets are filtered.
 func (h *Host) FiltersPackets() bool { return h.filter.firewall != nil }
