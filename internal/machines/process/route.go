@@ -5,6 +5,7 @@ package process
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -28,7 +29,7 @@ func (h *Host) awaitRoute(m *guestMachine, hello *tls.ClientHelloInfo) error {
 			return nil
 		}
 		if hungUp(hello.Conn, changed) {
-			return errNoRoute
+			return fmt.Errorf("%w: %s, %s", errNoRoute, m.spec.InstanceID, hello.ServerName)
 		}
 	}
 }
