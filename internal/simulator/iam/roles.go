@@ -89,7 +89,7 @@ func (s *Service) updateAssumeRolePolicy(
 	ctx context.Context, in *iam.UpdateAssumeRolePolicyInput,
 ) (*iam.UpdateAssumeRolePolicyOutput, error) {
 	return nil, s.onRole(ctx, in.RoleName, func(_ *account, e *entity) error {
-		if err := checkDocument(aws.ToString(in.PolicyDocument)); err != nil {
+		if err := checkTrust(aws.ToString(in.PolicyDocument)); err != nil {
 			return err
 		}
 		e.trust = *in.PolicyDocument

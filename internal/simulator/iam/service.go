@@ -3,7 +3,6 @@ package iam
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -150,20 +149,6 @@ func checkName(member, name, path string, limit int) error {
 	return nil
 }
 
-// checkDocument validates that a policy is JSON; it does not check IAM's grammar.
-func checkDocument(document string) error {
-	var p struct {
-		Statement any `json:"Statement"`
-	}
-	if json.Unmarshal([]byte(document), &p) != nil {
-		return wire.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")
-	}
-	if p.Statement == nil {
-		return wire.Errorf("MalformedPolicyDocument", "Syntax errors in policy.")
-	}
-	return nil
-}
-
 // entities returns the account's roles or users.
 func (a *account) entities(kind string) map[string]*entity {
 	if kind == "user" {
@@ -190,7 +175,7 @@ func (s *Service) add(a *account, e entity) (*entity, error) {
 		return nil, exists("%s with name %s already exists.", strings.ToUpper(e.kind[:1])+e.kind[1:], e.name)
 	}
 	if e.kind == "role" {
-		if err := checkDocument(e.trust); err != nil {
+		if err := checkTrust(e.trust); err != nil {
 			return nil, err
 		}
 		e.maxSession = cmp.Or(e.maxSession, 3600)
