@@ -67,7 +67,7 @@ func (r *runner) delete(ctx context.Context, stack *types.Stack) error {
 		return cmp.Or(err, fmt.Errorf("stack %s has no tag %s, so no trial created it: delete it", stackName, tagName))
 	}
 	id := aws.ToString(stack.StackId)
-	if len(r.findings) == 0 {
+	if !r.began {
 		r.say("Deleting stack %s, which an earlier trial left …", stackName)
 	}
 	settled, err := r.settled(ctx, id)

@@ -201,7 +201,7 @@ func (r *runner) deleteCluster(ctx context.Context) error {
 	case objects == nil:
 		return nil
 	}
-	if len(r.findings) == 0 {
+	if !r.began {
 		r.say("Deleting cluster %s, which an earlier trial left …", clusterName)
 	}
 	// Only the trial that looks at the final snapshot keeps it.

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -28,7 +29,7 @@ var hour = tier{
 	creates: "cluster " + clusterName + " with one control-plane instance and one worker in a VPC of its own, and stack " + stackName +
 		" with a queue and an event rule",
 	price: fmt.Sprintf(
-		"about %.2f USD an hour, by its prices for us-east-1; other regions cost up to twice as much. The trial replaces each instance once, "+
+		"about %.2f USD an hour in us-east-1; other regions cost up to twice as much. The trial replaces each instance once, "+
 			"deletes everything, and takes about an hour", total(hourCharges),
 	),
 	charges:  hourCharges,
@@ -44,7 +45,7 @@ var hour = tier{
 		c := &hourChecks{runner: r, queue: queuePrefix + strings.ToLower(rand.Text()[:8]), seen: newObservations()}
 		for _, check := range []func(*hourChecks, context.Context) error{
 			(*hourChecks).record, (*hourChecks).create, (*hourChecks).machines, (*hourChecks).api, (*hourChecks).rollGroup,
-			(*hourChecks).rollSlot, (*hourChecks).replaced, (*hourChecks).instanceEvents, (*hourChecks).remove,
+			(*hourChecks).rollSlot, (*hourChecks).instanceEvents, (*hourChecks).replaced, (*hourChecks).remove,
 		} {
 			if err := check(c, ctx); err != nil {
 				return err
@@ -63,8 +64,10 @@ type hourChecks struct {
 
 	// queue is the name of the queue of events, queueURL its address.
 	queue, queueURL string
-	state           *state.State
-	seen            *observations
+	// since is when the stack with the queue was created, by AWS's clock.
+	since time.Time
+	state *state.State
+	seen  *observations
 	// first are the instances that were launched first, by ID.
 	first map[string]bool
 }
@@ -93,6 +96,7 @@ func (c *hourChecks) record(ctx context.Context) error {
 	if stack.StackStatus != types.StackStatusCreateComplete {
 		return fmt.Errorf("stack %s is %s: %s", stackName, stack.StackStatus, aws.ToString(stack.StackStatusReason))
 	}
+	c.since = aws.ToTime(stack.CreationTime).Truncate(time.Second) // launch times have whole seconds
 	for _, output := range stack.Outputs {
 		c.queueURL = aws.ToString(output.OutputValue)
 	}
@@ -137,7 +141,11 @@ func (c *hourChecks) rollSlot(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return c.ready(ctx)
+	if err := c.ready(ctx); err != nil {
+		return err
+	}
+	_, err := c.awaitHealthy(ctx, false)
+	return err
 }
 
 // remove deletes the cluster, and checks the final snapshot of its etcd volume.

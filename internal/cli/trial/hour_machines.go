@@ -38,6 +38,13 @@ func (r *runner) instances(ctx context.Context) (found []ec2types.Instance, err 
 	}
 }
 
+// launched returns the instances that this trial launched: EC2 lists those of an earlier trial for an
+// hour after their termination.
+func (c *hourChecks) launched(ctx context.Context) ([]ec2types.Instance, error) {
+	all, err := c.instances(ctx)
+	return slices.DeleteFunc(all, func(instance ec2types.Instance) bool { return aws.ToTime(instance.LaunchTime).Before(c.since) }), err
+}
+
 func tagsOf(instance *ec2types.Instance) map[string]string {
 	found := map[string]string{}
 	for _, tag := range instance.Tags {
@@ -48,7 +55,7 @@ func tagsOf(instance *ec2types.Instance) map[string]string {
 
 // machines checks the first instances and how they booted.
 func (c *hourChecks) machines(ctx context.Context) error {
-	all, err := c.instances(ctx)
+	all, err := c.launched(ctx)
 	if err != nil {
 		return err
 	}
@@ -182,7 +189,10 @@ func (c *hourChecks) api(ctx context.Context) error {
 	name, problem := observed.AWS.LoadBalancer.DNSName, observed.API.Problem
 	c.expect("elb-mixed-case-name", name != strings.ToLower(name) && problem == "",
 		"The load balancer's DNS name is %s. The API answers at the name in lower case: %t. %s", name, problem == "", problem)
-	healthy := len(observed.AWS.UnhealthySlots(1)) == 0
+	healthy, err := c.awaitHealthy(ctx, true)
+	if err != nil {
+		return err
+	}
 	c.expect("elb-health-https", healthy, "The health check of the slot's target by HTTPS succeeds: %t.", healthy)
 	if observed.API.Certificate == nil {
 		c.found("elb-health-ecdsa", notChecked, "The API server's certificate could not be read.")

@@ -92,7 +92,7 @@ func (c *hourChecks) groupOf(stack string) string {
 
 // replaced checks what was observed of both rolls.
 func (c *hourChecks) replaced(ctx context.Context) error {
-	all, err := c.instances(ctx)
+	all, err := c.launched(ctx)
 	if err != nil {
 		return err
 	}

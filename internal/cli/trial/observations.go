@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -56,6 +58,31 @@ func (c *hourChecks) whileObserving(ctx context.Context, work func() error) erro
 		c.observe(ctx) // the state in which the work left them
 	}
 	return err
+}
+
+// healthLimit is how long a target may take to become healthy: "a few minutes", as
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html says.
+// The API answers before that, since a load balancer without a healthy target sends requests to all.
+const healthLimit = 5 * time.Minute
+
+// awaitHealthy observes until the load balancer reports that the control-plane instance is healthy, the
+// first one or its replacement. It returns false if that takes too long.
+func (c *hourChecks) awaitHealthy(ctx context.Context, first bool) (bool, error) {
+	deadline := c.clock.Now().Add(healthLimit)
+	for {
+		c.observe(ctx)
+		for id, states := range c.seen.health {
+			if c.first[id] == first && states[len(states)-1] == string(elbtypes.TargetHealthStateEnumHealthy) {
+				return true, nil
+			}
+		}
+		if c.clock.Now().After(deadline) {
+			return false, nil
+		}
+		if err := c.pause(ctx); err != nil {
+			return false, err
+		}
+	}
 }
 
 // observe adds one observation. What a failed call would have returned is observed the next time.

@@ -40,11 +40,17 @@ func total(charges []charge) (usd float64) {
 	return usd
 }
 
-// priceList returns a line for each charge, with the page.
+// priceList returns a line for each charge, with the page; nothing if there are none.
 func priceList(charges []charge) string {
 	var b strings.Builder
+	if len(charges) > 0 {
+		b.WriteString("\n  USD an hour in us-east-1, with AWS's page of the price:\n")
+	}
 	for _, one := range charges {
 		fmt.Fprintf(&b, "  %.3f  %s\n         %s\n", one.usd, one.what, one.page)
+	}
+	if len(charges) > 0 {
+		fmt.Fprintf(&b, "  %.3f  in total\n\n", total(charges))
 	}
 	return b.String()
 }

@@ -76,6 +76,18 @@ func (r *runner) markdown(began time.Time) string {
 	return b.String()
 }
 
+// summary returns one line about the results, for a user who does not see the report.
+func (r *runner) summary(file string) string {
+	line := fmt.Sprintf("%d held, %d differed, %d not checked.", r.count(held), r.count(differed), r.count(notChecked))
+	if len(r.left) == 0 {
+		line += " Nothing is left."
+	}
+	if file != "" {
+		line += " The report is in " + file + "."
+	}
+	return line
+}
+
 // verdict returns the error with the exit code of the results.
 func (r *runner) verdict() error {
 	switch {

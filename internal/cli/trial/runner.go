@@ -72,6 +72,8 @@ type runner struct {
 	keepSnapshot bool
 	volume       string
 
+	// began reports that the checks have begun, so that what exists is not an earlier trial's.
+	began    bool
 	findings map[string]finding
 	// stopped is why not all checks ran.
 	stopped string

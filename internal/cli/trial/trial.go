@@ -141,12 +141,17 @@ func (o *options) run(cmd *cobra.Command) error {
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		return o.interrupted(err, r)
 	}
-	if err != nil || o.cleanUp {
+	if err != nil {
 		return err
+	}
+	if o.cleanUp {
+		r.say("Nothing is left with the tag %s.", tagName)
+		return nil
 	}
 	if err := o.write(cmd.OutOrStdout(), r.markdown(began)); err != nil {
 		return err
 	}
+	r.say("%s", r.summary(o.report))
 	return r.verdict()
 }
 
@@ -177,6 +182,7 @@ func (o *options) checkAndCleanUp(ctx context.Context, r *runner) error {
 		}
 		return nil
 	}
+	r.began = true
 	err := r.tier.check(ctx, r)
 	switch {
 	case ctx.Err() != nil && r.tier.finishes:
@@ -210,6 +216,7 @@ func (o *options) confirm(cmd *cobra.Command, r *runner) error {
 	cmd.PrintErr(what)
 	if !o.cleanUp {
 		cmd.PrintErr(priceList(r.tier.charges))
+		cmd.PrintErrln("Until now, this command has only run against this project's own simulator of AWS.")
 	}
 	if o.yes {
 		return nil
