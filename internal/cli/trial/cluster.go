@@ -204,7 +204,7 @@ func (r *runner) deleteCluster(ctx context.Context) error {
 	if !r.began {
 		r.say("Deleting cluster %s, which an earlier trial left …", clusterName)
 	}
-	// Only the trial that looks at the final snapshot keeps it.
+	// Only the trial that checks the final snapshot keeps it.
 	if !r.keepSnapshot && objects.Cluster.DeletionTimestamp.IsZero() && len(objects.Groups) > 0 {
 		if err := edit(ctx, in, func(cluster *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
 			delete(cluster.Annotations, cleanup.KeepSnapshotsAnnotation)
