@@ -160,13 +160,13 @@ func (o *options) interrupted(err error, r *runner) error {
 	if err == nil && len(r.left) == 0 {
 		return exit.Interruption("Interrupted. Everything that the trial created is deleted.")
 	}
-	what := "Stack " + stackName
+	what, them := "Stack "+stackName, "it"
 	if r.tier.finishes {
-		what = "Cluster " + clusterName + " and stack " + stackName
+		what, them = "Cluster "+clusterName+" and stack "+stackName, "them"
 	}
 	return exit.Interruption(fmt.Sprintf(
-		"Interrupted. %s may be left in account %s, region %s. Run the command again to delete what is left, or with --clean-up to do only that.",
-		what, r.account, r.region,
+		"Interrupted. %s may be left in account %s, region %s. Run the command again to delete %s, or with --clean-up to do only that.",
+		what, r.account, r.region, them,
 	))
 }
 
