@@ -1,0 +1,134 @@
+//go:build linux
+
+package systemd
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
+	"github.com/aws-operator/aws-operator/internal/machines/process"
+	"github.com/aws-operator/aws-operator/internal/patience"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+)
+
+const (
+	account = "123456789012"
+	region  = "eu-central-1"
+)
+
+// newHost returns a host of machines that run the distribution. kube is the program of kubeadm and
+// the control plane.
+func newHost(t *testing.T, kube string) (*process.Host, nodebuild.Programs) {
+	t.Helper()
+	path := tree(t)
+	programs, err := nodebuild.Ensure(t.Context(), nodebuild.Options{Progress: os.Stderr, WithoutRestore: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := process.New(process.Options{
+		Dir: filepath.Join(t.TempDir(), "machines"), Machine: programs.Machine, Kube: kube, Tree: path,
+	})
+	if errors.Is(err, process.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(host.Close)
+	return host, programs
+}
+
+// run runs a command in a machine, and returns what it wrote.
+func run(ctx context.Context, host *process.Host, instance string, args ...string) (string, error) {
+	cmd, err := host.Command(ctx, instance, args...)
+	if err != nil {
+		return "", err
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// must runs a command that has to succeed.
+func must(t *testing.T, host *process.Host, instance string, args ...string) string {
+	t.Helper()
+	out, err := run(t.Context(), host, instance, args...)
+	if err != nil {
+		t.Error(err)
+	}
+	return out
+}
+
+// showConsole logs what a machine wrote if the test has failed.
+func showConsole(t *testing.T, host *process.Host, instance string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		console, err := host.Console(instance)
+		t.Logf("the console of %s: %v\n%s", instance, err, console[max(0, len(console)-6000):])
+	})
+}
+
+// awaitCloudInit returns what cloud-init reports when it has finished.
+func awaitCloudInit(t *testing.T, host *process.Host, instance string) string {
+	t.Helper()
+	patience.Until(t, "cloud-init to finish on "+instance, func() error {
+		if !host.Running(instance) {
+			t.Fatal("the machine has ended")
+		}
+		_, err := run(t.Context(), host, instance, "test", "-e", "/run/cloud-init/result.json")
+		return err
+	})
+	status, _ := run(t.Context(), host, instance, "cloud-init", "status", "--long") // it fails if a module has failed
+	return status
+}
+
+// instances is EC2 with one instance.
+func launch(t *testing.T, host *process.Host, script string) (*ec2.Client, string) {
+	t.Helper()
+	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: host})
+	t.Cleanup(sim.Close)
+	server := httptest.NewServer(sim.Handler())
+	t.Cleanup(server.Close)
+	client := ec2.NewFromConfig(aws.Config{
+		Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(account, "test", ""),
+	})
+	images, err := client.DescribeImages(t.Context(), &ec2.DescribeImagesInput{
+		Filters: []types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}},
+	})
+	if err != nil || len(images.Images) == 0 {
+		t.Fatalf("there are %d images, %v", len(images.Images), err)
+	}
+	subnets, err := client.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
+	if err != nil || len(subnets.Subnets) == 0 {
+		t.Fatalf("there are %d default subnets, %v", len(subnets.Subnets), err)
+	}
+	out, err := client.RunInstances(t.Context(), &ec2.RunInstancesInput{
+		ImageId: images.Images[0].ImageId, InstanceType: types.InstanceTypeT3Medium, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+		SubnetId:        subnets.Subnets[0].SubnetId,
+		UserData:        aws.String(base64.StdEncoding.EncodeToString([]byte(script))),
+		MetadataOptions: &types.InstanceMetadataOptionsRequest{HttpTokens: types.HttpTokensStateRequired},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, *out.Instances[0].InstanceId
+}
