@@ -123,7 +123,26 @@ func (t tree) run(Config) error {
 	if err != nil {
 		return fmt.Errorf("make /run: %w", err)
 	}
-	return t.root.ownSettings()
+	if err := t.root.ownSettings(); err != nil {
+		return err
+	}
+	return t.bootID()
+}
+
+// bootID gives each boot an ID: that of the kernel is the same for all machines and boots.
+func (t tree) bootID() error {
+	id, err := os.ReadFile("/proc/sys/kernel/random/uuid")
+	if err != nil {
+		return fmt.Errorf("make an ID for this boot: %w", err)
+	}
+	own := t.root.path("run/machine/sysctl/boot_id")
+	if err := os.WriteFile(own, id, 0o444); err != nil { //nolint:gosec // as in /proc
+		return fmt.Errorf("make an ID for this boot: %w", err)
+	}
+	if err := unix.Mount(own, t.root.path("proc/sys/kernel/random/boot_id"), "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("show the ID of this boot: %w", err)
+	}
+	return nil
 }
 
 // image installs the binaries of the machine image at the paths of a release.
