@@ -77,7 +77,7 @@ func TestSlotBootsAndReboots(t *testing.T) {
 	}
 	c.checkUnits(t, slot)
 
-	c.reboot(t, slot)
+	reboot(t, c.ec2, c.host, slot)
 	c.checkAPI(t)
 	c.checkUnits(t, slot)
 	journal := must(t, c.host, slot, "journalctl", "--boot", "--no-pager", "--output=cat", "--unit=nodeup.service")
@@ -211,15 +211,8 @@ func (c *cluster) checkAPI(t *testing.T) {
 // checkUnits checks that nodeup's units run, in order, and that no unit of the instance has failed.
 func (c *cluster) checkUnits(t *testing.T, slot string) {
 	t.Helper()
-	patience.Until(t, "the instance's units to have started", func() error {
-		jobs, err := run(t.Context(), c.host, slot, "systemctl", "list-jobs", "--no-legend")
-		if err == nil && jobs != "No jobs running." && jobs != "" {
-			err = fmt.Errorf("jobs: %s", jobs)
-		}
-		return err
-	})
-	if state := must(t, c.host, slot, "systemctl", "is-system-running"); state != "running" {
-		t.Errorf("the system is %s: %s", state, must(t, c.host, slot, "systemctl", "list-units", "--failed", "--no-pager"))
+	if state := settled(t, c.host, slot); state != "running" {
+		t.Errorf("the system is %s", state)
 	}
 	for _, unit := range []string{"kubelet.service", "nodeup-token.service", "var-lib-etcd.mount"} {
 		if state, err := run(t.Context(), c.host, slot, "systemctl", "is-active", unit); err != nil {
@@ -236,20 +229,4 @@ func (c *cluster) checkUnits(t *testing.T, slot string) {
 	if len(mount) > len(kubelet) || len(mount) == len(kubelet) && mount > kubelet {
 		t.Errorf("etcd's volume was mounted at %s µs, after the kubelet's start at %s µs", mount, kubelet)
 	}
-}
-
-// reboot reboots the instance and returns when systemd has started again.
-func (c *cluster) reboot(t *testing.T, slot string) {
-	t.Helper()
-	before := must(t, c.host, slot, "journalctl", "--list-boots", "--no-pager")
-	if _, err := c.ec2.RebootInstances(t.Context(), &ec2.RebootInstancesInput{InstanceIds: []string{slot}}); err != nil {
-		t.Fatal(err)
-	}
-	patience.Until(t, "the instance to boot again", func() error {
-		now, err := run(t.Context(), c.host, slot, "journalctl", "--list-boots", "--no-pager")
-		if err == nil && strings.Count(now, "\n") <= strings.Count(before, "\n") {
-			err = fmt.Errorf("its boots are %s", now)
-		}
-		return err
-	})
 }

@@ -101,7 +101,42 @@ func awaitCloudInit(t *testing.T, host *process.Host, instance string) string {
 	return status
 }
 
-// instances is EC2 with one instance.
+// reboot reboots an instance and returns when its systemd runs again.
+func reboot(t *testing.T, client *ec2.Client, host *process.Host, instance string) {
+	t.Helper()
+	const id = "/proc/sys/kernel/random/boot_id"
+	before := must(t, host, instance, "cat", id)
+	if _, err := client.RebootInstances(t.Context(), &ec2.RebootInstancesInput{InstanceIds: []string{instance}}); err != nil {
+		t.Fatal(err)
+	}
+	patience.Until(t, "the instance to boot again", func() error {
+		now, err := run(t.Context(), host, instance, "cat", id)
+		if err == nil && now == before {
+			err = errors.New("it has not yet")
+		}
+		return err
+	})
+}
+
+// settled waits until systemd has no jobs, and returns the state of the system and its failed units.
+func settled(t *testing.T, host *process.Host, instance string) string {
+	t.Helper()
+	patience.Until(t, "the units of "+instance+" to have started", func() error {
+		jobs, err := run(t.Context(), host, instance, "systemctl", "list-jobs", "--no-legend")
+		if err == nil && jobs != "" && !strings.Contains(jobs, "No jobs") {
+			err = fmt.Errorf("jobs: %s", jobs)
+		}
+		return err
+	})
+	state, _ := run(t.Context(), host, instance, "systemctl", "is-system-running") // it fails if a unit has failed
+	if state == "running" {
+		return state
+	}
+	failed, _ := run(t.Context(), host, instance, "systemctl", "list-units", "--failed", "--no-legend", "--plain")
+	return state + ", failed: " + failed
+}
+
+// launch runs an instance with user data, in EC2 of its own.
 func launch(t *testing.T, host *process.Host, script string) (*ec2.Client, string) {
 	t.Helper()
 	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: host})
