@@ -42,9 +42,6 @@ func newHost(t *testing.T, kube string) (*process.Host, nodebuild.Programs) {
 	host, err := process.New(process.Options{
 		Dir: filepath.Join(t.TempDir(), "machines"), Machine: programs.Machine, Kube: kube, Tree: path,
 	})
-	if errors.Is(err, process.ErrUnsupported) {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,16 +133,28 @@ func settled(t *testing.T, host *process.Host, instance string) string {
 	return state + ", failed: " + failed
 }
 
-// launch runs an instance with user data, in EC2 of its own.
-func launch(t *testing.T, host *process.Host, script string) (*ec2.Client, string) {
+// newAWS returns a configuration for clients of a simulated AWS whose instances the host runs.
+func newAWS(t *testing.T, host *process.Host) aws.Config {
 	t.Helper()
 	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: host})
 	t.Cleanup(sim.Close)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
-	client := ec2.NewFromConfig(aws.Config{
+	return aws.Config{
 		Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(account, "test", ""),
-	})
+	}
+}
+
+// launch runs an instance with user data, in an AWS of its own.
+func launch(t *testing.T, host *process.Host, script string) (*ec2.Client, string) {
+	t.Helper()
+	client := ec2.NewFromConfig(newAWS(t, host))
+	return client, launchIn(t, client, script, nil)
+}
+
+// launchIn runs an instance with user data and an instance profile.
+func launchIn(t *testing.T, client *ec2.Client, script string, profile *types.IamInstanceProfileSpecification) string {
+	t.Helper()
 	images, err := client.DescribeImages(t.Context(), &ec2.DescribeImagesInput{
 		Filters: []types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}},
 	})
@@ -158,12 +167,13 @@ func launch(t *testing.T, host *process.Host, script string) (*ec2.Client, strin
 	}
 	out, err := client.RunInstances(t.Context(), &ec2.RunInstancesInput{
 		ImageId: images.Images[0].ImageId, InstanceType: types.InstanceTypeT3Medium, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
-		SubnetId:        subnets.Subnets[0].SubnetId,
-		UserData:        aws.String(base64.StdEncoding.EncodeToString([]byte(script))),
-		MetadataOptions: &types.InstanceMetadataOptionsRequest{HttpTokens: types.HttpTokensStateRequired},
+		IamInstanceProfile: profile,
+		SubnetId:           subnets.Subnets[0].SubnetId,
+		UserData:           aws.String(base64.StdEncoding.EncodeToString([]byte(script))),
+		MetadataOptions:    &types.InstanceMetadataOptionsRequest{HttpTokens: types.HttpTokensStateRequired},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client, *out.Instances[0].InstanceId
+	return *out.Instances[0].InstanceId
 }
