@@ -149,7 +149,7 @@ func (c *cluster) apply(t *testing.T) {
 	if _, err := objects.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	patience.Until(t, "the Cluster is Ready", func() error {
+	patience.Until(t, "the Cluster to be Ready", func() error {
 		found, err := objects.Get(t.Context(), "real", metav1.GetOptions{})
 		if err != nil {
 			return err
