@@ -40,7 +40,7 @@ func bootTree(c Config) error {
 	if err := unix.Sethostname([]byte("localhost")); err != nil {
 		return fmt.Errorf("name the machine: %w", err)
 	}
-	// systemd finds out by itself that it has the legacy hierarchies of cgroups.
+	// systemd detects the legacy hierarchies of cgroups.
 	if err := unix.Exec(initProgram, []string{initProgram}, []string{"TERM=dumb"}); err != nil {
 		return fmt.Errorf("start %s: %w", initProgram, err)
 	}
