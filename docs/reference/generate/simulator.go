@@ -40,6 +40,7 @@ func writeSimulator(page *bytes.Buffer) {
 	}
 	page.WriteString(packets)
 	page.WriteString(containerMachines)
+	page.WriteString(debianMachines)
 }
 
 const containerMachines = "\n" + `## Machines that run containers
@@ -69,4 +70,27 @@ What differs from EC2, in addition to package [process](../../internal/machines/
 - Load balancers and the internet cannot be reached from pods with a network of their own. The API server can, through its Service.
 - The capacity of a node is that of the host.
 - Without CAP_SYS_RESOURCE, no process gets a lower ` + "`oom_score_adj`" + `.
+`
+
+const debianMachines = "\n" + `## Machines that run systemd and cloud-init
+
+A test boots instances from a Debian 12 tree: process 1 is Debian's systemd 252, and its cloud-init 22.4 reads user data from the
+simulated instance metadata service. Both judge user data, units, logind's limits and the metadata service. The built-in Releases boot
+Ubuntu 24.04, whose versions are newer; Debian stood in for it, because debootstrap makes its tree without an Ubuntu mirror.
+
+| | |
+| --- | --- |
+| needs | Linux, root, version 1 of cgroups, debootstrap and access to Debian's packages |
+| tests | ` + "`make test-systemd`" + `. It makes the tree once, in ` + "`.cache`" + `, 400 MB. ` + "`make interop`" + ` runs it where the tree is in the cache, except for the cluster, and says so where it is not. CI does not make the tree. |
+
+What differs from EC2, in addition to package [process](../../internal/machines/process):
+
+- The network is configured before systemd starts. There is no DHCP, so cloud-init finds EC2 when the network is up (its
+  data source ` + "`Ec2`" + `, not ` + "`Ec2Local`" + `), and configures no interfaces.
+- systemd knows that it is in a container: it starts no udev, and there are no device units. A stub of ` + "`systemd-detect-virt`" + ` tells other
+  programs that they are on EC2, and ` + "`/sys/class/dmi/id`" + ` has the identifiers of an EC2 instance, by which cloud-init recognizes it.
+- ` + "`blkid`" + `, ` + "`mkfs.ext4`" + `, ` + "`mount`" + ` of volumes and ` + "`modprobe`" + ` are stubs, because volumes are directories and the kernel is the host's.
+- The kubelet is the node agent of process machines, and a drop-in keeps static pods alive when its unit restarts. It takes no inhibitor.
+- Stopping, rebooting and terminating an instance shuts it down first, for at most two minutes. Its root volume is kept until the simulator
+  ends, so that user data runs at the first boot only.
 `

@@ -36,6 +36,9 @@ type Options struct {
 	Latency time.Duration
 	// Machines is what instances run on. The default is AutoMachines.
 	Machines Machines
+	// Tree is the root directory of a distribution that process machines boot; by default they simulate
+	// systemd and cloud-init.
+	Tree string
 	// WithoutRestore leaves out etcd-restore, so that less is built: no cluster can be restored
 	// from a snapshot.
 	WithoutRestore bool
@@ -212,6 +215,9 @@ func (e *Environment) Err() error {
 
 // Dir is the environment's folder, as an absolute path.
 func (e *Environment) Dir() string { return string(e.folder) }
+
+// Machines are what instances run on.
+func (e *Environment) Machines() machine.Host { return e.machines }
 
 // State is what other processes can read about the environment.
 func (e *Environment) State() State { return e.state }

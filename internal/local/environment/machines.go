@@ -58,6 +58,9 @@ type MachinesOptions struct {
 	Kind Machines
 	// Dir is the folder for consoles, logs and volumes; a temporary one unless set.
 	Dir string
+	// Tree is the root directory of a distribution that process machines boot; by default they simulate
+	// systemd and cloud-init.
+	Tree string
 	// Programs returns the programs of machines. Only process machines need them.
 	Programs func(context.Context) (nodebuild.Programs, error)
 	// Kube finds the kube binary.
@@ -118,7 +121,7 @@ func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, err
 	if err != nil {
 		return nil, err
 	}
-	options := process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Log: logr.Discard()}
+	options := process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Tree: opts.Tree, Log: logr.Discard()}
 	if opts.Kind == ContainerMachines {
 		if options.Containers, err = opts.Containers(ctx, programs, kube); err != nil {
 			return nil, err
@@ -162,7 +165,7 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	}
 	var line string
 	e.machines, line, err = NewMachines(ctx, MachinesOptions{
-		Kind: e.opts.Machines, Dir: e.folder.path(machinesDir),
+		Kind: e.opts.Machines, Dir: e.folder.path(machinesDir), Tree: e.opts.Tree,
 		Programs:    func(context.Context) (nodebuild.Programs, error) { return programs, err },
 		WithoutKube: withoutKube, Containers: BuildContainers(e.opts.Progress),
 		Kube: func(ctx context.Context) (string, error) {

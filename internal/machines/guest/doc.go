@@ -18,4 +18,7 @@
 //
 // In an image that runs containers, the binary is also containerd, kubelet, kube-proxy and
 // kube-apiserver: it runs the real program with the settings that a simulated machine needs.
+//
+// With [Config.Tree], process 1 only creates the machine's root of a distribution's tree, and is
+// replaced by the distribution's systemd. Of the stubs, those of disks and modprobe remain.
 package guest

@@ -28,6 +28,9 @@ func Init(in io.Reader) error {
 	if os.Getpid() != 1 {
 		return fmt.Errorf("this is process %d, not 1: a simulated machine starts it", os.Getpid())
 	}
+	if c.Tree != "" {
+		return bootTree(c)
+	}
 	if err := makeRoot(c); err != nil {
 		return err
 	}

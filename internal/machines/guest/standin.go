@@ -207,8 +207,15 @@ func mount(args []string, _, errOut io.Writer) int {
 	return 0
 }
 
+// realMount is where the mount of a distribution is whose place the stub has taken.
+const realMount = "usr/libexec/mount"
+
 func trueMount(args []string, errOut io.Writer) int {
-	err := unix.Exec("/usr/bin/mount", append([]string{"mount"}, args...), os.Environ())
+	program := "/" + realMount
+	if _, err := os.Stat(program); err != nil {
+		program = "/usr/bin/mount"
+	}
+	err := unix.Exec(program, append([]string{"mount"}, args...), os.Environ())
 	_, _ = fmt.Fprintf(errOut, "mount: %v\n", err)
 	return 1
 }

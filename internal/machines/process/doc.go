@@ -18,6 +18,9 @@
 // serves container images at 169.254.169.249:443, under the names of registries. See
 // docs/reference/simulator.md for what differs from EC2.
 //
+// With [Options.Tree], the root is that of a distribution: process 1 is its systemd, and its
+// cloud-init runs the user data. Such a machine shuts down before it ends, and its root outlives it.
+//
 // # What it reaches
 //
 // Each VPC is a bridge, and all bridges are in one private network namespace of the host (the hub),
@@ -62,7 +65,8 @@
 //
 //	consoles/i-….log      the machine's console, as GetConsoleOutput returns it
 //	machines/i-…/log/     its /var/log: units, and the containers of static pods
-//	machines/i-…/root-volume/  the container images and pods of a machine that runs containers
+//	machines/i-…/root-volume/  the container images and pods of a machine that runs containers, and
+//	                      what a distribution has written
 //	volumes/vol-…/        the data of volumes and snapshots
 //	image/                the binaries of the machine image
 //

@@ -69,10 +69,17 @@ func New(opts Options) (*Host, error) {
 		return nil, err
 	}
 	h.filter = newFilter(h)
-	if opts.Containers != "" {
+	if opts.Containers != "" || opts.Tree != "" {
 		if _, err := ownCgroups(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 		}
+	}
+	if opts.Tree != "" {
+		if err := usableTree(opts.Tree, opts.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if opts.Containers != "" {
 		if h.registry, err = openRegistry(filepath.Join(opts.Containers, guest.ImagesDir)); err != nil {
 			return nil, err
 		}

@@ -149,6 +149,15 @@ func configure(spec machine.Spec) error {
 			return err
 		}
 	}
+	if spec.MAC != "" {
+		mac, err := net.ParseMAC(spec.MAC)
+		if err != nil {
+			return err
+		}
+		if err := handle.LinkSetHardwareAddr(eth0, mac); err != nil {
+			return fmt.Errorf("set the hardware address %s: %w", mac, err)
+		}
+	}
 	if err := address(handle, eth0, netip.PrefixFrom(spec.PrivateIP, spec.VPCRange.Bits())); err != nil {
 		return err
 	}

@@ -25,6 +25,9 @@ type Options struct {
 	// containerbuild makes it: the machine image then has the real kubelet. Without it, the node agent
 	// runs static pods as processes and simulates all others.
 	Containers string
+	// Tree is the root directory of a distribution, such as debootstrap makes: process 1 of machines is
+	// its systemd then, and its cloud-init runs the user data. A machine's root outlives its end.
+	Tree string
 	// Unpacked are the hashes of the archives, of containerd and the CNI plugins, that the image
 	// counts as having unpacked.
 	Unpacked []string

@@ -19,6 +19,8 @@ type Spec struct {
 	// PrivateIP is its address in the subnet, PrivateDNSName the DNS name of that address.
 	PrivateIP      netip.Addr
 	PrivateDNSName string
+	// MAC is the hardware address of its network interface, as in its metadata.
+	MAC string
 	// InstanceType, ImageID and Architecture (amd64 or arm64) are the instance's hardware and
 	// image.
 	InstanceType, ImageID, Architecture string
