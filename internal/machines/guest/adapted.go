@@ -15,7 +15,7 @@ import (
 // adapted are the programs that run with other settings than on EC2, by name: each function returns
 // the arguments with which the program runs in a simulated machine.
 var adapted = map[string]func(args []string) ([]string, error){
-	"containerd": adaptContainerd, "kubelet": adaptKubelet, "kube-apiserver": adaptAPIServer, "kube-proxy": adaptProxy,
+	"containerd": adaptContainerd, "kubelet": adaptKubelet, "kube-proxy": adaptProxy,
 }
 
 // RunAdapted replaces this process by a program of a machine image or container image, with the
@@ -97,11 +97,6 @@ func adaptKubelet(args []string) ([]string, error) {
 	}
 	err := writeSettings(map[string]string{"50-machine.conf": overrides})
 	return append(args, "--config-dir="+settingsPath), err
-}
-
-// adaptAPIServer shares the port with the simulator's load balancers: see package process.
-func adaptAPIServer(args []string) ([]string, error) {
-	return append(args, "--permit-port-sharing=true"), nil
 }
 
 // adaptProxy leaves the size of the connection tracking table alone: it is the host's, and cannot be
