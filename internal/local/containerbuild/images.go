@@ -45,6 +45,8 @@ func imagesOf(dir string, opts Options) ([]Image, error) {
 		single("pause:"+tags["pause"], "pause"),
 		single("coredns/coredns:"+tags["coredns"], "coredns"),
 		single("machine/web:1", "web"),
+		single("provider-aws/cloud-controller-manager:v"+cloudManagerVersion, "aws-cloud-controller-manager"),
+		single("metrics-server/metrics-server:v"+metricsServerVersion, "metrics-server"),
 		{
 			Names: []string{repository + "machine/pod-network:1"}, Files: map[string]string{"/machine": opts.Machine},
 			Entrypoint: []string{"/machine", "pod-network"},
