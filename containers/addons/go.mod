@@ -120,7 +120,7 @@ require (
 	k8s.io/apimachinery v0.36.3 // indirect
 	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/client-go v0.36.3 // indirect
-	k8s.io/cloud-provider v0.36.0 // indirect
+	k8s.io/cloud-provider v0.36.3 // indirect
 	k8s.io/cloud-provider-aws v1.36.2 // indirect
 	k8s.io/component-base v0.36.3 // indirect
 	k8s.io/component-helpers v0.36.3 // indirect
@@ -128,7 +128,7 @@ require (
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kms v0.36.3 // indirect
 	k8s.io/kube-openapi v0.0.0-20260520065146-aa012df4f4af // indirect
-	k8s.io/metrics v0.36.2 // indirect
+	k8s.io/metrics v0.36.3 // indirect
 	k8s.io/streaming v0.36.3 // indirect
 	k8s.io/utils v0.0.0-20260507154919-ff6756f316d2 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.35.0 // indirect
@@ -158,7 +158,7 @@ replace (
 	k8s.io/streaming => k8s.io/streaming v0.36.3
 )
 
-// The versions of kube/go.mod: what the local Kubernetes has compiled serves these programs, too.
+// One version of each library for the programs of a cluster: that of kube/go.mod.
 replace (
 	cel.dev/expr => cel.dev/expr v0.25.1
 	github.com/Azure/go-ansiterm => github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161
