@@ -225,7 +225,7 @@ func (w *workload) checkTerminated(t *testing.T, c *cloud, server string) {
 		}
 		return fmt.Errorf("no event says so for %s", node.Name)
 	})
-	patience.Until(t, "the Node is gone", func() error {
+	patience.Until(t, "the Node is deleted", func() error {
 		nodes, err := w.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
