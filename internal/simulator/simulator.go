@@ -23,6 +23,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/frontend"
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
@@ -136,10 +137,11 @@ func New(o Options) *Simulator {
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: publish,
 	})
 	s.instances, s.network = instances, network
-	balancers := elbv2.New(
-		env,
-		elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Listen: o.Listen},
-	)
+	frontends := frontend.New(o.Machines, o.Listen)
+	balancers := elbv2.New(env, elbv2.Options{
+		Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Frontends: frontends,
+	})
+	older := elb.New(env, elb.Options{Compute: instances, Networks: network, Host: o.Machines, Frontends: frontends})
 	groups := autoscaling.New(env, autoscaling.Options{
 		Compute: instances, Balancers: balancers, Publish: publish,
 		Zone: func(account, region, subnetID string) (string, bool) {
@@ -148,12 +150,12 @@ func New(o Options) *Simulator {
 		},
 	})
 	s.closes = append(s.closes, groups.Close, balancers.Close, instances.Close)
-	names := route53.New(env, network, route53.WithBalancers(balancers.Resolve))
+	names := route53.New(env, network, route53.WithBalancers(frontends.Resolve))
 	s.names = names
 	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
-		identities, ciphers, store, sts.New(env, keys), instances, names, balancers, elb.New(env, instances, network), groups,
+		identities, ciphers, store, sts.New(env, keys), instances, names, balancers, older, groups,
 	}
 	providers := network.Providers() // its API is part of EC2's
 	for _, p := range parts {

@@ -46,16 +46,34 @@ func writeSimulator(page *bytes.Buffer) {
 const containerMachines = "\n" + `## Machines that run containers
 
 ` + "`aws-operator local up --machines container`" + ` boots instances on which programs run that this project did not write: the
-kubelet, kube-proxy, containerd with its shim, runc, CNI plugins and CoreDNS. They judge user data, bundle and kubelet configuration.
+kubelet, kube-proxy, containerd with its shim, runc, CNI plugins, CoreDNS, AWS's cloud controller manager and metrics-server. They judge
+user data, bundle, kubelet configuration and addons.
 
 | | |
 | --- | --- |
 | needs | Linux, root, version 1 of cgroups, overlayfs; to build: Go, gcc, pkg-config, libseccomp's headers, nftables and iptables |
-| builds | ` + "`make containers`" + ` or ` + "`aws-operator local build --containers`" + `: ` + "`bin/containers`" + `, from ` + "`containers/go.mod`" + ` and ` + "`kube/go.mod`" + `, in the versions of the Release v1.36.3 |
+| builds | ` + "`make containers`" + ` or ` + "`aws-operator local build --containers`" + `: ` + "`bin/containers`" + `, from ` + "`containers/go.mod`" + `, ` + "`containers/addons/go.mod`" + ` and ` + "`kube/go.mod`" + `, in the versions of the Release v1.36.3 except for addons |
 | tests | ` + "`make test-containers`" + ` |
 
 Images of containers are made of these programs and served by the simulator as ` + "`registry.k8s.io`" + `; containerd trusts its CA, as it
 does for AWS. No other images exist. ` + "`registry.k8s.io/machine/web:1`" + ` serves HTTP on port 8080 with the pod's name.
+
+Two addons of the release are installed, by the operator, from their charts with the published values. The charts are those in the
+modules of their programs, and the tag of the image is that of the program:
+
+| addon | program | what it does |
+| --- | --- | --- |
+| ` + "`aws-cloud-controller-manager`" + ` | k8s.io/cloud-provider-aws v1.36.2, with the credentials of the node's role from instance metadata | initializes nodes, deletes the Nodes of terminated instances, and creates classic and network load balancers for Services of type LoadBalancer |
+| ` + "`metrics-server`" + ` | sigs.k8s.io/metrics-server v0.9.0 | serves ` + "`kubectl top nodes`" + ` and ` + "`kubectl top pods`" + ` |
+
+Load balancers have names as in AWS. Inside a VPC, a name resolves to the addresses of the load balancer's interfaces in its subnets, or to
+public ones if it is internet-facing, and machines and pods reach it there. On the host it resolves to an address of the loopback network,
+at the DNS server that ` + "`AWS_OPERATOR_RESOLVER`" + ` names (` + "`aws.env`" + ` sets it):
+
+` + "```" + `text
+$ source .local/aws.env
+$ dig +short -p "${AWS_OPERATOR_RESOLVER#*:}" @127.0.0.1 "$(kubectl get service web -o jsonpath='{.status.loadBalancer.ingress[0].hostname}')"
+` + "```" + `
 
 What differs from EC2, in addition to package [process](../../internal/machines/process):
 
@@ -63,11 +81,11 @@ What differs from EC2, in addition to package [process](../../internal/machines/
   shuts down. The kubelet runs with ` + "`failCgroupV1: false` and `failSwapOn: false`" + `, and evicts no pods when the
   host's disk is almost full. containerd runs with ` + "`restrict_oom_score_adj`" + `. The image of the machine adds these settings; bundles
   do not contain them.
-- kube-apiserver runs with ` + "`--permit-port-sharing`" + `, because the load balancer listens on the same port of every machine. kube-proxy
-  leaves the size of the connection tracking table alone, which only the host can change.
-- A program of the machine image takes the place of two addons: of the cloud controller manager, for nodes only, and of the pod
-  network. The latter is a DaemonSet that configures the bridge plugin with the node's range and routes those of the other nodes.
-- Load balancers and the internet cannot be reached from pods with a network of their own. The API server can, through its Service.
+- kube-proxy leaves the size of the connection tracking table alone, which only the host can change.
+- A program of the machine image takes the place of the network addon. It installs a DaemonSet that configures the bridge plugin with the
+  node's range, routes the ranges of the other nodes, and masquerades packets that leave the cluster.
+- containerd mounts the machine's trusted CAs into every container: published images contain CAs that AWS's certificates chain to.
+- The internet cannot be reached.
 - The capacity of a node is that of the host.
 - Without CAP_SYS_RESOURCE, no process gets a lower ` + "`oom_score_adj`" + `.
 `

@@ -68,6 +68,7 @@ type Environment struct {
 	machines machine.Host
 	releases func() ([]*v1alpha1.Release, error)
 	aws      *awsServer
+	charts   io.Closer // serves the charts of addons; nil without containers
 	operator *process.Process
 }
 
@@ -243,6 +244,9 @@ func (e *Environment) stopParts(ctx context.Context) error {
 	var errs []error
 	if e.operator != nil {
 		errs = append(errs, e.operator.Stop(ctx))
+	}
+	if e.charts != nil {
+		errs = append(errs, e.charts.Close())
 	}
 	switch {
 	case e.aws != nil:

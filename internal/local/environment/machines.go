@@ -184,8 +184,14 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 		e.state.Machines = NoMachines
 	}
 	host, _ := e.machines.(*process.Host)
+	var repository string
+	if err == nil && host != nil && host.Containers() != "" {
+		if e.charts, repository, err = serveCharts(ctx, containerbuild.ChartsDir(host.Containers())); err != nil {
+			return "", err
+		}
+	}
 	// It hashes some 200 MB, which can be done while the cluster starts.
-	e.releases = sync.OnceValues(func() ([]*v1alpha1.Release, error) { return localReleases(host) })
+	e.releases = sync.OnceValues(func() ([]*v1alpha1.Release, error) { return localReleases(host, repository) })
 	go func() { _, _ = e.releases() }()
 	return line, err
 }

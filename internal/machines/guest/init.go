@@ -44,7 +44,7 @@ func Init(in io.Reader) error {
 	}
 	log.Printf("%s is %s, %s", c.InstanceID, c.Hostname, c.Address)
 	if c.Containers != "" {
-		if err := units.start(cloudUnit); err != nil {
+		if err := units.start(networkUnit); err != nil {
 			return err
 		}
 	}

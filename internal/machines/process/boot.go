@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,12 +22,11 @@ import (
 
 // guestMachine is a machine that runs or has ended.
 type guestMachine struct {
-	spec      machine.Spec
-	ns        *namespace
-	unplug    func()
-	sockets   sockets
-	cgroups   cgroups                         // only of machines that run containers
-	balancers map[netip.AddrPort]net.Listener // guarded by Host.mu
+	spec    machine.Spec
+	ns      *namespace
+	unplug  func()
+	sockets sockets
+	cgroups cgroups // only of machines that run containers
 
 	cmd      *exec.Cmd
 	terminal *terminal     // only of machines that run a distribution
@@ -49,16 +46,13 @@ func (h *Host) Boot(spec machine.Spec) error {
 	if _, runs := h.machines[spec.InstanceID]; runs {
 		return fmt.Errorf("%s is already running", spec.InstanceID)
 	}
-	m := &guestMachine{spec: spec, balancers: map[netip.AddrPort]net.Listener{}, done: make(chan struct{})}
+	m := &guestMachine{spec: spec, done: make(chan struct{})}
 	m.sockets.instanceID = spec.InstanceID
 	if err := h.boot(m); err != nil {
 		m.release()
 		return err
 	}
 	h.machines[spec.InstanceID] = m
-	for address := range h.balanced {
-		h.balance(m, address)
-	}
 	return nil
 }
 

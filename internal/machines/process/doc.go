@@ -32,19 +32,18 @@
 //	169.254.169.253:53   the VPC's resolver, UDP and TCP
 //	169.254.169.249:443  every AWS API; the resolver answers all names below
 //	                     amazonaws.com with it, and the machine trusts its CA
-//	127.x.y.z            load balancers ([Host.Serve])
+//
+// A VPC with load balancers has one more namespace: that of the VPC's router, to which machines send
+// what is not in the VPC. The simulator opens the sockets of the VPC's load balancers in it
+// ([Host.Serve]), at the addresses of their interfaces and at their public ones.
 //
 // # What differs from EC2
-//
-// Load balancers have loopback addresses, the same inside machines and on the host, so that one
-// address of an API server works in both. They therefore listen with SO_REUSEPORT, and package
-// agent starts kube-apiserver with it too.
 //
 // Security groups, network ACLs, routes and the source and destination check are enforced between
 // machines if the simulator provides a VPC's firewall (packages firewall and packetfilter). What
 // does not leave a machine is subject to an evaluation of the same rules: calls of AWS's APIs in this
-// package, connections of load balancers in the simulator. Such a connection is accepted, and then
-// gets no response. Packets of pods pass without checks. See docs/reference/simulator.md.
+// package, connections of load balancers to targets in the simulator. Such a connection is accepted,
+// and then gets no response. Packets of pods pass without checks. See docs/reference/simulator.md.
 //
 // All machines share the host's kernel, clock, memory and processors, regardless of their instance
 // type. Only the architecture of the host boots.

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,8 +29,8 @@ type Host struct {
 	services machine.Services
 	network  *network
 	machines map[string]*guestMachine
-	balanced map[netip.AddrPort]func(net.Conn)
-	attached map[string]string // volume to instance
+	routers  map[string]*router // by VPC
+	attached map[string]string  // volume to instance
 	closed   bool
 }
 
@@ -60,7 +58,7 @@ func New(opts Options) (*Host, error) {
 	}
 	h := &Host{
 		opts: opts, machines: map[string]*guestMachine{},
-		balanced: map[netip.AddrPort]func(net.Conn){}, attached: map[string]string{},
+		routers: map[string]*router{}, attached: map[string]string{},
 	}
 	if h.authority, err = newAuthority(); err != nil {
 		return nil, err
@@ -134,6 +132,9 @@ func (h *Host) Runc() string {
 	return filepath.Join(h.opts.Containers, "runc")
 }
 
+// Containers is the folder of the programs with which machines run containers; "" if they do not.
+func (h *Host) Containers() string { return h.opts.Containers }
+
 // Connect sets the services that machines reach.
 func (h *Host) Connect(services machine.Services) {
 	h.mu.Lock()
@@ -170,9 +171,14 @@ func (h *Host) Close() {
 	closed := h.closed
 	h.closed = true
 	all := slices.Collect(maps.Keys(h.machines))
+	routers := h.routers
+	h.routers = nil
 	h.mu.Unlock()
 	if closed {
 		return
+	}
+	for _, r := range routers {
+		r.close()
 	}
 	var wg sync.WaitGroup
 	for _, id := range all {

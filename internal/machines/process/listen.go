@@ -10,11 +10,9 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/miekg/dns"
-	"golang.org/x/sys/unix"
 )
 
 // The addresses that are served inside a machine. The first two are EC2's own:
@@ -111,14 +109,12 @@ func (l *keptListener) Close() error {
 	return l.Listener.Close()
 }
 
-// listen opens a TCP socket inside the machine. Several programs may share the port: kube-apiserver
-// listens on all addresses, a load balancer on one of them.
+// listen opens a TCP socket inside the machine.
 func (m *guestMachine) listen(address netip.AddrPort) (net.Listener, error) {
 	var listener net.Listener
 	err := m.ns.do(func() (err error) {
-		config := net.ListenConfig{Control: sharePort}
 		// This thread is in the machine's namespace, so the socket is too.
-		listener, err = config.Listen(context.Background(), "tcp4", address.String())
+		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp4", address.String())
 		return err
 	})
 	if err != nil {
@@ -126,17 +122,6 @@ func (m *guestMachine) listen(address netip.AddrPort) (net.Listener, error) {
 	}
 	m.sockets.add(listener)
 	return &keptListener{Listener: listener, owner: &m.sockets}, nil
-}
-
-func sharePort(_, _ string, raw syscall.RawConn) error {
-	var failed error
-	err := raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-	})
-	if err != nil {
-		return err
-	}
-	return failed
 }
 
 // serveAll opens the link-local addresses of a machine.
@@ -202,45 +187,4 @@ func (h *Host) serveNames(m *guestMachine) error {
 		go func() { _ = server.ActivateAndServe() }()
 	}
 	return nil
-}
-
-// Serve makes a load balancer's address reachable from all current and future machines.
-func (h *Host) Serve(address netip.AddrPort, serve func(net.Conn)) (stop func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.balanced[address] = serve
-	for _, m := range h.machines {
-		h.balance(m, address)
-	}
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.balanced, address)
-		for _, m := range h.machines {
-			if listener, ok := m.balancers[address]; ok {
-				_ = listener.Close()
-				delete(m.balancers, address)
-			}
-		}
-	}
-}
-
-// balance opens a load balancer's address in a machine. The caller holds h.mu.
-func (h *Host) balance(m *guestMachine, address netip.AddrPort) {
-	listener, err := m.listen(address)
-	if err != nil {
-		h.opts.Log.Error(err, "a load balancer cannot be reached from a machine")
-		return
-	}
-	m.balancers[address] = listener
-	serve := h.balanced[address]
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go serve(conn)
-		}
-	}()
 }

@@ -166,10 +166,10 @@ func configure(spec machine.Spec) error {
 			return err
 		}
 	}
-	// The VPC's router has the first address. Nothing answers there, but programs use the interface
-	// of the default route to determine their address.
-	router := spec.VPCRange.Masked().Addr().Next()
-	err = handle.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: router.AsSlice()})
+	// Without load balancers nothing answers there, but programs use the interface of the default
+	// route to determine their address.
+	gateway := routerAddress(spec.VPCRange)
+	err = handle.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: gateway.AsSlice()})
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add the default route: %w", err)
 	}

@@ -50,7 +50,7 @@ func (s *Service) network(vpcID string) *firewall.Network {
 
 // source returns the client of a connection.
 func (p passage) source(client net.Conn) source {
-	if c, ok := client.(machine.Client); ok {
+	if c, ok := client.(machine.Client); ok && c.InstanceID() != "" {
 		if i := p.s.options.Networks.Interfaces(p.r.Account, p.r.Region, c.InstanceID()); len(i) > 0 {
 			return source{address: i[0].PrivateIP}
 		}

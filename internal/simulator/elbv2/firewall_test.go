@@ -117,7 +117,7 @@ func (f *filtered) preserve(value string) {
 func (f *filtered) answers(instance string) bool {
 	f.t.Helper()
 	f.host.mu.Lock()
-	serve := f.host.served[netip.AddrPortFrom(f.balancers.Resolve(*f.balancer.DNSName)[0], 6443)]
+	serve := f.host.served[netip.AddrPortFrom(f.balancers.Resolve(*f.balancer.VpcId, *f.balancer.DNSName)[0], 6443)]
 	f.host.mu.Unlock()
 	inside, outside := net.Pipe()
 	defer func() { _ = inside.Close() }()

@@ -30,6 +30,17 @@ type Spec struct {
 	Metadata http.Handler
 }
 
+// Frontend is a port of a load balancer in its VPC.
+type Frontend struct {
+	// VPCID is the VPC, VPCRange its CIDR block.
+	VPCID    string
+	VPCRange netip.Prefix
+	// Addresses are the addresses of the load balancer: those of its interfaces in subnets, and their
+	// public ones.
+	Addresses []netip.Addr
+	Port      uint16
+}
+
 // Services are the services that a machine reaches.
 type Services struct {
 	// AWS serves every API call.
@@ -86,10 +97,9 @@ type Host interface { //nolint:interfacebloat // a machine has a power switch, d
 	CopyVolume(fromID, toID string) error
 	// Dial connects to a port of a machine, for load balancers.
 	Dial(ctx context.Context, instanceID string, port int) (net.Conn, error)
-	// Serve makes an address reachable from within machines and calls serve with each connection.
-	// Machines reach load balancers, which listen on loopback, through it. The returned function
-	// stops it.
-	Serve(address netip.AddrPort, serve func(net.Conn)) (stop func())
+	// Serve makes a load balancer's port reachable from within machines and calls serve with each
+	// connection. The returned function stops it.
+	Serve(at Frontend, serve func(net.Conn)) (stop func())
 	// Close ends all machines and removes their files.
 	Close()
 }
@@ -129,7 +139,7 @@ func (Absent) Dial(context.Context, string, int) (net.Conn, error) {
 }
 
 // Serve does nothing.
-func (Absent) Serve(netip.AddrPort, func(net.Conn)) (stop func()) { return func() {} }
+func (Absent) Serve(Frontend, func(net.Conn)) (stop func()) { return func() {} }
 
 // Close does nothing.
 func (Absent) Close() {}

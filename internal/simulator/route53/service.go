@@ -30,7 +30,7 @@ type Service struct {
 	env         *resource.Env
 	vpcs        VPCs
 	propagation time.Duration
-	balancers   func(name string) []netip.Addr
+	balancers   func(vpcID, name string) []netip.Addr
 	wire        *wire.Service
 
 	mu      sync.RWMutex
@@ -48,7 +48,7 @@ func WithPropagation(d time.Duration) Option {
 
 // WithBalancers sets the resolver of load balancers' names, which are in AWS's own zones. By
 // default they do not resolve.
-func WithBalancers(resolve func(name string) []netip.Addr) Option {
+func WithBalancers(resolve func(vpcID, name string) []netip.Addr) Option {
 	return func(s *Service) { s.balancers = resolve }
 }
 
