@@ -166,7 +166,7 @@ func (s *Service) sorted(account string) []*zone {
 
 // submit records a change and returns it as pending.
 func (s *Service) submit(account, comment string) *types.ChangeInfo {
-	c := &change{id: "C" + wire.RandomID(20), account: account, comment: comment, submitted: s.env.Clock.Now()}
+	c := &change{id: "C" + wire.RandomName(20), account: account, comment: comment, submitted: s.env.Clock.Now()}
 	for id, old := range s.changes {
 		if c.submitted.Sub(old.submitted) > time.Hour {
 			delete(s.changes, id)

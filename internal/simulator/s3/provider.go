@@ -64,7 +64,7 @@ func generatedName(r resource.Request) string {
 	if len(stack)+len(logical)+random+2 > most {
 		stack, logical = stack[:min(len(stack), 24)], logical[:min(len(logical), 24)]
 	}
-	return strings.ToLower(strings.Trim(stack, "-") + "-" + logical + "-" + wire.RandomID(random))
+	return strings.ToLower(strings.Trim(stack, "-") + "-" + logical + "-" + wire.RandomName(random))
 }
 
 // applyProperties applies a template's properties. It removes configurations that are no longer in

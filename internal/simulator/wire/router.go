@@ -117,8 +117,17 @@ func (r *Router) newCall(q *request) *Call {
 	}
 	return &Call{
 		Account: p.Account, Principal: p.ARN, UserID: p.UserID, AccessKeyID: q.scope.accessKey,
-		Region: region, Service: q.scope.service, RequestID: uuid.NewString(), Host: q.Host, Scheme: scheme, Path: q.URL.Path,
+		Region: region, Service: q.scope.service, RequestID: requestID(q.scope.service), Host: q.Host, Scheme: scheme, Path: q.URL.Path,
 	}
+}
+
+// requestID returns the ID of a request in the service's form: S3's has 16 characters.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/get-request-ids.html
+func requestID(service string) string {
+	if service == "s3" {
+		return RandomName(16)
+	}
+	return uuid.NewString()
 }
 
 // route determines the service, protocol and operation of a request.
