@@ -42,7 +42,7 @@ func (s *Service) address(r *region, b *balancer, id string) {
 		return
 	}
 	b.address, b.claim = s.claimAddress()
-	s.names.Store(strings.ToLower(b.dnsName), b.address)
+	s.publishName(strings.ToLower(b.dnsName), b.address)
 }
 
 // Resolve returns the address of the load balancer with a DNS name, case-insensitively. The address

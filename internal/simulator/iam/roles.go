@@ -58,6 +58,7 @@ func (s *Service) createRole(ctx context.Context, in *iam.CreateRoleInput) (*iam
 	if err != nil {
 		return nil, err
 	}
+	e.known = s.propagated()
 	return &iam.CreateRoleOutput{Role: e.role()}, nil
 }
 

@@ -50,6 +50,8 @@ type entity struct {
 	inline              map[string]string
 	attached            []string
 	accessKeys          []types.AccessKeyMetadata
+	// known is when other services know it.
+	known time.Time
 }
 
 // policy is a customer managed policy with its versions.
@@ -66,6 +68,8 @@ type profile struct {
 	created             time.Time
 	role                *entity
 	tags                map[string]string
+	// known is when other services know it and its role.
+	known time.Time
 }
 
 // provider is an OpenID Connect provider.

@@ -97,7 +97,7 @@ func (r *Reads) After(call *wire.Call, input, output any) any {
 
 // note records a change.
 func (r *Reads) note(call *wire.Call, output any) {
-	if r.options.Lag == 0 || call.Service != "ec2" {
+	if !r.lags(call) {
 		return
 	}
 	now := r.options.Clock.Now()
@@ -117,7 +117,7 @@ func (r *Reads) note(call *wire.Call, output any) {
 // lagging returns the true output of a read or, in some reads soon after a change, the output of the
 // same read before the change.
 func (r *Reads) lagging(call *wire.Call, input, output any) any {
-	if r.options.Lag == 0 || call.Service != "ec2" {
+	if !r.lags(call) {
 		return output
 	}
 	text, err := json.Marshal(input)
@@ -137,6 +137,16 @@ func (r *Reads) lagging(call *wire.Call, input, output any) any {
 	}
 	r.answers[key] = answer{now, output}
 	return output
+}
+
+// lags reports whether a read may be out of date, or a change may be visible only later: in EC2, and
+// stacks of CloudFormation after an operation began.
+// https://github.com/aws/aws-cdk-cli/pull/1803
+func (r *Reads) lags(call *wire.Call) bool {
+	if r.options.Lag == 0 {
+		return false
+	}
+	return call.Service == "ec2" || call.Service == "cloudformation" && (call.Operation == "DescribeStacks" || !isRead(call.Operation))
 }
 
 // isRead reports whether an operation changes nothing.

@@ -310,7 +310,8 @@ func (p *policyProvider) put(r resource.Request, name string, replace bool) (res
 		}
 		text = string(data)
 	}
-	if err := k.setPolicy(p.buckets.arn(k), text); err != nil {
+	err = p.buckets.changePolicy(k, func() error { return k.setPolicy(p.buckets.arn(k), text) })
+	if err != nil {
 		return resource.Result{}, refused(err)
 	}
 	return resource.Result{PhysicalID: name, Attributes: map[string]any{}}, nil

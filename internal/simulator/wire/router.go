@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -54,6 +55,16 @@ type exact struct{}
 func (exact) Before(*Call, any) error          { return nil }
 func (exact) After(_ *Call, _, output any) any { return output }
 
+// Gate decides which calls are refused before they take effect.
+type Gate interface {
+	// Admit returns the error of a call that is refused, or nil. The input is nil for services that
+	// serve HTTP themselves.
+	Admit(call *Call, input any) *Error
+}
+
+// WithGate sets what refuses calls. By default nothing does.
+func WithGate(gate Gate) Option { return func(r *Router) { r.gate = gate } }
+
 // Router serves several services at one address.
 type Router struct {
 	byName    map[string][]*Service
@@ -66,6 +77,7 @@ type Router struct {
 	keys      *Keys
 	policies  *access.Policies
 	reads     Reads
+	gate      Gate
 	endpoint  atomic.Pointer[string]
 }
 
@@ -307,6 +319,13 @@ func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 	if err := r.authorize(q); err != nil {
 		r.fail(w, q, err)
 		return
+	}
+	if r.gate != nil && q.signed {
+		if err := r.gate.Admit(q.call, input); err != nil {
+			_, _ = io.Copy(io.Discard, q.Body) // so that the client reads the response instead of a closed connection
+			r.fail(w, q, err)
+			return
+		}
 	}
 	effect, after := r.faults.Begin(fault.CallInfo{
 		Account: q.call.Account, Region: q.call.Region,
