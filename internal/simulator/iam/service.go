@@ -194,7 +194,7 @@ func (s *Service) add(a *account, e entity) (*entity, error) {
 		return nil, exists("%s with name %s already exists.", strings.ToUpper(e.kind[:1])+e.kind[1:], e.name)
 	}
 	if e.kind == "role" {
-		if err := checkDocument(e.trust); err != nil {
+		if err := checkTrust(e.trust); err != nil {
 			return nil, err
 		}
 		e.maxSession = cmp.Or(e.maxSession, 3600)
@@ -234,9 +234,13 @@ func (a *account) attach(e *entity, arn string) error {
 	if _, ok := a.policies[arn]; !ok && !strings.Contains(arn, ":iam::aws:policy/") {
 		return noSuch("Policy %s does not exist or is not attachable.", arn)
 	}
-	if !slices.Contains(e.attached, arn) {
-		e.attached = append(e.attached, arn)
+	if slices.Contains(e.attached, arn) {
+		return nil
 	}
+	if len(e.attached) >= attachedPolicies {
+		return overQuota("Cannot exceed quota for PoliciesPer%s: %d", strings.ToUpper(e.kind[:1])+e.kind[1:], attachedPolicies)
+	}
+	e.attached = append(e.attached, arn)
 	return nil
 }
 
