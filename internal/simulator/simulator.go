@@ -272,6 +272,15 @@ func (s *Simulator) Handler() http.Handler {
 	})
 }
 
+// Observer serves all services to tests that compare what exists: reads return what is true, and no
+// call is refused by chance. What is tested must use [Simulator.Handler].
+func (s *Simulator) Observer() http.Handler {
+	handler := s.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		handler.ServeHTTP(w, req.WithContext(wire.WithObserved(req.Context())))
+	})
+}
+
 // Faults returns the injector that makes calls and resources fail.
 func (s *Simulator) Faults() *fault.Injector { return s.faults }
 
