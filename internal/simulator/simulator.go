@@ -273,7 +273,7 @@ func (s *Simulator) Handler() http.Handler {
 }
 
 // Observer serves all services to tests that compare what exists: reads return what is true, and no
-// call is refused by chance. What is tested must use [Simulator.Handler].
+// call is refused by chance. The program under test uses [Simulator.Handler].
 func (s *Simulator) Observer() http.Handler {
 	handler := s.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

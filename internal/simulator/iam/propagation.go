@@ -11,8 +11,8 @@ import (
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency
 func (s *Service) propagated() time.Time { return s.env.Clock.Now().Add(s.env.Lag.Draw()) }
 
-// IsNew reports whether other services do not know a role or user yet, by its ARN. What is not in
-// this IAM is not new.
+// IsNew reports whether other services do not know a role or user yet, by its ARN. A principal of
+// another IAM is not new.
 func (s *Service) IsNew(arn string) bool {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) != 6 || parts[2] != "iam" {
