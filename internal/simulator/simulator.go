@@ -36,6 +36,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/ssm"
 	"github.com/aws-operator/aws-operator/internal/simulator/sts"
+	"github.com/aws-operator/aws-operator/internal/simulator/throttle"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -73,11 +74,20 @@ type Options struct {
 	QueueNameRelease time.Duration
 	// Faults make calls and resources fail. The default is none.
 	Faults *fault.Injector
-	// Seed determines the order of results and the sizes of pages where AWS documents none, and, with
-	// Lag, which reads are out of date. The default is a random one; [Simulator.Seed] returns it.
+	// Seed determines the order of results and the sizes of pages where AWS documents none, which
+	// reads are out of date, which calls are refused, and which events arrive late or twice. The
+	// default is a random one; [Simulator.Seed] returns it.
 	Seed uint64
-	// Lag is how long after a change reads of EC2 may be out of date. The default is never.
+	// Lag is the longest time for which something lags behind a change: reads of EC2, what other
+	// services know of roles, and the delivery of events. The default is [DefaultLag].
 	Lag time.Duration
+	// Speed is the factor by which EC2's request limits are higher than in AWS. The default is
+	// [DefaultSpeed], because machines of the simulator boot in milliseconds.
+	Speed float64
+	// Exact switches off all that the seed decides, except the order of results and the sizes of
+	// pages: nothing lags, no call is refused by chance, and each event arrives once and at once. It
+	// is for measurements, and for tests of what a single call returns.
+	Exact bool
 	// Policies limit what principals may do, which includes the calls that CloudFormation makes for
 	// a principal. A principal without policies may do anything; by default none have any. Package
 	// access documents what is evaluated.
@@ -86,6 +96,15 @@ type Options struct {
 	// service waits while it runs.
 	Events func(source, detailType string, resources []string, detail any)
 }
+
+const (
+	// DefaultLag is short, so that tests are fast. In AWS, it is some seconds.
+	DefaultLag = time.Second
+	// DefaultSpeed makes the calls of a test fit that AWS would see in half an hour.
+	DefaultSpeed = 20
+	// refuseOneIn is the number of calls of which one is throttled on average.
+	refuseOneIn = 100
+)
 
 // Simulator is AWS on loopback.
 type Simulator struct {
@@ -118,7 +137,7 @@ func New(o Options) *Simulator {
 	o = withDefaults(o)
 	s := &Simulator{faults: o.Faults, seed: o.Seed}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	env := &resource.Env{Clock: o.Clock, Partition: o.Partition}
+	env := &resource.Env{Clock: o.Clock, Partition: o.Partition, Lag: resource.NewLag(o.Seed, o.Lag)}
 	endpoint := func() string {
 		if o.Endpoint != "" {
 			return o.Endpoint
@@ -137,9 +156,11 @@ func New(o Options) *Simulator {
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: publish,
 	})
 	s.instances, s.network = instances, network
+	env.NamesNew = identities.NamesNew
 	frontends := frontend.New(o.Machines, o.Listen)
 	balancers := elbv2.New(env, elbv2.Options{
 		Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Frontends: frontends,
+		Provisioning: o.Lag,
 	})
 	older := elb.New(env, elb.Options{Compute: instances, Networks: network, Host: o.Machines, Frontends: frontends})
 	groups := autoscaling.New(env, autoscaling.Options{
@@ -155,7 +176,7 @@ func New(o Options) *Simulator {
 	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
-		identities, ciphers, store, sts.New(env, keys), instances, names, balancers, older, groups,
+		identities, ciphers, store, sts.New(env, keys, sts.WithNew(identities.IsNew)), instances, names, balancers, older, groups,
 	}
 	providers := network.Providers() // its API is part of EC2's
 	for _, p := range parts {
@@ -178,7 +199,7 @@ func New(o Options) *Simulator {
 	s.services = services
 	s.router = wire.NewRouter(services, o.Faults, o.Clock,
 		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys),
-		wire.WithPolicies(o.Policies), wire.WithReads(reads.New(reads.Options{Seed: o.Seed, Lag: o.Lag, Clock: o.Clock})))
+		wire.WithPolicies(o.Policies), wire.WithReads(reads.New(reads.Options{Seed: o.Seed, Lag: o.Lag, Clock: o.Clock})), wire.WithGate(o.gate()))
 	o.Machines.Connect(machine.Services{
 		AWS: s.Handler(), Firewall: network.Firewall, Watch: network.Watch, EndpointAddress: network.EndpointAddress,
 		Resolve: func(vpcID, name string) []netip.Addr {
@@ -205,6 +226,14 @@ func (o *Options) observed(emit emitter) emitter {
 	}
 }
 
+// gate returns what refuses calls.
+func (o *Options) gate() *throttle.Limits {
+	if o.Exact {
+		return throttle.New(throttle.Options{})
+	}
+	return throttle.New(throttle.Options{Seed: o.Seed, Clock: o.Clock, OneIn: refuseOneIn, Speed: o.Speed})
+}
+
 func withDefaults(o Options) Options {
 	if o.Account == "" {
 		o.Account = wire.DefaultAccount
@@ -224,6 +253,15 @@ func withDefaults(o Options) Options {
 	if o.Faults == nil {
 		o.Faults = fault.New()
 	}
+	if o.Lag == 0 {
+		o.Lag = DefaultLag
+	}
+	if o.Exact {
+		o.Lag = 0
+	}
+	if o.Speed == 0 {
+		o.Speed = DefaultSpeed
+	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64() //nolint:gosec // not for security
 	}
@@ -237,6 +275,15 @@ func (s *Simulator) Handler() http.Handler {
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the simulator's context ends requests too
 		s.router.ServeHTTP(w, req.WithContext(ctx))
+	})
+}
+
+// Observer serves all services to tests that compare what exists: reads return what is true, and no
+// call is refused by chance. The program under test uses [Simulator.Handler].
+func (s *Simulator) Observer() http.Handler {
+	handler := s.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		handler.ServeHTTP(w, req.WithContext(wire.WithObserved(req.Context())))
 	})
 }
 

@@ -46,6 +46,7 @@ func (s *Service) open(r *region, b *balancer) error {
 	}
 	private, public := b.addresses()
 	b.frontend = s.options.Frontends.Open(b.dnsName, b.vpcID, within, private, public)
+	b.frontend.Publish()
 	return s.listenOn(r, b)
 }
 

@@ -40,6 +40,12 @@ func (s *Service) address(r *region, b *balancer, id string) {
 	}
 	private, public := b.addresses()
 	b.frontend = s.options.Frontends.Open(b.dnsName, b.vpcID, within, private, public)
+	// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html#load-balancer-state
+	if s.options.Provisioning <= 0 {
+		b.frontend.Publish()
+		return
+	}
+	s.env.Clock.AfterFunc(s.options.Provisioning, b.frontend.Publish)
 }
 
 // addresses returns the addresses of a load balancer in its zones.

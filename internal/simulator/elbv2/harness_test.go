@@ -154,8 +154,13 @@ func start(t *testing.T, machines bool) *suite {
 
 func startWith(t *testing.T, o elbv2.Options) *suite {
 	t.Helper()
+	return startAt(t, clock.RealClock{}, o)
+}
+
+func startAt(t *testing.T, clk clock.WithTickerAndDelayedExecution, o elbv2.Options) *suite {
+	t.Helper()
 	w := &suite{t: t}
-	env := &resource.Env{Clock: clock.RealClock{}}
+	env := &resource.Env{Clock: clk}
 	keys := &wire.Keys{}
 	networks := vpc.New(env)
 	w.compute = ec2.New(env, networks, ec2.Options{Profiles: iam.New(env, keys), Ciphers: kms.New(env), Keys: keys})

@@ -161,13 +161,14 @@ func (s *Service) recheck(t *target) {
 	s.schedule(t, 0)
 }
 
-// judge counts a check's result. The first success makes a new target healthy, as for application
-// load balancers; afterwards the thresholds apply.
+// judge counts a check's result. The first success makes a new target of an application load balancer
+// healthy; otherwise the thresholds apply. Until then, the target is "initial".
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/target-group-health-checks.html
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html
 func (t *target) judge(c check, reason types.TargetHealthReasonEnum, text string) {
 	if reason == "" {
 		t.good, t.bad = t.good+1, 0
-		if t.state == types.TargetHealthStateEnumInitial || t.good >= c.healthy {
+		if t.good >= c.healthy || t.state == types.TargetHealthStateEnumInitial && layer7(t.group.protocol) {
 			t.set(types.TargetHealthStateEnumHealthy, "", "")
 		}
 		return

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
@@ -82,7 +83,7 @@ func (a *Frontends) Resolve(vpcID, name string) []netip.Addr {
 	a.mu.Lock()
 	f, ok := a.names[canonical(name)]
 	a.mu.Unlock()
-	if !ok {
+	if !ok || !f.published.Load() {
 		return nil
 	}
 	if vpcID == "" {
@@ -101,6 +102,8 @@ type Frontend struct {
 	name     string
 	loopback netip.Addr
 	claim    net.Listener
+	// published reports whether the name resolves.
+	published atomic.Bool
 
 	mu    sync.Mutex
 	at    machine.Frontend
@@ -108,8 +111,11 @@ type Frontend struct {
 	ports map[uint16]*port
 }
 
-// Open returns the frontend of a load balancer. Its name resolves to the public addresses in its
-// VPC, or to the private ones if there are none.
+// Publish makes the name resolve.
+func (f *Frontend) Publish() { f.published.Store(true) }
+
+// Open returns the frontend of a load balancer, whose name does not resolve until [Frontend.Publish].
+// It resolves to the public addresses in its VPC, or to the private ones if there are none.
 func (a *Frontends) Open(dnsName, vpcID string, vpcRange netip.Prefix, private, public []netip.Addr) *Frontend {
 	f := &Frontend{all: a, name: canonical(dnsName), at: machine.Frontend{VPCID: vpcID, VPCRange: vpcRange}, ports: map[uint16]*port{}}
 	f.loopback, f.claim = a.claimAddress()

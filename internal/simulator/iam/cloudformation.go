@@ -151,7 +151,7 @@ func (p entityProvider) apply(a *account, e *entity, r resource.Request, props *
 	e.tags = property.Tags(r.Tags, props.Tags)
 	if p.kind == "role" {
 		if err := checkTrust(string(props.AssumeRolePolicyDocument)); err != nil {
-			return err
+			return handled(err)
 		}
 		e.trust, e.maxSession = string(props.AssumeRolePolicyDocument), cmp.Or(props.MaxSessionDuration, 3600)
 	}

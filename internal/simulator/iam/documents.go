@@ -14,12 +14,6 @@ func checkDocument(document string) error {
 	return malformed(document, err)
 }
 
-// checkTrust validates the trust policy of a role.
-func checkTrust(document string) error {
-	_, err := iampolicy.ParseTrust(document)
-	return malformed(document, err)
-}
-
 // malformed returns IAM's answer to a document that it does not accept, or nil if err is nil. IAM
 // does not say what is wrong, except for a few mistakes.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_policies.html

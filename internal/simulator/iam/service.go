@@ -49,6 +49,8 @@ type entity struct {
 	inline              map[string]string
 	attached            []string
 	accessKeys          []types.AccessKeyMetadata
+	// known is when other services know it.
+	known time.Time
 }
 
 // policy is a customer managed policy with its versions.
@@ -65,6 +67,8 @@ type profile struct {
 	created             time.Time
 	role                *entity
 	tags                map[string]string
+	// known is when other services know it and its role.
+	known time.Time
 }
 
 // provider is an OpenID Connect provider.
@@ -215,9 +219,13 @@ func (a *account) attach(e *entity, arn string) error {
 	if _, ok := a.policies[arn]; !ok && !strings.Contains(arn, ":iam::aws:policy/") {
 		return noSuch("Policy %s does not exist or is not attachable.", arn)
 	}
-	if !slices.Contains(e.attached, arn) {
-		e.attached = append(e.attached, arn)
+	if slices.Contains(e.attached, arn) {
+		return nil
 	}
+	if len(e.attached) >= attachedPolicies {
+		return overQuota("Cannot exceed quota for PoliciesPer%s: %d", strings.ToUpper(e.kind[:1])+e.kind[1:], attachedPolicies)
+	}
+	e.attached = append(e.attached, arn)
 	return nil
 }
 

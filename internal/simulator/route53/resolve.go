@@ -35,7 +35,7 @@ func (s *Service) resolve(vpcID, name string, hops int) []netip.Addr {
 	}
 	var found []netip.Addr
 	for _, kind := range []string{"A", "AAAA", "CNAME"} {
-		x := z.lookup(name, kind)
+		x := s.answer(z, name, kind)
 		switch {
 		case x == nil:
 		case x.alias != nil:

@@ -27,10 +27,11 @@ const (
 	NATGateways      Quota = "NATGateways" // per availability zone
 	SubnetsOfVPC     Quota = "SubnetsOfVPC"
 	RulesOfGroup     Quota = "RulesOfGroup" // per direction
+	RoutesOfTable    Quota = "RoutesOfTable"
 )
 
 var standardQuotas = map[Quota]int{
-	VPCs: 5, InternetGateways: 5, ElasticAddresses: 5, NATGateways: 5, SubnetsOfVPC: 200, RulesOfGroup: 60,
+	VPCs: 5, InternetGateways: 5, ElasticAddresses: 5, NATGateways: 5, SubnetsOfVPC: 200, RulesOfGroup: 60, RoutesOfTable: 500,
 }
 
 // Service is the network of all accounts and regions.
