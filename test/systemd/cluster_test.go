@@ -219,7 +219,7 @@ func (c *cluster) checkUnits(t *testing.T, slot string) {
 			t.Errorf("%s is %s", unit, state)
 		}
 	}
-	// nodeup mounts the volume and starts the kubelet if their units have failed, so look at the past.
+	// nodeup mounts the volume and starts the kubelet if their units have failed, which only the journal shows then.
 	journal := must(t, c.host, slot, "journalctl", "--boot", "--no-pager", "--output=cat", "--unit=var-lib-etcd.mount", "--unit=kubelet.service")
 	for _, failure := range []string{"Failed with result", "Dependency failed"} {
 		if strings.Contains(journal, failure) {
