@@ -219,6 +219,13 @@ func (c *cluster) checkUnits(t *testing.T, slot string) {
 			t.Errorf("%s is %s", unit, state)
 		}
 	}
+	// nodeup mounts the volume and starts the kubelet if their units have failed, which only the journal shows then.
+	journal := must(t, c.host, slot, "journalctl", "--boot", "--no-pager", "--output=cat", "--unit=var-lib-etcd.mount", "--unit=kubelet.service")
+	for _, failure := range []string{"Failed with result", "Dependency failed"} {
+		if strings.Contains(journal, failure) {
+			t.Errorf("a unit has failed in this boot: %s", journal[:min(len(journal), 1000)])
+		}
+	}
 	for _, unit := range []string{"nodeup.service", "kubelet.service"} {
 		if state, err := run(t.Context(), c.host, slot, "systemctl", "is-enabled", unit); err != nil {
 			t.Errorf("%s is %s", unit, state)

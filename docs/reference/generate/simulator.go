@@ -134,8 +134,8 @@ Ubuntu 24.04, whose versions are newer; Debian stood in for it, because debootst
 
 What differs from EC2, in addition to package [process](../../internal/machines/process):
 
-- The network is configured before systemd starts. There is no DHCP, so cloud-init finds EC2 when the network is up (its
-  data source ` + "`Ec2`" + `, not ` + "`Ec2Local`" + `), and configures no interfaces.
+- The network is configured before systemd starts. There is no DHCP server or client, so cloud-init reads the metadata with the network
+  that it finds, and configures no interfaces.
 - systemd knows that it is in a container: it starts no udev, and there are no device units. A stub of ` + "`systemd-detect-virt`" + ` tells other
   programs that they are on EC2, and ` + "`/sys/class/dmi/id`" + ` has the identifiers of an EC2 instance, by which cloud-init recognizes it.
 - ` + "`blkid`" + `, ` + "`mkfs.ext4`" + `, ` + "`mount`" + ` of volumes and ` + "`modprobe`" + ` are stubs, because volumes are directories and the kernel is the host's.
