@@ -104,7 +104,8 @@ func topic(t *testing.T, display string) stack.Desired {
 }
 
 // ensure reconciles a stack until it has a state. DescribeStacks may be out of date when an event has
-// already arrived; the engine then asks again soon.
+// already arrived; the engine then asks again soon. Instead of InProgress, the stack may be Ready: if
+// the answer to its creation was lost, the engine finds it when it sends the request again.
 func (o *operator) ensure(desired stack.Desired, record stack.Record, want stack.State) stack.Record {
 	o.t.Helper()
 	patience.Until(o.t, "the stack is "+string(want), func() error {
@@ -114,7 +115,7 @@ func (o *operator) ensure(desired stack.Desired, record stack.Record, want stack
 		}
 		record = result.Record
 		switch {
-		case result.State == want:
+		case result.State == want, want == stack.InProgress && result.State == stack.Ready:
 			return nil
 		case result.State != stack.InProgress:
 			o.t.Fatalf("%s: %s: %s, want %s", result.State, result.Reason, result.Message, want)
