@@ -72,12 +72,9 @@ func WithSeed(seed uint64) Option { return func(o *simulator.Options) { o.Seed =
 
 // WithLag sets the longest time for which something lags behind a change, for example reads of EC2:
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
-// The default is a second.
+// With a lag, some calls are also refused by chance, and some events arrive late or twice. By default,
+// the simulator does none of this.
 func WithLag(lag time.Duration) Option { return func(o *simulator.Options) { o.Lag = lag } }
-
-// WithExactness lets nothing lag, throttles no calls by chance, and delivers events once and at once.
-// AWS does not do so: use it for measurements, and for what a single call returns.
-func WithExactness() Option { return func(o *simulator.Options) { o.Exact = true } }
 
 // Fault makes calls, or CloudFormation's work on resources, fail or take time.
 type Fault = fault.Rule

@@ -79,15 +79,12 @@ type Options struct {
 	// default is a random one; [Simulator.Seed] returns it.
 	Seed uint64
 	// Lag is the longest time for which something lags behind a change: reads of EC2, what other
-	// services know of roles, and the delivery of events. The default is [DefaultLag].
+	// services know of roles, and the delivery of events. With it, some calls are also refused by
+	// chance, and some events arrive late or twice. By default, the simulator does none of this.
 	Lag time.Duration
 	// Speed is the factor by which EC2's request limits are higher than in AWS. The default is
 	// [DefaultSpeed], because machines of the simulator boot in milliseconds.
 	Speed float64
-	// Exact switches off all that the seed decides, except the order of results and the sizes of
-	// pages: nothing lags, no call is refused by chance, and each event arrives once and at once. It
-	// is for measurements, and for tests of what a single call returns.
-	Exact bool
 	// Policies limit what principals may do, which includes the calls that CloudFormation makes for
 	// a principal. A principal without policies may do anything; by default none have any. Package
 	// access documents what is evaluated.
@@ -98,8 +95,6 @@ type Options struct {
 }
 
 const (
-	// DefaultLag is short, so that tests are fast. In AWS, it is some seconds.
-	DefaultLag = time.Second
 	// DefaultSpeed makes the calls of a test fit that AWS would see in half an hour.
 	DefaultSpeed = 20
 	// refuseOneIn is the number of calls of which one is throttled on average.
@@ -228,7 +223,7 @@ func (o *Options) observed(emit emitter) emitter {
 
 // gate returns what refuses calls.
 func (o *Options) gate() *throttle.Limits {
-	if o.Exact {
+	if o.Lag == 0 {
 		return throttle.New(throttle.Options{})
 	}
 	return throttle.New(throttle.Options{Seed: o.Seed, Clock: o.Clock, OneIn: refuseOneIn, Speed: o.Speed})
@@ -252,12 +247,6 @@ func withDefaults(o Options) Options {
 	}
 	if o.Faults == nil {
 		o.Faults = fault.New()
-	}
-	if o.Lag == 0 {
-		o.Lag = DefaultLag
-	}
-	if o.Exact {
-		o.Lag = 0
 	}
 	if o.Speed == 0 {
 		o.Speed = DefaultSpeed

@@ -27,7 +27,7 @@ import (
 
 func start(t *testing.T) aws.Config {
 	t.Helper()
-	sim := simulator.New(simulator.Options{Exact: true}) // these tests are about what single calls return
+	sim := simulator.New(simulator.Options{})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {
 		sim.Close()

@@ -46,7 +46,11 @@ const longestLag = 10 * time.Second
 func startUnkind(t *testing.T, seed uint64, exact bool) *unkind {
 	t.Helper()
 	u := &unkind{clock: testingclock.NewFakeClock(time.Now())}
-	u.sim = simulator.New(simulator.Options{Seed: seed, Lag: longestLag, Clock: u.clock, Speed: 1, Exact: exact})
+	lag := longestLag
+	if exact {
+		lag = 0
+	}
+	u.sim = simulator.New(simulator.Options{Seed: seed, Lag: lag, Clock: u.clock, Speed: 1})
 	server := httptest.NewServer(u.sim.Handler())
 	t.Cleanup(func() {
 		u.sim.Close()

@@ -88,8 +88,7 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 	if err = os.WriteFile(kubeconfig, w.plane.Kubeconfig(), 0o600); err != nil {
 		return w, fmt.Errorf("write the kubeconfig: %w", err)
 	}
-	// A measurement must not depend on chance: nothing lags, and no call is refused.
-	options.Account, options.Region, options.Exact = account, region, true
+	options.Account, options.Region = account, region
 	w.simulator = simulator.New(options)
 	names, err := w.simulator.ServeNames(ctx)
 	if err != nil {

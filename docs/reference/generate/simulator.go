@@ -46,27 +46,26 @@ func writeSimulator(page *bytes.Buffer) {
 
 const unreliable = "\n" + `## What is as unreliable as in AWS
 
-All of it is on by default, in tests and in local mode. A seed decides what happens when: tests log it, and ` + "`aws-operator simulator`" + `
-prints it. The option ` + "`WithSeed`" + ` or the flag ` + "`--seed`" + ` repeats a run, as far as calls arrive in the same order. The bound of what lags is
-` + "`WithLag`" + ` or ` + "`--lag`" + `: a second by default, five in ` + "`make simulate`" + `. ` + "`WithExactness`" + ` or ` + "`--exact`" + ` switches off what has "exact" in the
-last column; ` + "`make bench`" + ` does so, because measurements must not depend on chance.
+A seed decides what happens when: tests log it, and ` + "`aws-operator simulator`" + ` prints it. The option ` + "`WithSeed`" + ` or the flag
+` + "`--seed`" + ` repeats a run, as far as calls arrive in the same order. What has "lag" in the last column happens only with ` + "`WithLag`" + ` or
+` + "`--lag`" + `, which is also the bound: ` + "`make simulate`" + ` sets five seconds, the tests of single services a second. Everything else is always on.
 
-| what | when | bound | page | off |
+| what | when | bound | page | on with |
 | --- | --- | --- | --- | --- |
 | Results have another order | reads whose order AWS does not document | | [DescribeInstances](https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html) | |
 | Pages are smaller than asked for | half of all reads with a page size | EC2's least size, 5 | [pagination](https://docs.aws.amazon.com/AWSEC2/latest/APIReference/Query-Requests.html#api-pagination) | |
-| A read of EC2 returns the answer of before a change, or does not find what was just created | half of the reads after a change | lag | [eventual consistency](https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html) | exact |
-| DescribeStacks returns the status of before an operation | half of the reads after the call | lag | [aws-cdk-cli#1803](https://github.com/aws/aws-cdk-cli/pull/1803) | exact |
-| EC2, STS, KMS, S3, and SQS do not know a role, user or instance profile that a client just created. CloudFormation waits for that itself. | always | lag | [IAM](https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency) | exact |
-| A bucket policy takes effect later | always | lag | [S3](https://docs.aws.amazon.com/AmazonS3/latest/userguide/Welcome.html#ConsistencyModel) | exact |
-| A change of records is PENDING, and resolvers return the former answer | always | lag and TTL | [ChangeInfo](https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeInfo.html) | exact |
-| A load balancer is provisioning, and its name does not resolve | always | the lag | [state](https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html#load-balancer-state) | exact |
+| A read of EC2 returns the answer of before a change, or does not find what was just created | half of the reads after a change | lag | [eventual consistency](https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html) | lag |
+| DescribeStacks returns the status of before an operation | half of the reads after the call | lag | [aws-cdk-cli#1803](https://github.com/aws/aws-cdk-cli/pull/1803) | lag |
+| EC2, STS, KMS, S3, and SQS do not know a role, user or instance profile that a client just created. CloudFormation waits for that itself. | always | lag | [IAM](https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency) | lag |
+| A bucket policy takes effect later | always | lag | [S3](https://docs.aws.amazon.com/AmazonS3/latest/userguide/Welcome.html#ConsistencyModel) | lag |
+| A change of records is PENDING, and resolvers return the former answer | always | lag and TTL | [ChangeInfo](https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeInfo.html) | lag |
+| A load balancer is provisioning, and its name does not resolve | always | the lag | [state](https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html#load-balancer-state) | lag |
 | A target of a network load balancer is initial until it has passed all health checks | always | threshold × interval | [health checks](https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html) | |
-| A call is throttled, with the service's code | one of 100 calls; the next of the same operation is not | | [EC2](https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html), [S3](https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html) | exact |
-| A call fails with a server error before it takes effect | one of 500 calls | | as above | exact |
-| EC2 throttles an operation that is called too often | buckets of tokens, which fill 20 times as fast as in AWS, in ` + "`make simulate`" + ` as fast | | [throttling](https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html) | exact |
-| EventBridge delivers an event late, so that others overtake it | one of 5 deliveries | lag | [best practices](https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rules-best-practices.html) | exact |
-| EventBridge delivers an event twice | one of 10 deliveries | lag | [best practices](https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rules-best-practices.html) | exact |
+| A call is throttled, with the service's code | one of 100 calls; the next of the same operation is not | | [EC2](https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html), [S3](https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html) | lag |
+| A call fails with a server error before it takes effect | one of 500 calls | | as above | lag |
+| EC2 throttles an operation that is called too often | buckets of tokens, which fill 20 times as fast as in AWS, in ` + "`make simulate`" + ` as fast | | [throttling](https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html) | lag |
+| EventBridge delivers an event late, so that others overtake it | one of 5 deliveries | lag | [best practices](https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rules-best-practices.html) | lag |
+| EventBridge delivers an event twice | one of 10 deliveries | lag | [best practices](https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rules-best-practices.html) | lag |
 
 Lost events and answers, missing capacity, interruptions of spot instances, rebalance recommendations, and failed status checks happen
 only on request: ` + "`make simulate`" + ` draws them, and tests call them.

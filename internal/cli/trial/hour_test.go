@@ -34,7 +34,6 @@ func newMachines(t *testing.T, change func(body string) string) (w *suite, flags
 	t.Helper()
 	sim := simulator.New(simulator.Options{
 		Account: account, Region: region, QueueNameRelease: time.Minute, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond,
-		Exact: true, // the trial of this test waits shorter than anything lags; in AWS it waits longer
 	})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() { sim.Close(); server.Close() })

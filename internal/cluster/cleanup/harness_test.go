@@ -54,7 +54,7 @@ func newAWS(t *testing.T) *simulated {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	a := &simulated{t: t, clock: testclock.NewFakePassiveClock(now)}
 	a.sim = simulator.New(simulator.Options{
-		Region: region, Faults: &fault.Injector{}, Patience: time.Millisecond, Exact: true, // these tests are about single calls
+		Region: region, Faults: &fault.Injector{}, Patience: time.Millisecond,
 	})
 	server := httptest.NewServer(a.sim.Handler())
 	t.Cleanup(func() {

@@ -68,17 +68,15 @@ type AWSOptions struct {
 	Policies *access.Policies
 	// Seed determines what is random, such as the order of results; 0 means a random one.
 	Seed uint64
-	// Lag is the longest time for which something lags behind a change; 0 means a second.
+	// Lag is the longest time for which something lags behind a change. With it, some calls are also
+	// refused by chance, and some events arrive late or twice.
 	Lag time.Duration
-	// Exact lets nothing lag, refuses no calls by chance, and delivers events once and at once.
-	Exact bool
 }
 
 // NewAWS returns a simulator for users, with the account and region of aws.env.
 func NewAWS(o AWSOptions) *simulator.Simulator {
 	return simulator.New(simulator.Options{
 		Account: Account, Region: Region, Machines: o.Machines, Endpoint: o.Endpoint, Policies: o.Policies, Seed: o.Seed, Lag: o.Lag,
-		Exact:   o.Exact,
 		Latency: func(string, string) time.Duration { return o.Latency },
 	})
 }

@@ -81,7 +81,7 @@ var notMade = map[string]string{
 // TestEveryTypeIsMadeAndDeleted derives a kind from every resource type, writes the smallest spec,
 // checks it against the kind's schema, and creates and deletes its stack.
 func TestEveryTypeIsMadeAndDeleted(t *testing.T) {
-	sim := simulator.New(simulator.Options{Region: region, Exact: true})
+	sim := simulator.New(simulator.Options{Region: region})
 	server := httptest.NewServer(sim.Handler())
 	defer func() { sim.Close(); server.Close() }()
 	w := &suite{t: t, endpoint: server.URL}
