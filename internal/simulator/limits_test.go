@@ -63,7 +63,7 @@ var limits = []struct {
 		return nil
 	}},
 	{"characters of a trust policy", 2048, "LimitExceeded", quotasOfIAM, true, func(l *limited, n int) error {
-		_, err := l.iam.UpdateAssumeRolePolicy(l.ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: l.role, PolicyDocument: policyOf(n)})
+		_, err := l.iam.UpdateAssumeRolePolicy(l.ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: l.role, PolicyDocument: trustOf(n)})
 		return err
 	}},
 	{"policies attached to a role", 10, "LimitExceeded", quotasOfIAM, true, func(l *limited, n int) error {
@@ -75,7 +75,7 @@ var limits = []struct {
 		})
 	}},
 	{"characters of a role's name", 64, "ValidationError", quotasOfIAM, true, func(l *limited, n int) error {
-		_, err := l.iam.CreateRole(l.ctx, &iam.CreateRoleInput{RoleName: long(n), AssumeRolePolicyDocument: policyOf(200)})
+		_, err := l.iam.CreateRole(l.ctx, &iam.CreateRoleInput{RoleName: long(n), AssumeRolePolicyDocument: trustOf(200)})
 		return err
 	}},
 	{"characters of an instance profile's name", 128, "ValidationError", quotasOfIAM, true, func(l *limited, n int) error {
@@ -225,7 +225,7 @@ func TestDocumentedLimitsAreRefused(t *testing.T) {
 	l.table = must(t, l.ctx, l.ec2.CreateRouteTable, &ec2.CreateRouteTableInput{VpcId: l.vpc}).RouteTable.RouteTableId
 	l.gateway = must(t, l.ctx, l.ec2.CreateInternetGateway, &ec2.CreateInternetGatewayInput{}).InternetGateway.InternetGatewayId
 	must(t, l.ctx, l.ec2.AttachInternetGateway, &ec2.AttachInternetGatewayInput{VpcId: l.vpc, InternetGatewayId: l.gateway})
-	l.role = must(t, l.ctx, l.iam.CreateRole, &iam.CreateRoleInput{RoleName: aws.String("r"), AssumeRolePolicyDocument: policyOf(200)}).Role.RoleName
+	l.role = must(t, l.ctx, l.iam.CreateRole, &iam.CreateRoleInput{RoleName: aws.String("r"), AssumeRolePolicyDocument: trustOf(200)}).Role.RoleName
 	l.rule = aws.String("targets")
 	must(t, l.ctx, eventbridge.NewFromConfig(config).PutRule, &eventbridge.PutRuleInput{Name: l.rule, EventPattern: aws.String(`{"source":["s"]}`)})
 	for _, limit := range limits {
@@ -244,7 +244,15 @@ func TestDocumentedLimitsAreRefused(t *testing.T) {
 
 // policyOf returns a policy of so many characters without white space.
 func policyOf(n int) *string {
-	const frame = `{"Version":"2012-10-17","Statement":[{"Sid":"","Effect":"Allow","Action":"s3:*","Resource":"*"}]}`
+	return padded(`{"Version":"2012-10-17","Statement":[{"Sid":"","Effect":"Allow","Action":"s3:*","Resource":"*"}]}`, n)
+}
+
+// trustOf is policyOf for a trust policy.
+func trustOf(n int) *string {
+	return padded(`{"Version":"2012-10-17","Statement":[{"Sid":"","Effect":"Allow","Action":"sts:AssumeRole","Principal":"*"}]}`, n)
+}
+
+func padded(frame string, n int) *string {
 	sid := strings.Repeat("a", n-len(frame))
 	return aws.String(strings.Replace(frame, `"Sid":""`, ` "Sid": "`+sid+`"`, 1))
 }

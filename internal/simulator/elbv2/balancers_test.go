@@ -296,7 +296,7 @@ func TestNamesResolveWhenTheLoadBalancerIsActive(t *testing.T) {
 		t.Errorf("a new load balancer is %s and its name %v", state(), found)
 	}
 	clock.Step(time.Minute)
-	if found := w.balancers.Resolve(*b.VpcId, *b.DNSName); len(found) != 1 || state() != types.LoadBalancerStateEnumActive {
+	if found := w.balancers.Resolve(*b.VpcId, *b.DNSName); len(found) != 3 || state() != types.LoadBalancerStateEnumActive {
 		t.Errorf("after a minute, it is %s and its name %v", state(), found)
 	}
 }
