@@ -109,7 +109,7 @@ func (s *stacks) settled(status cfntypes.StackStatus) map[string]string {
 }
 
 func TestStackOfInstancesAndVolumes(t *testing.T) {
-	sim := simulator.New(simulator.Options{Exact: true})
+	sim := simulator.New(simulator.Options{})
 	t.Cleanup(sim.Close)
 	config := wiretest.Serve(t, sim.Handler())
 	client, ctx := awsec2.NewFromConfig(config), t.Context()
@@ -177,7 +177,7 @@ func TestStackOfInstancesAndVolumes(t *testing.T) {
 }
 
 func TestPublicParametersNameImages(t *testing.T) {
-	sim := simulator.New(simulator.Options{Exact: true})
+	sim := simulator.New(simulator.Options{})
 	t.Cleanup(sim.Close)
 	config := wiretest.Serve(t, sim.Handler())
 	const base = "/aws/service/canonical/ubuntu/server/"
@@ -210,7 +210,7 @@ func TestPublicParametersNameImages(t *testing.T) {
 }
 
 func TestPublicParametersNameAmazonImages(t *testing.T) {
-	sim := simulator.New(simulator.Options{Exact: true})
+	sim := simulator.New(simulator.Options{})
 	t.Cleanup(sim.Close)
 	config := wiretest.Serve(t, sim.Handler())
 	for parameter, want := range map[string]string{
