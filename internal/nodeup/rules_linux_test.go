@@ -133,7 +133,10 @@ func (l *suite) revoke(to, from string, port int32) (restore func()) {
 	if len(revoked) != 1 {
 		l.t.Fatalf("%d rules of %s for %d from %q", len(revoked), to, port, from)
 	}
-	_, err = l.instances.RevokeSecurityGroupIngress(l.t.Context(), &ec2.RevokeSecurityGroupIngressInput{GroupId: &to, IpPermissions: revoked})
+	_, err = l.instances.RevokeSecurityGroupIngress(
+		l.t.Context(),
+		&ec2.RevokeSecurityGroupIngressInput{GroupId: &to, IpPermissions: revoked},
+	)
 	if err != nil {
 		l.t.Fatal(err)
 	}

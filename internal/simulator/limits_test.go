@@ -56,7 +56,10 @@ var limits = []struct {
 	}},
 	{"characters of all inline policies of a role", 10240, "LimitExceeded", quotasOfIAM, true, func(l *limited, n int) error {
 		for name, size := range map[string]int{"a": 5000, "b": n - 5000} {
-			if _, err := l.iam.PutRolePolicy(l.ctx, &iam.PutRolePolicyInput{RoleName: l.role, PolicyName: &name, PolicyDocument: policyOf(size)}); err != nil {
+			if _, err := l.iam.PutRolePolicy(
+				l.ctx,
+				&iam.PutRolePolicyInput{RoleName: l.role, PolicyName: &name, PolicyDocument: policyOf(size)},
+			); err != nil {
 				return err
 			}
 		}
@@ -82,41 +85,66 @@ var limits = []struct {
 		_, err := l.iam.CreateInstanceProfile(l.ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: long(n)})
 		return err
 	}},
-	{"characters of a target group's name", 32, "ValidationError",
-		"https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateTargetGroup.html", true, func(l *limited, n int) error {
+	{
+		"characters of a target group's name",
+		32,
+		"ValidationError",
+		"https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateTargetGroup.html",
+		true,
+		func(l *limited, n int) error {
 			_, err := l.elb.CreateTargetGroup(l.ctx, &elb.CreateTargetGroupInput{
 				Name: long(n), Protocol: elbtypes.ProtocolEnumTcp, Port: aws.Int32(443), VpcId: l.vpc,
 			})
 			return err
-		}},
-	{"characters of a load balancer's name", 32, "ValidationError",
-		"https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html", true, func(l *limited, n int) error {
+		},
+	},
+	{
+		"characters of a load balancer's name",
+		32,
+		"ValidationError",
+		"https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html",
+		true,
+		func(l *limited, n int) error {
 			_, err := l.elb.CreateLoadBalancer(l.ctx, &elb.CreateLoadBalancerInput{
-				Name: long(n), Type: elbtypes.LoadBalancerTypeEnumNetwork, Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: []string{*l.subnet},
+				Name: long(
+					n,
+				),
+				Type:    elbtypes.LoadBalancerTypeEnumNetwork,
+				Scheme:  elbtypes.LoadBalancerSchemeEnumInternal,
+				Subnets: []string{*l.subnet},
 			})
 			return err
-		}},
-	{"listeners of a load balancer", 50, "TooManyListeners",
-		"https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html", true, listeners},
-	{"characters of a queue's name", 80, "InvalidParameterValue",
+		},
+	},
+	{
+		"listeners of a load balancer", 50, "TooManyListeners",
+		"https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html", true, listeners,
+	},
+	{
+		"characters of a queue's name", 80, "InvalidParameterValue",
 		"https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html", true, func(l *limited, n int) error {
 			_, err := sqs.NewFromConfig(l.Config).CreateQueue(l.ctx, &sqs.CreateQueueInput{QueueName: long(n)})
 			return err
-		}},
-	{"characters of a bucket's name", 63, "InvalidBucketName",
+		},
+	},
+	{
+		"characters of a bucket's name", 63, "InvalidBucketName",
 		"https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html", true, func(l *limited, n int) error {
 			_, err := s3.NewFromConfig(l.Config, usePath).CreateBucket(l.ctx, &s3.CreateBucketInput{
 				Bucket: long(n), CreateBucketConfiguration: inFrankfurt,
 			})
 			return err
-		}},
-	{"characters of a standard parameter", 4096, "ValidationException",
+		},
+	},
+	{
+		"characters of a standard parameter", 4096, "ValidationException",
 		"https://docs.aws.amazon.com/general/latest/gr/ssm.html", true, func(l *limited, n int) error {
 			_, err := ssm.NewFromConfig(l.Config).PutParameter(l.ctx, &ssm.PutParameterInput{
 				Name: named("p", n), Value: long(n), Type: ssmtypes.ParameterTypeString, Tier: ssmtypes.ParameterTierStandard,
 			})
 			return err
-		}},
+		},
+	},
 	{"characters of a stack's name", 128, "ValidationError", quotasOfCloudFormation, true, func(l *limited, n int) error {
 		return createStack(l, long(n), `{"Resources":{"A":{"Type":"AWS::SNS::Topic"}}}`)
 	}},
@@ -145,7 +173,8 @@ var limits = []struct {
 		})
 		return err
 	}},
-	{"tags of a resource of EC2", 50, "TagLimitExceeded",
+	{
+		"tags of a resource of EC2", 50, "TagLimitExceeded",
 		"https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions", true, func(l *limited, n int) error {
 			var tags []ec2types.Tag
 			for i := range n {
@@ -153,15 +182,18 @@ var limits = []struct {
 			}
 			_, err := l.ec2.CreateTags(l.ctx, &ec2.CreateTagsInput{Resources: []string{*l.subnet}, Tags: tags})
 			return err
-		}},
-	{"bytes of user data", 16384, "InvalidParameterValue",
+		},
+	},
+	{
+		"bytes of user data", 16384, "InvalidParameterValue",
 		"https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-add-user-data.html", false, func(l *limited, n int) error {
 			_, err := l.ec2.RunInstances(l.ctx, &ec2.RunInstancesInput{
 				MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: "t3.micro", SubnetId: l.subnet, ImageId: imageOf(l),
 				UserData: aws.String(base64.StdEncoding.EncodeToString([]byte(*long(n)))),
 			})
 			return err
-		}},
+		},
+	},
 	{"inbound rules of a security group", 60, "RulesPerSecurityGroupLimitExceeded", quotasOfVPC, true, func(l *limited, n int) error {
 		group, err := securityGroup(l, fmt.Sprintf("rules%d", n))
 		if err != nil {
@@ -169,27 +201,39 @@ var limits = []struct {
 		}
 		return each(n, func(i int) error {
 			_, err := l.ec2.AuthorizeSecurityGroupIngress(l.ctx, &ec2.AuthorizeSecurityGroupIngressInput{
-				GroupId: &group, IpProtocol: aws.String("tcp"), FromPort: aws.Int32(int32(1 + i)), ToPort: aws.Int32(int32(1 + i)), //nolint:gosec // small
-				CidrIp: aws.String("10.0.0.0/8"),
+				GroupId:    &group,
+				IpProtocol: aws.String("tcp"),
+				FromPort:   aws.Int32(int32(1 + i)),
+				ToPort:     aws.Int32(int32(1 + i)),
+				CidrIp:     aws.String("10.0.0.0/8"),
 			})
 			return err
 		})
 	}},
-	{"security groups of a network interface", 5, "SecurityGroupsPerInterfaceLimitExceeded", quotasOfVPC, true, func(l *limited, n int) error {
-		groups := make([]string, n)
-		for i := range groups {
-			var err error
-			if groups[i], err = securityGroup(l, fmt.Sprintf("interface%d-%d", n, i)); err != nil {
-				return err
+	{
+		"security groups of a network interface",
+		5,
+		"SecurityGroupsPerInterfaceLimitExceeded",
+		quotasOfVPC,
+		true,
+		func(l *limited, n int) error {
+			groups := make([]string, n)
+			for i := range groups {
+				var err error
+				if groups[i], err = securityGroup(l, fmt.Sprintf("interface%d-%d", n, i)); err != nil {
+					return err
+				}
 			}
-		}
-		_, err := l.ec2.CreateNetworkInterface(l.ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: l.subnet, Groups: groups})
-		return err
-	}},
+			_, err := l.ec2.CreateNetworkInterface(l.ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: l.subnet, Groups: groups})
+			return err
+		},
+	},
 	{"routes of a route table", 500, "RouteLimitExceeded", quotasOfVPC, false, func(l *limited, n int) error {
 		return each(n, func(i int) error {
 			_, err := l.ec2.CreateRoute(l.ctx, &ec2.CreateRouteInput{
-				RouteTableId: l.table, GatewayId: l.gateway, DestinationCidrBlock: aws.String(fmt.Sprintf("172.%d.%d.0/24", 16+i/256, i%256)),
+				RouteTableId:         l.table,
+				GatewayId:            l.gateway,
+				DestinationCidrBlock: aws.String(fmt.Sprintf("172.%d.%d.0/24", 16+i/256, i%256)),
 			})
 			if err != nil && codeOf(err) == "RouteAlreadyExists" {
 				return nil
@@ -219,15 +263,36 @@ var limits = []struct {
 
 func TestDocumentedLimitsAreRefused(t *testing.T) {
 	config := start(t)
-	l := &limited{Config: config, ctx: t.Context(), ec2: ec2.NewFromConfig(config), iam: iam.NewFromConfig(config), elb: elb.NewFromConfig(config)}
+	l := &limited{
+		Config: config,
+		ctx:    t.Context(),
+		ec2:    ec2.NewFromConfig(config),
+		iam:    iam.NewFromConfig(config),
+		elb:    elb.NewFromConfig(config),
+	}
 	l.vpc = must(t, l.ctx, l.ec2.CreateVpc, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")}).Vpc.VpcId
-	l.subnet = must(t, l.ctx, l.ec2.CreateSubnet, &ec2.CreateSubnetInput{VpcId: l.vpc, CidrBlock: aws.String("10.0.0.0/20")}).Subnet.SubnetId
+	l.subnet = must(
+		t,
+		l.ctx,
+		l.ec2.CreateSubnet,
+		&ec2.CreateSubnetInput{VpcId: l.vpc, CidrBlock: aws.String("10.0.0.0/20")},
+	).Subnet.SubnetId
 	l.table = must(t, l.ctx, l.ec2.CreateRouteTable, &ec2.CreateRouteTableInput{VpcId: l.vpc}).RouteTable.RouteTableId
 	l.gateway = must(t, l.ctx, l.ec2.CreateInternetGateway, &ec2.CreateInternetGatewayInput{}).InternetGateway.InternetGatewayId
 	must(t, l.ctx, l.ec2.AttachInternetGateway, &ec2.AttachInternetGatewayInput{VpcId: l.vpc, InternetGatewayId: l.gateway})
-	l.role = must(t, l.ctx, l.iam.CreateRole, &iam.CreateRoleInput{RoleName: aws.String("r"), AssumeRolePolicyDocument: trustOf(200)}).Role.RoleName
+	l.role = must(
+		t,
+		l.ctx,
+		l.iam.CreateRole,
+		&iam.CreateRoleInput{RoleName: aws.String("r"), AssumeRolePolicyDocument: trustOf(200)},
+	).Role.RoleName
 	l.rule = aws.String("targets")
-	must(t, l.ctx, eventbridge.NewFromConfig(config).PutRule, &eventbridge.PutRuleInput{Name: l.rule, EventPattern: aws.String(`{"source":["s"]}`)})
+	must(
+		t,
+		l.ctx,
+		eventbridge.NewFromConfig(config).PutRule,
+		&eventbridge.PutRuleInput{Name: l.rule, EventPattern: aws.String(`{"source":["s"]}`)},
+	)
 	for _, limit := range limits {
 		t.Run(limit.what, func(t *testing.T) {
 			if limit.exact {
@@ -279,12 +344,16 @@ func each(n int, call func(i int) error) error {
 }
 
 func createStack(l *limited, name *string, body string) error {
-	_, err := cloudformation.NewFromConfig(l.Config).CreateStack(l.ctx, &cloudformation.CreateStackInput{StackName: name, TemplateBody: &body})
+	_, err := cloudformation.NewFromConfig(l.Config).
+		CreateStack(l.ctx, &cloudformation.CreateStackInput{StackName: name, TemplateBody: &body})
 	return err
 }
 
 func securityGroup(l *limited, name string) (string, error) {
-	out, err := l.ec2.CreateSecurityGroup(l.ctx, &ec2.CreateSecurityGroupInput{GroupName: &name, Description: aws.String("d"), VpcId: l.vpc})
+	out, err := l.ec2.CreateSecurityGroup(
+		l.ctx,
+		&ec2.CreateSecurityGroupInput{GroupName: &name, Description: aws.String("d"), VpcId: l.vpc},
+	)
 	if err != nil {
 		return "", err
 	}
@@ -318,8 +387,12 @@ func listeners(l *limited, n int) error {
 	}
 	return each(n, func(i int) error {
 		_, err := l.elb.CreateListener(l.ctx, &elb.CreateListenerInput{
-			LoadBalancerArn: balancer.LoadBalancers[0].LoadBalancerArn, Port: aws.Int32(int32(1000 + i)), Protocol: elbtypes.ProtocolEnumTcp, //nolint:gosec // small
-			DefaultActions: []elbtypes.Action{{Type: elbtypes.ActionTypeEnumForward, TargetGroupArn: group.TargetGroups[0].TargetGroupArn}},
+			LoadBalancerArn: balancer.LoadBalancers[0].LoadBalancerArn,
+			Port:            aws.Int32(int32(1000 + i)),
+			Protocol:        elbtypes.ProtocolEnumTcp, //nolint:gosec // small
+			DefaultActions: []elbtypes.Action{
+				{Type: elbtypes.ActionTypeEnumForward, TargetGroupArn: group.TargetGroups[0].TargetGroupArn},
+			},
 		})
 		return err
 	})

@@ -77,12 +77,19 @@ func TestPhysicalIDsHaveTheShapesOfAWS(t *testing.T) {
 	config := start(t)
 	stacks := cloudformation.NewFromConfig(config)
 	if _, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
-		StackName: aws.String(shapedStack), TemplateBody: aws.String(shaped), Capabilities: []cfntypes.Capability{cfntypes.CapabilityCapabilityIam},
+		StackName: aws.String(
+			shapedStack,
+		),
+		TemplateBody: aws.String(shaped),
+		Capabilities: []cfntypes.Capability{cfntypes.CapabilityCapabilityIam},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	stack := complete(t, stacks)
-	listed, err := stacks.DescribeStackResources(t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: aws.String(shapedStack)})
+	listed, err := stacks.DescribeStackResources(
+		t.Context(),
+		&cloudformation.DescribeStackResourcesInput{StackName: aws.String(shapedStack)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +161,12 @@ func complete(t *testing.T, stacks *cloudformation.Client) cfntypes.Stack {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stack = out.Stacks[0]; stack.StackStatus != cfntypes.StackStatusCreateInProgress && stack.StackStatus != cfntypes.StackStatusCreateComplete {
-			events, err := stacks.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: aws.String(shapedStack)})
+		if stack = out.Stacks[0]; stack.StackStatus != cfntypes.StackStatusCreateInProgress &&
+			stack.StackStatus != cfntypes.StackStatusCreateComplete {
+			events, err := stacks.DescribeStackEvents(
+				t.Context(),
+				&cloudformation.DescribeStackEventsInput{StackName: aws.String(shapedStack)},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +197,12 @@ func others(t *testing.T, config aws.Config, made map[string]string) map[string]
 	found["instance"] = *run.Instances[0].InstanceId
 	found["snapshot"] = *must(t, ctx, machines.CreateSnapshot, &ec2.CreateSnapshotInput{VolumeId: aws.String(made["Volume"])}).SnapshotId
 	found["address"] = *must(t, ctx, machines.AllocateAddress, &ec2.AllocateAddressInput{}).AllocationId
-	templates := must(t, ctx, machines.DescribeLaunchTemplates, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{made["Template"]}})
+	templates := must(
+		t,
+		ctx,
+		machines.DescribeLaunchTemplates,
+		&ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{made["Template"]}},
+	)
 	found["template"] = *templates.LaunchTemplates[0].LaunchTemplateName
 
 	identities := iam.NewFromConfig(config)
@@ -210,6 +226,8 @@ func others(t *testing.T, config aws.Config, made map[string]string) map[string]
 }
 
 // must returns the output of a call that must succeed.
+//
+//nolint:revive // the test comes first, as in other helpers
 func must[I, O, F any](t *testing.T, ctx context.Context, call func(context.Context, *I, ...F) (*O, error), in *I) *O {
 	t.Helper()
 	out, err := call(ctx, in)

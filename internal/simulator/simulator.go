@@ -192,9 +192,20 @@ func New(o Options) *Simulator {
 		services[i] = p.Service()
 	}
 	s.services = services
-	s.router = wire.NewRouter(services, o.Faults, o.Clock,
-		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys),
-		wire.WithPolicies(o.Policies), wire.WithReads(reads.New(reads.Options{Seed: o.Seed, Lag: o.Lag, Clock: o.Clock})), wire.WithGate(o.gate()))
+	s.router = wire.NewRouter(
+		services,
+		o.Faults,
+		o.Clock,
+		wire.WithAccount(o.Account),
+		wire.WithRegion(o.Region),
+		wire.WithPartition(o.Partition),
+		wire.WithKeys(keys),
+		wire.WithPolicies(
+			o.Policies,
+		),
+		wire.WithReads(reads.New(reads.Options{Seed: o.Seed, Lag: o.Lag, Clock: o.Clock})),
+		wire.WithGate(o.gate()),
+	)
 	o.Machines.Connect(machine.Services{
 		AWS: s.Handler(), Firewall: network.Firewall, Watch: network.Watch, EndpointAddress: network.EndpointAddress,
 		Resolve: func(vpcID, name string) []netip.Addr {

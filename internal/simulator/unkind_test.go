@@ -141,7 +141,8 @@ func TestServicesKnowNewRolesLater(t *testing.T) {
 			}
 		}
 		try("sts", func() error {
-			_, err := sts.NewFromConfig(u.config).AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: &arn, RoleSessionName: aws.String("session")})
+			_, err := sts.NewFromConfig(u.config).
+				AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: &arn, RoleSessionName: aws.String("session")})
 			return err
 		})
 		try("kms", func() error {
@@ -182,7 +183,10 @@ func launchWith(t *testing.T, u *unkind, identities *iam.Client) error {
 			return err
 		})
 		once(t, func() error {
-			_, err := identities.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: name})
+			_, err := identities.AddRoleToInstanceProfile(
+				ctx,
+				&iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: name},
+			)
 			return err
 		})
 	}
@@ -260,7 +264,10 @@ func TestOperationsOfEC2HaveBuckets(t *testing.T) {
 	machines := ec2.NewFromConfig(u.config)
 	admitted := func() (count int) {
 		for {
-			_, err := machines.CreateVolume(t.Context(), &ec2.CreateVolumeInput{AvailabilityZone: aws.String("eu-central-1a"), Size: aws.Int32(1)})
+			_, err := machines.CreateVolume(
+				t.Context(),
+				&ec2.CreateVolumeInput{AvailabilityZone: aws.String("eu-central-1a"), Size: aws.Int32(1)},
+			)
 			switch {
 			case err == nil:
 				count++
@@ -277,7 +284,10 @@ func TestOperationsOfEC2HaveBuckets(t *testing.T) {
 	u.clock.Step(4 * time.Second)
 	count := 0
 	for range 40 {
-		if _, err := machines.CreateVolume(t.Context(), &ec2.CreateVolumeInput{AvailabilityZone: aws.String("eu-central-1a"), Size: aws.Int32(1)}); err == nil {
+		if _, err := machines.CreateVolume(
+			t.Context(),
+			&ec2.CreateVolumeInput{AvailabilityZone: aws.String("eu-central-1a"), Size: aws.Int32(1)},
+		); err == nil {
 			count++
 		}
 	}
@@ -350,7 +360,10 @@ func TestRecordsChangeLater(t *testing.T) {
 		names, ctx := route53.NewFromConfig(u.config), t.Context()
 		var zone *string
 		once(t, func() error {
-			out, err := names.CreateHostedZone(ctx, &route53.CreateHostedZoneInput{Name: aws.String("example.com"), CallerReference: aws.String("r")})
+			out, err := names.CreateHostedZone(
+				ctx,
+				&route53.CreateHostedZoneInput{Name: aws.String("example.com"), CallerReference: aws.String("r")},
+			)
 			if err == nil {
 				zone = out.HostedZone.Id
 			}

@@ -84,7 +84,19 @@ func TestSlotBootsAndReboots(t *testing.T) {
 	if !strings.Contains(journal, "msg=done") {
 		t.Errorf("nodeup.service did not run to its end after the reboot:\n%s", journal)
 	}
-	if scripts := must(t, c.host, slot, "journalctl", "--boot", "--no-pager", "--output=cat", "--unit=cloud-final.service"); strings.Contains(scripts, "msg=") {
+	if scripts := must(
+		t,
+		c.host,
+		slot,
+		"journalctl",
+		"--boot",
+		"--no-pager",
+		"--output=cat",
+		"--unit=cloud-final.service",
+	); strings.Contains(
+		scripts,
+		"msg=",
+	) {
 		t.Errorf("cloud-init ran the user data again after the reboot:\n%s", scripts)
 	}
 }
@@ -117,7 +129,9 @@ func start(t *testing.T) *cluster {
 	})
 	host, _ := env.Machines().(*process.Host)
 	c := &cluster{env: env, host: host, ec2: ec2.NewFromConfig(aws.Config{
-		Region: region, BaseEndpoint: aws.String(env.State().AWS), Credentials: credentials.NewStaticCredentialsProvider(account, "test", ""),
+		Region:       region,
+		BaseEndpoint: aws.String(env.State().AWS),
+		Credentials:  credentials.NewStaticCredentialsProvider(account, "test", ""),
 	})}
 	c.apply(t)
 	return c
@@ -220,7 +234,17 @@ func (c *cluster) checkUnits(t *testing.T, slot string) {
 		}
 	}
 	// nodeup mounts the volume and starts the kubelet if their units have failed, which only the journal shows then.
-	journal := must(t, c.host, slot, "journalctl", "--boot", "--no-pager", "--output=cat", "--unit=var-lib-etcd.mount", "--unit=kubelet.service")
+	journal := must(
+		t,
+		c.host,
+		slot,
+		"journalctl",
+		"--boot",
+		"--no-pager",
+		"--output=cat",
+		"--unit=var-lib-etcd.mount",
+		"--unit=kubelet.service",
+	)
 	for _, failure := range []string{"Failed with result", "Dependency failed"} {
 		if strings.Contains(journal, failure) {
 			t.Errorf("a unit has failed in this boot: %s", journal[:min(len(journal), 1000)])

@@ -76,7 +76,19 @@ func TestWorkerBootsToItsControlPlane(t *testing.T) {
 	reboot(t, client, host, instance)
 	awaitStage(t, host, instance, "nodeup.service")
 	check("after a reboot")
-	if said := must(t, host, instance, "journalctl", "--boot", "--no-pager", "--output=cat", "--unit=cloud-final.service"); strings.Contains(said, "msg=") {
+	if said := must(
+		t,
+		host,
+		instance,
+		"journalctl",
+		"--boot",
+		"--no-pager",
+		"--output=cat",
+		"--unit=cloud-final.service",
+	); strings.Contains(
+		said,
+		"msg=",
+	) {
 		t.Errorf("cloud-init ran the user data again:\n%s", said)
 	}
 }
@@ -105,7 +117,9 @@ func awaitStage(t *testing.T, host *process.Host, instance, unit string) {
 func makeProfile(t *testing.T, config aws.Config) *string {
 	t.Helper()
 	client, name := iam.NewFromConfig(config), aws.String("node")
-	trust := aws.String(`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}`)
+	trust := aws.String(
+		`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}`,
+	)
 	_, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: trust})
 	if err == nil {
 		_, err = client.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: name})
@@ -122,7 +136,7 @@ func makeProfile(t *testing.T, config aws.Config) *string {
 // publish uploads nodeup and a worker's bundle, and returns the user data.
 func publish(t *testing.T, config aws.Config, nodeup string) string {
 	t.Helper()
-	program, err := os.ReadFile(nodeup) //nolint:gosec // a binary of ours
+	program, err := os.ReadFile(nodeup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ var debian = sync.OnceValues(func() (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a cache
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
 	partial := path + ".partial"
@@ -97,5 +97,5 @@ func generalize(tree string) error {
 	}
 	// An empty file makes systemd generate an ID at the first boot:
 	// https://www.freedesktop.org/software/systemd/man/latest/machine-id.html
-	return os.WriteFile(filepath.Join(tree, "etc/machine-id"), nil, 0o444) //nolint:gosec // as in any root
+	return os.WriteFile(filepath.Join(tree, "etc/machine-id"), nil, 0o444)
 }

@@ -104,7 +104,12 @@ func (r *runner) define(ctx context.Context, in *state.State) error {
 	group := &v1alpha1.InstanceGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: groupName},
 		// Room for one more: CloudFormation requires MinInstancesInService to be less than MaxSize.
-		Spec: v1alpha1.InstanceGroupSpec{Cluster: clusterName, MinSize: workers, MaxSize: workers + 1, InstanceTypes: []string{instanceType}},
+		Spec: v1alpha1.InstanceGroupSpec{
+			Cluster:       clusterName,
+			MinSize:       workers,
+			MaxSize:       workers + 1,
+			InstanceTypes: []string{instanceType},
+		},
 	}
 	_, err = in.Replace(ctx, []client.Object{cluster, group})
 	return err

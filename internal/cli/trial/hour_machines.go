@@ -177,7 +177,7 @@ func (c *hourChecks) api(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	session := live.Open(live.Options{Clients: c.clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets})
+	session := live.Open(live.Options{Clients: c.clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets}) //nolint:contextcheck // it outlives the call
 	defer session.Close()
 	observed, err := session.Observe(ctx)
 	if err != nil {

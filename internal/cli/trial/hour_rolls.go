@@ -160,7 +160,10 @@ func (c *hourChecks) terminated(all []ec2types.Instance) {
 	var seen []string
 	nameless := true
 	for i := range all {
-		if id := aws.ToString(all[i].InstanceId); c.first[id] && all[i].State != nil && all[i].State.Name == ec2types.InstanceStateNameTerminated {
+		if id := aws.ToString(
+			all[i].InstanceId,
+		); c.first[id] && all[i].State != nil &&
+			all[i].State.Name == ec2types.InstanceStateNameTerminated {
 			seen = append(seen, id)
 			nameless = nameless && aws.ToString(all[i].PrivateDnsName) == ""
 		}
@@ -240,7 +243,11 @@ func (c *hourChecks) snapshot(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(keys)
-	c.expect("cfn-snapshot-tags", slices.Contains(keys, model.TagEtcdSlot) && slices.Contains(keys, tagName), "The snapshot has the tags: %s.",
-		names(keys))
+	c.expect(
+		"cfn-snapshot-tags",
+		slices.Contains(keys, model.TagEtcdSlot) && slices.Contains(keys, tagName),
+		"The snapshot has the tags: %s.",
+		names(keys),
+	)
 	return nil
 }

@@ -33,7 +33,11 @@ import (
 func newMachines(t *testing.T, change func(body string) string) (w *suite, flags []string) {
 	t.Helper()
 	sim := simulator.New(simulator.Options{
-		Account: account, Region: region, QueueNameRelease: time.Minute, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond,
+		Account:          account,
+		Region:           region,
+		QueueNameRelease: time.Minute,
+		Machines:         fake.New(fake.Options{}),
+		Patience:         100 * time.Millisecond,
 	})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() { sim.Close(); server.Close() })

@@ -134,7 +134,10 @@ func (o *observations) addGroup(group *astypes.AutoScalingGroup) {
 		held = held || instance.LifecycleState == astypes.LifecycleStateTerminatingWait
 	}
 	for i := range group.Instances {
-		if id := aws.ToString(group.Instances[i].InstanceId); held && !strings.HasPrefix(string(group.Instances[i].LifecycleState), "Terminating") {
+		if id := aws.ToString(
+			group.Instances[i].InstanceId,
+		); held &&
+			!strings.HasPrefix(string(group.Instances[i].LifecycleState), "Terminating") {
 			o.beside[id] = true
 		}
 	}

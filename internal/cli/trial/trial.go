@@ -52,7 +52,9 @@ type options struct {
 
 // Command returns the command.
 func Command() *cobra.Command {
-	return command(&options{clock: clock.RealClock{}, interval: pollInterval, limit: convergeLimit, isTerminal: isTerminal, again: nextInterruption})
+	return command(
+		&options{clock: clock.RealClock{}, interval: pollInterval, limit: convergeLimit, isTerminal: isTerminal, again: nextInterruption},
+	)
 }
 
 // nextInterruption returns a context that ends with the next Ctrl-C or SIGTERM.
@@ -103,7 +105,9 @@ if it could not check or something is left.`,
 	set.StringVar(&o.region, "aws-region", "", "AWS region (default: that of the AWS configuration)")
 	set.StringVar(&o.report, "report", "", "write the report to this file instead of standard output")
 	set.StringVar(
-		&o.state, "state", "",
+		&o.state,
+		"state",
+		"",
 		"with --tier hour: folder with the state of the cluster, for the next run if this one is interrupted (default: a folder in your cache directory)",
 	)
 	set.StringVar(

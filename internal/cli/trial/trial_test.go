@@ -64,7 +64,8 @@ func newSuite(t *testing.T, change func(body string) string) *suite {
 		return 0
 	}
 	sim := simulator.New(simulator.Options{
-		Account: account, Region: region, QueueNameRelease: time.Minute, Latency: latency})
+		Account: account, Region: region, QueueNameRelease: time.Minute, Latency: latency,
+	})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() { sim.Close(); server.Close() })
 	w := &suite{t: t, simulator: sim, endpoint: server.URL}

@@ -220,7 +220,7 @@ func (l *suite) places(t *testing.T, outputs map[string]string) (*firewall.Netwo
 	}
 	for i := range n.Interfaces {
 		described, _ := l.packets.DescribeInterface(account, region, n.Interfaces[i].ID)
-		switch described.InterfaceType {
+		switch described.InterfaceType { //nolint:exhaustive // a cluster has no others
 		case types.NetworkInterfaceTypeNetworkLoadBalancer:
 			places[balancer] = append(places[balancer], n.Interfaces[i].Addresses[0])
 		case types.NetworkInterfaceTypeNatGateway:

@@ -44,7 +44,7 @@ func ChartsDir(dir string) string { return filepath.Join(dir, chartsDir) }
 
 // Addons returns the addons whose charts are in a folder of programs.
 func Addons(dir string) ([]Addon, error) {
-	text, err := os.ReadFile(filepath.Join(ChartsDir(dir), addonsFile)) //nolint:gosec // our own
+	text, err := os.ReadFile(filepath.Join(ChartsDir(dir), addonsFile))
 	if err != nil {
 		return nil, fmt.Errorf("read the addons: %w", err)
 	}

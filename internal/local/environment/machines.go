@@ -121,7 +121,14 @@ func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, err
 	if err != nil {
 		return nil, err
 	}
-	options := process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Tree: opts.Tree, Log: logr.Discard()}
+	options := process.Options{
+		Dir:     opts.Dir,
+		Machine: programs.Machine,
+		Kube:    kube,
+		Images:  opts.Images,
+		Tree:    opts.Tree,
+		Log:     logr.Discard(),
+	}
 	if opts.Kind == ContainerMachines {
 		if options.Containers, err = opts.Containers(ctx, programs, kube); err != nil {
 			return nil, err

@@ -54,7 +54,7 @@ const (
 
 // matchAddress compares an address of a packet with a range.
 func matchAddress(offset uint32, within netip.Prefix) []expr.Any {
-	mask := binaryutil.BigEndian.PutUint32(uint32(uint64(0xffffffff) << (32 - within.Bits()) & 0xffffffff)) //nolint:gosec // 32 bits
+	mask := binaryutil.BigEndian.PutUint32(uint32(uint64(0xffffffff) << (32 - within.Bits()) & 0xffffffff))
 	return []expr.Any{
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: 4},
 		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: mask, Xor: []byte{0, 0, 0, 0}},

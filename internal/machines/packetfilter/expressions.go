@@ -55,7 +55,7 @@ func carries(t *firewall.Traffic) []expr.Any {
 	if t == nil {
 		return nil
 	}
-	list := []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, equals([]byte{byte(t.Protocol)})}
+	list := []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, equals([]byte{byte(t.Protocol)})} //nolint:gosec // of 8 bits
 	switch t.Protocol {
 	case firewall.TCP, firewall.UDP:
 		if t.First == 0 && t.Last == 65535 {
@@ -68,9 +68,15 @@ func carries(t *firewall.Traffic) []expr.Any {
 	case firewall.ICMP:
 		for offset, value := range []int{t.First, t.Last} {
 			if value >= 0 {
-				list = append(list,
-					&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: uint32(offset), Len: 1}, //nolint:gosec // 0 or 1
-					equals([]byte{byte(value)}),
+				list = append(
+					list,
+					&expr.Payload{
+						DestRegister: 1,
+						Base:         expr.PayloadBaseTransportHeader,
+						Offset:       uint32(offset),
+						Len:          1,
+					}, //nolint:gosec // 0 or 1
+					equals([]byte{byte(value)}), //nolint:gosec // of 8 bits
 				)
 			}
 		}

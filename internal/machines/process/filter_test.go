@@ -345,7 +345,7 @@ func TestKernelAgreesWithEvaluation(t *testing.T) {
 		vpc.change(func(n *firewall.Network) {
 			n.Groups = []firewall.Group{{ID: "sg-server", Rules: append(rules, outbound)}, n.Groups[1]}
 			first := n.Subnets[0]
-			first.ACL = append(entries, firewall.Entry{Number: 1, Egress: true, Allow: true, Traffic: anyTraffic, Peer: anywhere[0]})
+			first.ACL = append(slices.Clone(entries), firewall.Entry{Number: 1, Egress: true, Allow: true, Traffic: anyTraffic, Peer: anywhere[0]})
 			n.Subnets = []firewall.Subnet{first, n.Subnets[1]}
 			want = firewall.Compile(n)
 		})
@@ -357,7 +357,7 @@ func TestKernelAgreesWithEvaluation(t *testing.T) {
 		if random.IntN(2) == 0 {
 			protocol, number = "udp4", firewall.UDP
 		}
-		to := netip.AddrPortFrom(server.Addr(), uint16(1+random.IntN(4))) //nolint:gosec // small
+		to := netip.AddrPortFrom(server.Addr(), uint16(1+random.IntN(4)))
 		allowed := want.Allows(firewall.Packet{From: netip.MustParseAddr(address), To: to.Addr(), Protocol: number, Port: int(to.Port())})
 		passed[allowed]++
 		within(t, fmt.Sprintf("%s from %s to %s to pass: %t; rules %+v, entries %+v", protocol, from, to, allowed, rules, entries), func() bool {

@@ -67,23 +67,31 @@ func New(opts Options) (*Host, error) {
 		return nil, err
 	}
 	h.filter = newFilter(h)
-	if opts.Containers != "" || opts.Tree != "" {
-		if _, err := ownCgroups(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
-		}
-	}
-	if opts.Tree != "" {
-		if err := usableTree(opts.Tree, opts.Dir); err != nil {
-			return nil, err
-		}
-	}
-	if opts.Containers != "" {
-		if h.registry, err = openRegistry(filepath.Join(opts.Containers, guest.ImagesDir)); err != nil {
-			return nil, err
-		}
+	if err := h.openImages(); err != nil {
+		return nil, err
 	}
 	h.aws = &http.Server{Handler: http.HandlerFunc(h.serveAWS), ReadHeaderTimeout: 10 * time.Second}
 	return h, nil
+}
+
+// openImages checks and opens what machines run besides the machine image: a distribution's tree, or
+// images of containers.
+func (h *Host) openImages() (err error) {
+	if h.opts.Containers == "" && h.opts.Tree == "" {
+		return nil
+	}
+	if _, err := ownCgroups(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	if h.opts.Tree != "" {
+		if err := usableTree(h.opts.Tree, h.opts.Dir); err != nil {
+			return err
+		}
+	}
+	if h.opts.Containers != "" {
+		h.registry, err = openRegistry(filepath.Join(h.opts.Containers, guest.ImagesDir))
+	}
+	return err
 }
 
 func makeFolders(dir string) (string, error) {

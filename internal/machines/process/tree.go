@@ -45,7 +45,7 @@ func openTerminal(output io.Writer) (*terminal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a terminal: %w", err)
 	}
-	fd := int(host.Fd()) //nolint:gosec // a file descriptor
+	fd := int(host.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
 	if err != nil {

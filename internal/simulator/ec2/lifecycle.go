@@ -53,10 +53,21 @@ func (s *Service) spec(r *region, i *instance) machine.Spec {
 	subnet, _ := s.network.Subnet(r.Account, r.Region, i.SubnetID)
 	card, _ := s.network.Interface(r.Account, r.Region, i.InterfaceID)
 	return machine.Spec{
-		InstanceID: i.ID, Account: r.Account, Region: r.Region, Zone: i.Zone, VPCID: i.VPCID, SubnetID: i.SubnetID,
-		VPCRange:  subnet.VPCRange,
-		PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName, MAC: card.MAC, InstanceType: i.Type, ImageID: i.ImageID, Architecture: i.Architecture,
-		UserData: i.userData, Metadata: s.metadata(r.Target, i),
+		InstanceID:     i.ID,
+		Account:        r.Account,
+		Region:         r.Region,
+		Zone:           i.Zone,
+		VPCID:          i.VPCID,
+		SubnetID:       i.SubnetID,
+		VPCRange:       subnet.VPCRange,
+		PrivateIP:      i.PrivateIP,
+		PrivateDNSName: i.PrivateDNSName,
+		MAC:            card.MAC,
+		InstanceType:   i.Type,
+		ImageID:        i.ImageID,
+		Architecture:   i.Architecture,
+		UserData:       i.userData,
+		Metadata:       s.metadata(r.Target, i),
 	}
 }
 

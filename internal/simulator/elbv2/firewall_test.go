@@ -59,7 +59,7 @@ func startFiltered(t *testing.T, balancerGroups ...string) *filtered {
 		Subnets: f.subnets, SecurityGroups: balancerGroups,
 	})
 	f.balancer = must(t, out, err).LoadBalancers[0]
-	f.group = f.suite.targetGroup("api", nil)
+	f.group = f.targetGroup("api", nil)
 	f.listener(*f.balancer.LoadBalancerArn, f.group, 6443)
 	f.target, f.client = f.launch(0), f.launch(1)
 	f.host.listen(t, f.target)

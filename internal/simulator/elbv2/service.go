@@ -108,14 +108,12 @@ func (s *Service) Close() {
 }
 
 // begin runs fn in the background, unless the service is closed.
-func (s *Service) begin(fn func()) bool {
+func (s *Service) begin(fn func()) {
 	s.life.Lock()
 	defer s.life.Unlock()
-	if s.ctx.Err() != nil {
-		return false
+	if s.ctx.Err() == nil {
+		s.work.Go(fn)
 	}
-	s.work.Go(fn)
-	return true
 }
 
 // forwards reports whether there are machines to forward to.

@@ -42,7 +42,8 @@ func network(server ...Rule) *Network {
 			{ID: "nlb", Addresses: []netip.Addr{ip("10.0.2.9")}, Unfiltered: true},
 		},
 		Groups: []Group{
-			{ID: "servers", Rules: append(server, outward)}, {ID: "clients", Rules: []Rule{outward}},
+			{ID: "servers", Rules: append(server, outward)},
+			{ID: "clients", Rules: []Rule{outward}},
 			{ID: "more", Rules: []Rule{{Traffic: Traffic{Protocol: ICMP, First: 8, Last: -1}, Ranges: cidrs("10.0.0.0/16")}}},
 		},
 	}

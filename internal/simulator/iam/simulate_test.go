@@ -33,7 +33,8 @@ func TestCustomPoliciesAreSimulated(t *testing.T) {
 		for i := range out.EvaluationResults {
 			all = append(all, out.EvaluationResults[i].EvalDecision)
 		}
-		if missing := out.EvaluationResults[0].MissingContextValues; len(in.ContextEntries) == 0 && !slices.Equal(missing, []string{"aws:PrincipalTag/team"}) {
+		if missing := out.EvaluationResults[0].MissingContextValues; len(in.ContextEntries) == 0 &&
+			!slices.Equal(missing, []string{"aws:PrincipalTag/team"}) {
 			t.Errorf("the missing keys are %v", missing)
 		}
 		return all
@@ -43,9 +44,15 @@ func TestCustomPoliciesAreSimulated(t *testing.T) {
 	if got := decisions(); !slices.Equal(got, []types.PolicyEvaluationDecisionType{none, denied, none}) {
 		t.Errorf("without the tag: %v", got)
 	}
-	in.ContextEntries = []types.ContextEntry{{
-		ContextKeyName: aws.String("aws:PrincipalTag/team"), ContextKeyType: types.ContextKeyTypeEnumString, ContextKeyValues: []string{"blue"},
-	}}
+	in.ContextEntries = []types.ContextEntry{
+		{
+			ContextKeyName: aws.String(
+				"aws:PrincipalTag/team",
+			),
+			ContextKeyType:   types.ContextKeyTypeEnumString,
+			ContextKeyValues: []string{"blue"},
+		},
+	}
 	if got := decisions(); !slices.Equal(got, []types.PolicyEvaluationDecisionType{allowed, denied, none}) {
 		t.Errorf("with the tag: %v", got)
 	}
@@ -66,19 +73,30 @@ func TestCustomPoliciesAreSimulated(t *testing.T) {
 // https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html
 func TestPoliciesOfARoleAreSimulated(t *testing.T) {
 	c, _ := start(t)
-	made, err := c.CreateRole(t.Context(), &awsiam.CreateRoleInput{RoleName: aws.String("app"), AssumeRolePolicyDocument: aws.String(trust)})
+	made, err := c.CreateRole(
+		t.Context(),
+		&awsiam.CreateRoleInput{RoleName: aws.String("app"), AssumeRolePolicyDocument: aws.String(trust)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.PutRolePolicy(t.Context(), &awsiam.PutRolePolicyInput{RoleName: aws.String("app"), PolicyName: aws.String("queues"), PolicyDocument: aws.String(
-		`{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "sqs:*", "Resource": "arn:aws:sqs:*:*:app-*"}}`,
-	)})
+	_, err = c.PutRolePolicy(
+		t.Context(),
+		&awsiam.PutRolePolicyInput{RoleName: aws.String("app"), PolicyName: aws.String("queues"), PolicyDocument: aws.String(
+			`{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "sqs:*", "Resource": "arn:aws:sqs:*:*:app-*"}}`,
+		)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := &awsiam.SimulatePrincipalPolicyInput{
-		PolicySourceArn: made.Role.Arn, ActionNames: []string{"sqs:SendMessage"},
-		ResourceArns: []string{"arn:aws:sqs:eu-central-1:123456789012:app-1", "arn:aws:sqs:eu-central-1:123456789012:other"}, MaxItems: aws.Int32(1),
+		PolicySourceArn: made.Role.Arn,
+		ActionNames:     []string{"sqs:SendMessage"},
+		ResourceArns: []string{
+			"arn:aws:sqs:eu-central-1:123456789012:app-1",
+			"arn:aws:sqs:eu-central-1:123456789012:other",
+		},
+		MaxItems: aws.Int32(1),
 	}
 	var found []types.EvaluationResult
 	pages := awsiam.NewSimulatePrincipalPolicyPaginator(c, in)

@@ -308,13 +308,20 @@ func TestPoliciesThatAreNotInTheLanguageAreRefused(t *testing.T) {
 // FuzzParse checks that no document makes the parser or a decision panic.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"Statement": {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "s3:*", "NotResource": "arn:aws:s3:::${aws:username}"}}`)
-	f.Add(`{"Statement": [{"Effect": "Deny", "NotPrincipal": null, "Action": "*", "Condition": {"ForAllValues:StringLike": {"k": ["${*", 1]}}}]}`)
+	f.Add(
+		`{"Statement": [{"Effect": "Deny", "NotPrincipal": null, "Action": "*", "Condition": {"ForAllValues:StringLike": {"k": ["${*", 1]}}}]}`,
+	)
 	f.Fuzz(func(_ *testing.T, document string) {
 		p, err := iampolicy.Parse("policy", document)
 		if err != nil {
 			return
 		}
-		r := iampolicy.Request{Principal: session, Action: "s3:GetObject", Resource: "arn:aws:s3:::b/o", Context: map[string][]string{"k": {"v"}}}
+		r := iampolicy.Request{
+			Principal: session,
+			Action:    "s3:GetObject",
+			Resource:  "arn:aws:s3:::b/o",
+			Context:   map[string][]string{"k": {"v"}},
+		}
 		iampolicy.Decide(&r, &iampolicy.Policies{Identity: []*iampolicy.Policy{p}, Resource: p})
 	})
 }

@@ -98,6 +98,7 @@ func nameServers(private bool) []string {
 		}
 		servers = append(servers, fmt.Sprintf("ns-%d.awsdns-%02d.%s", i*perDomain+n, n/perServer, domain))
 	}
+	//nolint:gosec // not for security
 	rand.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
 	return servers
 }

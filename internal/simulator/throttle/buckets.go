@@ -84,7 +84,8 @@ func isUnfiltered(input any) bool {
 	v := reflect.Indirect(reflect.ValueOf(input))
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name
-		if (name == "Filters" || name == "MaxResults" || strings.HasSuffix(name, "Ids") || strings.HasSuffix(name, "Names")) && !v.Field(i).IsZero() {
+		if (name == "Filters" || name == "MaxResults" || strings.HasSuffix(name, "Ids") || strings.HasSuffix(name, "Names")) &&
+			!v.Field(i).IsZero() {
 			return false
 		}
 	}

@@ -37,7 +37,8 @@ func throttling(page string) refusals {
 func throttlingException(failed, page string) refusals {
 	return refusals{
 		refusal{"ThrottlingException", rateExceeded, http.StatusBadRequest},
-		refusal{failed, "An internal error occurred. Try again.", http.StatusInternalServerError}, page,
+		refusal{failed, "An internal error occurred. Try again.", http.StatusInternalServerError},
+		page,
 	}
 }
 
@@ -67,7 +68,8 @@ var byService = map[string]refusals{
 		"https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html",
 	},
 	"sqs": {
-		refusal{"RequestThrottled", "The request was denied due to request throttling.", http.StatusForbidden}, unavailable,
+		refusal{"RequestThrottled", "The request was denied due to request throttling.", http.StatusForbidden},
+		unavailable,
 		"https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html",
 	},
 }

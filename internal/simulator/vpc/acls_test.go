@@ -24,7 +24,8 @@ func TestNetworkACLs(t *testing.T) {
 	v := n.vpc("10.1.0.0/16")
 	subnet := n.subnet(v, "10.1.1.0/24", "a")
 	made := must(n, n.CreateNetworkAcl, &ec2.CreateNetworkAclInput{VpcId: v}).NetworkAcl
-	if *made.IsDefault || len(made.Entries) != 2 || *made.Entries[0].RuleNumber != 32767 || made.Entries[0].RuleAction != types.RuleActionDeny {
+	if *made.IsDefault || len(made.Entries) != 2 || *made.Entries[0].RuleNumber != 32767 ||
+		made.Entries[0].RuleAction != types.RuleActionDeny {
 		t.Errorf("a new network ACL has more than the two last rules: %+v", made)
 	}
 	must(n, n.CreateNetworkAclEntry, entry(made.NetworkAclId, 100, true, types.RuleActionAllow, "0.0.0.0/0"))
@@ -33,10 +34,21 @@ func TestNetworkACLs(t *testing.T) {
 	refused(n, "the last number", n.CreateNetworkAclEntry,
 		entry(made.NetworkAclId, 32767, true, types.RuleActionAllow, "0.0.0.0/0"), "InvalidParameterValue")
 	must(n, n.CreateNetworkAclEntry, &ec2.CreateNetworkAclEntryInput{
-		NetworkAclId: made.NetworkAclId, RuleNumber: aws.Int32(100), Egress: aws.Bool(false), RuleAction: types.RuleActionDeny,
-		CidrBlock: aws.String("10.1.0.0/16"), Protocol: aws.String("6"), PortRange: &types.PortRange{From: aws.Int32(22), To: aws.Int32(80)},
+		NetworkAclId: made.NetworkAclId,
+		RuleNumber:   aws.Int32(100),
+		Egress:       aws.Bool(false),
+		RuleAction:   types.RuleActionDeny,
+		CidrBlock: aws.String(
+			"10.1.0.0/16",
+		),
+		Protocol:  aws.String("6"),
+		PortRange: &types.PortRange{From: aws.Int32(22), To: aws.Int32(80)},
 	})
-	standard := must(n, n.DescribeNetworkAcls, &ec2.DescribeNetworkAclsInput{Filters: []types.Filter{filter("association.subnet-id", *subnet)}})
+	standard := must(
+		n,
+		n.DescribeNetworkAcls,
+		&ec2.DescribeNetworkAclsInput{Filters: []types.Filter{filter("association.subnet-id", *subnet)}},
+	)
 	association := standard.NetworkAcls[0].Associations[0].NetworkAclAssociationId
 	moved := must(n, n.ReplaceNetworkAclAssociation, &ec2.ReplaceNetworkAclAssociationInput{
 		AssociationId: association, NetworkAclId: made.NetworkAclId,
@@ -44,7 +56,13 @@ func TestNetworkACLs(t *testing.T) {
 	if moved.NewAssociationId == nil || *moved.NewAssociationId == *association {
 		t.Errorf("the association kept its ID: %+v", moved)
 	}
-	refused(n, "a network ACL of a subnet", n.DeleteNetworkAcl, &ec2.DeleteNetworkAclInput{NetworkAclId: made.NetworkAclId}, "DependencyViolation")
+	refused(
+		n,
+		"a network ACL of a subnet",
+		n.DeleteNetworkAcl,
+		&ec2.DeleteNetworkAclInput{NetworkAclId: made.NetworkAclId},
+		"DependencyViolation",
+	)
 	state, ok := n.service.Firewall(*v)
 	if !ok || len(state.Subnets[0].ACL) != 2 {
 		t.Fatalf("the firewall has %+v", state)

@@ -3,7 +3,7 @@ package vpc
 import "github.com/aws-operator/aws-operator/internal/simulator/wire"
 
 // Operations returns the operations for the wire layer; package ec2 merges them with its own.
-func (s *Service) Operations() map[string]wire.Operation {
+func (s *Service) Operations() map[string]wire.Operation { //nolint:funlen // a table
 	return map[string]wire.Operation{
 		"AllocateAddress":                            op(s, (*region).allocateAddress),
 		"AssignPrivateIpAddresses":                   op(s, (*region).assignPrivateIPAddresses),
