@@ -389,7 +389,7 @@ func listeners(l *limited, n int) error {
 		_, err := l.elb.CreateListener(l.ctx, &elb.CreateListenerInput{
 			LoadBalancerArn: balancer.LoadBalancers[0].LoadBalancerArn,
 			Port:            aws.Int32(int32(1000 + i)),
-			Protocol:        elbtypes.ProtocolEnumTcp, //nolint:gosec // small
+			Protocol:        elbtypes.ProtocolEnumTcp,
 			DefaultActions: []elbtypes.Action{
 				{Type: elbtypes.ActionTypeEnumForward, TargetGroupArn: group.TargetGroups[0].TargetGroupArn},
 			},

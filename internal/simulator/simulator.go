@@ -128,7 +128,7 @@ type backing interface {
 }
 
 // New returns an empty simulator.
-func New(o Options) *Simulator {
+func New(o Options) *Simulator { //nolint:funlen // it connects all services
 	o = withDefaults(o)
 	s := &Simulator{faults: o.Faults, seed: o.Seed}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

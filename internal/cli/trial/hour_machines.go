@@ -177,7 +177,8 @@ func (c *hourChecks) api(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	session := live.Open(live.Options{Clients: c.clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets}) //nolint:contextcheck // it outlives the call
+	//nolint:contextcheck // it outlives the call
+	session := live.Open(live.Options{Clients: c.clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets})
 	defer session.Close()
 	observed, err := session.Observe(ctx)
 	if err != nil {

@@ -75,7 +75,7 @@ func carries(t *firewall.Traffic) []expr.Any {
 						Base:         expr.PayloadBaseTransportHeader,
 						Offset:       uint32(offset),
 						Len:          1,
-					}, //nolint:gosec // 0 or 1
+					},
 					equals([]byte{byte(value)}), //nolint:gosec // of 8 bits
 				)
 			}

@@ -345,7 +345,8 @@ func TestKernelAgreesWithEvaluation(t *testing.T) {
 		vpc.change(func(n *firewall.Network) {
 			n.Groups = []firewall.Group{{ID: "sg-server", Rules: append(rules, outbound)}, n.Groups[1]}
 			first := n.Subnets[0]
-			first.ACL = append(slices.Clone(entries), firewall.Entry{Number: 1, Egress: true, Allow: true, Traffic: anyTraffic, Peer: anywhere[0]})
+			out := firewall.Entry{Number: 1, Egress: true, Allow: true, Traffic: anyTraffic, Peer: anywhere[0]}
+			first.ACL = append(slices.Clone(entries), out)
 			n.Subnets = []firewall.Subnet{first, n.Subnets[1]}
 			want = firewall.Compile(n)
 		})

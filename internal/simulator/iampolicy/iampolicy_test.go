@@ -253,7 +253,9 @@ func TestPoliciesCombine(t *testing.T) {
 				r.Principal = c.caller
 			}
 			p := iampolicy.Policies{ResourceAccount: c.account, ResourceRequired: c.required}
-			for statements, to := range map[*string]*[]*iampolicy.Policy{&c.identity: &p.Identity, &c.boundary: &p.Boundary, &c.session: &p.Session} {
+			for statements, to := range map[*string]*[]*iampolicy.Policy{
+				&c.identity: &p.Identity, &c.boundary: &p.Boundary, &c.session: &p.Session,
+			} {
 				if *statements != "" {
 					*to = []*iampolicy.Policy{parse(t, "policy", *statements)}
 				}
