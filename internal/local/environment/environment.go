@@ -36,6 +36,9 @@ type Options struct {
 	Latency time.Duration
 	// Machines is what instances run on. The default is AutoMachines.
 	Machines Machines
+	// Layouts are folders of container images, each an OCI layout, that container machines can pull
+	// beside those of a cluster.
+	Layouts []string
 	// WithoutRestore leaves out etcd-restore, so that less is built: no cluster can be restored
 	// from a snapshot.
 	WithoutRestore bool

@@ -71,7 +71,7 @@ func New(opts Options) (*Host, error) {
 		if _, err := ownCgroups(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 		}
-		if h.registry, err = openRegistry(filepath.Join(opts.Containers, guest.ImagesDir)); err != nil {
+		if h.registry, err = openRegistry(append([]string{filepath.Join(opts.Containers, guest.ImagesDir)}, opts.Layouts...)...); err != nil {
 			return nil, err
 		}
 	}

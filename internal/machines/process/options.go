@@ -25,6 +25,9 @@ type Options struct {
 	// containerbuild makes it: the machine image then has the real kubelet. Without it, the node agent
 	// runs static pods as processes and simulates all others.
 	Containers string
+	// Layouts are folders of other container images, each an OCI layout, that machines can pull under
+	// the names in its index. Only machines with Containers pull images.
+	Layouts []string
 	// Unpacked are the hashes of the archives, of containerd and the CNI plugins, that the image
 	// counts as having unpacked.
 	Unpacked []string
