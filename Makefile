@@ -71,6 +71,23 @@ containers: build ## Build bin/containers, with which simulated machines run con
 test-containers: containers ## Test a cluster on machines with the real kubelet, containerd and runc; Linux, as root.
 	TEST_CONTAINERS=1 $(GO) test -count=1 -timeout 30m -v ./test/containers
 
+# The module test/conformance/suite lists what is built from Kubernetes' module; with an empty cache, it takes 10 minutes.
+SUITE    := bin/conformance
+FOCUS    ?=
+LIMIT    ?= 3h
+RESUME   ?=
+PROGRAMS := github.com/onsi/ginkgo/v2/ginkgo k8s.io/kubernetes/cmd/kubectl k8s.io/kubernetes/test/images/agnhost \
+	k8s.io/kubernetes/test/images/nonewprivs
+
+.PHONY: conformance
+conformance: containers $(SUITE)/e2e.test ## Run Kubernetes' conformance suite (FOCUS=… LIMIT=3h RESUME=-resume) and write its page; Linux, as root.
+	$(GO) run ./test/conformance -focus='$(FOCUS)' -limit=$(LIMIT) $(RESUME)
+
+$(SUITE)/e2e.test: test/conformance/suite/go.mod test/conformance/suite/go.sum
+	@mkdir -p $(SUITE)
+	cd test/conformance/suite && $(GO) build -ldflags='-s -w' -o $(CURDIR)/$(SUITE)/ $(PROGRAMS)
+	cd test/conformance/suite && $(GO) test -c -ldflags='-s -w' -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
+
 .PHONY: previous
 previous: binary # The Kubernetes from which the tests upgrade a cluster; a few minutes, once.
 	@bin/aws-operator local build --previous

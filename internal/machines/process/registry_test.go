@@ -45,7 +45,7 @@ func TestImagesAreServedUnderTheirRegistriesNames(t *testing.T) {
 		"/v2/": http.StatusOK, "/v2/coredns/coredns/manifests/v1": http.StatusOK, "/v2/coredns/coredns/manifests/" + digest: http.StatusOK,
 		"/v2/coredns/coredns/blobs/" + digest: http.StatusOK, "/v2/coredns/coredns/manifests/v2": http.StatusNotFound,
 		"/v2/tests/agnhost/manifests/1": http.StatusOK,
-		"/v2/other/manifests/v1": http.StatusNotFound, "/v2/a/blobs/sha256:../../index.json": http.StatusNotFound,
+		"/v2/other/manifests/v1":        http.StatusNotFound, "/v2/a/blobs/sha256:../../index.json": http.StatusNotFound,
 	} {
 		answer := httptest.NewRecorder()
 		r.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.k8s.io"+path, http.NoBody))
