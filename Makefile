@@ -83,10 +83,15 @@ PROGRAMS := github.com/onsi/ginkgo/v2/ginkgo k8s.io/kubernetes/cmd/kubectl k8s.i
 conformance: containers $(SUITE)/e2e.test ## Run Kubernetes' conformance suite (FOCUS=… LIMIT=3h RESUME=-resume) and write its page; Linux, as root.
 	$(GO) run ./test/conformance -focus='$(FOCUS)' -limit=$(LIMIT) $(RESUME)
 
+# The programs report the version in go.mod, as those of Kubernetes' releases do.
+VERSION_PACKAGE := k8s.io/component-base/version
+SUITE_FLAGS      = -ldflags="-s -w -X $(VERSION_PACKAGE).gitVersion=$$version -X $(VERSION_PACKAGE).gitMajor=1 -X $(VERSION_PACKAGE).gitMinor=$$minor"
+
 $(SUITE)/e2e.test: test/conformance/suite/go.mod test/conformance/suite/go.sum
 	@mkdir -p $(SUITE)
-	cd test/conformance/suite && $(GO) build -ldflags='-s -w' -o $(CURDIR)/$(SUITE)/ $(PROGRAMS)
-	cd test/conformance/suite && $(GO) test -c -ldflags='-s -w' -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
+	cd test/conformance/suite; version=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes); minor=$$(cut -d. -f2 <<<$$version); \
+		$(GO) build $(SUITE_FLAGS) -o $(CURDIR)/$(SUITE)/ $(PROGRAMS); \
+		$(GO) test -c $(SUITE_FLAGS) -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
 
 .PHONY: previous
 previous: binary # The Kubernetes from which the tests upgrade a cluster; a few minutes, once.

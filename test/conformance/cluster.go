@@ -16,9 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/internal/local/environment"
@@ -47,7 +45,7 @@ type cluster struct {
 }
 
 // start starts an environment and a cluster in it whose nodes and system pods are Ready.
-func start(ctx context.Context, o options, images string, clock clock.WithTicker) (*cluster, error) {
+func start(ctx context.Context, o options, images string) (*cluster, error) {
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return nil, err
@@ -55,7 +53,7 @@ func start(ctx context.Context, o options, images string, clock clock.WithTicker
 	env, err := environment.Up(ctx, environment.Options{
 		Dir: filepath.Join(dir, "environment"), Operator: filepath.Join(o.root, "bin", "aws-operator"),
 		Machines: environment.ContainerMachines, Layouts: []string{images}, WithoutRestore: true,
-		Out: os.Stderr, Progress: os.Stderr, Clock: clock,
+		Out: os.Stderr, Progress: os.Stderr, Clock: o.clock,
 	})
 	if err != nil {
 		return nil, err
@@ -117,19 +115,11 @@ func (c *cluster) writeKubeconfig(ctx context.Context, management kubernetes.Int
 	})
 }
 
-// workloadConfig is the configuration of a client of the cluster. It is not limited: neither is the suite.
-func workloadConfig(path string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
+// workloadClient returns a client of the cluster.
+func workloadClient(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read the cluster's kubeconfig: %w", err)
-	}
-	return config, nil
-}
-
-func workloadClient(path string) (kubernetes.Interface, error) {
-	config, err := workloadConfig(path)
-	if err != nil {
-		return nil, err
 	}
 	return kubernetes.NewForConfig(config)
 }

@@ -24,22 +24,23 @@ const (
 
 // host are the programs of the host that images contain, by the Debian package that has them.
 var host = map[string]string{
-	"/bin/busybox": "busybox-static", "/usr/sbin/nginx": "nginx-light", "/usr/bin/dig": "bind9-dnsutils", "/usr/bin/nslookup": "bind9-dnsutils",
-	"/bin/nc.openbsd": "netcat-openbsd", "/usr/bin/curl": "curl", "/bin/bash": "bash", "/bin/ip": "iproute2", "/bin/ss": "iproute2",
+	"/bin/busybox": "busybox-static", "/usr/sbin/nginx": "nginx-light", "/usr/bin/dig": "bind9-dnsutils",
+	"/usr/bin/nslookup": "bind9-dnsutils", "/bin/nc.openbsd": "netcat-openbsd", "/usr/bin/curl": "curl", "/bin/bash": "bash", "/bin/ip": "iproute2", "/bin/ss": "iproute2",
 	"/usr/bin/iperf": "iperf", "/usr/bin/getent": "libc-bin",
 }
 
 // alpine are the programs that the Alpine system of agnhost has beside busybox's
 // (https://github.com/kubernetes/kubernetes/blob/v1.36.3/test/images/agnhost/Dockerfile).
 var alpine = map[string]string{
-	"/usr/bin/dig": "/usr/bin/dig", "/usr/bin/nslookup": "/usr/bin/nslookup", "/usr/bin/nc": "/bin/nc.openbsd", "/usr/bin/curl": "/usr/bin/curl",
+	"/usr/bin/dig": "/usr/bin/dig", "/usr/bin/nslookup": "/usr/bin/nslookup", "/usr/bin/nc": "/bin/nc.openbsd",
+	"/usr/bin/curl": "/usr/bin/curl",
 	"/usr/bin/bash": "/bin/bash", "/usr/sbin/ip": "/bin/ip", "/usr/bin/ss": "/bin/ss", "/usr/bin/iperf": "/usr/bin/iperf",
 	"/usr/bin/getent": "/usr/bin/getent",
 }
 
 const (
-	passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
-	group  = "root:x:0:\nnogroup:x:65534:\n"
+	passwd = "root:x:0:0:root:/root:/bin/sh\n"
+	group  = "root:x:0:\n"
 	// users are those that agnhost's Dockerfile adds.
 	users      = "user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n"
 	usersGroup = "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"
@@ -58,12 +59,15 @@ http {
 )
 
 // writeImages makes the images that specs run, as an OCI layout.
-func writeImages(ctx context.Context, programs, layout string) error {
+func writeImages(ctx context.Context, root, programs, layout string) error {
 	if err := missing(); err != nil {
 		return err
 	}
 	m := maker{programs: programs}
 	if err := m.findApplets(ctx); err != nil {
+		return err
+	}
+	if err := m.findSources(ctx, root); err != nil {
 		return err
 	}
 	var images []containerbuild.Image
@@ -95,8 +99,10 @@ func missing() error {
 
 // maker makes images.
 type maker struct {
-	programs string
-	applets  []string
+	// programs is the folder of Kubernetes' programs, sources that of its module.
+	programs, sources string
+	// applets are the commands of busybox.
+	applets []string
 }
 
 func (m *maker) findApplets(ctx context.Context) error {
@@ -108,6 +114,17 @@ func (m *maker) findApplets(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the commands of busybox: %w", err)
 	}
+	return nil
+}
+
+func (m *maker) findSources(ctx context.Context, root string) error {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
+	cmd.Dir = filepath.Join(root, "test", "conformance", "suite")
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("find the module of Kubernetes: %w", err)
+	}
+	m.sources = strings.TrimSpace(string(out))
 	return nil
 }
 
@@ -129,13 +146,13 @@ func (m *maker) base(names ...string) containerbuild.Image {
 // add adds programs of the host with their libraries, instead of busybox's commands.
 func add(image *containerbuild.Image, programs map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		real, err := filepath.EvalSymlinks(programs[name])
+		file, err := filepath.EvalSymlinks(programs[name])
 		if err != nil {
 			return fmt.Errorf("find a program of the image %s: %w", image.Names[0], err)
 		}
-		image.Files[name] = real
+		image.Files[name] = file
 		delete(image.Links, "/bin/"+filepath.Base(name))
-		if err := containerbuild.AddLibraries(image.Files, real); err != nil {
+		if err := containerbuild.AddLibraries(image.Files, file); err != nil {
 			return err
 		}
 	}
@@ -152,12 +169,8 @@ func (m *maker) agnhost() (containerbuild.Image, error) {
 	image.Texts["/etc/passwd"] += users
 	image.Texts["/etc/group"] += usersGroup
 	image.Texts["/uploads/.keep"] = ""
-	porter, err := kubernetesFile("test/images/agnhost/porter")
-	if err != nil {
-		return image, err
-	}
 	for _, name := range []string{"localhost.crt", "localhost.key"} {
-		image.Files["/"+name] = filepath.Join(porter, name)
+		image.Files["/"+name] = filepath.Join(m.sources, "test", "images", "agnhost", "porter", name)
 	}
 	return image, add(&image, alpine)
 }
@@ -169,12 +182,8 @@ func (m *maker) nautilus() (containerbuild.Image, error) {
 		return image, err
 	}
 	image.Names, image.Args = []string{tests + "nautilus:1.8"}, []string{"test-webserver"}
-	html, err := kubernetesFile("test/images/nautilus/html")
-	if err != nil {
-		return image, err
-	}
 	for _, name := range []string{"nautilus.jpg", "data.json"} {
-		image.Files["/"+name] = filepath.Join(html, name)
+		image.Files["/"+name] = filepath.Join(m.sources, "test", "images", "nautilus", "html", name)
 	}
 	return image, nil
 }
@@ -214,20 +223,7 @@ func (m *maker) dnsTesting() (containerbuild.Image, error) {
 	image := m.base(tests + "glibc-dns-testing:2.0.0")
 	image.Args = []string{"sh"}
 	return image, add(&image, map[string]string{
-		"/usr/bin/dig": "/usr/bin/dig", "/usr/bin/nslookup": "/usr/bin/nslookup", "/usr/bin/getent": "/usr/bin/getent", "/bin/bash": "/bin/bash",
+		"/usr/bin/dig": "/usr/bin/dig", "/usr/bin/nslookup": "/usr/bin/nslookup", "/usr/bin/getent": "/usr/bin/getent",
+		"/bin/bash": "/bin/bash",
 	})
 }
-
-// kubernetesFile returns the path of a file in Kubernetes' module.
-func kubernetesFile(name string) (string, error) {
-	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes") //nolint:noctx // ends at once
-	cmd.Dir = suiteModule
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module of Kubernetes: %w", err)
-	}
-	return filepath.Join(strings.TrimSpace(string(out)), filepath.FromSlash(name)), nil
-}
-
-// suiteModule is the folder of the suite's module. The command runs in the root of the repository.
-const suiteModule = "test/conformance/suite"

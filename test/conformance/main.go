@@ -27,10 +27,11 @@ type options struct {
 	resume     bool
 	serve      bool
 	kubeconfig string
+	clock      clock.WithTicker
 }
 
 func main() {
-	var o options
+	o := options{clock: clock.RealClock{}}
 	flag.StringVar(&o.root, "root", ".", "the root of the repository")
 	flag.StringVar(&o.programs, "programs", "bin/conformance", "the folder of the suite's programs")
 	flag.StringVar(&o.focus, "focus", "", "regular expression of the conformance specs to run; all by default")
@@ -45,14 +46,14 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o, clock.RealClock{}); err != nil {
+	if err := run(ctx, o); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "conformance:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop was called
 	}
 }
 
-func run(ctx context.Context, o options, clock clock.WithTicker) (err error) {
+func run(ctx context.Context, o options) (err error) {
 	for _, path := range []*string{&o.root, &o.programs, &o.page, &o.results} {
 		if *path, err = filepath.Abs(*path); err != nil {
 			return err
@@ -63,11 +64,11 @@ func run(ctx context.Context, o options, clock clock.WithTicker) (err error) {
 		return err
 	}
 	images := filepath.Join(o.programs, "images")
-	if err := writeImages(ctx, o.programs, images); err != nil {
+	if err := writeImages(ctx, o.root, o.programs, images); err != nil {
 		return err
 	}
 	if o.kubeconfig == "" {
-		cluster, err := start(ctx, o, images, clock)
+		cluster, err := start(ctx, o, images)
 		if err != nil {
 			return err
 		}
@@ -79,11 +80,11 @@ func run(ctx context.Context, o options, clock clock.WithTicker) (err error) {
 		<-ctx.Done()
 		return nil
 	}
-	return judge(ctx, o, reasons, clock)
+	return judge(ctx, o, reasons)
 }
 
 // judge runs the suite, merges what it reports into the results, and writes the page.
-func judge(ctx context.Context, o options, reasons *reasons, clock clock.WithTicker) error {
+func judge(ctx context.Context, o options, reasons *reasons) error {
 	all := &results{Specs: map[string]spec{}}
 	if o.resume {
 		if err := all.read(o.results); err != nil {
@@ -91,20 +92,21 @@ func judge(ctx context.Context, o options, reasons *reasons, clock clock.WithTic
 		}
 	}
 	if o.seed == 0 {
-		o.seed = clock.Now().Unix()
+		o.seed = o.clock.Now().Unix()
 	}
 	versions, err := clusterVersions(ctx, o.kubeconfig)
 	if err != nil {
 		return err
 	}
-	began := clock.Now()
+	began := o.clock.Now()
 	report, err := runSuite(ctx, o, reasons, all.passed())
 	if err != nil {
 		return err
 	}
 	specs, reached := report.specs()
 	all.merge(specs, runOf{
-		Date: began.UTC().Format(time.DateOnly), Took: clock.Since(began).Round(time.Second).String(), Focus: o.focus, Limit: o.limit.String(),
+		Date: began.UTC().Format(time.DateOnly), Took: o.clock.Since(began).Round(time.Second).String(),
+		Focus: o.focus, Limit: o.limit.String(),
 		Reached: reached, Seed: o.seed, Procs: o.procs, Commit: commit(ctx, o.root), Versions: versions,
 	})
 	if err := all.write(o.results); err != nil {

@@ -79,7 +79,7 @@ programs, with Kubernetes' own images. Nothing here has run on AWS.
 			run.Date, run.Commit, focus, run.Passed, run.Failed, run.Took, limit, run.Seed, run.Procs)
 	}
 	p.WriteString(`
-` + "`make conformance`" + ` runs all specs, and ` + "`make conformance FOCUS=ConfigMap LIMIT=30m`" + ` those whose names match a regular expression.
+` + "`make conformance`" + ` runs all specs, ` + "`make conformance FOCUS=ConfigMap LIMIT=30m`" + ` those that match a regular expression.
 ` + "`RESUME=-resume`" + ` keeps earlier results and runs only the specs that have not passed.
 
 ## Images under the names of others
@@ -102,7 +102,8 @@ func (r *results) summary(p *strings.Builder, c counts) {
 		_, _ = fmt.Fprintf(p, "The cluster reported: %s.\n\n", strings.Join(r.Runs[len(r.Runs)-1].Versions, ", "))
 	}
 	if c.notRun > 0 {
-		_, _ = fmt.Fprintf(p, "**These results are partial: %d of %d specs have not run**, because of a focus or a time limit.\n\n", c.notRun, len(r.Specs))
+		_, _ = fmt.Fprintf(p, "**These results are partial: %d of %d specs have not run**, because of a focus or a time limit.\n\n",
+			c.notRun, len(r.Specs))
 	}
 	_, _ = fmt.Fprintf(p, `| specs | number |
 | --- | --- |
@@ -137,7 +138,8 @@ func (r *results) sections(p *strings.Builder, reasons *reasons) {
 		lists[name] = append(lists[name], line)
 	}
 	for _, section := range []struct{ name, title string }{
-		{failed, "Failed"}, {"not runnable here", "Not runnable here"}, {skipSaid, "Skipped by themselves"}, {notRun, "Not run"}, {passed, "Passed"},
+		{failed, "Failed"}, {"not runnable here", "Not runnable here"}, {skipSaid, "Skipped by themselves"},
+		{notRun, "Not run"}, {passed, "Passed"},
 	} {
 		if len(lists[section.name]) == 0 {
 			continue

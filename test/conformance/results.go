@@ -9,24 +9,23 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
-// report is Ginkgo's report of one or more suites, with what this package reads of it:
-// https://pkg.go.dev/github.com/onsi/ginkgo/v2/types#Report
+// report is Ginkgo's report of one or more suites, with what this package reads of it. The names of its
+// fields are those in JSON: https://pkg.go.dev/github.com/onsi/ginkgo/v2/types#Report
 type report []struct {
-	SpecReports                []specReport `json:"SpecReports"`
-	SpecialSuiteFailureReasons []string     `json:"SpecialSuiteFailureReasons"`
+	SpecReports                []specReport
+	SpecialSuiteFailureReasons []string
 }
 
 type specReport struct {
-	ContainerHierarchyTexts []string `json:"ContainerHierarchyTexts"`
-	LeafNodeType            string   `json:"LeafNodeType"`
-	LeafNodeText            string   `json:"LeafNodeText"`
-	State                   string   `json:"State"`
-	RunTime                 int64    `json:"RunTime"` // nanoseconds
-	Failure                 struct {
-		Message string `json:"Message"`
-	} `json:"Failure"`
+	ContainerHierarchyTexts []string
+	LeafNodeType            string
+	LeafNodeText            string
+	State                   string
+	RunTime                 time.Duration
+	Failure                 struct{ Message string }
 }
 
 // The states of a spec in the results.
@@ -92,7 +91,7 @@ const suiteTimeout = "A suite timeout occurred"
 // result returns the result of a spec. One that ran into the time limit of the whole suite has none.
 // A spec that the focus leaves out is skipped without a message.
 func (s *specReport) result() spec {
-	result := spec{Seconds: int(s.RunTime / 1e9), Message: s.Failure.Message}
+	result := spec{Seconds: int(s.RunTime.Seconds()), Message: s.Failure.Message}
 	switch {
 	case s.State == "passed":
 		return spec{State: passed, Seconds: result.Seconds}

@@ -12,18 +12,26 @@ import (
 // ginkgoReport has a spec of each state, in the format of Ginkgo.
 const ginkgoReport = `[{"SpecialSuiteFailureReasons": ["Suite Timeout Elapsed"], "SpecReports": [
  {"ContainerHierarchyTexts": null, "LeafNodeType": "SynchronizedBeforeSuite", "LeafNodeText": "", "State": "passed", "RunTime": 5},
- {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It", "LeafNodeText": "passes [Conformance]", "State": "passed", "RunTime": 2500000000},
- {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It", "LeafNodeText": "is no conformance spec", "State": "passed", "RunTime": 5},
- {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It", "LeafNodeText": "fails [Conformance]", "State": "failed", "RunTime": 5,
+ {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It",
+  "LeafNodeText": "passes [Conformance]", "State": "passed", "RunTime": 2500000000},
+ {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It",
+  "LeafNodeText": "is no conformance spec", "State": "passed", "RunTime": 5},
+ {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It",
+  "LeafNodeText": "fails [Conformance]", "State": "failed", "RunTime": 5,
   "Failure": {"Message": "expected\n  1 to be 2"}},
- {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It", "LeafNodeText": "is too slow [Conformance]", "State": "timedout", "RunTime": 5,
+ {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It",
+  "LeafNodeText": "is too slow [Conformance]", "State": "timedout", "RunTime": 5,
   "Failure": {"Message": "A spec timeout occurred"}},
- {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It", "LeafNodeText": "is cut off [Conformance]", "State": "timedout", "RunTime": 5,
+ {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It",
+  "LeafNodeText": "is cut off [Conformance]", "State": "timedout", "RunTime": 5,
   "Failure": {"Message": "A suite timeout occurred"}},
- {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It", "LeafNodeText": "needs more [Conformance]", "State": "skipped", "RunTime": 5,
+ {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It",
+  "LeafNodeText": "needs more [Conformance]", "State": "skipped", "RunTime": 5,
   "Failure": {"Message": "needs 3 nodes"}},
- {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It", "LeafNodeText": "is left out [Conformance]", "State": "skipped"},
- {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It", "LeafNodeText": "needs an image [Conformance]", "State": "skipped"}
+ {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It",
+  "LeafNodeText": "is left out [Conformance]", "State": "skipped"},
+ {"ContainerHierarchyTexts": ["[sig-a]"], "LeafNodeType": "It",
+  "LeafNodeText": "needs an image [Conformance]", "State": "skipped"}
 ]}]`
 
 func parsed(t *testing.T) *results {
@@ -94,7 +102,8 @@ failing: [{match: 'fails', reason: the moon is full}]
 	}
 	page := all.page(reasons)
 	for _, want := range []string{
-		"**These results are partial: 2 of 7 specs have not run**", "| passed | 1 (33.3 % of those that ran) |", "| `a\\|b` | 1 | 2 |", "1m, reached",
+		"**These results are partial: 2 of 7 specs have not run**", "| passed | 1 (33.3 % of those that ran) |", "| `a\\|b` | 1 | 2 |",
+		"1m, reached",
 		"## Failed\n\n- [sig-a] fails: the moon is full. The suite reports: `expected 1 to be 2`\n" +
 			"- [sig-a] is too slow: not explained yet. The suite reports: `A spec timeout occurred`\n",
 		"## Not runnable here\n\n- [sig-a] needs an image: no image\n", "## Skipped by themselves\n\n- [sig-a] needs more: `needs 3 nodes`\n",

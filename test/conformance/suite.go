@@ -78,7 +78,9 @@ func skipped(texts []string) []string {
 
 // commit returns the commit of the repository, with a mark if files differ from it.
 func commit(ctx context.Context, root string) string {
-	out, err := exec.CommandContext(ctx, "git", "-C", root, "describe", "--always", "--dirty", "--exclude=*").Output() //nolint:gosec // a folder
+	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*")
+	cmd.Dir = root
+	out, err := cmd.Output()
 	if err != nil {
 		return "unknown"
 	}
