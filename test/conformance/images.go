@@ -24,18 +24,18 @@ const (
 
 // host are the programs of the host that images contain, by the Debian package that has them.
 var host = map[string]string{
-	"/bin/busybox": "busybox-static", "/usr/sbin/nginx": "nginx-light", "/usr/bin/dig": "bind9-dnsutils",
-	"/usr/bin/nslookup": "bind9-dnsutils", "/bin/nc.openbsd": "netcat-openbsd", "/usr/bin/curl": "curl", "/bin/bash": "bash", "/bin/ip": "iproute2", "/bin/ss": "iproute2",
-	"/usr/bin/iperf": "iperf", "/usr/bin/getent": "libc-bin",
+	"/bin/bash": "bash", "/bin/busybox": "busybox-static", "/bin/dash": "dash", "/bin/ip": "iproute2", "/bin/nc.openbsd": "netcat-openbsd",
+	"/bin/ss": "iproute2", "/usr/bin/curl": "curl", "/usr/bin/dig": "bind9-dnsutils", "/usr/bin/getent": "libc-bin",
+	"/usr/bin/iperf": "iperf", "/usr/bin/nslookup": "bind9-dnsutils", "/usr/sbin/nginx": "nginx-light",
 }
 
 // alpine are the programs that the Alpine system of agnhost has beside busybox's
-// (https://github.com/kubernetes/kubernetes/blob/v1.36.3/test/images/agnhost/Dockerfile).
+// (https://github.com/kubernetes/kubernetes/blob/v1.36.3/test/images/agnhost/Dockerfile), and a shell
+// that finds them: that of Debian's static busybox runs its own commands, whatever is in the path.
 var alpine = map[string]string{
-	"/usr/bin/dig": "/usr/bin/dig", "/usr/bin/nslookup": "/usr/bin/nslookup", "/usr/bin/nc": "/bin/nc.openbsd",
-	"/usr/bin/curl": "/usr/bin/curl",
-	"/usr/bin/bash": "/bin/bash", "/usr/sbin/ip": "/bin/ip", "/usr/bin/ss": "/bin/ss", "/usr/bin/iperf": "/usr/bin/iperf",
-	"/usr/bin/getent": "/usr/bin/getent",
+	"/bin/sh": "/bin/dash", "/usr/bin/bash": "/bin/bash", "/usr/bin/curl": "/usr/bin/curl", "/usr/bin/dig": "/usr/bin/dig",
+	"/usr/bin/getent": "/usr/bin/getent", "/usr/bin/iperf": "/usr/bin/iperf", "/usr/bin/nc": "/bin/nc.openbsd",
+	"/usr/bin/nslookup": "/usr/bin/nslookup", "/usr/bin/ss": "/bin/ss", "/usr/sbin/ip": "/bin/ip",
 }
 
 const (
@@ -46,7 +46,8 @@ const (
 	usersGroup = "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"
 	nsswitch   = "passwd: files\ngroup: files\nhosts: files dns\n"
 	// nginxConfig serves the files of Debian's package as the nginx image does.
-	nginxConfig = `worker_processes 1;
+	nginxConfig = `user www-data;
+worker_processes 1;
 pid /run/nginx.pid;
 error_log /dev/stderr notice;
 events { worker_connections 1024; }
@@ -224,6 +225,6 @@ func (m *maker) dnsTesting() (containerbuild.Image, error) {
 	image.Args = []string{"sh"}
 	return image, add(&image, map[string]string{
 		"/usr/bin/dig": "/usr/bin/dig", "/usr/bin/nslookup": "/usr/bin/nslookup", "/usr/bin/getent": "/usr/bin/getent",
-		"/bin/bash": "/bin/bash",
+		"/bin/bash": "/bin/bash", "/bin/sh": "/bin/dash",
 	})
 }
