@@ -66,11 +66,14 @@ func WithFaults(faults ...Fault) Option {
 }
 
 // WithSeed sets the seed that determines the order of results and the sizes of pages where AWS
-// documents none, and which reads are out of date. By default, [Start] logs a random one.
+// documents none, what lags, which calls are throttled, and which events arrive late or twice. By
+// default, [Start] logs a random one.
 func WithSeed(seed uint64) Option { return func(o *simulator.Options) { o.Seed = seed } }
 
-// WithLag sets how long reads of EC2 may be out of date after a change:
+// WithLag sets the longest time for which something lags behind a change, for example reads of EC2:
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+// With a lag, some calls are also refused by chance, and some events arrive late or twice. By default,
+// the simulator does none of this.
 func WithLag(lag time.Duration) Option { return func(o *simulator.Options) { o.Lag = lag } }
 
 // Fault makes calls, or CloudFormation's work on resources, fail or take time.

@@ -28,8 +28,8 @@ func run(name string, args []string) int {
 	case guest.InitName:
 		_, _ = fmt.Fprintf(os.Stderr, "the machine cannot start: %v\n", guest.Init(os.Stdin))
 		return 1
-	case agent.CloudName:
-		return agent.CloudMain(os.Stderr)
+	case agent.NetworkName:
+		return agent.NetworkMain(os.Stderr)
 	case agent.PodNetworkName:
 		return agent.PodNetworkMain(os.Stderr)
 	case agent.Name:

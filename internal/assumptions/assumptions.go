@@ -34,6 +34,14 @@ type Row struct {
 	Tests []string `json:"tests"`
 	// Confirmed lists the clients of others that rely on the same.
 	Confirmed []Confirmation `json:"confirmed,omitempty"`
+	// Trial lists what tiers of the command trial check of the statement, if not all of it.
+	Trial []Check `json:"trial,omitempty"`
+}
+
+// Check is what a tier of the command trial checks of a statement.
+type Check struct {
+	Tier   string `json:"tier"`
+	Checks string `json:"checks"`
 }
 
 // Confirmation is a client that this project did not write and that accepts what the simulator
@@ -65,6 +73,16 @@ func Find(id string) (Row, bool) {
 		}
 	}
 	return Row{}, false
+}
+
+// Checks returns what a tier of the command trial checks of the statement, empty if that is all of it.
+func (r *Row) Checks(tier string) string {
+	for _, one := range r.Trial {
+		if one.Tier == tier {
+			return one.Checks
+		}
+	}
+	return ""
 }
 
 // idForm is the form of IDs, which are also anchors of the page.
@@ -116,6 +134,11 @@ func (r *Row) check() error {
 	for _, test := range r.Tests {
 		if folder, name := SplitTest(test); folder == "" || !strings.HasPrefix(name, "Test") {
 			return fmt.Errorf("%q is not a package and a test", test)
+		}
+	}
+	for _, one := range r.Trial {
+		if one.Tier == "" || one.Checks == "" {
+			return fmt.Errorf("a check of a trial lacks its tier or what it checks: %+v", one)
 		}
 	}
 	for _, by := range r.Confirmed {

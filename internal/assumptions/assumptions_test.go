@@ -57,6 +57,7 @@ func TestIncompleteAssumptionsAreRefused(t *testing.T) {
 		"an ID of another form": {"s3-a", "S3", "does not match"},
 		"no title":              {"  title: Objects\n", "", "lacks its service"},
 		"an unknown field":      {"statement:", "claim:", "claim"},
+		"a check of no tier":    {"TestX]", "TestX]\n      trial: [{checks: that objects are stored}]", "a check of a trial lacks"},
 		"a client without test": {"TestX]", "TestX]\n      confirmed: [{client: curl, what: reads}]", "a confirmation lacks"},
 	} {
 		t.Run(name, func(t *testing.T) {

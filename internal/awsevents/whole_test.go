@@ -103,16 +103,26 @@ func topic(t *testing.T, display string) stack.Desired {
 	return stack.Desired{Name: "news", Template: parsed, Tags: map[string]string{"aws-operator/object": "default/news"}}
 }
 
+// ensure reconciles a stack until it has a state. DescribeStacks may be out of date when an event has
+// already arrived; the engine then asks again soon. Instead of InProgress, the stack may be Ready: if
+// the answer to its creation was lost, the engine finds it when it sends the request again.
 func (o *operator) ensure(desired stack.Desired, record stack.Record, want stack.State) stack.Record {
 	o.t.Helper()
-	result, err := o.engine.Ensure(o.t.Context(), awsapi.Target{}, desired, record)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	if result.State != want {
-		o.t.Fatalf("%s: %s: %s, want %s", result.State, result.Reason, result.Message, want)
-	}
-	return result.Record
+	patience.Until(o.t, "the stack is "+string(want), func() error {
+		result, err := o.engine.Ensure(o.t.Context(), awsapi.Target{}, desired, record)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		record = result.Record
+		switch {
+		case result.State == want, want == stack.InProgress && result.State == stack.Ready:
+			return nil
+		case result.State != stack.InProgress:
+			o.t.Fatalf("%s: %s: %s, want %s", result.State, result.Reason, result.Message, want)
+		}
+		return fmt.Errorf("%s: %s", result.State, result.Message)
+	})
+	return record
 }
 
 // settled waits until the console reads a status.

@@ -47,6 +47,7 @@ type suite struct {
 	sim      *simulator.Simulator
 	faults   *fault.Injector
 	endpoint string
+	observer string // the endpoint of the test's own clients
 	nodeup   string
 	state    *memory
 }
@@ -65,7 +66,9 @@ func newSuite(t *testing.T) *suite {
 		Account: account, Region: region, Machines: fake.New(fake.Options{}), Faults: w.faults, Patience: 100 * time.Millisecond,
 	})
 	server := httptest.NewServer(w.sim.Handler())
-	w.endpoint = server.URL
+	observer := httptest.NewServer(w.sim.Observer()) // the tests compare what exists with what should
+	t.Cleanup(observer.Close)
+	w.endpoint, w.observer = server.URL, observer.URL
 	t.Cleanup(func() {
 		w.sim.Close()
 		server.Close()
@@ -167,7 +170,7 @@ func (w *suite) must(err error) {
 
 func (w *suite) aws() aws.Config {
 	return aws.Config{
-		Region: region, BaseEndpoint: aws.String(w.endpoint), Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		Region: region, BaseEndpoint: aws.String(w.observer), Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/frontend"
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
@@ -35,6 +36,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/ssm"
 	"github.com/aws-operator/aws-operator/internal/simulator/sts"
+	"github.com/aws-operator/aws-operator/internal/simulator/throttle"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -72,11 +74,17 @@ type Options struct {
 	QueueNameRelease time.Duration
 	// Faults make calls and resources fail. The default is none.
 	Faults *fault.Injector
-	// Seed determines the order of results and the sizes of pages where AWS documents none, and, with
-	// Lag, which reads are out of date. The default is a random one; [Simulator.Seed] returns it.
+	// Seed determines the order of results and the sizes of pages where AWS documents none, which
+	// reads are out of date, which calls are refused, and which events arrive late or twice. The
+	// default is a random one; [Simulator.Seed] returns it.
 	Seed uint64
-	// Lag is how long after a change reads of EC2 may be out of date. The default is never.
+	// Lag is the longest time for which something lags behind a change: reads of EC2, what other
+	// services know of roles, and the delivery of events. With it, some calls are also refused by
+	// chance, and some events arrive late or twice. By default, the simulator does none of this.
 	Lag time.Duration
+	// Speed is the factor by which EC2's request limits are higher than in AWS. The default is
+	// [DefaultSpeed], because machines of the simulator boot in milliseconds.
+	Speed float64
 	// Policies limit what principals may do, which includes the calls that CloudFormation makes for
 	// a principal. A principal without policies may do anything; by default none have any. Package
 	// access documents what is evaluated.
@@ -85,6 +93,13 @@ type Options struct {
 	// service waits while it runs.
 	Events func(source, detailType string, resources []string, detail any)
 }
+
+const (
+	// DefaultSpeed makes the calls of a test fit that AWS would see in half an hour.
+	DefaultSpeed = 20
+	// refuseOneIn is the number of calls of which one is throttled on average.
+	refuseOneIn = 100
+)
 
 // Simulator is AWS on loopback.
 type Simulator struct {
@@ -117,7 +132,7 @@ func New(o Options) *Simulator {
 	o = withDefaults(o)
 	s := &Simulator{faults: o.Faults, seed: o.Seed}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	env := &resource.Env{Clock: o.Clock, Partition: o.Partition}
+	env := &resource.Env{Clock: o.Clock, Partition: o.Partition, Lag: resource.NewLag(o.Seed, o.Lag)}
 	endpoint := func() string {
 		if o.Endpoint != "" {
 			return o.Endpoint
@@ -136,10 +151,13 @@ func New(o Options) *Simulator {
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: publish,
 	})
 	s.instances, s.network = instances, network
-	balancers := elbv2.New(
-		env,
-		elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Listen: o.Listen},
-	)
+	env.NamesNew = identities.NamesNew
+	frontends := frontend.New(o.Machines, o.Listen)
+	balancers := elbv2.New(env, elbv2.Options{
+		Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Frontends: frontends,
+		Provisioning: o.Lag,
+	})
+	older := elb.New(env, elb.Options{Compute: instances, Networks: network, Host: o.Machines, Frontends: frontends})
 	groups := autoscaling.New(env, autoscaling.Options{
 		Compute: instances, Balancers: balancers, Publish: publish,
 		Zone: func(account, region, subnetID string) (string, bool) {
@@ -148,12 +166,12 @@ func New(o Options) *Simulator {
 		},
 	})
 	s.closes = append(s.closes, groups.Close, balancers.Close, instances.Close)
-	names := route53.New(env, network, route53.WithBalancers(balancers.Resolve))
+	names := route53.New(env, network, route53.WithBalancers(frontends.Resolve))
 	s.names = names
 	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
-		identities, ciphers, store, sts.New(env, keys), instances, names, balancers, elb.New(env, instances, network), groups,
+		identities, ciphers, store, sts.New(env, keys, sts.WithNew(identities.IsNew)), instances, names, balancers, older, groups,
 	}
 	providers := network.Providers() // its API is part of EC2's
 	for _, p := range parts {
@@ -176,13 +194,16 @@ func New(o Options) *Simulator {
 	s.services = services
 	s.router = wire.NewRouter(services, o.Faults, o.Clock,
 		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys),
-		wire.WithPolicies(o.Policies), wire.WithReads(reads.New(reads.Options{Seed: o.Seed, Lag: o.Lag, Clock: o.Clock})))
-	o.Machines.Connect(machine.Services{AWS: s.Handler(), Resolve: func(vpcID, name string) []netip.Addr {
-		if found := instances.Resolve(vpcID, name); len(found) > 0 {
-			return found
-		}
-		return names.Resolve(vpcID, name)
-	}})
+		wire.WithPolicies(o.Policies), wire.WithReads(reads.New(reads.Options{Seed: o.Seed, Lag: o.Lag, Clock: o.Clock})), wire.WithGate(o.gate()))
+	o.Machines.Connect(machine.Services{
+		AWS: s.Handler(), Firewall: network.Firewall, Watch: network.Watch, EndpointAddress: network.EndpointAddress,
+		Resolve: func(vpcID, name string) []netip.Addr {
+			if found := instances.Resolve(vpcID, name); len(found) > 0 {
+				return found
+			}
+			return names.Resolve(vpcID, name)
+		},
+	})
 	return s
 }
 
@@ -198,6 +219,14 @@ func (o *Options) observed(emit emitter) emitter {
 		o.Events(source, detailType, resources, detail)
 		emit(ctx, account, region, source, detailType, resources, detail)
 	}
+}
+
+// gate returns what refuses calls.
+func (o *Options) gate() *throttle.Limits {
+	if o.Lag == 0 {
+		return throttle.New(throttle.Options{})
+	}
+	return throttle.New(throttle.Options{Seed: o.Seed, Clock: o.Clock, OneIn: refuseOneIn, Speed: o.Speed})
 }
 
 func withDefaults(o Options) Options {
@@ -219,6 +248,9 @@ func withDefaults(o Options) Options {
 	if o.Faults == nil {
 		o.Faults = fault.New()
 	}
+	if o.Speed == 0 {
+		o.Speed = DefaultSpeed
+	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64() //nolint:gosec // not for security
 	}
@@ -232,6 +264,15 @@ func (s *Simulator) Handler() http.Handler {
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the simulator's context ends requests too
 		s.router.ServeHTTP(w, req.WithContext(ctx))
+	})
+}
+
+// Observer serves all services to tests that compare what exists: reads return what is true, and no
+// call is refused by chance. The program under test uses [Simulator.Handler].
+func (s *Simulator) Observer() http.Handler {
+	handler := s.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		handler.ServeHTTP(w, req.WithContext(wire.WithObserved(req.Context())))
 	})
 }
 

@@ -65,7 +65,10 @@ var (
 
 // A cluster of one slot and one worker becomes Ready with programs that this project did not write:
 // static pods are containers, pods reach each other across nodes and through Services by name, and
-// the API server reaches kubelets for logs and exec. Deletion leaves nothing on this computer.
+// the API server reaches kubelets for logs and exec. AWS's cloud controller manager initializes nodes,
+// deletes those whose instances are terminated, and makes Services reachable through load balancers;
+// metrics-server serves the usage of nodes and pods. Deletion leaves nothing, in AWS and on this
+// computer.
 func TestPodsRun(t *testing.T) {
 	skip(t)
 	env, client := start(t)
@@ -76,9 +79,11 @@ func TestPodsRun(t *testing.T) {
 	}
 	t.Logf("one slot and one worker were Ready after %s", time.Since(before).Round(time.Second/10))
 
-	w := connect(t, env)
+	w, c := connect(t, env), clouds(t, env)
 	w.checkNodes(t)
+	w.checkNodesInitialized(t)
 	server, visitor := w.runPods(t)
+	w.expose(t)
 	own := "http://" + w.pod(t, server).Status.PodIP + ":8080"
 	for _, url := range []string{"http://web", "http://web.default.svc.cluster.local:80/", own} {
 		if said := w.exec(t, visitor, "/web", "get", url); said != server+"\n" {
@@ -100,12 +105,17 @@ func TestPodsRun(t *testing.T) {
 		t.Errorf("through the API server the Service answers %q, %v", proxied, err)
 	}
 
+	w.checkExposed(t, c, server, visitor)
+	w.checkTop(t, w.kubeconfig)
+	w.checkTerminated(t, c, server)
+
 	for _, object := range slices.Backward(objects) {
 		remove(t, client, object)
 	}
 	if left := traces(t); len(left) > 0 {
 		t.Errorf("deletion left cgroups of machines: %v", left)
 	}
+	c.checkNoBalancers(t)
 }
 
 func skip(t *testing.T) {
@@ -238,8 +248,9 @@ func traces(t *testing.T) []string {
 
 // workload is the cluster that the operator made.
 type workload struct {
-	config *rest.Config
-	client kubernetes.Interface
+	kubeconfig []byte
+	config     *rest.Config
+	client     kubernetes.Interface
 }
 
 func connect(t *testing.T, env *environment.Environment) *workload {
@@ -253,7 +264,7 @@ func connect(t *testing.T, env *environment.Environment) *workload {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &workload{config: config, client: kubernetes.NewForConfigOrDie(config)}
+	return &workload{kubeconfig: secret.Data["value"], config: config, client: kubernetes.NewForConfigOrDie(config)}
 }
 
 // checkNodes checks that no node's kubelet and runtime are simulated.

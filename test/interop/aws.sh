@@ -53,7 +53,7 @@ aws kms encrypt --key-id "$key" --plaintext "fileb://$WORK/plain" --query Cipher
 is "kms: a ciphertext is decrypted" "$(aws kms decrypt --ciphertext-blob "fileb://$WORK/cipher" --query Plaintext | base64 -d)" secret
 aws ssm put-parameter --name /interop --type SecureString --value s3cret >/dev/null
 is "ssm: a parameter is read back" "$(aws ssm get-parameter --name /interop --with-decryption --query Parameter.Value)" s3cret
-aws iam create-role --role-name interop --assume-role-policy-document '{"Version":"2012-10-17","Statement":[]}' >/dev/null
+aws iam create-role --role-name interop --assume-role-policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}' >/dev/null
 is "iam: a role" "$(aws iam get-role --role-name interop --query Role.Arn)" arn:aws:iam::123456789012:role/interop
 aws iam delete-role --role-name interop
 aws events put-rule --name interop --event-pattern '{"source":["aws.cloudformation"]}' >/dev/null

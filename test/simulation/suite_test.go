@@ -80,7 +80,7 @@ func newSuite(t *testing.T, nodeup string, seed uint64) *suite {
 	w.host = fake.New(fake.Options{BootTime: 40 * time.Second})
 	w.sim = simulator.New(simulator.Options{
 		Account: account, Region: region, Machines: &host{w.host, w.network}, Faults: w.faults, Listen: w.network.listen,
-		Endpoint: "http://aws.test", Latency: latency, Seed: seed, Lag: 5 * time.Second,
+		Endpoint: "http://aws.test", Latency: latency, Seed: seed, Lag: 5 * time.Second, Speed: 1,
 	})
 	w.config = newManagement(t, w.network)
 	scheme := runtime.NewScheme()

@@ -14,12 +14,12 @@ What the project assumes of AWS, with the evidence, and the tests that rely on i
 ` + "[internal/assumptions/assumptions.yaml](../../internal/assumptions/assumptions.yaml)" + `.
 
 **No row has been verified in an AWS account.** The tests run against the simulator, which does what the rows say. Where both are
-wrong, every test passes. The last column names clients that this project did not write and that rely on the same against the simulator.
+wrong, every test passes. The column before the last names clients that this project did not write and that rely on the same against the simulator.
 They show that a program made for AWS accepts what the simulator does, not that AWS does it: the AWS CLI, boto3 and moto confirm little
 more than the shapes of requests and answers.
 
-[` + "`aws-operator trial`" + `](commands.md#trial) checks some rows in an account of yours. If a row differs from what you see in AWS, open an
-issue with its id.
+[` + "`aws-operator trial`" + `](commands.md#trial) checks some rows in an account of yours; where a tier checks less than the statement, the
+last column says what. If a row differs from what you see in AWS, open an issue with its id.
 `
 
 // writeAssumptions writes the page of what is assumed of AWS.
@@ -36,13 +36,13 @@ func writeAssumptions(page *bytes.Buffer) {
 	}
 	fmt.Fprintf(page, "\n%d rows; other clients rely on %d of them.\n", all, confirmed)
 	for _, section := range assumptions.Sections() {
-		fmt.Fprintf(page, "\n## %s: %s\n\n| id | statement | evidence | tests | relied on by |\n| --- | --- | --- | --- | --- |\n",
+		fmt.Fprintf(page, "\n## %s: %s\n\n| id | statement | evidence | tests | relied on by | checked in an account |\n| --- | --- | --- | --- | --- | --- |\n",
 			section.Service, section.Title)
 		for i := range section.Rows {
 			row := &section.Rows[i]
-			fmt.Fprintf(page, "| `%s` | %s | %s | %s | %s |\n",
+			fmt.Fprintf(page, "| `%s` | %s | %s | %s | %s | %s |\n",
 				row.ID, escaped(row.Statement), strings.Join(links(row.Evidence), "<br>"), strings.Join(tests(row.Tests), "<br>"),
-				strings.Join(clients(row.Confirmed), "<br>"))
+				strings.Join(clients(row.Confirmed), "<br>"), strings.Join(checks(row.Trial), "<br>"))
 		}
 	}
 }
@@ -87,6 +87,15 @@ func clients(confirmed []assumptions.Confirmation) []string {
 	said := make([]string, 0, len(confirmed))
 	for _, by := range confirmed {
 		said = append(said, fmt.Sprintf("%s ([%s](../../%s)) %s", by.Client, by.By, by.By, escaped(by.What)))
+	}
+	return said
+}
+
+// checks returns what tiers of the command trial check.
+func checks(all []assumptions.Check) []string {
+	said := make([]string, 0, len(all))
+	for _, one := range all {
+		said = append(said, "tier `"+one.Tier+"`: "+escaped(one.Checks))
 	}
 	return said
 }

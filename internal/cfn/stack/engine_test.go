@@ -440,3 +440,40 @@ func TestNoOpEnsureIsFast(t *testing.T) {
 		t.Errorf("a visit with nothing to do takes %s, want under %s", perCall, limit)
 	}
 }
+
+// An answer may be older than the last one that was read, because each comes from another server: here
+// it is from before the previous update.
+func TestDescribeStacksFromBeforeThePreviousUpdateIsIgnored(t *testing.T) {
+	s := newScript(t)
+	e, record := made(t, s)
+	first := s.stacks[0].shown
+	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
+	e.Observe(s.end(types.StackStatusUpdateComplete, ""))
+	record = ensured(t, s, e, desire(t, 2), record, Ready, "DescribeStacks").Record
+	s.step(time.Minute)
+	record = ensured(t, s, e, desire(t, 3), record, InProgress, "UpdateStack").Record
+	event := s.end(types.StackStatusUpdateComplete, "")
+	event.Token = "" // possibly another client's
+	e.Observe(event)
+	s.lag, s.stacks[0].lagging = true, first
+	record = ensured(t, s, e, desire(t, 3), record, InProgress, "DescribeStacks").Record
+	s.lag = false
+	ensured(t, s, e, desire(t, 3), record, Ready, "DescribeStacks")
+}
+
+// CloudFormation's answers may be out of date for longer than the operator waits between two polls.
+func TestStaleDescribeStacksIsIgnoredWithShortPolls(t *testing.T) {
+	s := newScript(t)
+	e, record := made(t, s)
+	e.options.PollInterval = time.Second
+	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
+	event := s.end(types.StackStatusUpdateComplete, "")
+	event.Token = ""
+	e.Observe(event)
+	s.lag = true
+	s.step(2 * time.Second)
+	record = ensured(t, s, e, desire(t, 2), record, InProgress, "DescribeStacks").Record
+	s.lag = false
+	s.step(stalePoll)
+	ensured(t, s, e, desire(t, 2), record, Ready, "DescribeStacks")
+}

@@ -195,6 +195,18 @@ func (v *visit) youngerThan(age time.Duration) bool {
 	return v.record.StartedAt != nil && v.now().Sub(*v.record.StartedAt) < age
 }
 
+// changedBefore reports whether a change mark is of an earlier change than another one. An answer of
+// DescribeStacks may be from before an operation that an earlier answer included.
+func changedBefore(mark, other string) bool {
+	one, err1 := timeOf(mark)
+	two, err2 := timeOf(other)
+	return err1 == nil && err2 == nil && one.Before(two)
+}
+
+func timeOf(mark string) (time.Time, error) {
+	return time.Parse(time.RFC3339Nano, strings.TrimPrefix(strings.TrimPrefix(mark, createdMark), updatedMark))
+}
+
 // stale reports whether DescribeStacks still returned the stack from before the operation that was
 // just sent: it is eventually consistent.
 func (v *visit) stale(found *live) bool {
@@ -205,8 +217,11 @@ func (v *visit) stale(found *live) bool {
 		hint.Status == string(found.status) {
 		return false // an event reported that the operation ended with this status
 	}
+	if changedBefore(found.changed, v.record.Changed) {
+		return v.youngerThan(consistency)
+	}
 	if v.record.PendingDigest != "" && v.status() == types.StackStatusUpdateInProgress {
-		return found.changed == v.record.Changed && v.youngerThan(v.engine.options.PollInterval)
+		return found.changed == v.record.Changed && v.youngerThan(max(consistency, v.engine.options.PollInterval))
 	}
 	return string(found.status) == v.record.PreviousStatus && v.youngerThan(consistency)
 }

@@ -43,7 +43,7 @@ const (
 type terminal struct {
 	t        *testing.T
 	dir      string
-	endpoint string
+	observer string // the endpoint of the test's own clients
 }
 
 func newTerminal(t *testing.T) *terminal {
@@ -67,7 +67,9 @@ func newTerminal(t *testing.T) *terminal {
 	} {
 		t.Setenv(name, value)
 	}
-	term := &terminal{t: t, dir: t.TempDir(), endpoint: server.URL}
+	observer := httptest.NewServer(sim.Observer()) // the tests compare what exists with what should
+	t.Cleanup(observer.Close)
+	term := &terminal{t: t, dir: t.TempDir(), observer: observer.URL}
 	for _, architecture := range []string{"amd64", "arm64"} {
 		term.write("nodeup/nodeup-linux-"+architecture, []byte("nodeup for "+architecture))
 	}
@@ -160,7 +162,7 @@ func (s *terminal) must(cmd *cobra.Command, args ...string) (out, errOut string)
 func (s *terminal) aws() aws.Config {
 	return aws.Config{
 		Region:       region,
-		BaseEndpoint: &s.endpoint,
+		BaseEndpoint: &s.observer,
 		Credentials:  credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	}
 }

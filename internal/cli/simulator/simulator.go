@@ -50,8 +50,8 @@ All principals have all permissions, except those that --policy limits.`,
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 selects a free port")
 	cmd.Flags().DurationVar(&o.Latency, "latency", 0, "how long CloudFormation takes for each resource")
-	cmd.Flags().Uint64Var(&o.Seed, "seed", 0, "number that determines the order of results and which reads are out of date (default: a random one)")
-	cmd.Flags().DurationVar(&o.Lag, "lag", 0, "how long reads of EC2 may be out of date after a change")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 0, "number that determines the order of results, lags, and which calls are refused (default: a random one)")
+	cmd.Flags().DurationVar(&o.Lag, "lag", 0, "the longest time for which something lags behind a change; with it, some calls are throttled or fail, and some events arrive late or twice")
 	cmd.Flags().StringVar(&machines, "machines", string(environment.NoMachines), environment.MachinesHelp)
 	cmd.Flags().StringArrayVar(&policies, "policy", nil,
 		"PRINCIPAL=FILE: limit an access key ID, or the sessions of the role with an ARN, to an IAM policy; may be repeated")

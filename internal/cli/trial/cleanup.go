@@ -3,12 +3,15 @@ package trial
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -23,27 +26,39 @@ import (
 // lingers is how long AWS may list what is deleted, because it is eventually consistent.
 const lingers = 2 * time.Minute
 
-// cleanUp deletes the stack of a trial, and lists what is left with the trial's tag. It returns an
-// error if the stack is not a trial's or AWS refuses to delete it.
+// cleanUp deletes the cluster, the snapshots and the stack of a trial, and lists what is left with the
+// trial's tag. It returns an error if the stack is not a trial's or AWS refuses to delete something;
+// what else can be deleted is deleted, too.
 func (r *runner) cleanUp(ctx context.Context) error {
-	stack, err := r.stack(ctx, stackName)
-	if err != nil {
-		return err
-	}
-	if stack != nil {
-		if err := r.delete(ctx, stack); err != nil {
-			return err
+	var failed []error
+	for _, remove := range []func(context.Context) error{r.deleteCluster, r.deleteSnapshots, r.deleteStack} {
+		if err := remove(ctx); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			failed = append(failed, err)
 		}
 	}
 	deadline := r.clock.Now().Add(lingers)
 	for {
-		if r.left, err = r.listLeft(ctx); err != nil || len(r.left) == 0 || r.clock.Now().After(deadline) {
-			return err
+		var err error
+		r.left, err = r.listLeft(ctx)
+		if err != nil || len(r.left) == 0 || len(failed) > 0 || r.clock.Now().After(deadline) {
+			return errors.Join(append(failed, err)...)
 		}
 		if err := r.pause(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// deleteStack deletes the stack of a trial, if there is one.
+func (r *runner) deleteStack(ctx context.Context) error {
+	stack, err := r.stack(ctx, stackName)
+	if err != nil || stack == nil {
+		return err
+	}
+	return r.delete(ctx, stack)
 }
 
 // delete deletes the stack of a trial.
@@ -52,7 +67,7 @@ func (r *runner) delete(ctx context.Context, stack *types.Stack) error {
 		return cmp.Or(err, fmt.Errorf("stack %s has no tag %s, so no trial created it: delete it", stackName, tagName))
 	}
 	id := aws.ToString(stack.StackId)
-	if len(r.findings) == 0 {
+	if !r.began {
 		r.say("Deleting stack %s, which an earlier trial left …", stackName)
 	}
 	settled, err := r.settled(ctx, id)
@@ -85,7 +100,20 @@ func (r *runner) deleteSettled(ctx context.Context, stack *types.Stack) (*types.
 	if _, err := r.cloudformation().DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &id}); err != nil {
 		return nil, err
 	}
-	return r.settled(ctx, id)
+	return r.settledDeletion(ctx, id)
+}
+
+// settledDeletion waits until CloudFormation has deleted a stack or given up, and returns the stack. A status
+// of before the deletion is out of date.
+// https://github.com/aws/aws-cdk-cli/pull/1803
+func (r *runner) settledDeletion(ctx context.Context, id string) (*types.Stack, error) {
+	deadline := r.clock.Now().Add(waitLimit)
+	for {
+		stack, err := r.settled(ctx, id)
+		if err != nil || strings.HasPrefix(string(stack.StackStatus), "DELETE_") || r.clock.Now().After(deadline) {
+			return stack, err
+		}
+	}
 }
 
 // created reports whether a trial created a stack. A stack whose first change set was not executed
@@ -167,10 +195,10 @@ func (r *runner) empty(ctx context.Context, id string) error {
 	return nil
 }
 
-// listLeft lists what has the trial's tag: stacks, EC2's resources and load balancers; and the
-// resources of deleted stacks that CloudFormation did not delete.
+// listLeft lists what has the trial's tag: stacks, EC2's resources, Auto Scaling groups and load
+// balancers; and the resources of deleted stacks that CloudFormation did not delete.
 func (r *runner) listLeft(ctx context.Context) (left []string, err error) {
-	for _, list := range []func(context.Context) ([]string, error){r.stacks, r.undeleted, r.tagged, r.balancers} {
+	for _, list := range []func(context.Context) ([]string, error){r.stacks, r.undeleted, r.tagged, r.groups, r.balancers} {
 		some, err := list(ctx)
 		if err != nil {
 			return nil, err
@@ -221,10 +249,50 @@ func (r *runner) tagged(ctx context.Context) (left []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	terminated, err := r.terminatedInstances(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i := range out.Tags {
-		left = append(left, string(out.Tags[i].ResourceType)+" "+aws.ToString(out.Tags[i].ResourceId))
+		if id := aws.ToString(out.Tags[i].ResourceId); !terminated[id] {
+			left = append(left, string(out.Tags[i].ResourceType)+" "+id)
+		}
 	}
 	return left, nil
+}
+
+// terminatedInstances returns the cluster's terminated instances, which EC2 lists with their tags for
+// about an hour. They cost nothing and need not be deleted.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html
+func (r *runner) terminatedInstances(ctx context.Context) (map[string]bool, error) {
+	all, err := r.instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for i := range all {
+		if all[i].State != nil && all[i].State.Name == ec2types.InstanceStateNameTerminated {
+			found[aws.ToString(all[i].InstanceId)] = true
+		}
+	}
+	return found, nil
+}
+
+// groups lists the Auto Scaling groups with the trial's tag.
+func (r *runner) groups(ctx context.Context) (left []string, err error) {
+	in := &autoscaling.DescribeAutoScalingGroupsInput{Filters: []astypes.Filter{{Name: aws.String("tag-key"), Values: []string{tagName}}}}
+	for {
+		out, err := r.clients.AutoScaling(awsapi.Target{}).DescribeAutoScalingGroups(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for i := range out.AutoScalingGroups {
+			left = append(left, "Auto Scaling group "+aws.ToString(out.AutoScalingGroups[i].AutoScalingGroupName))
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			return left, nil
+		}
+	}
 }
 
 // balancers lists the load balancers with the trial's tag.

@@ -47,14 +47,23 @@ func (r *runner) markdown(began time.Time) string {
 	if r.stopped != "" {
 		fmt.Fprintf(&b, "- The checks stopped: %s\n", r.stopped)
 	}
-	b.WriteString("\nA check may cover a part of its statement only; the last column says what was seen.\n" +
+	b.WriteString("\nA check may cover a part of its statement only: what comes after \"Checked:\", if that is there. The last column says " +
+		"what was seen.\n" +
 		"\n| id | statement | result | seen |\n| --- | --- | --- | --- |\n")
 	for _, id := range r.tier.rows {
 		row, _ := assumptions.Find(id)
 		found := r.finding(id)
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", id, cell(row.Statement), found.result, cell(found.seen))
+		statement := row.Statement
+		if checked := row.Checks(r.tier.name); checked != "" {
+			statement += " Checked: " + checked + "."
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", id, cell(statement), found.result, cell(found.seen))
 	}
 	fmt.Fprintf(&b, "\n## Cleanup\n\nDeleted %s.\n", plural.Count(len(r.deleted), "stack"))
+	if r.tier.finishes {
+		b.WriteString("EC2 lists terminated instances with their tags for about an hour, and the deletion of the KMS key is pending for 30 days. " +
+			"Neither costs anything.\n")
+	}
 	if len(r.left) == 0 {
 		b.WriteString("Nothing is left: no stack, EC2 resource or load balancer has the tag `" + tagName +
 			"`, and CloudFormation reports every resource of the deleted stacks as deleted.\n")
@@ -65,6 +74,18 @@ func (r *runner) markdown(began time.Time) string {
 		fmt.Fprintf(&b, "- %s\n", one)
 	}
 	return b.String()
+}
+
+// summary returns one line about the results, for a user who does not see the report.
+func (r *runner) summary(file string) string {
+	line := fmt.Sprintf("%d held, %d differed, %d not checked.", r.count(held), r.count(differed), r.count(notChecked))
+	if len(r.left) == 0 {
+		line += " Nothing is left."
+	}
+	if file != "" {
+		line += " The report is in " + file + "."
+	}
+	return line
 }
 
 // verdict returns the error with the exit code of the results.

@@ -21,7 +21,7 @@ const (
 	// noStack is a name that no stack has.
 	noStack = "aws-operator-trial-none"
 	// tagName is on everything that a trial creates.
-	tagName = "aws-operator/trial"
+	tagName, tagValue = "aws-operator/trial", "yes"
 )
 
 // result is what a check found.
@@ -42,22 +42,38 @@ type finding struct {
 // tier is a set of checks with a price.
 type tier struct {
 	name, creates, price string
+	// charges are the parts of the price.
+	charges []charge
+	// finishes reports that what the tier creates is also deleted after an interruption, because it
+	// costs money every hour.
+	finishes bool
 	// rows are the IDs of the assumptions that it checks, in the order of the report.
 	rows  []string
 	check func(context.Context, *runner) error
 }
 
-var tiers = map[string]tier{"free": free, "cents": cents}
+var tiers = map[string]tier{"free": free, "cents": cents, "hour": hour}
 
 // runner runs the checks of a tier.
 type runner struct {
 	clients         *awsapi.Clients
-	clock           clock.Clock
+	clock           clock.WithTicker
 	interval        time.Duration
 	progress        io.Writer
 	account, region string
 	tier            *tier
+	// stateFolder is the folder of the cluster's state, empty for the default one; nodeupDir that of
+	// the programs that instances boot with.
+	stateFolder, nodeupDir string
+	// limit is how long the cluster may take to reach a goal.
+	limit time.Duration
+	// keepSnapshot keeps the final snapshot of the cluster's etcd volume, which a check reads; volume
+	// is that volume then.
+	keepSnapshot bool
+	volume       string
 
+	// began reports that the checks have begun, so that what exists is not an earlier trial's.
+	began    bool
 	findings map[string]finding
 	// stopped is why not all checks ran.
 	stopped string
@@ -195,4 +211,4 @@ func (r *runner) changeSet(ctx context.Context, in *cloudformation.CreateChangeS
 }
 
 // tags are the tags of everything that a trial creates.
-func tags() []types.Tag { return []types.Tag{{Key: aws.String(tagName), Value: aws.String("yes")}} }
+func tags() []types.Tag { return []types.Tag{{Key: aws.String(tagName), Value: aws.String(tagValue)}} }

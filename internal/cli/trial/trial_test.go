@@ -39,6 +39,19 @@ type suite struct {
 	t         *testing.T
 	simulator *simulator.Simulator
 	endpoint  string
+	// twice interrupts a command a second time, as soon as it continues after the first time.
+	twice bool
+	// limit is how long a cluster may take to reach a goal.
+	limit time.Duration
+}
+
+// again returns the context in which a command continues after an interruption.
+func (w *suite) again(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if w.twice {
+		cancel()
+	}
+	return ctx, cancel
 }
 
 // newSuite serves a simulated AWS whose answers pass through change, if it is not nil.
@@ -50,20 +63,28 @@ func newSuite(t *testing.T, change func(body string) string) *suite {
 		}
 		return 0
 	}
-	sim := simulator.New(simulator.Options{Account: account, Region: region, QueueNameRelease: time.Minute, Latency: latency})
+	sim := simulator.New(simulator.Options{
+		Account: account, Region: region, QueueNameRelease: time.Minute, Latency: latency})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() { sim.Close(); server.Close() })
 	w := &suite{t: t, simulator: sim, endpoint: server.URL}
 	if change != nil {
 		w.endpoint = changing(t, server.URL, change)
 	}
+	w.credentials()
+	return w
+}
+
+// credentials puts the credentials of a user into the environment.
+func (w *suite) credentials() {
+	w.t.Helper()
 	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL": w.endpoint, "AWS_REGION": region, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret",
 		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
+		"XDG_CACHE_HOME": w.t.TempDir(), "HOME": w.t.TempDir(),
 	} {
-		t.Setenv(name, value)
+		w.t.Setenv(name, value)
 	}
-	return w
 }
 
 // changing returns the URL of a proxy that changes the answers of a server.
@@ -104,6 +125,7 @@ func (w *suite) answered(ctx context.Context, answer string, args ...string) (ou
 	var stdout, stderr bytes.Buffer
 	cmd := command(&options{
 		clock: clock.RealClock{}, interval: 50 * time.Millisecond, isTerminal: func(io.Reader) bool { return answer != "" },
+		again: w.again, limit: w.limit,
 	})
 	cmd.SetArgs(args)
 	cmd.SetIn(strings.NewReader(answer))
@@ -182,13 +204,15 @@ func (w *suite) holds(tier, price string) {
 	}
 }
 
+// addressForm is the form of load balancers' DNS names.
+var addressForm = regexp.MustCompile(`[A-Za-z0-9-]+\.elb\.eu-central-1\.amazonaws\.com`)
+
 // A load balancer's name in lower case, and an error in other words, are what the project does not
 // assume.
 func TestDeviationsAreReported(t *testing.T) {
-	address := regexp.MustCompile(`[A-Za-z0-9-]+\.elb\.eu-central-1\.amazonaws\.com`)
 	w := newSuite(t, func(body string) string {
 		body = strings.ReplaceAll(body, "No updates are to be performed", "Nothing to do")
-		return address.ReplaceAllStringFunc(body, strings.ToLower)
+		return addressForm.ReplaceAllStringFunc(body, strings.ToLower)
 	})
 	report := filepath.Join(t.TempDir(), "report.md")
 	out, errOut, code := w.run(t.Context(), "--tier", "cents", "--yes", "--report", report)
@@ -291,7 +315,7 @@ func TestUserIsAskedFirst(t *testing.T) {
 		"no":           {"n\n", nil, exit.Failed, "nothing was created"},
 		"no answer":    {"\n", nil, exit.Failed, "nothing was created"},
 		"yes":          {"y\n", nil, exit.Done, "Continue? [y/N] "},
-		"unknown tier": {"", []string{"--tier", "gold"}, exit.Failed, "--tier gold is unknown; use free or cents"},
+		"unknown tier": {"", []string{"--tier", "gold"}, exit.Failed, "--tier gold is unknown; use free, cents or hour"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newSuite(t, nil)

@@ -1,18 +1,23 @@
 package cleanup_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/go-logr/logr"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -243,4 +248,36 @@ func TestNames(t *testing.T) {
 	}
 	a.removeZone(zone)
 	a.done(a.cleaner.AfterNodes) // also for a zone that no longer exists
+}
+
+// laggingTags returns the tags of before a deletion, as EC2 may do for some seconds.
+// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+type laggingTags struct {
+	cleanup.Clients
+
+	snapshot string
+}
+
+func (l laggingTags) Leftovers(t awsapi.Target) awsapi.Leftovers {
+	return laggingLeftovers{l.Clients.Leftovers(t), l.snapshot}
+}
+
+type laggingLeftovers struct {
+	awsapi.Leftovers
+
+	snapshot string
+}
+
+func (l laggingLeftovers) DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
+	return &ec2.DescribeTagsOutput{Tags: []types.TagDescription{{ResourceId: &l.snapshot}}}, nil
+}
+
+// TestDeletedSnapshotsAreNotLeft: the sweep does not report what it has just deleted.
+func TestDeletedSnapshotsAreNotLeft(t *testing.T) {
+	a := newAWS(t)
+	tags := owned("demo")
+	tags["cluster-operator.aws/namespace"], tags["cluster-operator.aws/operator"] = "default", "test"
+	tags["cluster-operator.aws/etcd-slot"] = "0"
+	lagging := cleanup.New(laggingTags{a.clients, a.snapshot(tags)}, "test", a.clock, logr.Discard())
+	a.done(lagging.Sweep)
 }

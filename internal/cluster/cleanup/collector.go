@@ -36,6 +36,9 @@ type collector struct {
 	// removed, waits and refused list the deleted resources, those that cannot be deleted yet, and
 	// those that AWS refuses to delete, with the reason.
 	removed, waits, refused []string
+	// absent lists what does not exist anymore. For some seconds, reads may still return it.
+	// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+	absent []string
 }
 
 // controllerTag is the tag that the AWS Load Balancer Controller sets on its load balancers, target
@@ -77,9 +80,10 @@ func tagsOf(tags []types.Tag) map[string]string {
 func (h *collector) took(what string, err error) error {
 	switch code := awsapi.Code(err); {
 	case err == nil:
-		h.removed = append(h.removed, what)
+		h.removed, h.absent = append(h.removed, what), append(h.absent, what)
 		return nil
 	case strings.Contains(code, "NotFound"):
+		h.absent = append(h.absent, what)
 		return nil
 	case code == "DependencyViolation" || code == "ResourceInUse" || strings.HasSuffix(code, "InUse"):
 		h.waits = append(h.waits, what)
@@ -319,6 +323,7 @@ func (h *collector) leftOver(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	found = slices.DeleteFunc(found, func(id string) bool { return slices.Contains(h.absent, id) })
 	if h.vpc == "" { // Only stacks created resources, and the stacks' tags identify their owner.
 		for key, value := range map[string]string{model.TagNamespace: h.namespace, model.TagOperator: h.operator} {
 			own, err := h.tagged(ctx, key, value)

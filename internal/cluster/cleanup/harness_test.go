@@ -38,6 +38,7 @@ var target = awsapi.Target{}
 type simulated struct {
 	t         *testing.T
 	sim       *simulator.Simulator
+	clients   *awsapi.Clients
 	cleaner   *cleanup.Cleaner
 	clock     *testclock.FakePassiveClock
 	cluster   *v1alpha1.Cluster
@@ -52,7 +53,9 @@ func newAWS(t *testing.T) *simulated {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	a := &simulated{t: t, clock: testclock.NewFakePassiveClock(now)}
-	a.sim = simulator.New(simulator.Options{Region: region, Faults: &fault.Injector{}, Patience: time.Millisecond})
+	a.sim = simulator.New(simulator.Options{
+		Region: region, Faults: &fault.Injector{}, Patience: time.Millisecond,
+	})
 	server := httptest.NewServer(a.sim.Handler())
 	t.Cleanup(func() {
 		a.sim.Close()
@@ -72,7 +75,7 @@ func newAWS(t *testing.T) *simulated {
 	made, err := a.ec2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 	must(t, err)
 	a.vpc = aws.ToString(made.Vpc.VpcId)
-	a.cleaner = cleanup.New(clients, "test", a.clock, logr.Discard())
+	a.clients, a.cleaner = clients, cleanup.New(clients, "test", a.clock, logr.Discard())
 	a.cluster = &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default", DeletionTimestamp: &metav1.Time{Time: now}},
 		Status:     v1alpha1.ClusterStatus{Outputs: map[string]string{"VPC": a.vpc}},

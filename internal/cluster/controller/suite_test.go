@@ -70,6 +70,7 @@ type suite struct {
 	namespace string
 	sim       *simulator.Simulator
 	endpoint  string
+	observer  string // the endpoint of the test's own clients
 	nodeup    string
 	metrics   *prometheus.Registry // of the operator that was last started
 	clock     clock.Clock          // of the controllers; nil is the real clock
@@ -103,7 +104,9 @@ func newSuite(t *testing.T, machines machine.Host, latency func(resourceType, op
 		Region: region, Latency: latency, Faults: &fault.Injector{}, Machines: machines, Patience: 100 * time.Millisecond,
 	})
 	server := httptest.NewServer(w.sim.Handler())
-	w.endpoint = server.URL
+	observer := httptest.NewServer(w.sim.Observer()) // the tests compare what exists with what should
+	t.Cleanup(observer.Close)
+	w.endpoint, w.observer = server.URL, observer.URL
 	t.Cleanup(func() {
 		w.sim.Close()
 		server.Close()
@@ -300,7 +303,7 @@ func (w *suite) waitDeleted(obj conditioned) {
 // awsConfig returns the configuration of the tests' own clients of the simulator.
 func (w *suite) awsConfig(account, region string) aws.Config {
 	return aws.Config{
-		Region: region, BaseEndpoint: aws.String(w.endpoint),
+		Region: region, BaseEndpoint: aws.String(w.observer),
 		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	}
 }

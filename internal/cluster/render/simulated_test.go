@@ -22,6 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 )
 
 // TestSimulatedStacks makes the stacks of clusters in a simulated account, with
@@ -128,6 +129,7 @@ func (l *suite) cluster(t *testing.T, f fixture) {
 
 // suite is a simulated region and the stacks that were made there.
 type suite struct {
+	packets *vpc.Service
 	engine  *stack.Engine
 	scaling awsapi.AutoScaling
 	made    []made
@@ -151,6 +153,7 @@ func newSuite(t *testing.T, region string) *suite {
 		t.Fatal(err)
 	}
 	return &suite{
+		packets: simulated.Network(),
 		engine:  stack.New(stack.Options{Clients: clients, PollInterval: 20 * time.Millisecond}),
 		scaling: clients.AutoScaling(awsapi.Target{}),
 	}

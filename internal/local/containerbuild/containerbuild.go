@@ -48,6 +48,10 @@ const (
 	runc       = "github.com/opencontainers/runc"
 	// kubelet is the kubelet and kube-proxy in one binary.
 	kubelet = "kubelet"
+	// addonsModule is the folder of the module with the addons' programs.
+	addonsModule  = "containers/addons"
+	cloudManager  = "k8s.io/cloud-provider-aws"
+	metricsServer = "sigs.k8s.io/metrics-server"
 )
 
 func programs() []program {
@@ -69,6 +73,14 @@ func programs() []program {
 		},
 		{"containers", []string{runc}, "runc", []string{"-trimpath", "-tags=seccomp", "-ldflags=-s -w -X main.version=" + runcVersion}, true},
 		{"containers", []string{"github.com/coredns/coredns", "./pause", "./web"}, "./", plain, false},
+		{
+			module: addonsModule, output: "./", packages: []string{cloudManager + "/cmd/aws-cloud-controller-manager"},
+			flags: []string{"-trimpath", "-ldflags=-s -w -X k8s.io/component-base/version.gitVersion=v" + cloudManagerVersion},
+		},
+		{
+			module: addonsModule, output: "./", packages: []string{metricsServer + "/cmd/metrics-server"},
+			flags: []string{"-trimpath", "-ldflags=-s -w -X k8s.io/component-base/version.gitVersion=v" + metricsServerVersion},
+		},
 	}
 }
 
@@ -76,6 +88,12 @@ func programs() []program {
 const (
 	containerdVersion = "2.3.1"
 	runcVersion       = "1.4.3"
+)
+
+// The versions in containers/addons/go.mod, of the minor version of the local Kubernetes.
+const (
+	cloudManagerVersion  = "1.36.2"
+	metricsServerVersion = "0.9.0"
 )
 
 // Ensure returns the folder of up-to-date programs and images. It returns ErrMissing with what the
@@ -118,7 +136,7 @@ func Ensure(ctx context.Context, opts Options) (string, error) {
 // sources are the files of the repository that programs are built from.
 var sources = []string{
 	"kube/go.mod", "kube/go.sum", "kube/node/main.go", "containers/go.mod", "containers/go.sum", "containers/pause/main.go",
-	"containers/web/main.go",
+	"containers/web/main.go", "containers/addons/go.mod", "containers/addons/go.sum",
 }
 
 // ensurePrograms builds the programs unless they are of these sources.
@@ -140,11 +158,14 @@ func ensurePrograms(ctx context.Context, dir string, opts Options) error {
 	if have, err := os.ReadFile(path); err == nil && string(have) == stamp { //nolint:gosec // our own
 		return nil
 	}
-	_, _ = fmt.Fprintln(opts.Progress, "containers: building containerd, runc, the kubelet and CoreDNS; this takes minutes, once")
+	_, _ = fmt.Fprintln(opts.Progress, "containers: building containerd, runc, the kubelet, CoreDNS and addons; this takes minutes, once")
 	for _, p := range programs() {
 		if err := p.build(ctx, opts.Root, dir); err != nil {
 			return err
 		}
+	}
+	if err := writeCharts(ctx, opts.Root, dir); err != nil {
+		return err
 	}
 	return os.WriteFile(path, []byte(stamp), 0o600)
 }

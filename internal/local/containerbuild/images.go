@@ -45,6 +45,8 @@ func imagesOf(dir string, opts Options) ([]Image, error) {
 		single("pause:"+tags["pause"], "pause"),
 		single("coredns/coredns:"+tags["coredns"], "coredns"),
 		single("machine/web:1", "web"),
+		single("provider-aws/cloud-controller-manager:v"+cloudManagerVersion, "aws-cloud-controller-manager"),
+		single("metrics-server/metrics-server:v"+metricsServerVersion, "metrics-server"),
 		{
 			Names: []string{repository + "machine/pod-network:1"}, Files: map[string]string{"/machine": opts.Machine},
 			Entrypoint: []string{"/machine", "pod-network"},
@@ -54,17 +56,17 @@ func imagesOf(dir string, opts Options) ([]Image, error) {
 
 // controlPlaneImage is one image for all programs of a control plane: they are one binary.
 func controlPlaneImage(opts Options, etcd string) Image {
-	const kube = guest.ContainersPath + "/kube"
+	const kube = "/usr/local/bin/kube"
 	version := ":" + kubebuild.KubernetesVersion
 	return Image{
 		Names: []string{
 			repository + "etcd:" + etcd, repository + "kube-apiserver" + version, repository + "kube-controller-manager" + version,
 			repository + "kube-scheduler" + version,
 		},
-		Files: map[string]string{kube: opts.Kube, guest.ImagePath + "/machine": opts.Machine},
+		Files: map[string]string{kube: opts.Kube},
 		Links: map[string]string{
-			guest.ContainersPath + "/kube-apiserver": "kube", "/usr/local/bin/kube-apiserver": guest.ImagePath + "/machine",
-			"/usr/local/bin/etcd": kube, "/usr/local/bin/kube-controller-manager": kube, "/usr/local/bin/kube-scheduler": kube,
+			"/usr/local/bin/etcd": kube, "/usr/local/bin/kube-apiserver": kube, "/usr/local/bin/kube-controller-manager": kube,
+			"/usr/local/bin/kube-scheduler": kube,
 		},
 	}
 }

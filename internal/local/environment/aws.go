@@ -68,7 +68,8 @@ type AWSOptions struct {
 	Policies *access.Policies
 	// Seed determines what is random, such as the order of results; 0 means a random one.
 	Seed uint64
-	// Lag is how long reads of EC2 may be out of date after a change.
+	// Lag is the longest time for which something lags behind a change. With it, some calls are also
+	// refused by chance, and some events arrive late or twice.
 	Lag time.Duration
 }
 

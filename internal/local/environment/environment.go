@@ -39,6 +39,9 @@ type Options struct {
 	// Layouts are folders of container images, each an OCI layout, that container machines can pull
 	// beside those of a cluster.
 	Layouts []string
+	// Tree is the root directory of a distribution that process machines boot; by default they simulate
+	// systemd and cloud-init.
+	Tree string
 	// WithoutRestore leaves out etcd-restore, so that less is built: no cluster can be restored
 	// from a snapshot.
 	WithoutRestore bool
@@ -68,6 +71,7 @@ type Environment struct {
 	machines machine.Host
 	releases func() ([]*v1alpha1.Release, error)
 	aws      *awsServer
+	charts   io.Closer // serves the charts of addons; nil without containers
 	operator *process.Process
 }
 
@@ -216,6 +220,9 @@ func (e *Environment) Err() error {
 // Dir is the environment's folder, as an absolute path.
 func (e *Environment) Dir() string { return string(e.folder) }
 
+// Machines are what instances run on.
+func (e *Environment) Machines() machine.Host { return e.machines }
+
 // State is what other processes can read about the environment.
 func (e *Environment) State() State { return e.state }
 
@@ -240,6 +247,9 @@ func (e *Environment) stopParts(ctx context.Context) error {
 	var errs []error
 	if e.operator != nil {
 		errs = append(errs, e.operator.Stop(ctx))
+	}
+	if e.charts != nil {
+		errs = append(errs, e.charts.Close())
 	}
 	switch {
 	case e.aws != nil:

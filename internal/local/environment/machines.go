@@ -58,6 +58,9 @@ type MachinesOptions struct {
 	Kind Machines
 	// Dir is the folder for consoles, logs and volumes; a temporary one unless set.
 	Dir string
+	// Tree is the root directory of a distribution that process machines boot; by default they simulate
+	// systemd and cloud-init.
+	Tree string
 	// Programs returns the programs of machines. Only process machines need them.
 	Programs func(context.Context) (nodebuild.Programs, error)
 	// Kube finds the kube binary.
@@ -100,7 +103,11 @@ func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, 
 		if err != nil {
 			return nil, "", err
 		}
-		return host, "processes of this host; consoles in " + host.Dir() + "/consoles", nil
+		line := "processes of this host; consoles in " + host.Dir() + "/consoles"
+		if err := process.CanFilterPackets(); err != nil {
+			line += "; packets are not filtered, because " + err.Error()
+		}
+		return host, line, nil
 	}
 }
 
@@ -116,7 +123,7 @@ func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, err
 	if err != nil {
 		return nil, err
 	}
-	options := process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Log: logr.Discard()}
+	options := process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Tree: opts.Tree, Log: logr.Discard()}
 	if opts.Kind == ContainerMachines {
 		if options.Containers, err = opts.Containers(ctx, programs, kube); err != nil {
 			return nil, err
@@ -161,9 +168,9 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	}
 	var line string
 	e.machines, line, err = NewMachines(ctx, MachinesOptions{
-		Kind: e.opts.Machines, Dir: e.folder.path(machinesDir),
-		Programs: func(context.Context) (nodebuild.Programs, error) { return programs, err },
-		Layouts:  e.opts.Layouts, WithoutKube: withoutKube, Containers: BuildContainers(e.opts.Progress),
+		Kind: e.opts.Machines, Dir: e.folder.path(machinesDir), Tree: e.opts.Tree, Layouts: e.opts.Layouts,
+		Programs:    func(context.Context) (nodebuild.Programs, error) { return programs, err },
+		WithoutKube: withoutKube, Containers: BuildContainers(e.opts.Progress),
 		Kube: func(ctx context.Context) (string, error) {
 			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: e.opts.Progress})
 		},
@@ -180,8 +187,14 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 		e.state.Machines = NoMachines
 	}
 	host, _ := e.machines.(*process.Host)
+	var repository string
+	if err == nil && host != nil && host.Containers() != "" {
+		if e.charts, repository, err = serveCharts(ctx, containerbuild.ChartsDir(host.Containers())); err != nil {
+			return "", err
+		}
+	}
 	// It hashes some 200 MB, which can be done while the cluster starts.
-	e.releases = sync.OnceValues(func() ([]*v1alpha1.Release, error) { return localReleases(host) })
+	e.releases = sync.OnceValues(func() ([]*v1alpha1.Release, error) { return localReleases(host, repository) })
 	go func() { _, _ = e.releases() }()
 	return line, err
 }

@@ -29,6 +29,10 @@ import (
 // fieldOwner is the operator's, which applies the same definitions when it starts.
 const fieldOwner = "aws-operator"
 
+// descriptionAnnotation describes an object:
+// https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-description
+const descriptionAnnotation = "kubernetes.io/description"
+
 // LocalRelease returns the built-in release of the local Kubernetes for machines of this computer:
 // kubelet and kubeadm are those of host's machine image, so that nothing is downloaded; a nil host
 // keeps the published ones.
@@ -113,7 +117,7 @@ func forMachines(r *v1alpha1.Release, artifacts ...string) {
 	if slices.Contains(artifacts, "containerd") {
 		what = "no addons; kubelet, kubeadm, containerd, runc and CNI plugins are in the machine image."
 	}
-	r.Annotations = map[string]string{"kubernetes.io/description": "For simulated machines of local mode: " + what}
+	r.Annotations = map[string]string{descriptionAnnotation: "For simulated machines of local mode: " + what}
 	r.Spec.Addons = nil
 	r.Spec.Artifacts = slices.DeleteFunc(r.Spec.Artifacts, func(a v1alpha1.Artifact) bool { return !slices.Contains(artifacts, a.Name) })
 }
@@ -132,10 +136,14 @@ func sumOf(path string) (string, error) {
 }
 
 // localReleases returns the releases of an environment. Simulated Nodes have no programs, so they run
-// all built-in releases; processes run only the local Kubernetes.
-func localReleases(host *process.Host) ([]*v1alpha1.Release, error) {
+// all built-in releases; processes run only the local Kubernetes, and containers those of its addons
+// whose charts the repository has.
+func localReleases(host *process.Host, repository string) ([]*v1alpha1.Release, error) {
 	if host != nil {
 		local, err := LocalRelease(host)
+		if err == nil && repository != "" {
+			err = addAddons(local, host, repository)
+		}
 		return []*v1alpha1.Release{local}, err
 	}
 	all, err := release.Builtin()

@@ -159,7 +159,7 @@ func TestStaticPodsRunOnlyImagePrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"kube-apiserver", "--name=static", "--more", "--permit-port-sharing=true"}; !slices.Equal(got, want) {
+	if want := []string{"kube-apiserver", "--name=static", "--more"}; !slices.Equal(got, want) {
 		t.Errorf("it runs %q, want %q", got, want)
 	}
 	for reason, command := range map[string][]string{"another program": {"/bin/nginx"}, "none": nil} {

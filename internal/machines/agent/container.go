@@ -237,10 +237,6 @@ func (c *container) command() ([]string, error) {
 		}
 		filled = append(filled, word)
 	}
-	if program == "kube-apiserver" {
-		// The simulator's load balancers listen on the same port: see package process.
-		filled = append(filled, "--permit-port-sharing=true")
-	}
 	return filled, nil
 }
 

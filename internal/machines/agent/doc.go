@@ -26,7 +26,7 @@
 // and eviction. A Node is Ready without a network plugin. Of the kubelet's configuration file it
 // reads only the manifest path, the provider ID, the health port and the taints.
 //
-// On machines with a real kubelet, the package only takes the place of two addons: CloudMain is
-// the cloud controller manager's part for nodes, as above, and PodNetworkMain, in the pods of a
-// DaemonSet, configures the CNI plugins and the routes between nodes.
+// On machines with a real kubelet, the package only takes the place of the network addon:
+// NetworkMain installs a DaemonSet, in whose pods PodNetworkMain configures the CNI plugins and the
+// routes between nodes.
 package agent

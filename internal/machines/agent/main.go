@@ -53,6 +53,8 @@ type kubelet struct {
 	static *staticPods
 
 	api *api
+	// masqueraded is what the rules of the pod network were last written for.
+	masqueraded string
 }
 
 func newKubelet(o *options, log logr.Logger, clk clock.WithTicker) *kubelet {

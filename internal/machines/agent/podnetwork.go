@@ -11,9 +11,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -125,20 +127,43 @@ func (k *kubelet) routePods(ctx context.Context) error {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
 	wanted := map[string]net.IP{}
-	var errs []error
+	var (
+		errs    []error
+		own     netip.Prefix
+		cluster []netip.Prefix
+	)
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
+		address := internalAddress(node)
+		if ip, ok := netip.AddrFromSlice(address.To4()); ok {
+			cluster = append(cluster, netip.PrefixFrom(ip, ip.BitLen()))
+		}
+		pods, err := netip.ParsePrefix(node.Spec.PodCIDR)
 		switch {
-		case node.Spec.PodCIDR == "":
+		case err != nil: // it has no range yet
 		case node.Name == k.nodeName:
+			own = pods
 			errs = append(errs, writeChanged(cniConfigPath, fmt.Sprintf(cniConfig, node.Spec.PodCIDR)))
-		default:
-			if address := internalAddress(node); address != nil {
-				wanted[node.Spec.PodCIDR] = address
-			}
+		case address != nil:
+			cluster = append(cluster, pods)
+			wanted[node.Spec.PodCIDR] = address
 		}
 	}
-	return errors.Join(append(errs, route(wanted))...)
+	return errors.Join(append(errs, route(wanted), k.masqueradeChanged(own, cluster))...)
+}
+
+// masqueradeChanged writes the rules of the pod network unless they are the last ones.
+func (k *kubelet) masqueradeChanged(own netip.Prefix, cluster []netip.Prefix) error {
+	slices.SortFunc(cluster, func(a, b netip.Prefix) int { return strings.Compare(a.String(), b.String()) })
+	text := fmt.Sprint(own, cluster)
+	if !own.IsValid() || text == k.masqueraded {
+		return nil
+	}
+	if err := masquerade(own, cluster); err != nil {
+		return err
+	}
+	k.masqueraded = text
+	return nil
 }
 
 func internalAddress(node *corev1.Node) net.IP {

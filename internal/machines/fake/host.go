@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -139,7 +138,7 @@ func refused(instanceID string, port int) error {
 }
 
 // Serve does nothing, because fake machines make no connections.
-func (h *Host) Serve(netip.AddrPort, func(net.Conn)) (stop func()) { return func() {} }
+func (h *Host) Serve(machine.Frontend, func(net.Conn)) (stop func()) { return func() {} }
 
 // Close ends all machines.
 func (h *Host) Close() {

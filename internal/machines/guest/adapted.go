@@ -3,9 +3,11 @@
 package guest
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +17,7 @@ import (
 // adapted are the programs that run with other settings than on EC2, by name: each function returns
 // the arguments with which the program runs in a simulated machine.
 var adapted = map[string]func(args []string) ([]string, error){
-	"containerd": adaptContainerd, "kubelet": adaptKubelet, "kube-apiserver": adaptAPIServer, "kube-proxy": adaptProxy,
+	"containerd": adaptContainerd, "kubelet": adaptKubelet, "kube-proxy": adaptProxy,
 }
 
 // RunAdapted replaces this process by a program of a machine image or container image, with the
@@ -46,6 +48,8 @@ const containerdOverrides = `version = 3
 restrict_oom_score_adj = true
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
 SystemdCgroup = false
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+base_runtime_spec = "` + settingsPath + `/container.json"
 `
 
 // kubeletOverrides are merged into the kubelet's configuration: there is no systemd, the host has
@@ -85,8 +89,38 @@ func writeSettings(files map[string]string) error {
 }
 
 func adaptContainerd(args []string) ([]string, error) {
-	err := writeSettings(map[string]string{"containerd.toml": containerdConfig, "containerd-cgroupfs.toml": containerdOverrides})
+	base, err := baseSpec()
+	if err != nil {
+		return nil, err
+	}
+	err = writeSettings(map[string]string{
+		"containerd.toml": containerdConfig, "containerd-cgroupfs.toml": containerdOverrides, "container.json": base,
+	})
 	return append([]string{"--config", settingsPath + "/containerd.toml"}, args...), err
+}
+
+// baseSpec returns the specification from which containerd makes that of a container: its own, and
+// the machine's trusted CAs. Published images contain CAs that AWS's certificates chain to; that of
+// the simulator is made with it.
+// https://github.com/containerd/containerd/blob/main/docs/cri/config.md (base_runtime_spec)
+func baseSpec() (string, error) {
+	own, err := exec.Command(filepath.Join(ContainersPath, "ctr"), "oci", "spec").Output() //nolint:noctx,gosec // it ends at once
+	if err != nil {
+		return "", fmt.Errorf("ask containerd for its specification of containers: %w", err)
+	}
+	spec := map[string]any{}
+	if err := json.Unmarshal(own, &spec); err != nil {
+		return "", fmt.Errorf("read containerd's specification of containers: %w", err)
+	}
+	mounts, _ := spec["mounts"].([]any)
+	spec["mounts"] = append(mounts, map[string]any{
+		"destination": bundles[0], "type": "bind", "source": bundles[0], "options": []string{"rbind", "ro"},
+	})
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return "", fmt.Errorf("write the specification of containers: %w", err)
+	}
+	return string(text), nil
 }
 
 func adaptKubelet(args []string) ([]string, error) {
@@ -97,11 +131,6 @@ func adaptKubelet(args []string) ([]string, error) {
 	}
 	err := writeSettings(map[string]string{"50-machine.conf": overrides})
 	return append(args, "--config-dir="+settingsPath), err
-}
-
-// adaptAPIServer shares the port with the simulator's load balancers: see package process.
-func adaptAPIServer(args []string) ([]string, error) {
-	return append(args, "--permit-port-sharing=true"), nil
 }
 
 // adaptProxy leaves the size of the connection tracking table alone: it is the host's, and cannot be

@@ -1,5 +1,10 @@
 package guest
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
 // InitName is the name under which the binary is process 1.
 const InitName = "machine-init"
 
@@ -41,6 +46,10 @@ type Config struct {
 	UserData []byte
 	// Machine and Kube are the binaries of the machine image.
 	Machine, Kube string
+	// Tree is the root directory of a distribution whose systemd is process 1 and whose cloud-init runs
+	// the user data. Without it, process 1 simulates both. It needs a RootVolume, which keeps what the
+	// machine writes, and version 1 of cgroups.
+	Tree string
 	// Containers is the directory of the programs with which the machine runs containers; without it,
 	// the node agent simulates them. Unpacked are the hashes of archives that the image contains.
 	Containers string
@@ -51,6 +60,12 @@ type Config struct {
 	// Root is an empty directory on which the root is mounted. Log becomes /var/log, Disks becomes
 	// /dev/disk/by-id, and Volumes contains the volumes.
 	Root, Log, Disks, Volumes string
+}
+
+// machineID returns 32 hexadecimal digits that depend on the instance.
+func (c Config) machineID() string {
+	id := sha256.Sum256([]byte(c.InstanceID))
+	return hex.EncodeToString(id[:16])
 }
 
 // Environment returns the environment of process 1 and all programs that it starts.

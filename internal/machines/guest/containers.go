@@ -28,8 +28,8 @@ var (
 // that is recorded.
 const unpackedPath = "var/lib/nodeup/artifacts"
 
-// cloudUnit runs what a release's addons would run: see package agent.
-const cloudUnit = "machine-cloud.service"
+// networkUnit installs the pod network, as a release's addon would: see package agent.
+const networkUnit = "machine-network.service"
 
 // containers installs the programs with which a machine runs containers.
 func (r root) containers(c Config) error {
@@ -53,7 +53,7 @@ func (r root) containers(c Config) error {
 		}
 	}
 	files := map[string]string{
-		"etc/systemd/system/" + cloudUnit: "[Service]\nExecStart=" + ImagePath + "/machine machine-cloud\nRestart=always\nRestartSec=2\n",
+		"etc/systemd/system/" + networkUnit: "[Service]\nExecStart=" + ImagePath + "/machine machine-network\nRestart=always\nRestartSec=2\n",
 	}
 	for _, hash := range c.Unpacked {
 		files[filepath.Join(unpackedPath, hash)] = "machine image\n"

@@ -16,6 +16,9 @@
 // supported; all other settings are ignored. A unit whose program is not in the machine image, such
 // as containerd, counts as active and does nothing.
 //
-// In an image that runs containers, the binary is also containerd, kubelet, kube-proxy and
-// kube-apiserver: it runs the real program with the settings that a simulated machine needs.
+// In an image that runs containers, the binary is also containerd, kubelet and kube-proxy: it runs
+// the real program with the settings that a simulated machine needs.
+//
+// With [Config.Tree], process 1 only creates the machine's root of a distribution's tree, and is
+// replaced by the distribution's systemd. Of the stubs, those of disks and modprobe remain.
 package guest

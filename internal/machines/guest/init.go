@@ -28,6 +28,9 @@ func Init(in io.Reader) error {
 	if os.Getpid() != 1 {
 		return fmt.Errorf("this is process %d, not 1: a simulated machine starts it", os.Getpid())
 	}
+	if c.Tree != "" {
+		return bootTree(c)
+	}
 	if err := makeRoot(c); err != nil {
 		return err
 	}
@@ -41,7 +44,7 @@ func Init(in io.Reader) error {
 	}
 	log.Printf("%s is %s, %s", c.InstanceID, c.Hostname, c.Address)
 	if c.Containers != "" {
-		if err := units.start(cloudUnit); err != nil {
+		if err := units.start(networkUnit); err != nil {
 			return err
 		}
 	}

@@ -4,8 +4,6 @@ package guest
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -176,7 +174,6 @@ var bundles = []string{
 // settings writes /etc.
 func (r root) settings(c Config) error {
 	short, _, _ := strings.Cut(c.Hostname, ".")
-	id := sha256.Sum256([]byte(c.InstanceID))
 	files := map[string]string{
 		"hostname":    c.Hostname + "\n",
 		"hosts":       fmt.Sprintf("127.0.0.1 localhost\n::1 localhost\n%s %s %s\n", c.Address, c.Hostname, short),
@@ -185,7 +182,7 @@ func (r root) settings(c Config) error {
 			"services: files\nprotocols: files\n",
 		"os-release": "PRETTY_NAME=\"Simulated machine in the manner of Ubuntu 24.04\"\nNAME=\"Ubuntu\"\n" +
 			"VERSION_ID=\"24.04\"\nID=ubuntu\nID_LIKE=debian\n",
-		"machine-id": hex.EncodeToString(id[:16]) + "\n",
+		"machine-id": c.machineID() + "\n",
 		"fstab":      "",
 	}
 	for _, name := range []string{"passwd", "group", "services", "protocols", "ld.so.cache", "ssl/openssl.cnf"} {
@@ -283,8 +280,11 @@ func (r root) kernel(c Config) error {
 	if err := unix.Mount("sysfs", r.path("sys"), "sysfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("make /sys: %w", err)
 	}
-	if c.Containers == "" {
+	if c.Containers == "" && c.Tree == "" {
 		return nil
+	}
+	if c.Tree != "" {
+		return r.cgroups()
 	}
 	if err := r.ownSettings(); err != nil {
 		return err

@@ -188,10 +188,11 @@ func mkfs(args []string, _, errOut io.Writer) int {
 
 // mount mounts a volume; it runs the real mount for anything else.
 func mount(args []string, _, errOut io.Writer) int {
-	if len(args) < 2 {
+	operands := operandsOf(args)
+	if len(operands) != 2 {
 		return trueMount(args, errOut)
 	}
-	device, target := args[len(args)-2], args[len(args)-1]
+	device, target := operands[0], operands[1]
 	volume, err := volumeOf(device)
 	if err != nil {
 		return trueMount(args, errOut)
@@ -207,8 +208,30 @@ func mount(args []string, _, errOut io.Writer) int {
 	return 0
 }
 
+// operandsOf returns the arguments of mount that are neither options nor their values: systemd puts
+// options last. https://man7.org/linux/man-pages/man8/mount.8.html
+func operandsOf(args []string) []string {
+	var operands []string
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "-t" || args[i] == "-o":
+			i++ // its value
+		case !strings.HasPrefix(args[i], "-"):
+			operands = append(operands, args[i])
+		}
+	}
+	return operands
+}
+
+// realMount is where the mount of a distribution is whose place the stub has taken.
+const realMount = "usr/libexec/mount"
+
 func trueMount(args []string, errOut io.Writer) int {
-	err := unix.Exec("/usr/bin/mount", append([]string{"mount"}, args...), os.Environ())
+	program := "/" + realMount
+	if _, err := os.Stat(program); err != nil {
+		program = "/usr/bin/mount"
+	}
+	err := unix.Exec(program, append([]string{"mount"}, args...), os.Environ())
 	_, _ = fmt.Fprintf(errOut, "mount: %v\n", err)
 	return 1
 }

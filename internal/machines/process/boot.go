@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,15 +22,15 @@ import (
 
 // guestMachine is a machine that runs or has ended.
 type guestMachine struct {
-	spec      machine.Spec
-	ns        *namespace
-	unplug    func()
-	sockets   sockets
-	cgroups   cgroups                         // only of machines that run containers
-	balancers map[netip.AddrPort]net.Listener // guarded by Host.mu
+	spec    machine.Spec
+	ns      *namespace
+	unplug  func()
+	sockets sockets
+	cgroups cgroups // only of machines that run containers
 
-	cmd  *exec.Cmd
-	done chan struct{} // closed when all its processes have ended
+	cmd      *exec.Cmd
+	terminal *terminal     // only of machines that run a distribution
+	done     chan struct{} // closed when all its processes have ended
 }
 
 // Boot starts a machine.
@@ -48,15 +46,13 @@ func (h *Host) Boot(spec machine.Spec) error {
 	if _, runs := h.machines[spec.InstanceID]; runs {
 		return fmt.Errorf("%s is already running", spec.InstanceID)
 	}
-	m := &guestMachine{spec: spec, balancers: map[netip.AddrPort]net.Listener{}, done: make(chan struct{})}
+	m := &guestMachine{spec: spec, done: make(chan struct{})}
+	m.sockets.instanceID = spec.InstanceID
 	if err := h.boot(m); err != nil {
 		m.release()
 		return err
 	}
 	h.machines[spec.InstanceID] = m
-	for address := range h.balanced {
-		h.balance(m, address)
-	}
 	return nil
 }
 
@@ -80,11 +76,14 @@ func (h *Host) boot(m *guestMachine) (err error) {
 	if m.unplug, err = h.network.plug(m.spec, m.ns); err != nil {
 		return err
 	}
+	if err := h.filter.update(); err != nil {
+		return err
+	}
 	if err := h.serveAll(m); err != nil {
 		return err
 	}
 	flags := uintptr(cloneFlags)
-	if h.opts.Containers != "" {
+	if h.opts.Containers != "" || h.opts.Tree != "" {
 		flags |= unix.CLONE_NEWCGROUP
 		if m.cgroups, err = newCgroups(m.spec.InstanceID); err != nil {
 			return err
@@ -98,9 +97,16 @@ func (h *Host) boot(m *guestMachine) (err error) {
 	if err != nil {
 		return fmt.Errorf("create the console of %s: %w", m.spec.InstanceID, err)
 	}
+	output := console
+	if h.opts.Tree != "" {
+		if m.terminal, err = openTerminal(console); err != nil {
+			return err
+		}
+		output = m.terminal.machine
+	}
 	m.cmd = &exec.Cmd{
 		Path: h.opts.Machine, Args: []string{guest.InitName}, Env: guest.Environment(), Dir: "/",
-		Stdin: bytes.NewReader(config), Stdout: console, Stderr: console,
+		Stdin: bytes.NewReader(config), Stdout: output, Stderr: output,
 		SysProcAttr: &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGKILL, Setsid: true},
 	}
 	started := make(chan error)
@@ -117,7 +123,10 @@ func (h *Host) boot(m *guestMachine) (err error) {
 func (h *Host) run(m *guestMachine, console *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer close(m.done)
-	defer func() { _ = console.Close() }()
+	defer func() {
+		m.terminal.close()
+		_ = console.Close()
+	}()
 	err := m.ns.enter()
 	if err == nil {
 		err = m.cgroups.enter()
@@ -142,12 +151,12 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 		InstanceID: spec.InstanceID, Hostname: spec.PrivateDNSName, Address: spec.PrivateIP.String(),
 		Resolver: resolverAddress.String(), CACertificate: h.authority.pem, UserData: spec.UserData,
 		Machine: h.opts.Machine, Kube: cmp.Or(h.opts.Images[spec.ImageID], h.opts.Kube),
-		Containers: h.opts.Containers, Unpacked: h.opts.Unpacked,
+		Containers: h.opts.Containers, Unpacked: h.opts.Unpacked, Tree: h.opts.Tree,
 		Root: filepath.Join(own, "root"), Log: filepath.Join(own, "log"), Disks: filepath.Join(own, "disks"),
 		Volumes: filepath.Join(h.opts.Dir, volumesDir),
 	}
 	dirs := []string{config.Root, config.Log, config.Disks}
-	if h.opts.Containers != "" && !overlaid(own) {
+	if h.opts.Tree != "" || h.opts.Containers != "" && !overlaid(own) {
 		config.RootVolume = filepath.Join(own, rootVolumeDir)
 		dirs = append(dirs, config.RootVolume)
 	}
@@ -170,8 +179,12 @@ func overlaid(folder string) bool {
 	return unix.Statfs(filepath.Dir(folder), &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
-// Terminate ends a machine, as if its power were cut, and returns when it has ended.
+// Terminate ends a machine, as if its power were cut, and returns when it has ended. The
+// distribution in a machine shuts down first.
 func (h *Host) Terminate(instanceID string) {
+	if m, err := h.find(instanceID); err == nil && h.opts.Tree != "" && !h.isClosed() {
+		h.powerOff(m)
+	}
 	h.mu.Lock()
 	m, ok := h.machines[instanceID]
 	delete(h.machines, instanceID)
@@ -188,9 +201,19 @@ func (h *Host) Terminate(instanceID string) {
 	<-m.done
 	m.release()
 	own := filepath.Join(h.opts.Dir, machinesDir, instanceID)
-	for _, dir := range []string{"root", "disks", rootVolumeDir} {
+	lost := []string{"root", "disks"}
+	if h.opts.Tree == "" {
+		lost = append(lost, rootVolumeDir)
+	}
+	for _, dir := range lost {
 		_ = os.RemoveAll(filepath.Join(own, dir))
 	}
+}
+
+func (h *Host) isClosed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
 }
 
 // release frees a machine's resources on the host. Its processes have ended.

@@ -34,7 +34,7 @@ nodeRegistration: {name: $(hostname), criSocket: unix:///run/containerd/containe
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 kubernetesVersion: v1.36.3
-controlPlaneEndpoint: 127.5.0.1:6443
+controlPlaneEndpoint: 10.0.0.100:6443
 networking: {podSubnet: 10.244.0.0/16}
 etcd: {local: {dataDir: /var/lib/etcd/data}}
 EOF
@@ -69,7 +69,7 @@ kubeadm init phase bootstrap-token --config kubeadm.yaml
 field() { sed -n "s/.*$1: //p" $KUBECONFIG | base64 -d; }
 field certificate-authority-data > ca; field client-certificate-data > crt; field client-key-data > key
 api() { curl -sS --cacert ca --cert crt --key key "$@"; }
-h=https://127.5.0.1:6443
+h=https://10.0.0.100:6443
 api $h/api/v1/namespaces/before | grep -q '"kind": "Namespace"' && echo "the namespace is there" || true
 api -o /dev/null -H 'Content-Type: application/json' -d '{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"before"}}' $h/api/v1/namespaces
 until api $h/api/v1/namespaces/kube-system/pods | grep -q '"phase": "Running"'; do sleep 0.2; done
@@ -85,7 +85,7 @@ func TestControlPlaneBootsAndItsDataSurvives(t *testing.T) {
 		t.Skip("bin/kube is not built: make build")
 	}
 	host := newHost(t)
-	balance(t, host, "127.5.0.1:6443", "i-1", "i-2")
+	balance(t, host, "10.0.0.100:6443", "i-1", "i-2")
 	boot(t, host, spec("i-1", "vpc-1", "10.0.0.5", slot))
 	if err := host.Attach("i-1", "vol-0123", "/dev/sdf"); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func awaitSlot(t *testing.T, host *process.Host, id string) string {
 // balance is a load balancer: it forwards to the first machine that accepts.
 func balance(t *testing.T, host *process.Host, address string, targets ...string) {
 	t.Helper()
-	stop := host.Serve(mustAddrPort(address), func(c net.Conn) {
+	stop := host.Serve(frontend("vpc-1", address), func(c net.Conn) {
 		defer func() { _ = c.Close() }()
 		for _, id := range targets {
 			target, err := host.Dial(context.Background(), id, 6443)

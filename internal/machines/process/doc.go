@@ -18,6 +18,9 @@
 // serves container images at 169.254.169.249:443, under the names of registries. See
 // docs/reference/simulator.md for what differs from EC2.
 //
+// With [Options.Tree], the root is that of a distribution: process 1 is its systemd, and its
+// cloud-init runs the user data. Such a machine shuts down before it ends, and its root outlives it.
+//
 // # What it reaches
 //
 // Each VPC is a bridge, and all bridges are in one private network namespace of the host (the hub),
@@ -29,18 +32,21 @@
 //	169.254.169.253:53   the VPC's resolver, UDP and TCP
 //	169.254.169.249:443  every AWS API; the resolver answers all names below
 //	                     amazonaws.com with it, and the machine trusts its CA
-//	127.x.y.z            load balancers ([Host.Serve])
+//
+// A VPC with load balancers has one more namespace: that of the VPC's router, to which machines send
+// what is not in the VPC. The simulator opens the sockets of the VPC's load balancers in it
+// ([Host.Serve]), at the addresses of their interfaces and at their public ones.
 //
 // # What differs from EC2
 //
-// Load balancers have loopback addresses, the same inside machines and on the host, so that one
-// address of an API server works in both. They therefore listen with SO_REUSEPORT, and package
-// agent starts kube-apiserver with it too.
+// Security groups, network ACLs, routes and the source and destination check are enforced between
+// machines if the simulator provides a VPC's firewall (packages firewall and packetfilter). What
+// does not leave a machine is subject to an evaluation of the same rules: calls of AWS's APIs in this
+// package, connections of load balancers to targets in the simulator. Such a connection is accepted,
+// and then gets no response. Packets of pods pass without checks. See docs/reference/simulator.md.
 //
-// Security groups, network ACLs and route tables are not enforced: machines of a VPC reach each
-// other, and otherwise only the addresses above. All machines share the host's kernel, clock,
-// memory and processors, regardless of their instance type. Only the architecture of the host
-// boots.
+// All machines share the host's kernel, clock, memory and processors, regardless of their instance
+// type. Only the architecture of the host boots.
 //
 // A volume is a directory: stubs of mkfs.ext4, blkid and mount treat it as a disk with a file
 // system. A snapshot of an attached volume is a copy of that directory. All processes of the
@@ -58,7 +64,8 @@
 //
 //	consoles/i-….log      the machine's console, as GetConsoleOutput returns it
 //	machines/i-…/log/     its /var/log: units, and the containers of static pods
-//	machines/i-…/root-volume/  the container images and pods of a machine that runs containers
+//	machines/i-…/root-volume/  the container images and pods of a machine that runs containers, and
+//	                      what a distribution has written
 //	volumes/vol-…/        the data of volumes and snapshots
 //	image/                the binaries of the machine image
 //

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,13 +23,14 @@ type Host struct {
 	authority *authority
 	aws       *http.Server
 	registry  *registry
+	filter    *filter
 
 	mu       sync.Mutex
 	services machine.Services
 	network  *network
 	machines map[string]*guestMachine
-	balanced map[netip.AddrPort]func(net.Conn)
-	attached map[string]string // volume to instance
+	routers  map[string]*router // by VPC
+	attached map[string]string  // volume to instance
 	closed   bool
 }
 
@@ -59,7 +58,7 @@ func New(opts Options) (*Host, error) {
 	}
 	h := &Host{
 		opts: opts, machines: map[string]*guestMachine{},
-		balanced: map[netip.AddrPort]func(net.Conn){}, attached: map[string]string{},
+		routers: map[string]*router{}, attached: map[string]string{},
 	}
 	if h.authority, err = newAuthority(); err != nil {
 		return nil, err
@@ -67,10 +66,18 @@ func New(opts Options) (*Host, error) {
 	if h.network, err = newNetwork(); err != nil {
 		return nil, err
 	}
-	if opts.Containers != "" {
+	h.filter = newFilter(h)
+	if opts.Containers != "" || opts.Tree != "" {
 		if _, err := ownCgroups(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 		}
+	}
+	if opts.Tree != "" {
+		if err := usableTree(opts.Tree, opts.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if opts.Containers != "" {
 		if h.registry, err = openRegistry(append([]string{filepath.Join(opts.Containers, guest.ImagesDir)}, opts.Layouts...)...); err != nil {
 			return nil, err
 		}
@@ -125,11 +132,15 @@ func (h *Host) Runc() string {
 	return filepath.Join(h.opts.Containers, "runc")
 }
 
+// Containers is the folder of the programs with which machines run containers; "" if they do not.
+func (h *Host) Containers() string { return h.opts.Containers }
+
 // Connect sets the services that machines reach.
 func (h *Host) Connect(services machine.Services) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.services = services
+	h.mu.Unlock()
+	h.filter.connect(services)
 }
 
 // serveAWS serves API calls from machines, and images of containers under the registries' names.
@@ -160,9 +171,14 @@ func (h *Host) Close() {
 	closed := h.closed
 	h.closed = true
 	all := slices.Collect(maps.Keys(h.machines))
+	routers := h.routers
+	h.routers = nil
 	h.mu.Unlock()
 	if closed {
 		return
+	}
+	for _, r := range routers {
+		r.close()
 	}
 	var wg sync.WaitGroup
 	for _, id := range all {
@@ -170,6 +186,7 @@ func (h *Host) Close() {
 	}
 	wg.Wait()
 	_ = h.aws.Close()
+	h.filter.close()
 	h.network.close()
 	if err := os.RemoveAll(h.opts.Dir); err != nil {
 		h.opts.Log.Error(err, "remove the machines' folder")

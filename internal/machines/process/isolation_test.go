@@ -165,7 +165,7 @@ func TestKilledSimulatorLeavesNothing(t *testing.T) {
 func TestCloseLeavesNothing(t *testing.T) {
 	before := interfaces(t)
 	host := newHost(t)
-	stop := host.Serve(mustAddrPort("127.5.0.9:80"), func(c net.Conn) { _ = c.Close() })
+	stop := host.Serve(frontend("vpc-1", "10.0.0.100:80"), func(c net.Conn) { _ = c.Close() })
 	defer stop()
 	for _, id := range []string{"i-1", "i-2"} {
 		boot(t, host, spec(id, "vpc-1", "10.0.0."+strings.TrimPrefix(id, "i-"), "echo up; sleep 1000\n"))

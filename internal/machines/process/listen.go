@@ -10,11 +10,9 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/miekg/dns"
-	"golang.org/x/sys/unix"
 )
 
 // The addresses that are served inside a machine. The first two are EC2's own:
@@ -28,6 +26,8 @@ var (
 // sockets are the simulator's open sockets inside a machine. They keep the machine's network
 // namespace alive, so they are all closed with the machine.
 type sockets struct {
+	instanceID string
+
 	mu     sync.Mutex
 	closed bool
 	open   map[interface{ Close() error }]struct{}
@@ -79,6 +79,9 @@ func (c *keptConn) Close() error {
 	return c.Conn.Close()
 }
 
+// InstanceID returns the instance of the machine.
+func (c *keptConn) InstanceID() string { return c.owner.instanceID }
+
 // CloseWrite closes one direction, as proxies do.
 func (c *keptConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
@@ -106,14 +109,12 @@ func (l *keptListener) Close() error {
 	return l.Listener.Close()
 }
 
-// listen opens a TCP socket inside the machine. Several programs may share the port: kube-apiserver
-// listens on all addresses, a load balancer on one of them.
+// listen opens a TCP socket inside the machine.
 func (m *guestMachine) listen(address netip.AddrPort) (net.Listener, error) {
 	var listener net.Listener
 	err := m.ns.do(func() (err error) {
-		config := net.ListenConfig{Control: sharePort}
 		// This thread is in the machine's namespace, so the socket is too.
-		listener, err = config.Listen(context.Background(), "tcp4", address.String())
+		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp4", address.String())
 		return err
 	})
 	if err != nil {
@@ -121,17 +122,6 @@ func (m *guestMachine) listen(address netip.AddrPort) (net.Listener, error) {
 	}
 	m.sockets.add(listener)
 	return &keptListener{Listener: listener, owner: &m.sockets}, nil
-}
-
-func sharePort(_, _ string, raw syscall.RawConn) error {
-	var failed error
-	err := raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-	})
-	if err != nil {
-		return err
-	}
-	return failed
 }
 
 // serveAll opens the link-local addresses of a machine.
@@ -154,6 +144,7 @@ func (h *Host) serveAll(m *guestMachine) error {
 	server := &http.Server{Handler: m.oneHop(handler), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(metadata) }()
 	config := &tls.Config{GetCertificate: h.authority.certificate, MinVersion: tls.VersionTLS12}
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, h.awaitRoute(m, hello) }
 	go func() { _ = h.aws.Serve(tls.NewListener(api, config)) }()
 	return nil
 }
@@ -196,45 +187,4 @@ func (h *Host) serveNames(m *guestMachine) error {
 		go func() { _ = server.ActivateAndServe() }()
 	}
 	return nil
-}
-
-// Serve makes a load balancer's address reachable from all current and future machines.
-func (h *Host) Serve(address netip.AddrPort, serve func(net.Conn)) (stop func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.balanced[address] = serve
-	for _, m := range h.machines {
-		h.balance(m, address)
-	}
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.balanced, address)
-		for _, m := range h.machines {
-			if listener, ok := m.balancers[address]; ok {
-				_ = listener.Close()
-				delete(m.balancers, address)
-			}
-		}
-	}
-}
-
-// balance opens a load balancer's address in a machine. The caller holds h.mu.
-func (h *Host) balance(m *guestMachine, address netip.AddrPort) {
-	listener, err := m.listen(address)
-	if err != nil {
-		h.opts.Log.Error(err, "a load balancer cannot be reached from a machine")
-		return
-	}
-	m.balancers[address] = listener
-	serve := h.balanced[address]
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go serve(conn)
-		}
-	}()
 }

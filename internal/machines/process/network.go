@@ -26,6 +26,7 @@ type network struct {
 	mu      sync.Mutex
 	handle  *netlink.Handle // its sockets are in the hub
 	bridges map[string]*bridge
+	owners  map[string]owner // of ports, by the port's name
 	serial  int
 }
 
@@ -33,6 +34,7 @@ type network struct {
 type bridge struct {
 	link  *netlink.Bridge
 	ports int
+	zone  uint16 // of connection tracking, because two VPCs may have the same addresses
 }
 
 func newNetwork() (*network, error) {
@@ -40,9 +42,9 @@ func newNetwork() (*network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &network{hub: hub, bridges: map[string]*bridge{}}
+	n := &network{hub: hub, bridges: map[string]*bridge{}, owners: map[string]owner{}}
 	err = hub.do(func() (err error) {
-		n.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		n.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE, unix.NETLINK_NETFILTER)
 		return err
 	})
 	if err != nil {
@@ -64,7 +66,11 @@ func (n *network) plug(spec machine.Spec, ns *namespace) (unplug func(), err err
 	if err != nil {
 		return nil, fmt.Errorf("connect %s to its VPC: %w", spec.InstanceID, err)
 	}
-	unplug = func() { n.disconnect(spec.VPCID, port) }
+	disown := n.own(port, spec)
+	unplug = func() {
+		disown()
+		n.disconnect(spec.VPCID, port)
+	}
 	if err := ns.do(func() error { return configure(spec) }); err != nil {
 		unplug()
 		return nil, fmt.Errorf("assign the addresses of %s: %w", spec.InstanceID, err)
@@ -99,7 +105,7 @@ func (n *network) bridge(vpc string) (*bridge, error) {
 	n.serial++
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = fmt.Sprintf("vpc%d", n.serial)
-	b := &bridge{link: &netlink.Bridge{LinkAttrs: attrs}}
+	b := &bridge{link: &netlink.Bridge{LinkAttrs: attrs}, zone: n.freeZone()}
 	if err := n.handle.LinkAdd(b.link); err != nil {
 		return nil, fmt.Errorf("create the bridge of %s: %w", vpc, err)
 	}
@@ -143,6 +149,15 @@ func configure(spec machine.Spec) error {
 			return err
 		}
 	}
+	if spec.MAC != "" {
+		mac, err := net.ParseMAC(spec.MAC)
+		if err != nil {
+			return err
+		}
+		if err := handle.LinkSetHardwareAddr(eth0, mac); err != nil {
+			return fmt.Errorf("set the hardware address %s: %w", mac, err)
+		}
+	}
 	if err := address(handle, eth0, netip.PrefixFrom(spec.PrivateIP, spec.VPCRange.Bits())); err != nil {
 		return err
 	}
@@ -151,10 +166,10 @@ func configure(spec machine.Spec) error {
 			return err
 		}
 	}
-	// The VPC's router has the first address. Nothing answers there, but programs use the interface
-	// of the default route to determine their address.
-	router := spec.VPCRange.Masked().Addr().Next()
-	err = handle.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: router.AsSlice()})
+	// Without load balancers nothing answers there, but programs use the interface of the default
+	// route to determine their address.
+	gateway := routerAddress(spec.VPCRange)
+	err = handle.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: gateway.AsSlice()})
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add the default route: %w", err)
 	}

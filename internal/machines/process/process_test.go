@@ -170,6 +170,16 @@ echo finished
 	}
 }
 
+// frontend is a load balancer of a VPC, at addresses with the same port.
+func frontend(vpc string, addresses ...string) machine.Frontend {
+	at := machine.Frontend{VPCID: vpc, VPCRange: netip.MustParsePrefix("10.0.0.0/16")}
+	for _, text := range addresses {
+		address := netip.MustParseAddrPort(text)
+		at.Addresses, at.Port = append(at.Addresses, address.Addr()), address.Port()
+	}
+	return at
+}
+
 func TestMachineReachesItsServices(t *testing.T) {
 	host := newHost(t)
 	host.Connect(machine.Services{
@@ -183,39 +193,42 @@ func TestMachineReachesItsServices(t *testing.T) {
 			return nil
 		},
 	})
-	early := netip.MustParseAddrPort("127.5.0.1:6443")
-	late := netip.MustParseAddrPort("127.5.0.2:6443")
+	early, late := frontend("vpc-1", "10.0.0.100:6443", "198.51.100.7:6443"), frontend("vpc-1", "10.0.0.101:6443")
+	other := frontend("vpc-2", "10.0.0.100:6443")
 	greet := func(name string) func(net.Conn) {
 		return func(c net.Conn) { _, _ = io.WriteString(c, name+"\n"); _ = c.Close() }
 	}
 	host.Serve(early, greet("early balancer"))
+	host.Serve(other, greet("balancer of another VPC"))
 	boot(t, host, spec("i-1", "vpc-1", "10.0.0.5", `
 curl -s http://169.254.169.254/latest/meta-data/; echo
 curl -s https://bucket.s3.eu-central-1.amazonaws.com/key; echo
 getent hosts etcd-0.demo.internal || echo no name
 getent hosts nothing.demo.internal || echo no such name
 getent hosts ip-10-0-0-5.eu-central-1.compute.internal
-curl -sm 5 http://127.5.0.1:6443 --http0.9; 
-until curl -sm 5 http://127.5.0.2:6443 --http0.9; do :; done
+curl -sm 5 http://10.0.0.100:6443 --http0.9
+curl -sm 5 http://198.51.100.7:6443 --http0.9 | sed 's/^/public /'
+until curl -sm 5 http://10.0.0.101:6443 --http0.9; do :; done
 echo finished
 `))
 	stop := host.Serve(late, greet("late balancer"))
 	console := awaitConsole(t, host, "i-1", "finished")
 	for _, want := range []string{
 		"i-1 asks /latest/meta-data/", "AWS at bucket.s3.eu-central-1.amazonaws.com/key tls=true",
-		"10.0.0.9", "no such name", "early balancer", "late balancer",
+		"10.0.0.9", "no such name", "early balancer", "public early balancer", "late balancer",
 	} {
 		if !strings.Contains(console, want) {
 			t.Errorf("no %q", want)
 		}
+	}
+	if strings.Contains(console, "another VPC") {
+		t.Error("a load balancer of another VPC answers")
 	}
 	stop()
 	if t.Failed() {
 		t.Log(console)
 	}
 }
-
-func mustAddrPort(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
 
 // pipe forwards until either side ends.
 func pipe(a, b net.Conn) {

@@ -40,3 +40,9 @@ func (*Host) Running(string) bool { return false }
 
 // CACertificate returns nil.
 func (*Host) CACertificate() []byte { return nil }
+
+// CanFilterPackets returns the error of Supported.
+func CanFilterPackets() error { return Supported() }
+
+// FiltersPackets returns false.
+func (*Host) FiltersPackets() bool { return false }

@@ -84,7 +84,7 @@ func TestEveryTypeIsMadeAndDeleted(t *testing.T) {
 	sim := simulator.New(simulator.Options{Region: region})
 	server := httptest.NewServer(sim.Handler())
 	defer func() { sim.Close(); server.Close() }()
-	w := &suite{t: t, endpoint: server.URL}
+	w := &suite{t: t, observer: server.URL}
 	stacks := cloudformation.NewFromConfig(w.awsConfig())
 	registry := schema.Default()
 	names := registry.Names()

@@ -59,6 +59,7 @@ type suite struct {
 	namespace string
 	sim       *simulator.Simulator
 	endpoint  string
+	observer  string // the endpoint of the test's own clients
 	limits    render.Limits
 	stop      func()
 }
@@ -81,7 +82,9 @@ func newLimitedSuite(t *testing.T, latency func(resourceType, operation string) 
 	w.namespace = controlplanetest.Namespace(t, w.cluster)
 	w.sim = simulator.New(simulator.Options{Region: region, Latency: latency, Faults: &fault.Injector{}})
 	server := httptest.NewServer(w.sim.Handler())
-	w.endpoint = server.URL
+	observer := httptest.NewServer(w.sim.Observer()) // the tests compare what exists with what should
+	t.Cleanup(observer.Close)
+	w.endpoint, w.observer = server.URL, observer.URL
 	t.Cleanup(func() {
 		w.sim.Close()
 		server.Close()
@@ -291,7 +294,7 @@ var errStill = errors.New("it is still there")
 // awsConfig is how tests talk to the simulator themselves.
 func (w *suite) awsConfig() aws.Config {
 	return aws.Config{
-		Region: region, BaseEndpoint: aws.String(w.endpoint),
+		Region: region, BaseEndpoint: aws.String(w.observer),
 		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	}
 }

@@ -50,7 +50,7 @@ template: |
     Role:
       Type: AWS::IAM::Role
       Properties:
-        AssumeRolePolicyDocument: {Statement: []}
+        AssumeRolePolicyDocument: {Statement: [{Effect: Allow, Principal: {Service: lambda.amazonaws.com}, Action: "sts:AssumeRole"}]}
     Function:
       Type: AWS::Lambda::Function
       Properties:

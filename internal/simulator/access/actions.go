@@ -1,8 +1,8 @@
 package access
 
-// CalledVia is the condition key of the service that calls on behalf of a principal.
+// CalledVia is the condition key of the service that calls on behalf of a principal, in lower case.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-calledvia
-const CalledVia = "aws:CalledVia"
+const CalledVia = "aws:calledvia"
 
 // names maps operations to IAM actions of another name; an operation with an empty one needs no
 // permission.

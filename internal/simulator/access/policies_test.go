@@ -39,27 +39,41 @@ func TestAllows(t *testing.T) {
 		"the same role of another account":  {access.Request{Principal: "arn:aws:sts::210987654321:assumed-role/reader/x", Action: "s3:PutObject"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := policies.Allows(c.request); got != c.want {
-				t.Errorf("it is %v", got)
+			if got := policies.Denial(c.request); (got == "") != c.want {
+				t.Errorf("the denial is %q", got)
 			}
 		})
 	}
 }
 
-// Evaluating only part of a policy would allow too much, or hide missing permissions.
-func TestUnsupportedPolicyElementsAreRefused(t *testing.T) {
-	for name, c := range map[string]struct{ statement, want string }{
-		"a denial":       {`{"Effect": "Deny", "Action": "*", "Resource": "*"}`, "Effect Allow"},
-		"not an action":  {`{"Effect": "Allow", "NotAction": "*", "Resource": "*"}`, "NotAction"},
-		"an operator":    {`{"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"Bool": {"a": "b"}}}`, "Bool"},
-		"no resource":    {`{"Effect": "Allow", "Action": "*"}`, "Resource"},
-		"no JSON at all": {`{`, "cannot evaluate"},
+func TestPoliciesThatCannotBeEvaluatedAreRefused(t *testing.T) {
+	for statement, want := range map[string]string{
+		`{"Effect": "Allow", "Action": "*"}`:                                "policy 1 of " + role + ": statement 1: a Resource",
+		`{"Effect": "Allow", "Principal": "*", "Action": "*"}`:              "Principal",
+		`{"Effect": "Allow", "Action": "*", "Resource": "*", "Extra": "*"}`: "Extra",
+		`{`: "not valid",
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := access.Parse(map[string][]string{role: {`{"Version": "2012-10-17", "Statement": [` + c.statement + `]}`}})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error is %v", err)
-			}
-		})
+		_, err := access.Parse(map[string][]string{role: {`{"Version": "2012-10-17", "Statement": [` + statement + `]}`}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", statement, err, want)
+		}
+	}
+}
+
+func TestDenialHasAWSReason(t *testing.T) {
+	policies, err := access.Parse(map[string][]string{role: {`{"Version": "2012-10-17", "Statement": [
+		{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}, {"Effect": "Deny", "Action": "s3:Put*", "Resource": "*"}]}`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for action, want := range map[string]string{
+		"s3:GetObject":    "",
+		"s3:PutObject":    "with an explicit deny in an identity-based policy",
+		"sqs:SendMessage": "because no identity-based policy allows the sqs:SendMessage action",
+	} {
+		got := policies.Denial(access.Request{Principal: "arn:aws:sts::123456789012:assumed-role/reader/x", Action: action})
+		if got != want {
+			t.Errorf("%s: %q, want %q", action, got, want)
+		}
 	}
 }

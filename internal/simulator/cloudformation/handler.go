@@ -36,8 +36,8 @@ func (s *stack) call(
 	service, verb, _ := strings.Cut(action, ":")
 	called := s.faults(fault.CallInfo{Service: service, Operation: verb, Name: nameOf(m, r)})
 	out := outcome{latency: s.engine.latency(m.kind, operation) + effect.Latency + called.Latency}
-	if !s.authorized(operation, action) {
-		effect.Deny = true
+	if out.err = s.denial(operation, action); out.err != nil {
+		return out
 	}
 	failure := s.failure(effect, action)
 	if failure == nil {
@@ -55,17 +55,30 @@ func (s *stack) call(
 	return out
 }
 
-// authorized reports whether CloudFormation may take an action for the caller. It does not consider
-// the resource that the action is on.
-func (s *stack) authorized(operation, action string) bool {
+// denial returns an error if CloudFormation may not take an action for the caller. It does not
+// consider the resource that the action is on.
+func (s *stack) denial(operation, action string) error {
+	if operation == OpRead {
+		return nil
+	}
 	key := s.accessKey
 	if s.settings.roleARN != "" {
 		key = "" // a service role acts, not the caller
 	}
-	return operation == OpRead || s.engine.options.Policies.Allows(access.Request{
+	reason := s.engine.options.Policies.Denial(access.Request{
 		AccessKey: key, Principal: s.caller(), Action: action,
 		Context: map[string][]string{access.CalledVia: {"cloudformation.amazonaws.com"}},
 	})
+	if reason == "" {
+		return nil
+	}
+	return s.notAuthorized(action, reason)
+}
+
+// notAuthorized returns the error of an action that CloudFormation may not take.
+func (s *stack) notAuthorized(action, reason string) error {
+	return resource.Errorf(resource.AccessDenied, "%s (Service: %s, Status Code: 403, Request ID: %s)",
+		fault.DenialMessage(s.caller(), action, "", reason), title(action), newUUID())
 }
 
 func nameOf(m *member, r resource.Request) string {
@@ -83,8 +96,7 @@ func nameOf(m *member, r resource.Request) string {
 func (s *stack) failure(effect fault.Effect, action string) error {
 	switch {
 	case effect.Deny:
-		return resource.Errorf(resource.AccessDenied, "%s (Service: %s, Status Code: 403, Request ID: %s)",
-			fault.DenialMessage(s.caller(), action, ""), title(action), newUUID())
+		return s.notAuthorized(action, "")
 	case effect.Failure != nil:
 		return resource.Errorf(handlerCode(effect.Failure.Code), "%s (Service: %s, Status Code: %d, Request ID: %s)",
 			effect.Failure.Message, title(action), effect.Failure.Status, newUUID())

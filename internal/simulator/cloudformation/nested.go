@@ -61,7 +61,7 @@ func joined(v any) string {
 }
 
 func (s *stack) createNested(st *step, m *member, running, complete types.ResourceStatus, fail func(string)) {
-	child := s.engine.newStack(s.space, simulated.GeneratedName(s.name, m.id))
+	child := s.engine.newStack(s.space, simulated.NestedName(s.name, m.id))
 	child.parent, child.parentID, child.endpoint = s, m.id, s.endpoint
 	child.principal, child.accessKey = s.principal, s.accessKey
 	child.settings.roleARN = s.settings.roleARN

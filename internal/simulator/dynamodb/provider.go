@@ -57,7 +57,7 @@ func (p *tableProvider) create(r resource.Request, want *tableProperties) (resou
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
 func generatedName(r resource.Request) string {
 	stem := r.StackName + "-" + r.LogicalID
-	return stem[:min(len(stem), 255-13)] + "-" + wire.RandomID(12)
+	return stem[:min(len(stem), 255-13)] + "-" + wire.RandomName(12)
 }
 
 func (t *table) result() resource.Result {

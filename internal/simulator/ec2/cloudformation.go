@@ -104,7 +104,7 @@ func (p templateProvider) Create(_ context.Context, r resource.Request) (resourc
 	}
 	name := props.LaunchTemplateName
 	if name == "" {
-		name = property.Name(r, 128, "")
+		name = generatedTemplateName(r)
 	}
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
@@ -524,4 +524,15 @@ func (p keyPairProvider) Read(_ context.Context, r resource.Request) (map[string
 		"KeyName": k.name, "KeyType": string(k.kind), "PublicKeyMaterial": k.public, "KeyPairId": k.id, "KeyFingerprint": k.fingerprint,
 		"Tags": property.OwnTags(p.s.tags(reg.Target).Get(k.id), r.Tags),
 	}, nil
+}
+
+// generatedTemplateName returns the name that CloudFormation generates for a launch template, which
+// does not have the name of the stack: LogicalID_random, as in the stacks in which ECS makes clusters
+// (ECSLaunchTemplate_ooMHvfOC6Gxg).
+func generatedTemplateName(r resource.Request) string {
+	const most, random = 128, 12
+	r.StackName = ""
+	name := property.Name(r, most, "")
+	head := r.LogicalID[:min(len(r.LogicalID), most-random-1)]
+	return head + "_" + name[len(name)-random:]
 }

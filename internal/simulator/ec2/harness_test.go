@@ -251,7 +251,9 @@ func (w *suite) profile(name string) {
 	client, ctx := awsiam.NewFromConfig(w.config), w.t.Context()
 	_, err1 := client.CreateRole(
 		ctx,
-		&awsiam.CreateRoleInput{RoleName: aws.String(name + "-role"), AssumeRolePolicyDocument: aws.String(`{"Statement":[]}`)},
+		&awsiam.CreateRoleInput{RoleName: aws.String(name + "-role"), AssumeRolePolicyDocument: aws.String(
+			`{"Statement": {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}}`,
+		)},
 	)
 	_, err2 := client.CreateInstanceProfile(ctx, &awsiam.CreateInstanceProfileInput{InstanceProfileName: &name})
 	_, err3 := client.AddRoleToInstanceProfile(

@@ -16,14 +16,15 @@ import (
 
 func (s *Service) instanceOperations() map[string]wire.Operation {
 	return map[string]wire.Operation{
-		"DescribeInstanceStatus": wire.Op(s.describeInstanceStatus),
-		"DescribeInstances":      wire.Op(s.describeInstances),
-		"GetConsoleOutput":       wire.Op(s.getConsoleOutput),
-		"RebootInstances":        wire.Op(s.rebootInstances),
-		"RunInstances":           wire.Op(s.runInstances),
-		"StartInstances":         wire.Op(s.startInstances),
-		"StopInstances":          wire.Op(s.stopInstances),
-		"TerminateInstances":     wire.Op(s.terminateInstances),
+		"DescribeInstanceStatus":   wire.Op(s.describeInstanceStatus),
+		"DescribeInstanceTopology": wire.Op(s.describeInstanceTopology),
+		"DescribeInstances":        wire.Op(s.describeInstances),
+		"GetConsoleOutput":         wire.Op(s.getConsoleOutput),
+		"RebootInstances":          wire.Op(s.rebootInstances),
+		"RunInstances":             wire.Op(s.runInstances),
+		"StartInstances":           wire.Op(s.startInstances),
+		"StopInstances":            wire.Op(s.stopInstances),
+		"TerminateInstances":       wire.Op(s.terminateInstances),
 	}
 }
 

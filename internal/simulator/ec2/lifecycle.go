@@ -51,10 +51,11 @@ func (s *Service) setReason(i *instance, why types.StateReason, who string) {
 // spec returns the machine that a host boots for an instance. The caller holds the lock.
 func (s *Service) spec(r *region, i *instance) machine.Spec {
 	subnet, _ := s.network.Subnet(r.Account, r.Region, i.SubnetID)
+	card, _ := s.network.Interface(r.Account, r.Region, i.InterfaceID)
 	return machine.Spec{
 		InstanceID: i.ID, Account: r.Account, Region: r.Region, Zone: i.Zone, VPCID: i.VPCID, SubnetID: i.SubnetID,
 		VPCRange:  subnet.VPCRange,
-		PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName, InstanceType: i.Type, ImageID: i.ImageID, Architecture: i.Architecture,
+		PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName, MAC: card.MAC, InstanceType: i.Type, ImageID: i.ImageID, Architecture: i.Architecture,
 		UserData: i.userData, Metadata: s.metadata(r.Target, i),
 	}
 }

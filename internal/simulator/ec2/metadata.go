@@ -23,8 +23,8 @@ const (
 	tokenHeader    = "X-Aws-Ec2-Metadata-Token" //nolint:gosec // a header's name
 	lifetimeHeader = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
 	maxLifetime    = 21600
-	// metadataVersion is the newest version of the service's paths besides "latest".
-	metadataVersion = "2024-04-11"
+	// latestVersion is the version with all categories.
+	latestVersion = "latest"
 
 	// A role's credentials last six hours and are renewed one hour before they expire, so that no
 	// client gets credentials that expire within minutes.
@@ -88,6 +88,8 @@ func (m *metadataService) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		statusPage(w, http.StatusForbidden)
 	case req.URL.Path == "/latest/api/token":
 		m.giveToken(w, req)
+	case req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/api/token"):
+		statusPage(w, http.StatusForbidden) // the documented response for paths of a version
 	case req.Method != http.MethodGet && req.Method != http.MethodHead:
 		statusPage(w, http.StatusMethodNotAllowed)
 	case !m.admits(req):
@@ -139,13 +141,14 @@ func (m *metadataService) give(w http.ResponseWriter, r *region, path string) {
 	version, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch {
 	case version == "":
-		m.write(w, "text/plain", metadataVersion+"\nlatest")
+		m.write(w, "text/plain", strings.Join(append(slices.Clone(metadataVersions), latestVersion), "\n"))
 		return
-	case version != "latest" && version != metadataVersion:
+	case version != latestVersion && !slices.Contains(metadataVersions, version):
 		statusPage(w, http.StatusNotFound)
 		return
 	}
 	tree := m.tree(r)
+	maps.DeleteFunc(tree, func(path, _ string) bool { return !inVersion(version, path) })
 	if rest == "user-data" || rest == "user-data/" {
 		if len(m.i.userData) == 0 {
 			statusPage(w, http.StatusNotFound)
@@ -160,7 +163,7 @@ func (m *metadataService) give(w http.ResponseWriter, r *region, path string) {
 		return
 	}
 	if name == "" {
-		m.write(w, "text/plain", "dynamic\nmeta-data\nuser-data")
+		m.write(w, "text/plain", strings.Join(topLevel(tree, len(m.i.userData) > 0), "\n"))
 		return
 	}
 	if name == "meta-data/public-keys" && tree["meta-data/public-keys/0/openssh-key"] != "" {
@@ -172,6 +175,18 @@ func (m *metadataService) give(w http.ResponseWriter, r *region, path string) {
 		return
 	}
 	statusPage(w, http.StatusNotFound)
+}
+
+// topLevel returns what a version has. It lists user-data only if there is any.
+func topLevel(tree map[string]string, userData bool) []string {
+	names := below(tree, "")
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, "/")
+	}
+	if userData {
+		names = append(names, "user-data")
+	}
+	return names
 }
 
 func (m *metadataService) write(w http.ResponseWriter, kind, text string) {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,44 @@ func TestMetadataDescribesInstance(t *testing.T) {
 	info, err := client.GetIAMInfo(ctx, &imds.GetIAMInfoInput{})
 	if err != nil || !strings.HasSuffix(info.InstanceProfileArn, "instance-profile/node") {
 		t.Errorf("profile %+v %v", info, err)
+	}
+}
+
+// Programs request the versions that they were written for: cloud-init asks for 2021-03-23 and falls
+// back to 2009-04-04. A version has the categories that were released by then.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-metadata.html#instancedata-data-categories
+func TestMetadataVersionsHaveWhatWasReleasedByThen(t *testing.T) {
+	_, id, address := imdsSuite(t, types.HttpTokensStateRequired)
+	lifetime := map[string]string{"X-aws-ec2-metadata-token-ttl-seconds": "60"}
+	_, token := ask(t, http.MethodPut, address+"/latest/api/token", lifetime)
+	get := func(path string) (int, string) {
+		return ask(t, http.MethodGet, address+path, map[string]string{"X-aws-ec2-metadata-token": token})
+	}
+	_, versions := get("/")
+	for _, version := range []string{"1.0", "2009-04-04", "2016-09-02", "2018-09-24", "2021-03-23", "latest"} {
+		if !slices.Contains(strings.Split(versions, "\n"), version) {
+			t.Errorf("the versions do not have %s: %q", version, versions)
+		}
+		if status, body := get("/" + version + "/meta-data/instance-id"); status != http.StatusOK || body != id {
+			t.Errorf("the instance's ID in %s: %d %q", version, status, body)
+		}
+	}
+	for path, want := range map[string]int{
+		"/2008-02-01/dynamic/instance-identity/document": http.StatusNotFound, "/2009-04-04/dynamic/instance-identity/document": http.StatusOK,
+		"/2018-09-24/meta-data/tags/instance/slot": http.StatusNotFound, "/2021-03-23/meta-data/tags/instance/slot": http.StatusOK,
+		"/2009-04-04/meta-data/placement/availability-zone": http.StatusOK, "/2019-10-01/meta-data/placement/region": http.StatusNotFound,
+		"/2020-10-27/meta-data/placement/region": http.StatusOK, "/2011-05-01/meta-data/iam/info": http.StatusNotFound,
+		"/2012-01-12/meta-data/iam/info": http.StatusOK, "/2009-04-04/user-data": http.StatusOK, "/2010-01-01/meta-data/": http.StatusNotFound,
+	} {
+		if status, body := get(path); status != want {
+			t.Errorf("%s: %d %q, want %d", path, status, body, want)
+		}
+	}
+	if _, top := get("/2008-02-01/"); top != "meta-data\nuser-data" {
+		t.Errorf("a version without dynamic data has %q", top)
+	}
+	if status, _ := ask(t, http.MethodPut, address+"/2021-03-23/api/token", lifetime); status != http.StatusForbidden {
+		t.Errorf("a request for a token with a version: %d, want 403", status)
 	}
 }
 

@@ -105,7 +105,7 @@ func (p *repositoryProvider) Create(_ context.Context, req resource.Request) (re
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ecr-repository.html#cfn-ecr-repository-repositoryname
 func generatedName(req resource.Request) string {
 	stem := req.StackName + "-" + req.LogicalID
-	return strings.ToLower(stem[:min(len(stem), 256-13)] + "-" + wire.RandomID(12))
+	return strings.ToLower(stem[:min(len(stem), 256-13)] + "-" + wire.RandomName(12))
 }
 
 func (r *Registry) result(p *repository) resource.Result {

@@ -28,7 +28,7 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 	b := &balancer{
 		name: deref(in.LoadBalancerName), scheme: internetFacing, created: s.env.Clock.Now(), subnets: map[string]subnet{},
 		securityGroups: slices.Clone(in.SecurityGroups), tags: map[string]string{}, attributes: standardAttributes(),
-		health: standardHealthCheck(in.Listeners),
+		health: standardHealthCheck(in.Listeners), ports: map[int32]func(){},
 	}
 	if in.Scheme != nil {
 		b.scheme = *in.Scheme
@@ -56,6 +56,11 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 		)
 	}
 	if err := s.plug(r, b, in.Subnets); err != nil {
+		return nil, err
+	}
+	if err := s.open(r, b); err != nil {
+		b.close()
+		s.unplug(r, b, sortedKeys(b.subnets))
 		return nil, err
 	}
 	r.balancers[b.name] = b
@@ -106,11 +111,11 @@ func (s *Service) plug(r *region, b *balancer, subnets []string) error {
 	made := map[string]subnet{}
 	undo := func() {
 		for _, n := range made {
-			_ = s.networks.DeleteInterface(r.Account, r.Region, n.interfaceID) // it was just created
+			_ = s.options.Networks.DeleteInterface(r.Account, r.Region, n.interfaceID) // it was just created
 		}
 	}
 	for _, id := range subnets {
-		n, ok := s.networks.Subnet(r.Account, r.Region, id)
+		n, ok := s.options.Networks.Subnet(r.Account, r.Region, id)
 		switch {
 		case !ok:
 			undo()
@@ -119,7 +124,7 @@ func (s *Service) plug(r *region, b *balancer, subnets []string) error {
 			undo()
 			return wire.Errorf("InvalidSubnet", "VPC %s has no internet gateway", n.VPCID)
 		}
-		i, err := s.networks.NewInterface(r.Account, r.Region, id, vpc.InterfaceRequest{
+		i, err := s.options.Networks.NewInterface(r.Account, r.Region, id, vpc.InterfaceRequest{
 			Description: "ELB " + b.name, SecurityGroups: b.securityGroups, PublicIP: b.scheme == internetFacing,
 			Attachment: &vpc.Attachment{}, Type: compute.NetworkInterfaceTypeInterface, RequesterManaged: true, RequesterID: "amazon-elb",
 		})
@@ -127,10 +132,11 @@ func (s *Service) plug(r *region, b *balancer, subnets []string) error {
 			undo()
 			return wire.Errorf("InvalidSecurityGroup", "%v", err)
 		}
-		made[id] = subnet{zone: n.Zone, interfaceID: i.ID}
+		made[id] = subnet{zone: n.Zone, interfaceID: i.ID, private: i.PrivateIP, public: i.PublicIP}
 		b.vpcID = n.VPCID
 	}
 	maps.Copy(b.subnets, made)
+	b.move()
 	return nil
 }
 
@@ -142,6 +148,7 @@ func (s *Service) deleteLoadBalancer(ctx context.Context, in *elb.DeleteLoadBala
 	if !ok {
 		return nil, nil // deleting a missing load balancer succeeds
 	}
+	b.close()
 	s.unplug(r, b, sortedKeys(b.subnets))
 	delete(r.balancers, b.name)
 	return nil, nil
@@ -149,9 +156,10 @@ func (s *Service) deleteLoadBalancer(ctx context.Context, in *elb.DeleteLoadBala
 
 func (s *Service) unplug(r *region, b *balancer, subnets []string) {
 	for _, id := range subnets {
-		_ = s.networks.DeleteInterface(r.Account, r.Region, b.subnets[id].interfaceID) // it may have been deleted already
+		_ = s.options.Networks.DeleteInterface(r.Account, r.Region, b.subnets[id].interfaceID) // it may have been deleted already
 		delete(b.subnets, id)
 	}
+	b.move()
 }
 
 func (s *Service) describeLoadBalancers(ctx context.Context, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
@@ -192,7 +200,7 @@ func (s *Service) describe(r *region, b *balancer) types.LoadBalancerDescription
 		d.ListenerDescriptions = append(d.ListenerDescriptions, types.ListenerDescription{Listener: &l, PolicyNames: []string{}})
 	}
 	if len(b.securityGroups) > 0 {
-		if g, ok := s.networks.SecurityGroup(r.Account, r.Region, b.securityGroups[0]); ok {
+		if g, ok := s.options.Networks.SecurityGroup(r.Account, r.Region, b.securityGroups[0]); ok {
 			d.SourceSecurityGroup = &types.SourceSecurityGroup{GroupName: &g.Name, OwnerAlias: &r.Account}
 		}
 	}
@@ -231,7 +239,7 @@ func (s *Service) applySecurityGroups(
 ) (*elb.ApplySecurityGroupsToLoadBalancerOutput, error) {
 	err := s.on(ctx, in.LoadBalancerName, func(r *region, b *balancer) error {
 		for _, n := range b.subnets {
-			if err := s.networks.SetInterface(r.Account, r.Region, n.interfaceID, in.SecurityGroups, nil, nil); err != nil {
+			if err := s.options.Networks.SetInterface(r.Account, r.Region, n.interfaceID, in.SecurityGroups, nil, nil); err != nil {
 				return wire.Errorf("InvalidSecurityGroup", "%v", err)
 			}
 		}

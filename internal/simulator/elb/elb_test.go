@@ -33,7 +33,7 @@ func TestLoadBalancerOfService(t *testing.T) {
 	newer := elbv2.New(env, elbv2.Options{Compute: compute, Networks: networks})
 	t.Cleanup(func() { newer.Close(); compute.Close() })
 	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{
-		compute.Service(), newer.Service(), elb.New(env, compute, networks).Service(),
+		compute.Service(), newer.Service(), elb.New(env, elb.Options{Compute: compute, Networks: networks}).Service(),
 	}, nil, env.Clock))
 	machines, c := awsec2.NewFromConfig(config), awselb.NewFromConfig(config)
 

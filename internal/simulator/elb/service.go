@@ -3,6 +3,7 @@ package elb
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -10,17 +11,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
+	"github.com/aws-operator/aws-operator/internal/simulator/frontend"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
+// Options are the dependencies of classic load balancers.
+type Options struct {
+	// Compute provides the instances, Networks the subnets and security groups.
+	Compute  *ec2.Service
+	Networks *vpc.Service
+	// Host runs the machines. The default, [machine.Absent], forwards no connections.
+	Host machine.Host
+	// Frontends are the frontends of all load balancers. The default are those of Host.
+	Frontends *frontend.Frontends
+}
+
 // Service is the simulated classic load balancing of all accounts and regions.
 type Service struct {
-	env      *resource.Env
-	compute  *ec2.Service
-	networks *vpc.Service
-	regions  wire.Store[region]
+	env     *resource.Env
+	options Options
+	regions wire.Store[region]
 }
 
 // region holds the load balancers of one account and region, by name.
@@ -42,14 +55,28 @@ type balancer struct {
 	health                       *types.HealthCheck
 	attributes                   *types.LoadBalancerAttributes
 	tags                         map[string]string
+	// frontend is what clients connect to, nil without machines; ports stops its open ports.
+	frontend *frontend.Frontend
+	ports    map[int32]func()
+	// next is the index of the next instance.
+	next int
 }
 
-// subnet is a subnet with the load balancer's interface in it.
-type subnet struct{ zone, interfaceID string }
+// subnet is a subnet with the load balancer's interface in it, and the interface's addresses.
+type subnet struct {
+	zone, interfaceID string
+	private, public   netip.Addr
+}
 
 // New returns a service without load balancers.
-func New(env *resource.Env, compute *ec2.Service, networks *vpc.Service) *Service {
-	s := &Service{env: env, compute: compute, networks: networks}
+func New(env *resource.Env, options Options) *Service {
+	if options.Host == nil {
+		options.Host = machine.Absent{}
+	}
+	if options.Frontends == nil {
+		options.Frontends = frontend.New(options.Host, nil)
+	}
+	s := &Service{env: env, options: options}
 	s.regions.New = func(p wire.Target) *region { return &region{Target: p, balancers: map[string]*balancer{}} }
 	return s
 }

@@ -50,7 +50,7 @@ func (b *balancer) listen(l types.Listener) error {
 func (s *Service) createListeners(
 	ctx context.Context, in *elb.CreateLoadBalancerListenersInput,
 ) (*elb.CreateLoadBalancerListenersOutput, error) {
-	return nil, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
+	return nil, s.on(ctx, in.LoadBalancerName, func(r *region, b *balancer) error {
 		before := slices.Clone(b.listeners)
 		for _, l := range in.Listeners {
 			if err := b.listen(l); err != nil {
@@ -58,18 +58,18 @@ func (s *Service) createListeners(
 				return err
 			}
 		}
-		return nil
+		return s.listenOn(r, b)
 	})
 }
 
 func (s *Service) deleteListeners(
 	ctx context.Context, in *elb.DeleteLoadBalancerListenersInput,
 ) (*elb.DeleteLoadBalancerListenersOutput, error) {
-	return nil, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
+	return nil, s.on(ctx, in.LoadBalancerName, func(r *region, b *balancer) error {
 		b.listeners = slices.DeleteFunc(
 			b.listeners, func(l types.Listener) bool { return slices.Contains(in.LoadBalancerPorts, l.LoadBalancerPort) },
 		)
-		return nil
+		return s.listenOn(r, b)
 	})
 }
 
@@ -165,7 +165,7 @@ func (s *Service) registerInstances(
 ) (*elb.RegisterInstancesWithLoadBalancerOutput, error) {
 	r := s.at(ctx)
 	for _, i := range in.Instances {
-		if _, ok := s.compute.Instance(r.Account, r.Region, deref(i.InstanceId)); !ok {
+		if _, ok := s.options.Compute.Instance(r.Account, r.Region, deref(i.InstanceId)); !ok {
 			return nil, wire.Errorf("InvalidInstance", "Could not find EC2 instance %s.", deref(i.InstanceId))
 		}
 	}
@@ -218,7 +218,7 @@ func (s *Service) describeInstanceHealth(
 		state, reason, text := "OutOfService", "Instance", "Instance is not currently registered with the LoadBalancer."
 		if slices.Contains(registered, id) {
 			text = "Instance is in stopped state."
-			if i, ok := s.compute.Instance(r.Account, r.Region, id); ok && i.State == compute.InstanceStateNameRunning {
+			if i, ok := s.options.Compute.Instance(r.Account, r.Region, id); ok && i.State == compute.InstanceStateNameRunning {
 				state, reason, text = "InService", "N/A", "N/A"
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/frontend"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -33,13 +33,15 @@ type balancer struct {
 	securityGroups               []string
 	attributes, tags             map[string]string
 	listeners                    map[string]*listener
-	// address is its listening address; claim reserves the address.
-	address netip.Addr
-	claim   net.Listener
+	// frontend is what clients connect to; nil if the load balancer does not forward.
+	frontend *frontend.Frontend
 }
 
-// zone is a subnet of a load balancer, with the interface in it.
-type zone struct{ subnet, name, interfaceID string }
+// zone is a subnet of a load balancer, with the interface in it and the interface's addresses.
+type zone struct {
+	subnet, name, interfaceID string
+	private, public           netip.Addr
+}
 
 func randomHex() string {
 	var b [8]byte
@@ -171,8 +173,8 @@ func (s *Service) create(r *region, in *elb.CreateLoadBalancerInput) (*balancer,
 	if old, err := r.reserve(b, s.quota()); err != nil || old != nil {
 		return old, err
 	}
-	for i, z := range w.zones {
-		if w.zones[i].interfaceID, err = s.plug(r, b, z.subnet); err != nil {
+	for i := range w.zones {
+		if err = s.plug(r, b, &w.zones[i]); err != nil {
 			s.unplug(r, w.zones[:i])
 			break
 		}
@@ -216,20 +218,21 @@ func (r *region) reserve(b *balancer, most int) (*balancer, error) {
 // plug creates a load balancer's interface in a subnet. The account sees it but cannot delete it,
 // and it blocks the deletion of its subnet and security groups.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/requester-managed-eni.html
-func (s *Service) plug(r *region, b *balancer, subnet string) (string, error) {
+func (s *Service) plug(r *region, b *balancer, z *zone) error {
 	kind := compute.NetworkInterfaceTypeInterface
 	if b.kind == types.LoadBalancerTypeEnumNetwork {
 		kind = compute.NetworkInterfaceTypeNetworkLoadBalancer
 	}
-	i, err := s.options.Networks.NewInterface(r.Account, r.Region, subnet, vpc.InterfaceRequest{
+	i, err := s.options.Networks.NewInterface(r.Account, r.Region, z.subnet, vpc.InterfaceRequest{
 		Description: "ELB " + b.fullName, SecurityGroups: b.securityGroups, Type: kind,
 		PublicIP: b.scheme == types.LoadBalancerSchemeEnumInternetFacing, Attachment: &vpc.Attachment{},
 		RequesterManaged: true, RequesterID: "amazon-elb",
 	})
 	if err != nil {
-		return "", fmt.Errorf("making the interface of load balancer %s: %w", b.name, err)
+		return fmt.Errorf("making the interface of load balancer %s: %w", b.name, err)
 	}
-	return i.ID, nil
+	z.interfaceID, z.private, z.public = i.ID, i.PrivateIP, i.PublicIP
+	return nil
 }
 
 func (s *Service) unplug(r *region, zones []zone) {
@@ -295,7 +298,6 @@ func (s *Service) remove(r *region, arn string) error {
 		return wire.Errorf("OperationNotPermitted", "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	delete(r.balancers, arn)
-	s.names.Delete(strings.ToLower(b.dnsName))
 	b.stop()
 	var groups []string
 	for _, l := range b.listeners {
@@ -415,12 +417,15 @@ func (s *Service) move(r *region, arn string, subnets []string) error {
 			old = slices.Delete(old, j, j+1)
 			continue
 		}
-		if w.zones[i].interfaceID, err = s.plug(r, b, z.subnet); err != nil {
+		if err = s.plug(r, b, &w.zones[i]); err != nil {
 			return err
 		}
 	}
 	r.mu.Lock()
 	b.zones = w.zones
+	if b.frontend != nil {
+		b.frontend.Move(b.addresses())
+	}
 	var groups []string
 	for _, l := range b.listeners {
 		groups = append(groups, l.group)

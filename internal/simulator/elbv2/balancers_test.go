@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	awselb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/aws/smithy-go"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
@@ -277,5 +279,24 @@ func TestInternetFacingLoadBalancerRequiresInternetGateway(t *testing.T) {
 	})
 	if err = errors.Join(err, create()); err != nil {
 		t.Error(err)
+	}
+}
+
+// The name of a load balancer does not resolve before it is active.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html#load-balancer-state
+func TestNamesResolveWhenTheLoadBalancerIsActive(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Now())
+	w := startAt(t, clock, elbv2.Options{Host: newHost(), Provisioning: time.Minute})
+	b := w.balancer("api")
+	state := func() types.LoadBalancerStateEnum {
+		out, err := w.DescribeLoadBalancers(t.Context(), &awselb.DescribeLoadBalancersInput{Names: []string{"api"}})
+		return must(t, out, err).LoadBalancers[0].State.Code
+	}
+	if found := w.balancers.Resolve(*b.VpcId, *b.DNSName); len(found) > 0 || state() != types.LoadBalancerStateEnumProvisioning {
+		t.Errorf("a new load balancer is %s and its name %v", state(), found)
+	}
+	clock.Step(time.Minute)
+	if found := w.balancers.Resolve(*b.VpcId, *b.DNSName); len(found) != 3 || state() != types.LoadBalancerStateEnumActive {
+		t.Errorf("after a minute, it is %s and its name %v", state(), found)
 	}
 }

@@ -3,14 +3,15 @@
 // health checks, and the CloudFormation types AWS::ElasticLoadBalancingV2::LoadBalancer,
 // ::TargetGroup and ::Listener.
 //
-// If there are machines, a load balancer forwards connections: it has its own loopback address,
-// listens there on the ports of its listeners, forwards every connection to a healthy target
-// through [machine.Host.Dial], and is reachable from within machines through [machine.Host.Serve].
+// If there are machines, a load balancer forwards connections: clients connect to its frontend
+// (package frontend), and it forwards every connection to a healthy target through
+// [machine.Host.Dial].
 //
 // It differs from AWS as follows:
-//   - A load balancer's name resolves to its loopback address, in every VPC's resolver and in the
-//     simulator's resolver for the host.
-//   - One address serves all zones, and targets are used in turn.
+//   - In the simulator's resolver for the host, a load balancer's name resolves to its loopback
+//     address. In VPCs it resolves as in AWS, to an address in each of its zones.
+//   - Every zone's address leads to the targets of all zones, which are used in turn, and connections
+//     come from the target's own address.
 //   - Health checks run only if there are machines. Otherwise a registered target is healthy while
 //     its instance runs.
 //   - As in AWS, HTTP health checks accept statuses from 200 to 399, and do not verify

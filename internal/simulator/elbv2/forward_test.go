@@ -63,8 +63,14 @@ func TestLoadBalancerForwardsToHealthyTargets(t *testing.T) {
 		}
 	})
 	t.Run("from within a machine", func(t *testing.T) {
+		// The name of an internal load balancer resolves to the private addresses of its zones:
+		// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html
+		addresses := w.balancers.Resolve(w.vpcID, *b.DNSName)
+		if len(addresses) != len(w.subnets) || !netip.MustParsePrefix("10.0.0.0/16").Contains(addresses[0]) {
+			t.Fatalf("in its VPC, it has the addresses %v", addresses)
+		}
 		w.host.mu.Lock()
-		serve := w.host.served[netip.AddrPortFrom(w.balancers.Resolve(*b.DNSName)[0], 6443)]
+		serve := w.host.served[netip.AddrPortFrom(addresses[2], 6443)]
 		w.host.mu.Unlock()
 		if serve == nil {
 			t.Fatal("machines cannot reach it")
@@ -206,14 +212,14 @@ func TestLoadBalancerNameResolvesInAnyCase(t *testing.T) {
 		t.Errorf("the name is %s", name)
 	}
 	for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name) + "."} {
-		if found := w.balancers.Resolve(spelled); len(found) != 1 || !found[0].IsLoopback() {
+		if found := w.balancers.Resolve("", spelled); len(found) != 1 || !found[0].IsLoopback() {
 			t.Errorf("%s has the addresses %v", spelled, found)
 		}
 	}
 	if _, err := w.DeleteLoadBalancer(t.Context(), &awselb.DeleteLoadBalancerInput{LoadBalancerArn: b.LoadBalancerArn}); err != nil {
 		t.Fatal(err)
 	}
-	if found := w.balancers.Resolve(name); found != nil {
+	if found := w.balancers.Resolve("", name); found != nil {
 		t.Errorf("a load balancer that is deleted has the addresses %v", found)
 	}
 }

@@ -48,7 +48,7 @@ type host struct {
 
 	mu     sync.Mutex
 	open   map[string]net.Listener
-	served map[netip.AddrPort]func(net.Conn)
+	served map[netip.AddrPort]func(net.Conn) // by address in the VPC
 	asked  chan struct{}
 }
 
@@ -72,14 +72,18 @@ func (h *host) Dial(ctx context.Context, id string, _ int) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())
 }
 
-func (h *host) Serve(at netip.AddrPort, serve func(net.Conn)) func() {
+func (h *host) Serve(at machine.Frontend, serve func(net.Conn)) func() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.served[at] = serve
+	for _, a := range at.Addresses {
+		h.served[netip.AddrPortFrom(a, at.Port)] = serve
+	}
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(h.served, at)
+		for _, a := range at.Addresses {
+			delete(h.served, netip.AddrPortFrom(a, at.Port))
+		}
 	}
 }
 
@@ -150,8 +154,13 @@ func start(t *testing.T, machines bool) *suite {
 
 func startWith(t *testing.T, o elbv2.Options) *suite {
 	t.Helper()
+	return startAt(t, clock.RealClock{}, o)
+}
+
+func startAt(t *testing.T, clk clock.WithTickerAndDelayedExecution, o elbv2.Options) *suite {
+	t.Helper()
 	w := &suite{t: t}
-	env := &resource.Env{Clock: clock.RealClock{}}
+	env := &resource.Env{Clock: clk}
 	keys := &wire.Keys{}
 	networks := vpc.New(env)
 	w.compute = ec2.New(env, networks, ec2.Options{Profiles: iam.New(env, keys), Ciphers: kms.New(env), Keys: keys})
@@ -279,7 +288,7 @@ func (w *suite) interfaces() []string {
 // visit connects to the load balancer with a name and returns the connection and the ID of the
 // target.
 func (w *suite) visit(name string, port int32) (net.Conn, string, error) {
-	addresses := w.balancers.Resolve(name)
+	addresses := w.balancers.Resolve("", name)
 	if len(addresses) != 1 {
 		return nil, "", fmt.Errorf("%s has the addresses %v", name, addresses)
 	}

@@ -112,10 +112,13 @@ func (s *Service) probe(t *target, epoch int) {
 		r.mu.Unlock()
 		return
 	}
-	check, machine, port, sessions := t.group.health, t.machine, t.checkPort(), t.sessions
+	check, machine, port, sessions, users := t.group.health, t.machine, t.checkPort(), t.sessions, t.group.users()
 	r.mu.Unlock()
 
-	reason, text := s.ask(check, machine, port, sessions)
+	reason, text := types.TargetHealthReasonEnumTimeout, "Request timed out"
+	if s.checked(users, t, port) {
+		reason, text = s.ask(check, machine, port, sessions)
+	}
 
 	r.mu.Lock()
 	if t.epoch != epoch {
@@ -158,13 +161,14 @@ func (s *Service) recheck(t *target) {
 	s.schedule(t, 0)
 }
 
-// judge counts a check's result. The first success makes a new target healthy, as for application
-// load balancers; afterwards the thresholds apply.
+// judge counts a check's result. The first success makes a new target of an application load balancer
+// healthy; otherwise the thresholds apply. Until then, the target is "initial".
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/target-group-health-checks.html
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html
 func (t *target) judge(c check, reason types.TargetHealthReasonEnum, text string) {
 	if reason == "" {
 		t.good, t.bad = t.good+1, 0
-		if t.state == types.TargetHealthStateEnumInitial || t.good >= c.healthy {
+		if t.good >= c.healthy || t.state == types.TargetHealthStateEnumInitial && layer7(t.group.protocol) {
 			t.set(types.TargetHealthStateEnumHealthy, "", "")
 		}
 		return

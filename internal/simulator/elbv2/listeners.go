@@ -92,6 +92,10 @@ func (s *Service) newListener(r *region, in *elb.CreateListenerInput) (*listener
 	return l, nil
 }
 
+// maxListeners is the quota of listeners of a load balancer.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html
+const maxListeners = 50
+
 // check returns an error if the load balancer cannot have the listener.
 func (l *listener) check(r *region, certificates bool) error {
 	g, err := r.group(&l.group)
@@ -113,6 +117,9 @@ func (l *listener) check(r *region, certificates bool) error {
 		)
 	case g.vpcID != b.vpcID:
 		return wire.Errorf("InvalidConfigurationRequest", "The target group and the load balancer must be in the same VPC")
+	}
+	if b.listeners[l.arn] == nil && len(b.listeners) >= maxListeners {
+		return wire.Errorf("TooManyListeners", "The maximum number of listeners on load balancer '%s' has been reached", b.arn)
 	}
 	for _, other := range b.listeners {
 		if other != l && other.port == l.port {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
+	"github.com/aws-operator/aws-operator/internal/simulator/frontend"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
@@ -36,9 +35,8 @@ type Options struct {
 	Quotas map[vpc.Quota]int
 	// Provisioning is how long a load balancer is "provisioning". The default is no time.
 	Provisioning time.Duration
-	// Listen opens the listeners of load balancers. The default opens sockets on the loopback
-	// network.
-	Listen func(at netip.AddrPort) (net.Listener, error)
+	// Frontends are the frontends of all load balancers. The default are those of Host.
+	Frontends *frontend.Frontends
 }
 
 // Service is the simulated Elastic Load Balancing of all accounts and regions.
@@ -46,18 +44,14 @@ type Service struct {
 	env     *resource.Env
 	options Options
 	regions wire.Store[region]
-	// names are the addresses of load balancers, by DNS name in lower case.
-	names sync.Map
-
 	// ctx ends forwarding and checks when the service closes; life guards its end, so that no work
 	// starts afterwards.
 	ctx    context.Context //nolint:containedctx // the service's lifetime
 	cancel context.CancelFunc
 	life   sync.Mutex
 	work   sync.WaitGroup
-	// probing and forwarding outlive the calls that start them, so they use the service's context.
-	probing    func(t *target, epoch int)
-	forwarding func(f *forwarder, client net.Conn)
+	// probing outlives the calls that start it, so it uses the service's context.
+	probing func(t *target, epoch int)
 
 	watchMu  sync.Mutex
 	watchers []func(instanceID string)
@@ -79,12 +73,12 @@ func New(env *resource.Env, options Options) *Service {
 	if options.Host == nil {
 		options.Host = machine.Absent{}
 	}
-	if options.Listen == nil {
-		options.Listen = listenTCP
+	if options.Frontends == nil {
+		options.Frontends = frontend.New(options.Host, nil)
 	}
 	s := &Service{env: env, options: options}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.probing, s.forwarding = s.probe, (*forwarder).forward
+	s.probing = s.probe
 	s.regions.New = func(p wire.Target) *region {
 		return &region{Target: p, balancers: map[string]*balancer{}, groups: map[string]*targetGroup{}, machines: map[string][]*target{}}
 	}
@@ -109,6 +103,7 @@ func (s *Service) Close() {
 		}
 		r.mu.Unlock()
 	}
+	s.options.Frontends.Close()
 	s.work.Wait()
 }
 

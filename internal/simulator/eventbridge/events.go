@@ -136,17 +136,35 @@ func (s *Service) schedule(ctx context.Context, r *region, d *delivery) {
 		}
 	}
 	ctx = context.WithoutCancel(ctx) // the delivery outlives the call of the event's source
-	run := func() {
-		for range times {
-			s.deliver(ctx, d)
-		}
+	for range times {
+		s.after(effect.Latency+s.late(), func() { s.deliver(ctx, d) })
 	}
-	if effect.Latency <= 0 {
-		run()
+	if times > 0 && s.env.Lag.OneIn(oneInTwice) {
+		s.after(effect.Latency+s.env.Lag.Draw(), func() { s.deliver(ctx, d) })
+	}
+}
+
+// One of so many deliveries is late, so that another one may overtake it, and one of so many happens
+// twice: EventBridge delivers at least once, in any order.
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rules-best-practices.html
+const oneInLate, oneInTwice = 5, 10
+
+// late returns how late a delivery is.
+func (s *Service) late() time.Duration {
+	if !s.env.Lag.OneIn(oneInLate) {
+		return 0
+	}
+	return s.env.Lag.Draw()
+}
+
+// after runs fn at once or after a time.
+func (s *Service) after(delay time.Duration, fn func()) {
+	if delay <= 0 {
+		fn()
 		return
 	}
 	// A stepped clock holds its lock during the callback, and deliveries read the time.
-	s.env.Clock.AfterFunc(effect.Latency, func() { go run() })
+	s.env.Clock.AfterFunc(delay, func() { go fn() })
 }
 
 func (s *Service) deliver(ctx context.Context, d *delivery) {

@@ -17,6 +17,10 @@ import (
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html
 const maxTargets = 5
 
+// maxRules is the quota of rules of a bus.
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html
+const maxRules = 300
+
 var schedule = regexp.MustCompile(`^(rate\(\d+ (minute|minutes|hour|hours|day|days)\)|cron\([^)]+\))$`)
 
 // specification holds the parameters of a rule.
@@ -64,6 +68,9 @@ func (s *Service) put(r *region, b *bus, spec specification) (*rule, error) {
 		path := "rule/" + spec.name
 		if b.name != defaultBus {
 			path = "rule/" + b.name + "/" + spec.name
+		}
+		if len(b.rules) >= maxRules {
+			return nil, wire.Errorf("LimitExceededException", "The requested resource exceeds the maximum number allowed.")
 		}
 		found = &rule{name: spec.name, arn: r.ARN(s.partition(), "events", path), bus: b, tags: map[string]string{}}
 		b.rules[spec.name] = found

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -225,12 +226,13 @@ func Wait(ctx context.Context, clk clock.Clock, d time.Duration) error {
 	}
 }
 
-// DenialMessage is AWS's message for an action that no identity-based policy allows; see
+// DenialMessage is AWS's message for an action that is denied. The reason is "" for an action that no
+// identity-based policy allows.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
-func DenialMessage(principal, action, resource string) string {
+func DenialMessage(principal, action, resource, reason string) string {
 	message := "User: " + principal + " is not authorized to perform: " + action
 	if resource != "" {
 		message += " on resource: " + resource
 	}
-	return message + " because no identity-based policy allows the " + action + " action"
+	return message + " " + cmp.Or(reason, "because no identity-based policy allows the "+action+" action")
 }

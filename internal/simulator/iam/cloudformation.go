@@ -150,8 +150,8 @@ func (p entityProvider) apply(a *account, e *entity, r resource.Request, props *
 	e.description, e.boundary = props.Description, props.PermissionsBoundary
 	e.tags = property.Tags(r.Tags, props.Tags)
 	if p.kind == "role" {
-		if err := checkDocument(string(props.AssumeRolePolicyDocument)); err != nil {
-			return err
+		if err := checkTrust(string(props.AssumeRolePolicyDocument)); err != nil {
+			return handled(err)
 		}
 		e.trust, e.maxSession = string(props.AssumeRolePolicyDocument), cmp.Or(props.MaxSessionDuration, 3600)
 	}

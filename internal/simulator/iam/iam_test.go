@@ -36,18 +36,18 @@ func TestRoles(t *testing.T) {
 	ctx := t.Context()
 	name := aws.String("r")
 	made, err := c.CreateRole(
-		ctx, &awsiam.CreateRoleInput{RoleName: name, Path: aws.String("/team/"), AssumeRolePolicyDocument: aws.String(document)},
+		ctx, &awsiam.CreateRoleInput{RoleName: name, Path: aws.String("/team/"), AssumeRolePolicyDocument: aws.String(trust)},
 	)
 	if err != nil || *made.Role.Arn != "arn:aws:iam::123456789012:role/team/r" {
 		t.Fatalf("create: %+v %v", made, err)
 	}
-	_, err = c.CreateRole(ctx, &awsiam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: aws.String(document)})
+	_, err = c.CreateRole(ctx, &awsiam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: aws.String(trust)})
 	wiretest.WantCode(t, err, "EntityAlreadyExists")
 	got, err := c.GetRole(ctx, &awsiam.GetRoleInput{RoleName: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, _ := url.QueryUnescape(*got.Role.AssumeRolePolicyDocument); text != document {
+	if text, _ := url.QueryUnescape(*got.Role.AssumeRolePolicyDocument); text != trust {
 		t.Errorf("trust policy %s", text)
 	}
 	if _, err := c.PutRolePolicy(ctx, &awsiam.PutRolePolicyInput{RoleName: name, PolicyName: aws.String("p"), PolicyDocument: aws.String(document)}); err != nil {
@@ -119,7 +119,10 @@ func TestManagedPoliciesHaveVersions(t *testing.T) {
 
 func TestCloudFormationTypes(t *testing.T) {
 	providers := iam.New(&resource.Env{Clock: testclock.NewFakeClock(time.Unix(0, 0))}, &wire.Keys{}).Providers()
-	policy := map[string]any{"Version": "2012-10-17", "Statement": []any{}}
+	policy := map[string]any{"Version": "2012-10-17", "Statement": map[string]any{"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}}
+	trusted := map[string]any{"Version": "2012-10-17", "Statement": map[string]any{
+		"Effect": "Allow", "Principal": map[string]any{"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole",
+	}}
 	create := func(kind string, props map[string]any) resource.Request {
 		t.Helper()
 		r := resource.Request{Account: "1", Region: "r", StackName: "s", LogicalID: "L", Properties: props}
@@ -131,7 +134,7 @@ func TestCloudFormationTypes(t *testing.T) {
 		return r
 	}
 	role := create("AWS::IAM::Role", map[string]any{
-		"AssumeRolePolicyDocument": policy, "ManagedPolicyArns": []any{"arn:aws:iam::aws:policy/ReadOnlyAccess"},
+		"AssumeRolePolicyDocument": trusted, "ManagedPolicyArns": []any{"arn:aws:iam::aws:policy/ReadOnlyAccess"},
 		"Policies": []any{map[string]any{"PolicyName": "own", "PolicyDocument": policy}},
 	})
 	roles := []any{role.PhysicalID}

@@ -53,6 +53,8 @@ func (s *Service) Service() *wire.Service {
 			"PutRolePolicy":                 wire.Op(s.putRolePolicy),
 			"PutUserPolicy":                 wire.Op(s.putUserPolicy),
 			"RemoveRoleFromInstanceProfile": wire.Op(s.removeRoleFromInstanceProfile),
+			"SimulateCustomPolicy":          wire.Op(s.simulateCustomPolicy),
+			"SimulatePrincipalPolicy":       wire.Op(s.simulatePrincipalPolicy),
 			"TagRole":                       wire.Op(s.tagRole),
 			"UntagRole":                     wire.Op(s.untagRole),
 			"UpdateAssumeRolePolicy":        wire.Op(s.updateAssumeRolePolicy),

@@ -48,7 +48,7 @@ func (p *policy) describe(a *account) *types.Policy {
 
 // addVersion adds a document to a policy.
 func (s *Service) addVersion(p *policy, document string, isDefault bool) (*types.PolicyVersion, error) {
-	if err := checkDocument(document); err != nil {
+	if err := checkManaged(document); err != nil {
 		return nil, err
 	}
 	if len(p.versions) >= 5 {

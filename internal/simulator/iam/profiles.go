@@ -56,6 +56,7 @@ func (s *Service) createInstanceProfile(ctx context.Context, in *iam.CreateInsta
 	if err != nil {
 		return nil, err
 	}
+	p.known = s.propagated()
 	return &iam.CreateInstanceProfileOutput{InstanceProfile: p.describe()}, nil
 }
 
@@ -93,7 +94,10 @@ func (a *account) setRole(p *profile, name *string) error {
 func (s *Service) addRoleToInstanceProfile(
 	ctx context.Context, in *iam.AddRoleToInstanceProfileInput,
 ) (*iam.AddRoleToInstanceProfileOutput, error) {
-	return nil, s.onProfile(ctx, in.InstanceProfileName, func(a *account, p *profile) error { return a.setRole(p, in.RoleName) })
+	return nil, s.onProfile(ctx, in.InstanceProfileName, func(a *account, p *profile) error {
+		p.known = s.propagated()
+		return a.setRole(p, in.RoleName)
+	})
 }
 
 func (s *Service) removeRoleFromInstanceProfile(
@@ -218,7 +222,7 @@ func (s *Service) InstanceProfile(accountID, nameOrARN string) (InstanceProfile,
 	a, unlock := s.lock(accountID)
 	defer unlock()
 	p, ok := a.profiles[name]
-	if !ok || byARN && p.arn != nameOrARN {
+	if !ok || byARN && p.arn != nameOrARN || s.env.Clock.Now().Before(p.known) {
 		return InstanceProfile{}, false
 	}
 	found := InstanceProfile{Name: p.name, ARN: p.arn, ID: p.id}

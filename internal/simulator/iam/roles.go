@@ -58,6 +58,7 @@ func (s *Service) createRole(ctx context.Context, in *iam.CreateRoleInput) (*iam
 	if err != nil {
 		return nil, err
 	}
+	e.known = s.propagated()
 	return &iam.CreateRoleOutput{Role: e.role()}, nil
 }
 
@@ -89,7 +90,7 @@ func (s *Service) updateAssumeRolePolicy(
 	ctx context.Context, in *iam.UpdateAssumeRolePolicyInput,
 ) (*iam.UpdateAssumeRolePolicyOutput, error) {
 	return nil, s.onRole(ctx, in.RoleName, func(_ *account, e *entity) error {
-		if err := checkDocument(aws.ToString(in.PolicyDocument)); err != nil {
+		if err := checkTrust(aws.ToString(in.PolicyDocument)); err != nil {
 			return err
 		}
 		e.trust = *in.PolicyDocument
@@ -147,7 +148,7 @@ func (s *Service) listRoleTags(ctx context.Context, in *iam.ListRoleTagsInput) (
 
 // put stores an inline policy.
 func (e *entity) put(name, document *string) error {
-	if err := checkDocument(aws.ToString(document)); err != nil {
+	if err := e.checkInline(aws.ToString(name), aws.ToString(document)); err != nil {
 		return err
 	}
 	if err := checkName("policyName", aws.ToString(name), "/", 128); err != nil {

@@ -3,7 +3,6 @@ package iam
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -50,6 +49,8 @@ type entity struct {
 	inline              map[string]string
 	attached            []string
 	accessKeys          []types.AccessKeyMetadata
+	// known is when other services know it.
+	known time.Time
 }
 
 // policy is a customer managed policy with its versions.
@@ -66,6 +67,8 @@ type profile struct {
 	created             time.Time
 	role                *entity
 	tags                map[string]string
+	// known is when other services know it and its role.
+	known time.Time
 }
 
 // provider is an OpenID Connect provider.
@@ -150,20 +153,6 @@ func checkName(member, name, path string, limit int) error {
 	return nil
 }
 
-// checkDocument validates that a policy is JSON; it does not check IAM's grammar.
-func checkDocument(document string) error {
-	var p struct {
-		Statement any `json:"Statement"`
-	}
-	if json.Unmarshal([]byte(document), &p) != nil {
-		return wire.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")
-	}
-	if p.Statement == nil {
-		return wire.Errorf("MalformedPolicyDocument", "Syntax errors in policy.")
-	}
-	return nil
-}
-
 // entities returns the account's roles or users.
 func (a *account) entities(kind string) map[string]*entity {
 	if kind == "user" {
@@ -190,7 +179,7 @@ func (s *Service) add(a *account, e entity) (*entity, error) {
 		return nil, exists("%s with name %s already exists.", strings.ToUpper(e.kind[:1])+e.kind[1:], e.name)
 	}
 	if e.kind == "role" {
-		if err := checkDocument(e.trust); err != nil {
+		if err := checkTrust(e.trust); err != nil {
 			return nil, err
 		}
 		e.maxSession = cmp.Or(e.maxSession, 3600)
@@ -230,9 +219,13 @@ func (a *account) attach(e *entity, arn string) error {
 	if _, ok := a.policies[arn]; !ok && !strings.Contains(arn, ":iam::aws:policy/") {
 		return noSuch("Policy %s does not exist or is not attachable.", arn)
 	}
-	if !slices.Contains(e.attached, arn) {
-		e.attached = append(e.attached, arn)
+	if slices.Contains(e.attached, arn) {
+		return nil
 	}
+	if len(e.attached) >= attachedPolicies {
+		return overQuota("Cannot exceed quota for PoliciesPer%s: %d", strings.ToUpper(e.kind[:1])+e.kind[1:], attachedPolicies)
+	}
+	e.attached = append(e.attached, arn)
 	return nil
 }
 

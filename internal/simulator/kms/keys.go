@@ -38,6 +38,18 @@ func checkKind(spec types.KeySpec, usage types.KeyUsageType, origin types.Origin
 	return nil
 }
 
+// checkPolicy validates a key policy. Its principals must exist and be visible to KMS.
+// https://docs.aws.amazon.com/kms/latest/APIReference/API_PutKeyPolicy.html
+func (s *Service) checkPolicy(policy string) error {
+	switch {
+	case !json.Valid([]byte(policy)):
+		return wire.Errorf("MalformedPolicyDocumentException", "The new key policy is not valid JSON.")
+	case !s.env.KnowsPrincipals(policy):
+		return wire.Errorf("MalformedPolicyDocumentException", "Policy contains a statement with one or more invalid principals.")
+	}
+	return nil
+}
+
 func (s *Service) createKey(ctx context.Context, in *kms.CreateKeyInput) (*kms.CreateKeyOutput, error) {
 	spec := in.KeySpec
 	if spec == "" {
@@ -46,8 +58,10 @@ func (s *Service) createKey(ctx context.Context, in *kms.CreateKeyInput) (*kms.C
 	if err := checkKind(spec, in.KeyUsage, in.Origin); err != nil {
 		return nil, err
 	}
-	if in.Policy != nil && !json.Valid([]byte(*in.Policy)) {
-		return nil, wire.Errorf("MalformedPolicyDocumentException", "The new key policy is not valid JSON.")
+	if in.Policy != nil {
+		if err := s.checkPolicy(*in.Policy); err != nil {
+			return nil, err
+		}
 	}
 	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
@@ -198,8 +212,8 @@ func (s *Service) getKeyPolicy(ctx context.Context, in *kms.GetKeyPolicyInput) (
 
 func (s *Service) putKeyPolicy(ctx context.Context, in *kms.PutKeyPolicyInput) (*kms.PutKeyPolicyOutput, error) {
 	return nil, s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
-		if !json.Valid([]byte(aws.ToString(in.Policy))) {
-			return wire.Errorf("MalformedPolicyDocumentException", "The new key policy is not valid JSON.")
+		if err := s.checkPolicy(aws.ToString(in.Policy)); err != nil {
+			return err
 		}
 		k.policy = *in.Policy
 		return nil

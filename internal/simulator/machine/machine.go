@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/firewall"
 )
 
 // Spec describes an instance to boot.
@@ -17,6 +19,8 @@ type Spec struct {
 	// PrivateIP is its address in the subnet, PrivateDNSName the DNS name of that address.
 	PrivateIP      netip.Addr
 	PrivateDNSName string
+	// MAC is the hardware address of its network interface, as in its metadata.
+	MAC string
 	// InstanceType, ImageID and Architecture (amd64 or arm64) are the instance's hardware and
 	// image.
 	InstanceType, ImageID, Architecture string
@@ -26,6 +30,17 @@ type Spec struct {
 	Metadata http.Handler
 }
 
+// Frontend is a port of a load balancer in its VPC.
+type Frontend struct {
+	// VPCID is the VPC, VPCRange its CIDR block.
+	VPCID    string
+	VPCRange netip.Prefix
+	// Addresses are the addresses of the load balancer: those of its interfaces in subnets, and their
+	// public ones.
+	Addresses []netip.Addr
+	Port      uint16
+}
+
 // Services are the services that a machine reaches.
 type Services struct {
 	// AWS serves every API call.
@@ -33,6 +48,30 @@ type Services struct {
 	// Resolve returns the addresses of a name as the resolver of a VPC does. It returns nothing for
 	// a name that no zone of the VPC has.
 	Resolve func(vpcID, name string) []netip.Addr
+	// Firewall returns what determines which packets a VPC carries; false if there is no such VPC. If
+	// it is nil, VPCs carry all packets.
+	Firewall func(vpcID string) (*firewall.Network, bool)
+	// Watch calls a function after each change that may affect Firewall, with no lock held. The
+	// function must return at once.
+	Watch func(changed func())
+	// EndpointAddress returns the address to which a machine of a VPC sends packets for a service of
+	// AWS.
+	EndpointAddress func(vpcID, name string) netip.Addr
+}
+
+// Filtering is a [Host] whose machines exchange packets as their VPC's firewall allows. For such a
+// host, load balancers evaluate the same rules for their connections.
+type Filtering interface {
+	Host
+	// FiltersPackets reports whether the host filters packets.
+	FiltersPackets() bool
+}
+
+// Client is a connection that a load balancer accepts from within a machine.
+type Client interface {
+	net.Conn
+	// InstanceID is the instance of the machine.
+	InstanceID() string
 }
 
 // Host runs machines. Its methods may be called by many goroutines at once.
@@ -58,10 +97,9 @@ type Host interface { //nolint:interfacebloat // a machine has a power switch, d
 	CopyVolume(fromID, toID string) error
 	// Dial connects to a port of a machine, for load balancers.
 	Dial(ctx context.Context, instanceID string, port int) (net.Conn, error)
-	// Serve makes an address reachable from within machines and calls serve with each connection.
-	// Machines reach load balancers, which listen on loopback, through it. The returned function
-	// stops it.
-	Serve(address netip.AddrPort, serve func(net.Conn)) (stop func())
+	// Serve makes a load balancer's port reachable from within machines and calls serve with each
+	// connection. The returned function stops it.
+	Serve(at Frontend, serve func(net.Conn)) (stop func())
 	// Close ends all machines and removes their files.
 	Close()
 }
@@ -101,7 +139,7 @@ func (Absent) Dial(context.Context, string, int) (net.Conn, error) {
 }
 
 // Serve does nothing.
-func (Absent) Serve(netip.AddrPort, func(net.Conn)) (stop func()) { return func() {} }
+func (Absent) Serve(Frontend, func(net.Conn)) (stop func()) { return func() {} }
 
 // Close does nothing.
 func (Absent) Close() {}

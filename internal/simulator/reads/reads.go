@@ -97,7 +97,7 @@ func (r *Reads) After(call *wire.Call, input, output any) any {
 
 // note records a change.
 func (r *Reads) note(call *wire.Call, output any) {
-	if r.options.Lag == 0 || call.Service != "ec2" {
+	if !r.lags(call) {
 		return
 	}
 	now := r.options.Clock.Now()
@@ -115,9 +115,9 @@ func (r *Reads) note(call *wire.Call, output any) {
 }
 
 // lagging returns the true output of a read or, in some reads soon after a change, the output of the
-// same read before the change.
+// same read shortly before the change.
 func (r *Reads) lagging(call *wire.Call, input, output any) any {
-	if r.options.Lag == 0 || call.Service != "ec2" {
+	if !r.lags(call) {
 		return output
 	}
 	text, err := json.Marshal(input)
@@ -127,8 +127,9 @@ func (r *Reads) lagging(call *wire.Call, input, output any) any {
 	now := r.options.Clock.Now()
 	in := scope{call.Account, call.Region, call.Service}
 	key := request{in, call.Operation, string(text)}
-	changed := r.changed[in]
-	if last, ok := r.answers[key]; ok && last.at.Before(changed) && now.Sub(changed) < r.options.Lag && r.random.IntN(2) == 0 {
+	// An answer is out of date by no more than the lag, although other things change meanwhile.
+	last, ok := r.answers[key]
+	if ok && last.at.Before(r.changed[in]) && now.Sub(last.at) < r.options.Lag && r.random.IntN(2) == 0 {
 		return last.output
 	}
 	const most = 1000 // Answers that are kept; older ones are only needed for the lag.
@@ -137,6 +138,16 @@ func (r *Reads) lagging(call *wire.Call, input, output any) any {
 	}
 	r.answers[key] = answer{now, output}
 	return output
+}
+
+// lags reports whether a read may be out of date, or a change may be visible only later: in EC2, and
+// stacks of CloudFormation after an operation began.
+// https://github.com/aws/aws-cdk-cli/pull/1803
+func (r *Reads) lags(call *wire.Call) bool {
+	if r.options.Lag == 0 {
+		return false
+	}
+	return call.Service == "ec2" || call.Service == "cloudformation" && (call.Operation == "DescribeStacks" || !isRead(call.Operation))
 }
 
 // isRead reports whether an operation changes nothing.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
@@ -22,7 +23,7 @@ func start(t *testing.T, o simulator.Options) *ec2.Client {
 	t.Helper()
 	s := simulator.New(o)
 	t.Cleanup(s.Close)
-	return ec2.NewFromConfig(wiretest.Serve(t, s.Handler()), func(o *ec2.Options) { o.RetryMaxAttempts = 1 })
+	return ec2.NewFromConfig(wiretest.Serve(t, s.Handler()), func(o *ec2.Options) { o.Retryer = retry.NewStandard() })
 }
 
 func volumes(t *testing.T, client *ec2.Client, count int) []string {

@@ -15,7 +15,15 @@ type Env struct {
 	Clock clock.WithTickerAndDelayedExecution
 	// Partition is the ARN partition. The default is "aws".
 	Partition string
+	// Lag decides how long others do not observe a change. Without it, they observe it at once.
+	Lag *Lag
+	// NamesNew reports whether a resource-based policy names a role or user that other services do not
+	// know yet; nil means that no policy does.
+	NamesNew func(policy string) bool
 }
+
+// KnowsPrincipals reports whether services know all roles and users that a resource-based policy names.
+func (e *Env) KnowsPrincipals(policy string) bool { return e.NamesNew == nil || !e.NamesNew(policy) }
 
 // Request is a request to a provider about one resource.
 type Request struct {

@@ -211,6 +211,7 @@ func (s *Service) apply(z *zone, changes []types.Change) error {
 			return err
 		}
 	}
+	s.remember(z, records)
 	z.records = records
 	return nil
 }

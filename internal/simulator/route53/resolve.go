@@ -31,11 +31,11 @@ func (s *Service) resolve(vpcID, name string, hops int) []netip.Addr {
 		if s.balancers == nil {
 			return nil
 		}
-		return s.balancers(strings.TrimSuffix(name, "."))
+		return s.balancers(vpcID, strings.TrimSuffix(name, "."))
 	}
 	var found []netip.Addr
 	for _, kind := range []string{"A", "AAAA", "CNAME"} {
-		x := z.lookup(name, kind)
+		x := s.answer(z, name, kind)
 		switch {
 		case x == nil:
 		case x.alias != nil:

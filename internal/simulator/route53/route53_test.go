@@ -44,7 +44,7 @@ func start(t *testing.T) *suite {
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := route53.New(&resource.Env{Clock: clk}, networks{
 		"vpc-1": {DNSSupport: true, DNSHostnames: true}, "vpc-2": {DNSSupport: true, DNSHostnames: true}, "vpc-3": {DNSSupport: true},
-	}, route53.WithPropagation(time.Minute), route53.WithBalancers(func(name string) []netip.Addr {
+	}, route53.WithPropagation(time.Minute), route53.WithBalancers(func(_, name string) []netip.Addr {
 		if name != "demo-apilo-ab3d-0123456789abcdef.elb.eu-central-1.amazonaws.com" {
 			return nil
 		}

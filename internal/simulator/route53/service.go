@@ -30,7 +30,7 @@ type Service struct {
 	env         *resource.Env
 	vpcs        VPCs
 	propagation time.Duration
-	balancers   func(name string) []netip.Addr
+	balancers   func(vpcID, name string) []netip.Addr
 	wire        *wire.Service
 
 	mu      sync.RWMutex
@@ -48,7 +48,7 @@ func WithPropagation(d time.Duration) Option {
 
 // WithBalancers sets the resolver of load balancers' names, which are in AWS's own zones. By
 // default they do not resolve.
-func WithBalancers(resolve func(name string) []netip.Addr) Option {
+func WithBalancers(resolve func(vpcID, name string) []netip.Addr) Option {
 	return func(s *Service) { s.balancers = resolve }
 }
 
@@ -108,6 +108,7 @@ type zone struct {
 	private                               bool
 	vpcs                                  []types.VPC
 	records                               map[key]*record
+	past                                  map[key]pastRecord
 	tags                                  map[string]string
 	servers                               []string
 }
@@ -126,7 +127,7 @@ type record struct {
 
 type change struct {
 	id, account, comment string
-	submitted            time.Time
+	submitted, inSync    time.Time
 }
 
 // fqdn returns a name in Route 53's form: in lower case, with a final dot, and with special
@@ -166,7 +167,8 @@ func (s *Service) sorted(account string) []*zone {
 
 // submit records a change and returns it as pending.
 func (s *Service) submit(account, comment string) *types.ChangeInfo {
-	c := &change{id: "C" + wire.RandomID(20), account: account, comment: comment, submitted: s.env.Clock.Now()}
+	c := &change{id: "C" + wire.RandomName(20), account: account, comment: comment, submitted: s.env.Clock.Now()}
+	c.inSync = c.submitted.Add(s.propagation + s.env.Lag.Draw())
 	for id, old := range s.changes {
 		if c.submitted.Sub(old.submitted) > time.Hour {
 			delete(s.changes, id)
@@ -183,7 +185,7 @@ func (s *Service) describeChange(c *change) *types.ChangeInfo {
 		Id: aws.String("/change/" + c.id), Status: types.ChangeStatusInsync, SubmittedAt: aws.Time(c.submitted),
 		Comment: wire.Optional(c.comment),
 	}
-	if s.env.Clock.Now().Before(c.submitted.Add(s.propagation)) {
+	if s.env.Clock.Now().Before(c.inSync) {
 		info.Status = types.ChangeStatusPending
 	}
 	return info

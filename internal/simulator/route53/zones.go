@@ -2,7 +2,9 @@ package route53
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 
@@ -67,8 +69,8 @@ func (s *Service) addZone(z *zone) error {
 			return err
 		}
 	}
-	z.id = "Z" + wire.RandomID(20)
-	z.servers = []string{"ns-1024.awsdns-00.org", "ns-1536.awsdns-00.co.uk", "ns-0.awsdns-00.com", "ns-512.awsdns-00.net"}
+	z.id = "Z" + wire.RandomName(20)
+	z.servers = nameServers(z.private)
 	z.records = map[key]*record{}
 	ns := &record{key: key{z.name, "NS"}, ttl: 172800}
 	for _, server := range z.servers {
@@ -82,6 +84,22 @@ func (s *Service) addZone(z *zone) error {
 	z.records[ns.key], z.records[soa.key] = ns, soa
 	s.zones[z.id] = z
 	return nil
+}
+
+// nameServers returns the name servers of a new zone. All private zones have the same ones.
+// https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/SOA-NSrecords.html
+func nameServers(private bool) []string {
+	const perDomain, perServer = 512, 8
+	servers := make([]string, 0, 4)
+	for i, domain := range []string{"com", "net", "org", "co.uk"} {
+		n := 0
+		if !private {
+			n = rand.IntN(perDomain) //nolint:gosec // a name, not a secret
+		}
+		servers = append(servers, fmt.Sprintf("ns-%d.awsdns-%02d.%s", i*perDomain+n, n/perServer, domain))
+	}
+	rand.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
+	return servers
 }
 
 // checkVPC returns an error if a zone cannot be associated with a VPC, because the VPC does not

@@ -314,7 +314,7 @@ func (b *Buckets) mayDo(r *request, k *bucket) bool {
 	if r.key != "" {
 		target += "/" + r.key
 	}
-	if p, err := parsePolicy(k.policy); err == nil && p.allows(caller, "s3:"+actionOf(r.operation), target) {
+	if p, err := parsePolicy(b.policyOf(k)); err == nil && p.allows(caller, "s3:"+actionOf(r.operation), target) {
 		return !p.isPublic() || !k.blocks("RestrictPublicBuckets")
 	}
 	return b.mayReadByACL(r, k)

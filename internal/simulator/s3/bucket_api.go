@@ -193,23 +193,28 @@ func noSuchPolicy(name string) error {
 }
 
 func (b *Buckets) getBucketPolicy(r *request) error {
-	if r.found.policy == "" {
+	policy := b.policyOf(r.found)
+	if policy == "" {
 		return noSuchPolicy(r.bucket)
 	}
 	r.header.Set("Content-Type", "application/json")
-	r.answer = []byte(r.found.policy)
+	r.answer = []byte(policy)
 	return nil
 }
 
 func (b *Buckets) putBucketPolicy(r *request) error {
-	if err := r.found.setPolicy(b.arn(r.found), string(r.body)); err != nil {
+	if !b.env.KnowsPrincipals(string(r.body)) {
+		return refuse(http.StatusBadRequest, "MalformedPolicy", "Invalid principal in policy")
+	}
+	err := b.changePolicy(r.found, func() error { return r.found.setPolicy(b.arn(r.found), string(r.body)) })
+	if err != nil {
 		return err
 	}
 	return r.noContent()
 }
 
 func (b *Buckets) deleteBucketPolicy(r *request) error {
-	r.found.policy = ""
+	_ = b.changePolicy(r.found, func() error { r.found.policy = ""; return nil }) // it returns only the change's error
 	return r.noContent()
 }
 

@@ -34,6 +34,7 @@ type bucket struct {
 	configuration         map[string]*node // by sub-resource
 	listed                map[string]map[string]*node
 	policy                string
+	past                  pastPolicy
 	tags                  map[string]string
 	grants                *node // the AccessControlList, if the bucket uses ACLs
 	cannedACL             string

@@ -64,7 +64,7 @@ func generatedName(r resource.Request) string {
 	if len(stack)+len(logical)+random+2 > most {
 		stack, logical = stack[:min(len(stack), 24)], logical[:min(len(logical), 24)]
 	}
-	return strings.ToLower(strings.Trim(stack, "-") + "-" + logical + "-" + wire.RandomID(random))
+	return strings.ToLower(strings.Trim(stack, "-") + "-" + logical + "-" + wire.RandomName(random))
 }
 
 // applyProperties applies a template's properties. It removes configurations that are no longer in
@@ -310,7 +310,8 @@ func (p *policyProvider) put(r resource.Request, name string, replace bool) (res
 		}
 		text = string(data)
 	}
-	if err := k.setPolicy(p.buckets.arn(k), text); err != nil {
+	err = p.buckets.changePolicy(k, func() error { return k.setPolicy(p.buckets.arn(k), text) })
+	if err != nil {
 		return resource.Result{}, refused(err)
 	}
 	return resource.Result{PhysicalID: name, Attributes: map[string]any{}}, nil

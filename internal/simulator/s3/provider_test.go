@@ -48,7 +48,7 @@ func TestBucketProviderAttributes(t *testing.T) {
 	_, err = p.Create(t.Context(), request(properties{"BucketName": "things"}))
 	wantHandlerError(t, err, resource.AlreadyExists, "things already exists")
 	named, err := p.Create(t.Context(), request(properties{}))
-	if err != nil || !regexp.MustCompile(`^my-stack-bucket-[a-z2-7]{12}$`).MatchString(named.PhysicalID) {
+	if err != nil || !regexp.MustCompile(`^my-stack-bucket-[a-z0-9]{12}$`).MatchString(named.PhysicalID) {
 		t.Fatalf("got %v %v", named, err)
 	}
 	long := request(properties{})

@@ -2,6 +2,8 @@ package s3
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"io"
 	"maps"
@@ -171,10 +173,10 @@ func (r *request) fail(w http.ResponseWriter, e *wire.Error) {
 		e.Detail = map[string]string{}
 	}
 	e.Detail["Resource"] = r.URL.Path
-	e.Detail["HostId"] = hostID
+	e.Detail["HostId"] = hostID()
 	maps.Copy(w.Header(), r.header)
 	w.Header().Del("Content-Length")
-	w.Header().Set("X-Amz-Id-2", hostID)
+	w.Header().Set("X-Amz-Id-2", hostID())
 	if e.Status == http.StatusNotModified {
 		w.WriteHeader(e.Status)
 		return
@@ -182,14 +184,19 @@ func (r *request) fail(w http.ResponseWriter, e *wire.Error) {
 	wire.WriteError(w, &wire.Service{XMLNamespace: ""}, wire.RESTXML, r.call, e)
 }
 
-// hostID is the extended request ID.
-const hostID = "c2ltdWxhdG9yIG9mIEFtYXpvbiBTMw=="
+// hostID returns an extended request ID: 56 bytes in base64.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/get-request-ids.html
+func hostID() string {
+	id := make([]byte, 56)
+	_, _ = rand.Read(id) // never fails, see crypto/rand
+	return base64.StdEncoding.EncodeToString(id)
+}
 
 func (r *request) write(w http.ResponseWriter) {
 	header := w.Header()
 	maps.Copy(header, r.header)
 	header.Set("X-Amz-Request-Id", r.call.RequestID)
-	header.Set("X-Amz-Id-2", hostID)
+	header.Set("X-Amz-Id-2", hostID())
 	header.Set("Server", "AmazonS3")
 	if header.Get("Content-Type") == "" && len(r.answer) > 0 {
 		header.Set("Content-Type", "application/xml")

@@ -123,6 +123,9 @@ func (s *Service) checkText(name, value string, fifo bool) error {
 	if json.Unmarshal([]byte(value), &document) != nil {
 		return wire.Errorf("InvalidAttributeValue", "Invalid value for the parameter %s.", name)
 	}
+	if name == "Policy" && !s.env.KnowsPrincipals(value) {
+		return wire.Errorf("InvalidAttributeValue", "Invalid value for the parameter Policy.")
+	}
 	if name != "RedrivePolicy" {
 		return nil
 	}

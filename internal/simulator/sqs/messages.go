@@ -2,7 +2,9 @@ package sqs
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"maps"
 	"slices"
@@ -329,9 +331,23 @@ func (s *Service) remove(q *queue, receipt string) error {
 	return nil
 }
 
+// receiptHead are the first bytes of every receipt handle; in base64, it begins with AQEB.
+const receiptHead = "\x01\x01\x01"
+
+// newReceipt generates a receipt handle of AWS's form: base64, so with characters that URLs escape.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-message-identifiers.html
+func newReceipt() string {
+	const size = 270
+	handle := append(make([]byte, 0, size), receiptHead...)
+	handle = handle[:size]
+	_, _ = rand.Read(handle[len(receiptHead):]) // never fails, see crypto/rand
+	return base64.StdEncoding.EncodeToString(handle)
+}
+
 // isReceipt reports whether a handle has the form of a queue's receipts.
 func isReceipt(handle string) bool {
-	return len(handle) == 2*36 && uuid.Validate(handle[:36]) == nil
+	decoded, err := base64.StdEncoding.DecodeString(handle)
+	return err == nil && strings.HasPrefix(string(decoded), receiptHead)
 }
 
 func (s *Service) changeMessageVisibility(

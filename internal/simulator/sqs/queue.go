@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/google/uuid"
 )
 
 // dedupWindow is how long a FIFO queue remembers a deduplication ID.
@@ -164,7 +163,7 @@ func (q *queue) take(n int, visibility time.Duration, now time.Time) (got, dead 
 			m.first = now
 		}
 		delete(q.receipts, m.receipt)
-		m.receipt = uuid.NewString() + uuid.NewString()
+		m.receipt = newReceipt()
 		q.receipts[m.receipt] = m
 		m.visible = now.Add(visibility)
 		if !q.fifo {

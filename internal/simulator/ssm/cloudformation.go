@@ -38,7 +38,7 @@ func (p provider) put(r resource.Request, overwrite bool) (resource.Result, erro
 	case overwrite:
 		props.Name = r.PhysicalID
 	case props.Name == "":
-		props.Name = property.Name(r, 1000, "")
+		props.Name = generatedName(r)
 	}
 	reg := p.s.regions.At(r.Target())
 	reg.mu.Lock()
@@ -111,4 +111,13 @@ func (p provider) Read(_ context.Context, r resource.Request) (map[string]any, e
 		props["Tags"] = tags
 	}
 	return props, nil
+}
+
+// generatedName returns the name that CloudFormation generates for a parameter, which does not have
+// the name of the stack: CFN-LogicalID-random.
+// https://github.com/aws-cloudformation/aws-cloudformation-resource-providers-ssm/pull/159
+func generatedName(r resource.Request) string {
+	const most = len("CFN-") + 500 + len("-") + 12
+	r.StackName = "CFN"
+	return property.Name(r, most, "")
 }

@@ -128,7 +128,7 @@ func TestCloudFormationParameter(t *testing.T) {
 		Properties: map[string]any{"Type": "String", "Value": "v", "Tags": map[string]any{"k": "v"}},
 	}
 	made, err := provider.Create(t.Context(), r)
-	if err != nil || !strings.HasPrefix(made.PhysicalID, "s-P-") || made.Attributes["Value"] != "v" {
+	if err != nil || !strings.HasPrefix(made.PhysicalID, "CFN-P-") || made.Attributes["Value"] != "v" {
 		t.Fatalf("create: %+v %v", made, err)
 	}
 	r.PhysicalID = made.PhysicalID

@@ -21,12 +21,37 @@ import (
 
 // Service is the simulated STS.
 type Service struct {
-	env  *resource.Env
-	keys *wire.Keys
+	env   *resource.Env
+	keys  *wire.Keys
+	isNew func(arn string) bool
 }
 
+// Option configures the service.
+type Option func(*Service)
+
+// WithNew sets what reports whether services do not know a role yet. By default they know all.
+func WithNew(isNew func(arn string) bool) Option { return func(s *Service) { s.isNew = isNew } }
+
 // New returns the service; it issues its sessions' keys to keys.
-func New(env *resource.Env, keys *wire.Keys) *Service { return &Service{env, keys} }
+func New(env *resource.Env, keys *wire.Keys, options ...Option) *Service {
+	s := &Service{env: env, keys: keys, isNew: func(string) bool { return false }}
+	for _, option := range options {
+		option(s)
+	}
+	return s
+}
+
+// check refuses a role that was just created, as if it did not exist.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency
+func (s *Service) check(principal, action, role string) error {
+	if !s.isNew(role) {
+		return nil
+	}
+	return &wire.Error{
+		Code: "AccessDenied", Status: http.StatusForbidden,
+		Message: "User: " + principal + " is not authorized to perform: " + action + " on resource: " + role,
+	}
+}
 
 // Service returns the operations for the wire layer.
 func (s *Service) Service() *wire.Service {
@@ -107,9 +132,12 @@ func (s *Service) issue(p wire.Principal, seconds *int32, standard, least, most 
 	return &types.Credentials{AccessKeyId: &id, SecretAccessKey: &secret, SessionToken: &token, Expiration: &p.Expires}, nil
 }
 
-func (s *Service) assumeRole(_ context.Context, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
+func (s *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
 	session, err := newSession(in.RoleArn, in.RoleSessionName)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.check(wire.CallFrom(ctx).Principal, "sts:AssumeRole", *in.RoleArn); err != nil {
 		return nil, err
 	}
 	credentials, err := s.issue(session.principal(), in.DurationSeconds, 3600, 900, 43200)

@@ -101,7 +101,7 @@ type InterfaceRequest struct {
 
 // VPC returns a VPC.
 func (s *Service) VPC(account, region, id string) (VPC, bool) {
-	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
 	defer unlock()
 	v, ok := r.vpcs.byID[id]
 	if !ok {
@@ -115,7 +115,7 @@ func (s *Service) VPC(account, region, id string) (VPC, bool) {
 
 // Subnet returns a subnet.
 func (s *Service) Subnet(account, region, id string) (Subnet, bool) {
-	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
 	defer unlock()
 	n, ok := r.subnets.byID[id]
 	if !ok {
@@ -133,7 +133,7 @@ func (r *region) subnetOf(n *subnet) Subnet {
 
 // Subnets returns the subnets of a VPC, ordered by ID.
 func (s *Service) Subnets(account, region, vpcID string) []Subnet {
-	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
 	defer unlock()
 	var list []Subnet
 	for _, n := range r.subnets.sorted() {
@@ -146,7 +146,7 @@ func (s *Service) Subnets(account, region, vpcID string) []Subnet {
 
 // SecurityGroup returns a security group.
 func (s *Service) SecurityGroup(account, region, id string) (SecurityGroup, bool) {
-	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
 	defer unlock()
 	g, ok := r.groups.byID[id]
 	if !ok {
@@ -157,7 +157,7 @@ func (s *Service) SecurityGroup(account, region, id string) (SecurityGroup, bool
 
 // SecurityGroupByName returns the security group of a VPC with a name.
 func (s *Service) SecurityGroupByName(account, region, vpcID, name string) (SecurityGroup, bool) {
-	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
 	defer unlock()
 	for _, g := range r.groups.byID {
 		if g.vpc.id == vpcID && g.name == name {
@@ -182,7 +182,7 @@ func (s *Service) NewInterface(account, region, subnetID string, q InterfaceRequ
 
 // Interface returns a network interface.
 func (s *Service) Interface(account, region, id string) (Interface, bool) {
-	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
 	defer unlock()
 	i, ok := r.interfaces.byID[id]
 	if !ok {
@@ -193,7 +193,7 @@ func (s *Service) Interface(account, region, id string) (Interface, bool) {
 
 // Interfaces returns the network interfaces of an instance, the primary one first.
 func (s *Service) Interfaces(account, region, instanceID string) []Interface {
-	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
 	defer unlock()
 	var list []Interface
 	for _, i := range r.attachedTo(instanceID) {
@@ -204,7 +204,7 @@ func (s *Service) Interfaces(account, region, instanceID string) []Interface {
 
 // DescribeInterface returns a network interface in the form of DescribeNetworkInterfaces.
 func (s *Service) DescribeInterface(account, region, id string) (types.NetworkInterface, bool) {
-	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
 	defer unlock()
 	i, ok := r.interfaces.byID[id]
 	if !ok {
@@ -298,7 +298,7 @@ func (i *networkInterface) public() Interface {
 // Kept returns the number of resources of each kind in an account and region, by the kind's name,
 // so that tests can detect leftovers. It does not count what every VPC has.
 func (s *Service) Kept(account, region string) map[string]int {
-	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
 	defer unlock()
 	kept := map[string]int{
 		"vpc": len(r.vpcs.byID), "subnet": len(r.subnets.byID), "internet-gateway": len(r.gateways.byID),

@@ -7,8 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
-	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // dhcpOptions are the options that DHCP sends to instances.
@@ -161,88 +159,4 @@ func (r *region) describeDhcpOptions(in *ec2.DescribeDhcpOptionsInput) (*ec2.Des
 	}
 	list, next, err := describe(r, known, wanted{in.DhcpOptionsIds, in.Filters, in.MaxResults, in.NextToken}, fields, r.describeOptions)
 	return &ec2.DescribeDhcpOptionsOutput{DhcpOptions: list, NextToken: next}, err
-}
-
-// acl is a VPC's default network ACL, which allows all traffic. The simulator has no others.
-type acl struct {
-	named
-
-	vpc *vpc
-}
-
-func (r *region) newACL(v *vpc) {
-	a := &acl{named: r.newID("acl", types.ResourceTypeNetworkAcl, nil), vpc: v}
-	r.acls.byID[a.id] = a
-}
-
-func (r *region) aclOf(v *vpc) string {
-	a, ok := r.acls.first(func(a *acl) bool { return a.vpc == v })
-	if !ok {
-		return ""
-	}
-	return a.id
-}
-
-func (r *region) describeACL(a *acl) types.NetworkAcl {
-	d := types.NetworkAcl{
-		NetworkAclId: aws.String(a.id), VpcId: aws.String(a.vpc.id), IsDefault: aws.Bool(true), OwnerId: aws.String(r.Account),
-		Tags:         r.tags.List(a.id),
-		Associations: []types.NetworkAclAssociation{},
-	}
-	for _, egress := range []bool{true, false} {
-		d.Entries = append(
-			d.Entries,
-			types.NetworkAclEntry{
-				CidrBlock:  aws.String("0.0.0.0/0"),
-				Egress:     aws.Bool(egress),
-				Protocol:   aws.String("-1"),
-				RuleAction: types.RuleActionAllow,
-				RuleNumber: aws.Int32(100),
-			},
-			types.NetworkAclEntry{
-				CidrBlock:  aws.String("0.0.0.0/0"),
-				Egress:     aws.Bool(egress),
-				Protocol:   aws.String("-1"),
-				RuleAction: types.RuleActionDeny,
-				RuleNumber: aws.Int32(32767),
-			},
-		)
-	}
-	for _, n := range r.subnets.sorted() {
-		if n.vpc == a.vpc {
-			d.Associations = append(d.Associations, types.NetworkAclAssociation{
-				NetworkAclAssociationId: aws.String(n.aclAssociation), NetworkAclId: aws.String(a.id), SubnetId: aws.String(n.id),
-			})
-		}
-	}
-	return d
-}
-
-func (r *region) describeNetworkAcls(in *ec2.DescribeNetworkAclsInput) (*ec2.DescribeNetworkAclsOutput, error) {
-	fields := Fields[*acl]{
-		"network-acl-id":             func(a *acl) []string { return text(a.id) },
-		"association.network-acl-id": func(a *acl) []string { return text(a.id) },
-		"vpc-id":                     func(a *acl) []string { return text(a.vpc.id) },
-		"default":                    func(*acl) []string { return flag(true) },
-		"owner-id":                   func(*acl) []string { return text(r.Account) },
-		"association.subnet-id": func(a *acl) (list []string) {
-			for _, n := range r.subnets.byID {
-				if n.vpc == a.vpc {
-					list = append(list, n.id)
-				}
-			}
-			return list
-		},
-	}
-	list, next, err := describe(r, r.acls, wanted{in.NetworkAclIds, in.Filters, in.MaxResults, in.NextToken}, fields, r.describeACL)
-	return &ec2.DescribeNetworkAclsOutput{NetworkAcls: list, NextToken: next}, err
-}
-
-// deleteNetworkACL refuses, because there are only default network ACLs.
-func (r *region) deleteNetworkACL(in *ec2.DeleteNetworkAclInput) (*ec2.DeleteNetworkAclOutput, error) {
-	a, err := r.acls.get(in.NetworkAclId)
-	if err != nil {
-		return nil, err
-	}
-	return nil, wire.Errorf("InvalidParameterValue", "Default network ACL %s cannot be deleted", a.id)
 }

@@ -104,9 +104,11 @@ func (r *region) newInterface(subnetID string, q InterfaceRequest) (*networkInte
 	if err != nil {
 		return nil, err
 	}
-	groups, err := r.groupsIn(n.vpc, q.SecurityGroups)
-	if err != nil {
-		return nil, err
+	var groups []string
+	if hasGroups(q.Type, q.SecurityGroups) {
+		if groups, err = r.groupsIn(n.vpc, q.SecurityGroups); err != nil {
+			return nil, err
+		}
 	}
 	if err := CheckTags(q.Tags, true); err != nil {
 		return nil, err

@@ -106,6 +106,9 @@ func (r *region) newNAT(in *ec2.CreateNatGatewayInput, takes time.Duration) (*na
 		n.networkInterface.description = "Interface for NAT Gateway " + n.id
 	}
 	r.nats.byID[n.id] = n
+	if takes > 0 {
+		r.service.env.Clock.AfterFunc(takes, r.service.notify)
+	}
 	return n, nil
 }
 
@@ -141,7 +144,7 @@ func (r *region) wireNAT(n *nat, mapped *address, privateIP string) error {
 	if err != nil {
 		return err
 	}
-	i.groups, i.sourceDestCheck = nil, false
+	i.sourceDestCheck = false
 	n.networkInterface = i
 	if mapped != nil {
 		mapped.mapTo(i)

@@ -181,6 +181,10 @@ func (r *region) addRoute(in *ec2.CreateRouteInput) (*routeTable, *route, error)
 	if slices.ContainsFunc(r.routesOf(t), func(o route) bool { return o.destination == to }) {
 		return nil, nil, wire.Errorf("RouteAlreadyExists", "The route identified by %s already exists.", to)
 	}
+	err = r.within(RoutesOfTable, len(t.routes), "RouteLimitExceeded", "The maximum number of routes has been reached.")
+	if err != nil {
+		return nil, nil, err
+	}
 	x.destination = to
 	t.routes = append(t.routes, x)
 	return t, &t.routes[len(t.routes)-1], nil

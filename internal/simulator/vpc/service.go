@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,10 +27,11 @@ const (
 	NATGateways      Quota = "NATGateways" // per availability zone
 	SubnetsOfVPC     Quota = "SubnetsOfVPC"
 	RulesOfGroup     Quota = "RulesOfGroup" // per direction
+	RoutesOfTable    Quota = "RoutesOfTable"
 )
 
 var standardQuotas = map[Quota]int{
-	VPCs: 5, InternetGateways: 5, ElasticAddresses: 5, NATGateways: 5, SubnetsOfVPC: 200, RulesOfGroup: 60,
+	VPCs: 5, InternetGateways: 5, ElasticAddresses: 5, NATGateways: 5, SubnetsOfVPC: 200, RulesOfGroup: 60, RoutesOfTable: 500,
 }
 
 // Service is the network of all accounts and regions.
@@ -40,6 +42,9 @@ type Service struct {
 	natTakes time.Duration
 	defaults bool
 	publics  *publicPool
+
+	watchMu  sync.Mutex
+	watchers []func()
 }
 
 // Option configures the service.
@@ -112,6 +117,16 @@ func (s *Service) newRegion(p wire.Target) *region {
 func (s *Service) lock(p wire.Target) (*region, func()) {
 	r := s.regions.At(p)
 	r.mu.Lock()
+	return r, func() {
+		r.mu.Unlock()
+		s.notify()
+	}
+}
+
+// reading locks a region for an operation that changes nothing.
+func (s *Service) reading(p wire.Target) (*region, func()) {
+	r := s.regions.At(p)
+	r.mu.Lock()
 	return r, r.mu.Unlock
 }
 
@@ -138,8 +153,15 @@ func op[I, O any](s *Service, fn func(*region, *I) (*O, error)) wire.Operation {
 		if err := refuse(in); err != nil {
 			return nil, err
 		}
-		r, unlock := s.lock(wire.TargetFrom(ctx))
-		defer unlock()
+		r := s.regions.At(wire.TargetFrom(ctx))
+		if strings.HasPrefix(reflect.TypeOf(*in).Name(), "Describe") {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return once(r, in, fn)
+		}
+		defer s.notify()
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		return once(r, in, fn)
 	})
 }

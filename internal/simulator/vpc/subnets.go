@@ -22,6 +22,7 @@ type subnet struct {
 	mapPublic      bool
 	dnsARecords    bool
 	hostnameType   types.HostnameType
+	acl            *acl
 	aclAssociation string
 	taken          map[netip.Addr]bool // by interfaces
 }
@@ -132,7 +133,7 @@ func (r *region) newSubnet(in *ec2.CreateSubnetInput) (*subnet, error) {
 	}
 	n := &subnet{
 		named: r.newID("subnet", types.ResourceTypeSubnet, tags[types.ResourceTypeSubnet]), vpc: v, zone: z, cidr: cidr,
-		hostnameType: types.HostnameTypeIpName, aclAssociation: NewID("aclassoc"), taken: map[netip.Addr]bool{},
+		hostnameType: types.HostnameTypeIpName, acl: r.defaultACL(v), aclAssociation: NewID("aclassoc"), taken: map[netip.Addr]bool{},
 	}
 	r.subnets.byID[n.id] = n
 	return n, nil

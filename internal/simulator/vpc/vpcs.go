@@ -106,7 +106,7 @@ func (r *region) newVPC(in *ec2.CreateVpcInput) (*vpc, error) {
 	r.vpcs.byID[v.id] = v
 	t := r.newRouteTable(v, nil)
 	t.associations = append(t.associations, association{id: NewID("rtbassoc"), main: true})
-	r.newACL(v)
+	r.newACL(v, true, nil)
 	r.newDefaultGroup(v)
 	return v, nil
 }
@@ -123,7 +123,8 @@ func (r *region) removeVPC(id *string) error {
 		r.egress.has(func(g *egressGateway) bool { return g.vpc == v }) ||
 		r.endpoints.has(func(e *endpoint) bool { return e.vpc == v }) ||
 		slices.ContainsFunc(v.tables, func(t *routeTable) bool { return !t.isMain() }) ||
-		r.groups.has(func(g *group) bool { return g.vpc == v && g.name != defaultName })
+		r.groups.has(func(g *group) bool { return g.vpc == v && g.name != defaultName }) ||
+		r.acls.has(func(a *acl) bool { return a.vpc == v && !a.isDefault })
 	if busy {
 		return depends("vpc", v.id)
 	}

@@ -21,12 +21,13 @@ func (r *Router) authorize(q *request) error {
 	if asked.Action = access.Action(Action(c.Service, c.Operation)); asked.Action == "" {
 		return nil
 	}
-	if !r.policies.Allows(asked) {
-		return r.denialOf(q, asked.Action)
+	if reason := r.policies.Denial(asked); reason != "" {
+		return r.denialOf(q, asked.Action, reason)
 	}
 	if asked.Action = access.Tagging(c.Service); asked.Action != "" && tagsWhatItCreates(q) {
-		if asked.Resource = ""; !r.policies.Allows(asked) {
-			return r.denialOf(q, asked.Action)
+		asked.Resource = ""
+		if reason := r.policies.Denial(asked); reason != "" {
+			return r.denialOf(q, asked.Action, reason)
 		}
 	}
 	return nil

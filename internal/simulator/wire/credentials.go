@@ -60,7 +60,7 @@ func (r *Router) principalOf(accessKey string) Principal {
 	return Principal{
 		Account: account,
 		ARN:     "arn:" + r.partition + ":iam::" + account + ":user/demo",
-		UserID:  "AIDADEMOUSER" + account[:min(len(account), 9)],
+		UserID:  userID(account),
 	}
 }
 

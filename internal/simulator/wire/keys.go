@@ -2,6 +2,8 @@ package wire
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"strings"
 	"sync"
 	"time"
@@ -75,4 +77,23 @@ func RandomID(n int) string {
 		buf.WriteString(rand.Text())
 	}
 	return buf.String()[:n]
+}
+
+// RandomName returns n random characters of the alphabet of the IDs of Route 53 and of the names that
+// CloudFormation generates: upper-case letters and all digits.
+func RandomName(n int) string {
+	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	name := make([]byte, n)
+	_, _ = rand.Read(name) // never fails, see crypto/rand
+	for i := range name {
+		name[i] = alphabet[int(name[i])%len(alphabet)]
+	}
+	return string(name)
+}
+
+// userID returns the ID of the user of an account that is not in IAM: AIDA and 17 characters.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids
+func userID(account string) string {
+	sum := sha256.Sum256([]byte(account))
+	return "AIDA" + base32.StdEncoding.EncodeToString(sum[:])[:17]
 }

@@ -25,16 +25,16 @@ func (r *Router) misbehave(w http.ResponseWriter, q *request, effect fault.Effec
 
 // denial returns AccessDenied for the call's action, with AWS's code for it in each protocol.
 func (r *Router) denial(q *request) *Error {
-	return r.denialOf(q, Action(q.call.Service, q.call.Operation))
+	return r.denialOf(q, Action(q.call.Service, q.call.Operation), "")
 }
 
-// denialOf returns the same for an action that is not named like the call.
-func (r *Router) denialOf(q *request, action string) *Error {
+// denialOf returns the same for an action that is not named like the call, and for another reason.
+func (r *Router) denialOf(q *request, action, reason string) *Error {
 	e := &Error{Code: "AccessDenied", Status: http.StatusForbidden}
 	if q.protocol == JSON10 || q.protocol == JSON11 {
 		e.Code, e.Status = "AccessDeniedException", http.StatusBadRequest
 	}
-	e.Message = fault.DenialMessage(q.call.Principal, action, r.resourceARN(q))
+	e.Message = fault.DenialMessage(q.call.Principal, action, r.resourceARN(q), reason)
 	return e
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -54,6 +55,26 @@ type exact struct{}
 func (exact) Before(*Call, any) error          { return nil }
 func (exact) After(_ *Call, _, output any) any { return output }
 
+// Gate decides which calls are refused before they take effect.
+type Gate interface {
+	// Admit returns the error of a call that is refused, or nil. The input is nil for services that
+	// serve HTTP themselves.
+	Admit(call *Call, input any) *Error
+}
+
+// WithGate sets what refuses calls. By default nothing does.
+func WithGate(gate Gate) Option { return func(r *Router) { r.gate = gate } }
+
+type observedKey struct{}
+
+// WithObserved returns a context for the requests of a test that observes: reads return what is true,
+// and no call is refused by the gate.
+func WithObserved(ctx context.Context) context.Context {
+	return context.WithValue(ctx, observedKey{}, true)
+}
+
+func isObserved(ctx context.Context) bool { return ctx.Value(observedKey{}) != nil }
+
 // Router serves several services at one address.
 type Router struct {
 	byName    map[string][]*Service
@@ -66,6 +87,7 @@ type Router struct {
 	keys      *Keys
 	policies  *access.Policies
 	reads     Reads
+	gate      Gate
 	endpoint  atomic.Pointer[string]
 }
 
@@ -117,8 +139,17 @@ func (r *Router) newCall(q *request) *Call {
 	}
 	return &Call{
 		Account: p.Account, Principal: p.ARN, UserID: p.UserID, AccessKeyID: q.scope.accessKey,
-		Region: region, Service: q.scope.service, RequestID: uuid.NewString(), Host: q.Host, Scheme: scheme, Path: q.URL.Path,
+		Region: region, Service: q.scope.service, RequestID: requestID(q.scope.service), Host: q.Host, Scheme: scheme, Path: q.URL.Path,
 	}
+}
+
+// requestID returns the ID of a request in the service's form: S3's has 16 characters.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/get-request-ids.html
+func requestID(service string) string {
+	if service == "s3" {
+		return RandomName(16)
+	}
+	return uuid.NewString()
 }
 
 // route determines the service, protocol and operation of a request.
@@ -282,7 +313,7 @@ func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 	isOperation = isOperation && q.protocol != RESTXML
 	var input any
 	if isOperation {
-		if e := q.call.Endpoint(); e != r.Endpoint() {
+		if e := q.call.Endpoint(); e != r.Endpoint() && !isObserved(ctx) {
 			r.endpoint.Store(&e)
 		}
 		input = operation.input()
@@ -298,6 +329,13 @@ func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 	if err := r.authorize(q); err != nil {
 		r.fail(w, q, err)
 		return
+	}
+	if r.gate != nil && q.signed && !isObserved(ctx) {
+		if err := r.gate.Admit(q.call, input); err != nil {
+			_, _ = io.Copy(io.Discard, q.Body) // so that the client reads the response instead of a closed connection
+			r.fail(w, q, err)
+			return
+		}
 	}
 	effect, after := r.faults.Begin(fault.CallInfo{
 		Account: q.call.Account, Region: q.call.Region,
@@ -328,6 +366,9 @@ func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 
 // run runs an operation, and returns what the caller gets.
 func (r *Router) run(ctx context.Context, q *request, operation *Operation) (any, error) {
+	if isObserved(ctx) {
+		return operation.call(ctx, q.input)
+	}
 	if err := r.reads.Before(q.call, q.input); err != nil {
 		return nil, err
 	}

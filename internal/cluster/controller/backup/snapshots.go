@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// backupTag is on every backup. Its value is the reason for the backup: the interval, or a
+	// Tag is on every backup. Its value is the reason for the backup: the interval, or a
 	// change by name.
-	backupTag        = v1alpha1.Group + "/backup"
+	Tag              = v1alpha1.Group + "/backup"
 	backupByInterval = "interval"
 	backupForChange  = "before-"
 	// changeSoon is the maximum age of a snapshot that is reused for a change.
@@ -68,7 +68,7 @@ func (b *Backups) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) ([
 		OwnerIds: []string{"self"}, MaxResults: aws.Int32(1000), //nolint:mnd // nolint:mnd // the maximum page size
 		Filters: []ec2types.Filter{
 			filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
-			filter("tag:"+model.TagOperator, string(b.options.Owner)), filter("tag-key", backupTag),
+			filter("tag:"+model.TagOperator, string(b.options.Owner)), filter("tag-key", Tag),
 		},
 	})
 	var found []listed
@@ -124,7 +124,7 @@ func describe(snapshot *ec2types.Snapshot) listed {
 				aws.ToString(tag.Value), 10, 32,
 			) // An edited tag counts as slot 0, which only affects whose turn is next.
 			one.Slot = int32(slot)
-		case backupTag:
+		case Tag:
 			one.purpose = aws.ToString(tag.Value)
 		}
 	}
@@ -165,7 +165,7 @@ func (b *Backups) backupTags(cluster *v1alpha1.Cluster, slot int, purpose string
 	maps.Copy(tags, b.options.Owner.ClusterTags(cluster))
 	maps.Copy(tags, map[string]string{
 		"Name": fmt.Sprintf("%s-etcd-%d", cluster.Name, slot), model.TagOwnedPrefix + cluster.Name: model.TagOwned,
-		model.TagEtcdSlot: strconv.Itoa(slot), backupTag: purpose,
+		model.TagEtcdSlot: strconv.Itoa(slot), Tag: purpose,
 	})
 	list := make([]ec2types.Tag, 0, len(tags))
 	for _, key := range slices.Sorted(maps.Keys(tags)) {

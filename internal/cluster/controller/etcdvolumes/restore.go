@@ -26,7 +26,9 @@ const (
 	poll = 5 * time.Second
 )
 
-// CheckSnapshot is done when volumes can be created from the snapshot.
+// CheckSnapshot is done when volumes can be created from the snapshot. It is repeated if EC2 does not
+// find the snapshot, which may have been created just now.
+// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 func (v *Volumes) CheckSnapshot(ctx context.Context, cluster *v1alpha1.Cluster, id string, size int32) operatorkit.Outcome {
 	out, err := v.options.EC2(cluster).DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{id}})
 	if awsapi.Code(err) == backup.SnapshotGone || err == nil && len(out.Snapshots) == 0 {
@@ -34,7 +36,7 @@ func (v *Volumes) CheckSnapshot(ctx context.Context, cluster *v1alpha1.Cluster, 
 			"There is no snapshot %s in %s. Set spec.controlPlane.restoreSnapshot to one of status.backup.backups. Nothing was changed.",
 			id,
 			cluster.Spec.Region,
-		))
+		)).RequeueAfter(poll) // EC2 may not find a snapshot for some seconds after its creation
 	}
 	if err != nil {
 		return outcomes.Failed(err)

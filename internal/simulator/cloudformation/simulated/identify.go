@@ -11,7 +11,9 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/partition"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // made is a resource with an identity.
@@ -250,16 +252,10 @@ func (n *namer) givenName() string {
 // generatedName returns the physical name that CloudFormation generates:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
 func generatedName(r resource.Request, maximum int) string {
-	suffix := "-" + strings.ToUpper(randomBase36(12))
 	if maximum <= 0 || maximum > 255 {
 		maximum = 255
 	}
-	head := r.StackName + "-" + r.LogicalID
-	if room := maximum - len(suffix); room > 0 && len(head) > room {
-		half := max(room/2, 1)
-		head = shorten(r.StackName, half) + "-" + shorten(r.LogicalID, max(room-half-1, 0))
-	}
-	return strings.TrimPrefix(head+suffix, "-")
+	return strings.TrimPrefix(property.Name(r, maximum, ""), "-")
 }
 
 func shorten(s string, maximum int) string {
@@ -290,7 +286,10 @@ func randomOf(alphabet string, n int) string {
 	return string(b)
 }
 
-// GeneratedName returns the physical name that CloudFormation generates for a resource of a stack.
-func GeneratedName(stackName, logicalID string) string {
-	return generatedName(resource.Request{StackName: stackName, LogicalID: logicalID}, 0)
+// NestedName returns the name of a nested stack: its suffix has no lower-case letters.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-nested-stacks.html
+func NestedName(stackName, logicalID string) string {
+	const most, random = 128, 12
+	head := stackName + "-" + logicalID
+	return head[:min(len(head), most-random-1)] + "-" + wire.RandomName(random)
 }
