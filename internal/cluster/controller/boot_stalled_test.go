@@ -217,7 +217,8 @@ func (w *suite) consoleShows(text string) {
 	})
 }
 
-// diagnosed checks what the command diagnose says about the cluster demo.
+// diagnosed checks what the command diagnose says about the cluster demo, once the load balancer
+// has finished its first health checks.
 func (w *suite) diagnosed(c *brokenBoot) {
 	w.t.Helper()
 	kubeconfig := filepath.Join(w.t.TempDir(), "kubeconfig")
@@ -235,21 +236,24 @@ func (w *suite) diagnosed(c *brokenBoot) {
 	} {
 		w.t.Setenv(key, value)
 	}
-	var out bytes.Buffer
-	cmd := diagnose.CommandAt(w.clock)
-	cmd.SetArgs([]string{"cluster", "demo", "--state", "k8s", "-n", w.namespace, "-o", "json"})
-	cmd.SetOut(&out)
-	cmd.SetErr(&out)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	code := exit.Code(cmd.ExecuteContext(w.t.Context()))
-	var found struct {
-		Healthy bool
-		Cause   struct{ Reason string }
-	}
-	err = json.Unmarshal(out.Bytes(), &found)
-	if err != nil || code != exit.NotValid || found.Healthy || found.Cause.Reason != c.diagnosis {
-		w.t.Errorf("want %s, got %d, %v: %s", c.diagnosis, code, err, out.String())
-	}
+	w.eventually("the command diagnose names the cause", func() error {
+		var out bytes.Buffer
+		cmd := diagnose.CommandAt(w.clock)
+		cmd.SetArgs([]string{"cluster", "demo", "--state", "k8s", "-n", w.namespace, "-o", "json"})
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		code := exit.Code(cmd.ExecuteContext(w.t.Context()))
+		var found struct {
+			Healthy bool
+			Cause   struct{ Reason string }
+		}
+		err := json.Unmarshal(out.Bytes(), &found)
+		if err != nil || code != exit.NotValid || found.Healthy || found.Cause.Reason != c.diagnosis {
+			return fmt.Errorf("want %s, got %d, %v: %s", c.diagnosis, code, err, out.String())
+		}
+		return nil
+	})
 }
 
 // Ten ways in which a cluster does not boot: a condition names the cause of each once its deadline
