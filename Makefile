@@ -75,6 +75,28 @@ test-containers: containers ## Test a cluster on machines with the real kubelet,
 test-systemd: build ## Test instances with real systemd and cloud-init, from a Debian tree; Linux, as root, with debootstrap.
 	TEST_SYSTEMD=1 $(GO) test -count=1 -timeout 30m -v ./test/systemd
 
+# The module test/conformance/suite lists what is built from Kubernetes' module; with an empty cache, it takes 10 minutes.
+SUITE    := bin/conformance
+FOCUS    ?=
+LIMIT    ?= 3h
+RESUME   ?=
+PROGRAMS := github.com/onsi/ginkgo/v2/ginkgo k8s.io/kubernetes/cmd/kubectl k8s.io/kubernetes/test/images/agnhost \
+	k8s.io/kubernetes/test/images/nonewprivs
+
+.PHONY: conformance
+conformance: containers $(SUITE)/e2e.test ## Run Kubernetes' conformance suite (FOCUS=… LIMIT=3h RESUME=-resume) and write its page; Linux, as root.
+	$(GO) run ./test/conformance -focus='$(FOCUS)' -limit=$(LIMIT) $(RESUME)
+
+# The programs report the version in go.mod, as those of Kubernetes' releases do.
+VERSION_PACKAGE := k8s.io/component-base/version
+SUITE_FLAGS      = -ldflags="-s -w -X $(VERSION_PACKAGE).gitVersion=$$version -X $(VERSION_PACKAGE).gitMajor=1 -X $(VERSION_PACKAGE).gitMinor=$$minor"
+
+$(SUITE)/e2e.test: test/conformance/suite/go.mod test/conformance/suite/go.sum
+	@mkdir -p $(SUITE)
+	cd test/conformance/suite; version=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes); minor=$$(cut -d. -f2 <<<$$version); \
+		$(GO) build $(SUITE_FLAGS) -o $(CURDIR)/$(SUITE)/ $(PROGRAMS); \
+		$(GO) test -c $(SUITE_FLAGS) -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
+
 .PHONY: previous
 previous: binary # The Kubernetes from which the tests upgrade a cluster; a few minutes, once.
 	@bin/aws-operator local build --previous

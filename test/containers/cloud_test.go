@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -200,9 +201,18 @@ func (w *workload) checkTop(t *testing.T, kubeconfig []byte) {
 }
 
 // checkTerminated terminates the instance of the worker and checks that the cloud controller manager
-// deletes its Node.
-func (w *workload) checkTerminated(t *testing.T, c *cloud, server string) {
+// deletes its Node. The operator would be faster, and is stopped meanwhile.
+func (w *workload) checkTerminated(t *testing.T, env *environment.Environment, c *cloud, server string) {
 	t.Helper()
+	operator := env.State().OperatorPID
+	if err := syscall.Kill(operator, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Kill(operator, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	}()
 	node, err := w.client.CoreV1().Nodes().Get(t.Context(), w.pod(t, server).Spec.NodeName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func TestPodsRun(t *testing.T) {
 
 	w.checkExposed(t, c, server, visitor)
 	w.checkTop(t, w.kubeconfig)
-	w.checkTerminated(t, c, server)
+	w.checkTerminated(t, env, c, server)
 
 	for _, object := range slices.Backward(objects) {
 		remove(t, client, object)

@@ -230,7 +230,7 @@ func ensureImages(dir string, opts Options) error {
 	if have, err := os.ReadFile(path); err == nil && string(have) == stamp { //nolint:gosec // our own
 		return nil
 	}
-	if err := writeLayout(filepath.Join(dir, "images"), images); err != nil {
+	if err := WriteLayout(filepath.Join(dir, "images"), images); err != nil {
 		return err
 	}
 	return os.WriteFile(path, []byte(stamp), 0o600)

@@ -34,8 +34,14 @@ type Image struct {
 	Names []string
 	// Files are the host's files by their path in the image, Links symbolic links.
 	Files, Links map[string]string
-	// Entrypoint is the command.
-	Entrypoint []string
+	// Texts are files by their path in the image: their content.
+	Texts map[string]string
+	// Modes are the modes of files that are not 0755, by their path.
+	Modes map[string]int64
+	// Entrypoint is the command, Args the arguments that containers can replace.
+	Entrypoint, Args []string
+	// User is the user that containers run as; root if it is empty.
+	User string
 }
 
 type descriptor struct {
@@ -45,9 +51,9 @@ type descriptor struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// writeLayout writes images as an OCI layout
+// WriteLayout writes images as an OCI layout, which registries of simulated machines serve
 // (https://github.com/opencontainers/image-spec/blob/main/image-layout.md).
-func writeLayout(dir string, images []Image) error {
+func WriteLayout(dir string, images []Image) error {
 	l := layout(dir)
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("remove the old images: %w", err)
@@ -88,11 +94,15 @@ func (l layout) add(image Image) (descriptor, error) {
 	if err != nil {
 		return descriptor{}, err
 	}
+	run := map[string]any{"Entrypoint": image.Entrypoint, "Env": []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}
+	if len(image.Args) > 0 {
+		run["Cmd"] = image.Args
+	}
+	if image.User != "" {
+		run["User"] = image.User
+	}
 	config, err := l.json(mediaConfig, map[string]any{
-		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{
-			"Entrypoint": image.Entrypoint, "Env": []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		},
+		"architecture": runtime.GOARCH, "os": "linux", "config": run,
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{content}},
 	})
 	if err != nil {
@@ -149,7 +159,17 @@ func writeTar(out io.Writer, image Image) error {
 	archive := tar.NewWriter(out)
 	entries := map[string]func() error{"tmp": folder(archive, "tmp", 0o1777)}
 	for name, source := range image.Files {
-		entries[clean(name)] = func() error { return copyInto(archive, clean(name), source) }
+		entries[clean(name)] = func() error { return copyInto(archive, clean(name), source, image.mode(name)) }
+	}
+	for name, text := range image.Texts {
+		entries[clean(name)] = func() error {
+			header := &tar.Header{Typeflag: tar.TypeReg, Name: clean(name), Size: int64(len(text)), Mode: image.mode(name)}
+			if err := archive.WriteHeader(header); err != nil {
+				return err
+			}
+			_, err := io.WriteString(archive, text)
+			return err
+		}
 	}
 	for name, target := range image.Links {
 		entries[clean(name)] = func() error {
@@ -171,6 +191,13 @@ func writeTar(out io.Writer, image Image) error {
 	return archive.Close()
 }
 
+func (i Image) mode(name string) int64 {
+	if mode, ok := i.Modes[name]; ok {
+		return mode
+	}
+	return 0o755
+}
+
 func clean(name string) string { return strings.TrimPrefix(path.Clean(name), "/") }
 
 func folder(archive *tar.Writer, name string, mode int64) func() error {
@@ -179,7 +206,7 @@ func folder(archive *tar.Writer, name string, mode int64) func() error {
 	}
 }
 
-func copyInto(archive *tar.Writer, name, source string) error {
+func copyInto(archive *tar.Writer, name, source string, mode int64) error {
 	file, err := os.Open(source) //nolint:gosec // a program of ours, or of the host
 	if err != nil {
 		return err
@@ -189,7 +216,7 @@ func copyInto(archive *tar.Writer, name, source string) error {
 	if err != nil {
 		return err
 	}
-	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: 0o755}); err != nil {
+	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: mode}); err != nil {
 		return err
 	}
 	_, err = io.Copy(archive, file)

@@ -104,15 +104,15 @@ func proxyImage(dir string, opts Options) (Image, error) {
 		image.Files[module] = module
 	}
 	for _, of := range append([]string{nft, tables}, modules...) {
-		if err := addLibraries(image.Files, of); err != nil {
+		if err := AddLibraries(image.Files, of); err != nil {
 			return image, err
 		}
 	}
 	return image, nil
 }
 
-// addLibraries adds the libraries of a program, which ldd prints.
-func addLibraries(files map[string]string, of string) error {
+// AddLibraries adds the libraries of a program of the host, which ldd prints, to the files of an image.
+func AddLibraries(files map[string]string, of string) error {
 	out, err := exec.Command("ldd", of).Output() //nolint:noctx,gosec // a program of the host's, and it ends at once
 	if err != nil {
 		return fmt.Errorf("find the libraries of %s: %w", of, err)

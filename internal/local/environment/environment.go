@@ -39,6 +39,9 @@ type Options struct {
 	// Tree is the root directory of a distribution that process machines boot; by default they simulate
 	// systemd and cloud-init.
 	Tree string
+	// Layouts are folders of container images, each an OCI layout, that container machines can pull
+	// beside those of a cluster.
+	Layouts []string
 	// WithoutRestore leaves out etcd-restore, so that less is built: no cluster can be restored
 	// from a snapshot.
 	WithoutRestore bool

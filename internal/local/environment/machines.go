@@ -73,6 +73,8 @@ type MachinesOptions struct {
 	WithoutKube func(context.Context) error
 	// Images are other kube binaries, by the ID of the machine image that has them.
 	Images map[string]string
+	// Layouts are OCI layouts of other container images, which container machines can pull.
+	Layouts []string
 }
 
 // NewMachines returns the host of machines, and a line that describes them, with the reason if
@@ -133,6 +135,7 @@ func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, err
 		if options.Containers, err = opts.Containers(ctx, programs, kube); err != nil {
 			return nil, err
 		}
+		options.Layouts = opts.Layouts
 		if options.Unpacked, err = archives(); err != nil {
 			return nil, err
 		}
@@ -173,8 +176,8 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	var line string
 	e.machines, line, err = NewMachines(ctx, MachinesOptions{
 		Kind: e.opts.Machines, Dir: e.folder.path(machinesDir), Tree: e.opts.Tree,
-		Programs:    func(context.Context) (nodebuild.Programs, error) { return programs, err },
-		WithoutKube: withoutKube, Containers: BuildContainers(e.opts.Progress),
+		Programs: func(context.Context) (nodebuild.Programs, error) { return programs, err },
+		Layouts:  e.opts.Layouts, WithoutKube: withoutKube, Containers: BuildContainers(e.opts.Progress),
 		Kube: func(ctx context.Context) (string, error) {
 			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: e.opts.Progress})
 		},

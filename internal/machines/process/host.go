@@ -89,7 +89,8 @@ func (h *Host) openImages() (err error) {
 		}
 	}
 	if h.opts.Containers != "" {
-		h.registry, err = openRegistry(filepath.Join(h.opts.Containers, guest.ImagesDir))
+		layouts := append([]string{filepath.Join(h.opts.Containers, guest.ImagesDir)}, h.opts.Layouts...)
+		h.registry, err = openRegistry(layouts...)
 	}
 	return err
 }

@@ -28,6 +28,9 @@ type Options struct {
 	// Tree is the root directory of a distribution, such as debootstrap makes: process 1 of machines is
 	// its systemd then, and its cloud-init runs the user data. A machine's root outlives its end.
 	Tree string
+	// Layouts are folders of other container images, each an OCI layout, that machines can pull under
+	// the names in its index. Only machines with Containers pull images.
+	Layouts []string
 	// Unpacked are the hashes of the archives, of containerd and the CNI plugins, that the image
 	// counts as having unpacked.
 	Unpacked []string

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// registry serves the images of an OCI layout as the registries that their names contain, over the
+// registry serves the images of OCI layouts as the registries that their names contain, over the
 // OCI distribution protocol: https://github.com/opencontainers/distribution-spec/blob/main/spec.md
 type registry struct {
-	dir    string
+	dirs   []string
 	images map[string]blob // manifests by the names of images
 	types  map[string]string
 	hosts  map[string]bool
@@ -27,25 +27,34 @@ type blob struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// openRegistry reads the index of a layout.
-func openRegistry(dir string) (*registry, error) {
+// openRegistry reads the indexes of layouts. Of two images with the same name, it serves the later.
+func openRegistry(dirs ...string) (*registry, error) {
+	r := &registry{dirs: dirs, images: map[string]blob{}, types: map[string]string{}, hosts: map[string]bool{}}
+	for _, dir := range dirs {
+		if err := r.add(dir); err != nil {
+			return nil, fmt.Errorf("read the container images in %s: %w", dir, err)
+		}
+	}
+	return r, nil
+}
+
+func (r *registry) add(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "index.json")) //nolint:gosec // of the image
 	if err != nil {
-		return nil, fmt.Errorf("read the container images: %w", err)
+		return err
 	}
 	var index struct {
 		Manifests []blob `json:"manifests"`
 	}
 	if err := json.Unmarshal(text, &index); err != nil {
-		return nil, fmt.Errorf("read the container images: %w", err)
+		return err
 	}
-	r := &registry{dir: dir, images: map[string]blob{}, types: map[string]string{}, hosts: map[string]bool{}}
 	for _, manifest := range index.Manifests {
 		name := manifest.Annotations["org.opencontainers.image.ref.name"]
 		host, _, _ := strings.Cut(name, "/")
 		r.images[name], r.types[manifest.Digest], r.hosts[host] = manifest, manifest.MediaType, true
 	}
-	return r, nil
+	return nil
 }
 
 // serves reports whether there are images of a registry with that name. A nil registry has none.
@@ -83,6 +92,17 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if media := r.types[digest]; media != "" {
 		w.Header().Set("Content-Type", media)
 	}
-	name := strings.TrimPrefix(digest, "sha256:")
-	http.ServeFile(w, req, filepath.Join(r.dir, "blobs", "sha256", name)) //nolint:gosec // 64 hex digits
+	http.ServeFile(w, req, r.find(strings.TrimPrefix(digest, "sha256:")))
+}
+
+// find returns the file of a blob: one that does not exist if no layout has it.
+func (r *registry) find(hex string) string {
+	var path string
+	for _, dir := range r.dirs {
+		path = filepath.Join(dir, "blobs", "sha256", hex)
+		if _, err := os.Stat(path); err == nil { //nolint:gosec // 64 hex digits
+			break
+		}
+	}
+	return path
 }

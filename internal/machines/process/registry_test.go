@@ -11,15 +11,16 @@ import (
 	"testing"
 )
 
-func TestImagesAreServedUnderTheirRegistriesNames(t *testing.T) {
-	dir, hex := t.TempDir(), strings.Repeat("ab", 32)
-	digest := "sha256:" + hex
-	for name, text := range map[string]string{
+// layoutOf writes a layout with one image.
+func layoutOf(t *testing.T, name, hex string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for path, text := range map[string]string{
 		"blobs/sha256/" + hex: "the manifest",
-		"index.json": `{"manifests": [{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": "` + digest +
-			`", "annotations": {"org.opencontainers.image.ref.name": "registry.k8s.io/coredns/coredns:v1"}}]}`,
+		"index.json": `{"manifests": [{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": "sha256:` + hex +
+			`", "annotations": {"org.opencontainers.image.ref.name": "` + name + `"}}]}`,
 	} {
-		path := filepath.Join(dir, name)
+		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +28,13 @@ func TestImagesAreServedUnderTheirRegistriesNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := openRegistry(dir)
+	return dir
+}
+
+func TestImagesAreServedUnderTheirRegistriesNames(t *testing.T) {
+	hex, otherHex := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
+	digest := "sha256:" + hex
+	r, err := openRegistry(layoutOf(t, "registry.k8s.io/coredns/coredns:v1", hex), layoutOf(t, "registry.k8s.io/tests/agnhost:1", otherHex))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +44,17 @@ func TestImagesAreServedUnderTheirRegistriesNames(t *testing.T) {
 	for path, want := range map[string]int{
 		"/v2/": http.StatusOK, "/v2/coredns/coredns/manifests/v1": http.StatusOK, "/v2/coredns/coredns/manifests/" + digest: http.StatusOK,
 		"/v2/coredns/coredns/blobs/" + digest: http.StatusOK, "/v2/coredns/coredns/manifests/v2": http.StatusNotFound,
-		"/v2/other/manifests/v1": http.StatusNotFound, "/v2/a/blobs/sha256:../../index.json": http.StatusNotFound,
+		"/v2/tests/agnhost/manifests/1": http.StatusOK,
+		"/v2/other/manifests/v1":        http.StatusNotFound, "/v2/a/blobs/sha256:../../index.json": http.StatusNotFound,
 	} {
 		answer := httptest.NewRecorder()
 		r.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.k8s.io"+path, http.NoBody))
 		if answer.Code != want {
 			t.Errorf("%s answers %d, want %d", path, answer.Code, want)
+		}
+		digest := digest
+		if strings.Contains(path, "agnhost") {
+			digest = "sha256:" + otherHex
 		}
 		if strings.Contains(path, "/manifests/") && want == http.StatusOK && (answer.Body.String() != "the manifest" ||
 			answer.Header().Get("Content-Type") != "application/vnd.oci.image.manifest.v1+json" ||
