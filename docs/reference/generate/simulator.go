@@ -79,9 +79,6 @@ const containerMachines = "\n" + `## Machines that run containers
 kubelet, kube-proxy, containerd with its shim, runc, CNI plugins, CoreDNS, AWS's cloud controller manager and metrics-server. They judge
 user data, bundle, kubelet configuration and addons.
 
-**Not tested yet:** ` + "`make test-containers`" + ` has not run since the addons, the addresses of load balancers in VPCs and the packet filter were
-added. Expect defects.
-
 | | |
 | --- | --- |
 | needs | Linux, root, version 1 of cgroups, overlayfs; to build: Go, gcc, pkg-config, libseccomp's headers, nftables and iptables |
