@@ -103,7 +103,11 @@ func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, 
 		if err != nil {
 			return nil, "", err
 		}
-		line := "processes of this host; consoles in " + host.Dir() + "/consoles"
+		line := "processes of this host"
+		if kind == ContainerMachines {
+			line = "the real kubelet and containerd, as processes of this host"
+		}
+		line += "; consoles in " + host.Dir() + "/consoles"
 		if err := process.CanFilterPackets(); err != nil {
 			line += "; packets are not filtered, because " + err.Error()
 		}
