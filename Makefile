@@ -95,7 +95,7 @@ $(SUITE)/e2e.test: test/conformance/suite/go.mod test/conformance/suite/go.sum
 	@mkdir -p $(SUITE)
 	cd test/conformance/suite; version=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes); minor=$$(cut -d. -f2 <<<$$version); \
 		$(GO) build $(SUITE_FLAGS) -o $(CURDIR)/$(SUITE)/ $(PROGRAMS); \
-		$(GO) test -c $(SUITE_FLAGS) -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
+		$(GO) test -c -vet=off $(SUITE_FLAGS) -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
 
 .PHONY: previous
 previous: binary # The Kubernetes from which the tests upgrade a cluster; a few minutes, once.
