@@ -6,8 +6,6 @@
 // and Debian's busybox, nginx and DNS tools, from which it makes the images that the suite's pods
 // run: see images.go. make conformance builds all of it.
 //
-// Nothing has run yet: neither the suite nor the programs of the module in suite/ have been built.
-//
 // It never decides whether a spec passes: Ginkgo does. reasons.yaml only says which specs are left
 // out, and explains those that fail.
 package main

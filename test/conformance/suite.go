@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // graceTime is how long Ginkgo may take to clean up after the limit.
@@ -36,12 +40,20 @@ func runSuite(ctx context.Context, o options, reasons *reasons, skip []string) (
 		args = append(args, "--skip="+entry.Match)
 	}
 	args = append(args, skipped(skip)...)
+	kubeconfig, hosts, err := byName(o)
+	if err != nil {
+		return nil, err
+	}
 	args = append(args, filepath.Join(o.programs, "e2e.test"), "--",
-		"-kubeconfig="+o.kubeconfig, "-provider=skeleton", "-kubectl-path="+filepath.Join(o.programs, "kubectl"),
+		"-kubeconfig="+kubeconfig, "-provider=skeleton", "-kubectl-path="+filepath.Join(o.programs, "kubectl"),
 		"-report-dir="+filepath.Join(o.programs, "reports"), "-disable-log-dump=true",
 	)
 	_, _ = fmt.Fprintf(os.Stderr, "running the specs of %s, seed %d, for at most %s\n", focus, o.seed, o.limit)
-	cmd := exec.CommandContext(ctx, filepath.Join(o.programs, "ginkgo"), args...) //nolint:gosec // built by make
+	// The suite and its kubectl see these hosts only.
+	args = append([]string{
+		"--mount", "sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, hosts, filepath.Join(o.programs, "ginkgo"),
+	}, args...)
+	cmd := exec.CommandContext(ctx, "unshare", args...) //nolint:gosec // built by make
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = graceTime
 	log, err := os.Create(filepath.Join(o.programs, "suite.log"))
@@ -61,6 +73,35 @@ func runSuite(ctx context.Context, o options, reasons *reasons, skip []string) (
 		return nil, fmt.Errorf("read the suite's report: %w", err)
 	}
 	return r, nil
+}
+
+// byName writes a kubeconfig that names the API server by the name in its certificate, and the hosts
+// that say where that is: the suite ignores a kubeconfig's tls-server-name, which local clusters need.
+func byName(o options) (kubeconfig, hosts string, err error) {
+	config, err := clientcmd.LoadFromFile(o.kubeconfig)
+	if err != nil {
+		return "", "", fmt.Errorf("read the cluster's kubeconfig: %w", err)
+	}
+	text, err := os.ReadFile("/etc/hosts")
+	if err != nil {
+		return "", "", err
+	}
+	for _, cluster := range config.Clusters {
+		server, err := url.Parse(cluster.Server)
+		if err != nil {
+			return "", "", fmt.Errorf("read the cluster's kubeconfig: %w", err)
+		}
+		if cluster.TLSServerName == "" {
+			continue
+		}
+		text = fmt.Appendf(text, "\n%s %s\n", server.Hostname(), cluster.TLSServerName)
+		server.Host = net.JoinHostPort(cluster.TLSServerName, server.Port())
+		cluster.Server, cluster.TLSServerName = server.String(), ""
+	}
+	kubeconfig, hosts = filepath.Join(o.programs, "kubeconfig"), filepath.Join(o.programs, "hosts")
+	return kubeconfig, hosts, errors.Join(
+		clientcmd.WriteToFile(*config, kubeconfig), os.WriteFile(hosts, text, 0o644), //nolint:gosec // as all hosts
+	)
 }
 
 // skipped returns the flags that leave out specs by their full text. A single argument may have 128

@@ -83,7 +83,7 @@ user data, bundle, kubelet configuration and addons.
 | --- | --- |
 | needs | Linux, root, version 1 of cgroups, overlayfs; to build: Go, gcc, pkg-config, libseccomp's headers, nftables and iptables |
 | builds | ` + "`make containers`" + ` or ` + "`aws-operator local build --containers`" + `: ` + "`bin/containers`" + `, from ` + "`containers/go.mod`" + `, ` + "`containers/addons/go.mod`" + ` and ` + "`kube/go.mod`" + `, in the versions of the Release v1.36.3 except for addons |
-| tests | ` + "`make test-containers`" + ` |
+| tests | ` + "`make test-containers`" + `; ` + "`make conformance`" + `, Kubernetes' own suite ([results](conformance.md)) |
 
 Images of containers are made of these programs and served by the simulator as ` + "`registry.k8s.io`" + `; containerd trusts its CA, as it
 does for AWS. No other images exist. ` + "`registry.k8s.io/machine/web:1`" + ` serves HTTP on port 8080 with the pod's name.
