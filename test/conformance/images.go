@@ -72,7 +72,7 @@ func writeImages(ctx context.Context, root, programs, layout string) error {
 		return err
 	}
 	var images []containerbuild.Image
-	for _, build := range []func() (containerbuild.Image, error){m.agnhost, m.nautilus, m.nginx, m.nonroot, m.nonewprivs, m.dnsTesting} {
+	for _, build := range []func() (containerbuild.Image, error){m.agnhost, m.nautilus, m.kitten, m.nginx, m.nonroot, m.nonewprivs, m.dnsTesting} {
 		image, err := build()
 		if err != nil {
 			return err
@@ -176,15 +176,23 @@ func (m *maker) agnhost() (containerbuild.Image, error) {
 	return image, add(&image, alpine)
 }
 
-// nautilus is agnhost's web server with a picture.
 func (m *maker) nautilus() (containerbuild.Image, error) {
+	return m.pictured("nautilus", tests+"nautilus:1.8")
+}
+
+func (m *maker) kitten() (containerbuild.Image, error) {
+	return m.pictured("kitten", tests+"kitten:1.8")
+}
+
+// pictured is agnhost's web server with a picture.
+func (m *maker) pictured(of, name string) (containerbuild.Image, error) {
 	image, err := m.agnhost()
 	if err != nil {
 		return image, err
 	}
-	image.Names, image.Args = []string{tests + "nautilus:1.8"}, []string{"test-webserver"}
-	for _, name := range []string{"nautilus.jpg", "data.json"} {
-		image.Files["/"+name] = filepath.Join(m.sources, "test", "images", "nautilus", "html", name)
+	image.Names, image.Args = []string{name}, []string{"test-webserver"}
+	for _, file := range []string{of + ".jpg", "data.json"} {
+		image.Files["/"+file] = filepath.Join(m.sources, "test", "images", of, "html", file)
 	}
 	return image, nil
 }
