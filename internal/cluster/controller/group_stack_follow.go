@@ -211,7 +211,7 @@ func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *reco
 		return // No nodes are known; the last report is more accurate.
 	}
 	seen := progress.View{History: past, Status: known.Status, Nodes: s.nodesOf(group)}
-	rolloutStatus.Updated, rolloutStatus.Total, _ = seen.Count()
+	rolloutStatus.Updated, rolloutStatus.Total = seen.Totals(rolloutStatus.State)
 	rolloutStatus.Draining = s.draining.Status(clusterKeyOf(group), group.Name)
 	rolloutStatus.Message = seen.Message(rolloutStatus)
 	if !goesOn {

@@ -39,9 +39,31 @@ func (v *View) Count() (updated, total, unready int32) {
 	return updated, total, unready
 }
 
+// Totals returns the numbers of updated and of all nodes that a rollout's status reports. Nodes of
+// instances that terminate when CloudFormation has completed a change may still exist, without being
+// cordoned: they do not count.
+func (v *View) Totals(state v1alpha1.RolloutState) (updated, total int32) {
+	updated, total, _ = v.Count()
+	switch state {
+	case v1alpha1.RolloutDone:
+		updated = 0
+		for i := range v.Nodes { // Nodes with the same bundle differ only by their creation time.
+			if v.History.Updated(&v.Nodes[i], v.Status) && v.History.IsLater(&v.Nodes[i]) {
+				updated++
+			}
+		}
+		return updated, updated
+	case v1alpha1.RolloutRolledBack:
+		return updated, updated
+	case v1alpha1.RolloutRolling, v1alpha1.RolloutRollingBack, v1alpha1.RolloutStopped:
+	}
+	return updated, total
+}
+
 // Message describes the progress of a rollout.
 func (v *View) Message(rolloutStatus *v1alpha1.RolloutStatus) string {
-	updated, total, unready := v.Count()
+	updated, total := v.Totals(rolloutStatus.State)
+	_, _, unready := v.Count()
 	switch rolloutStatus.State {
 	case v1alpha1.RolloutDone:
 		return fmt.Sprintf("All instances were replaced: %s up to date.", NumberOfNodes(updated))

@@ -55,3 +55,49 @@ func TestRolloutMessage(t *testing.T) {
 		t.Errorf("got %q, want %q", got, blame)
 	}
 }
+
+// CloudFormation completes an update while the previous instances terminate: their nodes remain, and are not cordoned before the
+// operator has received the event of the lifecycle hook, which may be late.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html
+func TestEndedRolloutDoesNotCountNodesThatAreLeaving(t *testing.T) {
+	changed, same := shaped("2", "b", "y"), shaped("2", "a", "y")
+	for name, next := range map[string]record.Machines{"another bundle": changed, "the same bundle": same} {
+		t.Run(name, func(t *testing.T) {
+			old := shaped("1", "a", "x")
+			past := &record.History{Now: &old}
+			nodes := []workload.Node{aNode("i-1", "a", noon), aNode("i-2", "a", noon)}
+			past.Begin(next, nodes)
+			bundle := next.Bundle[:1]
+			for _, id := range []string{"i-3", "i-4", "i-5"} {
+				nodes = append(nodes, aNode(id, bundle, noon.Add(time.Minute)))
+			}
+			known := &record.Stack{}
+			known.Digest, known.Status = next.Stack, "UPDATE_COMPLETE"
+			past.Settle(known, next)
+			seen := View{History: past, Status: known.Status, Nodes: nodes}
+			if updated, total := seen.Totals(v1alpha1.RolloutDone); updated != 3 || total != 3 {
+				t.Errorf("%d of %d nodes are updated, want 3 of 3", updated, total)
+			}
+			const want = "All instances were replaced: 3 nodes up to date."
+			if got := seen.Message(&v1alpha1.RolloutStatus{State: v1alpha1.RolloutDone}); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// The nodes of a change that was rolled back leave in the same way.
+func TestRolledBackRolloutDoesNotCountNodesThatAreLeaving(t *testing.T) {
+	old, next := shaped("1", "a", "x"), shaped("2", "b", "y")
+	past := &record.History{Now: &old}
+	nodes := []workload.Node{aNode("i-1", "a", noon), aNode("i-2", "a", noon)}
+	past.Begin(next, nodes)
+	past.Next = nil
+	seen := View{History: past, Status: "UPDATE_ROLLBACK_COMPLETE", Nodes: append(nodes, aNode("i-3", "b", noon.Add(time.Minute)))}
+	if updated, total := seen.Totals(v1alpha1.RolloutRolledBack); updated != 2 || total != 2 {
+		t.Errorf("%d of %d nodes are updated, want 2 of 2", updated, total)
+	}
+	if updated, total := seen.Totals(v1alpha1.RolloutStopped); updated != 2 || total != 3 {
+		t.Errorf("a failed rollback: %d of %d nodes are updated, want 2 of 3", updated, total)
+	}
+}
