@@ -316,6 +316,9 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.kind.room(len(cards) + len(volumes)); err != nil {
+		return nil, err
+	}
 	made := &reservation{id: newID("r"), owner: r.Account, requester: l.requester}
 	for n := range count {
 		i, err := s.make(r, l, cards, &subnet, volumes)
