@@ -101,7 +101,7 @@ func New(options ...Option) *AWS {
 		option(&o)
 	}
 	a := &AWS{account: o.Account, region: o.Region, simulator: simulator.New(o)}
-	a.server = httptest.NewServer(a.simulator.Handler())
+	a.server = httptest.NewServer(a.simulator.Control())
 	a.Endpoint = a.server.URL
 	return a
 }
@@ -120,6 +120,21 @@ func (a *AWS) ConfigFor(account, region string) aws.Config {
 
 // Inject adds a fault, and returns what removes it.
 func (a *AWS) Inject(f Fault) (remove func()) { return a.simulator.Faults().Add(f) }
+
+// Incident happens to instances or zones: missing capacity, the interruption of a spot instance, a
+// rebalance recommendation, or a failed status check.
+type Incident = fault.Incident
+
+// Kinds of incidents.
+const (
+	Capacity                = fault.Capacity
+	SpotInterruption        = fault.SpotInterruption
+	RebalanceRecommendation = fault.RebalanceRecommendation
+	StatusCheck             = fault.StatusCheck
+)
+
+// Happen makes an incident happen. Programs in other languages post it as JSON to /_simulator/incidents.
+func (a *AWS) Happen(i Incident) error { return a.simulator.Incident(i) }
 
 // Calls returns how many API calls there were, by "service/Operation", for example
 // "sqs/SendMessage".

@@ -241,6 +241,29 @@ var limits = []struct {
 			return err
 		})
 	}},
+	{"inbound rules of a network ACL", 20, "NetworkAclEntryLimitExceeded", quotasOfVPC, true, func(l *limited, n int) error {
+		return aclEntries(l, n, false)
+	}},
+	{"outbound rules of a network ACL", 20, "NetworkAclEntryLimitExceeded", quotasOfVPC, true, func(l *limited, n int) error {
+		return aclEntries(l, n, true)
+	}},
+	{
+		"volumes and network interfaces of an instance", 28, "AttachmentLimitExceeded",
+		"https://docs.aws.amazon.com/ebs/latest/userguide/volume_limits.html", true, func(l *limited, n int) error {
+			var devices []ec2types.BlockDeviceMapping
+			for i := range n - 2 { // the root volume and the interface count
+				devices = append(devices, ec2types.BlockDeviceMapping{
+					DeviceName: aws.String(fmt.Sprintf("/dev/xvd%c%c", 'b'+i/26, 'a'+i%26)),
+					Ebs:        &ec2types.EbsBlockDevice{VolumeSize: aws.Int32(1)},
+				})
+			}
+			_, err := l.ec2.RunInstances(l.ctx, &ec2.RunInstancesInput{
+				MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: "m6i.large", SubnetId: l.subnet, ImageId: imageOf(l),
+				BlockDeviceMappings: devices,
+			})
+			return err
+		},
+	},
 	{"rules of an event bus", 300, "LimitExceededException", quotasOfEvents, true, func(l *limited, n int) error {
 		return each(n-1, func(i int) error { // one exists
 			_, err := eventbridge.NewFromConfig(l.Config).PutRule(l.ctx, &eventbridge.PutRuleInput{
@@ -358,6 +381,25 @@ func securityGroup(l *limited, name string) (string, error) {
 		return "", err
 	}
 	return *out.GroupId, nil
+}
+
+// aclEntries creates so many rules of one direction in a new network ACL that has all of the other.
+func aclEntries(l *limited, n int, egress bool) error {
+	made, err := l.ec2.CreateNetworkAcl(l.ctx, &ec2.CreateNetworkAclInput{VpcId: l.vpc})
+	if err != nil {
+		return err
+	}
+	create := func(number int, egress bool) error {
+		_, err := l.ec2.CreateNetworkAclEntry(l.ctx, &ec2.CreateNetworkAclEntryInput{
+			NetworkAclId: made.NetworkAcl.NetworkAclId, Egress: &egress, RuleNumber: aws.Int32(int32(number)),
+			Protocol: aws.String("-1"), RuleAction: ec2types.RuleActionAllow, CidrBlock: aws.String("10.0.0.0/8"),
+		})
+		return err
+	}
+	if err := each(20, func(i int) error { return create(1+i, !egress) }); err != nil {
+		return err
+	}
+	return each(n, func(i int) error { return create(1+i, egress) })
 }
 
 func imageOf(l *limited) *string {

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -106,6 +107,7 @@ type Simulator struct {
 	router *wire.Router
 	faults *fault.Injector
 	seed   uint64
+	target wire.Target // that clients mean who name none
 	cancel context.CancelFunc
 	closes []func()
 
@@ -130,7 +132,7 @@ type backing interface {
 // New returns an empty simulator.
 func New(o Options) *Simulator { //nolint:funlen // it connects all services
 	o = withDefaults(o)
-	s := &Simulator{faults: o.Faults, seed: o.Seed}
+	s := &Simulator{faults: o.Faults, seed: o.Seed, target: wire.Target{Account: o.Account, Region: o.Region}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	env := &resource.Env{Clock: o.Clock, Partition: o.Partition, Lag: resource.NewLag(o.Seed, o.Lag)}
 	endpoint := func() string {
@@ -276,6 +278,25 @@ func (s *Simulator) Handler() http.Handler {
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the simulator's context ends requests too
 		s.router.ServeHTTP(w, req.WithContext(ctx))
 	})
+}
+
+// Control serves all services, and at [fault.IncidentPath] the control endpoint that makes incidents
+// happen.
+func (s *Simulator) Control() http.Handler {
+	incidents, services := fault.IncidentHandler(s.Incident), s.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == fault.IncidentPath {
+			incidents.ServeHTTP(w, req)
+			return
+		}
+		services.ServeHTTP(w, req)
+	})
+}
+
+// Incident makes an incident happen.
+func (s *Simulator) Incident(i fault.Incident) error {
+	i.Account, i.Region = cmp.Or(i.Account, s.target.Account), cmp.Or(i.Region, s.target.Region)
+	return i.Apply(s.instances)
 }
 
 // Observer serves all services to tests that compare what exists: reads return what is true, and no

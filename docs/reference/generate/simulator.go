@@ -70,6 +70,22 @@ A seed decides what happens when: tests log it, and ` + "`aws-operator simulator
 Lost events and answers, missing capacity, interruptions of spot instances, rebalance recommendations, and failed status checks happen
 only on request: ` + "`make simulate`" + ` draws them, and tests call them.
 
+A test in Go makes them happen by ` + "`Happen`" + `. Other programs post them as JSON to the control endpoint of ` + "`aws-operator simulator`" + `,
+which returns 204, or 400 and the reason:
+
+` + "```" + `text
+$ curl -H 'Content-Type: application/json' "$AWS_ENDPOINT_URL/_simulator/incidents" -d '{"kind":"Capacity","zone":"us-east-1a"}'
+` + "```" + `
+
+| kind | fields | what happens |
+| --- | --- | --- |
+| ` + "`Capacity`" + ` | ` + "`zone`" + `, ` + "`instanceType`" + ` (default: every type), ` + "`resolved`" + ` | [Launches fail](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/troubleshooting-launch.html#troubleshooting-launch-capacity) with InsufficientInstanceCapacity. |
+| ` + "`SpotInterruption`" + ` | ` + "`instance`" + `, ` + "`action`" + ` (` + "`terminate`" + `, ` + "`stop`" + `) | The spot instance gets [its notice](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html), in instance metadata and as an event, and is interrupted two minutes later. |
+| ` + "`RebalanceRecommendation`" + ` | ` + "`instance`" + ` | The spot instance gets [the recommendation](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html), in instance metadata and as an event. |
+| ` + "`StatusCheck`" + ` | ` + "`instance`" + `, ` + "`check`" + ` (` + "`system`" + `, ` + "`instance`" + `), ` + "`resolved`" + ` | [The status check](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html) fails. |
+
+` + "`account`" + ` and ` + "`region`" + ` default to those of the simulator. ` + "`resolved: true`" + ` ends what continues.
+
 What exceeds a documented limit is refused with AWS's code: ` + "`internal/simulator/limits_test.go`" + ` lists the limits with their pages.
 `
 

@@ -110,7 +110,7 @@ func serve(cmd *cobra.Command, listen, machines string, o environment.AWSOptions
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	server := &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: sim.Control(), ReadHeaderTimeout: 10 * time.Second}
 	// Close, not Shutdown: clients hold long polls open.
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()

@@ -16,7 +16,8 @@ type charge struct {
 // hoursPerMonth is what AWS divides prices of a month by.
 const hoursPerMonth = 730
 
-// hourCharges are the prices of us-east-1. While an instance is replaced, the old and the new one
+// hourCharges are the prices of us-east-1. They could not be confirmed on AWS's pages, of which
+// only the text without the numbers was available. While an instance is replaced, the old and the new one
 // run at the same time.
 var hourCharges = []charge{
 	{"3 instances t3.medium at most: control plane, worker, and a replacement", 3 * 0.0416, "https://aws.amazon.com/ec2/pricing/on-demand/"},
@@ -44,7 +45,7 @@ func total(charges []charge) (usd float64) {
 func priceList(charges []charge) string {
 	var b strings.Builder
 	if len(charges) > 0 {
-		b.WriteString("\n  USD an hour in us-east-1, with AWS's page of the price:\n")
+		b.WriteString("\n  USD an hour in us-east-1, with AWS's page of the price, which you should check:\n")
 	}
 	for _, one := range charges {
 		fmt.Fprintf(&b, "  %.3f  %s\n         %s\n", one.usd, one.what, one.page)

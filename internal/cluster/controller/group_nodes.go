@@ -77,11 +77,11 @@ func countGroup(group *v1alpha1.InstanceGroup, past *record.History, status stri
 			count.Ready++
 		}
 	}
-	seen := progress.View{History: past, Status: status, Nodes: nodes}
+	seen := progress.View{History: past, Status: status, Nodes: nodes, Expected: group.Spec.ExpectedNodes()}
 	count.Updated, total, _ = seen.Count()
 	count.Desired = max(group.Spec.ExpectedNodes(), int32(len(nodes))) //nolint:gosec // at most a thousand nodes
 	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
-	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, max(group.Spec.ExpectedNodes(), total))
+	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, total)
 	return count
 }
 

@@ -199,7 +199,9 @@ func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *reco
 	past, now := known.History(), metav1.NewTime(s.options.Clock.Now())
 	if past.Rolls() && past.RolloutToken != known.Record.Token && record.IsChanging(known.Status) {
 		past.RolloutToken = known.Record.Token
-		group.Status.Rollout = &v1alpha1.RolloutStatus{State: v1alpha1.RolloutRolling, Started: &now}
+		group.Status.Rollout = &v1alpha1.RolloutStatus{
+			State: v1alpha1.RolloutRolling, Started: &now, Total: group.Spec.ExpectedNodes(),
+		}
 	}
 	rolloutStatus := group.Status.Rollout
 	if past.RolloutToken == "" || rolloutStatus == nil {
@@ -210,7 +212,9 @@ func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *reco
 	if goesOn && s.options.Workload.Get(clusterKeyOf(group)) == nil {
 		return // No nodes are known; the last report is more accurate.
 	}
-	seen := progress.View{History: past, Status: known.Status, Nodes: s.nodesOf(group)}
+	seen := progress.View{
+		History: past, Status: known.Status, Nodes: s.nodesOf(group), Expected: group.Spec.ExpectedNodes(),
+	}
 	rolloutStatus.Updated, rolloutStatus.Total = seen.Totals(rolloutStatus.State)
 	rolloutStatus.Draining = s.draining.Status(clusterKeyOf(group), group.Name)
 	rolloutStatus.Message = seen.Message(rolloutStatus)

@@ -87,7 +87,8 @@ func waitForTurn(stack, why string) operatorkit.Outcome {
 }
 
 // readyAlone is done when the only instance of a control plane may be replaced: no instance group
-// is changing, whose new nodes would need the API, and etcd's data is in a snapshot.
+// is changing, whose new nodes would need the API, and etcd's data is in a snapshot, unless the Cluster
+// disables backups.
 func (o *operator) readyAlone(ctx context.Context, cluster *v1alpha1.Cluster, slot int, change string) operatorkit.Outcome {
 	groups, err := o.objects.GroupsOf(ctx, keyOf(cluster))
 	if err != nil {

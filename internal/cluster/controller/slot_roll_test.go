@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/backup"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
@@ -351,17 +353,27 @@ func (w *watched) slotIs(slot int, status string) {
 	})
 }
 
-// The only instance of a control plane is replaced after a snapshot.
+// The only instance of a control plane is replaced after a snapshot, unless backups are disabled.
 func TestSingleSlotIsReplacedAfterASnapshot(t *testing.T) {
+	for _, disabled := range []bool{false, true} {
+		t.Run(fmt.Sprintf("backups disabled %t", disabled), func(t *testing.T) { replaceSingleSlot(t, disabled) })
+	}
+}
+
+func replaceSingleSlot(t *testing.T, disabled bool) {
+	t.Helper()
 	w := newWatched(
-		t, 1, fake.New(fake.Options{BootTime: time.Second}), func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = true }, "demo-workers",
+		t, 1, fake.New(fake.Options{BootTime: time.Second}), func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = disabled }, "demo-workers",
 	)
 	before := w.instances()
 	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
 	w.condition(w.cluster, "ControlPlaneReady", metav1.ConditionFalse, "ReplacingSlot")
 	out, err := ec2.NewFromConfig(w.awsConfig(account, region)).
-		DescribeSnapshots(t.Context(), &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}})
-	if err != nil || len(out.Snapshots) != 1 || out.Snapshots[0].State != "completed" {
+		DescribeSnapshots(t.Context(), &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, Filters: []ec2types.Filter{
+			{Name: aws.String("tag:" + backup.Tag), Values: []string{"before-*"}},
+		}})
+	want := map[bool]int{false: 1, true: 0}[disabled]
+	if err != nil || len(out.Snapshots) != want || want > 0 && out.Snapshots[0].State != "completed" {
 		t.Errorf("the snapshots are %+v, %v", out, err)
 	}
 	w.runs("v1.36.3")

@@ -158,7 +158,7 @@ func (r *run) first(stage []int, state State) string {
 func (r *run) step(ctx context.Context, n int) (Result, error) {
 	result, err := r.roller.Step(ctx, &r.options.Groups[n])
 	if err != nil {
-		if result, err = r.troubled(n, result.Did, err); err != nil {
+		if result, err = r.troubled(n, result, err); err != nil {
 			return result, err
 		}
 	}
@@ -167,10 +167,11 @@ func (r *run) step(ctx context.Context, n int) (Result, error) {
 }
 
 // troubled handles an error: transient ones are retried.
-func (r *run) troubled(n int, did []string, err error) (Result, error) {
+func (r *run) troubled(n int, result Result, err error) (Result, error) {
 	err = awsapi.Known(err)
 	if failure, ok := errors.AsType[*awsapi.Failure](err); ok && failure.Transient() {
-		return Result{State: Rolling, Why: failure.Message, Again: pollInterval, Did: did}, nil
+		result.State, result.Why, result.Again = Rolling, failure.Message, pollInterval
+		return result, nil
 	}
 	return Result{}, fmt.Errorf("group %s: %w", r.options.Groups[n].Name, err)
 }
@@ -220,7 +221,9 @@ func (r *run) slots(ctx context.Context, stage []int) (State, time.Duration, err
 		group := &r.options.Groups[n]
 		rows, planned := r.roller.Plan(ctx, []Group{*group})
 		if planned != nil {
-			result, err := r.troubled(n, nil, planned)
+			result := r.last[n]
+			result.Did = nil
+			result, err := r.troubled(n, result, planned)
 			if err == nil {
 				r.note(n, result)
 			}

@@ -153,13 +153,14 @@ func (r *Roller) Step(ctx context.Context, group *Group) (Result, error) {
 		return Result{}, fmt.Errorf("the name of an attempt must have 1 to %d characters: %q", longestAttempt, group.Attempt)
 	}
 	var did []string
+	var result Result
 	for range mostRounds {
 		w, err := r.observe(ctx, group)
 		if err != nil {
-			return Result{}, err
+			return result, err
 		}
 		d := Decide(&w.Observation, &group.Settings, r.options.Clock.Now())
-		result := resultOf(w, group, &d)
+		result = resultOf(w, group, &d)
 		result.Did = did
 		if whole := r.recent(group).stopped; result.State == Stopped && strings.HasPrefix(whole, strings.TrimSuffix(result.Why, cutMark)) {
 			result.Why = whole
@@ -169,7 +170,8 @@ func (r *Roller) Step(ctx context.Context, group *Group) (Result, error) {
 		}
 		for i := range d.Actions {
 			if err := r.do(ctx, group, w, &d.Actions[i]); err != nil {
-				return Result{State: Rolling, Did: did}, err
+				result.State = Rolling
+				return result, err
 			}
 		}
 		if d.Actions[0].Kind != Validate {
@@ -181,7 +183,8 @@ func (r *Roller) Step(ctx context.Context, group *Group) (Result, error) {
 			return result, nil
 		}
 	}
-	return Result{State: Rolling, Why: did[len(did)-1], Again: pollInterval, Did: did}, nil
+	result.State, result.Why, result.Again = Rolling, did[len(did)-1], pollInterval
+	return result, nil
 }
 
 // resultOf returns the state of a group.

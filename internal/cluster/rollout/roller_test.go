@@ -123,6 +123,20 @@ func (f failing) TerminateInstanceInAutoScalingGroup(
 	return f.AutoScaling.TerminateInstanceInAutoScalingGroup(ctx, in, o...)
 }
 
+// A step that AWS refuses reports how many nodes are to be updated.
+func TestAStepThatFailsReportsTheNumberOfNodes(t *testing.T) {
+	t.Parallel() // It mostly waits.
+	w := newSuite(t)
+	w.group(2, 3, 4)
+	w.edit()
+	left := 0
+	w.limit(&left)
+	result, err := w.roller.Step(t.Context(), aGroup(settings()))
+	if !errors.Is(err, errKilled) || result.Total != 3 || result.Updated != 0 {
+		t.Errorf("got %d of %d, %v", result.Updated, result.Total, err)
+	}
+}
+
 // Each engine gets one change of AWS further than the one before left it, and is killed.
 func TestARollThatIsKilledAfterEachChangeEndsTheSame(t *testing.T) {
 	t.Parallel() // It mostly waits.

@@ -39,6 +39,11 @@ func (s *Service) SetStatusCheck(account, regionName, id string, check StatusChe
 	return nil
 }
 
+// SetCheck is [Service.SetStatusCheck] with the check's name.
+func (s *Service) SetCheck(account, regionName, id, check string, passes bool) error {
+	return s.SetStatusCheck(account, regionName, id, StatusCheck(check), passes)
+}
+
 // SetImpaired makes an instance's status checks fail or pass. It returns an error if the instance
 // does not exist.
 func (s *Service) SetImpaired(account, regionName, id string, impaired bool) error {

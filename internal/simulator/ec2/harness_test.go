@@ -126,14 +126,14 @@ func start(t *testing.T) *suite {
 	return startWith(t, clock.RealClock{}, nil)
 }
 
-func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution, latency func(string) time.Duration) *suite {
+func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution, latency func(string) time.Duration, network ...vpc.Option) *suite {
 	t.Helper()
 	w := &suite{t: t, host: &host{specs: map[string]machine.Spec{}}, subnets: map[string]string{}}
 	w.clock, _ = clk.(*testclock.FakeClock)
 	env := &resource.Env{Clock: clk}
 	keys := &wire.Keys{}
 	profiles, ciphers := iam.New(env, keys), kms.New(env)
-	w.network = vpc.New(env)
+	w.network = vpc.New(env, network...)
 	w.service = ec2.New(env, w.network, ec2.Options{
 		Host: w.host, Profiles: profiles, Ciphers: ciphers, Keys: keys, Latency: latency,
 		Publish: func(_ context.Context, _, _, _, detailType string, resources []string, detail any) {

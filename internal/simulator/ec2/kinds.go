@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // kind is an instance type.
@@ -28,6 +30,25 @@ func (k *kind) architecture() types.ArchitectureValues {
 
 // nitro reports whether instances run on the Nitro hypervisor.
 func (k *kind) nitro() bool { return !strings.HasPrefix(k.name, "t2.") }
+
+// sharedAttachments is how many volumes and network interfaces an instance can have together, on most
+// types with the Nitro hypervisor up to the sixth generation. Later ones have limits that differ by type
+// and are not checked.
+// https://docs.aws.amazon.com/ebs/latest/userguide/volume_limits.html
+const sharedAttachments = 28
+
+// room returns an error if an instance cannot have so many volumes and network interfaces.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+func (k *kind) room(attachments int) error {
+	at := strings.IndexAny(k.name, "0123456789")
+	if !k.nitro() || at < 0 || k.name[at] > '6' || attachments <= sharedAttachments {
+		return nil
+	}
+	return wire.Errorf(
+		"AttachmentLimitExceeded",
+		"You've reached the limit on the number of Amazon EBS volumes or network interfaces that can be attached to a single instance.",
+	)
+}
 
 // family is what the instance types with the same name before the dot have in common.
 type family struct {

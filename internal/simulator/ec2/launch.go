@@ -209,15 +209,23 @@ func (s *Service) profileOf(account string, p *types.LaunchTemplateIamInstancePr
 	return profile, nil
 }
 
-// cards returns the network interfaces of a launch, the primary one first.
-func (l *launch) cards() ([]types.LaunchTemplateInstanceNetworkInterfaceSpecification, error) {
+// cardsOf returns the network interfaces of a launch, the primary one first.
+func (s *Service) cardsOf(p wire.Target, l *launch) ([]types.LaunchTemplateInstanceNetworkInterfaceSpecification, error) {
 	d := l.data
-	if len(d.SecurityGroups) > 0 { // group names are for the default VPC only
+	groups := slices.Clone(d.SecurityGroupIds)
+	if len(d.SecurityGroups) > 0 && (l.subnet != "" || len(d.NetworkInterfaces) > 0) { // names are for the default VPC only
 		return nil, wire.Errorf("InvalidParameterCombination", "The parameter groupName cannot be used with the parameter subnet")
+	}
+	for _, name := range d.SecurityGroups {
+		group, err := s.network.DefaultGroup(p.Account, p.Region, name)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, group.ID)
 	}
 	if len(d.NetworkInterfaces) == 0 {
 		card := types.LaunchTemplateInstanceNetworkInterfaceSpecification{
-			SubnetId: wire.Optional(l.subnet), Groups: d.SecurityGroupIds, PrivateIpAddress: wire.Optional(l.privateIP),
+			SubnetId: wire.Optional(l.subnet), Groups: groups, PrivateIpAddress: wire.Optional(l.privateIP),
 		}
 		return []types.LaunchTemplateInstanceNetworkInterfaceSpecification{card}, nil
 	}
@@ -258,9 +266,11 @@ func (s *Service) subnetOf(
 		id = card.SubnetID
 	}
 	if id == "" {
-		return vpc.Subnet{}, wire.Errorf(
-			"VPCIdNotSpecified", "No default VPC for this user. GroupName is only supported for EC2-Classic and default VPC.",
-		)
+		zone := ""
+		if d.Placement != nil {
+			zone = aws.ToString(d.Placement.AvailabilityZone)
+		}
+		return s.network.DefaultSubnet(p.Account, p.Region, zone)
 	}
 	subnet, ok := s.network.Subnet(p.Account, p.Region, id)
 	if !ok {
@@ -284,7 +294,7 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	if err := s.decide(r, l); err != nil {
 		return nil, err
 	}
-	cards, err := l.cards()
+	cards, err := s.cardsOf(r.Target, l)
 	if err != nil {
 		return nil, err
 	}
@@ -304,6 +314,9 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	}
 	volumes, err := devices(l.image, l.data.BlockDeviceMappings)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.kind.room(len(cards) + len(volumes)); err != nil {
 		return nil, err
 	}
 	made := &reservation{id: newID("r"), owner: r.Account, requester: l.requester}

@@ -249,7 +249,11 @@ func (s *Service) attach(r *region, v *volume, i *instance, device string) error
 	case device == "":
 		return missing("device")
 	}
-	for _, other := range r.attached(i.ID) {
+	attached := r.attached(i.ID)
+	if err := i.kind.room(len(attached) + len(i.cards) + 1); err != nil {
+		return err
+	}
+	for _, other := range attached {
 		if other.attachment.device == device {
 			return invalid("Invalid value '%s' for unixDevice. Attachment point %s is already in use", device, device)
 		}

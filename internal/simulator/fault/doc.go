@@ -8,4 +8,7 @@
 // after the call takes effect, or deny access with AWS's own message. Skip and Times select among
 // the matching calls, so that a test can fail exactly the third one. [Injector.OnCall] runs a hook
 // before and after each call, for tests that stop the operator at any of them.
+//
+// An [Incident] is what happens without a call: missing capacity, notices to spot instances, and failed
+// status checks. [IncidentHandler] is the control endpoint for programs in other processes.
 package fault

@@ -34,13 +34,9 @@ func (s *Service) simulateCustomPolicy(ctx context.Context, in *iam.SimulateCust
 		actions: in.ActionNames, resources: in.ResourceArns, context: in.ContextEntries, marker: in.Marker, most: in.MaxItems,
 		caller: cmp.Or(aws.ToString(in.CallerArn), "arn:"+s.partition()+":iam::"+account+":user/simulated"),
 	}
-	if err := sim.permit("PolicyInputList", in.PolicyInputList); err != nil {
-		return nil, err
-	}
-	if err := sim.limit(in.PermissionsBoundaryPolicyInputList, in.ResourcePolicy, in.ResourceOwner, in.CallerArn); err != nil {
-		return nil, err
-	}
-	results, next, err := sim.run()
+	results, next, err := sim.evaluate(
+		in.PolicyInputList, in.PermissionsBoundaryPolicyInputList, in.ResourcePolicy, in.ResourceOwner, in.CallerArn,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -62,17 +58,26 @@ func (s *Service) simulatePrincipalPolicy(
 		return nil, err
 	}
 	sim.policies = *policies
-	if err := sim.permit("PolicyInputList", in.PolicyInputList); err != nil {
-		return nil, err
-	}
-	if err := sim.limit(in.PermissionsBoundaryPolicyInputList, in.ResourcePolicy, in.ResourceOwner, in.CallerArn); err != nil {
-		return nil, err
-	}
-	results, next, err := sim.run()
+	results, next, err := sim.evaluate(
+		in.PolicyInputList, in.PermissionsBoundaryPolicyInputList, in.ResourcePolicy, in.ResourceOwner, in.CallerArn,
+	)
 	if err != nil {
 		return nil, err
 	}
 	return &iam.SimulatePrincipalPolicyOutput{EvaluationResults: results, Marker: next, IsTruncated: next != nil}, nil
+}
+
+// evaluate returns a page of results with the policies of the request.
+func (s *simulation) evaluate(
+	identity, boundary []string, resource, owner, caller *string,
+) (results []types.EvaluationResult, next *string, err error) {
+	if err := s.permit("PolicyInputList", identity); err != nil {
+		return nil, nil, err
+	}
+	if err := s.limit(boundary, resource, owner, caller); err != nil {
+		return nil, nil, err
+	}
+	return s.run()
 }
 
 // policiesOf returns the policies and the permissions boundary of a user or a role. The documents of

@@ -210,6 +210,19 @@ func (r *region) createNetworkACLEntry(in *ec2.CreateNetworkAclEntryInput) (*ec2
 	if a.find(e.number, e.egress) >= 0 {
 		return nil, wire.Errorf("NetworkAclEntryAlreadyExists", "The network acl entry identified by %d already exists.", e.number)
 	}
+	// The quota applies to each direction: https://github.com/jantman/awslimitchecker/issues/538
+	// The error is that of https://github.com/cisagov/cool-assessment-terraform/issues/288.
+	same := 0
+	for i := range a.entries {
+		if a.entries[i].egress == e.egress {
+			same++
+		}
+	}
+	if err := r.within(
+		EntriesOfACL, same, "NetworkAclEntryLimitExceeded", "The maximum number of network acl entries has been reached.",
+	); err != nil {
+		return nil, err
+	}
 	a.entries = append(a.entries, e)
 	return &ec2.CreateNetworkAclEntryOutput{}, nil
 }

@@ -155,6 +155,17 @@ func (s *Service) SecurityGroup(account, region, id string) (SecurityGroup, bool
 	return SecurityGroup{ID: g.id, Name: g.name, VPCID: g.vpc.id}, true
 }
 
+// DefaultGroup returns the security group of the default VPC with a name. It returns EC2's errors.
+func (s *Service) DefaultGroup(account, region, name string) (SecurityGroup, error) {
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
+	defer unlock()
+	g, err := r.groupNamed(name)
+	if err != nil {
+		return SecurityGroup{}, err
+	}
+	return SecurityGroup{ID: g.id, Name: g.name, VPCID: g.vpc.id}, nil
+}
+
 // SecurityGroupByName returns the security group of a VPC with a name.
 func (s *Service) SecurityGroupByName(account, region, vpcID, name string) (SecurityGroup, bool) {
 	r, unlock := s.reading(wire.Target{Account: account, Region: region})

@@ -2,9 +2,12 @@ package vpc
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // WithDefaultVPC creates the default VPC that AWS creates in each region of an account:
@@ -41,4 +44,41 @@ func (r *region) addDefaultVPC() error {
 		n.isDefault, n.mapPublic = true, true
 	}
 	return nil
+}
+
+// defaultVPC returns the default VPC of a region.
+func (r *region) defaultVPC() (*vpc, error) {
+	for _, v := range r.vpcs.byID {
+		if v.isDefault {
+			return v, nil
+		}
+	}
+	return nil, wire.Errorf("VPCIdNotSpecified", "No default VPC for this user. GroupName is only supported for EC2-Classic and default VPC.")
+}
+
+// DefaultSubnet returns the default subnet of a zone, or of any zone if it is empty, in which EC2
+// launches instances whose request names no subnet. Without one, it returns the errors of RunInstances:
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RunInstances.html
+// https://github.com/terraform-aws-modules/terraform-aws-ec2-instance/issues/50
+func (s *Service) DefaultSubnet(account, region, zone string) (Subnet, error) {
+	r, unlock := s.reading(wire.Target{Account: account, Region: region})
+	defer unlock()
+	v, err := r.defaultVPC()
+	if err != nil {
+		return Subnet{}, err
+	}
+	var found []*subnet
+	for _, n := range r.subnets.sorted() {
+		if n.vpc == v && n.isDefault && (zone == "" || n.zone.name == zone) {
+			found = append(found, n)
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return r.subnetOf(found[rand.IntN(len(found))]), nil //nolint:gosec // EC2 chooses the zone
+	case zone != "":
+		return Subnet{}, wire.Errorf("InvalidInput", "No default subnet for availability zone: '%s'.", zone)
+	default:
+		return Subnet{}, wire.Errorf("MissingInput", "No subnets found for the default VPC '%s'. Please specify a subnet.", v.id)
+	}
 }

@@ -53,9 +53,6 @@ func (r *region) defaultGroup(v *vpc) *group {
 
 func (r *region) newGroup(name, description, vpcID *string, tags map[string]string) (*group, error) {
 	switch {
-	case aws.ToString(vpcID) == "":
-		// There is no default VPC to use.
-		return nil, wire.Errorf("VPCIdNotSpecified", "No default VPC for this user")
 	case aws.ToString(name) == "":
 		return nil, missing("groupName")
 	case aws.ToString(description) == "":
@@ -67,7 +64,13 @@ func (r *region) newGroup(name, description, vpcID *string, tags map[string]stri
 	case strings.HasPrefix(*name, "sg-"):
 		return nil, invalid("groupName", *name, "Group names may not be in the format sg-*.")
 	}
-	v, err := r.vpcs.get(vpcID)
+	var v *vpc
+	var err error
+	if aws.ToString(vpcID) == "" {
+		v, err = r.defaultVPC()
+	} else {
+		v, err = r.vpcs.get(vpcID)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +109,21 @@ func (r *region) groupOf(id, name *string) (*group, error) {
 	if aws.ToString(name) == "" {
 		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter groupName or groupId")
 	}
-	// Only groups of a default VPC can be found by name.
-	return nil, wire.Errorf("VPCIdNotSpecified", "No default VPC for this user")
+	return r.groupNamed(*name)
+}
+
+// groupNamed returns a group of the default VPC by its name.
+func (r *region) groupNamed(name string) (*group, error) {
+	v, err := r.defaultVPC()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range r.groups.byID {
+		if g.vpc == v && g.name == name {
+			return g, nil
+		}
+	}
+	return nil, wire.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name, v.id)
 }
 
 // removeGroup deletes a group that no interface and no rule of another group uses.
@@ -192,10 +208,15 @@ func groupFields(r *region) Fields[*group] {
 }
 
 func (r *region) describeSecurityGroups(in *ec2.DescribeSecurityGroupsInput) (*ec2.DescribeSecurityGroupsOutput, error) {
-	if len(in.GroupNames) > 0 {
-		return nil, wire.Errorf("VPCIdNotSpecified", "No default VPC for this user")
+	ids := slices.Clone(in.GroupIds)
+	for _, name := range in.GroupNames {
+		g, err := r.groupNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, g.id)
 	}
-	list, next, err := describe(r, r.groups, wanted{in.GroupIds, in.Filters, in.MaxResults, in.NextToken}, groupFields(r), r.describeGroup)
+	list, next, err := describe(r, r.groups, wanted{ids, in.Filters, in.MaxResults, in.NextToken}, groupFields(r), r.describeGroup)
 	return &ec2.DescribeSecurityGroupsOutput{SecurityGroups: list, NextToken: next}, err
 }
 

@@ -28,10 +28,12 @@ const (
 	SubnetsOfVPC     Quota = "SubnetsOfVPC"
 	RulesOfGroup     Quota = "RulesOfGroup" // per direction
 	RoutesOfTable    Quota = "RoutesOfTable"
+	EntriesOfACL     Quota = "EntriesOfACL" // per direction
 )
 
 var standardQuotas = map[Quota]int{
 	VPCs: 5, InternetGateways: 5, ElasticAddresses: 5, NATGateways: 5, SubnetsOfVPC: 200, RulesOfGroup: 60, RoutesOfTable: 500,
+	EntriesOfACL: 20,
 }
 
 // Service is the network of all accounts and regions.

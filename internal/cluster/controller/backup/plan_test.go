@@ -19,6 +19,15 @@ func aBackup(id string, slot int32, before time.Duration, state string) v1alpha1
 	return v1alpha1.Backup{Snapshot: id, Slot: slot, Time: metav1.NewTime(backupNoon.Add(-before)), State: state}
 }
 
+// A change takes no snapshot of a Cluster that disables them, so it needs no client of EC2.
+func TestBackupBeforeChangeIsDisabled(t *testing.T) {
+	cluster := &v1alpha1.Cluster{}
+	cluster.Spec.Backup.Disabled = true
+	if outcome := New(Options{}).BeforeChange(t.Context(), cluster, 0, "change"); !outcome.IsDone() {
+		t.Errorf("got %s: %s", outcome.Reason(), outcome.Message())
+	}
+}
+
 func TestBackupPlan(t *testing.T) {
 	all := []bool{true, true, true}
 	for name, c := range map[string]struct {

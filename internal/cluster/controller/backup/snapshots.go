@@ -179,8 +179,11 @@ func (b *Backups) backupTags(cluster *v1alpha1.Cluster, slot int, purpose string
 // change at once. The change parameter names the change, for example by a bundle's hash: a snapshot
 // that was started for the same change within the last hour is reused, also after a restart of the
 // operator. Until then, the outcome's message reports progress. The outcome is troubled if EC2
-// refuses.
+// refuses. If the Cluster disables backups, it is done without a snapshot.
 func (b *Backups) BeforeChange(ctx context.Context, cluster *v1alpha1.Cluster, slot int, change string) operatorkit.Outcome {
+	if cluster.Spec.Backup.Disabled {
+		return operatorkit.Done()
+	}
 	purpose, now := backupForChange+change, b.options.Clock.Now()
 	found, err := b.listBackups(ctx, cluster)
 	if err != nil {

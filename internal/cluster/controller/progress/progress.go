@@ -18,10 +18,13 @@ type View struct {
 	History *record.History
 	Status  string // of the stack
 	Nodes   []workload.Node
+	// Expected is the number of nodes that the group has at least, also while they are not known.
+	Expected int32
 }
 
 // Count returns the number of nodes with the current configuration, of all nodes except outdated
-// ones that are cordoned, and of nodes with the current configuration that are not Ready.
+// ones that are cordoned but at least the expected ones, and of nodes with the current configuration
+// that are not Ready.
 func (v *View) Count() (updated, total, unready int32) {
 	for i := range v.Nodes {
 		if !v.History.Updated(&v.Nodes[i], v.Status) {
@@ -36,7 +39,7 @@ func (v *View) Count() (updated, total, unready int32) {
 			unready++
 		}
 	}
-	return updated, total, unready
+	return updated, max(total, v.Expected), unready
 }
 
 // Totals returns the numbers of updated and of all nodes that a rollout's status reports. Nodes of

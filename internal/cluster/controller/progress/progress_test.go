@@ -101,3 +101,23 @@ func TestRolledBackRolloutDoesNotCountNodesThatAreLeaving(t *testing.T) {
 		t.Errorf("a failed rollback: %d of %d nodes are updated, want 2 of 3", updated, total)
 	}
 }
+
+// A rollout starts before the group's nodes are known.
+func TestRolloutMessageCountsExpectedNodes(t *testing.T) {
+	old, next := shaped("1", "a", "x"), shaped("2", "b", "y")
+	past := &record.History{Now: &old}
+	past.Begin(next, nil)
+	rolloutStatus := &v1alpha1.RolloutStatus{State: v1alpha1.RolloutRolling, Started: new(metav1.NewTime(noon))}
+	for _, c := range []struct {
+		nodes []workload.Node
+		want  string
+	}{
+		{nil, "0 of 3 nodes updated since 12:00 UTC."},
+		{[]workload.Node{aNode("i-1", "b", noon)}, "1 of 3 nodes updated since 12:00 UTC."},
+	} {
+		seen := View{History: past, Status: record.StatusUpdating, Nodes: c.nodes, Expected: 3}
+		if got := seen.Message(rolloutStatus); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
