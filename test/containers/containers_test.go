@@ -73,13 +73,13 @@ func TestPodsRun(t *testing.T) {
 	skip(t)
 	env, client := start(t)
 	before := time.Now()
-	objects := apply(t, client)
+	objects := apply(t, client, manifests)
 	for _, object := range objects {
 		await(t, client, object)
 	}
 	t.Logf("one slot and one worker were Ready after %s", time.Since(before).Round(time.Second/10))
 
-	w, c := connect(t, env), clouds(t, env)
+	w, c := connect(t, env, "pods"), clouds(t, env)
 	w.checkNodes(t)
 	w.checkNodesInitialized(t)
 	server, visitor := w.runPods(t)
@@ -181,7 +181,7 @@ func show(t *testing.T, dir string) {
 	}
 }
 
-func apply(t *testing.T, client dynamic.Interface) []*unstructured.Unstructured {
+func apply(t *testing.T, client dynamic.Interface, manifests string) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	for document := range strings.SplitSeq(manifests, "---\n") {
@@ -253,10 +253,10 @@ type workload struct {
 	client     kubernetes.Interface
 }
 
-func connect(t *testing.T, env *environment.Environment) *workload {
+func connect(t *testing.T, env *environment.Environment, cluster string) *workload {
 	t.Helper()
 	secrets := kubernetes.NewForConfigOrDie(env.RESTConfig()).CoreV1().Secrets("default")
-	secret, err := secrets.Get(t.Context(), "pods-kubeconfig", metav1.GetOptions{})
+	secret, err := secrets.Get(t.Context(), cluster+"-kubeconfig", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
