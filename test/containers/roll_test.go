@@ -44,7 +44,10 @@ spec: {cluster: rolls, minSize: 2, maxSize: 3, instanceTypes: [t3.medium]}
 // balancers are the load balancers of an application, by the name of their Service.
 var balancers = map[string]map[string]string{
 	"shop-classic": nil,
-	"shop-network": {"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"},
+	"shop-network": {
+		"service.beta.kubernetes.io/aws-load-balancer-type":                    "nlb",
+		"service.beta.kubernetes.io/aws-load-balancer-target-group-attributes": "deregistration_delay.timeout_seconds=120",
+	},
 }
 
 // All nodes are replaced, three slots and two workers, while clients send requests to an application
