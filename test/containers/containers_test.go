@@ -132,14 +132,19 @@ func skip(t *testing.T) {
 // their identity.
 func start(t *testing.T) (*environment.Environment, dynamic.Interface) {
 	t.Helper()
+	return startWith(t, environment.Options{})
+}
+
+// startWith is start with options of the environment.
+func startWith(t *testing.T, options environment.Options) (*environment.Environment, dynamic.Interface) {
+	t.Helper()
 	root, err := kubebuild.FindRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := environment.Up(t.Context(), environment.Options{
-		Dir: t.TempDir(), Operator: filepath.Join(root, "bin", "aws-operator"), Machines: environment.ContainerMachines,
-		Out: os.Stderr, Progress: os.Stderr,
-	})
+	options.Dir, options.Operator = t.TempDir(), filepath.Join(root, "bin", "aws-operator")
+	options.Machines, options.Out, options.Progress = environment.ContainerMachines, os.Stderr, os.Stderr
+	env, err := environment.Up(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
