@@ -106,6 +106,7 @@ func TestPodsRun(t *testing.T) {
 	}
 
 	w.checkExposed(t, c, server, visitor)
+	w.checkWrapped(t, c, visitor, own)
 	w.checkTop(t, w.kubeconfig)
 	w.checkTerminated(t, env, c, server)
 
