@@ -16,7 +16,7 @@ import (
 )
 
 // Two nodes reach each other's hosts at the addresses of the pod network. Between them, only packets
-// of VXLAN with the nodes' addresses pass. A node that is gone leaves no route.
+// of VXLAN with the nodes' addresses pass. No route leads to a deleted node.
 func TestPodNetworkWrapsPacketsBetweenNodes(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("making network namespaces needs root")
