@@ -157,6 +157,21 @@ func TestEvictedPodIsReplacedOnASuitableNode(t *testing.T) {
 	})
 }
 
+// As in Kubernetes: https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
+func TestServicesAreSelectedByType(t *testing.T) {
+	w := newSuite(t, kubeapi.Options{})
+	for name, kind := range map[string]corev1.ServiceType{"inside": corev1.ServiceTypeClusterIP, "outside": corev1.ServiceTypeLoadBalancer} {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Type: kind}}
+		if _, err := w.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := w.CoreV1().Services("").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.type=LoadBalancer"})
+	if err != nil || len(found.Items) != 1 || found.Items[0].Name != "outside" {
+		t.Errorf("it returned %v, %v", found, err)
+	}
+}
+
 func TestEvictionsAreRefusedLikeByTheAPIServer(t *testing.T) {
 	const most = "Cannot evict pod as it would violate the pod's disruption budget."
 	unavailable := func(n int) func(*policyv1.PodDisruptionBudgetSpec) {

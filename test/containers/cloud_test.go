@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	corev1 "k8s.io/api/core/v1"
@@ -143,6 +144,49 @@ func (w *workload) checkExposed(t *testing.T, c *cloud, server, visitor string) 
 			t.Errorf("a pod gets %q from the load balancer of the Service %s, want %q", said, name, server)
 		}
 	}
+}
+
+// checkWrapped checks that pods of two nodes reach each other only while the nodes' security groups
+// allow VXLAN: the VPC carries no packets with the addresses of pods.
+func (w *workload) checkWrapped(t *testing.T, c *cloud, visitor, url string) {
+	t.Helper()
+	client := ec2.NewFromConfig(c.config)
+	found, err := client.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := map[string][]types.IpPermission{}
+	for _, group := range found.SecurityGroups {
+		for _, rule := range group.IpPermissions {
+			if aws.ToInt32(rule.FromPort) == 8472 {
+				rules[*group.GroupId] = append(rules[*group.GroupId], rule)
+			}
+		}
+	}
+	if len(rules) != 2 {
+		t.Fatalf("%d security groups allow VXLAN, want those of slots and workers", len(rules))
+	}
+	for group, all := range rules {
+		if _, err := client.RevokeSecurityGroupIngress(
+			t.Context(), &ec2.RevokeSecurityGroupIngressInput{GroupId: &group, IpPermissions: all},
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said, err := w.tryExec(visitor, "/web", "get", url); err == nil {
+		t.Errorf("without a rule for VXLAN, a pod gets %q from a pod of another node", said)
+	}
+	for group, all := range rules {
+		if _, err := client.AuthorizeSecurityGroupIngress(
+			t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &group, IpPermissions: all},
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	patience.Until(t, "pods of two nodes reach each other again", func() error {
+		_, err := w.tryExec(visitor, "/web", "get", url)
+		return err
+	})
 }
 
 // lastEvent returns the last event of an object.

@@ -73,13 +73,13 @@ func TestPodsRun(t *testing.T) {
 	skip(t)
 	env, client := start(t)
 	before := time.Now()
-	objects := apply(t, client)
+	objects := apply(t, client, manifests)
 	for _, object := range objects {
 		await(t, client, object)
 	}
 	t.Logf("one slot and one worker were Ready after %s", time.Since(before).Round(time.Second/10))
 
-	w, c := connect(t, env), clouds(t, env)
+	w, c := connect(t, env, "pods"), clouds(t, env)
 	w.checkNodes(t)
 	w.checkNodesInitialized(t)
 	server, visitor := w.runPods(t)
@@ -106,6 +106,7 @@ func TestPodsRun(t *testing.T) {
 	}
 
 	w.checkExposed(t, c, server, visitor)
+	w.checkWrapped(t, c, visitor, own)
 	w.checkTop(t, w.kubeconfig)
 	w.checkTerminated(t, env, c, server)
 
@@ -132,14 +133,19 @@ func skip(t *testing.T) {
 // their identity.
 func start(t *testing.T) (*environment.Environment, dynamic.Interface) {
 	t.Helper()
+	return startWith(t, environment.Options{})
+}
+
+// startWith is start with options of the environment.
+func startWith(t *testing.T, options environment.Options) (*environment.Environment, dynamic.Interface) {
+	t.Helper()
 	root, err := kubebuild.FindRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := environment.Up(t.Context(), environment.Options{
-		Dir: t.TempDir(), Operator: filepath.Join(root, "bin", "aws-operator"), Machines: environment.ContainerMachines,
-		Out: os.Stderr, Progress: os.Stderr,
-	})
+	options.Dir, options.Operator = t.TempDir(), filepath.Join(root, "bin", "aws-operator")
+	options.Machines, options.Out, options.Progress = environment.ContainerMachines, os.Stderr, os.Stderr
+	env, err := environment.Up(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +187,7 @@ func show(t *testing.T, dir string) {
 	}
 }
 
-func apply(t *testing.T, client dynamic.Interface) []*unstructured.Unstructured {
+func apply(t *testing.T, client dynamic.Interface, manifests string) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	for document := range strings.SplitSeq(manifests, "---\n") {
@@ -253,10 +259,10 @@ type workload struct {
 	client     kubernetes.Interface
 }
 
-func connect(t *testing.T, env *environment.Environment) *workload {
+func connect(t *testing.T, env *environment.Environment, cluster string) *workload {
 	t.Helper()
 	secrets := kubernetes.NewForConfigOrDie(env.RESTConfig()).CoreV1().Secrets("default")
-	secret, err := secrets.Get(t.Context(), "pods-kubeconfig", metav1.GetOptions{})
+	secret, err := secrets.Get(t.Context(), cluster+"-kubeconfig", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ What differs from AWS:
   balancer if any range may.
 - The network ACL of a NAT gateway's subnet does not filter what passes through the gateway. No machine reaches another one by
   its public address.
-- Pods on machines that run containers have addresses outside of the VPC, and their packets are not encapsulated. AWS would drop
-  them; here they pass, and there is no source and destination check. Packets between the machines themselves are filtered.
+- Pods on machines that run containers have addresses outside of the VPC. Between machines, their packets are wrapped in VXLAN (UDP port
+  8472), as with Flannel, so only the addresses of instances are seen and all packets are filtered.
 - The kernel needs br_netfilter. Without it, packets are not filtered, and ` + "`local up`" + ` says so.
 `

@@ -99,7 +99,7 @@ user data, bundle, kubelet configuration and addons.
 | --- | --- |
 | needs | Linux, root, version 1 of cgroups, overlayfs; to build: Go, gcc, pkg-config, libseccomp's headers, nftables and iptables |
 | builds | ` + "`make containers`" + ` or ` + "`aws-operator local build --containers`" + `: ` + "`bin/containers`" + `, from ` + "`containers/go.mod`" + `, ` + "`containers/addons/go.mod`" + ` and ` + "`kube/go.mod`" + `, in the versions of the Release v1.36.3 except for addons |
-| tests | ` + "`make test-containers`" + `; ` + "`make conformance`" + `, Kubernetes' own suite ([results](conformance.md)) |
+| tests | ` + "`make test-containers`" + `: pods, addons and load balancers; the replacement of three slots and two workers under load, which failed on busy processors; an upgrade from 1.35.4, which has not run to its end, and whose kubelet and images ` + "`bin/containers-v1.35.4`" + ` has. ` + "`make conformance`" + `, Kubernetes' own suite ([results](conformance.md)) |
 
 Images of containers are made of these programs and served by the simulator as ` + "`registry.k8s.io`" + `; containerd trusts its CA, as it
 does for AWS. No other images exist. ` + "`registry.k8s.io/machine/web:1`" + ` serves HTTP on port 8080 with the pod's name.
@@ -129,7 +129,9 @@ What differs from EC2, in addition to package [process](../../internal/machines/
   do not contain them.
 - kube-proxy leaves the size of the connection tracking table alone, which only the host can change.
 - A program of the machine image takes the place of the network addon. It installs a DaemonSet that configures the bridge plugin with the
-  node's range, routes the ranges of the other nodes, and masquerades packets that leave the cluster.
+  node's range, connects the nodes by VXLAN (UDP port 8472), as Flannel does, and masquerades packets that leave the pod network.
+- A load balancer of the simulator that cannot connect to a target tries the next one. In AWS, a client gets no response from a dead target
+  until its health checks fail. Classic load balancers check no health, and end their connections to an instance only when it is terminated.
 - containerd mounts the machine's trusted CAs into every container: published images contain CAs that AWS's certificates chain to.
 - The internet cannot be reached.
 - The capacity of a node is that of the host.

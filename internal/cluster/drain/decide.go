@@ -41,6 +41,8 @@ type view struct {
 	// listed reports that pods, those to evict, are known.
 	listed bool
 	pods   []podView
+	// settles is when load balancers no longer use the node; zero if they do not.
+	settles time.Time
 	// kept reports that the instance is kept after the timeout.
 	kept bool
 	// over reports that Auto Scaling no longer waits; terminated that the instance is terminated.
@@ -98,7 +100,7 @@ func decide(v *view, now time.Time) decision {
 		return finish(v, Empty, now, 0)
 	case v.order.CordonOnly:
 		return cordonOnly(v, now)
-	case v.prepared && v.listed && left == 0:
+	case v.prepared && v.listed && left == 0 && (late || v.over || !now.Before(v.settles)):
 		return finish(v, Empty, now, 0)
 	case v.over, v.kept && late && !v.abandons():
 		return finish(v, TimedOut, now, left)
@@ -202,7 +204,8 @@ func cordonOnly(v *view, now time.Time) decision {
 	}
 }
 
-// work evicts pods and extends the lifecycle action.
+// work evicts pods, waits until load balancers no longer use the node, and extends the lifecycle
+// action.
 func work(v *view, now time.Time, left int) decision {
 	d := decision{state: Draining, left: left}
 	if v.kept {
@@ -229,6 +232,12 @@ func work(v *view, now time.Time, left int) decision {
 		d.prepare = !now.Before(v.nodeAt)
 		d.until(v.nodeAt)
 		return d
+	}
+	if left == 0 && now.Before(v.settles) {
+		d.until(v.settles)
+	}
+	if !v.listed && now.Before(v.nodeAt) {
+		d.until(v.nodeAt)
 	}
 	for i := range v.pods {
 		pod := &v.pods[i]

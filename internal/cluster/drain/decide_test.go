@@ -68,6 +68,22 @@ func TestDecide(t *testing.T) {
 		"an empty node whose instance no lifecycle hook holds is done": {
 			view: drained(func(v *view) { v.pods, v.order.Hook = nil, "" }), want: decision{state: Empty},
 		},
+		"an empty node that load balancers still use is held": {
+			view: drained(func(v *view) { v.pods, v.settles = nil, began.Add(5*minute) }), at: minute,
+			want: decision{state: Draining, again: began.Add(3 * minute)},
+		},
+		"and decided on when they no longer use it": {
+			view: drained(func(v *view) { v.pods, v.settles = nil, began.Add(2*minute) }), at: minute,
+			want: decision{state: Draining, again: began.Add(2 * minute)},
+		},
+		"an empty node that load balancers no longer use completes the action": {
+			view: drained(func(v *view) { v.pods, v.settles = nil, began.Add(2*minute) }), at: 2 * minute,
+			want: decision{state: Empty, result: "CONTINUE"},
+		},
+		"an empty node is held no longer than the timeout": {
+			view: drained(func(v *view) { v.pods, v.settles = nil, began.Add(time.Hour) }), at: 10 * minute,
+			want: decision{state: Empty, result: "CONTINUE"},
+		},
 		"a node whose pods are not known yet is not empty": {
 			view: drained(func(v *view) { v.pods, v.listed = nil, false }), want: decision{state: Draining, again: began.Add(3 * minute)},
 		},

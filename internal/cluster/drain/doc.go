@@ -17,6 +17,9 @@
 //
 //   - Pods are evicted through the eviction API, with their own grace periods and PodDisruptionBudgets.
 //     An eviction that a budget forbids is retried, and the budget is reported.
+//   - An empty node still passes on connections from load balancers of Services. Its instance is held
+//     until they have deregistered it: for the deregistration delay in the Service's annotations, 5
+//     minutes by default as in AWS, from the exclusion of the node.
 //   - After the timeout, the [Policy] decides: the instance is released, or Auto Scaling keeps it outside
 //     its group.
 //   - The drain of an interrupted spot instance ends after two minutes in any case.

@@ -1,6 +1,7 @@
 package drain_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,52 @@ func TestANodeIsEmptiedBeforeItsMachineGoes(t *testing.T) {
 		t.Errorf("still draining: %+v", left)
 	}
 	w.reported("Drained")
+}
+
+// An empty node passes on the connections of load balancers until it is deregistered. The cloud
+// controller manager begins that when the node is excluded, and network load balancers take minutes:
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/edit-target-group-attributes.html
+func TestAnEmptyNodeIsHeldWhileLoadBalancersUseIt(t *testing.T) {
+	w := newSuite(t)
+	services := w.kube.CoreV1().Services(w.namespace)
+	_, err := services.Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // other tests share the API server
+		if err := services.Delete(context.WithoutCancel(t.Context()), "shop", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	instance := w.group("g", 1, false)[0]
+	w.terminate("g", instance)
+	w.drains.Begin(w.order("g", instance))
+	w.eventually("the drain waits for the load balancer", func() error {
+		p, _ := w.drains.Get(instance)
+		if p.State != drain.Draining || !strings.Contains(p.Message, "waits until 03:09:35 UTC") {
+			return fmt.Errorf("it is %s: %s", p.State, p.Message)
+		}
+		return nil
+	})
+	if state := w.states("g")[instance]; state != "Terminating:Wait" {
+		t.Fatalf("the instance is %s although load balancers use its node", state)
+	}
+	w.stop() // another operator takes over, and keeps the time
+	w.clock.Step(5*time.Minute + 20*time.Second)
+	w.start()
+	w.drains.Begin(w.order("g", instance))
+	w.eventually("the drain still waits", func() error {
+		if p, _ := w.drains.Get(instance); !strings.Contains(p.Message, "waits until 03:09:35 UTC") {
+			return fmt.Errorf("it is %s: %s", p.State, p.Message)
+		}
+		return nil
+	})
+	w.clock.Step(10 * time.Second)
+	w.reaches(instance, drain.Empty)
+	w.terminates("g", instance)
 }
 
 // ofDaemonSet has a pod belong to a DaemonSet that exists.

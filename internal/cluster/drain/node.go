@@ -40,8 +40,8 @@ func (r *run) readNode(ctx context.Context, node *workload.Node) {
 		return
 	}
 	r.view.began = began
-	_, excluded := found.Labels[corev1.LabelNodeExcludeBalancers]
-	r.view.prepared = excluded
+	by, excluded := found.Labels[corev1.LabelNodeExcludeBalancers]
+	r.view.prepared, r.excluded = excluded, by == excludedByUs
 }
 
 // prepare cordons the node and, if it is to be drained, excludes it from load balancers and records
@@ -51,12 +51,13 @@ func (r *run) prepare(ctx context.Context, empty bool) {
 		r.view.nodeAt = r.now().Add(firstFailure)
 		return
 	}
-	metadata := map[string]any{}
+	metadata, excludes := map[string]any{}, false
 	if empty {
 		metadata["annotations"] = map[string]any{DrainingAnnotation: r.view.began.Format(time.RFC3339)}
 		if node, ok := r.to.NodeOf(r.view.order.Instance); ok {
 			if _, excluded := node.Labels[corev1.LabelNodeExcludeBalancers]; !excluded {
 				metadata["labels"] = map[string]any{corev1.LabelNodeExcludeBalancers: excludedByUs}
+				excludes = true
 			}
 		}
 	}
@@ -66,7 +67,7 @@ func (r *run) prepare(ctx context.Context, empty bool) {
 		r.view.nodeAt = r.now().Add(firstFailure)
 		return
 	}
-	r.problem, r.view.prepared = "", true
+	r.problem, r.view.prepared, r.excluded = "", true, r.excluded || excludes
 }
 
 // reopen undoes prepare, since the instance stays.

@@ -41,6 +41,8 @@ type run struct {
 	// Only the loop uses the following fields.
 	view     view
 	looked   bool // the Node was read, so began is set
+	excluded bool // this operator excluded the node from load balancers
+	settled  bool // view.settles is known
 	to       *workload.Cluster
 	watch    *podWatch
 	tries    map[types.UID]*tries
@@ -224,6 +226,12 @@ func (r *run) observePods(ctx context.Context) {
 	pods, listed, err := r.watch.podsToEvict(ctx)
 	if err != nil {
 		r.problem = fmt.Sprintf("The pods of node %s cannot be classified: %s.", v.node.name, err)
+	}
+	if listed && err == nil {
+		if err = r.observeBalancers(ctx); err != nil {
+			r.problem = fmt.Sprintf("The load balancers of node %s are unknown: %s.", v.node.name, err)
+			r.view.nodeAt = r.now().Add(firstFailure)
+		}
 	}
 	v.listed = listed && err == nil
 	for i := range pods {
@@ -419,6 +427,9 @@ func (r *run) message(p *Progress) string {
 		return node + " cannot be drained because the cluster's API does not respond." + problem
 	case !r.view.listed:
 		return node + " is being drained." + problem
+	case p.Pods == 0 && r.now().Before(r.view.settles):
+		return fmt.Sprintf("%s is empty and waits until %s, when load balancers no longer use it.%s",
+			node, r.view.settles.UTC().Format(time.TimeOnly+" MST"), problem)
 	default:
 		return fmt.Sprintf("%s is being drained: %s left%s.%s", node, plural.Count(p.Pods, "pod"), blocked, problem)
 	}

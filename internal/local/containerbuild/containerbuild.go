@@ -54,10 +54,15 @@ const (
 	metricsServer = "sigs.k8s.io/metrics-server"
 )
 
+// nodePrograms is the kubelet and kube-proxy of a version.
+func nodePrograms(v kubebuild.Version) program {
+	return program{module: "kube", packages: []string{"./node"}, output: kubelet, flags: v.Flags()}
+}
+
 func programs() []program {
 	plain := []string{"-trimpath", "-ldflags=-s -w"}
 	return []program{
-		{"kube", []string{"./node"}, kubelet, kubebuild.Present.Flags(), false},
+		nodePrograms(kubebuild.Present),
 		{
 			module: "containers", output: "./",
 			packages: []string{containerd + "/cmd/containerd", containerd + "/cmd/containerd-shim-runc-v2", containerd + "/cmd/ctr"},
@@ -100,6 +105,23 @@ const (
 // host lacks, kubebuild.ErrNoSources outside the repository, and the compiler's output when the build
 // fails.
 func Ensure(ctx context.Context, opts Options) (string, error) {
+	dir, release, err := occupy(ctx, &opts, "containers")
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if err := ensurePrograms(ctx, dir, opts, programs(), sources); err != nil {
+		return "", err
+	}
+	images, err := imagesOf(dir, opts)
+	if err != nil {
+		return "", err
+	}
+	return dir, ensureImages(dir, images)
+}
+
+// occupy completes the options, and locks a folder in bin for a build.
+func occupy(ctx context.Context, opts *Options, name string) (dir string, release func(), err error) {
 	if opts.Progress == nil {
 		opts.Progress = io.Discard
 	}
@@ -107,30 +129,24 @@ func Ensure(ctx context.Context, opts Options) (string, error) {
 		opts.Clock = clock.RealClock{}
 	}
 	if opts.Root == "" {
-		root, err := kubebuild.FindRoot()
-		if err != nil {
-			return "", err
+		if opts.Root, err = kubebuild.FindRoot(); err != nil {
+			return "", nil, err
 		}
-		opts.Root = root
 	}
 	if err := Missing(ctx); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	dir := filepath.Join(opts.Root, "bin", "containers")
+	dir = filepath.Join(opts.Root, "bin", name)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // programs that all users run
-		return "", fmt.Errorf("make the folder of programs: %w", err)
+		return "", nil, fmt.Errorf("make the folder of programs: %w", err)
 	}
 	held, err := filelock.Take(ctx, dir+".lock", opts.Clock, func() {
 		_, _ = fmt.Fprintln(opts.Progress, "containers: another process is building the programs; waiting for that")
 	})
 	if err != nil {
-		return "", fmt.Errorf("wait for the build of programs that run containers: %w", err)
+		return "", nil, fmt.Errorf("wait for the build of programs that run containers: %w", err)
 	}
-	defer held.Release()
-	if err := ensurePrograms(ctx, dir, opts); err != nil {
-		return "", err
-	}
-	return dir, ensureImages(dir, opts)
+	return dir, held.Release, nil
 }
 
 // sources are the files of the repository that programs are built from.
@@ -139,14 +155,14 @@ var sources = []string{
 	"containers/web/main.go", "containers/addons/go.mod", "containers/addons/go.sum",
 }
 
-// ensurePrograms builds the programs unless they are of these sources.
-func ensurePrograms(ctx context.Context, dir string, opts Options) error {
+// ensurePrograms builds programs unless they are of these sources, which are files of the repository.
+func ensurePrograms(ctx context.Context, dir string, opts Options, all []program, sources []string) error {
 	golang, err := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOARCH").Output()
 	if err != nil {
 		return fmt.Errorf("ask Go for its version (building programs that run containers needs Go): %w", err)
 	}
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%s %v\n", golang, programs())
+	_, _ = fmt.Fprintf(sum, "%s %v\n", golang, all)
 	for _, name := range sources {
 		data, err := os.ReadFile(filepath.Join(opts.Root, name)) //nolint:gosec // the repository's own
 		if err != nil {
@@ -158,14 +174,16 @@ func ensurePrograms(ctx context.Context, dir string, opts Options) error {
 	if have, err := os.ReadFile(path); err == nil && string(have) == stamp { //nolint:gosec // our own
 		return nil
 	}
-	_, _ = fmt.Fprintln(opts.Progress, "containers: building containerd, runc, the kubelet, CoreDNS and addons; this takes minutes, once")
-	for _, p := range programs() {
+	_, _ = fmt.Fprintln(opts.Progress, "containers: building the programs in "+dir+"; this takes minutes, once")
+	for _, p := range all {
 		if err := p.build(ctx, opts.Root, dir); err != nil {
 			return err
 		}
-	}
-	if err := writeCharts(ctx, opts.Root, dir); err != nil {
-		return err
+		if p.module == addonsModule {
+			if err := writeCharts(ctx, opts.Root, dir); err != nil {
+				return err
+			}
+		}
 	}
 	return os.WriteFile(path, []byte(stamp), 0o600)
 }
@@ -210,11 +228,7 @@ func (p program) build(ctx context.Context, root, dir string) error {
 }
 
 // ensureImages writes the images unless they are of these programs.
-func ensureImages(dir string, opts Options) error {
-	images, err := imagesOf(dir, opts)
-	if err != nil {
-		return err
-	}
+func ensureImages(dir string, images []Image) error {
 	sum := sha256.New()
 	for _, image := range images {
 		_, _ = fmt.Fprintln(sum, image.Names, image.Links, image.Entrypoint)

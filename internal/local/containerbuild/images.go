@@ -30,7 +30,7 @@ func imagesOf(dir string, opts Options) ([]Image, error) {
 			tags = r.Spec.Components
 		}
 	}
-	proxy, err := proxyImage(dir, opts)
+	proxy, err := proxyImage(dir, opts, kubebuild.KubernetesVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func imagesOf(dir string, opts Options) ([]Image, error) {
 		}
 	}
 	return []Image{
-		controlPlaneImage(opts, tags["etcd"]), proxy,
+		controlPlaneImage(opts.Kube, kubebuild.KubernetesVersion, repository+"etcd:"+tags["etcd"]), proxy,
 		single("pause:"+tags["pause"], "pause"),
 		single("coredns/coredns:"+tags["coredns"], "coredns"),
 		single("machine/web:1", "web"),
@@ -54,27 +54,22 @@ func imagesOf(dir string, opts Options) ([]Image, error) {
 	}, nil
 }
 
-// controlPlaneImage is one image for all programs of a control plane: they are one binary.
-func controlPlaneImage(opts Options, etcd string) Image {
+// controlPlaneImage is one image for all programs of a control plane: they are one binary. It has
+// these names in addition.
+func controlPlaneImage(binary, version string, names ...string) Image {
 	const kube = "/usr/local/bin/kube"
-	version := ":" + kubebuild.KubernetesVersion
-	return Image{
-		Names: []string{
-			repository + "etcd:" + etcd, repository + "kube-apiserver" + version, repository + "kube-controller-manager" + version,
-			repository + "kube-scheduler" + version,
-		},
-		Files: map[string]string{kube: opts.Kube},
-		Links: map[string]string{
-			"/usr/local/bin/etcd": kube, "/usr/local/bin/kube-apiserver": kube, "/usr/local/bin/kube-controller-manager": kube,
-			"/usr/local/bin/kube-scheduler": kube,
-		},
+	image := Image{Names: names, Files: map[string]string{kube: binary}, Links: map[string]string{"/usr/local/bin/etcd": kube}}
+	for _, program := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		image.Names = append(image.Names, repository+program+":"+version)
+		image.Links["/usr/local/bin/"+program] = kube
 	}
+	return image
 }
 
 // proxyImage has kube-proxy and the host's nft and iptables, with their libraries.
-func proxyImage(dir string, opts Options) (Image, error) {
+func proxyImage(dir string, opts Options, version string) (Image, error) {
 	image := Image{
-		Names: []string{repository + "kube-proxy:" + kubebuild.KubernetesVersion},
+		Names: []string{repository + "kube-proxy:" + version},
 		Files: map[string]string{
 			guest.ContainersPath + "/kube-proxy": filepath.Join(dir, kubelet), guest.ImagePath + "/machine": opts.Machine,
 		},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -42,6 +43,8 @@ type Options struct {
 	// Layouts are folders of container images, each an OCI layout, that container machines can pull
 	// beside those of a cluster.
 	Layouts []string
+	// Images and Kubelets are those of [MachinesOptions], for images that AddImage adds.
+	Images, Kubelets map[string]string
 	// WithoutRestore leaves out etcd-restore, so that less is built: no cluster can be restored
 	// from a snapshot.
 	WithoutRestore bool
@@ -222,6 +225,11 @@ func (e *Environment) Dir() string { return string(e.folder) }
 
 // Machines are what instances run on.
 func (e *Environment) Machines() machine.Host { return e.machines }
+
+// AddImage adds a machine image to EC2 in a region.
+func (e *Environment) AddImage(region string, image types.Image) {
+	e.aws.simulator.Instances().AddImage(region, image)
+}
 
 // State is what other processes can read about the environment.
 func (e *Environment) State() State { return e.state }

@@ -71,8 +71,9 @@ type MachinesOptions struct {
 	// WithoutKube returns why AutoMachines should not wait for the build of a kube binary; nil if
 	// they should.
 	WithoutKube func(context.Context) error
-	// Images are other kube binaries, by the ID of the machine image that has them.
-	Images map[string]string
+	// Images are other kube binaries, by the ID of the machine image that has them, and Kubelets other
+	// kubelets, which container machines need with those.
+	Images, Kubelets map[string]string
 	// Layouts are OCI layouts of other container images, which container machines can pull.
 	Layouts []string
 }
@@ -139,7 +140,7 @@ func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, err
 		if options.Containers, err = opts.Containers(ctx, programs, kube); err != nil {
 			return nil, err
 		}
-		options.Layouts = opts.Layouts
+		options.Layouts, options.Kubelets = opts.Layouts, opts.Kubelets
 		if options.Unpacked, err = archives(); err != nil {
 			return nil, err
 		}
@@ -181,7 +182,8 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	e.machines, line, err = NewMachines(ctx, MachinesOptions{
 		Kind: e.opts.Machines, Dir: e.folder.path(machinesDir), Tree: e.opts.Tree,
 		Programs: func(context.Context) (nodebuild.Programs, error) { return programs, err },
-		Layouts:  e.opts.Layouts, WithoutKube: withoutKube, Containers: BuildContainers(e.opts.Progress),
+		Images:   e.opts.Images, Kubelets: e.opts.Kubelets,
+		Layouts: e.opts.Layouts, WithoutKube: withoutKube, Containers: BuildContainers(e.opts.Progress),
 		Kube: func(ctx context.Context) (string, error) {
 			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: e.opts.Progress})
 		},

@@ -196,6 +196,11 @@ func (b *build) say(format string, args ...any) {
 // ones.
 func (b *build) flags() []string { return b.Version.Flags() }
 
+// Modules are the module file and the checksums of this version, below the root of the repository.
+func (v Version) Modules() []string {
+	return []string{"kube/" + v.modules + ".mod", "kube/" + v.modules + ".sum"}
+}
+
 // Flags are the flags of go build for programs of this version, except the output.
 func (v Version) Flags() []string {
 	const version = "-X k8s.io/component-base/version."

@@ -15,8 +15,9 @@ import (
 // masqueradeTable is the nftables table of the pod network.
 const masqueradeTable = "pod-network"
 
-// masquerade gives packets of the node's pods that leave the cluster the node's address, because only
-// nodes have routes to pods. Packets to pods and to nodes keep their source.
+// masquerade gives packets of the node's pods that leave the pod network the node's address: the VPC
+// carries no others, because of the source and destination check. Packets to pods, which are the
+// ranges of cluster beside the node's own, keep their source.
 func masquerade(pods netip.Prefix, cluster []netip.Prefix) error {
 	c, err := nftables.New()
 	if err != nil {

@@ -18,13 +18,13 @@ func TestMasqueradeRulesAreReplaced(t *testing.T) {
 		t.Skip("making a network namespace needs root")
 	}
 	pods := netip.MustParsePrefix("100.64.1.0/24")
-	node, others := netip.MustParsePrefix("10.0.0.5/32"), netip.MustParsePrefix("100.64.2.0/24")
+	one, two := netip.MustParsePrefix("100.64.2.0/24"), netip.MustParsePrefix("100.64.3.0/24")
 	counts := make(chan int, 2)
 	failed := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // the thread ends in its own namespace
-		failed <- errors.Join(unix.Unshare(unix.CLONE_NEWNET), masquerade(pods, []netip.Prefix{node, others}), count(counts),
-			masquerade(pods, []netip.Prefix{node}), count(counts))
+		failed <- errors.Join(unix.Unshare(unix.CLONE_NEWNET), masquerade(pods, []netip.Prefix{one, two}), count(counts),
+			masquerade(pods, []netip.Prefix{one}), count(counts))
 	}()
 	if err := <-failed; err != nil {
 		t.Fatal(err)

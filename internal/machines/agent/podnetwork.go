@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -21,7 +20,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/vishvananda/netlink"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
@@ -95,7 +93,7 @@ func PodNetworkMain(errOut io.Writer) int {
 	k.every(ctx, podNetworkEvery, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		if err := k.routePods(ctx); err != nil && ctx.Err() == nil {
+		if err := k.reconcilePods(ctx); err != nil && ctx.Err() == nil {
 			k.log.Info("the pod network is not up to date", "because", err.Error())
 		}
 	})
@@ -113,88 +111,73 @@ const (
 // cniConfig configures the CNI plugins: a bridge for the node's pods, with addresses of the node's
 // range, and the ports of the host that pods ask for.
 const cniConfig = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [
-  {"type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "hairpinMode": true,
+  {"type": "bridge", "bridge": "cni0", "mtu": %d, "isDefaultGateway": true, "hairpinMode": true,
    "ipam": {"type": "host-local", "ranges": [[{"subnet": %q}]]}},
   {"type": "portmap", "capabilities": {"portMappings": true}}
 ]}
 `
 
-// routePods configures the CNI plugins for the node's own range of pod addresses, and routes those of
-// the other nodes.
-func (k *kubelet) routePods(ctx context.Context) error {
+// reconcilePods connects the node to the pods of the other nodes, and configures the CNI plugins for
+// its own range of addresses.
+func (k *kubelet) reconcilePods(ctx context.Context) error {
 	var nodes corev1.NodeList
 	if err := k.api.core.Get().Resource("nodes").Do(ctx).Into(&nodes); err != nil {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
-	wanted := map[string]net.IP{}
 	var (
-		errs    []error
-		own     netip.Prefix
-		cluster []netip.Prefix
+		own    peer
+		others []peer
 	)
 	for i := range nodes.Items {
-		node := &nodes.Items[i]
-		address := internalAddress(node)
-		if ip, ok := netip.AddrFromSlice(address.To4()); ok {
-			cluster = append(cluster, netip.PrefixFrom(ip, ip.BitLen()))
-		}
-		pods, err := netip.ParsePrefix(node.Spec.PodCIDR)
+		p, ok := peerOf(&nodes.Items[i])
 		switch {
-		case err != nil: // it has no range yet
-		case node.Name == k.nodeName:
-			own = pods
-			errs = append(errs, writeChanged(cniConfigPath, fmt.Sprintf(cniConfig, node.Spec.PodCIDR)))
-		case address != nil:
-			cluster = append(cluster, pods)
-			wanted[node.Spec.PodCIDR] = address
+		case !ok: // it has no range or address yet
+		case nodes.Items[i].Name == k.nodeName:
+			own = p
+		default:
+			others = append(others, p)
 		}
 	}
-	return errors.Join(append(errs, route(wanted), k.masqueradeChanged(own, cluster))...)
+	if !own.node.IsValid() {
+		return nil
+	}
+	mtu, err := connectPods(own, others)
+	if mtu > 0 { // otherwise pods would get a network of which they cannot use all
+		err = errors.Join(err, writeChanged(cniConfigPath, fmt.Sprintf(cniConfig, mtu, own.pods)))
+	}
+	return errors.Join(err, k.masqueradeChanged(own, others))
+}
+
+// peerOf returns a node of the pod network; false if it is not one yet.
+func peerOf(node *corev1.Node) (peer, bool) {
+	pods, err := netip.ParsePrefix(node.Spec.PodCIDR)
+	if err != nil {
+		return peer{}, false
+	}
+	for _, address := range node.Status.Addresses {
+		if at, err := netip.ParseAddr(address.Address); err == nil && address.Type == corev1.NodeInternalIP && at.Is4() {
+			return peer{node: at, pods: pods}, true
+		}
+	}
+	return peer{}, false
 }
 
 // masqueradeChanged writes the rules of the pod network unless they are the last ones.
-func (k *kubelet) masqueradeChanged(own netip.Prefix, cluster []netip.Prefix) error {
+func (k *kubelet) masqueradeChanged(own peer, others []peer) error {
+	cluster := make([]netip.Prefix, 0, len(others))
+	for _, p := range others {
+		cluster = append(cluster, p.pods)
+	}
 	slices.SortFunc(cluster, func(a, b netip.Prefix) int { return strings.Compare(a.String(), b.String()) })
 	text := fmt.Sprint(own, cluster)
-	if !own.IsValid() || text == k.masqueraded {
+	if text == k.masqueraded {
 		return nil
 	}
-	if err := masquerade(own, cluster); err != nil {
+	if err := masquerade(own.pods, cluster); err != nil {
 		return err
 	}
 	k.masqueraded = text
 	return nil
-}
-
-func internalAddress(node *corev1.Node) net.IP {
-	for _, address := range node.Status.Addresses {
-		if address.Type == corev1.NodeInternalIP {
-			return net.ParseIP(address.Address)
-		}
-	}
-	return nil
-}
-
-// route makes these the only routes of the pod network.
-func route(wanted map[string]net.IP) error {
-	have, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
-	if err != nil {
-		return fmt.Errorf("list the routes: %w", err)
-	}
-	var errs []error
-	for i := range have {
-		if _, ok := wanted[have[i].Dst.String()]; !ok {
-			errs = append(errs, netlink.RouteDel(&have[i]))
-		}
-	}
-	for subnet, via := range wanted {
-		_, dst, err := net.ParseCIDR(subnet)
-		if err == nil {
-			err = netlink.RouteReplace(&netlink.Route{Dst: dst, Gw: via, Protocol: routeProtocol})
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }
 
 // writeChanged replaces a file at once, unless it has that content.

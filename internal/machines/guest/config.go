@@ -54,6 +54,8 @@ type Config struct {
 	// the node agent simulates them. Unpacked are the hashes of archives that the image contains.
 	Containers string
 	Unpacked   []string
+	// Kubelet, if not empty, is the kubelet in place of that in Containers.
+	Kubelet string
 	// RootVolume is an empty directory in which the images of containers and the files of pods are;
 	// without it, they are in memory, like the rest of the machine's root.
 	RootVolume string

@@ -39,6 +39,15 @@ func (r root) containers(c Config) error {
 	if err := r.showReadOnly(c.Containers, ContainersPath); err != nil {
 		return err
 	}
+	if c.Kubelet != "" {
+		shown := r.path(filepath.Join(ContainersPath, "kubelet"))
+		if err := unix.Mount(c.Kubelet, shown, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("show the kubelet of the machine image: %w", err)
+		}
+		if err := readOnly(shown); err != nil {
+			return err
+		}
+	}
 	links := map[string]string{}
 	for name, program := range containerLinks {
 		links[name] = filepath.Join(ContainersPath, program)

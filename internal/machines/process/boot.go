@@ -151,7 +151,7 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 		InstanceID: spec.InstanceID, Hostname: spec.PrivateDNSName, Address: spec.PrivateIP.String(),
 		Resolver: resolverAddress.String(), CACertificate: h.authority.pem, UserData: spec.UserData,
 		Machine: h.opts.Machine, Kube: cmp.Or(h.opts.Images[spec.ImageID], h.opts.Kube),
-		Containers: h.opts.Containers, Unpacked: h.opts.Unpacked, Tree: h.opts.Tree,
+		Containers: h.opts.Containers, Kubelet: h.opts.Kubelets[spec.ImageID], Unpacked: h.opts.Unpacked, Tree: h.opts.Tree,
 		Root: filepath.Join(own, "root"), Log: filepath.Join(own, "log"), Disks: filepath.Join(own, "disks"),
 		Volumes: filepath.Join(h.opts.Dir, volumesDir),
 	}

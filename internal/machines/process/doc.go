@@ -43,7 +43,8 @@
 // machines if the simulator provides a VPC's firewall (packages firewall and packetfilter). What
 // does not leave a machine is subject to an evaluation of the same rules: calls of AWS's APIs in this
 // package, connections of load balancers to targets in the simulator. Such a connection is accepted,
-// and then gets no response. Packets of pods pass without checks. See docs/reference/simulator.md.
+// and then gets no response. Packets of pods are wrapped in those of nodes. See
+// docs/reference/simulator.md.
 //
 // All machines share the host's kernel, clock, memory and processors, regardless of their instance
 // type. Only the architecture of the host boots.

@@ -22,13 +22,6 @@ import (
 
 var _ machine.Filtering = (*Host)(nil)
 
-// carried are the ranges of pod networks, whose packets pass without checks between machines that run
-// containers: package agent routes them without encapsulation.
-var carried = []netip.Prefix{
-	netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"),
-	netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("100.64.0.0/10"),
-}
-
 // filter keeps the kernel's rules equal to the VPCs' firewalls.
 type filter struct {
 	host     *Host
@@ -113,7 +106,7 @@ func (f *filter) update() error {
 	if f.closed {
 		return nil
 	}
-	wanted := f.host.network.vpcs(f.firewall, f.host.opts.Containers != "")
+	wanted := f.host.network.vpcs(f.firewall)
 	if f.loaded == nil || !reflect.DeepEqual(wanted, f.loaded) {
 		if err := packetfilter.Load(f.host.network.hub.fd(), wanted); err != nil {
 			return fmt.Errorf("filter the packets of VPCs: %w", err)
@@ -157,7 +150,7 @@ func (n *network) own(port netlink.Link, spec machine.Spec) (disown func()) {
 }
 
 // vpcs returns the rules of all bridges. A VPC that does not exist carries nothing.
-func (n *network) vpcs(of func(vpcID string) (*firewall.Network, bool), containers bool) []packetfilter.VPC {
+func (n *network) vpcs(of func(vpcID string) (*firewall.Network, bool)) []packetfilter.VPC {
 	n.mu.Lock()
 	bridges := make(map[string]packetfilter.VPC, len(n.bridges))
 	for id, b := range n.bridges {
@@ -168,12 +161,9 @@ func (n *network) vpcs(of func(vpcID string) (*firewall.Network, bool), containe
 	list := []packetfilter.VPC{}
 	for id, v := range bridges {
 		if network, ok := of(id); ok {
-			if containers {
-				network.Carried = carried
-			}
 			v.Rules = firewall.Compile(network)
 			for _, name := range slices.Sorted(maps.Keys(owners)) {
-				if owners[name].vpc == id && !containers {
+				if owners[name].vpc == id {
 					v.Ports = append(v.Ports, packetfilter.Port{Name: name, Addresses: addressesOf(network, owners[name].instanceID)})
 				}
 			}

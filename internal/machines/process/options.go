@@ -37,6 +37,9 @@ type Options struct {
 	// Images are other binaries of the kube module, by the ID of the machine image that contains
 	// them.
 	Images map[string]string
+	// Kubelets are other kubelets, by the ID of the machine image that contains them. Only machines with
+	// Containers run them.
+	Kubelets map[string]string
 	// Log receives errors of a machine after Boot has returned.
 	Log logr.Logger
 }

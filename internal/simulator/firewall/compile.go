@@ -24,7 +24,6 @@ func Compile(n *Network) *Ruleset {
 		}
 	}
 	main := c.chain("main")
-	c.carried(main)
 	c.sources(main)
 	c.acls(main)
 	shared := c.shared()
@@ -78,15 +77,6 @@ func (c *compiler) addresses() []netip.Prefix {
 		list = append(list, hosts(c.Interfaces[i].Addresses)...)
 	}
 	return list
-}
-
-// carried accepts packets from and to ranges that pass without checks.
-func (c *compiler) carried(main *Chain) {
-	if len(c.Carried) == 0 {
-		return
-	}
-	c.jump(main, Step{From: c.Carried}, c.chain("carried-from", Step{From: c.Ranges, Action: Return}, Step{Action: Accept}))
-	c.jump(main, Step{To: c.Carried}, c.chain("carried-to", Step{To: c.Ranges, Action: Return}, Step{Action: Accept}))
 }
 
 // sources drops packets from addresses of the VPC that no interface has.

@@ -14,9 +14,6 @@ type Network struct {
 	Interfaces []Interface
 	// Groups are its security groups.
 	Groups []Group
-	// Carried are ranges outside of the VPC whose packets pass between interfaces without checks: those
-	// of pod networks that do not encapsulate packets. AWS would drop them.
-	Carried []netip.Prefix
 }
 
 // Subnet is a subnet with the network ACL and the routes that apply to it.
