@@ -69,7 +69,7 @@ containers: build ## Build bin/containers, with which simulated machines run con
 
 .PHONY: test-containers
 test-containers: containers ## Test a cluster on machines with the real kubelet, containerd and runc; Linux, as root.
-	TEST_CONTAINERS=1 $(GO) test -count=1 -timeout 30m -v ./test/containers
+	TEST_CONTAINERS=1 $(GO) test -count=1 -timeout 60m -v ./test/containers
 
 .PHONY: test-systemd
 test-systemd: build ## Test instances with real systemd and cloud-init, from a Debian tree; Linux, as root, with debootstrap.

@@ -72,7 +72,8 @@ func selected(req *http.Request) (selection, error) {
 	}
 	for _, requirement := range byField.Requirements() {
 		switch requirement.Field {
-		case "metadata.name", "metadata.namespace", "spec.nodeName", "spec.type", "status.phase", "type", "involvedObject.name", "regarding.name":
+		case "metadata.name", "metadata.namespace", "spec.nodeName", "spec.type", "status.phase", "type", "involvedObject.name",
+			"regarding.name":
 		default:
 			return selection{}, apierrors.NewBadRequest("field label not supported: " + requirement.Field)
 		}

@@ -110,7 +110,7 @@ func postJSON(t *testing.T, url, contentType, body string) (status int, text str
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer func() { _ = response.Body.Close() }()
 	read, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -126,6 +126,10 @@ func workloadClient(kubeconfig string) (kubernetes.Interface, error) {
 
 // isReady returns why the suite would not begin, or nil.
 func isReady(ctx context.Context, client kubernetes.Interface) error {
+	return errors.Join(nodesAreReady(ctx, client), systemIsReady(ctx, client))
+}
+
+func nodesAreReady(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -145,6 +149,10 @@ func isReady(ctx context.Context, client kubernetes.Interface) error {
 			}
 		}
 	}
+	return nil
+}
+
+func systemIsReady(ctx context.Context, client kubernetes.Interface) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err

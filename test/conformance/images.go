@@ -39,7 +39,7 @@ var alpine = map[string]string{
 }
 
 const (
-	passwd = "root:x:0:0:root:/root:/bin/sh\n"
+	passwd = "root:x:0:0:root:/root:/bin/sh\n" //nolint:gosec // no password
 	group  = "root:x:0:\n"
 	// users are those that agnhost's Dockerfile adds.
 	users      = "user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n"
@@ -72,7 +72,9 @@ func writeImages(ctx context.Context, root, programs, layout string) error {
 		return err
 	}
 	var images []containerbuild.Image
-	for _, build := range []func() (containerbuild.Image, error){m.agnhost, m.nautilus, m.kitten, m.nginx, m.nonroot, m.nonewprivs, m.dnsTesting} {
+	for _, build := range []func() (containerbuild.Image, error){
+		m.agnhost, m.nautilus, m.kitten, m.nginx, m.nonroot, m.nonewprivs, m.dnsTesting,
+	} {
 		image, err := build()
 		if err != nil {
 			return err
@@ -201,11 +203,9 @@ func (m *maker) nginx() (containerbuild.Image, error) {
 	image := m.base(tests+"nginx:1.15-4", tests+"nginx:1.27-0")
 	image.Args = []string{"/usr/sbin/nginx", "-g", "daemon off;"}
 	image.Files["/usr/share/nginx/html/index.html"] = "/usr/share/nginx/html/index.html"
-	for name, text := range map[string]string{
+	maps.Copy(image.Texts, map[string]string{
 		"/etc/nginx/nginx.conf": nginxConfig, "/var/lib/nginx/.keep": "", "/var/log/nginx/.keep": "", "/run/.keep": "",
-	} {
-		image.Texts[name] = text
-	}
+	})
 	image.Texts["/etc/passwd"] += "www-data:x:33:33::/var/www:/bin/false\n"
 	image.Texts["/etc/group"] += "www-data:x:33:\n"
 	return image, add(&image, map[string]string{"/usr/sbin/nginx": "/usr/sbin/nginx"})

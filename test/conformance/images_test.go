@@ -39,7 +39,9 @@ func TestImagesHaveTheNamesThatTheSuitePulls(t *testing.T) {
 		names = append(names, manifest.Annotations["org.opencontainers.image.ref.name"])
 	}
 	// The versions in k8s.io/kubernetes/test/utils/image/manifest.go of v1.36.3.
-	for _, want := range []string{"agnhost:2.63.0", "agnhost:2.55", "busybox:1.37.0-1", "nginx:1.15-4", "nginx:1.27-0", "nonroot:1.5", "kitten:1.8"} {
+	for _, want := range []string{
+		"agnhost:2.63.0", "agnhost:2.55", "busybox:1.37.0-1", "nginx:1.15-4", "nginx:1.27-0", "nonroot:1.5", "kitten:1.8",
+	} {
 		if !slices.Contains(names, tests+want) {
 			t.Errorf("there is no image %s among %q", tests+want, names)
 		}

@@ -138,8 +138,11 @@ func (r *results) sections(p *strings.Builder, reasons *reasons) {
 		lists[name] = append(lists[name], line)
 	}
 	for _, section := range []struct{ name, title string }{
-		{failed, "Failed"}, {"not runnable here", "Not runnable here"}, {skipSaid, "Skipped by themselves"},
-		{notRun, "Not run"}, {passed, "Passed"},
+		{failed, "Failed"},
+		{"not runnable here", "Not runnable here"},
+		{skipSaid, "Skipped by themselves"},
+		{notRun, "Not run"},
+		{passed, "Passed"},
 	} {
 		if len(lists[section.name]) == 0 {
 			continue

@@ -54,7 +54,7 @@ func (l *load) start(t *testing.T) {
 		defer tick.Stop()
 		client := l.client()
 		for ctx.Err() == nil {
-			client = l.one(t, ctx, client)
+			client = l.one(ctx, t, client)
 			select {
 			case <-ctx.Done():
 			case <-tick.C:
@@ -65,7 +65,7 @@ func (l *load) start(t *testing.T) {
 }
 
 // one sends a request with a client, and returns the client of the next one.
-func (l *load) one(t *testing.T, ctx context.Context, client *http.Client) *http.Client {
+func (l *load) one(ctx context.Context, t *testing.T, client *http.Client) *http.Client {
 	phase, before := *l.phase.Load(), time.Now()
 	reused, err := l.try(ctx, client)
 	if ctx.Err() != nil {

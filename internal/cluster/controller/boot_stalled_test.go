@@ -250,7 +250,7 @@ func (w *suite) diagnosed(c *brokenBoot) {
 		}
 		err := json.Unmarshal(out.Bytes(), &found)
 		if err != nil || code != exit.NotValid || found.Healthy || found.Cause.Reason != c.diagnosis {
-			return fmt.Errorf("want %s, got %d, %v: %s", c.diagnosis, code, err, out.String())
+			return errors.Join(err, fmt.Errorf("want %s, got exit code %d: %s", c.diagnosis, code, out.String()))
 		}
 		return nil
 	})

@@ -362,9 +362,8 @@ func TestSingleSlotIsReplacedAfterASnapshot(t *testing.T) {
 
 func replaceSingleSlot(t *testing.T, disabled bool) {
 	t.Helper()
-	w := newWatched(
-		t, 1, fake.New(fake.Options{BootTime: time.Second}), func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = disabled }, "demo-workers",
-	)
+	set := func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = disabled }
+	w := newWatched(t, 1, fake.New(fake.Options{BootTime: time.Second}), set, "demo-workers")
 	before := w.instances()
 	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
 	w.condition(w.cluster, "ControlPlaneReady", metav1.ConditionFalse, "ReplacingSlot")

@@ -28,7 +28,8 @@ func TestDeregistrationFollowsTheAnnotationsOfServices(t *testing.T) {
 		"classic by default":  {[]corev1.Service{service(balanced, "")}, 30 * time.Second},
 		"classic that drains": {[]corev1.Service{service(balanced, "", "connection-draining-enabled", "true")}, 330 * time.Second},
 		"classic with a timeout": {
-			[]corev1.Service{service(balanced, "", "connection-draining-enabled", "true", "connection-draining-timeout", "60")}, 90 * time.Second,
+			[]corev1.Service{service(balanced, "", "connection-draining-enabled", "true", "connection-draining-timeout", "60")},
+			90 * time.Second,
 		},
 		"network by default":   {[]corev1.Service{service(balanced, "", "type", "nlb")}, 330 * time.Second},
 		"network by its class": {[]corev1.Service{service(balanced, "service.k8s.aws/nlb")}, 330 * time.Second},

@@ -239,6 +239,12 @@ func work(v *view, now time.Time, left int) decision {
 	if !v.listed && now.Before(v.nodeAt) {
 		d.until(v.nodeAt)
 	}
+	d.workOnPods(v, now)
+	return d
+}
+
+// workOnPods decides which pods to evict now.
+func (d *decision) workOnPods(v *view, now time.Time) {
 	for i := range v.pods {
 		pod := &v.pods[i]
 		switch {
@@ -252,7 +258,6 @@ func work(v *view, now time.Time, left int) decision {
 			d.evict = append(d.evict, *pod)
 		}
 	}
-	return d
 }
 
 // until sets the next decision to no later than a time.

@@ -93,6 +93,7 @@ func TestPodNetworkWrapsPacketsBetweenNodes(t *testing.T) {
 
 // connected connects a node, and checks the size of the largest packet.
 func connected(t *testing.T, own peer, others ...peer) error {
+	t.Helper()
 	mtu, err := connectPods(own, others)
 	if mtu != 1450 {
 		t.Errorf("pods may send packets of %d bytes, want 1450", mtu)

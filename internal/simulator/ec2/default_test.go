@@ -22,7 +22,9 @@ func TestLaunchWithoutSubnetUsesTheDefaultVPC(t *testing.T) {
 	in.SecurityGroups = []string{"web"}
 	_, err := w.RunInstances(t.Context(), in)
 	wiretest.WantCode(t, err, "InvalidGroup.NotFound")
-	made, err := w.CreateSecurityGroup(t.Context(), &awsec2.CreateSecurityGroupInput{GroupName: aws.String("web"), Description: aws.String("d")})
+	made, err := w.CreateSecurityGroup(
+		t.Context(), &awsec2.CreateSecurityGroupInput{GroupName: aws.String("web"), Description: aws.String("d")},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
