@@ -66,6 +66,7 @@ func (l *load) start(t *testing.T) {
 
 // one sends a request with a client, and returns the client of the next one.
 func (l *load) one(ctx context.Context, t *testing.T, client *http.Client) *http.Client {
+	t.Helper()
 	phase, before := *l.phase.Load(), time.Now()
 	reused, err := l.try(ctx, client)
 	if ctx.Err() != nil {
