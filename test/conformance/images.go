@@ -33,7 +33,7 @@ var host = map[string]string{
 // (https://github.com/kubernetes/kubernetes/blob/v1.36.3/test/images/agnhost/Dockerfile), and a shell
 // that finds them: that of Debian's static busybox runs its own commands, whatever is in the path.
 var alpine = map[string]string{
-	"/bin/sh": "/bin/bash", "/usr/bin/bash": "/bin/bash", "/usr/bin/curl": "/usr/bin/curl", "/usr/bin/dig": "/usr/bin/dig",
+	"/bin/sh": "/bin/dash", "/usr/bin/bash": "/bin/bash", "/usr/bin/curl": "/usr/bin/curl", "/usr/bin/dig": "/usr/bin/dig",
 	"/usr/bin/getent": "/usr/bin/getent", "/usr/bin/iperf": "/usr/bin/iperf", "/usr/bin/nc": "/bin/nc.openbsd",
 	"/usr/bin/nslookup": "/usr/bin/nslookup", "/usr/bin/ss": "/bin/ss", "/usr/sbin/ip": "/bin/ip",
 }
