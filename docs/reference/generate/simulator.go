@@ -99,7 +99,7 @@ user data, bundle, kubelet configuration and addons.
 | --- | --- |
 | needs | Linux, root, version 1 of cgroups, overlayfs; to build: Go, gcc, pkg-config, libseccomp's headers, nftables and iptables |
 | builds | ` + "`make containers`" + ` or ` + "`aws-operator local build --containers`" + `: ` + "`bin/containers`" + `, from ` + "`containers/go.mod`" + `, ` + "`containers/addons/go.mod`" + ` and ` + "`kube/go.mod`" + `, in the versions of the Release v1.36.3 except for addons |
-| tests | ` + "`make test-containers`" + `: pods, addons and load balancers; the replacement of three slots and two workers under load, which failed on busy processors; an upgrade from 1.35.4, which has not run to its end, and whose kubelet and images ` + "`bin/containers-v1.35.4`" + ` has. ` + "`make conformance`" + `, Kubernetes' own suite ([results](conformance.md)) |
+| tests | ` + "`make test-containers`" + `: pods, addons and load balancers; the replacement of three slots and two workers under load; an upgrade from 1.35.4, which has not run to its end, and whose kubelet and images ` + "`bin/containers-v1.35.4`" + ` has. ` + "`make conformance`" + `, Kubernetes' own suite ([results](conformance.md)) |
 
 Images of containers are made of these programs and served by the simulator as ` + "`registry.k8s.io`" + `; containerd trusts its CA, as it
 does for AWS. No other images exist. ` + "`registry.k8s.io/machine/web:1`" + ` serves HTTP on port 8080 with the pod's name.
