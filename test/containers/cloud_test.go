@@ -116,25 +116,31 @@ func (w *workload) expose(t *testing.T) {
 	}
 }
 
+// hostOf returns the host name of a Service's load balancer, once it has one.
+func (w *workload) hostOf(t *testing.T, name string) (host string) {
+	t.Helper()
+	patience.Until(t, "the Service "+name+" has a load balancer", func() error {
+		service, err := w.client.CoreV1().Services("default").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, ingress := range service.Status.LoadBalancer.Ingress {
+			host = ingress.Hostname
+		}
+		if host == "" {
+			return fmt.Errorf("it has none: %s", w.lastEvent(t, "Service", name))
+		}
+		return nil
+	})
+	return host
+}
+
 // checkExposed checks that the load balancers of the Services lead to the server, from the host and
 // from a pod.
 func (w *workload) checkExposed(t *testing.T, c *cloud, server, visitor string) {
 	t.Helper()
 	for _, name := range []string{"classic", "network", "internal-network"} {
-		var host string
-		patience.Until(t, "the Service "+name+" has a load balancer", func() error {
-			service, err := w.client.CoreV1().Services("default").Get(t.Context(), name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			for _, ingress := range service.Status.LoadBalancer.Ingress {
-				host = ingress.Hostname
-			}
-			if host == "" {
-				return fmt.Errorf("it has none: %s", w.lastEvent(t, "Service", name))
-			}
-			return nil
-		})
+		host := w.hostOf(t, name)
 		patience.Until(t, "an HTTP request from the host reaches a pod through "+host, func() error {
 			said, err := c.get(t.Context(), host, "8081")
 			if err == nil && said != server+"\n" {

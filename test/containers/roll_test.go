@@ -256,19 +256,9 @@ func (w *workload) runShop(t *testing.T) {
 // balancerOf returns the host name of a Service's load balancer, when requests reach pods through it.
 func (w *workload) balancerOf(t *testing.T, c *cloud, name string) string {
 	t.Helper()
-	var host string
+	host := w.hostOf(t, name)
 	patience.Until(t, "the load balancer of the Service "+name+" leads to a pod", func() error {
-		service, err := w.client.CoreV1().Services("default").Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for _, ingress := range service.Status.LoadBalancer.Ingress {
-			host = ingress.Hostname
-		}
-		if host == "" {
-			return fmt.Errorf("it has none: %s", w.lastEvent(t, "Service", name))
-		}
-		_, err = c.get(t.Context(), host, "80")
+		_, err := c.get(t.Context(), host, "80")
 		return err
 	})
 	return host

@@ -257,8 +257,8 @@ func (w *suite) diagnosed(c *brokenBoot) {
 }
 
 // Ten ways in which a cluster does not boot: a condition names the cause of each once its deadline
-// has passed, and so does the command diagnose. The simulator enforces no routes and security groups, and fake machines do not run
-// user data and nodeup. So the causes that need those are lines of the console, and all others are
+// has passed, and so does the command diagnose. Fake machines send no packets and do not run user data
+// and nodeup. So the causes that need those are lines of the console, and all others are
 // real.
 func TestConditionsSayWhyInstancesDoNotBoot(t *testing.T) {
 	for reason, c := range brokenBoots {
