@@ -13,6 +13,7 @@
 //
 // It differs from AWS as follows. An account has no default VPC unless [WithDefaultVPC] is set, so
 // that only resources exist that a client created. There is no VPC peering, transit gateway, VPN or
-// IPAM. Packets are not filtered: groups, routes and network ACLs are stored and validated but have
-// no effect. Public addresses are from 198.18.0.0/15, a range that is reserved for benchmarks.
+// IPAM. This package stores and validates groups, routes and network ACLs; hosts of instances that run
+// as processes filter packets by them. Public addresses are from 198.18.0.0/15, a range that is
+// reserved for benchmarks.
 package vpc
