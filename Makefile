@@ -7,7 +7,7 @@ TOOL        := $(GO) tool -modfile=tools/go.mod
 # pkg/operatorkit is a module of its own, which ./... does not include.
 TOOL_OF_OPERATORKIT := $(GO) tool -modfile=../../tools/go.mod
 # The end-to-end tests take 11 minutes on two idle cores and longer on busy ones; waits in tests last until this deadline.
-TEST_FLAGS  ?= -timeout 40m
+TEST_FLAGS  ?= -timeout 40m -p 4
 DIR         ?= .local
 
 # Everything is built without cgo, including tests: programs and tests share one build, binaries need no system libraries, and
@@ -113,6 +113,10 @@ ASSETS := $(CURDIR)/bin/assets
 test-operatorkit: build ## Run the tests of the module pkg/operatorkit.
 	@mkdir -p $(ASSETS); for name in etcd kube-apiserver; do ln -sf ../kube $(ASSETS)/$$name; done
 	cd pkg/operatorkit && KUBEBUILDER_ASSETS=$${KUBEBUILDER_ASSETS:-$(ASSETS)} $(GO) test $(TEST_FLAGS) ./...
+
+.PHONY: test-permissions
+test-permissions: build ## Test an operator with the least policies, and that each of their statements is needed.
+	$(GO) test -count=1 -timeout 20m -v ./test/permissions
 
 .PHONY: test-upgrades
 test-upgrades: build previous ## Upgrade a cluster of each minor version that has a release to the next (builds a third Kubernetes).

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,6 +25,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
@@ -66,15 +66,16 @@ func TestTheOperatorsRightsAreEnough(t *testing.T) {
 // run runs an operator as the service account of operator.yaml.
 func run(t *testing.T, admin *rest.Config) {
 	t.Helper()
-	sim := simulator.New(simulator.Options{Machines: fake.New(fake.Options{}), Region: "eu-central-2", Patience: time.Second})
-	server := httptest.NewServer(sim.Handler())
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
+		Machines: fake.New(fake.Options{}), Region: "eu-central-2", Patience: time.Second,
+	})
 	names, err := sim.ServeNames(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(awsapi.ResolverVariable, names)
 	t.Setenv("AWS_ACCESS_KEY_ID", "123456789012")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	folder := t.TempDir()
 	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte("stands for nodeup"), 0o600); err != nil {
@@ -89,7 +90,7 @@ func run(t *testing.T, admin *rest.Config) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- operator.Run(ctx, operator.Options{
-			RESTConfig: bound, Region: "eu-central-2", EndpointURL: server.URL, NodeupDir: folder, WatchNamespaces: []string{"default"},
+			RESTConfig: bound, Region: "eu-central-2", EndpointURL: endpoint, NodeupDir: folder, WatchNamespaces: []string{"default"},
 			LeaderElect: true, LeaderElectionNamespace: "aws-operator",
 		})
 	}()
@@ -98,9 +99,6 @@ func run(t *testing.T, admin *rest.Config) {
 		if err := <-ended; err != nil {
 			t.Errorf("the operator ended with %v", err)
 		}
-		server.CloseClientConnections()
-		server.Close()
-		sim.Close()
 	})
 }
 

@@ -49,6 +49,7 @@ const (
 	clustersEditor    = "clusters-editor"   // edit and aws-operator-clusters-edit
 	clustersViewer    = "clusters-viewer"   // view and aws-operator-clusters-view
 	operatorAdmin     = "operator-admin"    // aws-operator-admin, in every namespace
+	clusterAdmin      = "cluster-admin"     // Kubernetes' cluster-admin, in every namespace
 	aggregatedEditor  = "editor-aggregated" // Kubernetes' edit, after aggregate.yaml
 	aggregatedViewer  = "viewer-aggregated" // Kubernetes' view, after aggregate.yaml
 	operatorItself    = "system:serviceaccount:aws-operator:aws-operator"
@@ -283,17 +284,19 @@ func withRoles(t *testing.T) (kubernetes.Interface, client.Client) {
 			}
 		}
 	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: operatorAdmin},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "aws-operator-admin"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorAdmin}},
-	}
-	if err := c.Create(t.Context(), binding); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
+	for subject, role := range map[string]string{operatorAdmin: "aws-operator-admin", clusterAdmin: "cluster-admin"} {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: subject + "-of-the-test"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: subject}},
+		}
+		if err := c.Create(t.Context(), binding); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
 	}
 	bound := right{group: clusterGroup, resource: "releases"}
 	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, readyToAggregate, true, func(context.Context) (bool, error) {
-		return allowed(t, clients, operatorAdmin, "get", bound), nil // The last that was bound.
+		return allowed(t, clients, operatorAdmin, "get", bound) && allowed(t, clients, clusterAdmin, "get", bound), nil // the last bound
 	})
 	if err != nil {
 		t.Errorf("the API server does not know the bindings: %v", err)

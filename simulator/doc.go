@@ -10,7 +10,8 @@
 //	}
 //
 // Each simulated AWS is empty at the start and forgets everything at the end. Its accounts are
-// separate: the access key ID of a caller names the account (12 digits). It holds everything in
+// separate. An access key ID of 12 digits is the root user of its account, with [Secret] as its secret.
+// Users and roles that a test creates have the rights that their policies give them. It holds everything in
 // memory and reaches nothing outside the process.
 //
 // README.md lists the operations and CloudFormation types. Other operations fail with the error

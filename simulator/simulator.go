@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
@@ -18,6 +19,9 @@ const (
 	DefaultAccount = "123456789012"
 	// DefaultRegion is the region of [AWS.Config] unless [WithRegion] names another.
 	DefaultRegion = "us-east-1"
+	// Secret is the secret access key of the root users of all accounts, whose access key ID is the
+	// number of the account.
+	Secret = simulator.RootSecret
 )
 
 // AWS is a simulated AWS that serves on loopback. It is safe for use by many goroutines.
@@ -72,9 +76,20 @@ func WithSeed(seed uint64) Option { return func(o *simulator.Options) { o.Seed =
 
 // WithLag sets the longest time for which something lags behind a change, for example reads of EC2:
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
-// With a lag, some calls are also refused by chance, and some events arrive late or twice. By default,
-// the simulator does none of this.
+// With a lag, some calls are also refused by chance, and some events arrive late or twice. The default
+// is one second; with a negative lag, the simulator does none of this.
 func WithLag(lag time.Duration) Option { return func(o *simulator.Options) { o.Lag = lag } }
+
+// WithIAM sets what happens to requests that AWS would refuse because of their credentials or of
+// policies: "enforce" refuses them, which is the default; "audit" passes a line about each to audit,
+// and answers them; "off" answers them. It panics for another mode.
+func WithIAM(mode string, audit func(line string)) Option {
+	parsed, err := access.ParseMode(mode)
+	if err != nil {
+		panic("simulator: " + err.Error())
+	}
+	return func(o *simulator.Options) { o.IAM, o.Audit = parsed, audit }
+}
 
 // Fault makes calls, or CloudFormation's work on resources, fail or take time.
 type Fault = fault.Rule
@@ -109,12 +124,12 @@ func New(options ...Option) *AWS {
 // Config returns the configuration of the AWS SDK for Go for the account and region of this AWS.
 func (a *AWS) Config() aws.Config { return a.ConfigFor(a.account, a.region) }
 
-// ConfigFor returns the configuration of the AWS SDK for Go for an account, 12 digits, and a
-// region.
+// ConfigFor returns the configuration of the AWS SDK for Go for the root user of an account, 12 digits,
+// and a region.
 func (a *AWS) ConfigFor(account, region string) aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(a.Endpoint), HTTPClient: a.server.Client(),
-		Credentials: credentials.NewStaticCredentialsProvider(account, "simulated", ""),
+		Credentials: credentials.NewStaticCredentialsProvider(account, Secret, ""),
 	}
 }
 
@@ -122,7 +137,7 @@ func (a *AWS) ConfigFor(account, region string) aws.Config {
 func (a *AWS) Inject(f Fault) (remove func()) { return a.simulator.Faults().Add(f) }
 
 // Incident happens to instances or zones: missing capacity, the interruption of a spot instance, a
-// rebalance recommendation, or a failed status check.
+// rebalance recommendation, a failed status check, or a scheduled event.
 type Incident = fault.Incident
 
 // Kinds of incidents.
@@ -131,6 +146,7 @@ const (
 	SpotInterruption        = fault.SpotInterruption
 	RebalanceRecommendation = fault.RebalanceRecommendation
 	StatusCheck             = fault.StatusCheck
+	ScheduledEvent          = fault.ScheduledEvent
 )
 
 // Happen makes an incident happen. Programs in other languages post it as JSON to /_simulator/incidents.

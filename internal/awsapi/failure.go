@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -227,10 +228,15 @@ func DeniedSentence(principal, action, resource, message string) string {
 
 func deniedSentence(f *Failure, err error, message string) string {
 	principal, action, resource := MissingAction(message)
-	if action == "" {
-		action = calledAction(err)
-	}
 	f.Action = action
+	if action != "" {
+		return DeniedSentence(principal, action, resource, message)
+	}
+	action = calledAction(err)
+	f.Action = action
+	if generic := []string{"", "Access Denied", "AccessDenied", "Forbidden"}; !slices.Contains(generic, message) {
+		return fmt.Sprintf("AWS denies %s: %s", action, Sentence(message))
+	}
 	return DeniedSentence(principal, action, resource, message)
 }
 
@@ -298,6 +304,10 @@ func calledAction(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
 		return "of AWS"
+	}
+	// A call may fail because the one that gets its credentials does, such as AssumeRole.
+	for inner := operation; errors.As(operation.Err, &inner); {
+		operation = inner
 	}
 	return strings.ToLower(strings.ReplaceAll(operation.Service(), " ", "")) + ":" + operation.Operation()
 }

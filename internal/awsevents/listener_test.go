@@ -2,7 +2,6 @@ package awsevents
 
 import (
 	"context"
-	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 // station is a listener on a simulated queue, with a stack engine that only records the events.
@@ -74,18 +74,15 @@ func (s *station) url() string {
 
 func newStation(t *testing.T, sweeps ...stack.Event) *station {
 	t.Helper()
-	cloud := simulator.New(simulator.Options{Region: "eu-central-1"})
-	server := httptest.NewServer(cloud.Handler())
-	t.Cleanup(server.Close)
-	t.Cleanup(cloud.Close)
+	_, endpoint := simulatortest.Start(t, simulator.Options{Region: "eu-central-1"})
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
-	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: "eu-central-1", EndpointURL: server.URL, Credentials: keys})
+	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: "eu-central-1", EndpointURL: endpoint, Credentials: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &station{
 		t: t, registry: prometheus.NewRegistry(), received: make(chan Event, 100), sweeps: sweeps,
-		client: sqs.New(sqs.Options{Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Credentials: keys}),
+		client: sqs.New(sqs.Options{Region: "eu-central-1", BaseEndpoint: aws.String(endpoint), Credentials: keys}),
 	}
 	if err := s.makeQueue(t.Context(), StackName("")); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package awsevents_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const region = "eu-central-1"
@@ -33,24 +33,21 @@ type cloud struct {
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	c := &cloud{}
-	simulated := simulator.New(simulator.Options{Region: region, Latency: func(_, operation string) time.Duration {
+	_, endpoint := simulatortest.Start(t, simulator.Options{Region: region, Latency: func(_, operation string) time.Duration {
 		if operation == "Delete" {
 			return 200 * time.Millisecond // a poller that just stopped has left its queue by then
 		}
 		return 0
 	}})
-	server := httptest.NewServer(simulated.Handler())
-	t.Cleanup(server.Close)
-	t.Cleanup(simulated.Close)
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
 	clients, err := awsapi.New(t.Context(), awsapi.Options{
-		Region: region, EndpointURL: server.URL, Credentials: keys, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Region: region, EndpointURL: endpoint, Credentials: keys, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.clients = clients
-	c.console = cloudformation.New(cloudformation.Options{Region: region, BaseEndpoint: aws.String(server.URL), Credentials: keys})
+	c.console = cloudformation.New(cloudformation.Options{Region: region, BaseEndpoint: aws.String(endpoint), Credentials: keys})
 	return c
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/export"
 	"github.com/aws-operator/aws-operator/internal/cli/get"
 	"github.com/aws-operator/aws-operator/internal/cli/graph"
+	"github.com/aws-operator/aws-operator/internal/cli/iam"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/local"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
@@ -95,7 +96,7 @@ to the object and to a ConfigMap.`,
 		create.Command(), replace.Command(), get.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(),
 		upgrade.Command(), validate.Command(), diagnose.Command(), export.Command(), graph.Command(), deletion.Command())
 	group(root, "Services:", render.Command())
-	group(root, "Operator:", operator.Command(), status.Command(), retry.Command())
+	group(root, "Operator:", operator.Command(), status.Command(), retry.Command(), iam.Command())
 	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())
 	group(root, "Other:", template.Command(), trial.Command(), version.Command())
 	root.SetHelpCommandGroupID("Other:")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -31,6 +30,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -62,17 +62,12 @@ func newSuite(t *testing.T) *suite {
 			t.Fatal(err)
 		}
 	}
-	w.sim = simulator.New(simulator.Options{
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Account: account, Region: region, Machines: fake.New(fake.Options{}), Faults: w.faults, Patience: 100 * time.Millisecond,
 	})
-	server := httptest.NewServer(w.sim.Handler())
-	observer := httptest.NewServer(w.sim.Observer()) // the tests compare what exists with what should
-	t.Cleanup(observer.Close)
-	w.endpoint, w.observer = server.URL, observer.URL
-	t.Cleanup(func() {
-		w.sim.Close()
-		server.Close()
-	})
+	w.sim = sim
+	observer := simulatortest.Serve(t, w.sim.Observer()) // the tests compare what exists with what should
+	w.endpoint, w.observer = endpoint, observer
 	release, err := environment.LocalRelease(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,18 +15,18 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/process"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 func TestLeadsServesAndLetsGo(t *testing.T) {
 	cluster := controlplanetest.Shared(t)
-	sim := simulator.New(simulator.Options{})
-	defer sim.Close()
+	sim := simulatortest.New(t, simulator.Options{})
 	server := httptest.NewServer(sim.Handler())
 	defer server.Close()
 	t.Setenv("AWS_ACCESS_KEY_ID", "123456789012")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	ports, err := process.FreePorts(2)
 	if err != nil {
 		t.Fatal(err)

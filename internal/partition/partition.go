@@ -24,3 +24,13 @@ func Of(region string) (name, dnsSuffix string) {
 	}
 	return "aws", "amazonaws.com"
 }
+
+// Named returns the suffix of the endpoints of a partition by its name, as in ARNs.
+func Named(name string) (dnsSuffix string, ok bool) {
+	for _, p := range partitions {
+		if p.name == name {
+			return p.suffix, true
+		}
+	}
+	return "amazonaws.com", name == "aws"
+}

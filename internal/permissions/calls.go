@@ -8,14 +8,17 @@ const (
 	services users = 1 << iota
 	// clusters is an operator that reconciles Clusters and InstanceGroups.
 	clusters
+	// events is the stack of the operator's event queue, which every operator has.
+	events
 	// terminal is a user of the commands, in addition to the operator's own policies.
 	terminal
 )
 
 // statement is a statement of the policies for the project's own calls, not CloudFormation's.
 type statement struct {
-	sid       string
-	users     users
+	sid   string
+	users users
+	// resources are ARNs, in which names in braces stand for the values of a Choice.
 	resources []string
 	// calls are calls of the AWS SDK as "package.Operation".
 	calls []string
@@ -53,11 +56,11 @@ var prefixes = map[string]string{"elasticloadbalancingv2": "elasticloadbalancing
 
 var statements = []statement{
 	{
-		sid: "OwnStacks", users: services, resources: []string{"arn:aws:cloudformation:*:*:stack/aws-operator-*"}, calls: stackCalls,
+		sid: "OwnStacks", users: services, resources: []string{"arn:{partition}:cloudformation:{region}:{account}:stack/{serviceStack}"}, calls: stackCalls,
 		why: "The stacks of objects and of the event queue. Their names begin with the operator's cluster name: change aws-operator to yours.",
 	},
 	{
-		sid: "ClusterStacks", users: clusters, resources: []string{"arn:aws:cloudformation:*:*:stack/*"},
+		sid: "ClusterStacks", users: clusters, resources: []string{"arn:{partition}:cloudformation:{region}:{account}:stack/{clusterStack}"},
 		calls: append([]string{
 			"cloudformation.SetStackPolicy", "cloudformation.SignalResource", "cloudformation.CancelUpdateStack",
 		}, stackCalls...),
@@ -69,12 +72,12 @@ var statements = []statement{
 		why:   "The operator lists all stacks of an account and region to find its own; AWS supports no narrower resource for that.",
 	},
 	{
-		sid: "AssumeRoles", users: services | clusters, resources: []string{"arn:aws:iam::*:role/cluster-operator"},
+		sid: "AssumeRoles", users: services | clusters, resources: []string{"{role}"},
 		calls: []string{"sts.AssumeRole"},
 		why:   "The roles that objects and Clusters assume in other accounts. Change the ARN to yours, or remove the statement.",
 	},
 	{
-		sid: "Events", users: services | clusters, resources: []string{"arn:aws:sqs:*:*:aws-operator-events*"},
+		sid: "Events", users: services | clusters, resources: []string{"arn:{partition}:sqs:{region}:{account}:{events}"},
 		calls: []string{"sqs.ReceiveMessage", "sqs.DeleteMessageBatch"},
 		why:   "The queue from which the operator receives events of stacks and instances.",
 	},
@@ -93,12 +96,12 @@ var statements = []statement{
 		why: "Existing resources, for rollouts, repairs, existing VPCs and deletion. AWS supports no resource-level permissions for these actions.",
 	},
 	{
-		sid: "Consoles", users: clusters, resources: []string{"arn:aws:ec2:*:*:instance/*"},
+		sid: "Consoles", users: clusters, resources: []string{"arn:{partition}:ec2:{region}:{account}:instance/*"},
 		calls: []string{"ec2.GetConsoleOutput"},
 		why:   "The console of an instance that does not become a node, for the reason. Without this permission, conditions name the instance only.",
 	},
 	{
-		sid: "Rolls", users: clusters, resources: []string{"arn:aws:autoscaling:*:*:autoScalingGroup:*:autoScalingGroupName/*"},
+		sid: "Rolls", users: clusters, resources: []string{"arn:{partition}:autoscaling:{region}:{account}:autoScalingGroup:*:autoScalingGroupName/{group}"},
 		calls: []string{
 			"autoscaling.CompleteLifecycleAction", "autoscaling.RecordLifecycleActionHeartbeat",
 			"autoscaling.TerminateInstanceInAutoScalingGroup", "autoscaling.SetDesiredCapacity", "autoscaling.SuspendProcesses",
@@ -107,14 +110,17 @@ var statements = []statement{
 		why: "The operator drains nodes before their instances terminate, replaces unhealthy instances, and changes the size of groups during a rollout. Tags keep the cluster autoscaler from scaling a group during its rollout.",
 	},
 	{
-		sid: "Backups", users: clusters, resources: all,
+		sid: "Backups", users: clusters, resources: []string{
+			"arn:{partition}:ec2:{region}::snapshot/*", "arn:{partition}:ec2:{region}:{account}:volume/*", "arn:{partition}:ec2:{region}:{account}:instance/*",
+		},
 		calls: []string{"ec2.CreateSnapshot", "ec2.DeleteSnapshot", "ec2.TerminateInstances"},
 		why:   "Snapshots of etcd's volumes, and the termination of control-plane instances before a restore.",
 	},
 	{
-		sid: "ExistingNetworks", users: clusters, resources: []string{"arn:aws:ec2:*:*:subnet/*"},
-		calls: []string{"ec2.CreateTags", "ec2.DeleteTags"},
-		why:   "The operator tags subnets of an existing VPC, so that the cloud controller manager finds them.",
+		sid: "ExistingNetworks", users: clusters,
+		resources: []string{"arn:{partition}:ec2:{region}:*:subnet/*", "arn:{partition}:ec2:{region}:*:vpc/*"},
+		calls:     []string{"ec2.CreateTags", "ec2.DeleteTags"},
+		why:       "The operator tags an existing VPC and its subnets, so that the cloud controller manager finds them, and removes these tags with the cluster.",
 	},
 	{
 		sid: "Leftovers", users: clusters, resources: all,
@@ -127,17 +133,17 @@ var statements = []statement{
 		why: "The operator deletes load balancers, volumes and other resources that the cluster's controllers created when it deletes the cluster.",
 	},
 	{
-		sid: "Buckets", users: clusters, resources: []string{"arn:aws:s3:::*"},
+		sid: "Buckets", users: clusters, resources: []string{"arn:{partition}:s3:::{bucket}"},
 		calls: []string{"s3.PutObject", "s3.HeadObject", "s3.ListObjectVersions", "s3.DeleteObjects"},
 		why:   "Each cluster's bucket holds nodeup, bundles, certificate authorities and large templates. CloudFormation reads a template from there with the caller's permissions.",
 	},
 	{
 		sid: "Keys", users: clusters, resources: all, actions: []string{"kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"},
-		condition: map[string]map[string][]string{"StringLike": {"kms:ViaService": {"s3.*.amazonaws.com", "ssm.*.amazonaws.com"}}},
+		condition: map[string]map[string][]string{"StringLike": {"kms:ViaService": {"s3.{region}.{suffix}", "ssm.{region}.{suffix}"}}},
 		why:       "The bucket and the bootstrap token are encrypted with the cluster's key. The condition allows its use through S3 and Parameter Store only.",
 	},
 	{
-		sid: "Token", users: clusters, resources: []string{"arn:aws:ssm:*:*:parameter/cluster-operator/*"},
+		sid: "Token", users: clusters, resources: []string{"arn:{partition}:ssm:{region}:{account}:parameter/cluster-operator/{cluster}"},
 		calls: []string{"ssm.PutParameter", "ssm.DeleteParameter"},
 		why:   "The bootstrap token with which workers join.",
 	},
@@ -152,7 +158,7 @@ var statements = []statement{
 		why:   "The command trial checks what CloudFormation refuses in templates.",
 	},
 	{
-		sid: "State", users: terminal, resources: []string{"arn:aws:s3:::STATE-BUCKET", "arn:aws:s3:::STATE-BUCKET/*"},
+		sid: "State", users: terminal, resources: []string{"arn:{partition}:s3:::{stateBucket}", "arn:{partition}:s3:::{stateBucket}/*"},
 		calls: []string{"s3.GetObject", "s3.PutObject", "s3.DeleteObject", "s3.ListObjectsV2"},
 		why:   "The bucket with the commands' state. Set the bucket's name, or remove the statement if the state is in a folder.",
 	},

@@ -36,12 +36,23 @@ type Statement struct {
 // for CloudFormation's calls on its behalf.
 func Documents() []Document {
 	documents := []Document{
-		{Name: "operator-services", Title: "The operator's own calls for AWS services (kinds of ModelDefinitions).", Statements: direct(services)},
-		{Name: "operator-clusters", Title: "The operator's own calls for clusters.", Statements: direct(clusters)},
-		{Name: "terminal", Title: "The calls of the terminal commands, in addition to the operator's policies.", Statements: direct(terminal)},
+		{Name: "operator-services", Title: "The operator's own calls for AWS services (kinds of ModelDefinitions).", Statements: direct(services, anywhere)},
+		{Name: "operator-clusters", Title: "The operator's own calls for clusters.", Statements: direct(clusters, anywhere)},
+		{Name: "terminal", Title: "The calls of the terminal commands, in addition to the operator's policies.", Statements: direct(terminal, anywhere)},
 	}
-	documents = append(documents, viaCloudFormation("cloudformation-services", "AWS services", services)...)
-	return append(documents, viaCloudFormation("cloudformation-clusters", "clusters", clusters)...)
+	for _, part := range []struct {
+		name, what string
+		users      users
+	}{{"cloudformation-services", "AWS services", services}, {"cloudformation-clusters", "clusters", clusters}} {
+		for i, statements := range pack(viaCloudFormation(func(t *resourceType) bool { return t.users&(part.users|events) != 0 })) {
+			documents = append(documents, Document{
+				Name:       fmt.Sprintf("%s-%d", part.name, i+1),
+				Title:      fmt.Sprintf("CloudFormation's calls for the stacks of %s, part %d.", part.what, i+1),
+				Statements: statements,
+			})
+		}
+	}
+	return documents
 }
 
 // ActionsOf returns the IAM actions of a call, given as "package.Operation".
@@ -56,11 +67,13 @@ func ActionsOf(call string) []string {
 	return []string{service + ":" + operation}
 }
 
-// direct returns the statements for a part's own calls.
-func direct(of users) []Statement {
+// direct returns the statements for the own calls of parts of the project, with the values of the
+// names in braces. Statements without a resource are left out.
+func direct(of users, values map[string][]string) []Statement {
 	var found []Statement
 	for _, s := range statements {
-		if s.users&of == 0 {
+		resources := expand(s.resources, values)
+		if s.users&of == 0 || len(resources) == 0 {
 			continue
 		}
 		actions := slices.Clone(s.actions)
@@ -68,50 +81,50 @@ func direct(of users) []Statement {
 			actions = append(actions, ActionsOf(call)...)
 		}
 		found = append(found, Statement{
-			Sid: s.sid, Effect: "Allow", Action: sorted(actions), Resource: s.resources, Condition: s.condition, Why: s.why,
+			Sid: s.sid, Effect: "Allow", Action: sorted(actions), Resource: resources, Condition: expandCondition(s.condition, values), Why: s.why,
 		})
 	}
 	return found
 }
 
-// viaCloudFormation returns the documents for the calls that CloudFormation makes: a statement for
-// each AWS service, in as few documents as the size limit of managed policies allows. The condition
-// denies direct calls with the same credentials.
+// viaCloudFormation returns the statements for the calls that CloudFormation makes for types: one
+// for each AWS service. The condition denies direct calls with the same credentials.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-calledvia
-func viaCloudFormation(name, what string, of users) []Document {
+func viaCloudFormation(wanted func(*resourceType) bool) []Statement {
 	byService := map[string][]string{}
-	for _, t := range resourceTypes {
-		if t.users&of == 0 {
+	for i := range resourceTypes {
+		if !wanted(&resourceTypes[i]) {
 			continue
 		}
-		for _, action := range t.actions {
+		for _, action := range resourceTypes[i].actions {
 			service, _, _ := strings.Cut(action, ":")
 			byService[service] = append(byService[service], action)
 		}
 	}
-	var documents []Document
+	var found []Statement
 	for _, service := range sortedKeys(byService) {
-		s := Statement{
+		found = append(found, Statement{
 			Sid: "CloudFormation" + strings.ToUpper(service[:1]) + service[1:], Effect: "Allow",
 			Action: withoutCovered(sorted(byService[service])), Resource: all,
 			Condition: map[string]map[string][]string{"ForAnyValue:StringEquals": {"aws:CalledVia": {"cloudformation.amazonaws.com"}}},
-		}
+		})
+	}
+	return found
+}
+
+// pack distributes statements, in their order, over as few documents as the size limit of managed
+// policies allows.
+func pack(statements []Statement) [][]Statement {
+	var documents [][]Statement
+	for i := range statements {
 		if last := len(documents) - 1; last >= 0 {
-			longer := documents[last]
-			longer.Statements = append(slices.Clone(longer.Statements), s)
+			longer := Document{Statements: append(slices.Clone(documents[last]), statements[i])}
 			if longer.Size() <= MaxPolicy {
-				documents[last] = longer
+				documents[last] = longer.Statements
 				continue
 			}
 		}
-		documents = append(documents, Document{
-			Name: fmt.Sprintf("%s-%d", name, len(documents)+1),
-			Title: fmt.Sprintf(
-				"CloudFormation's calls for the stacks of %s, part %d.",
-				what,
-				len(documents)+1,
-			), Statements: []Statement{s},
-		})
+		documents = append(documents, statements[i:i+1:i+1])
 	}
 	return documents
 }

@@ -138,7 +138,7 @@ var resourceTypes = []resourceType{
 		"elasticloadbalancing:ModifyTargetGroupAttributes", "elasticloadbalancing:RegisterTargets",
 		"elasticloadbalancing:RemoveTags",
 	}},
-	{"AWS::Events::Rule", services | clusters, []string{
+	{"AWS::Events::Rule", events, []string{
 		"events:DeleteRule", "events:DescribeRule", "events:ListRules", "events:ListTagsForResource", "events:ListTargetsByRule",
 		"events:PutRule", "events:PutTargets", "events:RemoveTargets", "events:TagResource", "events:UntagResource",
 		"iam:PassRole",
@@ -214,11 +214,11 @@ var resourceTypes = []resourceType{
 		"sns:PutDataProtectionPolicy", "sns:SetTopicAttributes", "sns:Subscribe", "sns:TagResource", "sns:Unsubscribe",
 		"sns:UntagResource",
 	}},
-	{"AWS::SQS::Queue", services | clusters, []string{
+	{"AWS::SQS::Queue", services | events, []string{
 		"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:ListQueues",
 		"sqs:SetQueueAttributes", "sqs:TagQueue", "sqs:UntagQueue",
 	}},
-	{"AWS::SQS::QueuePolicy", services | clusters, []string{
+	{"AWS::SQS::QueuePolicy", services | events, []string{
 		"sqs:SetQueueAttributes",
 	}},
 }

@@ -22,6 +22,7 @@ func TestPlanAfterCreationHasNoChanges(t *testing.T) {
 			w := newSuite(t)
 			objects := example(t, file)
 			for _, c := range clustersOf(objects) {
+				w.allowRole(c)
 				w.network(c, objects)
 			}
 			w.put(objects...)

@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +26,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/plan"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -40,22 +40,23 @@ type suite struct {
 	t        testing.TB
 	sim      *simulator.Simulator
 	endpoint string
+	// observer is the endpoint of plans and of the test's own clients.
+	observer string
 	nodeup   string
 	state    *state.State
+	// key is that of an administrator, who can assume roles.
+	key aws.Credentials
 }
 
 func newSuite(tb testing.TB) *suite {
 	tb.Helper()
 	w := &suite{t: tb, nodeup: nodeupFolder(tb)}
-	w.sim = simulator.New(
-		simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond},
-	)
-	server := httptest.NewServer(w.sim.Handler())
-	w.endpoint = server.URL
-	tb.Cleanup(func() {
-		w.sim.Close()
-		server.Close()
+	sim, endpoint := simulatortest.Start(tb, simulator.Options{
+		Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond,
 	})
+	w.sim = sim
+	w.endpoint, w.observer = endpoint, simulatortest.Serve(tb, sim.Observer())
+	w.key = simulatortest.User(tb, simulatortest.Root(w.observer, account, region), "operator", simulatortest.Administrator)
 	var err error
 	w.state, err = state.Open(tb.Context(), tb.TempDir(), state.Options{})
 	w.must(err)
@@ -80,11 +81,25 @@ func (w *suite) must(err error) {
 	}
 }
 
-func (w *suite) aws() awsapi.Options {
+func (w *suite) aws() awsapi.Options { return w.awsAt(w.endpoint) }
+
+func (w *suite) awsAt(endpoint string) awsapi.Options {
 	return awsapi.Options{
-		Region: region, EndpointURL: w.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		Region: region, EndpointURL: endpoint, Credentials: credentials.StaticCredentialsProvider{Value: w.key},
 		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited}, Resolver: w.sim.Lookup,
 	}
+}
+
+// allowRole creates the role that a cluster names, in its account.
+func (w *suite) allowRole(c *v1alpha1.Cluster) {
+	w.t.Helper()
+	if c.Spec.Role == nil {
+		return
+	}
+	parts := strings.Split(c.Spec.Role.ARN, ":")
+	_, name, _ := strings.Cut(parts[5], "/")
+	root := simulatortest.Root(w.observer, parts[4], region)
+	simulatortest.Role(w.t, root, name, account, c.Spec.Role.ExternalID, simulatortest.Administrator)
 }
 
 // apply brings a cluster to what the state says, by the operator's own controllers.
@@ -132,7 +147,7 @@ func (w *suite) planWith(cluster string, o plan.Options) *plan.Plan {
 
 func (w *suite) options(o plan.Options) plan.Options {
 	w.t.Helper()
-	clients, err := awsapi.New(w.t.Context(), w.aws())
+	clients, err := awsapi.New(w.t.Context(), w.awsAt(w.observer)) // golden files have plans of what truly exists
 	w.must(err)
 	o.Clients, o.Operator, o.NodeupDir = clients, operator.DefaultClusterName, w.nodeup
 	return o
@@ -277,7 +292,7 @@ func (w *suite) stack(called, body string) map[string]string {
 // the processors are busy.
 func (w *suite) cloudformation() awsapi.CloudFormation {
 	w.t.Helper()
-	clients, err := awsapi.New(w.t.Context(), w.aws())
+	clients, err := awsapi.New(w.t.Context(), w.awsAt(w.observer))
 	w.must(err)
 	return clients.CloudFormation(awsapi.Target{})
 }

@@ -5,9 +5,10 @@
 //	defer sim.Close()
 //	server := httptest.NewServer(sim.Handler())
 //
-// Point AWS_ENDPOINT_URL at the server and use any credentials: an access key ID of twelve digits
-// selects the account with that number, any other selects the default account. The simulator does
-// not verify signatures, except those of presigned STS requests.
+// Point AWS_ENDPOINT_URL at the server. An access key ID of twelve digits is the root user of the
+// account with that number; its secret is [RootSecret]. IAM and STS issue the keys of users and of
+// sessions. The simulator verifies the signatures of requests, and users and roles may do what their
+// policies allow: see package access and Options.IAM.
 //
 // For anything it does not implement, the simulator returns the error that AWS would return; it
 // never pretends to succeed. Tests inject the clock, latency and faults: see [Options] and package

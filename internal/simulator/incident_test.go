@@ -23,7 +23,7 @@ func TestIncidentsArePosted(t *testing.T) {
 	var mu sync.Mutex
 	emitted := map[string]int{}
 	sim := simulator.New(simulator.Options{
-		Region: "eu-central-1",
+		Region: "eu-central-1", Lag: simulator.NoLag,
 		Events: func(_, detailType string, _ []string, _ any) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -79,18 +79,29 @@ func TestIncidentsArePosted(t *testing.T) {
 		status.InstanceStatuses[0].InstanceStatus.Status != ec2types.SummaryStatusOk {
 		t.Errorf("the status checks are %+v, %v", status, err)
 	}
+	post(http.StatusNoContent, `{"kind":"ScheduledEvent","instance":"`+id+`","event":"instance-retirement"}`)
+	status, err = client.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{
+		Filters: []ec2types.Filter{{Name: aws.String("event.code"), Values: []string{"instance-retirement"}}},
+	})
+	if err != nil || len(status.InstanceStatuses) != 1 || len(status.InstanceStatuses[0].Events) != 1 ||
+		status.InstanceStatuses[0].Events[0].Code != ec2types.EventCodeInstanceRetirement {
+		t.Errorf("the scheduled events are %+v, %v", status, err)
+	}
 	post(http.StatusNoContent, `{"kind":"RebalanceRecommendation","instance":"`+id+`"}`)
 	post(http.StatusNoContent, `{"kind":"SpotInterruption","instance":"`+id+`"}`)
-	patience.UntilTrue(t, "the events of both notices", func() bool {
+	patience.UntilTrue(t, "the events of the notices", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return emitted["EC2 Instance Rebalance Recommendation"] == 1 && emitted["EC2 Spot Instance Interruption Warning"] == 1
+		return emitted["EC2 Instance Rebalance Recommendation"] == 1 && emitted["EC2 Spot Instance Interruption Warning"] == 1 &&
+			emitted["AWS Health Event"] == 1
 	})
 
 	for _, refused := range []string{
 		`{`, `{"kind":"Flood"}`, `{"kind":"Flood","instance":"i-1"}`, `{"kind":"Capacity"}`, `{"kind":"Capacity","az":"a"}`,
 		`{"kind":"StatusCheck","instance":"` + id + `"}`, `{"kind":"SpotInterruption","instance":"i-0123456789abcdef0"}`,
 		`{"kind":"SpotInterruption","instance":"` + id + `","action":"hibernate"}`,
+		`{"kind":"ScheduledEvent","instance":"` + id + `","event":"flood"}`,
+		`{"kind":"ScheduledEvent","instance":"` + id + `","event":"instance-stop","after":"soon"}`,
 	} {
 		post(http.StatusBadRequest, refused)
 	}

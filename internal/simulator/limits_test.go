@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,15 +42,20 @@ const (
 	quotasOfEvents         = "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html"
 )
 
-// limits are the limits that AWS documents. The call with the number just above the limit is refused.
-var limits = []struct {
+// limit is a limit that AWS documents. The call with the number just above it is refused with the code.
+// Where a code is neither documented nor reported by users, the row says so, and it is the service's code
+// for invalid requests.
+type limit struct {
 	what  string
 	most  int
 	code  string
 	page  string
 	exact bool // the call with the limit itself must succeed
 	call  func(l *limited, n int) error
-}{
+}
+
+// limits are those of IAM, EC2, stacks, and names.
+var limits = []limit{
 	{"characters of a managed policy", 6144, "LimitExceeded", quotasOfIAM, true, func(l *limited, n int) error {
 		_, err := l.iam.CreatePolicy(l.ctx, &iam.CreatePolicyInput{PolicyName: named("p", n), PolicyDocument: policyOf(n)})
 		return err
@@ -284,8 +290,16 @@ var limits = []struct {
 	}},
 }
 
-func TestDocumentedLimitsAreRefused(t *testing.T) {
-	config := start(t)
+// newLimited starts a simulator with what the calls need.
+func newLimited(t *testing.T) *limited {
+	t.Helper()
+	return newLimitedAt(t, *start(t).BaseEndpoint)
+}
+
+func newLimitedAt(t *testing.T, endpoint string) *limited {
+	t.Helper()
+	config := clientsOf(endpoint)
+	config.Retryer = func() aws.Retryer { return aws.NopRetryer{} } // SDKs repeat calls that exceed limits
 	l := &limited{
 		Config: config,
 		ctx:    t.Context(),
@@ -316,7 +330,12 @@ func TestDocumentedLimitsAreRefused(t *testing.T) {
 		eventbridge.NewFromConfig(config).PutRule,
 		&eventbridge.PutRuleInput{Name: l.rule, EventPattern: aws.String(`{"source":["s"]}`)},
 	)
-	for _, limit := range limits {
+	return l
+}
+
+func TestDocumentedLimitsAreRefused(t *testing.T) {
+	l := newLimited(t)
+	for _, limit := range slices.Concat(limits, limitsOfTemplates, limitsOfNames, limitsOfKeys, limitsOfData, limitsOfMessages) {
 		t.Run(limit.what, func(t *testing.T) {
 			if limit.exact {
 				if err := limit.call(l, limit.most); err != nil {

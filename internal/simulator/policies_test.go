@@ -31,7 +31,9 @@ func TestPrincipalsMayDoWhatTheirPoliciesAllow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sim := simulator.New(simulator.Options{Region: "eu-central-1", Policies: policies})
+	sim := simulator.New(simulator.Options{
+		Region: "eu-central-1", Policies: policies, Lag: simulator.NoLag, IAM: access.Off,
+	})
 	defer sim.Close()
 	server := httptest.NewServer(sim.Handler())
 	defer server.Close()
@@ -82,11 +84,17 @@ func TestPrincipalsMayDoWhatTheirPoliciesAllow(t *testing.T) {
 		t.Errorf("the events say %s", all)
 	}
 
+	owner := as(config, "210987654321", "secret", "")
+	if _, err := s3.NewFromConfig(owner, onPath).CreateBucket(t.Context(), &s3.CreateBucketInput{
+		Bucket: aws.String("one"), CreateBucketConfiguration: locationOf(config),
+	}); err != nil {
+		t.Fatal(err)
+	}
 	assumed := config.Copy()
 	assumed.Credentials = stscreds.NewAssumeRoleProvider(sts.NewFromConfig(config), role)
 	objects := s3.NewFromConfig(assumed, func(o *s3.Options) { o.UsePathStyle = true })
 	_, err = objects.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("one"), Key: aws.String("open/a/b")})
-	denied("an object that there is not", "NoSuchBucket", err)
+	denied("an object that there is not", "NoSuchKey", err)
 	_, err = objects.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("one"), Key: aws.String("closed")})
 	denied("an object that the role may not read", "not authorized to perform: s3:GetObject", err)
 	_, err = sts.NewFromConfig(config).AssumeRole(t.Context(), &sts.AssumeRoleInput{

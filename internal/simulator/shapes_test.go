@@ -129,7 +129,7 @@ func TestPhysicalIDsHaveTheShapesOfAWS(t *testing.T) {
 		// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids
 		"role ID":    `^AROA[A-Z2-7]{17}$`,
 		"profile ID": `^AIPA[A-Z2-7]{17}$`,
-		"user ID":    `^AIDA[A-Z2-7]{17}$`,
+		"user ID":    `^\d{12}$`, // of the root user
 		// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 		"Bucket":             `^production-clusters-of-the-platform-team-bucket-[0-9a-z]{12}$`,
 		"Queue":              `^http://[^/]+/123456789012/` + shapedStack + `-Queue-` + mixed,

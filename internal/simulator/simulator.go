@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -26,6 +27,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/frontend"
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
+	"github.com/aws-operator/aws-operator/internal/simulator/iampolicy"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/nameserver"
@@ -81,21 +83,38 @@ type Options struct {
 	Seed uint64
 	// Lag is the longest time for which something lags behind a change: reads of EC2, what other
 	// services know of roles, and the delivery of events. With it, some calls are also refused by
-	// chance, and some events arrive late or twice. By default, the simulator does none of this.
+	// chance, and some events arrive late or twice. The default is [DefaultLag]; with [NoLag] the
+	// simulator does none of this.
 	Lag time.Duration
 	// Speed is the factor by which EC2's request limits are higher than in AWS. The default is
 	// [DefaultSpeed], because machines of the simulator boot in milliseconds.
 	Speed float64
-	// Policies limit what principals may do, which includes the calls that CloudFormation makes for
-	// a principal. A principal without policies may do anything; by default none have any. Package
-	// access documents what is evaluated.
+	// Policies take the place of the policies that principals have in IAM, by access key or by the ARN
+	// of a user or a role. Keys in it are valid, with [RootSecret] as their secret.
 	Policies *access.Policies
+	// IAM is what happens to requests that AWS would refuse because of their credentials or of
+	// policies. The default is [access.Enforce].
+	IAM access.Mode
+	// Audit receives a line for each request that would be refused, if IAM is [access.Audit].
+	Audit func(line string)
+	// Decided, if set, receives each request that policies decide, with its condition keys, and these
+	// policies. The request waits while it runs. It must change neither.
+	Decided func(*iampolicy.Request, *iampolicy.Policies)
 	// Events, if set, receives every event that a service emits, before the event bus does. The
 	// service waits while it runs.
 	Events func(source, detailType string, resources []string, detail any)
 }
 
+// RootSecret is the secret access key of the root users of all accounts, whose access key ID is the
+// number of the account.
+const RootSecret = wire.RootSecret
+
 const (
+	// DefaultLag is the default of Options.Lag: long enough that a caller notices, short enough to
+	// wait for.
+	DefaultLag = time.Second
+	// NoLag is the value of Options.Lag for tests of the simulator itself, and for measurements.
+	NoLag = -time.Nanosecond
 	// DefaultSpeed makes the calls of a test fit that AWS would see in half an hour.
 	DefaultSpeed = 20
 	// refuseOneIn is the number of calls of which one is throttled on average.
@@ -110,6 +129,7 @@ type Simulator struct {
 	target wire.Target // that clients mean who name none
 	cancel context.CancelFunc
 	closes []func()
+	closed sync.Once
 
 	instances *ec2.Service
 	network   *vpc.Service
@@ -134,7 +154,8 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 	o = withDefaults(o)
 	s := &Simulator{faults: o.Faults, seed: o.Seed, target: wire.Target{Account: o.Account, Region: o.Region}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	env := &resource.Env{Clock: o.Clock, Partition: o.Partition, Lag: resource.NewLag(o.Seed, o.Lag)}
+	control := &access.Control{Mode: o.IAM, Log: o.Audit, Policies: o.Policies, Decided: o.Decided, Now: o.Clock.Now}
+	env := &resource.Env{Clock: o.Clock, Partition: o.Partition, Lag: resource.NewLag(o.Seed, o.Lag), Control: control}
 	endpoint := func() string {
 		if o.Endpoint != "" {
 			return o.Endpoint
@@ -147,19 +168,22 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 	topics := sns.New(env, queues, endpoint)
 	events := eventbridge.New(env, queues, topics, o.Faults)
 	publish := o.observed(events.Publish)
-	buckets := s3.New(env)
 	identities, ciphers, network := iam.New(env, keys), kms.New(env), vpc.New(env, vpc.WithQuotas(o.Quotas), vpc.WithDefaultVPC())
+	buckets := s3.New(env, s3.WithCiphers(ciphers))
 	instances := ec2.New(env, network, ec2.Options{
-		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: publish,
+		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: publish, Quotas: o.Quotas,
 	})
 	s.instances, s.network = instances, network
 	env.NamesNew = identities.NamesNew
+	control.Principals = identities
 	frontends := frontend.New(o.Machines, o.Listen)
 	balancers := elbv2.New(env, elbv2.Options{
 		Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Frontends: frontends,
 		Provisioning: o.Lag,
 	})
-	older := elb.New(env, elb.Options{Compute: instances, Networks: network, Host: o.Machines, Frontends: frontends})
+	older := elb.New(env, elb.Options{
+		Compute: instances, Networks: network, Host: o.Machines, Frontends: frontends, Quotas: o.Quotas,
+	})
 	groups := autoscaling.New(env, autoscaling.Options{
 		Compute: instances, Balancers: balancers, Publish: publish,
 		Zone: func(account, region, subnetID string) (string, bool) {
@@ -170,7 +194,7 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 	s.closes = append(s.closes, groups.Close, balancers.Close, instances.Close)
 	names := route53.New(env, network, route53.WithBalancers(frontends.Resolve))
 	s.names = names
-	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter))
+	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter), ssm.WithCiphers(ciphers))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
 		identities, ciphers, store, sts.New(env, keys, sts.WithNew(identities.IsNew)), instances, names, balancers, older, groups,
@@ -183,7 +207,7 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 	}
 	s.providers = providers
 	parts = append(parts, cloudformation.New(cloudformation.Options{
-		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: publish, Policies: o.Policies,
+		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: publish,
 		Notify: func(ctx context.Context, _, _, topicARN, subject, message string) error {
 			return topics.Publish(ctx, topicARN, subject, message)
 		},
@@ -202,9 +226,7 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 		wire.WithRegion(o.Region),
 		wire.WithPartition(o.Partition),
 		wire.WithKeys(keys),
-		wire.WithPolicies(
-			o.Policies,
-		),
+		wire.WithControl(control),
 		wire.WithReads(reads.New(reads.Options{Seed: o.Seed, Lag: o.Lag, Clock: o.Clock})),
 		wire.WithGate(o.gate()),
 	)
@@ -261,9 +283,16 @@ func withDefaults(o Options) Options {
 	if o.Faults == nil {
 		o.Faults = fault.New()
 	}
+	if o.IAM == "" {
+		o.IAM = access.Enforce
+	}
 	if o.Speed == 0 {
 		o.Speed = DefaultSpeed
 	}
+	if o.Lag == 0 {
+		o.Lag = DefaultLag
+	}
+	o.Lag = max(o.Lag, 0)
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64() //nolint:gosec // not for security
 	}
@@ -379,8 +408,10 @@ func (s *Simulator) ResourceTypes() []string { return slices.Sorted(maps.Keys(s.
 // Close ends the requests that wait, and the machines. The simulator does not serve requests
 // afterwards.
 func (s *Simulator) Close() {
-	s.cancel()
-	for _, fn := range s.closes {
-		fn()
-	}
+	s.closed.Do(func() {
+		s.cancel()
+		for _, fn := range s.closes {
+			fn()
+		}
+	})
 }

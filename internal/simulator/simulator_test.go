@@ -27,14 +27,18 @@ import (
 
 func start(t *testing.T) aws.Config {
 	t.Helper()
-	sim := simulator.New(simulator.Options{})
+	sim := simulator.New(simulator.Options{Lag: simulator.NoLag})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {
 		sim.Close()
 		server.Close()
 	})
+	return clientsOf(server.URL)
+}
+
+func clientsOf(endpoint string) aws.Config {
 	return aws.Config{
-		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL),
+		Region: "eu-central-1", BaseEndpoint: &endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
 	}
 }
@@ -69,7 +73,7 @@ func TestStackOfQueuesAndTopicsWorksAndEmitsEvents(t *testing.T) {
 	ctx := t.Context()
 	queues, events, stacks := sqs.NewFromConfig(config), eventbridge.NewFromConfig(config), cloudformation.NewFromConfig(config)
 
-	inbox, err := queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("inbox")})
+	inbox, err := queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("inbox"), Attributes: fromEvents("inbox")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -27,10 +29,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 // unkind is a simulator of which clients see every refusal, because they do not retry.
@@ -48,7 +52,7 @@ func startUnkind(t *testing.T, seed uint64, exact bool) *unkind {
 	u := &unkind{clock: testingclock.NewFakeClock(time.Now())}
 	lag := longestLag
 	if exact {
-		lag = 0
+		lag = simulator.NoLag
 	}
 	u.sim = simulator.New(simulator.Options{Seed: seed, Lag: lag, Clock: u.clock, Speed: 1})
 	server := httptest.NewServer(u.sim.Handler())
@@ -104,7 +108,7 @@ func patiently(t *testing.T, u *unkind, call func() error) (met []string) {
 	return nil
 }
 
-const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com","AWS":"123456789012"},"Action":"sts:AssumeRole"}]}`
 
 // A role is unknown to other services for some seconds after its creation.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency
@@ -113,6 +117,10 @@ func TestServicesKnowNewRolesLater(t *testing.T) {
 	for seed := range uint64(5) {
 		u := startUnkind(t, seed+1, false)
 		identities, ctx := iam.NewFromConfig(u.config), t.Context()
+		root := u.config.Copy()
+		root.Retryer = nil // the default retries
+		user := u.config.Copy()
+		user.Credentials = credentials.StaticCredentialsProvider{Value: simulatortest.User(t, root, "ann", simulatortest.Administrator)}
 		var arn string
 		create := func(name string) {
 			once(t, func() error {
@@ -141,7 +149,7 @@ func TestServicesKnowNewRolesLater(t *testing.T) {
 			}
 		}
 		try("sts", func() error {
-			_, err := sts.NewFromConfig(u.config).
+			_, err := sts.NewFromConfig(user).
 				AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: &arn, RoleSessionName: aws.String("session")})
 			return err
 		})
@@ -306,7 +314,7 @@ func TestEventsArriveTwiceLateAndInAnotherOrder(t *testing.T) {
 	ctx, queues, events := t.Context(), sqs.NewFromConfig(u.config), eventbridge.NewFromConfig(u.config)
 	var queue *string
 	once(t, func() error {
-		out, err := queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("inbox")})
+		out, err := queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("inbox"), Attributes: fromEvents("inbox")})
 		if err == nil {
 			queue = out.QueueUrl
 		}
@@ -322,6 +330,7 @@ func TestEventsArriveTwiceLateAndInAnotherOrder(t *testing.T) {
 		}})
 		return err
 	})
+	u.clock.Step(longestLag) // until the rule matches
 	const sent = 40
 	for range sent {
 		once(t, func() error {
@@ -336,6 +345,13 @@ func TestEventsArriveTwiceLateAndInAnotherOrder(t *testing.T) {
 	}
 	u.clock.Step(longestLag)
 	patience.UntilTrue(t, "more deliveries than events", func() bool { return delivered(t, queues, queue) > sent })
+}
+
+// fromEvents returns the attributes of a queue whose policy lets EventBridge send messages.
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-sqs-permissions
+func fromEvents(queue string) map[string]string {
+	return map[string]string{"Policy": `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},` +
+		`"Action":"sqs:SendMessage","Resource":"arn:aws:sqs:eu-central-1:123456789012:` + queue + `"}}`}
 }
 
 func delivered(t *testing.T, queues *sqs.Client, queue *string) int {
@@ -406,6 +422,160 @@ func TestRecordsChangeLater(t *testing.T) {
 	}
 	if !stale {
 		t.Error("no lookup returned the old address")
+	}
+}
+
+// Resources that a client just created are unknown to some of the next calls.
+func TestReadsMayNotFindWhatWasJustCreated(t *testing.T) {
+	met := map[string][]string{}
+	for seed := range uint64(8) {
+		u := startUnkind(t, seed+1, false)
+		ctx, machines, keys := t.Context(), ec2.NewFromConfig(u.config), kms.NewFromConfig(u.config)
+		tables := dynamodb.NewFromConfig(u.config)
+		try := func(what string, create, use func() error) {
+			once(t, create)
+			for _, code := range patiently(t, u, use) {
+				if !slices.Contains(met[what], code) {
+					met[what] = append(met[what], code)
+				}
+			}
+		}
+		var id *string
+		try("a security group", func() error {
+			network, err := machines.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
+			if err != nil {
+				return err
+			}
+			made, err := machines.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+				GroupName: aws.String("g"), Description: aws.String("d"), VpcId: network.Vpc.VpcId,
+			})
+			if err == nil {
+				id = made.GroupId
+			}
+			return err
+		}, func() error {
+			_, err := machines.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{*id}})
+			return err
+		})
+		volume := func() error {
+			made, err := machines.CreateVolume(
+				ctx, &ec2.CreateVolumeInput{AvailabilityZone: aws.String("eu-central-1a"), Size: aws.Int32(1)},
+			)
+			if err == nil {
+				id = made.VolumeId
+			}
+			return err
+		}
+		once(t, volume)
+		u.clock.Step(longestLag)
+		try("the volume of a new snapshot", func() error {
+			_, err := machines.CreateSnapshot(ctx, &ec2.CreateSnapshotInput{VolumeId: id})
+			return err
+		}, func() error {
+			_, err := machines.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{*id}})
+			return err
+		})
+		try("a key", func() error {
+			made, err := keys.CreateKey(ctx, &kms.CreateKeyInput{})
+			if err == nil {
+				id = made.KeyMetadata.Arn
+			}
+			return err
+		}, func() error {
+			_, err := keys.EnableKeyRotation(ctx, &kms.EnableKeyRotationInput{KeyId: id})
+			return err
+		})
+		try("a table", func() error {
+			_, err := tables.CreateTable(ctx, &dynamodb.CreateTableInput{
+				TableName: aws.String("table"), BillingMode: dynamodbtypes.BillingModePayPerRequest,
+				AttributeDefinitions: []dynamodbtypes.AttributeDefinition{
+					{AttributeName: aws.String("k"), AttributeType: dynamodbtypes.ScalarAttributeTypeS},
+				},
+				KeySchema: []dynamodbtypes.KeySchemaElement{{AttributeName: aws.String("k"), KeyType: dynamodbtypes.KeyTypeHash}},
+			})
+			return err
+		}, func() error {
+			_, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("table")})
+			return err
+		})
+	}
+	want := map[string][]string{
+		"a security group": {"InvalidGroup.NotFound"}, "a key": {"NotFoundException"}, "a table": {"ResourceNotFoundException"},
+	}
+	if d := cmp.Diff(want, met); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// A public access block takes effect later, and a rule matches events later.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/Welcome.html#ConsistencyModel
+// https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutRule.html
+func TestSettingsTakeEffectLater(t *testing.T) {
+	refused, missed := 0, 0
+	for seed := range uint64(8) {
+		u := startUnkind(t, seed+1, false)
+		ctx, buckets := t.Context(), s3.NewFromConfig(u.config, usePath)
+		name := aws.String("b-demo")
+		once(t, func() error {
+			_, err := buckets.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: name, CreateBucketConfiguration: inFrankfurt})
+			return err
+		})
+		once(t, func() error {
+			_, err := buckets.DeletePublicAccessBlock(ctx, &s3.DeletePublicAccessBlockInput{Bucket: name})
+			return err
+		})
+		refused += len(patiently(t, u, func() error {
+			_, err := buckets.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: name, Policy: aws.String(
+				`{"Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::b-demo/*"}]}`,
+			)})
+			return err
+		}))
+
+		queues, events := sqs.NewFromConfig(u.config), eventbridge.NewFromConfig(u.config)
+		var queue *string
+		once(t, func() error {
+			out, err := queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("inbox"), Attributes: map[string]string{
+				"Policy": `{"Statement": [{"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"},` +
+					` "Action": "sqs:SendMessage", "Resource": "*"}]}`,
+			}})
+			if err == nil {
+				queue = out.QueueUrl
+			}
+			return err
+		})
+		once(t, func() error {
+			_, err := events.PutRule(
+				ctx, &eventbridge.PutRuleInput{Name: aws.String("all"), EventPattern: aws.String(`{"source":["shop"]}`)},
+			)
+			return err
+		})
+		once(t, func() error {
+			_, err := events.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("all"), Targets: []eventtypes.Target{
+				{Id: aws.String("inbox"), Arn: aws.String("arn:aws:sqs:eu-central-1:123456789012:inbox")},
+			}})
+			return err
+		})
+		send := func() {
+			once(t, func() error {
+				_, err := events.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{
+					{Source: aws.String("shop"), DetailType: aws.String("order"), Detail: aws.String("{}")},
+				}})
+				return err
+			})
+		}
+		send()
+		u.clock.Step(longestLag)
+		u.clock.Step(longestLag) // for an event that is late
+		early := delivered(t, queues, queue)
+		if early == 0 {
+			missed++
+		}
+		send()
+		u.clock.Step(longestLag)
+		patience.UntilTrue(t, "the event after the lag", func() bool { return delivered(t, queues, queue) > early })
+	}
+	if refused == 0 || missed == 0 {
+		t.Errorf("%d policies were refused, and %d rules missed an event", refused, missed)
 	}
 }
 

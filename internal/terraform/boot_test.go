@@ -302,3 +302,37 @@ func TestABucketWhoseNameIsShortenedNeedsTheAccount(t *testing.T) {
 		t.Errorf("it says %v", err)
 	}
 }
+
+// TestConditionsNameTheIssuerInTheProvidersAccount has a bucket of the issuer, whose name has the
+// account's number. The keys of conditions begin with it.
+func TestConditionsNameTheIssuerInTheProvidersAccount(t *testing.T) {
+	f := fixtures(t, "../../examples/clusters/private-three-slots.yaml")["private-three-slots.private"]
+	in := f.input(t)
+	release := releaseOf(t, "v1.36.4")
+	f.cluster.Spec.Release = release.Name
+	var err error
+	in.Cluster, err = model.Resolve(model.Input{
+		Cluster: f.cluster, Release: release, Operator: "aws-operator", AccountID: terraform.AccountOfProvider,
+		Partition: "aws", DNSSuffix: "amazonaws.com", Existing: f.existing(), Alone: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := terraform.Cluster(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for file, contents := range c.Files {
+		if !strings.Contains(file, "assume_role_policy") {
+			continue
+		}
+		if strings.Contains(string(contents), terraform.AccountOfProvider) {
+			t.Errorf("in %s, a mark stands for the account:\n%s", file, contents)
+		}
+		found = found || strings.Contains(string(contents), `"private-${account_id}-eu-central-1-oidc.s3.eu-central-1.amazonaws.com/oidc:aud": `)
+	}
+	if !found {
+		t.Error("no role trusts the issuer")
+	}
+}

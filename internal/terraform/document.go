@@ -51,7 +51,8 @@ func (d *documentWriter) write(n *template.Node, indent string) error {
 	switch n.Kind {
 	case template.Map:
 		return d.many("{", "}", indent, len(n.Fields), func(i int) error {
-			d.put(quoteJSON(n.Fields[i].Key) + ": ")
+			d.quote(d.module.marked(n.Fields[i].Key)) // keys of conditions name the issuer's bucket
+			d.put(": ")
 			return at("."+n.Fields[i].Key, d.write(n.Fields[i].Value, indent+step))
 		})
 	case template.List:
@@ -69,8 +70,14 @@ func (d *documentWriter) write(n *template.Node, indent string) error {
 	if len(value.pieces) == 0 {
 		return fmt.Errorf("what %s gives cannot stand in a text", n.Func)
 	}
+	d.quote(value)
+	return nil
+}
+
+// quote writes a text.
+func (d *documentWriter) quote(text expression) {
 	d.put(`"`)
-	for _, p := range value.pieces {
+	for _, p := range text.pieces {
 		if p.source == "" {
 			quoted := quoteJSON(p.literal)
 			d.put(quoted[1 : len(quoted)-1])
@@ -80,7 +87,6 @@ func (d *documentWriter) write(n *template.Node, indent string) error {
 		d.pieces = append(d.pieces, p)
 	}
 	d.put(`"`)
-	return nil
 }
 
 // many writes a map or a list.

@@ -60,7 +60,7 @@ func (o *operator) start(ctx context.Context) error {
 		os.Environ(),
 		awsapi.ResolverVariable+"="+o.names,
 		"AWS_ACCESS_KEY_ID="+account,
-		"AWS_SECRET_ACCESS_KEY=bench",
+		"AWS_SECRET_ACCESS_KEY=secret",
 		"AWS_EC2_METADATA_DISABLED=true",
 	)
 	o.command.Stdout, o.command.Stderr = log, log

@@ -88,7 +88,7 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 	if err = os.WriteFile(kubeconfig, w.plane.Kubeconfig(), 0o600); err != nil {
 		return w, fmt.Errorf("write the kubeconfig: %w", err)
 	}
-	options.Account, options.Region = account, region
+	options.Account, options.Region, options.Lag = account, region, simulator.NoLag
 	w.simulator = simulator.New(options)
 	names, err := w.simulator.ServeNames(ctx)
 	if err != nil {
@@ -356,7 +356,7 @@ func (w *suite) onUpdate(do func()) (remove func()) {
 func (w *suite) completions(ctx context.Context) (map[string]time.Time, error) {
 	client := cloudformation.New(cloudformation.Options{
 		Region: region, BaseEndpoint: aws.String(w.operator.endpoint),
-		Credentials: credentials.NewStaticCredentialsProvider(account, "bench", ""),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	})
 	completed := map[string]time.Time{}
 	pages := cloudformation.NewDescribeStacksPaginator(client, &cloudformation.DescribeStacksInput{})

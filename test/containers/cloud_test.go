@@ -51,7 +51,7 @@ func clouds(t *testing.T, env *environment.Environment) *cloud {
 	return &cloud{
 		config: aws.Config{
 			Region: "eu-central-1", BaseEndpoint: aws.String(env.State().AWS),
-			Credentials: credentials.NewStaticCredentialsProvider(environment.Account, "local", ""),
+			Credentials: credentials.NewStaticCredentialsProvider(environment.Account, "secret", ""),
 		},
 		resolver: net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "udp", server)

@@ -43,6 +43,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 var (
@@ -64,6 +65,7 @@ type cloud struct {
 	nodeup     string
 	logLevel   string
 	names      string // the address of the simulator's DNS server
+	key        aws.Credentials
 	console    *console
 
 	mutex    sync.Mutex
@@ -116,7 +118,7 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	c := &cloud{
 		t: t, dir: dir, nodeup: dir, logLevel: cmp.Or(o.logLevel, "info"), namespace: controlplanetest.Namespace(t, plane),
 		console: console, client: client, core: kubernetes.NewForConfigOrDie(plane.RESTConfig()),
-		simulator: simulator.New(simulator.Options{
+		simulator: simulatortest.New(t, simulator.Options{
 			Account: account, Region: region, Machines: o.machines, Patience: time.Second,
 			Latency: func(string, string) time.Duration { return o.latency },
 		}),
@@ -132,6 +134,8 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	if err := environment.ApplyRelease(t.Context(), plane.RESTConfig(), local); err != nil {
 		t.Fatal(err)
 	}
+	// The operator has the generated policies, and no other permissions.
+	c.key = simulatortest.User(t, c.config(account), "operator", simulatortest.Policies(t, c.config(account), operatorPolicies...)...)
 	c.write(plane)
 	if o.nodeup != "" {
 		c.nodeup = o.nodeup
@@ -142,8 +146,10 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	return c
 }
 
-// noting records the external IDs with which roles are assumed: in the simulator every identity may
-// assume every role.
+// operatorPolicies are the files of the operator's policies.
+var operatorPolicies = []string{"../../config/iam/operator-*.json", "../../config/iam/cloudformation-*.json"}
+
+// noting records the external IDs with which roles are assumed.
 func (c *cloud) noting(next http.Handler) http.Handler {
 	c.assumed = map[string]string{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -195,7 +201,8 @@ func (c *cloud) start() {
 		"--watch-namespace="+c.namespace, "--allow-roles="+c.namespace+"=arn:aws:iam::"+other+":role/cluster-operator",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0")
 	command.Env = append(os.Environ(), asOperator+"=yes",
-		awsapi.ResolverVariable+"="+c.names, "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=e2e", "AWS_EC2_METADATA_DISABLED=true")
+		awsapi.ResolverVariable+"="+c.names, "AWS_ACCESS_KEY_ID="+c.key.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY="+c.key.SecretAccessKey, "AWS_EC2_METADATA_DISABLED=true")
 	command.Stdout, command.Stderr = log, log
 	if c.exited, err = launch(command); err != nil {
 		c.t.Fatal(err)
@@ -226,7 +233,7 @@ func (c *cloud) config(as string) aws.Config {
 		where = "us-east-1"
 	}
 	return aws.Config{
-		Region: where, BaseEndpoint: aws.String(c.server.URL), Credentials: credentials.NewStaticCredentialsProvider(as, "e2e", ""),
+		Region: where, BaseEndpoint: aws.String(c.server.URL), Credentials: credentials.NewStaticCredentialsProvider(as, "secret", ""),
 	}
 }
 

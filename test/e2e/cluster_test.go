@@ -13,7 +13,6 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/examples"
 	"github.com/aws-operator/aws-operator/internal/patience"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
@@ -112,14 +112,9 @@ func (c *cloud) allowRole(objects []*unstructured.Unstructured) {
 		if parts[4] != other {
 			c.t.Fatalf("the example's second account is %s, the test's %s", parts[4], other)
 		}
-		_, err := iam.NewFromConfig(c.config(other)).CreateRole(c.t.Context(), &iam.CreateRoleInput{
-			RoleName: aws.String(parts[5][strings.LastIndex(parts[5], "/")+1:]),
-			AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sts:AssumeRole",
-				"Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Condition":{"StringEquals":{"sts:ExternalId":"` + external + `"}}}]}`),
-		})
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		root := c.config(other)
+		simulatortest.Role(c.t, root, parts[5][strings.LastIndex(parts[5], "/")+1:], account, external,
+			simulatortest.Policies(c.t, root, operatorPolicies...)...)
 	}
 }
 

@@ -40,6 +40,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const (
@@ -131,8 +132,10 @@ type ends struct {
 
 // standing is what exists in Kubernetes and AWS at one moment.
 type standing struct {
-	Output     map[string]any
-	ConfigMap  map[string]any
+	Output    map[string]any
+	ConfigMap map[string]any
+	// Status is the stack's as the object reports it, without the operation: if CloudFormation answers
+	// a restarted operator with the status before an update, the next sweep corrects that.
 	Status     string
 	Ready      string
 	Visibility string
@@ -152,7 +155,7 @@ type outcome struct {
 
 func newLife(t *testing.T, plane *controlplane.ControlPlane) *life {
 	t.Helper()
-	sim := simulator.New(simulator.Options{Account: account, Region: region})
+	sim := simulatortest.New(t, simulator.Options{Account: account, Region: region})
 	client, err := dynamic.NewForConfig(plane.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +289,7 @@ func (l *life) start() {
 		"--aws-endpoint-url="+l.toOperator.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+l.namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	command.Env = append(os.Environ(), asOperator+"=yes",
-		"AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=e2e", "AWS_EC2_METADATA_DISABLED=true")
+		"AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=secret", "AWS_EC2_METADATA_DISABLED=true")
 	command.Stdout, command.Stderr = log, log
 	if l.exited, err = launch(command); err != nil {
 		panic(err)
@@ -380,7 +383,7 @@ func condition(object *unstructured.Unstructured, kind string) string {
 func (l *life) config() aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(l.toTest.URL),
-		Credentials: credentials.NewStaticCredentialsProvider(account, "e2e", ""),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	}
 }
 
@@ -407,7 +410,8 @@ func (l *life) standing(t *testing.T) standing {
 	s := standing{Visibility: l.visibility(t), Stacks: map[string]int{}}
 	if object, err := l.queues().Get(t.Context(), "orders", metav1.GetOptions{}); err == nil {
 		s.Output, _, _ = unstructured.NestedMap(object.Object, "output")
-		s.Status, _, _ = unstructured.NestedString(object.Object, "status", "resourceStatus")
+		status, _, _ := unstructured.NestedString(object.Object, "status", "resourceStatus")
+		_, s.Status, _ = strings.Cut(status, "_")
 		s.Ready = condition(object, "Ready")
 	}
 	if configMap, err := l.client.Resource(configMaps).Namespace(l.namespace).Get(t.Context(), "orders", metav1.GetOptions{}); err == nil {

@@ -214,7 +214,8 @@ func (c *cloud) everythingWritten(name string) map[string]string {
 	return texts
 }
 
-// bundles adds all objects of the cluster's bucket that workers may read.
+// bundles adds all objects of the cluster's bucket that workers may read, except the token with which
+// they join.
 func (c *cloud) bundles(name string, texts map[string]string) {
 	c.t.Helper()
 	store := s3.NewFromConfig(c.config(account), func(o *s3.Options) { o.UsePathStyle = true })
@@ -228,7 +229,7 @@ func (c *cloud) bundles(name string, texts map[string]string) {
 			c.t.Fatal(err)
 		}
 		for _, object := range listed.Contents {
-			if strings.HasPrefix(*object.Key, "pki/") {
+			if strings.HasPrefix(*object.Key, "pki/") || *object.Key == model.KeyToken {
 				continue
 			}
 			read, err := store.GetObject(c.t.Context(), &s3.GetObjectInput{Bucket: bucket.Name, Key: object.Key})

@@ -4,7 +4,7 @@ source test/interop/lib.sh
 need moto_server
 need aws
 command -v kubectl >/dev/null || { echo "kubectl is not installed"; exit 75; }
-export AWS_PAGER="" AWS_DEFAULT_OUTPUT=json AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+export AWS_PAGER="" AWS_DEFAULT_OUTPUT=json AWS_ACCESS_KEY_ID=123456789012 AWS_SECRET_ACCESS_KEY=secret
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 moto_server -H 127.0.0.1 -p "$port" >"$WORK/moto-server.log" 2>&1 &

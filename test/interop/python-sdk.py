@@ -1,6 +1,7 @@
 """boto3, the SDK that most tools are made with, on the simulator."""
 
 import sys
+import time
 
 try:
     import boto3
@@ -15,6 +16,19 @@ def check(what, got, want):
         print(f"FAILED {what}: got {got!r}, want {want!r}")
         sys.exit(1)
     print(f"ok     {what}")
+
+
+def eventually(what, call, *codes):
+    """Repeat a call while it fails with one of the codes: IAM tells its other copies within seconds."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return call()
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in codes or time.monotonic() > end:
+                print(f"FAILED {what}: {error}")
+                sys.exit(1)
+            time.sleep(0.2)
 
 
 def tables():
@@ -76,15 +90,43 @@ def stacks():
 
 
 def accounts():
-    other = boto3.client("sts", aws_access_key_id="111122223333", aws_secret_access_key="x").get_caller_identity()
+    other = boto3.client("sts", aws_access_key_id="111122223333", aws_secret_access_key="secret").get_caller_identity()
     check("sts: twelve digits are an account", other["Account"], "111122223333")
-    role = boto3.client("iam").create_role(RoleName="boto", AssumeRolePolicyDocument='{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"sts:AssumeRole"}]}')
-    assumed = boto3.client("sts").assume_role(RoleArn=role["Role"]["Arn"], RoleSessionName="me")["Credentials"]
+    try:
+        boto3.client("sts", aws_access_key_id="123456789012", aws_secret_access_key="guessed").get_caller_identity()
+        check("sts: another secret", "accepted", "SignatureDoesNotMatch")
+    except ClientError as error:
+        check("sts: another secret", error.response["Error"]["Code"], "SignatureDoesNotMatch")
+
+
+def permissions():
+    iam = boto3.client("iam")
+    iam.create_user(UserName="boto")
+    key = iam.create_access_key(UserName="boto")["AccessKey"]
+    user = boto3.Session(key["AccessKeyId"], key["SecretAccessKey"])
+    trust = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"sts:AssumeRole"}]}'
+    role = iam.create_role(RoleName="boto", AssumeRolePolicyDocument=trust)["Role"]["Arn"]
+    try:
+        user.client("sts").assume_role(RoleArn=role, RoleSessionName="me")
+        check("sts: a user without policies", "assumed", "AccessDenied")
+    except ClientError as error:
+        check("sts: a user without policies", error.response["Error"]["Code"], "AccessDenied")
+    iam.put_user_policy(UserName="boto", PolicyName="assume", PolicyDocument='{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sts:AssumeRole","Resource":"%s"}]}' % role)
+    assume = lambda: user.client("sts").assume_role(RoleArn=role, RoleSessionName="me")["Credentials"]
+    assumed = eventually("sts: a role that is new", assume, "AccessDenied")
     session = boto3.Session(assumed["AccessKeyId"], assumed["SecretAccessKey"], assumed["SessionToken"])
     arn = session.client("sts").get_caller_identity()["Arn"]
     check("sts: an assumed role", arn, "arn:aws:sts::123456789012:assumed-role/boto/me")
-    boto3.client("iam").delete_role(RoleName="boto")
+    try:
+        session.client("sqs").create_queue(QueueName="denied")
+        check("sqs: a role without policies", "created", "AccessDenied")
+    except ClientError as error:
+        check("sqs: a role without policies", error.response["Error"]["Code"], "AccessDenied")
+    iam.delete_role(RoleName="boto")
+    iam.delete_user_policy(UserName="boto", PolicyName="assume")
+    iam.delete_access_key(UserName="boto", AccessKeyId=key["AccessKeyId"])
+    iam.delete_user(UserName="boto")
 
 
-for part in (tables, buckets, queues, stacks, accounts):
+for part in (tables, buckets, queues, stacks, accounts, permissions):
     part()

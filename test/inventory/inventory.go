@@ -23,6 +23,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 // Of returns all resources in an account and region, as "kind id", sorted. It omits what AWS still
@@ -235,8 +237,11 @@ func (i *inventorist) others(config aws.Config) { //nolint:gocognit // a list, o
 	keys := kms.NewFromConfig(config)
 	each(i, kms.NewListKeysPaginator(keys, &kms.ListKeysInput{}), func(o *kms.ListKeysOutput) {
 		for n := range o.Keys {
-			key, err := keys.DescribeKey(i.ctx, &kms.DescribeKeyInput{KeyId: o.Keys[n].KeyId})
-			i.check(err)
+			var key *kms.DescribeKeyOutput
+			patience.Until(i.t, "a listed key is found", func() (err error) { // a new one may not be, at first
+				key, err = keys.DescribeKey(i.ctx, &kms.DescribeKeyInput{KeyId: o.Keys[n].KeyId})
+				return err
+			})
 			if key.KeyMetadata.KeyState != kmstypes.KeyStatePendingDeletion &&
 				key.KeyMetadata.KeyManager == kmstypes.KeyManagerTypeCustomer {
 				i.add("key", o.Keys[n].KeyId)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +26,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const (
@@ -51,13 +51,8 @@ type cloud struct {
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	sim := simulator.New(
-		simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond},
-	)
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(func() {
-		sim.Close()
-		server.Close()
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
+		Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond,
 	})
 	names, err := sim.ServeNames(t.Context())
 	if err != nil {
@@ -65,12 +60,12 @@ func newCloud(t *testing.T) *cloud {
 	}
 	for name, value := range map[string]string{
 		awsapi.ResolverVariable: names,
-		"AWS_ENDPOINT_URL":      server.URL, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": region,
+		"AWS_ENDPOINT_URL":      endpoint, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": region,
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {
 		t.Setenv(name, value)
 	}
-	c := &cloud{t: t, dir: t.TempDir(), endpoint: server.URL}
+	c := &cloud{t: t, dir: t.TempDir(), endpoint: endpoint}
 	c.write(filepath.Join(c.dir, "nodeup-linux-amd64"), "fake nodeup")
 	return c
 }

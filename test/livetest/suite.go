@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +42,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const (
@@ -101,19 +101,17 @@ func New(t *testing.T, options Options) *Suite {
 		options.Slots = 3
 	}
 	w := &Suite{t: t, options: options, Host: fake.New(options.Machines), Groups: options.Groups}
-	sim := simulator.New(simulator.Options{Region: Region, Machines: w.Host, Patience: 300 * time.Millisecond})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(func() { sim.Close(); server.Close() })
-	w.Endpoint, w.simulator = server.URL, sim
+	sim, endpoint := simulatortest.Start(t, simulator.Options{Region: Region, Machines: w.Host, Patience: 300 * time.Millisecond})
+	w.Endpoint, w.simulator = endpoint, sim
 	provider := credentials.NewStaticCredentialsProvider(Account, Secret, "")
 	var err error
 	w.Clients, err = awsapi.New(t.Context(), awsapi.Options{
-		Region: Region, EndpointURL: server.URL, Credentials: provider,
+		Region: Region, EndpointURL: endpoint, Credentials: provider,
 		Budgets:  map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 		Resolver: sim.Lookup,
 	})
 	w.must(err)
-	w.config = aws.Config{Region: Region, BaseEndpoint: &server.URL, Credentials: provider}
+	w.config = aws.Config{Region: Region, BaseEndpoint: &endpoint, Credentials: provider}
 	w.Scaling, w.EC2 = autoscaling.NewFromConfig(w.config), ec2.NewFromConfig(w.config)
 	w.define()
 	w.base()

@@ -5,14 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,36 +26,47 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/permissions"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 const (
-	// operatorKey is the access key of the limited operator.
-	operatorKey = "AKIAOPERATOR"
-	signal      = "cloudformation:SignalResource"
+	account = "123456789012"
+	region  = "eu-central-2"
+	// operatorName is the user that the operator is.
+	operatorName = "operator"
+	signal       = "cloudformation:SignalResource"
 	// patience is how long the test waits for a roll on a busy host.
 	patience = 10 * time.Minute
 )
 
-// The policies in config/iam are sufficient: an operator whose credentials allow nothing else
-// creates a table and a cluster, changes them, rolls nodes, moves the cluster to another release
-// and deletes everything. Every action in them is checked: without the permission to signal, the
-// roll stops and the status names the action, until the policy allows it.
+// The least policies for everything that the test creates are sufficient: an operator whose
+// credentials allow nothing else creates objects of all kinds and a cluster, changes them, rolls
+// nodes, moves the cluster to another release and deletes everything. Every action in them is
+// checked: without the permission to signal, the roll stops and the status names the action, until
+// the policy allows it. Without any one of their statements, AWS denies a call.
 func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 	w := newLimited(t)
 	w.allow(strings.NewReplacer(`"`+signal+`",`, ""))
-	table := w.apply("../../examples/quickstart/dynamodb.yaml", "", "")[0]
+	var services []*unstructured.Unstructured
+	for _, file := range serviceExamples {
+		services = append(services, w.apply("../../examples/"+file, "", "")...)
+	}
 	objects := w.apply("../../examples/quickstart/cluster.yaml", "v1.36.3", "v1.35.7")
-	cluster, group := objects[0], objects[1]
-	w.await(table, "Ready", settled)
-	w.await(cluster, "Ready", settled)
+	cluster, group, table := objects[0], objects[1], services[0]
+	adopted := w.applyText(w.adopted())
+	for _, object := range slices.Concat(services, objects[:1], adopted) {
+		w.await(object, "Ready", settled)
+	}
 	w.await(group, "Ready", rolled)
 
 	w.patch(table, `{"spec": {"readCapacityUnits": 10}}`)
@@ -72,14 +88,40 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 			return version == "v1.36.3" && rolled(now)
 		})
 	}
-	w.remove(table, group, cluster)
+	w.leaveVolume(cluster.GetName())
+	w.remove(slices.Concat(services, []*unstructured.Unstructured{group, cluster}, adopted)...)
+	w.requests.check(t, chosen(t))
+}
+
+// serviceExamples are the manifests with all built-in kinds.
+var serviceExamples = []string{
+	"quickstart/dynamodb.yaml", "quickstart/messaging.yaml", "s3bucket.yaml", "ecrrepository.yaml", "elasticache.yaml",
+}
+
+// chosen returns the least policies for what the test creates.
+func chosen(t *testing.T) []permissions.Document {
+	t.Helper()
+	choice := permissions.Choice{
+		Kinds: permissions.Kinds(), Clusters: true, ClusterNames: []string{"demo", "adopted"}, Partition: "aws", Suffix: "amazonaws.com",
+		Region: region, Account: account, Operator: operator.DefaultClusterName, Events: awsevents.StackName(operator.DefaultClusterName),
+	}
+	documents, err := choice.Documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return documents
 }
 
 // limited is an operator with limited credentials.
 type limited struct {
-	t        *testing.T
-	policies *access.Policies
-	client   client.Client
+	t      *testing.T
+	iam    *iam.Client
+	root   aws.Config
+	client client.Client
+	// requests are those of the operator, and those that CloudFormation makes for it.
+	requests *recorder
+	// versions are the versions of the operator's policies, by their ARNs.
+	versions map[string]int
 }
 
 func newLimited(t *testing.T) *limited {
@@ -95,25 +137,25 @@ func newLimited(t *testing.T) *limited {
 			t.Fatal(err)
 		}
 	}
-	w := &limited{t: t}
+	w := &limited{t: t, requests: &recorder{}, versions: map[string]int{}}
 	var err error
 	if w.client, err = client.New(admin, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if w.policies, err = access.Parse(map[string][]string{operatorKey: nil}); err != nil {
-		t.Fatal(err)
-	}
-	sim := simulator.New(simulator.Options{
-		Machines: fake.New(fake.Options{}), Region: "eu-central-2", Patience: time.Second, Policies: w.policies,
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
+		Machines: fake.New(fake.Options{}), Region: region, Patience: time.Second, IAM: access.Enforce,
+		Decided: w.requests.add,
 	})
-	server := httptest.NewServer(sim.Handler())
+	w.root = simulatortest.Root(endpoint, account, region)
+	w.iam = iam.NewFromConfig(w.root)
+	key := simulatortest.User(t, w.root, operatorName)
 	names, err := sim.ServeNames(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(awsapi.ResolverVariable, names)
-	t.Setenv("AWS_ACCESS_KEY_ID", operatorKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
 	folder := t.TempDir()
 	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte("a fake nodeup"), 0o600); err != nil {
@@ -123,44 +165,58 @@ func newLimited(t *testing.T) *limited {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- operator.Run(ctx, operator.Options{RESTConfig: admin, Region: "eu-central-2", EndpointURL: server.URL, NodeupDir: folder})
+		ended <- operator.Run(ctx, operator.Options{RESTConfig: admin, Region: region, EndpointURL: endpoint, NodeupDir: folder})
 	}()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Errorf("the operator ended with %v", err)
 		}
-		server.CloseClientConnections()
-		server.Close()
-		sim.Close()
 	})
 	return w
 }
 
-// allow gives the operator the policies in config/iam for modeled kinds and clusters, edited.
+// allow gives the operator the least policies for what the test creates, edited.
 func (w *limited) allow(edit *strings.Replacer) {
 	w.t.Helper()
-	var documents []string
-	for _, pattern := range []string{"operator-*.json", "cloudformation-*.json"} {
-		files, err := filepath.Glob(filepath.Join("../../config/iam", pattern))
-		if err != nil || len(files) == 0 {
-			w.t.Fatalf("%s: %v", pattern, err)
-		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			documents = append(documents, edit.Replace(string(data)))
-		}
+	for _, d := range chosen(w.t) {
+		w.attach(d.Name, edit.Replace(string(d.JSON())))
 	}
-	if err := w.policies.Set(operatorKey, documents...); err != nil {
+}
+
+// leaveVolume creates a volume as a controller of the cluster does, which the operator deletes with
+// the cluster.
+func (w *limited) leaveVolume(cluster string) {
+	w.t.Helper()
+	_, err := ec2.NewFromConfig(w.root).CreateVolume(w.t.Context(), &ec2.CreateVolumeInput{
+		AvailabilityZone: aws.String(region + "a"), Size: aws.Int32(1), TagSpecifications: []ec2types.TagSpecification{{
+			ResourceType: ec2types.ResourceTypeVolume,
+			Tags:         []ec2types.Tag{{Key: aws.String("kubernetes.io/cluster/" + cluster), Value: aws.String("owned")}},
+		}},
+	})
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// apply creates the objects of a manifest, with a part of its text replaced, as soon as their kinds
-// are served.
+// attach attaches a managed policy to the operator's user, or changes its document.
+func (w *limited) attach(name, document string) {
+	w.t.Helper()
+	arn := "arn:aws:iam::" + account + ":policy/" + name
+	var err error
+	if w.versions[arn]++; w.versions[arn] > 1 {
+		_, err = w.iam.CreatePolicyVersion(w.t.Context(), &iam.CreatePolicyVersionInput{
+			PolicyArn: &arn, PolicyDocument: &document, SetAsDefault: true,
+		})
+	} else if _, err = w.iam.CreatePolicy(w.t.Context(), &iam.CreatePolicyInput{PolicyName: &name, PolicyDocument: &document}); err == nil {
+		_, err = w.iam.AttachUserPolicy(w.t.Context(), &iam.AttachUserPolicyInput{UserName: aws.String(operatorName), PolicyArn: &arn})
+	}
+	if err != nil {
+		w.t.Fatalf("policy %s: %v", name, err)
+	}
+}
+
+// apply creates the objects of a file, with a part of its text replaced.
 func (w *limited) apply(file, old, replacement string) (all []*unstructured.Unstructured) {
 	w.t.Helper()
 	data, err := os.ReadFile(file)
@@ -170,6 +226,12 @@ func (w *limited) apply(file, old, replacement string) (all []*unstructured.Unst
 	if old != "" {
 		data = bytes.ReplaceAll(data, []byte(old), []byte(replacement))
 	}
+	return w.applyText(data)
+}
+
+// applyText creates the objects of a manifest as soon as their kinds are served.
+func (w *limited) applyText(data []byte) (all []*unstructured.Unstructured) {
+	w.t.Helper()
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
 		object := &unstructured.Unstructured{}
 		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
@@ -182,6 +244,85 @@ func (w *limited) apply(file, old, replacement string) (all []*unstructured.Unst
 			return w.client.Apply(w.t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test")) == nil
 		})
 		all = append(all, object)
+	}
+}
+
+// adopted creates a VPC and returns the manifest of a Cluster in it.
+func (w *limited) adopted() []byte {
+	w.t.Helper()
+	client, ctx := ec2.NewFromConfig(w.root), w.t.Context()
+	must := func(err error) {
+		w.t.Helper()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	vpc, err := client.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")})
+	must(err)
+	id := vpc.Vpc.VpcId
+	w.eventually("DNS names in the VPC", func() error {
+		_, err := client.ModifyVpcAttribute(ctx, &ec2.ModifyVpcAttributeInput{
+			VpcId: id, EnableDnsHostnames: &ec2types.AttributeBooleanValue{Value: aws.Bool(true)},
+		})
+		return err
+	})
+	gateway, err := client.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{})
+	must(err)
+	w.eventually("the internet gateway", func() error {
+		_, err := client.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{
+			InternetGatewayId: gateway.InternetGateway.InternetGatewayId, VpcId: id,
+		})
+		return err
+	})
+	var tables *ec2.DescribeRouteTablesOutput
+	w.eventually("the main route table", func() error {
+		tables, err = client.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{
+			Filters: []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{*id}}},
+		})
+		if err == nil && len(tables.RouteTables) == 0 {
+			err = errors.New("it is not listed yet")
+		}
+		return err
+	})
+	w.eventually("the route to the internet", func() error {
+		_, err := client.CreateRoute(ctx, &ec2.CreateRouteInput{
+			RouteTableId: tables.RouteTables[0].RouteTableId, DestinationCidrBlock: aws.String("0.0.0.0/0"),
+			GatewayId: gateway.InternetGateway.InternetGatewayId,
+		})
+		return err
+	})
+	var subnets []any
+	for i, zone := range []string{region + "a", region + "b"} {
+		made, err := client.CreateSubnet(ctx, &ec2.CreateSubnetInput{
+			VpcId: id, AvailabilityZone: &zone, CidrBlock: aws.String(fmt.Sprintf("10.9.%d.0/24", i)),
+		})
+		must(err)
+		subnets = append(subnets, *made.Subnet.SubnetId, zone)
+	}
+	return fmt.Appendf(nil, `apiVersion: cluster-operator.aws/v1alpha1
+kind: Cluster
+metadata: {name: adopted}
+spec:
+  release: v1.36.3
+  region: `+region+`
+  network:
+    vpc: `+*id+`
+    subnets: [{id: %s, zone: %s, role: Public}, {id: %s, zone: %s, role: Public}]
+    topology: Public
+  controlPlane: {replicas: 1, instanceType: t3.medium}
+`, subnets...)
+}
+
+// eventually calls a function until it succeeds: reads of EC2 lag.
+func (w *limited) eventually(what string, do func() error) {
+	w.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		last = do()
+		return last == nil, nil
+	})
+	if err != nil {
+		w.t.Fatalf("%s: %v", what, errors.Join(err, last))
 	}
 }
 

@@ -37,6 +37,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const (
@@ -78,7 +79,7 @@ func newSuite(t *testing.T, nodeup string, seed uint64) *suite {
 	t.Helper()
 	w := &suite{t: t, network: newNetwork(), faults: &fault.Injector{}, nodeup: nodeup, stop: func() {}}
 	w.host = fake.New(fake.Options{BootTime: 40 * time.Second})
-	w.sim = simulator.New(simulator.Options{
+	w.sim = simulatortest.New(t, simulator.Options{
 		Account: account, Region: region, Machines: &host{w.host, w.network}, Faults: w.faults, Listen: w.network.listen,
 		Endpoint: "http://aws.test", Latency: latency, Seed: seed, Lag: 5 * time.Second, Speed: 1,
 	})
@@ -91,7 +92,6 @@ func newSuite(t *testing.T, nodeup string, seed uint64) *suite {
 	if w.client, err = client.New(w.config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.sim.Close)
 	return w
 }
 

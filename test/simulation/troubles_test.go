@@ -178,8 +178,10 @@ func (r *run) forAWhile(end func()) {
 // kill kills the operator, and starts another one after a time.
 func (r *run) kill(away time.Duration) {
 	r.stop()
+	r.away = away > 0
 	r.later(away, func() {
 		r.stop() // another one may have been started meanwhile
+		r.away = false
 		r.start()
 	})
 }

@@ -107,8 +107,13 @@ func (w *watcher) slotEnded(ended *ec2.Instance) {
 }
 
 // drained checks that no node with pods of the application is terminated before the drain's
-// deadline.
+// deadline. While no operator runs, nothing is drained, and the lifecycle hook holds an instance only for
+// that long.
 func (w *watcher) drained(i *ec2.Instance, node *corev1.Node) {
+	if w.r.away {
+		w.r.groupDamage = true
+		return
+	}
 	since, cordoned := w.draining[i.ID]
 	if cordoned && time.Since(since) >= w.r.scenario.group.RollingUpdate.DrainTimeout.Duration-between {
 		w.r.groupDamage = true // its remaining pods were deleted regardless of the budget, as the policy Continue says
@@ -198,7 +203,7 @@ func (w *watcher) repair() {
 	for id, node := range w.nodes {
 		i, ok := w.instances[id]
 		switch {
-		case !ok || !isReady(&node) || w.r.struck[id]:
+		case !ok || !isReady(&node) || w.r.struck[id] || i.State != ec2types.InstanceStateNameRunning: // or its pods still count
 		case isSlot(&i):
 			slots++
 		default:

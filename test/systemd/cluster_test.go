@@ -131,7 +131,7 @@ func start(t *testing.T) *cluster {
 	c := &cluster{env: env, host: host, ec2: ec2.NewFromConfig(aws.Config{
 		Region:       region,
 		BaseEndpoint: aws.String(env.State().AWS),
-		Credentials:  credentials.NewStaticCredentialsProvider(account, "test", ""),
+		Credentials:  credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	})}
 	c.apply(t)
 	return c

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -23,6 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/machines/process"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const (
@@ -49,8 +51,14 @@ func newHost(t *testing.T, kube string) (*process.Host, nodebuild.Programs) {
 	return host, programs
 }
 
+// stopped is when a command is killed. At a shutdown, systemd stops all processes for a moment, and
+// nsenter stops itself with its child, for ever.
+const stopped = 2 * time.Minute
+
 // run runs a command in a machine, and returns what it wrote.
 func run(ctx context.Context, host *process.Host, instance string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, stopped)
+	defer cancel()
 	cmd, err := host.Command(ctx, instance, args...)
 	if err != nil {
 		return "", err
@@ -136,12 +144,11 @@ func settled(t *testing.T, host *process.Host, instance string) string {
 // newAWS returns a configuration for clients of a simulated AWS whose instances the host runs.
 func newAWS(t *testing.T, host *process.Host) aws.Config {
 	t.Helper()
-	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: host})
-	t.Cleanup(sim.Close)
+	sim := simulatortest.New(t, simulator.Options{Account: account, Region: region, Machines: host})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
 	return aws.Config{
-		Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(account, "test", ""),
+		Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	}
 }
 
@@ -149,11 +156,12 @@ func newAWS(t *testing.T, host *process.Host) aws.Config {
 func launch(t *testing.T, host *process.Host, script string) (*ec2.Client, string) {
 	t.Helper()
 	client := ec2.NewFromConfig(newAWS(t, host))
-	return client, launchIn(t, client, script, nil)
+	return client, launchIn(t, client, host, script, nil)
 }
 
-// launchIn runs an instance with user data and an instance profile.
-func launchIn(t *testing.T, client *ec2.Client, script string, profile *types.IamInstanceProfileSpecification) string {
+// launchIn runs an instance with user data and an instance profile, which may be new, and waits until
+// its machine has started.
+func launchIn(t *testing.T, client *ec2.Client, host *process.Host, script string, profile *types.IamInstanceProfileSpecification) string {
 	t.Helper()
 	images, err := client.DescribeImages(t.Context(), &ec2.DescribeImagesInput{
 		Filters: []types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}},
@@ -165,15 +173,18 @@ func launchIn(t *testing.T, client *ec2.Client, script string, profile *types.Ia
 	if err != nil || len(subnets.Subnets) == 0 {
 		t.Fatalf("there are %d default subnets, %v", len(subnets.Subnets), err)
 	}
-	out, err := client.RunInstances(t.Context(), &ec2.RunInstancesInput{
-		ImageId: images.Images[0].ImageId, InstanceType: types.InstanceTypeT3Medium, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
-		IamInstanceProfile: profile,
-		SubnetId:           subnets.Subnets[0].SubnetId,
-		UserData:           aws.String(base64.StdEncoding.EncodeToString([]byte(script))),
-		MetadataOptions:    &types.InstanceMetadataOptionsRequest{HttpTokens: types.HttpTokensStateRequired},
+	var out *ec2.RunInstancesOutput
+	patience.Until(t, "the instance to launch", func() error {
+		out, err = client.RunInstances(t.Context(), &ec2.RunInstancesInput{
+			ImageId: images.Images[0].ImageId, InstanceType: types.InstanceTypeT3Medium, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+			IamInstanceProfile: profile,
+			SubnetId:           subnets.Subnets[0].SubnetId,
+			UserData:           aws.String(base64.StdEncoding.EncodeToString([]byte(script))),
+			MetadataOptions:    &types.InstanceMetadataOptionsRequest{HttpTokens: types.HttpTokensStateRequired},
+		})
+		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *out.Instances[0].InstanceId
+	instance := *out.Instances[0].InstanceId
+	patience.UntilTrue(t, "the machine to start", func() bool { return host.Running(instance) })
+	return instance
 }

@@ -40,7 +40,7 @@ func TestWorkerBootsToItsControlPlane(t *testing.T) {
 	config := newAWS(t, host)
 	profile := &types.IamInstanceProfileSpecification{Name: makeProfile(t, config)}
 	client := ec2.NewFromConfig(config)
-	instance := launchIn(t, client, publish(t, config, programs.Nodeup), profile)
+	instance := launchIn(t, client, host, publish(t, config, programs.Nodeup), profile)
 	showConsole(t, host, instance)
 
 	awaitStage(t, host, instance, "cloud-final.service")
@@ -113,7 +113,7 @@ func awaitStage(t *testing.T, host *process.Host, instance, unit string) {
 	})
 }
 
-// makeProfile makes an instance profile with a role.
+// makeProfile makes an instance profile with a role that may read buckets.
 func makeProfile(t *testing.T, config aws.Config) *string {
 	t.Helper()
 	client, name := iam.NewFromConfig(config), aws.String("node")
@@ -121,6 +121,11 @@ func makeProfile(t *testing.T, config aws.Config) *string {
 		`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}`,
 	)
 	_, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: trust})
+	if err == nil {
+		_, err = client.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: name, PolicyName: name, PolicyDocument: aws.String(
+			`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::*"}]}`,
+		)})
+	}
 	if err == nil {
 		_, err = client.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: name})
 	}

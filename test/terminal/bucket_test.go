@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -123,6 +124,7 @@ func TestClusterLifecycleInABucket(t *testing.T) {
 	p.manifests("demo.yaml", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.InstanceTypes = []string{"m6a.large"} })
 	first := p.start(command("apply", "-f", "demo.yaml", "--yes")...)
 	first.await("UPDATE_IN_PROGRESS")
+	first.signal(syscall.SIGSTOP) // or it may be done before the second process has started
 	_, errOut = p.run(1, command("apply", "cluster", "demo", "--yes")...)
 	p.says(
 		errOut,

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +30,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const (
@@ -60,23 +60,17 @@ type user struct {
 func newUser(t *testing.T, machines fake.Options) *user {
 	t.Helper()
 	p := &user{t: t, dir: t.TempDir()}
-	sim := simulator.New(simulator.Options{
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Account: account, Region: region, Machines: fake.New(machines), Patience: 300 * time.Millisecond, Latency: slowNetwork,
 	})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-		sim.Close()
-	})
-	p.endpoint = server.URL
+	p.endpoint = endpoint
 	names, err := sim.ServeNames(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.env = []string{
 		awsapi.ResolverVariable + "=" + names,
-		asProgram + "=yes", "AWS_ENDPOINT_URL=" + server.URL, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account,
+		asProgram + "=yes", "AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account,
 		"AWS_SECRET_ACCESS_KEY=secret",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "KUBECONFIG=/dev/null",
 		"USER=ada",

@@ -23,6 +23,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -63,7 +64,7 @@ func newCloud(t *testing.T) *cloud {
 func newCloudOf(t *testing.T, machines machine.Host, said *console) *cloud {
 	t.Helper()
 	c := &cloud{t: t, console: said}
-	c.simulator = simulator.New(simulator.Options{Account: account, Region: region, Patience: time.Second, Machines: machines})
+	c.simulator = simulatortest.New(t, simulator.Options{Account: account, Region: region, Patience: time.Second, Machines: machines})
 	names, err := c.simulator.ServeNames(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,6 @@ func newCloudOf(t *testing.T, machines machine.Host, said *console) *cloud {
 	c.names, c.server = names, httptest.NewServer(c.simulator.Handler())
 	t.Cleanup(func() {
 		c.server.Close()
-		c.simulator.Close()
 		if t.Failed() {
 			c.console.mutex.Lock()
 			defer c.console.mutex.Unlock()
@@ -87,7 +87,7 @@ func newCloudOf(t *testing.T, machines machine.Host, said *console) *cloud {
 func (c *cloud) environment() []string {
 	return []string{
 		awsapi.ResolverVariable + "=" + c.names,
-		"AWS_ENDPOINT_URL=" + c.server.URL, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account, "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_ENDPOINT_URL=" + c.server.URL, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account, "AWS_SECRET_ACCESS_KEY=secret",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_PROFILE=", "AWS_SESSION_TOKEN=", "AWS_MAX_ATTEMPTS=3",
 	}
 }
@@ -95,7 +95,8 @@ func (c *cloud) environment() []string {
 // config returns a configuration for an account in the cloud.
 func (c *cloud) config() aws.Config {
 	return aws.Config{
-		Region: region, BaseEndpoint: aws.String(c.server.URL), Credentials: credentials.NewStaticCredentialsProvider(account, "test", ""),
+		Region: region, BaseEndpoint: aws.String(c.server.URL),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	}
 }
 

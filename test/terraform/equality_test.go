@@ -267,7 +267,7 @@ func (c *cloud) byTerraform(p *terraform, resources []mapping.Resource) []any {
 func (c *cloud) byCloudFormation(in string, resources []mapping.Resource) []any {
 	c.t.Helper()
 	config := c.config()
-	config.Credentials = credentials.NewStaticCredentialsProvider(in, "test", "")
+	config.Credentials = credentials.NewStaticCredentialsProvider(in, "secret", "")
 	client := cloudformation.NewFromConfig(config)
 	known := map[string]map[string]string{}
 	ids := make([]string, len(resources))

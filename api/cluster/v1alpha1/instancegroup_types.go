@@ -389,7 +389,9 @@ type RollingUpdate struct {
 	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('1h')",message="use 10s to 1h, the longest that CloudFormation waits for a batch"
 	ReadyTimeout *metav1.Duration `json:"readyTimeout,omitempty"`
 
-	// DrainTimeout is how long draining a node may take, 0s to 24h. The default is 10m.
+	// DrainTimeout is how long draining a node may take, 0s to 24h. The default is 10m. It includes
+	// the time for which load balancers of Services still use the node: with a network load balancer
+	// 5.5 minutes, or less if its deregistration delay is shorter.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration

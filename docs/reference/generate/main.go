@@ -3,7 +3,8 @@
 // CustomResourceDefinitions, so that the reference always agrees with the API server;
 // docs/reference/permissions.md and the policies in config/iam from the calls in the code;
 // docs/design/packages.md from the packages' documentation; docs/reference/simulator.md
-// from what the simulator supports; and docs/reference/assumptions.md from the list of assumptions.
+// from what the simulator supports; docs/reference/assumptions.md from the list of assumptions;
+// and docs/reference/rights.md from what an API server answers in a test of config/operator.yaml.
 package main
 
 import (
@@ -21,7 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md ../modeldefinition.md ../assumptions.md
+//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md ../modeldefinition.md ../assumptions.md ../rights.md
 
 const head = `# Service kinds reference
 
@@ -47,8 +48,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 8 {
-		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES SIMULATOR MODELDEFINITION ASSUMPTIONS")
+	if len(args) != 9 {
+		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES SIMULATOR MODELDEFINITION ASSUMPTIONS RIGHTS")
 	}
 	models, err := catalog.Models(schema.Default())
 	if err != nil {
@@ -80,7 +81,7 @@ The template receives these parameters, if it declares them: ` + "`Namespace`, `
 		return err
 	}
 	page.Reset()
-	if err := writePermissions(&page, args[3]); err != nil {
+	if err := writePermissions(&page, args[3], "../../../test/permissions/testdata/mutations.json"); err != nil {
 		return err
 	}
 	if err := save(args[2], &page); err != nil {
@@ -107,7 +108,14 @@ The template receives these parameters, if it declares them: ` + "`Namespace`, `
 	}
 	page.Reset()
 	writeAssumptions(&page)
-	return save(args[7], &page)
+	if err := save(args[7], &page); err != nil {
+		return err
+	}
+	page.Reset()
+	if err := writeRights(&page, "../../../config/testdata/rights.md"); err != nil {
+		return err
+	}
+	return save(args[8], &page)
 }
 
 func save(file string, page *bytes.Buffer) error {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/permissions"
@@ -33,21 +36,66 @@ so the credentials alone cannot make these calls. The actions are those that AWS
 ([handlers](https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html)), without those for
 properties that no template here sets. A template or model of your own also needs the actions of its types.
 
-**Test coverage.** A test runs AWS services and a cluster against the simulator with exactly these documents: creation, changes, a
-rolling update, an upgrade and deletion. The simulator evaluates the program's own calls, and one action for each operation of
+**Test coverage.** A test runs AWS services and clusters against the simulator with no other permissions: creation, changes, a
+rolling update, an upgrade and deletion; and it takes [each statement](#test-of-the-statements) away. The simulator evaluates the program's own calls, and one action for each operation of
 CloudFormation on a resource. It does not evaluate calls that AWS's services make on behalf of others (KMS, instances of Auto Scaling).
 The documents have not been tried in an AWS account. ` + "`AccessDenied`" + ` names a missing action.
 
 **Roles.** An operator that can create roles can do anything, unless a permissions boundary prevents it. Give every role one with
 ` + "`spec.iam.permissionsBoundary`" + `, and allow ` + "`iam:CreateRole`" + ` only with the condition ` + "`iam:PermissionsBoundary`" + `.
 
-**Other partitions.** In China and GovCloud, replace ` + "`arn:aws:`" + ` with ` + "`arn:aws-cn:`" + ` or ` + "`arn:aws-us-gov:`" + `. In China, also replace
-` + "`amazonaws.com`" + ` with ` + "`amazonaws.com.cn`" + ` in ` + "`kms:ViaService`" + `.
+## Print policies
+
+The documents below are for all kinds, clusters, regions and accounts of the partition ` + "`aws`" + `. ` + "`aws-operator iam policy`" + ` prints
+narrower ones from the same calls: only the actions of the types in the templates of the chosen kinds, and only the ARNs of the chosen
+account, region, stacks and clusters.
+
+` + "```" + `
+aws-operator iam policy --kind SQSQueue,DynamoDB --aws-account-id 123456789012 --aws-region eu-central-1
+aws-operator iam policy --kind Cluster --cluster demo --terminal --state-bucket my-state -o cloudformation
+aws-operator iam policy --partition aws-cn -o terraform
+` + "```" + `
+
+With ` + "`--cluster-name`" + `, the policies are for an operator with that cluster name. ` + "`--assume-role`" + ` names the roles that objects and Clusters
+may assume; without it, no statement allows ` + "`sts:AssumeRole`" + `. If the statements exceed the size limit of a managed policy, the command
+prints several: attach all of them.
 `
 
+const mutationsHead = `
+## Test of the statements
+
+` + "`make test-permissions`" + ` runs an operator with the policies that ` + "`aws-operator iam policy`" + ` prints for all kinds and two clusters, one of
+them in an existing VPC, and takes each statement away. The test (` + "`TestOperatorsPoliciesAreSufficient`" + `) fails if no request is denied
+then. This table has the first request that is denied without each statement. The statements ` + "`AssumeRoles`, `Validate`, `Trial` and `State`" + `
+are not among these policies.
+
+| without the statement | is denied first |
+| --- | --- |
+`
+
+// writeMutations writes what the test of the policies found without each statement.
+func writeMutations(page *bytes.Buffer, file string) error {
+	data, err := os.ReadFile(file) //nolint:gosec // The Makefile names the file.
+	if err != nil {
+		return fmt.Errorf("read what the test of the policies found: %w", err)
+	}
+	var found map[string]string
+	if err := json.Unmarshal(data, &found); err != nil {
+		return fmt.Errorf("parse %s: %w", file, err)
+	}
+	page.WriteString(mutationsHead)
+	for _, sid := range slices.Sorted(maps.Keys(found)) {
+		fmt.Fprintf(page, "| `%s` | %s |\n", sid, found[sid])
+	}
+	return nil
+}
+
 // writePermissions writes the page of the policies, and each policy as a file in a folder.
-func writePermissions(page *bytes.Buffer, folder string) error {
+func writePermissions(page *bytes.Buffer, folder, mutations string) error {
 	page.WriteString(permissionsHead)
+	if err := writeMutations(page, mutations); err != nil {
+		return err
+	}
 	for _, d := range permissions.Documents() {
 		fmt.Fprintf(page, "\n## %s\n\n%s\n", d.Name, d.Title)
 		if !strings.HasPrefix(d.Name, "cloudformation-") {

@@ -38,26 +38,64 @@ func writeSimulator(page *bytes.Buffer) {
 	for _, kind := range cloud.ResourceTypes() {
 		fmt.Fprintf(page, "- `%s`\n", kind)
 	}
+	page.WriteString(decides)
 	page.WriteString(unreliable)
 	page.WriteString(packets)
 	page.WriteString(containerMachines)
 	page.WriteString(debianMachines)
 }
 
+const decides = "\n" + `## What IAM decides
+
+The simulator authenticates and authorizes requests as AWS documents it. The option ` + "`WithIAM`" + ` and the flag ` + "`--iam`" + ` of
+` + "`aws-operator simulator` and `local up`" + ` set what happens to requests that AWS would refuse: ` + "`enforce`" + `, the default, refuses them;
+` + "`audit`" + ` answers them, and writes a line about each; ` + "`off`" + ` checks nothing except presigned STS requests and expired sessions.
+
+| key | who it is |
+| --- | --- |
+| 12 digits, with the secret ` + "`secret`" + ` | the root user of the account with that number. It may do everything in its account except what a resource's policy denies, and [cannot assume roles](https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html). |
+| from CreateAccessKey | the user |
+| from STS or instance metadata, with its token | the session, until it expires |
+
+| what | evaluated | page |
+| --- | --- | --- |
+| [signature version 4](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html) | in headers and in presigned URLs. Key, token, signature, and time: 5 minutes, 15 for S3 and EC2. S3's bodies may be unsigned or in chunks, whose own signatures are not verified. Versions 2 and 4A are refused. | [errors](https://docs.aws.amazon.com/STS/latest/APIReference/CommonErrors.html), of [S3](https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html), of [EC2](https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html) |
+| policies of users and roles | inline and managed ones, permissions boundaries, session policies. Of AWS's own managed policies, a few have documents (` + "`AdministratorAccess`, `AmazonSSMManagedInstanceCore`" + ` …); the others allow nothing. | [evaluation logic](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html) |
+| trust policies | the credentials of instances; AssumeRole with external IDs, session tags and source identities; AssumeRoleWithWebIdentity by the provider's audiences and the token's claims. The signature of the token is not verified. | [AssumeRole](https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html) |
+| policies of resources | buckets, KMS keys with grants, queues, topics, ECR repositories, DynamoDB tables. SNS and EventBridge need the policy of a queue or topic to deliver. | [cross-account](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic-cross-account.html) |
+| the policy language | all of it: NotAction, NotResource, NotPrincipal, variables, every operator with IfExists, ForAllValues and ForAnyValue | [elements](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.html) |
+| KMS keys behind S3, Parameter Store and EBS | ` + "`kms:ViaService`" + `, encryption contexts and ` + "`kms:GrantIsForAWSResource`" + ` | [ViaService](https://docs.aws.amazon.com/kms/latest/developerguide/conditions-kms.html#conditions-kms-via-service) |
+| CloudFormation | acts with its caller's permissions or its service role's: one action for each operation on a resource, with ` + "`aws:CalledVia`" + `, on any resource. iam:PassRole for the role. | [service role](https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-iam-servicerole.html) |
+| SimulatePrincipalPolicy, SimulateCustomPolicy, DecodeAuthorizationMessage | answer from the same code | [SimulatePrincipalPolicy](https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html) |
+
+Files in ` + "`internal/simulator/access/actions`" + ` have, for each operation, its actions, the resources that each action is on, and the
+condition keys from the request, with the page of AWS's service authorization reference. A test fails if an operation is missing. Besides
+these, conditions can use the [global keys](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html) of
+principals, resources, tags and requests. ` + "`aws:SecureTransport`" + ` is true at the simulator's own address, which TLS would not protect further.
+
+Not evaluated: groups (the simulator has none), policies of AWS Organizations and of VPC endpoints, MFA, access control lists except for
+reads of public objects, the resources and tags of what CloudFormation creates, ec2:RunInstances for the caller who creates an Auto Scaling
+group, and kms:Decrypt for parts of an upload.
+A policy takes effect at once; in AWS it takes some seconds.
+`
+
 const unreliable = "\n" + `## What is as unreliable as in AWS
 
-A seed decides what happens when: tests log it, and ` + "`aws-operator simulator`" + ` prints it. The option ` + "`WithSeed`" + ` or the flag
-` + "`--seed`" + ` repeats a run, as far as calls arrive in the same order. What has "lag" in the last column happens only with ` + "`WithLag`" + ` or
-` + "`--lag`" + `, which is also the bound: ` + "`make simulate`" + ` sets five seconds, the tests of single services a second. Everything else is always on.
+A seed decides what happens when: tests log it, and ` + "`aws-operator simulator`, `demo` and `local up`" + ` print it. The option ` + "`WithSeed`" + ` or the flag
+` + "`--seed`" + ` repeats a run, as far as calls arrive in the same order. All of it is on by default, also in local mode. ` + "`WithLag`" + ` and the
+flag ` + "`--lag`" + ` set the longest lag, which is one second by default; ` + "`make simulate`" + ` sets five. With a negative lag, what has "lag" in the
+last column does not happen. The tests of the simulator itself and ` + "`make bench`" + ` use that.
 
 | what | when | bound | page | on with |
 | --- | --- | --- | --- | --- |
 | Results have another order | reads whose order AWS does not document | | [DescribeInstances](https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html) | |
 | Pages are smaller than asked for | half of all reads with a page size | EC2's least size, 5 | [pagination](https://docs.aws.amazon.com/AWSEC2/latest/APIReference/Query-Requests.html#api-pagination) | |
-| A read of EC2 returns the answer of before a change, or does not find what was just created | half of the reads after a change | lag | [eventual consistency](https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html) | lag |
+| A read of EC2 returns the answer of before a change, also of tags | half of the reads after a change | lag | [eventual consistency](https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html) | lag |
+| A read of EC2 does not find an instance, volume, snapshot or security group that a client just created | half of the reads, for snapshots one of 20 | lag | [eventual consistency](https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html) | lag |
+| A call of KMS does not find a key that a client just created, nor DescribeTable a table | half of the calls | lag | [KMS](https://docs.aws.amazon.com/kms/latest/developerguide/programming-eventual-consistency.html), [DynamoDB](https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_DescribeTable.html) | lag |
 | DescribeStacks returns the status of before an operation | half of the reads after the call | lag | [aws-cdk-cli#1803](https://github.com/aws/aws-cdk-cli/pull/1803) | lag |
 | EC2, STS, KMS, S3, and SQS do not know a role, user or instance profile that a client just created. CloudFormation waits for that itself. | always | lag | [IAM](https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency) | lag |
-| A bucket policy takes effect later | always | lag | [S3](https://docs.aws.amazon.com/AmazonS3/latest/userguide/Welcome.html#ConsistencyModel) | lag |
+| A bucket policy takes effect later, and of the public access blocks that clients set, one of three | always | lag | [S3](https://docs.aws.amazon.com/AmazonS3/latest/userguide/Welcome.html#ConsistencyModel) | lag |
 | A change of records is PENDING, and resolvers return the former answer | always | lag and TTL | [ChangeInfo](https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeInfo.html) | lag |
 | A load balancer is provisioning, and its name does not resolve | always | the lag | [state](https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html#load-balancer-state) | lag |
 | A target of a network load balancer is initial until it has passed all health checks | always | threshold × interval | [health checks](https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html) | |
@@ -65,10 +103,11 @@ A seed decides what happens when: tests log it, and ` + "`aws-operator simulator
 | A call fails with a server error before it takes effect | one of 500 calls | | as above | lag |
 | EC2 throttles an operation that is called too often | buckets of tokens, which fill 20 times as fast as in AWS, in ` + "`make simulate`" + ` as fast | | [throttling](https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html) | lag |
 | EventBridge delivers an event late, so that others overtake it | one of 5 deliveries | lag | [best practices](https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rules-best-practices.html) | lag |
+| A rule that a client just created does not match events yet | always | lag | [PutRule](https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutRule.html) | lag |
 | EventBridge delivers an event twice | one of 10 deliveries | lag | [best practices](https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rules-best-practices.html) | lag |
 
-Lost events and answers, missing capacity, interruptions of spot instances, rebalance recommendations, and failed status checks happen
-only on request: ` + "`make simulate`" + ` draws them, and tests call them.
+Lost events and answers, missing capacity, interruptions of spot instances, rebalance recommendations, failed status checks, and
+scheduled events happen only on request: ` + "`make simulate`" + ` draws all but scheduled events, and tests call them.
 
 A test in Go makes them happen by ` + "`Happen`" + `. Other programs post them as JSON to the control endpoint of ` + "`aws-operator simulator`" + `,
 which returns 204, or 400 and the reason:
@@ -83,10 +122,12 @@ $ curl -H 'Content-Type: application/json' "$AWS_ENDPOINT_URL/_simulator/inciden
 | ` + "`SpotInterruption`" + ` | ` + "`instance`" + `, ` + "`action`" + ` (` + "`terminate`" + `, ` + "`stop`" + `) | The spot instance gets [its notice](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html), in instance metadata and as an event, and is interrupted two minutes later. |
 | ` + "`RebalanceRecommendation`" + ` | ` + "`instance`" + ` | The spot instance gets [the recommendation](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html), in instance metadata and as an event. |
 | ` + "`StatusCheck`" + ` | ` + "`instance`" + `, ` + "`check`" + ` (` + "`system`" + `, ` + "`instance`" + `), ` + "`resolved`" + ` | [The status check](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html) fails. |
+| ` + "`ScheduledEvent`" + ` | ` + "`instance`" + `, ` + "`event`" + ` (` + "`instance-retirement`, `instance-stop`, `instance-reboot`, `system-reboot`, `system-maintenance`" + `), ` + "`after`" + ` (default: two weeks), ` + "`resolved`" + ` | DescribeInstanceStatus and instance metadata have [the event](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instances-status-check_sched.html), and AWS Health emits one. Then the instance is stopped or rebooted, and its Auto Scaling group replaces it. |
 
 ` + "`account`" + ` and ` + "`region`" + ` default to those of the simulator. ` + "`resolved: true`" + ` ends what continues.
 
-What exceeds a documented limit is refused with AWS's code: ` + "`internal/simulator/limits_test.go`" + ` lists the limits with their pages.
+What exceeds a documented limit is refused with AWS's code. Tests list the limits with their pages: ` + "`internal/simulator/limits_*test.go`" + `,
+` + "`quotas_test.go`" + ` for those that AWS raises on request, and ` + "`tags_test.go`" + `. They also say which codes and texts are not on record.
 `
 
 const containerMachines = "\n" + `## Machines that run containers
@@ -99,7 +140,7 @@ user data, bundle, kubelet configuration and addons.
 | --- | --- |
 | needs | Linux, root, version 1 of cgroups, overlayfs; to build: Go, gcc, pkg-config, libseccomp's headers, nftables and iptables |
 | builds | ` + "`make containers`" + ` or ` + "`aws-operator local build --containers`" + `: ` + "`bin/containers`" + `, from ` + "`containers/go.mod`" + `, ` + "`containers/addons/go.mod`" + ` and ` + "`kube/go.mod`" + `, in the versions of the Release v1.36.3 except for addons |
-| tests | ` + "`make test-containers`" + `: pods, addons and load balancers; the replacement of three slots and two workers under load; an upgrade from 1.35.4, which has not run to its end, and whose kubelet and images ` + "`bin/containers-v1.35.4`" + ` has. ` + "`make conformance`" + `, Kubernetes' own suite ([results](conformance.md)) |
+| tests | ` + "`make test-containers`" + `: pods, addons and load balancers; the replacement of three slots and two workers under load; an upgrade of a slot and two workers from 1.35.4, whose kubelet and images ` + "`bin/containers-v1.35.4`" + ` has. ` + "`make conformance`" + `, Kubernetes' own suite ([results](conformance.md)) |
 
 Images of containers are made of these programs and served by the simulator as ` + "`registry.k8s.io`" + `; containerd trusts its CA, as it
 does for AWS. No other images exist. ` + "`registry.k8s.io/machine/web:1`" + ` serves HTTP on port 8080 with the pod's name.

@@ -1,7 +1,6 @@
 package stack_test
 
 import (
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,20 +15,18 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 // A template that does not fit into a request is uploaded to the bucket.
 func TestSimulatedBigTemplateIsUploaded(t *testing.T) {
-	simulated := simulator.New(simulator.Options{Region: region})
-	server := httptest.NewServer(simulated.Handler())
-	t.Cleanup(server.Close)
-	t.Cleanup(simulated.Close)
+	_, endpoint := simulatortest.Start(t, simulator.Options{Region: region})
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
-	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: region, EndpointURL: server.URL, Credentials: keys})
+	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: region, EndpointURL: endpoint, Credentials: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := s3.New(s3.Options{Region: region, BaseEndpoint: aws.String(server.URL), Credentials: keys, UsePathStyle: true})
+	store := s3.New(s3.Options{Region: region, BaseEndpoint: aws.String(endpoint), Credentials: keys, UsePathStyle: true})
 	if _, err := store.CreateBucket(t.Context(), &s3.CreateBucketInput{
 		Bucket:                    aws.String("templates"),
 		CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: region},

@@ -105,11 +105,11 @@ func (l *suite) publish(_ context.Context, _, _, _, detailType string, _ []strin
 		l.t.Error(err)
 		return
 	}
-	l.mu.Lock()
-	l.passed = append(l.passed, read.Details.Status)
-	l.mu.Unlock()
 	event := stack.Event{StackID: read.StackID, Status: read.Details.Status, Token: read.Token}
 	l.current().Observe(event)
+	l.mu.Lock()
+	l.passed = append(l.passed, event.Status)
+	l.mu.Unlock()
 	l.events <- event
 }
 
@@ -207,7 +207,7 @@ func (o *object) deleted(options stack.DeleteOptions) {
 	}
 }
 
-// settled waits until an operation that another client started has ended.
+// settled waits until an operation that another client started has ended and the engine has its event.
 func (l *suite) settled(status types.StackStatus) *types.Stack {
 	l.t.Helper()
 	var found *types.Stack
@@ -216,7 +216,7 @@ func (l *suite) settled(status types.StackStatus) *types.Stack {
 		if err != nil {
 			return err
 		}
-		if found = &out.Stacks[0]; found.StackStatus != status {
+		if found = &out.Stacks[0]; found.StackStatus != status || !l.through(status) {
 			return fmt.Errorf("it is %s", found.StackStatus)
 		}
 		return nil

@@ -80,7 +80,7 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := parsed.Check().Error()
-	for _, want := range []string{"the template has 501 resources; CloudFormation allows 500", "bytes; CloudFormation allows 1048576"} {
+	for _, want := range []string{"the template has 501 resources; CloudFormation allows 500", "bytes; CloudFormation allows 1000000"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not said in %q", want, got)
 		}

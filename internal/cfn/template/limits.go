@@ -26,8 +26,9 @@ const (
 	// MaxInlineBytes is the maximum size of a template in the request itself; a larger one must be
 	// in S3.
 	MaxInlineBytes = 51200
-	// MaxBytes is the maximum size of a template in S3.
-	MaxBytes = 1 << 20
+	// MaxBytes is the maximum size of a template in S3. The page says 1 MB; AWS's error says "Template
+	// may not exceed 1000000 bytes in size": https://github.com/aws-samples/aws-vpc-cidr-mgmt/issues/10
+	MaxBytes = 1_000_000
 )
 
 func (c *checker) limits() {

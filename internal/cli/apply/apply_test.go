@@ -3,7 +3,6 @@ package apply_test
 import (
 	"bytes"
 	"context"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +31,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const (
@@ -48,13 +48,8 @@ type terminal struct {
 
 func newTerminal(t *testing.T) *terminal {
 	t.Helper()
-	sim := simulator.New(
-		simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond},
-	)
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(func() {
-		sim.Close()
-		server.Close()
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
+		Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond,
 	})
 	names, err := sim.ServeNames(t.Context())
 	if err != nil {
@@ -62,14 +57,13 @@ func newTerminal(t *testing.T) *terminal {
 	}
 	for name, value := range map[string]string{
 		awsapi.ResolverVariable: names,
-		"AWS_ENDPOINT_URL":      server.URL, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
+		"AWS_ENDPOINT_URL":      endpoint, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {
 		t.Setenv(name, value)
 	}
-	observer := httptest.NewServer(sim.Observer()) // the tests compare what exists with what should
-	t.Cleanup(observer.Close)
-	term := &terminal{t: t, dir: t.TempDir(), observer: observer.URL}
+	observer := simulatortest.Serve(t, sim.Observer()) // the tests compare what exists with what should
+	term := &terminal{t: t, dir: t.TempDir(), observer: observer}
 	for _, architecture := range []string{"amd64", "arm64"} {
 		term.write("nodeup/nodeup-linux-"+architecture, []byte("nodeup for "+architecture))
 	}

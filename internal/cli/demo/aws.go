@@ -31,7 +31,7 @@ const (
 func awsConfig(endpoint string) aws.Config {
 	return aws.Config{
 		Region: environment.Region, BaseEndpoint: &endpoint,
-		Credentials: credentials.NewStaticCredentialsProvider(environment.Account, "local", ""),
+		Credentials: credentials.NewStaticCredentialsProvider(environment.Account, environment.Secret, ""),
 	}
 }
 

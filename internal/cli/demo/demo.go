@@ -26,7 +26,8 @@ const latency = 500 * time.Millisecond
 
 // Command returns the command.
 func Command() *cobra.Command {
-	return &cobra.Command{
+	var seed uint64
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the operator at work on this machine, and clean up",
 		Long: `Start a cluster, a simulator of AWS and the operator on this machine, and apply
@@ -35,12 +36,14 @@ what the new Kubernetes cluster contains. Then delete the objects and stop.
 No process and no file is left behind.`,
 		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return run(cmd.Context(), seed, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	cmd.Flags().Uint64Var(&seed, "seed", 0, environment.SeedHelp)
+	return cmd
 }
 
-func run(ctx context.Context, out, progress io.Writer) error {
+func run(ctx context.Context, seed uint64, out, progress io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this binary, to run it as the operator: %w", err)
@@ -51,7 +54,7 @@ func run(ctx context.Context, out, progress io.Writer) error {
 	}
 	heading(out, "Start a cluster, AWS and the operator on loopback")
 	env, err := environment.Up(ctx, environment.Options{
-		Dir: dir, Operator: self, Latency: latency, WithoutRestore: true, Out: out, Progress: progress,
+		Dir: dir, Operator: self, Latency: latency, Seed: seed, WithoutRestore: true, Out: out, Progress: progress,
 	})
 	if err != nil {
 		return err

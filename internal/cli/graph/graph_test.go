@@ -3,7 +3,6 @@ package graph_test
 import (
 	"bytes"
 	"context"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/graph"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/internal/state"
 	"github.com/aws-operator/aws-operator/test/livetest"
 )
@@ -123,17 +123,12 @@ func TestMistakesAreReported(t *testing.T) {
 
 // The last operation of a stack is drawn from CloudFormation's events, not those before.
 func TestTheLastOperationIsDrawn(t *testing.T) {
-	simulated := simulator.New(simulator.Options{Account: "123456789012", Region: "eu-central-1"})
-	server := httptest.NewServer(simulated.Handler())
-	t.Cleanup(func() {
-		simulated.Close()
-		server.Close()
-	})
-	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	_, endpoint := simulatortest.Start(t, simulator.Options{Account: "123456789012", Region: "eu-central-1"})
+	t.Setenv("AWS_ENDPOINT_URL", endpoint)
 	t.Setenv("AWS_ACCESS_KEY_ID", "123456789012")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	api := cloudformation.NewFromConfig(aws.Config{
-		Region: "eu-central-1", BaseEndpoint: &server.URL,
+		Region: "eu-central-1", BaseEndpoint: &endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
 	})
 	body := func(more string) *string {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -71,6 +72,10 @@ func spawn(flags upFlags) (*exec.Cmd, error) {
 		flags.dir,
 		"--latency",
 		flags.latency.String(),
+		"--seed",
+		strconv.FormatUint(flags.seed, 10),
+		"--lag",
+		flags.lag.String(),
 		"--machines",
 		flags.machines,
 	}

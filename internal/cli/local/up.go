@@ -22,6 +22,9 @@ type upFlags struct {
 	detached   bool
 	noOperator bool
 	latency    time.Duration
+	seed       uint64
+	lag        time.Duration
+	iam        string
 	machines   string
 }
 
@@ -52,6 +55,9 @@ func upCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&flags.noOperator, "no-operator", false, "start everything except the operator")
 	cmd.Flags().
 		DurationVar(&flags.latency, "latency", environment.DefaultLatency, "how long the simulated CloudFormation takes for each resource")
+	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, environment.SeedHelp)
+	cmd.Flags().DurationVar(&flags.lag, "lag", environment.DefaultLag, environment.LagHelp)
+	cmd.Flags().StringVar(&flags.iam, "iam", environment.DefaultIAM, environment.IAMHelp)
 	cmd.Flags().StringVar(&flags.machines, "machines", string(environment.AutoMachines), environment.MachinesHelp)
 	cmd.Flags().BoolVar(&flags.detached, "detached", false, "run as the background process of --detach")
 	_ = cmd.Flags().MarkHidden("detached")
@@ -60,9 +66,14 @@ func upCommand() *cobra.Command {
 
 // up starts an environment in this process and keeps it running until it is interrupted.
 func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error) {
-	opts := environment.Options{Dir: flags.dir, Detached: flags.detached, Latency: flags.latency, Out: out, Progress: progress}
+	opts := environment.Options{
+		Dir: flags.dir, Detached: flags.detached, Latency: flags.latency, Seed: flags.seed, Lag: flags.lag, Out: out, Progress: progress,
+	}
 	if opts.Machines, err = environment.ParseMachines(flags.machines); err != nil {
 		return err
+	}
+	if opts.IAM, err = environment.ParseIAM(flags.iam); err != nil {
+		return fmt.Errorf("--iam: %w", err)
 	}
 	if !flags.noOperator {
 		if opts.Operator, err = os.Executable(); err != nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -80,16 +81,11 @@ type services struct {
 func newServices(t *testing.T) *services {
 	t.Helper()
 	s := &services{folder: newFolder(t)}
-	sim := simulator.New(simulator.Options{Account: account, Region: region})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(func() {
-		sim.Close()
-		server.Close()
-	})
-	setenv(t, "AWS_ENDPOINT_URL", server.URL)
+	_, endpoint := simulatortest.Start(t, simulator.Options{Account: account, Region: region})
+	setenv(t, "AWS_ENDPOINT_URL", endpoint)
 	setenv(t, "AWS_REGION", region)
 	s.api = cloudformation.NewFromConfig(aws.Config{
-		Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		Region: region, BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	})
 	return s
 }

@@ -26,6 +26,7 @@ func Command() *cobra.Command {
 		listen   string
 		machines string
 		policies []string
+		iam      string
 		o        environment.AWSOptions
 	)
 	cmd := &cobra.Command{
@@ -33,15 +34,20 @@ func Command() *cobra.Command {
 		Short: "Serve a simulator of AWS on a loopback port",
 		Long: `Serve a simulator of AWS until it is interrupted. It speaks AWS's own protocols at one
 address; point aws, terraform or an SDK at it with AWS_ENDPOINT_URL. All its data is in
-memory. It does not verify signatures: do not make it reachable from other machines.
+memory. Do not make it reachable from other machines: everybody knows its keys.
 
-An access key ID of twelve digits is the ID of its account; all others belong to account ` + environment.Account + `.
-All principals have all permissions, except those that --policy limits.`,
+An access key ID of twelve digits is the root user of the account with that number; its secret access
+key is ` + "`" + environment.Secret + "`" + `. Users and roles may do what their policies allow: --iam=audit only reports what AWS
+would refuse, --iam=off checks nothing.`,
 		Example: `  aws-operator simulator --listen 127.0.0.1:4566
   AWS_ENDPOINT_URL=http://127.0.0.1:4566 aws sqs create-queue --queue-name orders`,
 		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
+			if o.IAM, err = environment.ParseIAM(iam); err != nil {
+				return fmt.Errorf("--iam: %w", err)
+			}
+			o.Audit = func(line string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), "iam: "+line) }
 			if o.Policies, err = readPolicies(policies); err != nil {
 				return err
 			}
@@ -50,8 +56,9 @@ All principals have all permissions, except those that --policy limits.`,
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 selects a free port")
 	cmd.Flags().DurationVar(&o.Latency, "latency", 0, "how long CloudFormation takes for each resource")
-	cmd.Flags().Uint64Var(&o.Seed, "seed", 0, "number that determines the order of results, lags, and which calls are refused (default: a random one)")
-	cmd.Flags().DurationVar(&o.Lag, "lag", 0, "the longest time for which something lags behind a change; with it, some calls are throttled or fail, and some events arrive late or twice")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 0, environment.SeedHelp)
+	cmd.Flags().DurationVar(&o.Lag, "lag", environment.DefaultLag, environment.LagHelp)
+	cmd.Flags().StringVar(&iam, "iam", environment.DefaultIAM, environment.IAMHelp)
 	cmd.Flags().StringVar(&machines, "machines", string(environment.NoMachines), environment.MachinesHelp)
 	cmd.Flags().StringArrayVar(&policies, "policy", nil,
 		"PRINCIPAL=FILE: limit an access key ID, or the sessions of the role with an ARN, to an IAM policy; may be repeated")

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -65,6 +66,8 @@ type centsChecks struct {
 	// queue is the name of the queue, id that of the stack.
 	queue, id string
 	outputs   map[string]string
+	// last is the stack after its last operation.
+	last *types.Stack
 	// changeSetID is a change set that an update makes obsolete.
 	changeSetID string
 }
@@ -107,6 +110,7 @@ func (c *centsChecks) creation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.last = stack
 	c.outputs = map[string]string{}
 	for _, output := range stack.Outputs {
 		c.outputs[aws.ToString(output.OutputKey)] = aws.ToString(output.OutputValue)
@@ -236,15 +240,10 @@ func (c *centsChecks) changeSets(ctx context.Context) error {
 // update updates the stack, and checks that other operations have to wait.
 func (c *centsChecks) update(ctx context.Context) error {
 	c.say("Updating the stack …")
-	if err := c.sendUpdate(ctx, updateToken, "31", "no"); err != nil {
+	if err := c.busy(ctx); err != nil {
 		return err
 	}
-	if err := c.sendUpdate(ctx, updateToken+"-second", "32", "no"); err == nil {
-		c.found("cfn-busy", notChecked, "The first update had already ended.")
-	} else {
-		c.refused("cfn-busy", err, "state and can not be", "ValidationError")
-	}
-	stack, err := c.settled(ctx, c.id)
+	stack, err := c.operated(ctx)
 	if err != nil {
 		return err
 	}
@@ -261,13 +260,44 @@ func (c *centsChecks) update(ctx context.Context) error {
 	return nil
 }
 
+// busy updates the stack, and sends another update meanwhile. If the first one has ended before the other
+// one arrives, which a slow network or a throttled call causes, it tries again with other values.
+func (c *centsChecks) busy(ctx context.Context) error {
+	const tries = 5
+	for try := range tries {
+		value := func(i int) string { return strconv.Itoa(31 + 2*try + i) }
+		token := fmt.Sprintf("%s-%d", updateToken, try)
+		if err := c.sendUpdate(ctx, token, value(0), "no"); err != nil {
+			return err
+		}
+		if err := c.sendUpdate(ctx, token+"-second", value(1), "no"); err != nil {
+			c.refused("cfn-busy", err, "state and can not be", "ValidationError")
+			return nil
+		}
+		if _, err := c.operated(ctx); err != nil {
+			return err
+		}
+	}
+	c.found("cfn-busy", notChecked, "The first update had always ended when the second one arrived.")
+	return nil
+}
+
+// operated waits until the operation of the stack has ended, and returns the stack.
+func (c *centsChecks) operated(ctx context.Context) (*types.Stack, error) {
+	stack, err := c.ended(ctx, c.last)
+	if err == nil {
+		c.last = stack
+	}
+	return stack, err
+}
+
 // failure updates the stack with a resource that cannot be created.
 func (c *centsChecks) failure(ctx context.Context) error {
 	c.say("Updating the stack with a subnet that cannot be created …")
-	if err := c.sendUpdate(ctx, failToken, "33", "yes"); err != nil {
+	if err := c.sendUpdate(ctx, failToken, "45", "yes"); err != nil {
 		return err
 	}
-	stack, err := c.settled(ctx, c.id)
+	stack, err := c.operated(ctx)
 	if err != nil {
 		return err
 	}
@@ -325,7 +355,7 @@ func (c *centsChecks) deletion(ctx context.Context) error {
 	if _, err := c.cloudformation().DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &c.id}); err != nil {
 		return err
 	}
-	stack, err := c.settled(ctx, c.id)
+	stack, err := c.operated(ctx)
 	if err != nil {
 		return err
 	}

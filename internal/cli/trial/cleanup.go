@@ -100,20 +100,7 @@ func (r *runner) deleteSettled(ctx context.Context, stack *types.Stack) (*types.
 	if _, err := r.cloudformation().DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &id}); err != nil {
 		return nil, err
 	}
-	return r.settledDeletion(ctx, id)
-}
-
-// settledDeletion waits until CloudFormation has deleted a stack or given up, and returns the stack. A status
-// of before the deletion is out of date.
-// https://github.com/aws/aws-cdk-cli/pull/1803
-func (r *runner) settledDeletion(ctx context.Context, id string) (*types.Stack, error) {
-	deadline := r.clock.Now().Add(waitLimit)
-	for {
-		stack, err := r.settled(ctx, id)
-		if err != nil || strings.HasPrefix(string(stack.StackStatus), "DELETE_") || r.clock.Now().After(deadline) {
-			return stack, err
-		}
-	}
+	return r.ended(ctx, stack)
 }
 
 // created reports whether a trial created a stack. A stack whose first change set was not executed

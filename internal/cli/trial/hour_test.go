@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -32,18 +32,17 @@ import (
 // for them.
 func newMachines(t *testing.T, change func(body string) string) (w *suite, flags []string) {
 	t.Helper()
-	sim := simulator.New(simulator.Options{
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Account:          account,
 		Region:           region,
 		QueueNameRelease: time.Minute,
-		Machines:         fake.New(fake.Options{}),
+		Lag:              lag,
+		Machines:         fake.New(fake.Options{BootTime: 2 * time.Second}), // so that polls see what happens meanwhile
 		Patience:         100 * time.Millisecond,
 	})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(func() { sim.Close(); server.Close() })
-	w = &suite{t: t, simulator: sim, endpoint: server.URL, limit: time.Hour}
+	w = &suite{t: t, simulator: sim, endpoint: endpoint, observer: simulatortest.Serve(t, sim.Observer()), limit: time.Hour}
 	if change != nil {
-		w.endpoint = changing(t, server.URL, change)
+		w.endpoint = changing(t, endpoint, change)
 	}
 	w.credentials()
 	names, err := sim.ServeNames(t.Context())
@@ -77,7 +76,7 @@ func newMachines(t *testing.T, change func(body string) string) (w *suite, flags
 
 func TestHourHoldsAgainstTheSimulator(t *testing.T) {
 	w, flags := newMachines(t, nil)
-	w.holdDrained(2)
+	w.holdDrained()
 	out, errOut, code := w.run(patience.Context(t), flags...)
 	found := results(out)
 	for _, id := range hour.rows {
@@ -96,19 +95,22 @@ func TestHourHoldsAgainstTheSimulator(t *testing.T) {
 }
 
 // holdDrained keeps drained instances in Terminating:Wait until they were observed several times,
-// for the first instances. Real nodes take longer to drain than a poll.
-func (w *suite) holdDrained(instances int64) {
-	var held, polls atomic.Int64
+// until the cluster is deleted. Real nodes take longer to drain than a poll.
+func (w *suite) holdDrained() {
+	var polls atomic.Int64
+	var deleted atomic.Bool
 	observed := make(chan struct{}, 1)
 	w.t.Cleanup(w.simulator.Faults().OnCall(func(call fault.CallInfo) {
 		switch {
+		case call.Operation == "DeleteStack":
+			deleted.Store(true)
 		case call.Operation == "DescribeAutoScalingGroups" && call.Phase == fault.After:
 			polls.Add(1)
 			select {
 			case observed <- struct{}{}:
 			default:
 			}
-		case call.Operation == "CompleteLifecycleAction" && call.Phase == fault.Before && held.Add(1) <= instances:
+		case call.Operation == "CompleteLifecycleAction" && call.Phase == fault.Before && !deleted.Load():
 			for until := polls.Load() + 10; polls.Load() < until; {
 				select {
 				case <-observed:
@@ -124,7 +126,7 @@ func (w *suite) holdDrained(instances int64) {
 func (w *suite) empty() bool {
 	w.t.Helper()
 	client := ec2.NewFromConfig(aws.Config{
-		Region: region, BaseEndpoint: &w.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		Region: region, BaseEndpoint: &w.observer, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	})
 	snapshots, err := client.DescribeSnapshots(w.t.Context(), &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}})
 	if err != nil {
@@ -144,7 +146,7 @@ func TestDifferencesOfAClusterAreReported(t *testing.T) {
 		body = strings.ReplaceAll(body, "with a timeout of PT900S", "with a timeout of PT15M")
 		return addressForm.ReplaceAllStringFunc(body, strings.ToLower)
 	})
-	w.holdDrained(2)
+	w.holdDrained()
 	out, errOut, code := w.run(patience.Context(t), flags...)
 	found := results(out)
 	for id, want := range map[string]result{

@@ -183,6 +183,24 @@ func (r *runner) settled(ctx context.Context, id string) (*types.Stack, error) {
 	}
 }
 
+// outOfDate is the number of intervals for which reads may return a stack as it was before an operation.
+// https://github.com/aws/aws-cdk-cli/pull/1803
+const outOfDate = 6
+
+// ended waits until an operation of a stack has ended, and returns the stack. A stack that is as it was
+// before the operation counts only once reads cannot be out of date, since an operation may end in the
+// status in which it began.
+func (r *runner) ended(ctx context.Context, before *types.Stack) (*types.Stack, error) {
+	started := r.clock.Now()
+	for {
+		stack, err := r.settled(ctx, aws.ToString(before.StackId))
+		if err != nil || stack.StackStatus != before.StackStatus ||
+			!aws.ToTime(stack.LastUpdatedTime).Equal(aws.ToTime(before.LastUpdatedTime)) || r.clock.Since(started) > outOfDate*r.interval {
+			return stack, err
+		}
+	}
+}
+
 // changeSet creates a change set and waits until it is computed.
 func (r *runner) changeSet(ctx context.Context, in *cloudformation.CreateChangeSetInput) (*cloudformation.DescribeChangeSetOutput, error) {
 	in.StackName, in.Tags = aws.String(stackName), tags()

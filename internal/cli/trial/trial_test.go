@@ -27,11 +27,16 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const (
 	account = "123456789012"
 	region  = "eu-central-1"
+
+	// interval is that of polls, and lag how long reads may be out of date, in the proportion of AWS.
+	interval = 50 * time.Millisecond
+	lag      = 200 * time.Millisecond
 )
 
 // suite is a simulated account, and the credentials of a user in the environment.
@@ -39,6 +44,8 @@ type suite struct {
 	t         *testing.T
 	simulator *simulator.Simulator
 	endpoint  string
+	// observer is the endpoint of the test's own clients.
+	observer string
 	// twice interrupts a command a second time, as soon as it continues after the first time.
 	twice bool
 	// limit is how long a cluster may take to reach a goal.
@@ -59,18 +66,16 @@ func newSuite(t *testing.T, change func(body string) string) *suite {
 	t.Helper()
 	latency := func(_, operation string) time.Duration {
 		if operation == "Update" {
-			return 100 * time.Millisecond // so that the second of two updates finds the first one running
+			return 500 * time.Millisecond // longer than the budget delays the second of two updates
 		}
 		return 0
 	}
-	sim := simulator.New(simulator.Options{
-		Account: account, Region: region, QueueNameRelease: time.Minute, Latency: latency,
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
+		Account: account, Region: region, QueueNameRelease: time.Minute, Latency: latency, Lag: lag,
 	})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(func() { sim.Close(); server.Close() })
-	w := &suite{t: t, simulator: sim, endpoint: server.URL}
+	w := &suite{t: t, simulator: sim, endpoint: endpoint, observer: simulatortest.Serve(t, sim.Observer())}
 	if change != nil {
-		w.endpoint = changing(t, server.URL, change)
+		w.endpoint = changing(t, endpoint, change)
 	}
 	w.credentials()
 	return w
@@ -125,7 +130,7 @@ func (w *suite) answered(ctx context.Context, answer string, args ...string) (ou
 	w.t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := command(&options{
-		clock: clock.RealClock{}, interval: 50 * time.Millisecond, isTerminal: func(io.Reader) bool { return answer != "" },
+		clock: clock.RealClock{}, interval: interval, isTerminal: func(io.Reader) bool { return answer != "" },
 		again: w.again, limit: w.limit,
 	})
 	cmd.SetArgs(args)
@@ -142,7 +147,7 @@ func (w *suite) answered(ctx context.Context, answer string, args ...string) (ou
 
 func (w *suite) cloudformation() *cloudformation.Client {
 	return cloudformation.NewFromConfig(aws.Config{
-		Region: region, BaseEndpoint: &w.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		Region: region, BaseEndpoint: &w.observer, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const examples = "../../../examples/clusters/"
@@ -266,12 +267,11 @@ func alone(t *testing.T, args ...string) (string, error) {
 }
 
 func TestDefaultTargetIsCloudFormationAndRequiresYes(t *testing.T) {
-	sim := simulator.New(simulator.Options{Account: "123456789012", Region: "eu-central-1"})
-	t.Cleanup(sim.Close)
+	sim := simulatortest.New(t, simulator.Options{Account: "123456789012", Region: "eu-central-1"})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "123456789012", "AWS_SECRET_ACCESS_KEY": "x",
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "123456789012", "AWS_SECRET_ACCESS_KEY": "secret",
 		"AWS_PROFILE": "",
 	} {
 		t.Setenv(name, value)

@@ -2,8 +2,9 @@ package cleanup_test
 
 import (
 	"context"
-	"net/http/httptest"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -36,42 +38,47 @@ var target = awsapi.Target{}
 // simulated is AWS on loopback with a VPC, a cluster named demo in it that is being deleted, and a
 // cleaner.
 type simulated struct {
-	t         *testing.T
-	sim       *simulator.Simulator
-	clients   *awsapi.Clients
-	cleaner   *cleanup.Cleaner
-	clock     *testclock.FakePassiveClock
-	cluster   *v1alpha1.Cluster
-	vpc       string
+	t       *testing.T
+	sim     *simulator.Simulator
+	clients *awsapi.Clients
+	cleaner *cleanup.Cleaner
+	clock   *testclock.FakePassiveClock
+	cluster *v1alpha1.Cluster
+	vpc     string
+	apis
+	// seen is what truly exists.
+	seen apis
+}
+
+// apis are clients of what a cluster's workload creates.
+type apis struct {
 	ec2       *ec2.Client
 	classic   *elb.Client
 	balancers *elbv2.Client
 	zones     *route53.Client
 }
 
+func newAPIs(endpoint string) apis {
+	config := aws.Config{
+		Region: region, BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
+	}
+	return apis{ec2.NewFromConfig(config), elb.NewFromConfig(config), elbv2.NewFromConfig(config), route53.NewFromConfig(config)}
+}
+
 func newAWS(t *testing.T) *simulated {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	a := &simulated{t: t, clock: testclock.NewFakePassiveClock(now)}
-	a.sim = simulator.New(simulator.Options{
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Region: region, Faults: &fault.Injector{}, Patience: time.Millisecond,
 	})
-	server := httptest.NewServer(a.sim.Handler())
-	t.Cleanup(func() {
-		a.sim.Close()
-		server.Close()
-	})
+	a.sim = sim
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
 	clients, err := awsapi.New(t.Context(), awsapi.Options{
-		Region: region, EndpointURL: server.URL, Credentials: keys, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Region: region, EndpointURL: endpoint, Credentials: keys, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 	})
 	must(t, err)
-	config := aws.Config{Region: region, BaseEndpoint: &server.URL, Credentials: keys}
-	a.ec2, a.classic, a.balancers, a.zones = ec2.NewFromConfig(config), elb.NewFromConfig(
-		config,
-	), elbv2.NewFromConfig(config), route53.NewFromConfig(
-		config,
-	)
+	a.apis, a.seen = newAPIs(endpoint), newAPIs(simulatortest.Serve(t, sim.Observer()))
 	made, err := a.ec2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 	must(t, err)
 	a.vpc = aws.ToString(made.Vpc.VpcId)
@@ -112,12 +119,16 @@ func (a *simulated) finishes(remove call) {
 	}
 }
 
-// done calls once.
-func (a *simulated) done(remove call) {
+// leaves waits until the sweep reports something that the user has to delete.
+func (a *simulated) leaves(id string) {
 	a.t.Helper()
-	if outcome := remove(a.t.Context(), a.cluster, target); !outcome.IsDone() {
-		a.t.Errorf("%s", outcome)
-	}
+	patience.Until(a.t, "the sweep reports "+id, func() error {
+		outcome := a.cleaner.Sweep(a.t.Context(), a.cluster, target)
+		if outcome.Reason() != "LeftOver" || !strings.Contains(outcome.Message(), id) {
+			return errors.New(outcome.String())
+		}
+		return nil
+	})
 }
 
 func owned(cluster string) map[string]string {
@@ -174,7 +185,7 @@ func (a *simulated) letIn(group, other string) {
 // rules counts the groups that a group lets in.
 func (a *simulated) rules(group string) (count int) {
 	a.t.Helper()
-	out, err := a.ec2.DescribeSecurityGroups(a.t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{group}})
+	out, err := a.seen.ec2.DescribeSecurityGroups(a.t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{group}})
 	must(a.t, err)
 	for _, rule := range out.SecurityGroups[0].IpPermissions {
 		count += len(rule.UserIdGroupPairs)
@@ -185,7 +196,7 @@ func (a *simulated) rules(group string) (count int) {
 // groups returns the names of the VPC's groups, without the default one.
 func (a *simulated) groups() (names []string) {
 	a.t.Helper()
-	out, err := a.ec2.DescribeSecurityGroups(a.t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: a.inVPC()})
+	out, err := a.seen.ec2.DescribeSecurityGroups(a.t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: a.inVPC()})
 	must(a.t, err)
 	for i := range out.SecurityGroups {
 		if name := aws.ToString(out.SecurityGroups[i].GroupName); name != "default" {
@@ -199,17 +210,17 @@ func (a *simulated) groups() (names []string) {
 // balancerNames returns what there is of load balancers and target groups.
 func (a *simulated) balancerNames() (names []string) {
 	a.t.Helper()
-	classic, err := a.classic.DescribeLoadBalancers(a.t.Context(), &elb.DescribeLoadBalancersInput{})
+	classic, err := a.seen.classic.DescribeLoadBalancers(a.t.Context(), &elb.DescribeLoadBalancersInput{})
 	must(a.t, err)
 	for i := range classic.LoadBalancerDescriptions {
 		names = append(names, "classic "+aws.ToString(classic.LoadBalancerDescriptions[i].LoadBalancerName))
 	}
-	newer, err := a.balancers.DescribeLoadBalancers(a.t.Context(), &elbv2.DescribeLoadBalancersInput{})
+	newer, err := a.seen.balancers.DescribeLoadBalancers(a.t.Context(), &elbv2.DescribeLoadBalancersInput{})
 	must(a.t, err)
 	for i := range newer.LoadBalancers {
 		names = append(names, aws.ToString(newer.LoadBalancers[i].LoadBalancerName))
 	}
-	groups, err := a.balancers.DescribeTargetGroups(a.t.Context(), &elbv2.DescribeTargetGroupsInput{})
+	groups, err := a.seen.balancers.DescribeTargetGroups(a.t.Context(), &elbv2.DescribeTargetGroupsInput{})
 	must(a.t, err)
 	for i := range groups.TargetGroups {
 		names = append(names, "group "+aws.ToString(groups.TargetGroups[i].TargetGroupName))
@@ -230,7 +241,7 @@ func (a *simulated) networkInterface(subnet string, tags map[string]string) stri
 
 func (a *simulated) interfaces() (ids []string) {
 	a.t.Helper()
-	out, err := a.ec2.DescribeNetworkInterfaces(a.t.Context(), &ec2.DescribeNetworkInterfacesInput{Filters: a.inVPC()})
+	out, err := a.seen.ec2.DescribeNetworkInterfaces(a.t.Context(), &ec2.DescribeNetworkInterfacesInput{Filters: a.inVPC()})
 	must(a.t, err)
 	for i := range out.NetworkInterfaces {
 		ids = append(ids, aws.ToString(out.NetworkInterfaces[i].NetworkInterfaceId))
@@ -249,7 +260,7 @@ func (a *simulated) volume(tags map[string]string) string {
 
 func (a *simulated) volumes() (ids []string) {
 	a.t.Helper()
-	out, err := a.ec2.DescribeVolumes(a.t.Context(), &ec2.DescribeVolumesInput{})
+	out, err := a.seen.ec2.DescribeVolumes(a.t.Context(), &ec2.DescribeVolumesInput{})
 	must(a.t, err)
 	for i := range out.Volumes {
 		ids = append(ids, aws.ToString(out.Volumes[i].VolumeId))
@@ -272,7 +283,7 @@ func (a *simulated) snapshot(tags map[string]string) string {
 
 func (a *simulated) snapshots() (ids []string) {
 	a.t.Helper()
-	out, err := a.ec2.DescribeSnapshots(a.t.Context(), &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}})
+	out, err := a.seen.ec2.DescribeSnapshots(a.t.Context(), &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}})
 	must(a.t, err)
 	for i := range out.Snapshots {
 		ids = append(ids, aws.ToString(out.Snapshots[i].SnapshotId))
@@ -306,7 +317,7 @@ func (a *simulated) publish(zone, name string) {
 // names returns a zone's names of machines.
 func (a *simulated) names(zone string) (names []string) {
 	a.t.Helper()
-	out, err := a.zones.ListResourceRecordSets(a.t.Context(), &route53.ListResourceRecordSetsInput{HostedZoneId: &zone})
+	out, err := a.seen.zones.ListResourceRecordSets(a.t.Context(), &route53.ListResourceRecordSetsInput{HostedZoneId: &zone})
 	must(a.t, err)
 	for i := range out.ResourceRecordSets {
 		if record := &out.ResourceRecordSets[i]; record.Type == route53types.RRTypeA {

@@ -59,15 +59,11 @@ func (o *operator) stalledGroup(
 	return outcome
 }
 
-// hasNode returns a function that reports whether an instance is a node of a cluster.
+// hasNode returns a function that reports whether an instance is a node of a cluster, or claimed by one.
 func (o *operator) hasNode(cluster *v1alpha1.Cluster) func(instance string) bool {
 	connection := o.options.Workload.Get(keyOf(cluster))
 	return func(instance string) bool {
-		if connection == nil {
-			return false
-		}
-		_, joined := connection.NodeOf(instance)
-		return joined
+		return connection != nil && connection.MayHaveNode(instance)
 	}
 }
 

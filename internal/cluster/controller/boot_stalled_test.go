@@ -264,7 +264,7 @@ func TestConditionsSayWhyInstancesDoNotBoot(t *testing.T) {
 	for reason, c := range brokenBoots {
 		t.Run(reason, func(t *testing.T) {
 			host := fake.New(fake.Options{})
-			w := newSuite(t, host, nil)
+			w := newSuiteAlone(t, host, nil) // The command diagnose reads the environment.
 			w.clock = &aheadClock{}
 			cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 			cluster.Spec.ControlPlane.Replicas = 1

@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
 // running is a cluster with a group of workers, and a client of it.
@@ -264,10 +265,28 @@ func TestInterruptedSpotInstanceIsDrained(t *testing.T) {
 		group.Spec.InstanceTypes = []string{"m6i.large", "m5.large"}
 		group.Spec.Spot = &v1alpha1.Spot{}
 	})
-	instance := r.workers()[0]
+	r.interrupted(r.workers()[0], func() {})
+}
+
+// A notice is valid for two minutes. An operator that starts may read it before it knows the node.
+func TestSpotInstanceInterruptedDuringARestartIsDrained(t *testing.T) {
+	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
+		group.Spec.InstanceTypes = []string{"m6i.large", "m5.large"}
+		group.Spec.Spot = &v1alpha1.Spot{}
+	})
+	r.stop()
+	// The first lookup of the node's instance fails, as when all controllers of an account restart.
+	r.sim.Faults().Add(fault.Throttle("ec2", "DescribeInstances", 3))
+	r.interrupted(r.workers()[0], r.start)
+}
+
+// interrupted announces the interruption of a spot instance, and waits until its node is drained.
+func (r *running) interrupted(instance string, then func()) {
+	r.t.Helper()
 	if err := r.sim.Instances().InterruptSpot(account, region, instance, "terminate"); err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
+	then()
 	r.eventually("the node is cordoned and excluded from load balancers", func() error {
 		node := r.nodeOf(instance)
 		if _, ok := node.Labels[corev1.LabelNodeExcludeBalancers]; !ok || !node.Spec.Unschedulable {

@@ -42,6 +42,7 @@ func (o *operator) observe(e awsevents.Event) {
 
 // observeWorkload enqueues the objects that a change in a workload cluster concerns.
 func (o *operator) observeWorkload(change workload.Change) {
+	o.draining.NodesChanged()
 	o.clusters.Enqueue(change.Cluster)
 	if change.Group != "" {
 		o.groups.Enqueue(types.NamespacedName{Namespace: change.Cluster.Namespace, Name: change.Group})

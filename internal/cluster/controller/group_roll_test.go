@@ -42,7 +42,6 @@ type rolling struct {
 // newRolling creates a cluster with a group, modified by change, and waits for its nodes.
 func newRolling(t *testing.T, change func(*v1alpha1.InstanceGroup)) *rolling {
 	t.Helper()
-	t.Parallel() // Most of it is waiting.
 	host := fake.New(fake.Options{})
 	w := newSuite(t, host, nil)
 	w.start()

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,13 +12,33 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// blockPublicAccess sets whether the account blocks public bucket policies, through S3 Control.
+// probe is a bucket that shows whether the account blocks public bucket policies.
+const probe = "probe-of-public-access"
+
+// makeProbe makes the bucket of blockPublicAccess. It does not block public policies itself.
+func (w *suite) makeProbe() {
+	w.t.Helper()
+	api := w.s3(account, region)
+	_, err := api.CreateBucket(w.t.Context(), &s3.CreateBucketInput{
+		Bucket: aws.String(probe), CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: region},
+	})
+	if err == nil {
+		_, err = api.DeletePublicAccessBlock(w.t.Context(), &s3.DeletePublicAccessBlockInput{Bucket: aws.String(probe)})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// blockPublicAccess sets whether the account blocks public bucket policies, through S3 Control, and
+// waits until that is in effect.
 func (w *suite) blockPublicAccess(on bool) {
 	w.t.Helper()
 	method, body := http.MethodDelete, ""
@@ -31,6 +52,7 @@ func (w *suite) blockPublicAccess(on bool) {
 		w.t.Fatal(err)
 	}
 	request.Header.Set("X-Amz-Account-Id", account)
+	request.Header.Set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD") // S3 requires it
 	config := w.awsConfig(account, region)
 	identity, err := config.Credentials.Retrieve(w.t.Context())
 	if err != nil {
@@ -47,6 +69,17 @@ func (w *suite) blockPublicAccess(on bool) {
 	if response.StatusCode >= http.StatusMultipleChoices {
 		w.t.Fatalf("S3 Control returned %s", response.Status)
 	}
+	public := `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", ` +
+		`"Resource": "arn:aws:s3:::` + probe + `/*"}]}`
+	w.eventually("the account's block is in effect", func() error {
+		_, err := w.s3(account, region).PutBucketPolicy(w.t.Context(), &s3.PutBucketPolicyInput{
+			Bucket: aws.String(probe), Policy: &public,
+		})
+		if refused := err != nil; refused != on {
+			return errors.Join(fmt.Errorf("public policies shall be refused: %t", on), err)
+		}
+		return nil
+	})
 }
 
 // policy returns the policy of a bucket.
@@ -76,6 +109,8 @@ func (w *suite) loseStatus(cluster *v1alpha1.Cluster) {
 // publishes only the issuer's documents, from their own bucket.
 func TestIssuerUsesItsOwnBucket(t *testing.T) {
 	w := newSuite(t, nil, nil)
+	w.makeProbe()
+	w.blockPublicAccess(false)
 	w.blockPublicAccess(true)
 	w.start()
 	cluster := w.aCluster("demo")
@@ -109,6 +144,9 @@ func TestIssuerUsesItsOwnBucket(t *testing.T) {
 	}
 	if policy := w.policy(bucket); strings.Contains(policy, "IssuerForAll") {
 		t.Errorf("the policy of the cluster's bucket is %s", policy)
+	}
+	if _, err := w.s3(account, region).DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: aws.String(probe)}); err != nil {
+		t.Fatal(err)
 	}
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)

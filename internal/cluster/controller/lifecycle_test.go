@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 // A cluster is deleted at each stage of its creation.
@@ -125,7 +125,7 @@ func pause(t *testing.T, duration time.Duration) {
 
 // A Cluster waits for its missing Release.
 func TestUnknownRelease(t *testing.T) {
-	w := newSuite(t, nil, nil)
+	w := newSuiteAlone(t, nil, nil) // Releases are in no namespace.
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.Release = "v9.9.9"
@@ -157,16 +157,10 @@ func TestClustersInTwoAccounts(t *testing.T) {
 	const other = "210987654321"
 	w := newSuite(t, simulatedHost(), nil)
 	w.start()
-	role, err := iam.NewFromConfig(w.awsConfig(other, region)).CreateRole(t.Context(), &iam.CreateRoleInput{
-		RoleName:                 aws.String("operator"),
-		AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"4711"}}}]}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	role := simulatortest.Role(t, w.awsConfig(other, region), "operator", account, "4711", simulatortest.Administrator)
 	near, far := w.aCluster("demo"), w.aCluster("demo-far")
 	near.Spec.ControlPlane.Replicas, far.Spec.ControlPlane.Replicas = 1, 1
-	far.Spec.Role = &v1alpha1.AssumedRole{ARN: aws.ToString(role.Role.Arn), ExternalID: "4711"}
+	far.Spec.Role = &v1alpha1.AssumedRole{ARN: role, ExternalID: "4711"}
 	far.Spec.Region = "eu-west-1"
 	far.Spec.Network.Zones = []string{"eu-west-1a", "eu-west-1b"}
 	w.create(near, far, w.aGroup("demo-far-workers", "demo-far"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,15 +46,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	controlplanetest.Main(m)
+	controlplanetest.MainAtOnce(m, testsPerCore)
 }
 
 const (
+	// testsPerCore is how many tests run at once. With more, tests of timeouts would see a slow computer.
+	testsPerCore = 3
+
 	region      = "eu-central-1"
 	account     = "123456789012"
 	clusterName = "test"
@@ -69,19 +72,30 @@ type suite struct {
 	client    client.Client
 	namespace string
 	sim       *simulator.Simulator
-	endpoint  string
-	observer  string // the endpoint of the test's own clients
-	nodeup    string
-	metrics   *prometheus.Registry // of the operator that was last started
-	clock     clock.Clock          // of the controllers; nil is the real clock
-	resolver  awsapi.Resolver      // of the operator; nil is the simulator's
-	stop      func()
+	// key is that of the operator, which is an administrator and can assume roles.
+	key      aws.Credentials
+	endpoint string
+	observer string // the endpoint of the test's own clients
+	nodeup   string
+	metrics  *prometheus.Registry // of the operator that was last started
+	clock    clock.Clock          // of the controllers; nil is the real clock
+	resolver awsapi.Resolver      // of the operator; nil is the simulator's
+	stop     func()
 }
 
 // simulatedHost returns a host of simulated instances.
 func simulatedHost() machine.Host { return fake.New(fake.Options{}) }
 
+// newSuite returns the suite of a test that runs beside others, since tests wait most of their time.
 func newSuite(t *testing.T, machines machine.Host, latency func(resourceType, operation string) time.Duration) *suite {
+	t.Helper()
+	t.Parallel()
+	return newSuiteAlone(t, machines, latency)
+}
+
+// newSuiteAlone returns the suite of a test that changes what other tests see, such as the
+// environment.
+func newSuiteAlone(t *testing.T, machines machine.Host, latency func(resourceType, operation string) time.Duration) *suite {
 	t.Helper()
 	w := &suite{t: t, cluster: controlplanetest.Shared(t), nodeup: t.TempDir()}
 	scheme := runtime.NewScheme()
@@ -100,17 +114,13 @@ func newSuite(t *testing.T, machines machine.Host, latency func(resourceType, op
 		}
 	}
 	w.namespace = controlplanetest.Namespace(t, w.cluster)
-	w.sim = simulator.New(simulator.Options{
+	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Region: region, Latency: latency, Faults: &fault.Injector{}, Machines: machines, Patience: 100 * time.Millisecond,
 	})
-	server := httptest.NewServer(w.sim.Handler())
-	observer := httptest.NewServer(w.sim.Observer()) // the tests compare what exists with what should
-	t.Cleanup(observer.Close)
-	w.endpoint, w.observer = server.URL, observer.URL
-	t.Cleanup(func() {
-		w.sim.Close()
-		server.Close()
-	})
+	w.sim = sim
+	observer := simulatortest.Serve(t, w.sim.Observer()) // the tests compare what exists with what should
+	w.endpoint, w.observer = endpoint, observer
+	w.key = simulatortest.User(t, w.awsConfig(account, region), "operator", simulatortest.Administrator)
 	return w
 }
 
@@ -159,7 +169,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{
 		Region: region, EndpointURL: w.endpoint, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
-		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""), Resolver: resolver,
+		Credentials: credentials.StaticCredentialsProvider{Value: w.key}, Resolver: resolver,
 	})
 	if err != nil {
 		return nil, err

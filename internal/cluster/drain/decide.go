@@ -32,8 +32,8 @@ type view struct {
 	began time.Time
 	// since is when this process started the drain.
 	since time.Time
-	// answering reports that the cluster's API responds, so that node is accurate: nil if the
-	// instance has no node.
+	// answering reports that the cluster's API responds and EC2 has identified the node, so that
+	// node is accurate: nil if the instance has no node.
 	answering bool
 	node      *nodeView
 	// prepared reports that the node is cordoned and annotated.

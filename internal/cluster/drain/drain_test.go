@@ -2,9 +2,11 @@ package drain_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,8 +14,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
 func TestANodeIsEmptiedBeforeItsMachineGoes(t *testing.T) {
@@ -58,6 +62,43 @@ func TestANodeIsEmptiedBeforeItsMachineGoes(t *testing.T) {
 		t.Errorf("still draining: %+v", left)
 	}
 	w.reported("Drained")
+}
+
+// Until EC2 says which instance a node runs on, an instance that a node claims is not empty.
+func TestANodeThatEC2HasNotIdentifiedYetIsEmptied(t *testing.T) {
+	w := newSuite(t)
+	instance := w.group("g", 1, false)[0]
+	w.pod("web", instance)
+	w.stop()
+	var lookups atomic.Int32
+	var answers atomic.Bool
+	w.identify = func(context.Context, types.NamespacedName, []string) (map[string]workload.Identity, error) {
+		lookups.Add(1)
+		if !answers.Load() {
+			return nil, errNotYet
+		}
+		return map[string]workload.Identity{
+			instance: {PrivateDNSName: w.nodeName(instance), Group: "g", Slot: workload.NoSlot},
+		}, nil
+	}
+	w.start()
+	tried := func(times int32) func() error {
+		return func() error {
+			if lookups.Load() < times {
+				return errNotYet
+			}
+			return nil
+		}
+	}
+	w.eventually("EC2 is asked and fails", tried(2))
+	w.terminate("g", instance)
+	w.drains.Begin(w.order("g", instance))
+	w.eventually("EC2 fails again", tried(lookups.Load()+2))
+	answers.Store(true)
+	w.reaches(instance, drain.Empty)
+	if pods := w.pods(); slices.Contains(pods, "web") {
+		t.Errorf("the instance was terminated with %v", pods)
+	}
 }
 
 // An empty node passes on the connections of load balancers until it is deregistered. The cloud
@@ -309,21 +350,62 @@ func TestASpotInstanceHasTwoMinutesWhateverThePolicy(t *testing.T) {
 	w.reaches(instance, drain.TimedOut)
 }
 
-func TestAMachineThatStaysIsOpenAgain(t *testing.T) {
-	w := newSuite(t)
+// heldBack returns an instance whose drain a budget holds back.
+func (w *suite) heldBack() string {
+	w.t.Helper()
 	instance := w.group("g", 1, false)[0]
 	w.pod("web", instance)
 	w.budget("web-budget", "web", 0)
 	w.drains.Begin(w.order("g", instance))
 	w.blocked(instance, "web-budget")
+	return instance
+}
+
+func TestAMachineThatStaysIsOpenAgain(t *testing.T) {
+	w := newSuite(t)
+	instance := w.heldBack()
 	w.drains.Cancel(instance)
-	w.eventually("the node is open", func() error {
-		node := w.read(instance)
-		_, excluded := node.Labels["node.kubernetes.io/exclude-from-external-load-balancers"]
-		if node.Spec.Unschedulable || excluded || node.Annotations["cluster-operator.aws/draining"] != "" {
-			return fmt.Errorf("cordoned %t, labels %v, annotations %v", node.Spec.Unschedulable, node.Labels, node.Annotations)
+	w.eventually("the node is open", func() error { return w.isOpen(instance) })
+}
+
+// isOpen returns an error if a drain has left a trace on an instance's node.
+func (w *suite) isOpen(instance string) error {
+	w.t.Helper()
+	node := w.read(instance)
+	_, excluded := node.Labels["node.kubernetes.io/exclude-from-external-load-balancers"]
+	if node.Spec.Unschedulable || excluded || node.Annotations["cluster-operator.aws/draining"] != "" {
+		return fmt.Errorf("cordoned %t, labels %v, annotations %v", node.Spec.Unschedulable, node.Labels, node.Annotations)
+	}
+	return nil
+}
+
+// A command ends as soon as its rollout has stopped.
+func TestAProgramThatEndsUncordonsTheNodesOfCancelledDrains(t *testing.T) {
+	w := newSuite(t)
+	instance := w.heldBack()
+	w.drains.Cancel(instance)
+	w.stop()
+	if err := w.isOpen(instance); err != nil {
+		t.Error(err)
+	}
+}
+
+// The API of the workload cluster refuses, for example since it is overloaded.
+func TestANodeThatCannotBeUncordonedAtFirstIsUncordonedLater(t *testing.T) {
+	w := newSuite(t)
+	instance := w.heldBack()
+	w.refuses.Store(true)
+	w.drains.Cancel(instance)
+	w.eventually("the API has refused", func() error {
+		if w.refused.Load() == 0 {
+			return errors.New("it was not asked")
 		}
 		return nil
+	})
+	w.refuses.Store(false)
+	w.eventually("the node is open", func() error {
+		w.clock.Step(time.Second)
+		return w.isOpen(instance)
 	})
 }
 

@@ -131,6 +131,16 @@ func (d *Drains) Cancel(instance string) {
 	d.change(instance, func(r *run) { r.cancelled = true })
 }
 
+// current reports whether a run is the last one of its instance, which is not terminated.
+func (d *Drains) current(r *run) bool {
+	d.mu.Lock()
+	last := d.runs[r.view.order.Instance] == r
+	d.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return last && !r.terminated
+}
+
 // Gone ends the drain of a terminated instance.
 func (d *Drains) Gone(instance string) {
 	d.change(instance, func(r *run) { r.terminated = true })

@@ -3,6 +3,7 @@ package drain
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -70,24 +71,46 @@ func (r *run) prepare(ctx context.Context, empty bool) {
 	r.problem, r.view.prepared, r.excluded = "", true, r.excluded || excludes
 }
 
-// reopen undoes prepare, since the instance stays.
-func (r *run) reopen(ctx context.Context) {
+// reopened undoes prepare, since the instance stays. It tries until the context ends, and at least
+// once, unless another drain of the instance begins.
+func (r *run) reopened(ctx context.Context) {
+	for r.drains.current(r) {
+		err := r.reopen(context.WithoutCancel(ctx))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			r.drains.options.Logger.Info("A node stays cordoned; uncordon it manually",
+				"instance", r.view.order.Instance, "error", err.Error())
+			return
+		}
+		r.wait(ctx, r.now().Add(firstFailure))
+	}
+}
+
+var errNotIdentified = errors.New("its node is not identified yet")
+
+func (r *run) reopen(ctx context.Context) error {
 	to := r.drains.options.Workload.Get(r.view.order.Cluster)
+	if to == nil { // It is closed when the program ends, but its client still works.
+		to = r.to
+	}
 	if to == nil {
-		return
+		return nil
 	}
 	node, ok := to.NodeOf(r.view.order.Instance)
-	if !ok {
-		return
+	switch {
+	case !ok && to.MayHaveNode(r.view.order.Instance):
+		return errNotIdentified
+	case !ok:
+		return nil
 	}
 	r.to = to
 	metadata := map[string]any{"annotations": map[string]any{DrainingAnnotation: nil}}
 	if node.Labels[corev1.LabelNodeExcludeBalancers] == excludedByUs {
 		metadata["labels"] = map[string]any{corev1.LabelNodeExcludeBalancers: nil}
 	}
-	if err := r.patchNode(ctx, node.Name, map[string]any{"metadata": metadata, "spec": map[string]any{"unschedulable": nil}}); err != nil {
-		r.drains.options.Logger.Info("A node stays cordoned; uncordon it manually", "node", node.Name, "error", err.Error())
-	}
+	return r.patchNode(ctx, node.Name, map[string]any{"metadata": metadata, "spec": map[string]any{"unschedulable": nil}})
 }
 
 func (r *run) patchNode(ctx context.Context, name string, change map[string]any) error {

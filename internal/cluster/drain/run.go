@@ -128,25 +128,29 @@ func (r *run) concerns(change workload.Change) bool {
 	return r.order.Cluster == change.Cluster && (change.Whole || r.order.Group == change.Group)
 }
 
-// loop works until nothing is left to do or the context ends.
+// loop works until nothing is left to do or the context ends. It uncordons the node of a cancelled
+// drain even then: no other program would.
 func (r *run) loop(ctx context.Context) {
 	defer r.unwatch()
-	for ctx.Err() == nil {
+	for {
 		r.mu.Lock()
 		r.view.order, r.view.terminated = r.order, r.terminated
 		r.view.kept = r.view.kept || r.order.Retained
 		cancelled := r.cancelled
 		r.mu.Unlock()
 		if cancelled {
-			r.reopen(ctx)
+			r.reopened(ctx)
 			r.end(Cordoned)
+			return
+		}
+		if ctx.Err() != nil {
 			return
 		}
 		r.observeNode(ctx)
 		d := decide(&r.view, r.now())
 		did := r.apply(ctx, &d)
 		if ctx.Err() != nil {
-			return
+			continue
 		}
 		if r.report(&d) {
 			return
@@ -197,6 +201,7 @@ func (r *run) observeNode(ctx context.Context) {
 	v.answering, _ = to.Reachable()
 	node, ok := to.NodeOf(v.order.Instance)
 	if !ok {
+		v.answering = v.answering && !to.MayHaveNode(v.order.Instance)
 		return
 	}
 	v.node = &nodeView{name: node.Name, ready: node.Ready, cordoned: node.Unschedulable}

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptest"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
@@ -53,9 +55,31 @@ type suite struct {
 
 	drains *drain.Drains
 	stop   func()
+	// identify looks up instances of nodes; nil trusts nodes.
+	identify workload.Identify
+
+	// refuses makes the API refuse patches, and refused counts those.
+	refuses atomic.Bool
+	refused atomic.Int32
 
 	mu      sync.Mutex
 	notices []drain.Notice
+}
+
+// refusing is the API as the drains reach it.
+type refusing struct {
+	next http.RoundTripper
+	w    *suite
+}
+
+var errRefused = errors.New("the API is overloaded")
+
+func (r *refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodPatch && r.w.refuses.Load() {
+		r.w.refused.Add(1)
+		return nil, errRefused
+	}
+	return r.next.RoundTrip(request)
 }
 
 func newSuite(t *testing.T) *suite {
@@ -65,20 +89,18 @@ func newSuite(t *testing.T) *suite {
 	w.kube = kubernetes.NewForConfigOrDie(server.RESTConfig())
 	w.namespace = controlplanetest.Namespace(t, server)
 	w.cluster = types.NamespacedName{Namespace: w.namespace, Name: "c"}
-	sim := simulator.New(simulator.Options{Region: region})
-	listening := httptest.NewServer(sim.Handler())
-	t.Cleanup(func() { sim.Close(); listening.Close() })
+	_, endpoint := simulatortest.Start(t, simulator.Options{Region: region})
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
 	var err error
 	w.clients, err = awsapi.New(t.Context(), awsapi.Options{
-		Region: region, EndpointURL: listening.URL, Credentials: keys,
+		Region: region, EndpointURL: endpoint, Credentials: keys,
 		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.groups = autoscaling.New(autoscaling.Options{Region: region, BaseEndpoint: aws.String(listening.URL), Credentials: keys})
-	w.furnish(ec2.New(ec2.Options{Region: region, BaseEndpoint: aws.String(listening.URL), Credentials: keys}))
+	w.groups = autoscaling.New(autoscaling.Options{Region: region, BaseEndpoint: aws.String(endpoint), Credentials: keys})
+	w.furnish(ec2.New(ec2.Options{Region: region, BaseEndpoint: aws.String(endpoint), Credentials: keys}))
 	w.start()
 	return w
 }
@@ -119,8 +141,11 @@ func (w *suite) start() {
 	w.t.Helper()
 	config := controlplanetest.Shared(w.t).RESTConfig()
 	connections := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) {
-		return rest.CopyConfig(config), nil
+		config := rest.CopyConfig(config)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &refusing{next, w} })
+		return config, nil
 	}})
+	connections.IdentifyWith(w.identify)
 	w.drains = drain.New(drain.Options{Clients: w.clients, Workload: connections, Clock: w.clock, Tell: func(n drain.Notice) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -2,7 +2,6 @@ package existingvpc_test
 
 import (
 	"context"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -14,22 +13,20 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/existingvpc"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 // TestDNSOfAnExistingVPC finds the settings of a VPC with which nothing in it resolves the names of
 // a private hosted zone.
 func TestDNSOfAnExistingVPC(t *testing.T) {
 	const region = "eu-central-1"
-	simulated := simulator.New(simulator.Options{Region: region})
-	server := httptest.NewServer(simulated.Handler())
-	t.Cleanup(server.Close)
-	t.Cleanup(simulated.Close)
+	_, endpoint := simulatortest.Start(t, simulator.Options{Region: region})
 	access := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
-	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: region, EndpointURL: server.URL, Credentials: access})
+	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: region, EndpointURL: endpoint, Credentials: access})
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := ec2.NewFromConfig(aws.Config{Region: region, BaseEndpoint: &server.URL, Credentials: access})
+	client := ec2.NewFromConfig(aws.Config{Region: region, BaseEndpoint: &endpoint, Credentials: access})
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -2,7 +2,6 @@ package render_test
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 )
 
@@ -143,12 +143,9 @@ type made struct {
 
 func newSuite(t *testing.T, region string) *suite {
 	t.Helper()
-	simulated := simulator.New(simulator.Options{Region: region})
-	server := httptest.NewServer(simulated.Handler())
-	t.Cleanup(server.Close)
-	t.Cleanup(simulated.Close)
+	simulated, endpoint := simulatortest.Start(t, simulator.Options{Region: region})
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
-	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: region, EndpointURL: server.URL, Credentials: keys})
+	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: region, EndpointURL: endpoint, Credentials: keys})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestACanaryThatIsNeverReadyStopsTheRoll(t *testing.T) {
 		t.Errorf("although it stopped: %v", again.Did)
 	}
 	version := w.edit()
-	s.Attempt = "2"
+	s.Attempt, s.ReadyTimeout = "2", settings().ReadyTimeout
 	w.roll(aGroup(s), rollout.Done)
 	w.restored(3, version)
 }

@@ -39,6 +39,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 const (
@@ -72,16 +73,14 @@ type suite struct {
 func newSuite(t *testing.T) *suite {
 	t.Helper()
 	w := &suite{t: t, broken: map[string]bool{}}
-	sim := simulator.New(simulator.Options{Region: region})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(func() { sim.Close(); server.Close() })
+	_, endpoint := simulatortest.Start(t, simulator.Options{Region: region})
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
 	var err error
 	w.clients, err = awsapi.New(t.Context(), awsapi.Options{
-		Region: region, EndpointURL: server.URL, Credentials: keys, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Region: region, EndpointURL: endpoint, Credentials: keys, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 	})
 	must(t, err)
-	config := aws.Config{Region: region, BaseEndpoint: &server.URL, Credentials: keys}
+	config := aws.Config{Region: region, BaseEndpoint: &endpoint, Credentials: keys}
 	w.groups, w.ec2 = autoscaling.NewFromConfig(config), ec2.NewFromConfig(config)
 	w.furnish()
 	w.serve()

@@ -115,6 +115,19 @@ func (c *Cluster) Kubernetes() (kubernetes.Interface, error) { return c.all() }
 // NodeOf returns the node that runs on an EC2 instance, false if there is none.
 func (c *Cluster) NodeOf(instanceID string) (Node, bool) { return c.nodeOf(instanceID) }
 
+// MayHaveNode reports whether an EC2 instance has a node, or a Node claims it and EC2 has not said
+// yet whether that is true. Only an instance for which it is false has no node.
+func (c *Cluster) MayHaveNode(instanceID string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, node := range c.nodes {
+		if node.InstanceID == instanceID || node.Claimed == instanceID && c.isPending(&node) {
+			return true
+		}
+	}
+	return false
+}
+
 // Reachable reports whether the API responds, according to the watch of nodes, and if not, why.
 func (c *Cluster) Reachable() (bool, string) {
 	c.mu.RLock()
@@ -173,7 +186,7 @@ func (c *Cluster) replace(ctx context.Context, nodes map[string]Node) {
 	asks := len(c.unidentified) > 0 && !c.asking
 	c.mu.Unlock()
 	if asks {
-		_ = c.identifyOnce(ctx) // It is retried in the background.
+		_, _ = c.identifyOnce(ctx) // It is retried in the background.
 	}
 	c.mu.RLock()
 	judged := maps.Clone(c.nodes)

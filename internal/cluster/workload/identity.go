@@ -42,6 +42,12 @@ const (
 	// identifyAgain is the delay before EC2 is asked again about an instance that did not belong to
 	// the cluster.
 	identifyAgain = 5 * time.Minute
+	// settling is how long after a Node was created EC2 may not know its instance, or not the
+	// instance's tags:
+	// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+	settling = 2 * time.Minute
+	// longestUnsettled bounds the growing delay between lookups of such instances.
+	longestUnsettled = 5 * time.Second
 )
 
 // identified is a result of a lookup.
@@ -197,46 +203,56 @@ func (c *Cluster) startIdentifying() {
 func (c *Cluster) identifyAll(ctx context.Context) {
 	delay := firstRetry
 	for {
-		err := c.identifyOnce(ctx)
+		settled, err := c.identifyOnce(ctx)
 		c.mu.Lock()
 		if c.asking = ctx.Err() == nil && len(c.unidentified) > 0; !c.asking {
 			c.mu.Unlock()
 			return
 		}
 		c.mu.Unlock()
-		if err == nil {
+		longest := longestUnsettled
+		switch {
+		case err != nil:
+			longest = longestRetry
+			c.owner.options.Logger.Info(
+				"The instances of a cluster's nodes cannot be looked up; retrying", "cluster", c.key.String(), "error", err.Error(),
+			)
+		case settled:
 			delay = firstRetry
 			continue
 		}
-		c.owner.options.Logger.Info(
-			"The instances of a cluster's nodes cannot be looked up; retrying", "cluster", c.key.String(), "error", err.Error(),
-		)
 		c.pause(ctx, delay)
-		delay = min(2*delay, longestRetry)
+		delay = min(2*delay, longest)
 	}
 }
 
-// identifyOnce looks up the unknown instances.
-func (c *Cluster) identifyOnce(ctx context.Context) error {
+// identifyOnce looks up the unknown instances. It reports false if EC2 may answer differently soon
+// about some: these stay unknown.
+func (c *Cluster) identifyOnce(ctx context.Context) (settled bool, err error) {
 	c.mu.RLock()
 	ids := slices.Sorted(maps.Keys(c.unidentified))
 	c.mu.RUnlock()
 	if len(ids) == 0 {
-		return nil
+		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
 	found, err := c.owner.identify(ctx, c.key, ids)
 	if err != nil {
-		return err
+		return false, err
 	}
 	now := c.owner.options.Clock.Now()
 	var changed []Node
+	settled = true
 	c.mu.Lock()
 	for _, id := range ids {
 		identity, ok := found[id]
 		if !ok {
 			identity = Identity{Slot: NoSlot, Problem: "EC2 does not know"}
+		}
+		if identity.Problem != "" && c.isClaimedBySettling(id) {
+			settled = false
+			continue
 		}
 		c.instances[id] = identified{identity, now}
 		delete(c.unidentified, id)
@@ -246,7 +262,18 @@ func (c *Cluster) identifyOnce(ctx context.Context) error {
 	for i := range changed {
 		c.tell(&changed[i])
 	}
-	return nil
+	return settled, nil
+}
+
+// isClaimedBySettling reports whether a Node that claims an instance is new. The caller holds the
+// lock.
+func (c *Cluster) isClaimedBySettling(instance string) bool {
+	for _, node := range c.nodes {
+		if node.Claimed == instance && c.owner.options.Clock.Since(node.Created) < settling {
+			return true
+		}
+	}
+	return false
 }
 
 // forgetInstances drops instances that no Node claims. The caller holds the lock.

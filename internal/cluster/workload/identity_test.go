@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 // ec2Says is what EC2 says in these tests: one instance of a group, and one slot's.
@@ -107,8 +111,8 @@ func TestEC2DecidesWhichInstanceGroupAndSlotANodeIsOf(t *testing.T) {
 			for _, node := range c.nodes {
 				one := nodeFrom(node)
 				cluster.put(&one)
-				if err := cluster.identifyOnce(t.Context()); err != nil {
-					t.Fatal(err)
+				if settled, err := cluster.identifyOnce(t.Context()); err != nil || !settled {
+					t.Fatalf("settled: %t, %v", settled, err)
 				}
 			}
 			held, ok := cluster.NodeOf("i-1")
@@ -128,9 +132,83 @@ func TestEC2DecidesWhichInstanceGroupAndSlotANodeIsOf(t *testing.T) {
 			}
 			heartbeat := nodeFrom(c.nodes[0])
 			cluster.put(&heartbeat)
-			if before := asked; cluster.identifyOnce(t.Context()) != nil || asked != before {
-				t.Error("EC2 is called again for a known instance")
+			before := asked
+			if _, err := cluster.identifyOnce(t.Context()); err != nil || asked != before {
+				t.Errorf("EC2 is called again for a known instance: %v", err)
 			}
 		})
 	}
+}
+
+func TestAnInstanceMayHaveANodeUntilEC2Answers(t *testing.T) {
+	clusters := New(Options{})
+	clusters.IdentifyWith(func(context.Context, types.NamespacedName, []string) (map[string]Identity, error) {
+		return ec2Says, nil
+	})
+	cluster, err := connect(types.NamespacedName{Name: "c"}, &rest.Config{Host: "https://127.0.0.1:1"}, clusters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(when string, want map[string]bool) {
+		t.Helper()
+		for instance, want := range want {
+			if got := cluster.MayHaveNode(instance); got != want {
+				t.Errorf("%s, instance %s may have a node: %t, want %t", when, instance, got, want)
+			}
+		}
+	}
+	is("without Nodes", map[string]bool{"i-1": false})
+	for _, node := range []*corev1.Node{
+		claiming("ip-10-0-0-1.eu-central-1.compute.internal", "i-1", "", nil, 0), claiming("thief", "i-slot", "", nil, 0),
+	} {
+		one := nodeFrom(node)
+		cluster.put(&one)
+	}
+	is("before EC2 answers", map[string]bool{"i-1": true, "i-slot": true, "i-else": false})
+	if _, err := cluster.identifyOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	is("after EC2 has answered", map[string]bool{"i-1": true, "i-slot": false, "i-else": false})
+}
+
+// An instance is new when its Node is created: EC2 may find it, or its tags, only later. The Node
+// need not change for that.
+func TestEC2IsAskedAgainAboutNewNodes(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	clusters := New(Options{Clock: clock})
+	var asked atomic.Int32
+	var answers atomic.Pointer[map[string]Identity]
+	answers.Store(&map[string]Identity{})
+	clusters.IdentifyWith(func(context.Context, types.NamespacedName, []string) (map[string]Identity, error) {
+		asked.Add(1)
+		return *answers.Load(), nil
+	})
+	cluster, err := connect(types.NamespacedName{Name: "c"}, &rest.Config{Host: "https://127.0.0.1:1"}, clusters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.running = t.Context()
+	for _, node := range []*corev1.Node{
+		claiming("ip-10-0-0-1.eu-central-1.compute.internal", "i-1", "", nil, 0), claiming("thief", "i-none", "", nil, 0),
+	} {
+		one := nodeFrom(node)
+		cluster.put(&one)
+	}
+	patience.UntilTrue(t, "EC2 is asked twice and does not know the instances", func() bool {
+		clock.Step(time.Second)
+		return asked.Load() >= 2
+	})
+	if _, known := cluster.NodeOf("i-1"); known || !cluster.MayHaveNode("i-1") || !cluster.MayHaveNode("i-none") {
+		t.Error("the instances are unknown, and EC2 may still find them")
+	}
+	answers.Store(&map[string]Identity{"i-1": {PrivateDNSName: "ip-10-0-0-1.eu-central-1.compute.internal", Group: "g", Slot: NoSlot}})
+	patience.UntilTrue(t, "EC2 knows the instance", func() bool {
+		clock.Step(time.Second)
+		_, known := cluster.NodeOf("i-1")
+		return known
+	})
+	patience.UntilTrue(t, "the other one is a stranger's", func() bool {
+		clock.Step(10 * time.Second)
+		return !cluster.MayHaveNode("i-none")
+	})
 }

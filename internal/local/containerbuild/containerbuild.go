@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/utils/clock"
@@ -179,10 +180,11 @@ func ensurePrograms(ctx context.Context, dir string, opts Options, all []program
 		if err := p.build(ctx, opts.Root, dir); err != nil {
 			return err
 		}
-		if p.module == addonsModule {
-			if err := writeCharts(ctx, opts.Root, dir); err != nil {
-				return err
-			}
+	}
+	// The builds above have downloaded the modules with the charts.
+	if slices.ContainsFunc(all, func(p program) bool { return p.module == addonsModule }) {
+		if err := writeCharts(ctx, opts.Root, dir); err != nil {
+			return err
 		}
 	}
 	return os.WriteFile(path, []byte(stamp), 0o600)

@@ -9,6 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
@@ -24,6 +29,8 @@ import (
 const (
 	Account = "123456789012"
 	Region  = "eu-central-2"
+	// Secret is the secret access key of the root users of all accounts.
+	Secret = simulator.RootSecret
 )
 
 // awsServer serves the simulator on a loopback port.
@@ -35,13 +42,14 @@ type awsServer struct {
 	simulator *simulator.Simulator
 }
 
-func serveAWS(ctx context.Context, latency time.Duration, machines machine.Host) (*awsServer, error) {
+func serveAWS(ctx context.Context, o AWSOptions) (*awsServer, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen on loopback: %w", err)
 	}
 	url := "http://" + listener.Addr().String()
-	sim := NewAWS(AWSOptions{Latency: latency, Machines: machines, Endpoint: url})
+	o.Endpoint = url
+	sim := NewAWS(o)
 	names, err := sim.ServeNames(ctx)
 	if err != nil {
 		sim.Close()
@@ -64,20 +72,41 @@ type AWSOptions struct {
 	// Endpoint is its address for users. Machines use AWS's own names, which do not resolve
 	// elsewhere.
 	Endpoint string
-	// Policies limit principals; nil allows everything.
+	// Policies take the place of the policies that principals have.
 	Policies *access.Policies
+	// IAM is what happens to requests that AWS would refuse because of credentials or policies. Audit
+	// receives a line for each of them with [access.Audit].
+	IAM   access.Mode
+	Audit func(line string)
 	// Seed determines what is random, such as the order of results; 0 means a random one.
 	Seed uint64
 	// Lag is the longest time for which something lags behind a change. With it, some calls are also
-	// refused by chance, and some events arrive late or twice.
+	// refused by chance, and some events arrive late or twice. The default is [DefaultLag]; a negative
+	// one means none of this.
 	Lag time.Duration
 }
+
+// DefaultLag is the default of AWSOptions.Lag.
+const DefaultLag = simulator.DefaultLag
+
+// DefaultIAM is the default of flags that [ParseIAM] reads.
+const DefaultIAM = string(access.Enforce)
+
+// ParseIAM returns the mode of IAM with a name, or an error that lists the modes.
+func ParseIAM(name string) (access.Mode, error) { return access.ParseMode(name) }
+
+// Help for flags that set AWSOptions.
+const (
+	SeedHelp = "number that determines the order of results, lags, and which calls are refused (default: a random one)"
+	IAMHelp  = "what happens to requests that IAM refuses: enforce (they fail), audit (they are answered, and logged), off (nothing is checked)"
+	LagHelp  = "the longest time for which something lags behind a change; with it, some calls are throttled or fail, and some events arrive late or twice; negative for none of this"
+)
 
 // NewAWS returns a simulator for users, with the account and region of aws.env.
 func NewAWS(o AWSOptions) *simulator.Simulator {
 	return simulator.New(simulator.Options{
 		Account: Account, Region: Region, Machines: o.Machines, Endpoint: o.Endpoint, Policies: o.Policies, Seed: o.Seed, Lag: o.Lag,
-		Latency: func(string, string) time.Duration { return o.Latency },
+		IAM: o.IAM, Audit: o.Audit, Latency: func(string, string) time.Duration { return o.Latency },
 	})
 }
 
@@ -100,8 +129,32 @@ func Credentials(endpoint, names string) []string {
 		"AWS_REGION=" + Region,
 		"AWS_DEFAULT_REGION=" + Region,
 		"AWS_ACCESS_KEY_ID=" + Account,
-		"AWS_SECRET_ACCESS_KEY=local",
+		"AWS_SECRET_ACCESS_KEY=" + Secret,
 	}
+}
+
+// operatorKey creates the user that the operator is, and returns its key. Unlike a root user, a user
+// can assume roles of other accounts, whose trust policies decide.
+// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
+func (s *awsServer) operatorKey(ctx context.Context) (*types.AccessKey, error) {
+	client := iam.NewFromConfig(aws.Config{
+		Region: Region, BaseEndpoint: &s.url, Credentials: credentials.NewStaticCredentialsProvider(Account, Secret, ""),
+	})
+	name := aws.String("aws-operator")
+	if _, err := client.CreateUser(ctx, &iam.CreateUserInput{UserName: name}); err != nil {
+		return nil, fmt.Errorf("create the operator's user: %w", err)
+	}
+	_, err := client.AttachUserPolicy(ctx, &iam.AttachUserPolicyInput{
+		UserName: name, PolicyArn: aws.String("arn:aws:iam::aws:policy/AdministratorAccess"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the operator an administrator: %w", err)
+	}
+	made, err := client.CreateAccessKey(ctx, &iam.CreateAccessKeyInput{UserName: name})
+	if err != nil {
+		return nil, fmt.Errorf("create the operator's key: %w", err)
+	}
+	return made.AccessKey, nil
 }
 
 // shellQuoted returns a word for a shell.

@@ -19,6 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
 	"github.com/aws-operator/aws-operator/internal/local/process"
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
@@ -35,6 +36,11 @@ type Options struct {
 	// Latency is how long CloudFormation takes for each resource, so that operations in progress
 	// are visible.
 	Latency time.Duration
+	// Seed and Lag are those of [AWSOptions].
+	Seed uint64
+	Lag  time.Duration
+	// IAM is that of [AWSOptions]; what is audited goes to Out.
+	IAM access.Mode
 	// Machines is what instances run on. The default is AutoMachines.
 	Machines Machines
 	// Tree is the root directory of a distribution that process machines boot; by default they simulate
@@ -185,13 +191,16 @@ func (e *Environment) startCluster(ctx context.Context) (string, error) {
 }
 
 func (e *Environment) startAWS(ctx context.Context) (string, error) {
-	server, err := serveAWS(ctx, e.opts.Latency, e.machines)
+	server, err := serveAWS(ctx, AWSOptions{
+		Latency: e.opts.Latency, Seed: e.opts.Seed, Lag: e.opts.Lag, Machines: e.machines, IAM: e.opts.IAM,
+		Audit: func(line string) { e.say("iam: %s", line) },
+	})
 	if err != nil {
 		return "", err
 	}
 	e.aws = server
 	e.state.AWS = server.url
-	what := fmt.Sprintf("%s, account %s, region %s", server.url, Account, Region)
+	what := fmt.Sprintf("%s, account %s, region %s, seed %d", server.url, Account, Region, server.simulator.Seed())
 	return what, e.folder.write(awsEnvFile, []byte(e.shellAssignments()))
 }
 

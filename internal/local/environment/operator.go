@@ -37,7 +37,12 @@ func (e *Environment) startOperator(ctx context.Context) (string, error) {
 	if e.programs.NodeupDir != "" {
 		args = append(args, "--nodeup-dir="+e.programs.NodeupDir)
 	}
+	key, err := e.aws.operatorKey(ctx)
+	if err != nil {
+		return "", err
+	}
 	env := append(withoutAWS(os.Environ()), Credentials(e.aws.url, e.aws.names)...)
+	env = append(env, "AWS_ACCESS_KEY_ID="+*key.AccessKeyId, "AWS_SECRET_ACCESS_KEY="+*key.SecretAccessKey) // the last ones count
 	e.operator, err = process.Start(process.Spec{
 		Name: "operator", Path: e.opts.Operator,
 		Args:    args,

@@ -52,7 +52,8 @@ func LocalRelease(host *process.Host) (*v1alpha1.Release, error) {
 	return local, ForMachines(local, host, host.Kubeadm())
 }
 
-// presentRelease returns the built-in release of the local Kubernetes.
+// presentRelease returns the built-in release of the local Kubernetes, of the resource set whose
+// boot script signs its requests as S3 requires.
 func presentRelease() (*v1alpha1.Release, error) {
 	all, err := release.Builtin()
 	if err != nil {
@@ -62,6 +63,7 @@ func presentRelease() (*v1alpha1.Release, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("there is no built-in release of Kubernetes %s", kubebuild.KubernetesVersion)
 	}
+	all[i].Spec.ResourceSet = release.Set120
 	return all[i], nil
 }
 

@@ -52,8 +52,8 @@ func namespacesWork() error {
 	return bridgesWork(hub)
 }
 
-// curlSigns looks for curl 7.75, the first version that signs requests for AWS
-// (https://curl.se/ch/7.75.0.html).
+// curlSigns looks for curl 7.87, the first version that signs the headers of a request for AWS, of
+// which S3 requires one (https://github.com/curl/curl/issues/8810).
 func curlSigns() error {
 	// The paths in a machine: its /usr/local is not the host's.
 	for _, path := range []string{"/usr/bin/curl", "/bin/curl"} {
@@ -62,9 +62,9 @@ func curlSigns() error {
 			continue
 		}
 		fields := strings.Fields(string(out))
-		if len(fields) < 2 || !atLeast(fields[1], 7, 75) {
+		if len(fields) < 2 || !atLeast(fields[1], 7, 87) {
 			return fmt.Errorf(
-				"%w: user data needs curl 7.75 or later, %s is %s", ErrUnsupported, path, strings.Join(fields[:min(2, len(fields))], " "),
+				"%w: user data needs curl 7.87 or later, %s is %s", ErrUnsupported, path, strings.Join(fields[:min(2, len(fields))], " "),
 			)
 		}
 		return nil

@@ -81,7 +81,7 @@ func TestApprovalOfAReplacedQueue(t *testing.T) {
 // TestApprovalOfAQueue executes exactly the approved change: not a later edit, and not something
 // else after the operator was killed.
 func TestApprovalOfAQueue(t *testing.T) {
-	w := newSuite(t, nil)
+	w := newCountedSuite(t)
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {updatePolicy: Manual, delaySeconds: 1}}")
 	w.ready("SQSQueue", "jobs")
 	before := w.deployed("SQSQueue", "jobs")

@@ -3,7 +3,6 @@ package controller_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +23,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 // notMade lists the resource types for which no stack can be created from the smallest spec, and
@@ -81,11 +81,11 @@ var notMade = map[string]string{
 // TestEveryTypeIsMadeAndDeleted derives a kind from every resource type, writes the smallest spec,
 // checks it against the kind's schema, and creates and deletes its stack.
 func TestEveryTypeIsMadeAndDeleted(t *testing.T) {
-	sim := simulator.New(simulator.Options{Region: region})
-	server := httptest.NewServer(sim.Handler())
-	defer func() { sim.Close(); server.Close() }()
-	w := &suite{t: t, observer: server.URL}
-	stacks := cloudformation.NewFromConfig(w.awsConfig())
+	_, endpoint := simulatortest.Start(t, simulator.Options{Region: region})
+	w := &suite{t: t, observer: endpoint}
+	config := w.awsConfig()
+	config.RetryMaxAttempts = 10 // Among tens of thousands of calls, the simulator throttles some three times.
+	stacks := cloudformation.NewFromConfig(config)
 	registry := schema.Default()
 	names := registry.Names()
 	work := make(chan string)
@@ -199,7 +199,7 @@ func matches(m *model.Model, spec any) error {
 
 func createAndDelete(t *testing.T, stacks *cloudformation.Client, desired *render.Desired) error {
 	t.Helper()
-	_, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+	made, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
 		StackName: &desired.Name, TemplateBody: aws.String(string(desired.Template.JSON())), DisableRollback: aws.Bool(true),
 		Capabilities: []types.Capability{
 			types.CapabilityCapabilityIam,
@@ -210,33 +210,35 @@ func createAndDelete(t *testing.T, stacks *cloudformation.Client, desired *rende
 	if err != nil {
 		return err
 	}
-	if err := reaches(t, stacks, desired.Name, types.StackStatusCreateComplete); err != nil {
+	id := aws.ToString(made.StackId)
+	if err := reaches(t, stacks, id, "", types.StackStatusCreateComplete); err != nil {
 		return err
 	}
-	if _, err := stacks.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: &desired.Name}); err != nil {
+	if _, err := stacks.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: &id}); err != nil {
 		return err
 	}
-	return reaches(t, stacks, desired.Name, types.StackStatusDeleteComplete)
+	return reaches(t, stacks, id, types.StackStatusCreateComplete, types.StackStatusDeleteComplete)
 }
 
-// reaches waits until a stack has a status; a stack that does not exist counts as deleted.
-func reaches(t *testing.T, stacks *cloudformation.Client, name string, want types.StackStatus) error {
+// reaches waits until the stack with an ID has a status. A read may be out of date, and return the status
+// of before.
+func reaches(t *testing.T, stacks *cloudformation.Client, id string, before, want types.StackStatus) error {
 	t.Helper()
 	deadline := time.NewTimer(patience.Left(t))
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		status := types.StackStatusDeleteComplete
-		out, err := stacks.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
-		if err == nil {
-			status = out.Stacks[0].StackStatus
+		out, err := stacks.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &id})
+		if err != nil {
+			return err
 		}
+		status := out.Stacks[0].StackStatus
 		switch {
 		case status == want:
 			return nil
-		case !strings.HasSuffix(string(status), "_IN_PROGRESS"):
-			return fmt.Errorf("the stack is %s: %s", status, firstFailure(t, stacks, name))
+		case status != before && !strings.HasSuffix(string(status), "_IN_PROGRESS"):
+			return fmt.Errorf("the stack is %s: %s", status, firstFailure(t, stacks, id))
 		}
 		select {
 		case <-deadline.C:

@@ -61,7 +61,7 @@ func TestEditWhileAnOperationRuns(t *testing.T) {
 // TestEditWhileTheOperatorIsDown tests that an edit without a running operator is not lost, and
 // that a restart with nothing to do makes no AWS call.
 func TestEditWhileTheOperatorIsDown(t *testing.T) {
-	w := newSuite(t, nil)
+	w := newCountedSuite(t)
 	w.apply(queueJobs + "\n---\n" + dynamoTable)
 	w.ready("SQSQueue", "jobs")
 	w.ready("DynamoDB", "dynamo-table")
@@ -108,7 +108,7 @@ func within(calls, allowed map[string]int) bool {
 
 // TestIdleObjectsMakeNoCalls tests that a reconcile without a change makes no AWS call.
 func TestIdleObjectsMakeNoCalls(t *testing.T) {
-	w := newSuite(t, nil)
+	w := newCountedSuite(t)
 	w.apply(queueJobs)
 	w.ready("SQSQueue", "jobs")
 	calls := w.count()
@@ -198,7 +198,7 @@ func TestNamesThatCollide(t *testing.T) {
 // TestFailingStackIsRetriedUpToItsLimit tests that rollbackCount limits the attempts, that the
 // attempts are visible, and that the message contains the first failed resource's reason.
 func TestFailingStackIsRetriedUpToItsLimit(t *testing.T) {
-	w := newSuite(t, nil)
+	w := newCountedSuite(t)
 	remove := w.sim.Faults().Add(fault.Rule{
 		Service: "cloudformation", Operation: "Create", ResourceType: "AWS::DynamoDB::Table", Code: "Conflict",
 		Message: "A table named dynamo-table was deleted just now", Status: 400,
@@ -326,7 +326,7 @@ func TestFailureWhoseCauseMayPassIsRetriedWithoutAnEdit(t *testing.T) {
 // TestStalledObjectIsRetriedOnRequest tests that the annotation aws-operator/retry makes the
 // operator retry what failed, once for each of its values.
 func TestStalledObjectIsRetriedOnRequest(t *testing.T) {
-	w := newSuite(t, nil)
+	w := newCountedSuite(t)
 	remove := w.sim.Faults().Add(fault.Rule{
 		ResourceType: "AWS::DynamoDB::Table", Operation: "Create", Code: "AlreadyExists", Message: "dynamo-table already exists",
 	})

@@ -10,7 +10,7 @@ import (
 // share a queue before the first reconcile: otherwise it would narrow the queue's policy and widen
 // it again, and messages would be lost in between.
 func TestRestartLeavesSharedPoliciesAlone(t *testing.T) {
-	w := newSuite(t, nil)
+	w := newCountedSuite(t)
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {}}")
 	w.ready("SQSQueue", "jobs")
 	const many = 6

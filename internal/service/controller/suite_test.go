@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +37,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 func TestMain(m *testing.M) {
@@ -67,11 +67,22 @@ type suite struct {
 // newSuite starts an operator with its own simulator in a new namespace. Latency may be nil.
 func newSuite(t *testing.T, latency func(resourceType, operation string) time.Duration) *suite {
 	t.Helper()
-	return newLimitedSuite(t, latency, render.Limits{})
+	return newSuiteOf(t, simulator.Options{Latency: latency}, render.Limits{})
+}
+
+// newCountedSuite is newSuite for tests that count calls: no call has to be repeated.
+func newCountedSuite(t *testing.T) *suite {
+	t.Helper()
+	return newSuiteOf(t, simulator.Options{Lag: simulator.NoLag}, render.Limits{})
 }
 
 // newLimitedSuite is newSuite with an operator that has limits.
 func newLimitedSuite(t *testing.T, latency func(resourceType, operation string) time.Duration, limits render.Limits) *suite {
+	t.Helper()
+	return newSuiteOf(t, simulator.Options{Latency: latency}, limits)
+}
+
+func newSuiteOf(t *testing.T, o simulator.Options, limits render.Limits) *suite {
 	t.Helper()
 	w := &suite{t: t, cluster: controlplanetest.Shared(t), limits: limits}
 	c, err := client.New(w.cluster.RESTConfig(), client.Options{Scheme: clientgoscheme.Scheme})
@@ -80,15 +91,11 @@ func newLimitedSuite(t *testing.T, latency func(resourceType, operation string) 
 	}
 	w.client = c
 	w.namespace = controlplanetest.Namespace(t, w.cluster)
-	w.sim = simulator.New(simulator.Options{Region: region, Latency: latency, Faults: &fault.Injector{}})
-	server := httptest.NewServer(w.sim.Handler())
-	observer := httptest.NewServer(w.sim.Observer()) // the tests compare what exists with what should
-	t.Cleanup(observer.Close)
-	w.endpoint, w.observer = server.URL, observer.URL
-	t.Cleanup(func() {
-		w.sim.Close()
-		server.Close()
-	})
+	o.Region, o.Faults = region, &fault.Injector{}
+	sim, endpoint := simulatortest.Start(t, o)
+	w.sim = sim
+	observer := simulatortest.Serve(t, w.sim.Observer()) // the tests compare what exists with what should
+	w.endpoint, w.observer = endpoint, observer
 	w.startOperator()
 	return w
 }

@@ -16,8 +16,13 @@ type Policies struct {
 
 // Request is a request of a principal.
 type Request struct {
-	// AccessKey is the ID of the key that signed the request; Principal is the ARN of its owner.
+	// AccessKey is the ID of the key that signed the request; Principal is the ARN of its owner, and
+	// Caller its owner.
 	AccessKey, Principal string
+	Caller               *Principal
+	// Service is the service that makes a request for itself, as "events.amazonaws.com". Federated is
+	// the identity provider of a request to assume a role.
+	Service, Federated string
 	// Action is the IAM action, for example "s3:GetObject".
 	Action string
 	// Resource is the ARN that the action is on. It is empty if the ARN is unknown, which every
@@ -25,6 +30,8 @@ type Request struct {
 	Resource string
 	// Context holds the values of condition keys, in lower case.
 	Context map[string][]string
+	// Of describes the resource; nil for actions without one.
+	Of *Resource
 }
 
 // Parse parses policy documents by principal: an access key ID, or the ARN of a role, whose
@@ -57,18 +64,30 @@ func (p *Policies) Set(principal string, documents ...string) error {
 	return nil
 }
 
-// Denial decides a request. It returns "" if the principal may make it, and otherwise the reason in
-// AWS's words, as "because no identity-based policy allows the s3:GetObject action".
-func (p *Policies) Denial(r Request) string {
+// Limits reports whether there are policies for an access key.
+func (p *Policies) Limits(accessKey string) bool {
+	_, limited := p.find(&Request{AccessKey: accessKey})
+	return limited
+}
+
+// find returns the policies for the key or the principal of a request.
+func (p *Policies) find(r *Request) (policies []*iampolicy.Policy, limited bool) {
 	if p == nil {
-		return ""
+		return nil, false
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	policies, limited := p.of[r.AccessKey]
+	policies, limited = p.of[r.AccessKey]
 	if !limited {
 		policies, limited = p.of[iampolicy.RoleOf(r.Principal)]
 	}
+	return policies, limited
+}
+
+// Denial decides a request. It returns "" if the principal may make it, and otherwise the reason in
+// AWS's words, as "because no identity-based policy allows the s3:GetObject action".
+func (p *Policies) Denial(r Request) string {
+	policies, limited := p.find(&r)
 	if !limited {
 		return ""
 	}

@@ -290,8 +290,8 @@ func (p *pass) service(m *member, seen observation) effect {
 }
 
 // judge evaluates the health of a member. An instance that is not running is unhealthy at once;
-// other checks count after the grace period.
-// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-health-checks.html
+// other checks, and scheduled events that are due, count after the grace period.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html
 func (p *pass) judge(m *member, seen observation) {
 	if m.unhealthy || p.g.is(processHealthCheck) {
 		return
@@ -300,7 +300,7 @@ func (p *pass) judge(m *member, seen observation) {
 		m.unhealthy = true
 		return
 	}
-	if !seen.failing && !seen.instance.Impaired {
+	if !seen.failing && !seen.instance.Impaired && !seen.instance.Due {
 		return
 	}
 	if graced := m.inService.Add(p.g.grace); p.now.Before(graced) {
@@ -316,6 +316,8 @@ func sickness(seen observation) string {
 		return "an EC2 health check indicating it has been terminated or stopped"
 	case seen.instance.Impaired:
 		return "an EC2 instance status checks failure"
+	case seen.instance.Due:
+		return "an EC2 health check indicating a scheduled event"
 	case seen.failing:
 		return "an ELB system health check failure"
 	}

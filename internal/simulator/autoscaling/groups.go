@@ -21,6 +21,9 @@ func wireLimit(format string, args ...any) *wire.Error {
 func (s *Service) createGroup(
 	ctx context.Context, in *autoscaling.CreateAutoScalingGroupInput,
 ) (*autoscaling.CreateAutoScalingGroupOutput, error) {
+	if err := tagRules.Check(nil, valuesOf(in.Tags)); err != nil {
+		return nil, err
+	}
 	_, err := s.create(s.at(ctx), in)
 	return nil, err
 }

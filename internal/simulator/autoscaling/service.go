@@ -184,7 +184,7 @@ func deref[T any](p *T) T {
 // Service returns the operations for the wire layer.
 func (s *Service) Service() *wire.Service {
 	return &wire.Service{
-		Name: "autoscaling", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2011-01-01",
+		Name: "autoscaling", Describe: s.access, NameOf: s.nameOf, Protocols: []wire.Protocol{wire.Query}, APIVersion: "2011-01-01",
 		XMLNamespace: "http://autoscaling.amazonaws.com/doc/2011-01-01/",
 		Operations: map[string]wire.Operation{
 			"AttachInstances":                     wire.Op(s.attachInstances),

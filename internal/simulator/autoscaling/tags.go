@@ -8,12 +8,32 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 )
 
-const (
-	groupResource = "auto-scaling-group"
-	maxTags       = 50
-)
+const groupResource = "auto-scaling-group"
+
+// tagRules are the errors for tags. The codes are those of the service's validation and limits; no
+// words of AWS are on record.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html#tag_restrictions
+var tagRules = tagging.Rules{
+	Reserved: tagging.Refusal{
+		Code: "ValidationError", Message: "The tag key {key} is invalid. Tag keys starting with 'aws:' are reserved for internal use",
+	},
+	Key:     tagging.LongKey("ValidationError", "key"),
+	Value:   tagging.LongValue("ValidationError", "value"),
+	TooMany: tagging.Refusal{Code: "LimitExceeded", Message: "The maximum number of tags for an Auto Scaling group is 50."},
+}
+
+// valuesOf returns the values of tags by key.
+func valuesOf(tags []types.Tag) map[string]string {
+	values := make(map[string]string, len(tags))
+	for _, t := range tags {
+		values[deref(t.Key)] = deref(t.Value)
+	}
+	return values
+}
 
 // ownTags returns the tags in a group's creation.
 func ownTags(name string, tags []types.Tag) ([]types.Tag, error) {
@@ -28,9 +48,6 @@ func ownTags(name string, tags []types.Tag) ([]types.Tag, error) {
 			)
 		}
 		own = withTag(own, t)
-	}
-	if len(own) > maxTags {
-		return nil, wireLimit("The maximum number of tags for an Auto Scaling group is %d.", maxTags)
 	}
 	return own, nil
 }
@@ -72,12 +89,15 @@ func (s *Service) eachTagged(ctx context.Context, tags []types.Tag, change func(
 func (s *Service) createOrUpdateTags(
 	ctx context.Context, in *autoscaling.CreateOrUpdateTagsInput,
 ) (*autoscaling.CreateOrUpdateTagsOutput, error) {
+	err := s.eachTagged(ctx, in.Tags, func(g *group, t types.Tag) error {
+		others := func(other types.Tag) bool { return deref(other.ResourceId) != deref(t.ResourceId) }
+		return tagRules.Check(valuesOf(g.tags), valuesOf(slices.DeleteFunc(slices.Clone(in.Tags), others)))
+	})
+	if err != nil {
+		return nil, err
+	}
 	return nil, s.eachTagged(ctx, in.Tags, func(g *group, t types.Tag) error {
-		tags := withTag(g.tags, t)
-		if len(tags) > maxTags {
-			return wireLimit("The maximum number of tags for an Auto Scaling group is %d.", maxTags)
-		}
-		g.tags = tags
+		g.tags = withTag(g.tags, t)
 		return nil
 	})
 }

@@ -12,6 +12,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
+// maxChangeSets is the number of change sets of a stack. AWS documents the error, but
+// not the number: this one is a guess.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateChangeSet.html
+const maxChangeSets = 1000
+
 func noChangeSet(name string) error {
 	return wire.Errorf("ChangeSetNotFound", "ChangeSet [%s] does not exist", name).WithStatus(404)
 }
@@ -43,6 +48,9 @@ func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSet
 	defer unlock()
 	if cs := s.changeSet(name); cs != nil {
 		return nil, wire.Errorf("AlreadyExistsException", "ChangeSet %s already exists", name)
+	}
+	if len(s.changeSets) >= maxChangeSets {
+		return nil, wire.Errorf("LimitExceededException", "ChangeSet limit exceeded for stack %s", s.id)
 	}
 	cs := &changeSet{
 		id:   "arn:" + e.partition() + ":cloudformation:" + s.space.Region + ":" + s.space.Account + ":changeSet/" + name + "/" + newUUID(),

@@ -63,7 +63,7 @@ func (s *stack) claim(token *string, operation string) (again bool, err error) {
 
 func (s *stack) enter(ctx context.Context, token *string, operation string) {
 	call := wire.CallFrom(ctx)
-	s.principal, s.accessKey = call.Principal, call.AccessKeyID
+	s.principal, s.accessKey = call.Caller, call.AccessKeyID
 	s.token = aws.ToString(token)
 	if token != nil {
 		s.tokens[*token] = operation

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
-	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
@@ -36,9 +35,6 @@ type Options struct {
 	// "cloudformation", Operation [OpCreate], [OpUpdate], [OpDelete], [OpRead] or [OpSnapshot], the
 	// ResourceType and, as Name, the logical ID. The default is none.
 	Faults *fault.Injector
-	// Policies limit what CloudFormation may do for the principal that started an operation: each
-	// operation on a resource needs one action. The default allows everything.
-	Policies *access.Policies
 	// Publish sends an event to EventBridge's default bus. The default drops events.
 	Publish func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)
 	// Notify publishes to an SNS topic in a stack's NotificationARNs. The default drops

@@ -13,7 +13,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 )
 
 // outcome is the result of a call of a provider.
@@ -39,6 +41,9 @@ func (s *stack) call(
 	if out.err = s.denial(operation, action); out.err != nil {
 		return out
 	}
+	if out.err = tagRefusal(r); out.err != nil {
+		return out
+	}
 	failure := s.failure(effect, action)
 	if failure == nil {
 		failure = s.failure(called, action)
@@ -61,18 +66,27 @@ func (s *stack) denial(operation, action string) error {
 	if operation == OpRead {
 		return nil
 	}
-	key := s.accessKey
-	if s.settings.roleARN != "" {
-		key = "" // a service role acts, not the caller
+	key, caller := s.accessKey, s.principal
+	if role := s.settings.roleARN; role != "" { // a service role acts, not the caller
+		key, caller = "", &access.Principal{Account: s.space.Account, ARN: s.caller(), Role: role}
+		if of, ok := s.engine.options.Env.Control.Role(role); ok {
+			caller.UserID = of.ID + ":AWSCloudFormation"
+		}
 	}
-	reason := s.engine.options.Policies.Denial(access.Request{
-		AccessKey: key, Principal: s.caller(), Action: action,
-		Context: map[string][]string{access.CalledVia: {"cloudformation.amazonaws.com"}},
-	})
+	reason := s.engine.options.Env.Control.Denial(s.asCaller(key, s.caller(), caller, action))
 	if reason == "" {
 		return nil
 	}
 	return s.notAuthorized(action, reason)
+}
+
+// asCaller returns the request for an action that CloudFormation takes for a principal.
+func (s *stack) asCaller(key, arn string, caller *access.Principal, action string) *access.Request {
+	return &access.Request{
+		AccessKey: key, Principal: arn, Caller: caller, Action: action, Context: map[string][]string{
+			access.CalledVia: {"cloudformation.amazonaws.com"}, "aws:requestedregion": {s.space.Region}, "aws:securetransport": {"true"},
+		},
+	}
 }
 
 // notAuthorized returns the error of an action that CloudFormation may not take.
@@ -133,8 +147,8 @@ func (s *stack) caller() string {
 		name := role[strings.LastIndexByte(role, '/')+1:]
 		return "arn:" + s.engine.partition() + ":sts::" + s.space.Account + ":assumed-role/" + name + "/AWSCloudFormation"
 	}
-	if s.principal != "" {
-		return s.principal
+	if s.principal != nil {
+		return s.principal.ARN
 	}
 	return "arn:" + s.engine.partition() + ":iam::" + s.space.Account + ":root"
 }
@@ -160,6 +174,37 @@ func (s *stack) request(m *member, token string) resource.Request {
 		Account: s.space.Account, Region: s.space.Region, StackID: s.id, StackName: s.name, LogicalID: m.id,
 		Token: token, PhysicalID: m.physicalID,
 	}
+}
+
+// tagRefusal returns an error if a resource cannot have its own tags with those of the stack. The
+// resource's service refuses them, each in other words.
+// https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html#id_tags_naming_best_practices
+func tagRefusal(r resource.Request) error {
+	own := map[string]string{}
+	switch tags := r.Properties["Tags"].(type) {
+	case map[string]any:
+		for key := range tags {
+			own[key] = ""
+		}
+	case []any:
+		for _, tag := range tags {
+			if tag, ok := tag.(map[string]any); ok {
+				key, _ := property.Text(tag["Key"])
+				own[key] = ""
+			}
+		}
+	}
+	for key := range own {
+		if tagging.IsReserved(key) {
+			return resource.Errorf(
+				resource.InvalidRequest, "Invalid request provided: Tag keys starting with 'aws:' are reserved for internal use: %s", key,
+			)
+		}
+	}
+	if tagging.Exceed(r.Tags, own) {
+		return resource.Errorf(resource.InvalidRequest, "Invalid request provided: The maximum number of tags for a resource is 50.")
+	}
+	return nil
 }
 
 // tagsFor returns the tags that CloudFormation sets on every resource:

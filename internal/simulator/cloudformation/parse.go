@@ -152,11 +152,15 @@ func (e *Engine) checkTemplate(t *template.Template) error {
 		{"resources", len(t.Resources), maxResources},
 		{"parameters", len(t.Parameters), maxItems},
 		{"outputs", len(t.Outputs), maxItems},
+		{"mappings", len(fieldsOf(t.Mappings)), maxItems},
 	}
 	for _, c := range counts {
 		if c.have > c.most {
 			return invalid("Template format error: Number of %s, %d, is greater than maximum allowed, %d", c.what, c.have, c.most)
 		}
+	}
+	if err := checkLengths(t); err != nil {
+		return err
 	}
 	if v := t.FormatVersion; v != "" && v != "2010-09-09" {
 		return invalid("Template format error: %s is not a supported value for AWSTemplateFormatVersion.", v)
@@ -170,6 +174,39 @@ func (e *Engine) checkTemplate(t *template.Template) error {
 		return err
 	}
 	return e.checkReferences(t)
+}
+
+func fieldsOf(n *template.Node) []template.Field {
+	if n == nil {
+		return nil
+	}
+	return n.Fields
+}
+
+// checkLengths returns an error if a text or a mapping is too long. The words about the description are
+// on record, the others are not.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+func checkLengths(t *template.Template) error {
+	if len(t.Description) > maxDescription {
+		return invalid("Template format error: 'Description' length is greater than %d.", maxDescription)
+	}
+	names := slices.Collect(maps.Keys(t.Resources))
+	names = slices.AppendSeq(names, maps.Keys(t.Parameters))
+	names = slices.AppendSeq(names, maps.Keys(t.Outputs))
+	for _, mapping := range fieldsOf(t.Mappings) {
+		names = append(names, mapping.Key)
+		if n := len(fieldsOf(mapping.Value)); n > maxItems {
+			return invalid(
+				"Template format error: Number of attributes of mapping %s, %d, is greater than maximum allowed, %d", mapping.Key, n, maxItems,
+			)
+		}
+	}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if len(name) > maxName {
+			return invalid("Template format error: Name '%s' is longer than %d characters", name, maxName)
+		}
+	}
+	return nil
 }
 
 func (e *Engine) checkTypes(t *template.Template) error {

@@ -12,16 +12,20 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // Limits: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 const (
-	maxBody      = 51200
-	maxURLBody   = 1 << 20
-	maxResources = 500
-	maxItems     = 200 // parameters, outputs, mappings
-	maxTags      = 50
+	maxBody        = 51200
+	maxURLBody     = 1_000_000 // the page says 1 MB, and the error of AWS this number
+	maxResources   = 500
+	maxItems       = 200 // parameters, outputs, mappings, attributes of a mapping
+	maxDescription = 1024
+	maxName        = 255 // of a resource, parameter, output or mapping
+	maxValue       = 4096
+	maxTags        = 50
 )
 
 // input holds the parameters of a call that creates or updates a stack.
@@ -83,8 +87,11 @@ func (e *Engine) revise(ctx context.Context, s *stack, in input, previous *revis
 	if previous != nil {
 		before = previous.parameters
 	}
+	if err := checkValues(in.parameters); err != nil {
+		return nil, err
+	}
 	rev.parameters, err = eval.ResolveParameters(eval.ParameterInput{
-		Template: rev.template, Given: in.parameters, Previous: before, ReadSSM: e.ssmReader(ctx, s.space.Target),
+		Template: rev.template, Given: in.parameters, Previous: before, ReadSSM: e.ssmReader(ctx, s),
 	})
 	if err != nil {
 		return nil, refused(err)
@@ -103,11 +110,25 @@ func (e *Engine) revise(ctx context.Context, s *stack, in input, previous *revis
 	return rev, checkResourceTypes(rev.template, in.resourceTypes)
 }
 
-func (e *Engine) ssmReader(ctx context.Context, p wire.Target) func(string) (string, error) {
+// ssmReader returns a function that reads Parameter Store with the permissions of the call, or, for
+// a nested stack, of the call that created it. AWS's message about a denial:
+// https://github.com/aws/aws-cdk/issues/20959
+func (e *Engine) ssmReader(ctx context.Context, s *stack) func(string) (string, error) {
 	if e.options.SSMParameter == nil {
 		return nil
 	}
-	return func(name string) (string, error) { return e.options.SSMParameter(ctx, p.Account, p.Region, name) }
+	call := wire.CallFrom(ctx)
+	caller, key := call.Caller, call.AccessKeyID
+	if caller == nil {
+		caller, key = s.principal, s.accessKey
+	}
+	return func(name string) (string, error) {
+		const action = "ssm:GetParameters"
+		if caller != nil && e.options.Env.Control.Denial(s.asCaller(key, caller.ARN, caller, action)) != "" {
+			return "", eval.Errorf("AccessDenied. User doesn't have permission to call %s", action)
+		}
+		return e.options.SSMParameter(ctx, s.space.Account, s.space.Region, name)
+	}
 }
 
 // source returns the parsed template of a call.
@@ -192,7 +213,27 @@ func checkTags(tags []types.Tag) error {
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
 			return invalid("aws: prefixed tag key names are not allowed for external use.")
 		}
+		if err := tagLengths.Check(nil, map[string]string{key: aws.ToString(t.Value)}); err != nil {
+			return err
+		}
 		seen[key] = true
+	}
+	return nil
+}
+
+// tagLengths are the errors for the lengths of tags; no words of AWS are on record.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_Tag.html
+var tagLengths = tagging.Rules{
+	Key:   tagging.LongKey("ValidationError", "key"),
+	Value: tagging.LongValue("ValidationError", "value"),
+}
+
+// checkValues returns an error if the value of a parameter is too long; no words of AWS are on record.
+func checkValues(parameters map[string]eval.Given) error {
+	for name, p := range parameters {
+		if len(p.Value) > maxValue {
+			return invalid("Template error: Value of parameter %s is longer than %d bytes", name, maxValue)
+		}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ const OpSignalHandle = "SignalHandle"
 func (e *Engine) Service() *wire.Service {
 	return &wire.Service{
 		Name:         "cloudformation",
+		Describe:     e.access,
 		Protocols:    []wire.Protocol{wire.Query},
 		APIVersion:   "2010-05-15",
 		XMLNamespace: "http://cloudformation.amazonaws.com/doc/2010-05-15/",

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
@@ -36,7 +37,8 @@ type stack struct {
 
 	mu sync.Mutex
 	// principal started the last operation; accessKey is the key that signed it.
-	principal, accessKey string
+	principal *access.Principal
+	accessKey string
 	// status, reason and times are those that DescribeStacks shows.
 	status           types.StackStatus
 	reason           string

@@ -16,6 +16,7 @@ func (t *Tables) Service() *wire.Service {
 	)
 	return &wire.Service{
 		Name:           "dynamodb",
+		Describe:       t.access,
 		Protocols:      []wire.Protocol{wire.JSON10},
 		TargetPrefix:   "DynamoDB_20120810",
 		APIVersion:     "2012-08-10",

@@ -2,15 +2,36 @@ package dynamodb
 
 import (
 	"context"
+	"maps"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
+
+// tagRules are the errors for tags; no words of AWS are on record.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Tagging.Operations.html
+var tagRules = tagging.Rules{
+	Reserved: tagging.Refusal{
+		Code:    "ValidationException",
+		Message: "One or more parameter values were invalid: Tag keys starting with 'aws:' are reserved for system use",
+	},
+	Key:     tagging.LongKey("ValidationException", "key"),
+	Value:   tagging.LongValue("ValidationException", "value"),
+	TooMany: tagging.Refusal{Code: "ValidationException", Message: "One or more parameter values were invalid: Too many tags: at most 50 are allowed"},
+}
+
+func tagMap(list []types.Tag) map[string]string {
+	tags := make(map[string]string, len(list))
+	for _, tag := range list {
+		tags[deref(tag.Key)] = deref(tag.Value)
+	}
+	return tags
+}
 
 func (t *Tables) tagResource(ctx context.Context, in *dynamodb.TagResourceInput) (*dynamodb.TagResourceOutput, error) {
 	t.mu.Lock()
@@ -19,14 +40,11 @@ func (t *Tables) tagResource(ctx context.Context, in *dynamodb.TagResourceInput)
 	if err != nil {
 		return nil, err
 	}
-	for _, tag := range in.Tags {
-		if strings.HasPrefix(strings.ToLower(deref(tag.Key)), "aws:") {
-			return nil, invalid("One or more parameter values were invalid: Tag keys starting with 'aws:' are reserved for system use")
-		}
+	added := tagMap(in.Tags)
+	if err := tagRules.Check(found.tags, added); err != nil {
+		return nil, err
 	}
-	for _, tag := range in.Tags {
-		found.tags[deref(tag.Key)] = deref(tag.Value)
-	}
+	maps.Copy(found.tags, added)
 	return &dynamodb.TagResourceOutput{}, nil
 }
 

@@ -3,6 +3,7 @@ package dynamodb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 )
 
 func (t *Tables) createTable(ctx context.Context, in *dynamodb.CreateTableInput) (*dynamodb.CreateTableOutput, error) {
+	if err := tagRules.Check(nil, tagMap(in.Tags)); err != nil {
+		return nil, err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	made, err := t.create(idOf(ctx, in.TableName), in, t.latency)
@@ -47,9 +51,7 @@ func (t *Tables) create(id tableID, in *dynamodb.CreateTableInput, latency time.
 	if made.billing == types.BillingModePayPerRequest {
 		made.onDemandAt = &now
 	}
-	for _, tag := range in.Tags {
-		made.tags[deref(tag.Key)] = deref(tag.Value)
-	}
+	maps.Copy(made.tags, tagMap(in.Tags))
 	made.setStream(in.StreamSpecification, now)
 	made.setEncryption(t.env, in.SSESpecification)
 	for _, x := range in.LocalSecondaryIndexes {

@@ -30,6 +30,8 @@ type Instance struct {
 	// Impaired reports whether its status checks fail; AtRisk, whether EC2 recommended to rebalance
 	// it.
 	Impaired, AtRisk bool
+	// Due reports whether a scheduled event has begun.
+	Due bool
 	// Launched is the time of the last launch or start.
 	Launched time.Time
 	// Tags are its tags.

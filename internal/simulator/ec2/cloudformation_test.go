@@ -109,9 +109,9 @@ func (s *stacks) settled(status cfntypes.StackStatus) map[string]string {
 }
 
 func TestStackOfInstancesAndVolumes(t *testing.T) {
-	sim := simulator.New(simulator.Options{})
+	sim := simulator.New(simulator.Options{Lag: simulator.NoLag})
 	t.Cleanup(sim.Close)
-	config := wiretest.Serve(t, sim.Handler())
+	config := wiretest.ServeRoot(t, sim.Handler())
 	client, ctx := awsec2.NewFromConfig(config), t.Context()
 	s := &stacks{cloudformation.NewFromConfig(config), t}
 	network, err := client.CreateVpc(ctx, &awsec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
@@ -177,9 +177,9 @@ func TestStackOfInstancesAndVolumes(t *testing.T) {
 }
 
 func TestPublicParametersNameImages(t *testing.T) {
-	sim := simulator.New(simulator.Options{})
+	sim := simulator.New(simulator.Options{Lag: simulator.NoLag})
 	t.Cleanup(sim.Close)
-	config := wiretest.Serve(t, sim.Handler())
+	config := wiretest.ServeRoot(t, sim.Handler())
 	const base = "/aws/service/canonical/ubuntu/server/"
 	read := func(name string) (string, error) {
 		out, err := awsssm.NewFromConfig(config).GetParameter(t.Context(), &awsssm.GetParameterInput{Name: aws.String(base + name)})
@@ -210,9 +210,9 @@ func TestPublicParametersNameImages(t *testing.T) {
 }
 
 func TestPublicParametersNameAmazonImages(t *testing.T) {
-	sim := simulator.New(simulator.Options{})
+	sim := simulator.New(simulator.Options{Lag: simulator.NoLag})
 	t.Cleanup(sim.Close)
-	config := wiretest.Serve(t, sim.Handler())
+	config := wiretest.ServeRoot(t, sim.Handler())
 	for parameter, want := range map[string]string{
 		"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-arm64":                              "al2023-ami-2023.* arm64 /dev/xvda 8",
 		"/aws/service/ami-amazon-linux-latest/al2023-ami-minimal-kernel-default-x86_64":                     "al2023-ami-minimal-2023.* x86_64 /dev/xvda 8",

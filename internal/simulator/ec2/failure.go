@@ -136,6 +136,6 @@ func (i *instance) describeStatus() types.InstanceStatus {
 	}
 	return types.InstanceStatus{
 		InstanceId: &i.ID, AvailabilityZone: &i.Zone, InstanceState: stateOf(i.State),
-		InstanceStatus: part(InstanceCheck), SystemStatus: part(SystemCheck), Events: []types.InstanceStatusEvent{},
+		InstanceStatus: part(InstanceCheck), SystemStatus: part(SystemCheck), Events: i.events(),
 	}
 }

@@ -1,11 +1,15 @@
 package ec2_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 )
@@ -68,6 +72,68 @@ func TestShutdownBehaviorIsHonored(t *testing.T) {
 			if i := w.until(id, want); aws.ToString(i.StateReason.Code) != "Client.InstanceInitiatedShutdown" {
 				t.Errorf("the reason is %+v", i.StateReason)
 			}
+		})
+	}
+}
+
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instances-status-check_sched.html
+func TestScheduledEventIsReportedAndThenStopsOrRebootsTheInstance(t *testing.T) {
+	for code, want := range map[types.EventCode]string{
+		types.EventCodeInstanceRetirement: "stopped", types.EventCodeInstanceStop: "stopped",
+		types.EventCodeSystemReboot: "rebooted", types.EventCodeSystemMaintenance: "running",
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+			w := startWith(t, clk, nil)
+			id := *w.launch(w.request()).InstanceId
+			w.until(id, types.InstanceStateNameRunning)
+			address := serve(t, w.host.specs[id].Metadata)
+			if err := w.service.ScheduleEvent(account, region, id, string(code), time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.service.ScheduleEvent(account, region, id, "instance-reboot", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.service.CancelEvents(account, region, id, "instance-reboot"); err != nil {
+				t.Fatal(err)
+			}
+			events := func() []types.InstanceStatusEvent {
+				out, err := w.DescribeInstanceStatus(t.Context(), &awsec2.DescribeInstanceStatusInput{
+					InstanceIds: []string{id}, IncludeAllInstances: aws.Bool(true),
+				})
+				if err != nil || len(out.InstanceStatuses[0].Events) != 2 {
+					t.Fatalf("status: %+v %v", out, err)
+				}
+				return out.InstanceStatuses[0].Events
+			}
+			before := events()
+			if e := before[0]; e.Code != code || !e.NotBefore.Equal(clk.Now().Add(time.Hour)) || strings.HasPrefix(*e.Description, "[") {
+				t.Errorf("the event is %+v", e)
+			}
+			if text := *before[1].Description; !strings.HasPrefix(text, "[Canceled] ") {
+				t.Errorf("the canceled event is described as %s", text)
+			}
+			var announced []struct{ NotBefore, Code, State string }
+			_, body := ask(t, http.MethodGet, address+"/latest/meta-data/events/maintenance/scheduled", nil)
+			decode(t, strings.NewReader(body), &announced)
+			if len(announced) != 1 || announced[0].NotBefore != "1 Jan 2026 01:00:00 GMT" || announced[0].Code != string(code) {
+				t.Errorf("instance metadata: %s", body)
+			}
+			w.eventually("the events of AWS Health", func() bool { return len(w.published("AWS Health Event")) == 2 })
+			clk.Step(time.Hour)
+			w.eventually("the end of the event", func() bool { return strings.HasPrefix(*events()[0].Description, "[Completed] ") })
+			switch want {
+			case "stopped":
+				if why := w.until(id, types.InstanceStateNameStopped).StateReason; *why.Code != "Server.ScheduledStop" {
+					t.Errorf("stopped because of %+v", why)
+				}
+			case "rebooted":
+				w.eventually("the reboot", func() bool { return w.host.called("terminate " + id) })
+			}
+			w.eventually(want, func() bool {
+				i, _ := w.service.Instance(account, region, id)
+				return i.Due && (i.State == types.InstanceStateNameStopped) == (want == "stopped")
+			})
 		})
 	}
 }

@@ -36,6 +36,7 @@ type instance struct {
 	shutdown             types.ShutdownBehavior
 	metadata             types.InstanceMetadataOptionsResponse
 	notice               notice
+	scheduled            []*scheduled
 	tokens               map[string]time.Time // of its metadata service, by expiry
 	session              session
 	// launchFailure is the reason why it will terminate instead of reaching running, if any.

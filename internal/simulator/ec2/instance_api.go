@@ -384,6 +384,9 @@ func (s *Service) describeInstanceStatus(
 			"instance-state-code":    all["instance-state-code"],
 			"instance-status.status": summary(InstanceCheck), "system-status.status": summary(SystemCheck),
 			"instance-status.reachability": reachability(InstanceCheck), "system-status.reachability": reachability(SystemCheck),
+			"event.code":              eventFields(func(e *scheduled) string { return string(e.code) }),
+			"event.instance-event-id": eventFields(func(e *scheduled) string { return e.id }),
+			"event.description":       eventFields((*scheduled).describe),
 		},
 	})
 	if err != nil {

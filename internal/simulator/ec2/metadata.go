@@ -227,10 +227,11 @@ func (m *metadataService) tree(r *region) map[string]string {
 		"meta-data/placement/availability-zone": i.Zone, "meta-data/placement/region": r.Region,
 		"meta-data/profile": "default-hvm", "meta-data/reservation-id": i.reservation.id,
 		"meta-data/services/domain": "amazonaws.com", "meta-data/services/partition": m.s.partition(),
-		"meta-data/system": "nitro", "meta-data/events/maintenance/history": "[]", "meta-data/events/maintenance/scheduled": "[]",
-		"meta-data/block-device-mapping/ami":  strings.TrimPrefix(i.rootDevice, "/dev/"),
-		"meta-data/block-device-mapping/root": i.rootDevice,
-		"dynamic/instance-identity/document":  m.document(r),
+		"meta-data/system": "nitro", "meta-data/events/maintenance/history": i.maintenance(false),
+		"meta-data/events/maintenance/scheduled": i.maintenance(true),
+		"meta-data/block-device-mapping/ami":     strings.TrimPrefix(i.rootDevice, "/dev/"),
+		"meta-data/block-device-mapping/root":    i.rootDevice,
+		"dynamic/instance-identity/document":     m.document(r),
 	}
 	if strings.HasPrefix(r.Region, "cn-") {
 		tree["meta-data/services/domain"] = "amazonaws.com.cn"
@@ -322,10 +323,16 @@ func (m *metadataService) addRole(tree map[string]string) {
 		return
 	}
 	now := m.s.env.Clock.Now()
+	at := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+	if !m.s.mayAssume(i.profile.RoleARN) {
+		tree["meta-data/iam/security-credentials/"+i.profile.RoleName] = encode(struct{ Code, Message, LastUpdated string }{
+			"AssumeRoleUnauthorizedAccess", "EC2 cannot assume the role " + i.profile.RoleName + ".", at(now),
+		})
+		return
+	}
 	if i.session.expires.Sub(now) < credentialsRenew {
 		m.renew(now)
 	}
-	at := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 	tree["meta-data/iam/info"] = encode(struct {
 		Code               string
 		LastUpdated        string
@@ -347,11 +354,11 @@ func (m *metadataService) addRole(tree map[string]string) {
 func (m *metadataService) renew(now time.Time) {
 	i := m.i
 	expires := now.Add(credentialsLast).Truncate(time.Second)
-	id, secret := m.s.options.Keys.Issue("ASIA", wire.Principal{
-		Account: i.Account, Expires: expires, UserID: i.profile.RoleID + ":" + i.ID,
+	id, secret, token := m.s.options.Keys.IssueSession(wire.Principal{
+		Account: i.Account, Expires: expires, Issued: now, Role: i.profile.RoleARN, UserID: i.profile.RoleID + ":" + i.ID,
 		ARN: "arn:" + m.s.partition() + ":sts::" + i.Account + ":assumed-role/" + i.profile.RoleName + "/" + i.ID,
 	})
-	i.session = session{keyID: id, secret: secret, token: "IQoJ" + wire.RandomID(120), updated: now, expires: expires}
+	i.session = session{keyID: id, secret: secret, token: token, updated: now, expires: expires}
 }
 
 // document returns the instance identity document.

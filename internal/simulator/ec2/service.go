@@ -27,6 +27,9 @@ type Options struct {
 	Keys *wire.Keys
 	// Publish emits an event on the default bus. By default events are dropped.
 	Publish func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)
+	// Quotas limit the launch templates ([Templates]) of an account in a region and the versions of
+	// each ([VersionsOfTemplate]). The default is AWS's.
+	Quotas map[vpc.Quota]int
 	// Latency returns how long a change of state takes in addition to the host's time: "pending",
 	// "stopping", "shutting-down". The default is no time.
 	Latency func(state string) time.Duration
@@ -99,7 +102,7 @@ func (s *Service) Service() *wire.Service {
 		maps.Copy(operations, some)
 	}
 	return &wire.Service{
-		Name: "ec2", Protocols: []wire.Protocol{wire.EC2Query}, APIVersion: "2016-11-15",
+		Name: "ec2", DescribeAt: s.access, NameOf: s.nameOf, Protocols: []wire.Protocol{wire.EC2Query}, APIVersion: "2016-11-15",
 		XMLNamespace: "http://ec2.amazonaws.com/doc/2016-11-15/", Names: ec2names.Names(), Operations: operations,
 	}
 }

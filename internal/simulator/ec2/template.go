@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -144,6 +145,9 @@ func (s *Service) addTemplate(
 			return nil, wire.Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
 		}
 	}
+	if err := s.within(Templates, len(r.templates), "LaunchTemplateLimitExceeded"); err != nil {
+		return nil, err
+	}
 	t := &launchTemplate{
 		id: newID("lt"), name: name, creator: creator, created: s.env.Clock.Now(), versions: map[int64]*templateVersion{}, standard: 1,
 	}
@@ -155,12 +159,38 @@ func (s *Service) addTemplate(
 	return t, nil
 }
 
+// The quotas of launch templates.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/launch-template-restrictions.html
+const (
+	Templates          vpc.Quota = "LaunchTemplates"
+	VersionsOfTemplate vpc.Quota = "VersionsOfLaunchTemplate"
+)
+
+var templateQuotas = map[vpc.Quota]int{Templates: 5000, VersionsOfTemplate: 10000}
+
+// within returns an error if n launch templates or versions exhaust the quota. Neither codes nor words of
+// AWS are on record; the codes are made as those of EC2's other limits.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+func (s *Service) within(q vpc.Quota, n int, code string) error {
+	most, ok := s.options.Quotas[q]
+	if !ok {
+		most = templateQuotas[q]
+	}
+	if n >= most {
+		return wire.Errorf(code, "The quota of %d has been reached.", most)
+	}
+	return nil
+}
+
 // addVersion adds a version to a template.
 func (s *Service) addVersion(
 	t *launchTemplate, creator, description string, data *types.RequestLaunchTemplateData,
 ) (*templateVersion, error) {
 	if data == nil {
 		return nil, missing("LaunchTemplateData")
+	}
+	if err := s.within(VersionsOfTemplate, len(t.versions), "LaunchTemplateVersionLimitExceeded"); err != nil {
+		return nil, err
 	}
 	response, err := recast[types.ResponseLaunchTemplateData](data)
 	if err != nil {

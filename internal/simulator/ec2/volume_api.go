@@ -50,6 +50,9 @@ func (s *Service) createVolume(ctx context.Context, in *ec2.CreateVolumeInput) (
 	if !hasZone(r.Region, *in.AvailabilityZone) {
 		return nil, wire.Errorf("InvalidZone.NotFound", "The zone '%s' does not exist.", *in.AvailabilityZone)
 	}
+	if err := s.useKey(ctx, in.KmsKeyId, "kms:GenerateDataKeyWithoutPlaintext"); err != nil {
+		return nil, err
+	}
 	v, err := s.addVolume(r, newVolume{
 		zone: *in.AvailabilityZone, size: in.Size, iops: in.Iops, throughput: in.Throughput, kind: in.VolumeType, encrypted: in.Encrypted,
 		key: in.KmsKeyId, snapshot: in.SnapshotId, multiAttach: in.MultiAttachEnabled, tags: tags,
@@ -90,6 +93,9 @@ func (s *Service) attachVolume(ctx context.Context, in *ec2.AttachVolumeInput) (
 	}
 	i, err := r.instance(aws.ToString(in.InstanceId))
 	if err != nil {
+		return nil, err
+	}
+	if err := s.useKey(ctx, wire.Optional(v.key), "kms:CreateGrant"); err != nil {
 		return nil, err
 	}
 	if err := s.attach(r, v, i, aws.ToString(in.Device)); err != nil {

@@ -63,7 +63,7 @@ func New(env *resource.Env) *Registry {
 // Service returns ECR's API for the wire layer.
 func (r *Registry) Service() *wire.Service {
 	return &wire.Service{
-		Name: "ecr", Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "AmazonEC2ContainerRegistry_V20150921",
+		Name: "ecr", Describe: r.access, Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "AmazonEC2ContainerRegistry_V20150921",
 		APIVersion: "2015-09-21", LowerCamel: true,
 		// Tags are capitalized:
 		// https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_Tag.html

@@ -3,6 +3,7 @@ package ecr
 import (
 	"context"
 	"encoding/base64"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ecr"
 	"github.com/aws/aws-sdk-go-v2/service/ecr/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -48,6 +50,9 @@ func checkMutability(m types.ImageTagMutability, exclusions []types.ImageTagMuta
 }
 
 func (r *Registry) createRepository(ctx context.Context, in *ecr.CreateRepositoryInput) (*ecr.CreateRepositoryOutput, error) {
+	if err := tagRules.Check(nil, tagMap(in.Tags)); err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	made, err := r.create(idOf(ctx, in.RegistryId, in.RepositoryName), in)
@@ -90,9 +95,7 @@ func (r *Registry) create(id repositoryID, in *ecr.CreateRepositoryInput) (*repo
 			made.encryption.KmsKey = new("arn:aws:kms:" + id.region + ":" + id.account + ":alias/aws/ecr")
 		}
 	}
-	for _, tag := range in.Tags {
-		made.tags[deref(tag.Key)] = deref(tag.Value)
-	}
+	maps.Copy(made.tags, tagMap(in.Tags))
 	r.repositories[id] = made
 	return made, nil
 }
@@ -257,6 +260,37 @@ func (r *Registry) batchGetRepositoryScanningConfiguration(
 	return out, nil
 }
 
+// tagRules are the errors for tags. The codes are documented; no words of AWS are on record.
+// https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_TagResource.html
+// https://docs.aws.amazon.com/AmazonECR/latest/userguide/ecr-using-tags.html#tag-restrictions
+var tagRules = tagging.Rules{
+	Reserved: tagging.Refusal{
+		Code:    "InvalidTagParameterException",
+		Message: "Invalid parameter at 'tags' failed to satisfy constraint: 'Tag keys must not begin with aws:'",
+	},
+	Key: tagging.Refusal{
+		Code:    "InvalidParameterException",
+		Message: "Invalid parameter at 'tags' failed to satisfy constraint: 'Member must have length less than or equal to 128'",
+	},
+	Value: tagging.Refusal{
+		Code:    "InvalidParameterException",
+		Message: "Invalid parameter at 'tags' failed to satisfy constraint: 'Member must have length less than or equal to 256'",
+	},
+	TooMany: tagging.Refusal{
+		Code: "TooManyTagsException",
+		Message: "The list of tags on the repository is over the limit. " +
+			"The maximum number of tags that can be applied to a repository is 50.",
+	},
+}
+
+func tagMap(list []types.Tag) map[string]string {
+	tags := make(map[string]string, len(list))
+	for _, tag := range list {
+		tags[deref(tag.Key)] = deref(tag.Value)
+	}
+	return tags
+}
+
 func (r *Registry) tagResource(_ context.Context, in *ecr.TagResourceInput) (*ecr.TagResourceOutput, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -264,17 +298,11 @@ func (r *Registry) tagResource(_ context.Context, in *ecr.TagResourceInput) (*ec
 	if err != nil {
 		return nil, err
 	}
-	for _, tag := range in.Tags {
-		if strings.HasPrefix(strings.ToLower(deref(tag.Key)), "aws:") {
-			return nil, refuse(
-				"InvalidTagParameterException",
-				"Invalid parameter at 'tags' failed to satisfy constraint: 'Tag keys must not begin with aws:'",
-			)
-		}
+	added := tagMap(in.Tags)
+	if err := tagRules.Check(found.tags, added); err != nil {
+		return nil, err
 	}
-	for _, tag := range in.Tags {
-		found.tags[deref(tag.Key)] = deref(tag.Value)
-	}
+	maps.Copy(found.tags, added)
 	return &ecr.TagResourceOutput{}, nil
 }
 

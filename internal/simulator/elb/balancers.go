@@ -27,16 +27,20 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 	r := s.at(ctx)
 	b := &balancer{
 		name: deref(in.LoadBalancerName), scheme: internetFacing, created: s.env.Clock.Now(), subnets: map[string]subnet{},
-		securityGroups: slices.Clone(in.SecurityGroups), tags: map[string]string{}, attributes: standardAttributes(),
+		securityGroups: slices.Clone(in.SecurityGroups), attributes: standardAttributes(),
 		health: standardHealthCheck(in.Listeners), ports: map[int32]func(){},
 	}
 	if in.Scheme != nil {
 		b.scheme = *in.Scheme
 	}
-	for _, t := range in.Tags {
-		b.tags[deref(t.Key)] = deref(t.Value)
-	}
 	if err := b.check(in); err != nil {
+		return nil, err
+	}
+	var err error
+	if b.tags, err = tagsOf(in.Tags); err != nil {
+		return nil, err
+	}
+	if err := tagRules.Check(nil, b.tags); err != nil {
 		return nil, err
 	}
 	for _, l := range in.Listeners {
@@ -54,6 +58,12 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 		return nil, wire.Errorf(
 			"DuplicateLoadBalancerName", "Load Balancer named %s already exists and it is configured with different parameters.", b.name,
 		)
+	}
+	if err := s.within(Balancers, len(r.balancers)+1, "TooManyLoadBalancers", "load balancers"); err != nil {
+		return nil, err
+	}
+	if err := s.within(ListenersOfBalancer, len(b.listeners), "InvalidConfigurationRequest", "listeners"); err != nil {
+		return nil, err
 	}
 	if err := s.plug(r, b, in.Subnets); err != nil {
 		return nil, err
@@ -84,8 +94,6 @@ func (b *balancer) check(in *elb.CreateLoadBalancerInput) error {
 		return validation("Listeners must not be empty")
 	case len(in.Subnets) == 0:
 		return wire.Errorf("InvalidConfigurationRequest", "The simulator has no EC2-Classic: subnets must be specified")
-	case len(b.tags) < len(in.Tags):
-		return wire.Errorf("DuplicateTagKeys", "A tag key was specified more than once")
 	}
 	return nil
 }
@@ -247,52 +255,4 @@ func (s *Service) applySecurityGroups(
 		return nil
 	})
 	return &elb.ApplySecurityGroupsToLoadBalancerOutput{SecurityGroups: in.SecurityGroups}, err
-}
-
-func (s *Service) addTags(ctx context.Context, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {
-	for _, name := range in.LoadBalancerNames {
-		err := s.on(ctx, &name, func(_ *region, b *balancer) error {
-			for _, t := range in.Tags {
-				b.tags[deref(t.Key)] = deref(t.Value)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
-func (s *Service) removeTags(ctx context.Context, in *elb.RemoveTagsInput) (*elb.RemoveTagsOutput, error) {
-	for _, name := range in.LoadBalancerNames {
-		err := s.on(ctx, &name, func(_ *region, b *balancer) error {
-			for _, t := range in.Tags {
-				delete(b.tags, deref(t.Key))
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
-func (s *Service) describeTags(ctx context.Context, in *elb.DescribeTagsInput) (*elb.DescribeTagsOutput, error) {
-	out := &elb.DescribeTagsOutput{TagDescriptions: []types.TagDescription{}}
-	for _, name := range in.LoadBalancerNames {
-		err := s.on(ctx, &name, func(_ *region, b *balancer) error {
-			d := types.TagDescription{LoadBalancerName: &b.name, Tags: []types.Tag{}}
-			for _, key := range sortedKeys(b.tags) {
-				d.Tags = append(d.Tags, types.Tag{Key: aws.String(key), Value: aws.String(b.tags[key])})
-			}
-			out.TagDescriptions = append(out.TagDescriptions, d)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }

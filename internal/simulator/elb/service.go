@@ -27,6 +27,31 @@ type Options struct {
 	Host machine.Host
 	// Frontends are the frontends of all load balancers. The default are those of Host.
 	Frontends *frontend.Frontends
+	// Quotas are the quotas of load balancers. The default is AWS's.
+	Quotas map[vpc.Quota]int
+}
+
+// The quotas of classic load balancers. TooManyLoadBalancers is documented; the codes of the others are
+// not, nor are any words on record.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/classic/elb-limits.html
+const (
+	Balancers           vpc.Quota = "ClassicLoadBalancers"
+	ListenersOfBalancer vpc.Quota = "ListenersOfClassicLoadBalancer"
+	InstancesOfBalancer vpc.Quota = "InstancesOfClassicLoadBalancer"
+)
+
+var standardQuotas = map[vpc.Quota]int{Balancers: 20, ListenersOfBalancer: 100, InstancesOfBalancer: 1000}
+
+// within returns an error if there are more than the quota allows.
+func (s *Service) within(q vpc.Quota, n int, code, what string) error {
+	most, ok := s.options.Quotas[q]
+	if !ok {
+		most = standardQuotas[q]
+	}
+	if n > most {
+		return wire.Errorf(code, "The maximum number of %s is %d", what, most)
+	}
+	return nil
 }
 
 // Service is the simulated classic load balancing of all accounts and regions.
@@ -124,7 +149,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // Service returns the operations for the wire layer.
 func (s *Service) Service() *wire.Service {
 	return &wire.Service{
-		Name: "elasticloadbalancing", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2012-06-01",
+		Name: "elasticloadbalancing", Describe: s.access, Protocols: []wire.Protocol{wire.Query}, APIVersion: "2012-06-01",
 		XMLNamespace: "http://elasticloadbalancing.amazonaws.com/doc/2012-06-01/",
 		Operations: map[string]wire.Operation{
 			"AddTags":                             wire.Op(s.addTags).WithEmptyResult(),

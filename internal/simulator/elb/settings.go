@@ -58,6 +58,10 @@ func (s *Service) createListeners(
 				return err
 			}
 		}
+		if err := s.within(ListenersOfBalancer, len(b.listeners), "InvalidConfigurationRequest", "listeners"); err != nil {
+			b.listeners = before
+			return err
+		}
 		return s.listenOn(r, b)
 	})
 }
@@ -171,11 +175,16 @@ func (s *Service) registerInstances(
 	}
 	out := &elb.RegisterInstancesWithLoadBalancerOutput{}
 	return out, s.on(ctx, in.LoadBalancerName, func(_ *region, b *balancer) error {
+		next := slices.Clone(b.instances)
 		for _, i := range in.Instances {
-			if !slices.Contains(b.instances, *i.InstanceId) {
-				b.instances = append(b.instances, *i.InstanceId)
+			if !slices.Contains(next, *i.InstanceId) {
+				next = append(next, *i.InstanceId)
 			}
 		}
+		if err := s.within(InstancesOfBalancer, len(next), "ValidationError", "registered instances"); err != nil {
+			return err
+		}
+		b.instances = next
 		out.Instances = ids(b.instances)
 		return nil
 	})

@@ -49,19 +49,6 @@ func randomHex() string {
 	return hex.EncodeToString(b[:])
 }
 
-// LoadBalancers is the quota of load balancers of one type in a region.
-// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html
-const LoadBalancers vpc.Quota = "LoadBalancers"
-
-const maxBalancers = 50
-
-func (s *Service) quota() int {
-	if n, ok := s.options.Quotas[LoadBalancers]; ok {
-		return n
-	}
-	return maxBalancers
-}
-
 // wanted holds the validated parameters of a new load balancer.
 type wanted struct {
 	name           string
@@ -75,6 +62,9 @@ type wanted struct {
 }
 
 func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
+	if err := checkTags(in.Tags); err != nil {
+		return nil, err
+	}
 	r := s.at(ctx)
 	b, err := s.create(r, in)
 	if err != nil {
@@ -170,7 +160,7 @@ func (s *Service) create(r *region, in *elb.CreateLoadBalancerInput) (*balancer,
 		listeners: map[string]*listener{},
 	}
 	b.arn = r.arn(s, "loadbalancer/"+b.fullName)
-	if old, err := r.reserve(b, s.quota()); err != nil || old != nil {
+	if old, err := r.reserve(b, s.quota(LoadBalancers)); err != nil || old != nil {
 		return old, err
 	}
 	for i := range w.zones {
@@ -437,10 +427,10 @@ func (s *Service) move(r *region, arn string, subnets []string) error {
 }
 
 func (s *Service) describeAccountLimits(context.Context, *elb.DescribeAccountLimitsInput) (*elb.DescribeAccountLimitsOutput, error) {
-	most := strconv.Itoa(s.quota())
+	most := strconv.Itoa(s.quota(LoadBalancers))
 	limit := func(name, value string) types.Limit { return types.Limit{Name: &name, Max: &value} }
 	return &elb.DescribeAccountLimitsOutput{Limits: []types.Limit{
-		limit("application-load-balancers", most), limit("network-load-balancers", most), limit("target-groups", "3000"),
+		limit("application-load-balancers", most), limit("network-load-balancers", most), limit("target-groups", strconv.Itoa(s.quota(TargetGroups))),
 		limit("listeners-per-network-load-balancer", "50"), limit("targets-per-network-load-balancer", "3000"),
 	}}, nil
 }

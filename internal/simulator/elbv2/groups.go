@@ -113,6 +113,9 @@ func (c *check) check() error {
 }
 
 func (s *Service) createTargetGroup(ctx context.Context, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
+	if err := checkTags(in.Tags); err != nil {
+		return nil, err
+	}
 	r := s.at(ctx)
 	g, err := s.newGroup(r, in)
 	if err != nil {
@@ -167,6 +170,9 @@ func (s *Service) newGroup(r *region, in *elb.CreateTargetGroupInput) (*targetGr
 				"DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", name,
 			)
 		}
+	}
+	if len(r.groups) >= s.quota(TargetGroups) {
+		return nil, wire.Errorf("TooManyTargetGroups", "You've reached the limit on the number of target groups for your AWS account.")
 	}
 	r.groups[g.arn] = g
 	return g, nil

@@ -48,6 +48,9 @@ func forwardTo(actions []types.Action) (string, error) {
 }
 
 func (s *Service) createListener(ctx context.Context, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
+	if err := checkTags(in.Tags); err != nil {
+		return nil, err
+	}
 	r := s.at(ctx)
 	l, err := s.newListener(r, in)
 	if err != nil {
@@ -78,6 +81,10 @@ func (s *Service) newListener(r *region, in *elb.CreateListenerInput) (*listener
 	l.arn = r.arn(s, "listener/"+b.fullName+"/"+randomHex())
 	l.attributes = map[string]string{idleTimeout: "350"}
 	if err := l.check(r, len(in.Certificates) > 0); err != nil {
+		r.mu.Unlock()
+		return nil, err
+	}
+	if err := s.checkTargets(r.groups[l.group], nil, []*balancer{b}); err != nil {
 		r.mu.Unlock()
 		return nil, err
 	}
@@ -335,6 +342,9 @@ func (s *Service) addTags(ctx context.Context, in *elb.AddTagsInput) (*elb.AddTa
 	for _, arn := range in.ResourceArns {
 		tags, err := r.tagsByARN(arn)
 		if err != nil {
+			return nil, err
+		}
+		if err := tagRules.Check(tags, added); err != nil {
 			return nil, err
 		}
 		maps.Copy(tags, added)

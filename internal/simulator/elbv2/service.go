@@ -227,21 +227,6 @@ func deref[T any](p *T) T {
 	return *p
 }
 
-// tagsOf converts tags to a map. It returns an error if there are too many.
-func tagsOf(list []types.Tag) (map[string]string, error) {
-	tags := make(map[string]string, len(list))
-	for _, t := range list {
-		if _, twice := tags[deref(t.Key)]; twice {
-			return nil, wire.Errorf("DuplicateTagKeys", "A tag key was specified more than once")
-		}
-		tags[deref(t.Key)] = deref(t.Value)
-	}
-	if len(tags) > 50 {
-		return nil, wire.Errorf("TooManyTags", "The maximum number of tags is 50")
-	}
-	return tags, nil
-}
-
 // sortedKeys returns the sorted keys of a map.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
@@ -267,7 +252,7 @@ func nameOf(name *string, what string) (string, error) {
 // Service returns the operations for the wire layer.
 func (s *Service) Service() *wire.Service {
 	return &wire.Service{
-		Name: "elasticloadbalancing", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2015-12-01",
+		Name: "elasticloadbalancing", Describe: s.access, NameOf: newListeners, Protocols: []wire.Protocol{wire.Query}, APIVersion: "2015-12-01",
 		XMLNamespace: "http://elasticloadbalancing.amazonaws.com/doc/2015-12-01/",
 		Operations: map[string]wire.Operation{
 			"AddTags":                        wire.Op(s.addTags).WithEmptyResult(),

@@ -92,6 +92,12 @@ func (s *Service) register(r *region, arn string, wanted []types.TargetDescripti
 		if t.port == 0 {
 			t.port = g.port
 		}
+	}
+	if err := s.checkTargets(g, targets, g.users()); err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	for _, t := range targets {
 		g.add(t)
 	}
 	r.mu.Unlock()

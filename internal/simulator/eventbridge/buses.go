@@ -13,6 +13,9 @@ import (
 )
 
 func (s *Service) createEventBus(ctx context.Context, in *eventbridge.CreateEventBusInput) (*eventbridge.CreateEventBusOutput, error) {
+	if err := tagRules.Check(nil, tagMap(in.Tags)); err != nil {
+		return nil, err
+	}
 	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,14 +96,22 @@ func (s *Service) listEventBuses(ctx context.Context, in *eventbridge.ListEventB
 }
 
 func (s *Service) tagResource(ctx context.Context, in *eventbridge.TagResourceInput) (*eventbridge.TagResourceOutput, error) {
-	return nil, s.withTags(ctx, in.ResourceARN, func(tags map[string]string) { maps.Copy(tags, tagMap(in.Tags)) })
+	return nil, s.withTags(ctx, in.ResourceARN, func(tags map[string]string) error {
+		added := tagMap(in.Tags)
+		if err := tagRules.Check(tags, added); err != nil {
+			return err
+		}
+		maps.Copy(tags, added)
+		return nil
+	})
 }
 
 func (s *Service) untagResource(ctx context.Context, in *eventbridge.UntagResourceInput) (*eventbridge.UntagResourceOutput, error) {
-	return nil, s.withTags(ctx, in.ResourceARN, func(tags map[string]string) {
+	return nil, s.withTags(ctx, in.ResourceARN, func(tags map[string]string) error {
 		for _, key := range in.TagKeys {
 			delete(tags, key)
 		}
+		return nil
 	})
 }
 
@@ -108,10 +119,11 @@ func (s *Service) listTagsForResource(
 	ctx context.Context, in *eventbridge.ListTagsForResourceInput,
 ) (*eventbridge.ListTagsForResourceOutput, error) {
 	out := &eventbridge.ListTagsForResourceOutput{Tags: []types.Tag{}}
-	err := s.withTags(ctx, in.ResourceARN, func(tags map[string]string) {
+	err := s.withTags(ctx, in.ResourceARN, func(tags map[string]string) error {
 		for _, key := range slices.Sorted(maps.Keys(tags)) {
 			out.Tags = append(out.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
 		}
+		return nil
 	})
 	return out, err
 }

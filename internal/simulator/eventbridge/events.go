@@ -40,7 +40,7 @@ type event struct {
 // own services do. An event whose detail cannot be encoded is dropped.
 func (s *Service) Publish(ctx context.Context, account, region, source, detailType string, resources []string, detail any) {
 	r := s.regions.At(wire.Target{Account: account, Region: region})
-	if !r.awaited(map[string]any{"source": source, "detail-type": detailType, "account": account, "region": region}) {
+	if !r.awaited(s.env.Clock.Now(), map[string]any{"source": source, "detail-type": detailType, "account": account, "region": region}) {
 		return
 	}
 	encoded, err := json.Marshal(detail)
@@ -55,16 +55,19 @@ func (s *Service) Publish(ctx context.Context, account, region, source, detailTy
 
 // awaited reports whether a rule of the default bus may match an event with the known fields. No
 // rule matches most of the events of AWS's services, which then need not be encoded.
-func (r *region) awaited(known map[string]any) bool {
+func (r *region) awaited(now time.Time, known map[string]any) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, found := range r.buses[defaultBus].rules {
-		if found.enabled && found.pattern != nil && found.pattern.MayMatch(known) {
+		if found.live(now) && found.pattern.MayMatch(known) {
 			return true
 		}
 	}
 	return false
 }
+
+// live reports whether a rule matches events. Some time passes before a new one does.
+func (r *rule) live(now time.Time) bool { return r.enabled && r.pattern != nil && !now.Before(r.since) }
 
 func orEmpty(list []string) []string {
 	if list == nil {
@@ -95,10 +98,11 @@ func (s *Service) emit(ctx context.Context, r *region, busName string, e *event,
 		targets   []types.Target
 	}
 	var matches []match
+	now := s.env.Clock.Now()
 	r.mu.RLock()
 	if b, ok := r.buses[busName]; ok {
 		for _, found := range b.rules {
-			if found.enabled && found.pattern != nil && found.pattern.Match(document) {
+			if found.live(now) && found.pattern.Match(document) {
 				matches = append(matches, match{found.name, found.arn, found.targets})
 			}
 		}
@@ -167,6 +171,9 @@ func (s *Service) after(delay time.Duration, fn func()) {
 	s.env.Clock.AfterFunc(delay, func() { go fn() })
 }
 
+// principal is the service as the policies of its targets name it.
+const principal = "events.amazonaws.com"
+
 func (s *Service) deliver(ctx context.Context, d *delivery) {
 	body := d.input()
 	arn := aws.ToString(d.target.Arn)
@@ -177,14 +184,16 @@ func (s *Service) deliver(ctx context.Context, d *delivery) {
 	var err error
 	switch parts[2] {
 	case "sqs":
-		message := sqs.Delivery{Body: body, Sender: "AIDAIRGEWTHU6JW4QEVBW"}
+		message := sqs.Delivery{Body: body, Sender: "AIDAIRGEWTHU6JW4QEVBW", Service: principal, Source: d.ruleARN}
 		if p := d.target.SqsParameters; p != nil {
 			message.Group = aws.ToString(p.MessageGroupId)
 			message.Dedup = d.event.ID
 		}
 		err = s.queues.Deliver(arn, message)
 	case "sns":
-		err = s.topics.Publish(ctx, arn, "", body)
+		if err = s.topics.MayPublish(principal, d.ruleARN, arn); err == nil {
+			err = s.topics.Publish(ctx, arn, "", body)
+		}
 	case "events":
 		if d.hops < maxHops {
 			to := s.regions.At(wire.Target{Account: parts[4], Region: parts[3]})
@@ -193,7 +202,9 @@ func (s *Service) deliver(ctx context.Context, d *delivery) {
 	}
 	if err != nil && d.target.DeadLetterConfig != nil {
 		// Without that queue the event is lost, as in AWS.
-		_ = s.queues.Deliver(aws.ToString(d.target.DeadLetterConfig.Arn), sqs.Delivery{Body: string(d.text)})
+		_ = s.queues.Deliver(aws.ToString(d.target.DeadLetterConfig.Arn), sqs.Delivery{
+			Body: string(d.text), Service: principal, Source: d.ruleARN,
+		})
 	}
 }
 

@@ -82,6 +82,9 @@ func (s *Service) put(r *region, b *bus, spec specification) (*rule, error) {
 }
 
 func (s *Service) putRule(ctx context.Context, in *eventbridge.PutRuleInput) (out *eventbridge.PutRuleOutput, err error) {
+	if err := tagRules.Check(nil, tagMap(in.Tags)); err != nil {
+		return nil, err
+	}
 	err = s.withBus(wire.TargetFrom(ctx), in.EventBusName, func(r *region, b *bus) error {
 		_, existed := b.rules[aws.ToString(in.Name)]
 		made, err := s.put(r, b, specification{
@@ -93,6 +96,9 @@ func (s *Service) putRule(ctx context.Context, in *eventbridge.PutRuleInput) (ou
 		}
 		if !existed { // PutRule does not change the tags of an existing rule
 			made.tags = tagMap(in.Tags)
+			// The page says so of PutRule. The simulated CloudFormation waits until a rule matches.
+			// https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutRule.html
+			made.since = s.env.Clock.Now().Add(s.env.Lag.Draw())
 		}
 		out = &eventbridge.PutRuleOutput{RuleArn: &made.arn}
 		return nil

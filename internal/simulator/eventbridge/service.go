@@ -17,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sns"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -54,6 +55,7 @@ type rule struct {
 	bus                                             *bus
 	pattern                                         *pattern.Pattern
 	enabled                                         bool
+	since                                           time.Time // when it begins to match
 	state                                           types.RuleState
 	tags                                            map[string]string
 	targets                                         []types.Target
@@ -91,7 +93,7 @@ func (s *Service) partition() string {
 func (s *Service) Service() *wire.Service {
 	lower := func(name string) wire.Name { return wire.Name{Wire: name} }
 	return &wire.Service{
-		Name: "events", Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "AWSEvents", APIVersion: "2015-10-07",
+		Name: "events", Describe: s.access, Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "AWSEvents", APIVersion: "2015-10-07",
 		// These structures come from ECS and Batch, with their names.
 		Names: map[string]wire.Name{
 			"NetworkConfiguration.AwsvpcConfiguration":      lower("awsvpcConfiguration"),
@@ -169,7 +171,7 @@ func (s *Service) withRule(where wire.Target, busName, name *string, fn func(*re
 }
 
 // withTags runs fn on the tags of a rule or bus.
-func (s *Service) withTags(ctx context.Context, arn *string, fn func(map[string]string)) error {
+func (s *Service) withTags(ctx context.Context, arn *string, fn func(map[string]string) error) error {
 	parts := strings.SplitN(aws.ToString(arn), ":", 6)
 	if len(parts) != 6 {
 		return validation("Invalid ResourceARN: %s", aws.ToString(arn))
@@ -177,19 +179,24 @@ func (s *Service) withTags(ctx context.Context, arn *string, fn func(map[string]
 	where := wire.TargetFrom(ctx)
 	kind, path, _ := strings.Cut(parts[5], "/")
 	if kind == "event-bus" {
-		return s.withBus(where, &path, func(_ *region, b *bus) error {
-			fn(b.tags)
-			return nil
-		})
+		return s.withBus(where, &path, func(_ *region, b *bus) error { return fn(b.tags) })
 	}
 	busName, name, custom := strings.Cut(path, "/")
 	if !custom {
 		busName, name = defaultBus, path
 	}
-	return s.withRule(where, &busName, &name, func(_ *region, rule *rule) error {
-		fn(rule.tags)
-		return nil
-	})
+	return s.withRule(where, &busName, &name, func(_ *region, rule *rule) error { return fn(rule.tags) })
+}
+
+// tagRules are the errors for tags; neither codes nor words of AWS are on record. The words for
+// reserved keys are what other projects expect.
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-tagging.html
+// https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_TagResource.html
+var tagRules = tagging.Rules{
+	Reserved: tagging.Refusal{Code: "ValidationException", Message: "aws: prefixed tag key names are not allowed for external use."},
+	Key:      tagging.LongKey("ValidationException", "key"),
+	Value:    tagging.LongValue("ValidationException", "value"),
+	TooMany:  tagging.Refusal{Code: "ValidationException", Message: "The resource has too many tags. At most 50 are allowed."},
 }
 
 func tagMap(tags []types.Tag) map[string]string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"time"
 )
 
 // Incident is something that happens to instances or zones without a call of a client. Kind decides
@@ -24,7 +25,11 @@ type Incident struct {
 	Action string `json:"action,omitempty"`
 	// Check is the status check that fails: "system" or "instance".
 	Check string `json:"check,omitempty"`
-	// Resolved ends a lack of capacity or lets a status check pass again.
+	// Event is the code of a scheduled event, for example "instance-retirement", and After the time until
+	// it begins, such as "90s"; the default is two weeks.
+	Event string `json:"event,omitempty"`
+	After string `json:"after,omitempty"`
+	// Resolved ends a lack of capacity, lets a status check pass again, or cancels scheduled events.
 	Resolved bool `json:"resolved,omitempty"`
 }
 
@@ -46,6 +51,10 @@ const (
 	// StatusCheck makes a status check of an instance fail.
 	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
 	StatusCheck IncidentKind = "StatusCheck"
+	// ScheduledEvent schedules an event for an instance: EC2 reports it, and later reboots or stops the
+	// instance.
+	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instances-status-check_sched.html
+	ScheduledEvent IncidentKind = "ScheduledEvent"
 )
 
 // Compute is the simulated EC2.
@@ -54,6 +63,7 @@ type Compute interface {
 	InterruptSpot(account, region, instance, action string) error
 	RecommendRebalance(account, region, instance string) error
 	SetCheck(account, region, instance, check string, passes bool) error
+	SetEvent(account, region, instance, code string, after time.Duration, canceled bool) error
 }
 
 // Apply makes the incident happen. It returns an error if the incident is incomplete or the instance is
@@ -86,9 +96,22 @@ func (i *Incident) Apply(to Compute) error {
 			return fmt.Errorf("the check of %s is system or instance, not %q", i.Kind, i.Check)
 		}
 		return to.SetCheck(i.Account, i.Region, i.Instance, i.Check, i.Resolved)
+	case ScheduledEvent:
+		return i.schedule(to)
 	case Capacity:
 	}
 	return fmt.Errorf("unknown kind %q", i.Kind)
+}
+
+func (i *Incident) schedule(to Compute) error {
+	var after time.Duration
+	if i.After != "" {
+		var err error
+		if after, err = time.ParseDuration(i.After); err != nil || after <= 0 {
+			return fmt.Errorf("after is a positive duration such as 90s, not %q", i.After)
+		}
+	}
+	return to.SetEvent(i.Account, i.Region, i.Instance, i.Event, after, i.Resolved)
 }
 
 // IncidentPath is the path of the control endpoint. No bucket of S3 can have that name.

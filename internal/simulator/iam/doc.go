@@ -3,6 +3,6 @@
 // and OpenID Connect providers; and the CloudFormation types AWS::IAM::Role, Policy, ManagedPolicy,
 // InstanceProfile and User.
 //
-// Policies are stored but not evaluated: only faults deny access. All of AWS's own managed policies
-// exist, but without their documents. Groups are not supported.
+// Package access decides requests by the policies that are stored here. All of AWS's own managed
+// policies exist, but most without their documents: these allow nothing. Groups are not supported.
 package iam

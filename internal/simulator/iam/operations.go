@@ -7,6 +7,7 @@ func (s *Service) Service() *wire.Service {
 	return &wire.Service{
 		Name: "iam", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2010-05-08",
 		XMLNamespace: "https://iam.amazonaws.com/doc/2010-05-08/",
+		Describe:     s.access,
 		Operations: map[string]wire.Operation{
 			"AddRoleToInstanceProfile":      wire.Op(s.addRoleToInstanceProfile),
 			"AttachRolePolicy":              wire.Op(s.attachRolePolicy),

@@ -87,6 +87,9 @@ func (s *Service) addPolicy(a *account, p policy, document string) (*policy, err
 }
 
 func (s *Service) createPolicy(ctx context.Context, in *iam.CreatePolicyInput) (*iam.CreatePolicyOutput, error) {
+	if err := checkTags(nil, in.Tags); err != nil {
+		return nil, err
+	}
 	a, unlock := s.locked(ctx)
 	defer unlock()
 	p, err := s.addPolicy(a, policy{

@@ -50,6 +50,9 @@ func (s *Service) onProfile(ctx context.Context, name *string, fn func(*account,
 }
 
 func (s *Service) createInstanceProfile(ctx context.Context, in *iam.CreateInstanceProfileInput) (*iam.CreateInstanceProfileOutput, error) {
+	if err := checkTags(nil, in.Tags); err != nil {
+		return nil, err
+	}
 	a, unlock := s.locked(ctx)
 	defer unlock()
 	p, err := s.addProfile(a, profile{name: aws.ToString(in.InstanceProfileName), path: aws.ToString(in.Path), tags: tagMap(in.Tags)})
@@ -146,6 +149,9 @@ func (s *Service) createProvider(
 	host, ok := strings.CutPrefix(aws.ToString(in.Url), "https://")
 	if !ok || host == "" {
 		return nil, wire.Errorf("InvalidInput", "Invalid Open ID Connect Provider URL")
+	}
+	if err := checkTags(nil, in.Tags); err != nil {
+		return nil, err
 	}
 	a, unlock := s.locked(ctx)
 	defer unlock()

@@ -2,7 +2,6 @@ package iam
 
 import (
 	"context"
-	"maps"
 	"net/url"
 	"strings"
 
@@ -48,6 +47,9 @@ func (s *Service) onRole(ctx context.Context, name *string, fn func(*account, *e
 }
 
 func (s *Service) createRole(ctx context.Context, in *iam.CreateRoleInput) (*iam.CreateRoleOutput, error) {
+	if err := checkTags(nil, in.Tags); err != nil {
+		return nil, err
+	}
 	a, unlock := s.locked(ctx)
 	defer unlock()
 	e, err := s.add(a, entity{
@@ -123,10 +125,7 @@ func below(all map[string]*entity, prefix *string) []string {
 }
 
 func (s *Service) tagRole(ctx context.Context, in *iam.TagRoleInput) (*iam.TagRoleOutput, error) {
-	return nil, s.onRole(ctx, in.RoleName, func(_ *account, e *entity) error {
-		maps.Copy(e.tags, tagMap(in.Tags))
-		return nil
-	})
+	return nil, s.onRole(ctx, in.RoleName, func(_ *account, e *entity) error { return e.setTags(in.Tags) })
 }
 
 func (s *Service) untagRole(ctx context.Context, in *iam.UntagRoleInput) (*iam.UntagRoleOutput, error) {

@@ -99,13 +99,6 @@ func (a *account) policiesOf(arn string) (*iampolicy.Policies, error) {
 		policy, err := iampolicy.ParseIdentity(name, document)
 		return policy, malformed(document, err)
 	}
-	managed := func(arn string) (*iampolicy.Policy, error) {
-		found, ok := a.policies[arn]
-		if !ok {
-			return nil, wire.Errorf("PolicyEvaluation", "The simulator does not know the document of policy %s.", arn).WithStatus(500)
-		}
-		return parse(found.name, aws.ToString(found.current().Document))
-	}
 	for _, name := range keysOf(of.inline) {
 		policy, err := parse(name, of.inline[name])
 		if err != nil {
@@ -114,14 +107,14 @@ func (a *account) policiesOf(arn string) (*iampolicy.Policies, error) {
 		p.Identity = append(p.Identity, policy)
 	}
 	for _, attached := range of.attached {
-		policy, err := managed(attached)
+		policy, err := a.managed(attached)
 		if err != nil {
 			return nil, err
 		}
 		p.Identity = append(p.Identity, policy)
 	}
 	if of.boundary != "" {
-		policy, err := managed(of.boundary)
+		policy, err := a.managed(of.boundary)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package iam
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -30,6 +31,9 @@ func (s *Service) onUser(ctx context.Context, name *string, fn func(*account, *e
 }
 
 func (s *Service) createUser(ctx context.Context, in *iam.CreateUserInput) (*iam.CreateUserOutput, error) {
+	if err := checkTags(nil, in.Tags); err != nil {
+		return nil, err
+	}
 	a, unlock := s.locked(ctx)
 	defer unlock()
 	e, err := s.add(a, entity{
@@ -45,9 +49,18 @@ func (s *Service) createUser(ctx context.Context, in *iam.CreateUserInput) (*iam
 func (s *Service) getUser(ctx context.Context, in *iam.GetUserInput) (out *iam.GetUserOutput, err error) {
 	if in.UserName == nil {
 		c := wire.CallFrom(ctx)
+		if a, unlock := s.locked(ctx); true {
+			_, kind, name, ok := splitARN(c.Principal)
+			e := a.entities(kind)[name]
+			unlock()
+			if ok && e != nil && e.kind == "user" {
+				return &iam.GetUserOutput{User: e.user()}, nil
+			}
+		}
 		now := s.env.Clock.Now()
 		return &iam.GetUserOutput{User: &types.User{
-			Arn: &c.Principal, UserId: &c.UserID, UserName: aws.String("demo"), Path: aws.String("/"), CreateDate: &now,
+			Arn: &c.Principal, UserId: &c.UserID, UserName: aws.String(c.Principal[strings.LastIndexAny(c.Principal, ":/")+1:]),
+			Path: aws.String("/"), CreateDate: &now,
 		}}, nil
 	}
 	err = s.onUser(ctx, in.UserName, func(_ *account, e *entity) error {

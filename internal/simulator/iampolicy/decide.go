@@ -142,10 +142,11 @@ func (o *outcome) allows() bool { return len(o.allowed) > 0 }
 
 func evaluate(r *Request, kind Kind, policies []*Policy) outcome {
 	o := outcome{kind: kind}
+	action := strings.ToLower(r.Action)
 	for _, p := range policies {
 		for i := range p.statements {
 			s := &p.statements[i]
-			named := s.applies(r)
+			named := s.applies(r, action)
 			if named == notNamed {
 				continue
 			}
@@ -161,12 +162,12 @@ func evaluate(r *Request, kind Kind, policies []*Policy) outcome {
 	return o
 }
 
-// applies returns how a statement that matches the request names its principal. A statement without
-// a Principal is one of the principal's own policies.
-func (s *statement) applies(r *Request) grant {
+// applies returns how a statement that matches the request, whose action is in lower case, names its
+// principal. A statement without a Principal is one of the principal's own policies.
+func (s *statement) applies(r *Request, action string) grant {
 	if !s.actions.contains(func(pattern string) bool {
 		// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_action.html: case does not matter.
-		return like(strings.ToLower(pattern), strings.ToLower(r.Action))
+		return like(pattern, action)
 	}) {
 		return notNamed
 	}

@@ -201,6 +201,9 @@ func (from *statementJSON) parse(variables bool) (statement, error) {
 			return s, fmt.Errorf("%w: %q", ErrNoVendor, action)
 		}
 	}
+	for i, action := range s.actions.patterns {
+		s.actions.patterns[i] = strings.ToLower(action) // case does not matter
+	}
 	if s.resources, err = one("Resource", from.Resource, from.NotResource); err != nil {
 		return s, err
 	}

@@ -14,6 +14,9 @@ var literals = strings.NewReplacer(string(literalStar), "*", string(literalQuest
 
 // like reports whether text matches a pattern, in which * stands for any characters and ? for one.
 func like(pattern, text string) bool {
+	if matches, decided := plain(pattern, text); decided {
+		return matches
+	}
 	return glob([]rune(pattern), []rune(text), func(int) bool { return true })
 }
 
@@ -21,6 +24,9 @@ func like(pattern, text string) bool {
 // unless it is the segment's last character: then it matches beyond the colon.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html#reference_policies_elements_resource_wildcards
 func likeARN(pattern, text string) bool {
+	if matches, decided := plain(pattern, text); decided {
+		return matches
+	}
 	p := []rune(pattern)
 	colons := make([]int, len(p))
 	for i := 1; i < len(p); i++ {
@@ -32,6 +38,23 @@ func likeARN(pattern, text string) bool {
 	return glob(p, []rune(text), func(star int) bool {
 		return colons[star] >= segments-1 || star == len(p)-1 || p[star+1] == ':'
 	})
+}
+
+// plain matches a pattern without wildcards, or with a * at its end only, which matches everything.
+func plain(pattern, text string) (matches, decided bool) {
+	switch at := strings.IndexFunc(pattern, isSpecial); {
+	case at < 0:
+		return pattern == text, true
+	case pattern[at] == '*' && at == len(pattern)-1:
+		return strings.HasPrefix(text, pattern[:at]), true
+	case !strings.HasPrefix(text, pattern[:at]):
+		return false, true
+	}
+	return false, false
+}
+
+func isSpecial(char rune) bool {
+	return char == '*' || char == '?' || char == literalStar || char == literalQuestion
 }
 
 // segments is the number of an ARN's parts, of which the last may contain colons.

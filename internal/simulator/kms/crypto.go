@@ -104,13 +104,18 @@ func (k *key) open(blob []byte, values map[string]string) ([]byte, error) {
 }
 
 func (s *Service) encrypt(ctx context.Context, in *kms.EncryptInput) (out *kms.EncryptOutput, err error) {
-	if len(in.Plaintext) == 0 || len(in.Plaintext) > maxPlaintext {
+	if len(in.Plaintext) == 0 {
 		return nil, validation(
-			"1 validation error detected: Value at 'plaintext' failed to satisfy constraint: Member must have length between 1 and %d",
+			"1 validation error detected: Value at 'plaintext' failed to satisfy constraint: Member must have length greater than or equal to 1",
+		)
+	}
+	if len(in.Plaintext) > maxPlaintext {
+		return nil, validation(
+			"1 validation error detected: Value at 'plaintext' failed to satisfy constraint: Member must have length less than or equal to %d",
 			maxPlaintext,
 		)
 	}
-	err = s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
+	err = s.withKey(encrypting(ctx, in.EncryptionContext), in.KeyId, func(_ *region, k *key) error {
 		blob, err := k.seal(in.Plaintext, in.EncryptionContext)
 		out = &kms.EncryptOutput{KeyId: &k.arn, CiphertextBlob: blob, EncryptionAlgorithm: types.EncryptionAlgorithmSpecSymmetricDefault}
 		return err
@@ -122,6 +127,7 @@ func (s *Service) encrypt(ctx context.Context, in *kms.EncryptInput) (out *kms.E
 func (s *Service) unseal(
 	ctx context.Context, blob []byte, asked *string, values map[string]string,
 ) (plaintext []byte, arn string, err error) {
+	ctx = encrypting(ctx, values)
 	id, err := keyOf(blob)
 	if err != nil {
 		return nil, "", err
@@ -159,11 +165,11 @@ func (s *Service) decrypt(ctx context.Context, in *kms.DecryptInput) (*kms.Decry
 }
 
 func (s *Service) reEncrypt(ctx context.Context, in *kms.ReEncryptInput) (out *kms.ReEncryptOutput, err error) {
-	plaintext, source, err := s.unseal(ctx, in.CiphertextBlob, in.SourceKeyId, in.SourceEncryptionContext)
+	plaintext, source, err := s.unseal(acting(ctx, "ReEncryptFrom"), in.CiphertextBlob, in.SourceKeyId, in.SourceEncryptionContext)
 	if err != nil {
 		return nil, err
 	}
-	err = s.withKey(ctx, in.DestinationKeyId, func(_ *region, k *key) error {
+	err = s.withKey(acting(ctx, "ReEncryptTo"), in.DestinationKeyId, func(_ *region, k *key) error {
 		blob, err := k.seal(plaintext, in.DestinationEncryptionContext)
 		out = &kms.ReEncryptOutput{
 			CiphertextBlob: blob, KeyId: &k.arn, SourceKeyId: &source,
@@ -191,7 +197,7 @@ func (s *Service) generateDataKey(ctx context.Context, in *kms.GenerateDataKeyIn
 			size,
 		)
 	}
-	err = s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
+	err = s.withKey(encrypting(ctx, in.EncryptionContext), in.KeyId, func(_ *region, k *key) error {
 		plaintext := random(size)
 		blob, err := k.seal(plaintext, in.EncryptionContext)
 		out = &kms.GenerateDataKeyOutput{KeyId: &k.arn, Plaintext: plaintext, CiphertextBlob: blob}

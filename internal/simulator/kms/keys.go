@@ -7,13 +7,35 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
+
+// tagRules are the errors for tags. AWS's answers to reserved keys, to too many tags and to a key
+// given twice are on record, with their words; those to the lengths are not.
+// https://docs.aws.amazon.com/kms/latest/APIReference/API_TagResource.html
+// https://github.com/localstack/localstack/pull/12142
+var tagRules = tagging.Rules{
+	Reserved: tagging.Refusal{Code: "TagException", Message: "Tags beginning with aws: are reserved"},
+	Key:      tagging.LongKey("ValidationException", "tagKey"),
+	Value:    tagging.LongValue("ValidationException", "tagValue"),
+	TooMany:  tagging.Refusal{Code: "TagException", Message: "Too many tags"},
+}
+
+func checkTags(has map[string]string, added []types.Tag) error {
+	tags := tagMap(added)
+	if len(tags) < len(added) {
+		return wire.Errorf("TagException", "Duplicate tag keys")
+	}
+	return tagRules.Check(has, tags)
+}
 
 func tagMap(tags []types.Tag) map[string]string {
 	m := map[string]string{}
@@ -38,10 +60,33 @@ func checkKind(spec types.KeySpec, usage types.KeyUsageType, origin types.Origin
 	return nil
 }
 
+// The limits of keys. A key policy has 32 KB; no words of AWS are on record.
+// https://docs.aws.amazon.com/kms/latest/developerguide/resource-limits.html
+// https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateAlias.html
+// https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateKey.html
+const (
+	maxPolicy      = 32768
+	maxAliases     = 50 // per key
+	maxAlias       = 256
+	maxDescription = 8192
+)
+
+func checkDescription(text string) error {
+	if utf8.RuneCountInString(text) > maxDescription {
+		return validation(
+			"1 validation error detected: Value at 'description' failed to satisfy constraint: Member must have length less than or equal to %d",
+			maxDescription,
+		)
+	}
+	return nil
+}
+
 // checkPolicy validates a key policy. Its principals must exist and be visible to KMS.
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_PutKeyPolicy.html
 func (s *Service) checkPolicy(policy string) error {
 	switch {
+	case len(policy) > maxPolicy:
+		return wire.Errorf("LimitExceededException", "The key policy is larger than %d bytes.", maxPolicy)
 	case !json.Valid([]byte(policy)):
 		return wire.Errorf("MalformedPolicyDocumentException", "The new key policy is not valid JSON.")
 	case !s.env.KnowsPrincipals(policy):
@@ -62,6 +107,12 @@ func (s *Service) createKey(ctx context.Context, in *kms.CreateKeyInput) (*kms.C
 		if err := s.checkPolicy(*in.Policy); err != nil {
 			return nil, err
 		}
+	}
+	if err := checkTags(nil, in.Tags); err != nil {
+		return nil, err
+	}
+	if err := checkDescription(aws.ToString(in.Description)); err != nil {
+		return nil, err
 	}
 	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
@@ -166,6 +217,9 @@ func (s *Service) cancelKeyDeletion(ctx context.Context, in *kms.CancelKeyDeleti
 }
 
 func (s *Service) updateKeyDescription(ctx context.Context, in *kms.UpdateKeyDescriptionInput) (*kms.UpdateKeyDescriptionOutput, error) {
+	if err := checkDescription(aws.ToString(in.Description)); err != nil {
+		return nil, err
+	}
 	return nil, s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
 		k.description = aws.ToString(in.Description)
 		return nil
@@ -227,6 +281,9 @@ func (s *Service) listKeyPolicies(ctx context.Context, in *kms.ListKeyPoliciesIn
 
 func (s *Service) tagResource(ctx context.Context, in *kms.TagResourceInput) (*kms.TagResourceOutput, error) {
 	return nil, s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
+		if err := checkTags(k.tags, in.Tags); err != nil {
+			return err
+		}
 		maps.Copy(k.tags, tagMap(in.Tags))
 		return nil
 	})
@@ -251,6 +308,19 @@ func (s *Service) listResourceTags(ctx context.Context, in *kms.ListResourceTags
 	})
 }
 
+var validAlias = lazyregexp.New(`^[a-zA-Z0-9:/_-]+$`)
+
+// aliasesOf returns the names of a key's aliases.
+func (r *region) aliasesOf(k *key) []string {
+	var names []string
+	for name, a := range r.aliases {
+		if a.target == k.id {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // addAlias creates an alias of a key. The caller holds the lock.
 func (s *Service) addAlias(r *region, name string, k *key) error {
 	if !strings.HasPrefix(name, "alias/") || strings.HasPrefix(name, "alias/aws/") || name == "alias/" {
@@ -259,8 +329,18 @@ func (s *Service) addAlias(r *region, name string, k *key) error {
 			"Alias must start with the prefix \"alias/\". Please see https://docs.aws.amazon.com/kms/latest/developerguide/kms-alias.html",
 		)
 	}
+	if len(name) > maxAlias || !validAlias.MatchString(name) {
+		return validation(
+			"1 validation error detected: Value '%s' at 'aliasName' failed to satisfy constraint: Member must have length less than or equal to %d and satisfy regular expression pattern: ^[a-zA-Z0-9:/_-]+$",
+			name,
+			maxAlias,
+		)
+	}
 	if a, ok := r.aliases[name]; ok {
 		return wire.Errorf("AlreadyExistsException", "An alias with the name %s already exists", a.arn)
+	}
+	if len(r.aliasesOf(k)) >= maxAliases {
+		return wire.Errorf("LimitExceededException", "The key %s has %d aliases already.", k.arn, maxAliases)
 	}
 	s.makeAlias(r, name, k.id)
 	return nil

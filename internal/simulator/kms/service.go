@@ -43,6 +43,7 @@ type key struct {
 	rotationDays                          int32
 	tags                                  map[string]string
 	material                              [32]byte
+	granted                               []*grant
 }
 
 type alias struct {
@@ -64,10 +65,11 @@ func (s *Service) partition() string { return cmp.Or(s.env.Partition, "aws") }
 // Service returns the operations for the wire layer.
 func (s *Service) Service() *wire.Service {
 	return &wire.Service{
-		Name: "kms", Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "TrentService", APIVersion: "2014-11-01",
+		Name: "kms", Describe: s.access, Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "TrentService", APIVersion: "2014-11-01",
 		Operations: map[string]wire.Operation{
 			"CancelKeyDeletion":               wire.Op(s.cancelKeyDeletion),
 			"CreateAlias":                     wire.Op(s.createAlias),
+			"CreateGrant":                     wire.Op(s.createGrant),
 			"CreateKey":                       wire.Op(s.createKey),
 			"Decrypt":                         wire.Op(s.decrypt),
 			"DeleteAlias":                     wire.Op(s.deleteAlias),
@@ -83,11 +85,14 @@ func (s *Service) Service() *wire.Service {
 			"GetKeyPolicy":                    wire.Op(s.getKeyPolicy),
 			"GetKeyRotationStatus":            wire.Op(s.getKeyRotationStatus),
 			"ListAliases":                     wire.Op(s.listAliases),
+			"ListGrants":                      wire.Op(s.listGrants),
 			"ListKeyPolicies":                 wire.Op(s.listKeyPolicies),
 			"ListKeys":                        wire.Op(s.listKeys),
 			"ListResourceTags":                wire.Op(s.listResourceTags),
 			"PutKeyPolicy":                    wire.Op(s.putKeyPolicy),
 			"ReEncrypt":                       wire.Op(s.reEncrypt),
+			"RetireGrant":                     wire.Op(s.retireGrant),
+			"RevokeGrant":                     wire.Op(s.revokeGrant),
 			"ScheduleKeyDeletion":             wire.Op(s.scheduleKeyDeletion),
 			"TagResource":                     wire.Op(s.tagResource),
 			"UntagResource":                   wire.Op(s.untagResource),
@@ -145,9 +150,39 @@ func locate(at wire.Target, id string) (wire.Target, string) {
 }
 
 // withKey runs fn on a key, by id, ARN, alias or alias ARN, under its region's
-// lock.
+// lock, if the caller may call the operation on the key.
 func (s *Service) withKey(ctx context.Context, id *string, fn func(*region, *key) error) error {
-	return s.withKeyAt(wire.TargetFrom(ctx), aws.ToString(id), fn)
+	call := wire.CallFrom(ctx)
+	return s.withKeyAt(wire.TargetFrom(ctx), aws.ToString(id), func(r *region, k *key) error {
+		if err := s.permit(ctx, k, "kms:"+call.Operation, encryptionOf(ctx), direct(call)); err != nil {
+			return err
+		}
+		return fn(r, k)
+	})
+}
+
+type encryptionKey struct{}
+
+// encrypting returns a context with the encryption context of a call, for the constraints of grants.
+func encrypting(ctx context.Context, encryption map[string]string) context.Context {
+	return context.WithValue(ctx, encryptionKey{}, encryption)
+}
+
+func encryptionOf(ctx context.Context) map[string]string {
+	encryption, _ := ctx.Value(encryptionKey{}).(map[string]string)
+	return encryption
+}
+
+// direct returns the condition keys of a call that no other service makes.
+func direct(call *wire.Call) map[string][]string {
+	return map[string][]string{"kms:calleraccount": {call.Account}, "kms:grantisforawsresource": {"false"}}
+}
+
+// acting returns the context of a call that needs another permission than that of its operation.
+func acting(ctx context.Context, operation string) context.Context {
+	call := *wire.CallFrom(ctx)
+	call.Operation = operation
+	return wire.WithCall(ctx, &call)
 }
 
 func (s *Service) withKeyAt(at wire.Target, id string, fn func(*region, *key) error) error {

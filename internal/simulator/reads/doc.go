@@ -8,6 +8,7 @@
 //   - Lag, if [Options.Lag] is set. For some time after a change, a read of EC2 returns the answer
 //     of before the change, or does not find what was just created.
 //     https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+//     KMS and DynamoDB may not find what was just created, either.
 //     DescribeStacks returns the status of before an operation.
 //     https://github.com/aws/aws-cdk-cli/pull/1803
 //

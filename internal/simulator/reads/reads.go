@@ -2,9 +2,9 @@ package reads
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
 	"math/rand/v2"
-	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +32,7 @@ type Reads struct {
 	random *rand.Rand
 	// changed is when a service of an account and region was changed last.
 	changed map[scope]time.Time
-	// created is when a resource was created, by ID.
+	// created is when a resource was created, by ID, or by service, account, region and name.
 	created map[string]time.Time
 	// answers are the last answers, by request.
 	answers map[request]answer
@@ -59,22 +59,27 @@ func New(o Options) *Reads {
 	}
 }
 
-// Before may reduce the page that a read asks for, and may return the error of a read that does not
+// Before may reduce the page that a read asks for, and may return the error of a call that does not
 // find what was just created.
 func (r *Reads) Before(call *wire.Call, input any) error {
-	if !isRead(call.Operation) {
-		return nil
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.shrinkPage(call.Service, input)
-	if r.options.Lag == 0 || call.Service != "ec2" {
+	if isRead(call.Operation) {
+		r.shrinkPage(call.Service, input)
+	}
+	if r.options.Lag == 0 {
 		return nil
 	}
 	now := r.options.Clock.Now()
-	for _, id := range idsIn(input) {
-		if made, ok := r.created[id]; ok && now.Sub(made) < r.options.Lag && r.random.IntN(2) == 0 {
-			return notFound(id)
+	errs := missing(call, input)
+	for _, key := range slices.Sorted(maps.Keys(errs)) {
+		made, ok := r.created[key]
+		switch {
+		case !ok || now.Sub(made) >= r.options.Lag:
+		case r.random.IntN(missesOneIn(key)) == 0:
+			return errs[key]
+		case staysFound(key):
+			delete(r.created, key)
 		}
 	}
 	return nil
@@ -86,7 +91,7 @@ func (r *Reads) After(call *wire.Call, input, output any) any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !isRead(call.Operation) {
-		r.note(call, output)
+		r.note(call, input, output)
 		return output
 	}
 	if isUnordered(call.Service, call.Operation) {
@@ -96,21 +101,21 @@ func (r *Reads) After(call *wire.Call, input, output any) any {
 }
 
 // note records a change.
-func (r *Reads) note(call *wire.Call, output any) {
-	if !r.lags(call) {
+func (r *Reads) note(call *wire.Call, input, output any) {
+	if r.options.Lag == 0 {
 		return
 	}
 	now := r.options.Clock.Now()
-	r.changed[scope{call.Account, call.Region, call.Service}] = now
+	if r.lags(call) {
+		r.changed[scope{call.Account, call.Region, call.Service}] = now
+	}
 	for id, made := range r.created {
 		if now.Sub(made) > r.options.Lag {
 			delete(r.created, id)
 		}
 	}
-	if isCreation(call.Operation) {
-		for _, id := range idsIn(output) {
-			r.created[id] = now
-		}
+	for _, key := range createdBy(call, input, output) {
+		r.created[key] = now
 	}
 }
 
@@ -158,12 +163,4 @@ func isRead(operation string) bool {
 // isCreation reports whether an operation creates resources.
 func isCreation(operation string) bool {
 	return strings.HasPrefix(operation, "Create") && operation != "CreateTags" || operation == "RunInstances"
-}
-
-// notFound returns EC2's error for an ID that does not exist.
-// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html#api-error-codes-table-specific-actions
-func notFound(id string) error {
-	prefix, _, _ := strings.Cut(id, "-")
-	kind := kinds[prefix]
-	return wire.Errorf(kind.code, "%s", fmt.Sprintf(kind.message, id)).WithStatus(http.StatusBadRequest)
 }

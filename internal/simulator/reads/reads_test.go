@@ -23,7 +23,7 @@ func start(t *testing.T, o simulator.Options) *ec2.Client {
 	t.Helper()
 	s := simulator.New(o)
 	t.Cleanup(s.Close)
-	return ec2.NewFromConfig(wiretest.Serve(t, s.Handler()), func(o *ec2.Options) { o.Retryer = retry.NewStandard() })
+	return ec2.NewFromConfig(wiretest.ServeRoot(t, s.Handler()), func(o *ec2.Options) { o.Retryer = retry.NewStandard() })
 }
 
 func volumes(t *testing.T, client *ec2.Client, count int) []string {

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -17,6 +18,8 @@ type Env struct {
 	Partition string
 	// Lag decides how long others do not observe a change. Without it, they observe it at once.
 	Lag *Lag
+	// Control decides what callers may do; nil allows everything.
+	Control *access.Control
 	// NamesNew reports whether a resource-based policy names a role or user that other services do not
 	// know yet; nil means that no policy does.
 	NamesNew func(policy string) bool

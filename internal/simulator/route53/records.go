@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
@@ -63,6 +64,9 @@ func recordOf(set *types.ResourceRecordSet, action string) (*record, error) {
 			set.Type,
 		)
 	}
+	if problem := checkDomain(x.name); problem != "" {
+		return nil, invalidBatch("FATAL problem: %s encountered with '%s'", problem, aws.ToString(set.Name))
+	}
 	if !slices.Contains(types.RRType("").Values(), set.Type) {
 		return nil, invalidInput("Invalid record type %q", set.Type)
 	}
@@ -98,10 +102,30 @@ func checkValue(kind, value string) error {
 			"Invalid Resource Record: 'FATAL problem: InvalidCharacterString (Value should be enclosed in quotation marks) encountered with '%s''",
 			value,
 		)
+	case (kind == "TXT" || kind == "SPF") && longString(value):
+		return invalidBatch(
+			"Invalid Resource Record: 'FATAL problem: CharacterStringTooLong (Value is too long) encountered with '%s''", value,
+		)
 	case value == "":
 		return invalidInput("A resource record has no value")
+	case utf8.RuneCountInString(value) > maxValue:
+		return invalidInput(
+			"1 validation error detected: Value at 'changeBatch.changes.1.member.resourceRecordSet.resourceRecords.1.member.value' failed to satisfy constraint: Member must have length less than or equal to %d",
+			maxValue,
+		)
 	}
 	return nil
+}
+
+// longString reports whether one of the quoted strings of a TXT record is too long.
+// https://github.com/aws/aws-cdk/issues/8244
+func longString(value string) bool {
+	for i, part := range strings.Split(strings.ReplaceAll(value, `\"`, "_"), `"`) {
+		if i%2 == 1 && len(part) > maxTXT {
+			return true
+		}
+	}
+	return false
 }
 
 // change applies one change to a copy of a zone's records.
@@ -199,11 +223,70 @@ func (x *record) same(o *record) bool {
 	return x.ttl == o.ttl && slices.Equal(slices.Sorted(slices.Values(x.values)), slices.Sorted(slices.Values(o.values)))
 }
 
+// The limits of a request that changes records, and of a record.
+// https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html#limits-api-requests-changeresourcerecordsets
+// https://docs.aws.amazon.com/Route53/latest/APIReference/API_ResourceRecord.html
+// https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DomainNameFormat.html
+const (
+	maxElements   = 1000
+	maxCharacters = 32000
+	maxValue      = 4000
+	maxTXT        = 255
+	maxName       = 255
+	maxLabel      = 63
+)
+
+// checkBatch returns an error if a batch has too many records or characters. UPSERT counts twice. The
+// words are on record.
+// https://github.com/DNSControl/dnscontrol/issues/1114, https://github.com/DNSControl/dnscontrol/issues/908
+func checkBatch(changes []types.Change) error {
+	elements, characters := 0, 0
+	for _, c := range changes {
+		if c.ResourceRecordSet == nil {
+			continue
+		}
+		weight := 1
+		if c.Action == types.ChangeActionUpsert {
+			weight = 2
+		}
+		elements += weight * max(len(c.ResourceRecordSet.ResourceRecords), 1)
+		for _, r := range c.ResourceRecordSet.ResourceRecords {
+			characters += weight * utf8.RuneCountInString(aws.ToString(r.Value))
+		}
+	}
+	switch {
+	case elements > maxElements:
+		return invalidBatch("Number of records limit of %d exceeded.", maxElements)
+	case characters > maxCharacters:
+		return invalidBatch("RDATA character limit of %d exceeded.", maxCharacters)
+	}
+	return nil
+}
+
+// checkDomain returns why a name is not a domain name, or "".
+func checkDomain(name string) string {
+	if len(name) > maxName {
+		return "DomainNameTooLong (Domain name is too long)"
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(name, "."), ".") {
+		switch {
+		case label == "":
+			return "DomainLabelEmpty (Domain label is empty)"
+		case len(label) > maxLabel:
+			return "DomainLabelTooLong (Domain label is too long)"
+		}
+	}
+	return ""
+}
+
 // apply applies changes, all or none.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeResourceRecordSets.html
 func (s *Service) apply(z *zone, changes []types.Change) error {
 	if len(changes) == 0 {
 		return invalidInput("The change batch has no changes")
+	}
+	if err := checkBatch(changes); err != nil {
+		return err
 	}
 	records := maps.Clone(z.records)
 	for i := range changes {

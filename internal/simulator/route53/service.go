@@ -72,6 +72,7 @@ func New(env *resource.Env, vpcs VPCs, options ...Option) *Service {
 			"ResourceIds":     item("ResourceIds", "ResourceId"),
 			"ResourceTagSets": item("ResourceTagSets", "ResourceTagSet"),
 		},
+		Keys:           s.recordKeys,
 		HTTPOperations: slices.Collect(maps.Values(operations)),
 		HTTP: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			mux.ServeHTTP(w, trimmed(req))

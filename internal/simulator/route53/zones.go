@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/route53/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -54,7 +55,7 @@ func (s *Service) createHostedZone(account string, in *route53.CreateHostedZoneI
 
 // addZone creates a zone with the records that every zone has. A zone with VPCs is private.
 func (s *Service) addZone(z *zone) error {
-	if z.name = fqdn(z.name); z.name == "." || len(z.name) > 255 {
+	if z.name = fqdn(z.name); z.name == "." || checkDomain(z.name) != "" {
 		return wire.Errorf("InvalidDomainName", "The domain name %s is not valid", z.name)
 	}
 	for _, o := range s.zones {
@@ -381,6 +382,19 @@ func (s *Service) listTagsOfMany(account string, in *route53.ListTagsForResource
 	return out, nil
 }
 
+// maxAddedTags is the number of tags that a request can add.
+// https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeTagsForResource.html
+const maxAddedTags = 10
+
+// tagRules are the errors for tags; no words of AWS are on record.
+// https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeTagsForResource.html
+var tagRules = tagging.Rules{
+	Reserved: tagging.Refusal{Code: "InvalidInput", Message: "aws: prefixed tag key names are not allowed for external use."},
+	Key:      tagging.Refusal{Code: "InvalidInput", Message: "A tag key must have 1 to 128 characters"},
+	Value:    tagging.Refusal{Code: "InvalidInput", Message: "A tag value must have at most 256 characters"},
+	TooMany:  tagging.Refusal{Code: "InvalidInput", Message: "Number of tags exceeds the maximum of 50"},
+}
+
 func (s *Service) changeTags(account string, in *route53.ChangeTagsForResourceInput) (*route53.ChangeTagsForResourceOutput, error) {
 	z, err := s.tagged(account, in.ResourceType, in.ResourceId)
 	if err != nil {
@@ -390,12 +404,20 @@ func (s *Service) changeTags(account string, in *route53.ChangeTagsForResourceIn
 	for _, k := range in.RemoveTagKeys {
 		delete(tags, k)
 	}
+	if len(in.AddTags) > maxAddedTags {
+		return nil, invalidInput(
+			"1 validation error detected: Value at 'addTags' failed to satisfy constraint: Member must have length less than or equal to %d",
+			maxAddedTags,
+		)
+	}
+	added := map[string]string{}
 	for _, t := range in.AddTags {
-		tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+		added[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
-	if len(tags) > 50 {
-		return nil, invalidInput("Number of tags exceeds the maximum of 50")
+	if err := tagRules.Check(tags, added); err != nil {
+		return nil, err
 	}
+	maps.Copy(tags, added)
 	z.tags = tags
 	return &route53.ChangeTagsForResourceOutput{}, nil
 }

@@ -23,7 +23,9 @@ func publicAccessBlock(blockACLs, ignoreACLs, blockPolicy, restrict bool) *node 
 // restrictive combination applies. Existing policies of a bucket stay.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html
 func (k *bucket) blocks(setting string) bool {
-	return k.configuration["publicAccessBlock"].at(setting) == "true" || k.accounts[k.account].at(setting) == "true"
+	own := k.pastBlock.inEffect(k.env, k.configuration[accessBlock])
+	account := k.pastAccounts[k.account].inEffect(k.env, k.accounts[k.account])
+	return own.at(setting) == "true" || account.at(setting) == "true"
 }
 
 func (b *Buckets) getAccountBlock(r *request) error {
@@ -48,6 +50,7 @@ func (b *Buckets) putAccountBlock(r *request) error {
 	if err != nil {
 		return err
 	}
+	b.pastBlocks[r.control] = b.pastBlocks[r.control].next(b.env, b.blocks[r.control])
 	b.blocks[r.control] = publicAccessBlock(n.at("BlockPublicAcls") == "true", n.at("IgnorePublicAcls") == "true",
 		n.at("BlockPublicPolicy") == "true", n.at("RestrictPublicBuckets") == "true")
 	r.status = http.StatusCreated
@@ -58,6 +61,7 @@ func (b *Buckets) deleteAccountBlock(r *request) error {
 	if r.call.Account != r.control {
 		return accessDenied()
 	}
+	b.pastBlocks[r.control] = b.pastBlocks[r.control].next(b.env, b.blocks[r.control])
 	delete(b.blocks, r.control)
 	return r.noContent()
 }
@@ -300,26 +304,6 @@ func glob(pattern, subject string) bool {
 	return err == nil && matched
 }
 
-// mayDo reports whether the caller may make the request: the bucket's account may, others if the
-// policy allows it, and everyone may read if the ACL is public.
-func (b *Buckets) mayDo(r *request, k *bucket) bool {
-	caller := r.call.Account
-	if r.anonymous {
-		caller = ""
-	}
-	if caller == k.account {
-		return true
-	}
-	target := b.arn(k)
-	if r.key != "" {
-		target += "/" + r.key
-	}
-	if p, err := parsePolicy(b.policyOf(k)); err == nil && p.allows(caller, "s3:"+actionOf(r.operation), target) {
-		return !p.isPublic() || !k.blocks("RestrictPublicBuckets")
-	}
-	return b.mayReadByACL(r, k)
-}
-
 func (b *Buckets) mayReadByACL(r *request, k *bucket) bool {
 	if k.ownership() == bucketOwnerEnforced || k.blocks("IgnorePublicAcls") {
 		return false
@@ -332,20 +316,4 @@ func (b *Buckets) mayReadByACL(r *request, k *bucket) bool {
 		return isPublicList(k.acl())
 	}
 	return false
-}
-
-// actionOf returns the permission for an operation if its name differs:
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
-func actionOf(operation string) string {
-	action, renamed := map[string]string{
-		"HeadObject": "GetObject", "HeadBucket": "ListBucket", "ListObjects": "ListBucket", "ListObjectsV2": "ListBucket",
-		"ListObjectVersions": "ListBucketVersions", "CopyObject": "PutObject", "DeleteObjects": "DeleteObject",
-		"CreateMultipartUpload": "PutObject", "UploadPart": "PutObject", "UploadPartCopy": "PutObject",
-		"CompleteMultipartUpload": "PutObject",
-		"ListParts":               "ListMultipartUploadParts", "ListMultipartUploads": "ListBucketMultipartUploads",
-	}[operation]
-	if renamed {
-		return action
-	}
-	return operation
 }

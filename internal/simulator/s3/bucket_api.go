@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 )
 
 // allRoutes returns the routes of the REST API; the first one that matches applies.
@@ -117,6 +120,20 @@ func (b *Buckets) createBucket(r *request) error {
 	return nil
 }
 
+// newTagRules are the errors for tags of a new bucket. The one for reserved keys is on record, with its
+// words, in the answers of AWS that localstack's tests record.
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
+// https://github.com/localstack/localstack/blob/main/tests/aws/services/s3control/test_s3control.snapshot.json
+var newTagRules = tagging.Rules{
+	Reserved: tagging.Refusal{
+		Code: "InvalidTag", Message: "User-defined tag keys can't start with \"aws:\". This prefix is reserved for system tags. " +
+			"Remove \"aws:\" from your tag keys and try again.",
+	},
+	Key:     tagging.Refusal{Code: "InvalidTag", Message: "The TagKey you have provided is invalid"},
+	Value:   tagging.Refusal{Code: "InvalidTag", Message: "The TagValue you have provided is invalid"},
+	TooMany: tagging.Refusal{Code: "BadRequest", Message: "Bucket tag count cannot be greater than 50"},
+}
+
 // newBucketSettings parses region and tags in the body of CreateBucket.
 func (r *request) newBucketSettings() (region string, tags map[string]string, err error) {
 	tags = map[string]string{}
@@ -129,6 +146,9 @@ func (r *request) newBucketSettings() (region string, tags map[string]string, er
 		constraint = doc.at("LocationConstraint")
 		for _, tag := range doc.child("Tags").all("Tag") {
 			tags[tag.at("Key")] = tag.at("Value")
+		}
+		if err := newTagRules.Check(nil, tags); err != nil {
+			return "", nil, err
 		}
 	}
 	region = r.call.Region
@@ -222,10 +242,10 @@ func (b *Buckets) getBucketTagging(r *request) error {
 	if len(r.found.tags) == 0 {
 		return with(refuse(http.StatusNotFound, "NoSuchTagSet", "The TagSet does not exist"), "BucketName", r.bucket)
 	}
-	return r.respond(tagging(r.found.tags))
+	return r.respond(taggingNode(r.found.tags))
 }
 
-func tagging(tags map[string]string) *node {
+func taggingNode(tags map[string]string) *node {
 	set := element("TagSet")
 	for _, key := range sortedNames(tags) {
 		set.children = append(set.children, element("Tag", leaf("Key", key), leaf("Value", tags[key])))
@@ -248,10 +268,14 @@ func readTagging(data []byte, limit int) (map[string]string, error) {
 		if _, doubled := tags[key]; doubled {
 			return nil, refuse(http.StatusBadRequest, "InvalidTag", "Cannot provide multiple Tags with the same key")
 		}
-		if key == "" || len(key) > 128 {
+		if key == "" || utf8.RuneCountInString(key) > 128 {
 			return nil, refuse(http.StatusBadRequest, "InvalidTag", "The TagKey you have provided is invalid")
 		}
-		tags[key] = rawAt(tag, "Value")
+		value := rawAt(tag, "Value")
+		if utf8.RuneCountInString(value) > 256 {
+			return nil, refuse(http.StatusBadRequest, "InvalidTag", "The TagValue you have provided is invalid")
+		}
+		tags[key] = value
 	}
 	if len(list) > limit {
 		return nil, refuse(http.StatusBadRequest, "BadRequest", "Object tags cannot be greater than %d", limit)
@@ -323,7 +347,7 @@ func (b *Buckets) getObjectTagging(r *request) error {
 		return err
 	}
 	r.setVersion(v)
-	return r.respond(tagging(v.tags))
+	return r.respond(taggingNode(v.tags))
 }
 
 func (b *Buckets) putObjectTagging(r *request) error {

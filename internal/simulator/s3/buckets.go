@@ -17,24 +17,30 @@ import (
 
 // Buckets are the S3 buckets of every account. They are safe for concurrent use.
 type Buckets struct {
-	env    *resource.Env
-	routes []route
+	env     *resource.Env
+	ciphers Ciphers
+	routes  []route
 
 	mu      sync.RWMutex
 	buckets map[string]*bucket
 	// blocks are the block public access settings of accounts.
 	blocks map[string]*node
+	// pastBlocks are those before the last change.
+	pastBlocks map[string]pastBlock
 }
 
 // bucket is one bucket with its objects.
 type bucket struct {
 	name, account, region string
-	accounts              map[string]*node // shared with [Buckets]
+	env                   *resource.Env
+	accounts              map[string]*node     // shared with [Buckets]
+	pastAccounts          map[string]pastBlock // shared with [Buckets]
 	created               time.Time
 	configuration         map[string]*node // by sub-resource
 	listed                map[string]map[string]*node
 	policy                string
 	past                  pastPolicy
+	pastBlock             pastBlock
 	tags                  map[string]string
 	grants                *node // the AccessControlList, if the bucket uses ACLs
 	cannedACL             string
@@ -46,8 +52,11 @@ type bucket struct {
 }
 
 // New returns a Buckets without buckets.
-func New(env *resource.Env) *Buckets {
-	b := &Buckets{env: env, buckets: map[string]*bucket{}, blocks: map[string]*node{}}
+func New(env *resource.Env, options ...Option) *Buckets {
+	b := &Buckets{env: env, buckets: map[string]*bucket{}, blocks: map[string]*node{}, pastBlocks: map[string]pastBlock{}}
+	for _, option := range options {
+		option(b)
+	}
 	b.routes = b.allRoutes()
 	return b
 }
@@ -122,10 +131,11 @@ func (b *Buckets) create(name, account, region string) (*bucket, error) {
 		)
 	}
 	made := &bucket{
-		name: name, account: account, region: region, accounts: b.blocks, created: b.env.Clock.Now().UTC().Truncate(time.Second),
+		name: name, account: account, region: region, env: b.env, accounts: b.blocks, pastAccounts: b.pastBlocks,
+		created: b.env.Clock.Now().UTC().Truncate(time.Second),
 		configuration: map[string]*node{
 			"ownershipControls": element("OwnershipControls", element("Rule", leaf("ObjectOwnership", bucketOwnerEnforced))),
-			"publicAccessBlock": publicAccessBlock(true, true, true, true),
+			accessBlock:         publicAccessBlock(true, true, true, true),
 		},
 		listed: map[string]map[string]*node{}, tags: map[string]string{}, cannedACL: "private",
 		objects: map[string]*object{}, uploads: map[string]*upload{},

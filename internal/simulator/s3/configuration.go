@@ -327,6 +327,7 @@ func (s *subresource) routes() []route {
 				n.add(transitionElement, size)
 			}
 			r.withoutHeaders(s, n)
+			r.found.remember(s.query)
 			return r.found.configure(s, n)
 		},
 	}
@@ -341,6 +342,7 @@ func (s *subresource) routes() []route {
 				query:     s.query,
 				write:     true,
 				handle: func(_ *Buckets, r *request) error {
+					r.found.remember(s.query)
 					delete(r.found.configuration, s.query)
 					return r.noContent()
 				},

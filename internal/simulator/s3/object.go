@@ -68,6 +68,9 @@ func (b *Buckets) newVersion(r *request, k *bucket) (*version, error) {
 		return nil, err
 	}
 	v.encrypt(r.Header, k)
+	if err := b.useKey(r, k, v, "kms:GenerateDataKey"); err != nil {
+		return nil, err
+	}
 	var err error
 	if v.tags, err = headerTags(r.Header.Get("X-Amz-Tagging")); err != nil {
 		return nil, err

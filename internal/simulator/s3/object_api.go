@@ -120,6 +120,11 @@ func (b *Buckets) getObject(r *request) error {
 	if err := r.checkReadConditions(v, ""); err != nil {
 		return err
 	}
+	if r.Method != http.MethodHead {
+		if err := b.useKey(r, r.found, v, "kms:Decrypt"); err != nil {
+			return err
+		}
+	}
 	r.describe(v)
 	start, end, err := r.wanted(v)
 	if err != nil {
@@ -300,7 +305,11 @@ func (b *Buckets) deleteObjects(r *request) error {
 	bypass := r.Header.Get("X-Amz-Bypass-Governance-Retention") == "true"
 	for _, o := range objects {
 		key, id := rawAt(o, "Key"), o.at("VersionId")
-		gone, err := b.remove(r.found, key, id, bypass)
+		err := b.permit(r, r.found, action("DeleteObjects", id != ""), key)
+		var gone removed
+		if err == nil {
+			gone, err = b.remove(r.found, key, id, bypass)
+		}
 		if err != nil {
 			out.children = append(
 				out.children, element("Error", leaf("Key", key), leaf("Code", "AccessDenied"), leaf("Message", "Access Denied")),
@@ -340,16 +349,19 @@ func (b *Buckets) copySource(r *request) (*version, error) {
 		return nil, noSuchBucket(name)
 	}
 	source := &request{Request: r.Request, call: r.call, bucket: name, key: key, operation: "GetObject", anonymous: r.anonymous}
-	if !b.mayDo(source, k) {
-		return nil, accessDenied()
-	}
 	values, _ := url.ParseQuery(query)
+	if err := b.permit(source, k, action("GetObject", values.Has("versionId")), key); err != nil {
+		return nil, err
+	}
 	v, err := k.version(key, values.Get("versionId"))
 	if err != nil {
 		return nil, err
 	}
 	if v.marker {
 		return nil, invalidRequest("The source of a copy request may not specifically refer to a delete marker by version id.")
+	}
+	if err := b.useKey(r, k, v, "kms:Decrypt"); err != nil {
+		return nil, err
 	}
 	if k.versioning() != "" {
 		r.header.Set("X-Amz-Copy-Source-Version-Id", v.id)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -155,7 +156,7 @@ func (b *Buckets) isPublicRequest(req *http.Request) bool {
 // ServeHTTP serves one call of the REST API.
 func (b *Buckets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r := b.newRequest(req)
-	if err := b.serve(r); err != nil {
+	if err := b.serve(r); err != nil { //nolint:contextcheck // the request carries it
 		var e *wire.Error
 		if !errors.As(err, &e) {
 			e = refuse(http.StatusInternalServerError, "InternalError", "We encountered an internal error. Please try again. (%v)", err)
@@ -252,6 +253,11 @@ func (b *Buckets) serve(r *request) error {
 		b.mu.RLock()
 		defer b.mu.RUnlock()
 	}
+	if found.operation == "CreateBucket" {
+		if err := wire.Authorize(r.Context(), "s3:CreateBucket", access.Resource{ARN: b.arn(&bucket{name: r.bucket})}, nil); err != nil {
+			return refusal(err)
+		}
+	}
 	if found.level != onService && found.level != onAccount && found.operation != "CreateBucket" {
 		if err := b.admit(r); err != nil {
 			return err
@@ -291,10 +297,7 @@ func (b *Buckets) admit(r *request) error {
 	if err := r.checkRegion(k); err != nil {
 		return err
 	}
-	if !b.mayDo(r, k) {
-		return accessDenied()
-	}
-	return nil
+	return b.permitRequest(r, k)
 }
 
 // checkRegion redirects a caller who signed for another region to the bucket's region:

@@ -37,17 +37,22 @@ type draft struct {
 	attributes                                map[string]types.MessageAttributeValue
 }
 
-// check validates a draft by AWS's rules.
-// https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
-func (d *draft) check(t *topic) error {
+// size returns the size of a draft with its attributes.
+func (d *draft) size() int {
 	size := len(aws.ToString(d.message))
 	for name, v := range d.attributes {
 		size += len(name) + len(aws.ToString(v.DataType)) + len(aws.ToString(v.StringValue)) + len(v.BinaryValue)
 	}
+	return size
+}
+
+// check validates a draft by AWS's rules.
+// https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
+func (d *draft) check(t *topic) error {
 	switch {
 	case aws.ToString(d.message) == "":
 		return invalid("Empty message")
-	case size > maxMessage:
+	case d.size() > maxMessage:
 		return invalid("Message too long")
 	case d.subject != nil && (len(*d.subject) == 0 || len(*d.subject) > 100):
 		return invalid("Subject")
@@ -196,12 +201,17 @@ func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (
 	if len(entries) > 10 {
 		return nil, wire.Errorf("TooManyEntriesInBatchRequest", "The batch request contains more entries than permissible.")
 	}
-	ids := map[string]bool{}
+	ids, size := map[string]bool{}, 0
 	for _, e := range entries {
+		d := draft{message: e.Message, attributes: e.MessageAttributes}
+		size += d.size()
 		if ids[aws.ToString(e.Id)] {
 			return nil, wire.Errorf("BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")
 		}
 		ids[aws.ToString(e.Id)] = true
+	}
+	if size > maxMessage {
+		return nil, wire.Errorf("BatchRequestTooLong", "The length of all the batch messages put together is more than the limit.")
 	}
 	out := &sns.PublishBatchOutput{Successful: []types.PublishBatchResultEntry{}, Failed: []types.BatchResultErrorEntry{}}
 	var deliveries []func(context.Context)
@@ -299,6 +309,7 @@ func (s *Service) deliver(ctx context.Context, sub *subscription, id, sequence s
 	switch sub.protocol {
 	case "sqs":
 		message := sqs.Delivery{Body: body, Group: aws.ToString(d.group), Dedup: aws.ToString(d.dedup), Sender: "AIDAISMY36OHPHB4FY5FQ"}
+		message.Service, message.Source = "sns.amazonaws.com", sub.topic.arn
 		if raw {
 			message.Attributes = queueAttributes(d.attributes)
 		}

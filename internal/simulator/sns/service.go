@@ -65,7 +65,7 @@ func New(env *resource.Env, queues *sqs.Service, endpoint func() string) *Servic
 // Service returns the operations for the wire layer.
 func (s *Service) Service() *wire.Service {
 	return &wire.Service{
-		Name: "sns", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2010-03-31",
+		Name: "sns", Describe: s.access, Protocols: []wire.Protocol{wire.Query}, APIVersion: "2010-03-31",
 		XMLNamespace: "http://sns.amazonaws.com/doc/2010-03-31/",
 		Unsigned:     []string{"ConfirmSubscription", "Unsubscribe"},
 		Names: map[string]wire.Name{

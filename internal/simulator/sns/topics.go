@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -71,6 +72,18 @@ func checkTopicAttribute(name, value string, fifo bool) error {
 	return nil
 }
 
+// tagRules are the errors for tags. The code for too many is documented; no words of
+// AWS are on record; those for reserved keys are what other projects expect.
+// https://docs.aws.amazon.com/sns/latest/api/API_TagResource.html
+var tagRules = tagging.Rules{
+	Reserved: tagging.Refusal{
+		Code: "InvalidParameter", Message: "Invalid parameter: Tags Reason: aws: prefixed tag key names are not allowed for external use.",
+	},
+	Key:     tagging.Refusal{Code: "InvalidParameter", Message: "Invalid parameter: Tags Reason: A tag key must have 1 to 128 characters"},
+	Value:   tagging.Refusal{Code: "InvalidParameter", Message: "Invalid parameter: Tags Reason: A tag value must have at most 256 characters"},
+	TooMany: tagging.Refusal{Code: "TagLimitExceeded", Message: "Could not complete request: tag quota of per resource exceeded"},
+}
+
 func tagMap(tags []types.Tag) map[string]string {
 	m := map[string]string{}
 	for _, t := range tags {
@@ -85,6 +98,9 @@ func (s *Service) createTopic(ctx context.Context, in *sns.CreateTopicInput) (*s
 	defer r.mu.Unlock()
 	name := aws.ToString(in.Name)
 	tags := tagMap(in.Tags)
+	if err := tagRules.Check(nil, tags); err != nil {
+		return nil, err
+	}
 	if t, ok := r.topics[name]; ok {
 		for attribute, value := range in.Attributes {
 			if t.attributes[attribute] != value {
@@ -212,11 +228,8 @@ func (s *Service) listTopics(ctx context.Context, in *sns.ListTopicsInput) (*sns
 }
 
 // withTags runs fn on the tags of a topic, the only tagged resource.
-func (s *Service) withTags(ctx context.Context, arn *string, fn func(map[string]string)) error {
-	err := s.withTopic(ctx, arn, func(_ *region, t *topic) error {
-		fn(t.tags)
-		return nil
-	})
+func (s *Service) withTags(ctx context.Context, arn *string, fn func(map[string]string) error) error {
+	err := s.withTopic(ctx, arn, func(_ *region, t *topic) error { return fn(t.tags) })
 	if e := (*wire.Error)(nil); asError(err, &e) && e.Code == "NotFound" {
 		return &wire.Error{Code: "ResourceNotFound", Message: "Resource does not exist", Status: e.Status}
 	}
@@ -224,23 +237,32 @@ func (s *Service) withTags(ctx context.Context, arn *string, fn func(map[string]
 }
 
 func (s *Service) tagResource(ctx context.Context, in *sns.TagResourceInput) (*sns.TagResourceOutput, error) {
-	return nil, s.withTags(ctx, in.ResourceArn, func(tags map[string]string) { maps.Copy(tags, tagMap(in.Tags)) })
+	return nil, s.withTags(ctx, in.ResourceArn, func(tags map[string]string) error {
+		added := tagMap(in.Tags)
+		if err := tagRules.Check(tags, added); err != nil {
+			return err
+		}
+		maps.Copy(tags, added)
+		return nil
+	})
 }
 
 func (s *Service) untagResource(ctx context.Context, in *sns.UntagResourceInput) (*sns.UntagResourceOutput, error) {
-	return nil, s.withTags(ctx, in.ResourceArn, func(tags map[string]string) {
+	return nil, s.withTags(ctx, in.ResourceArn, func(tags map[string]string) error {
 		for _, key := range in.TagKeys {
 			delete(tags, key)
 		}
+		return nil
 	})
 }
 
 func (s *Service) listTagsForResource(ctx context.Context, in *sns.ListTagsForResourceInput) (*sns.ListTagsForResourceOutput, error) {
 	out := &sns.ListTagsForResourceOutput{Tags: []types.Tag{}}
-	err := s.withTags(ctx, in.ResourceArn, func(tags map[string]string) {
+	err := s.withTags(ctx, in.ResourceArn, func(tags map[string]string) error {
 		for _, key := range slices.Sorted(maps.Keys(tags)) {
 			out.Tags = append(out.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
 		}
+		return nil
 	})
 	return out, err
 }

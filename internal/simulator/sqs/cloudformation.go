@@ -10,6 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sharedpolicy"
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -73,7 +74,7 @@ func (p queueProvider) Create(ctx context.Context, r resource.Request) (resource
 	if reg.queue(props.QueueName) != nil {
 		return resource.Result{}, property.Exists(queueType, props.QueueName)
 	}
-	q, err := p.s.create(reg, props.QueueName, attributes, property.Tags(r.Tags, props.Tags))
+	q, err := p.s.create(reg, props.QueueName, attributes, tagsOf(r, props.Tags))
 	if err != nil {
 		return resource.Result{}, property.HandlerError("Sqs", err)
 	}
@@ -125,7 +126,7 @@ func (p queueProvider) Update(ctx context.Context, r resource.Request) (resource
 		return resource.Result{}, property.HandlerError("Sqs", err)
 	}
 	q.mu.Lock()
-	q.tags = property.Tags(r.Tags, props.Tags)
+	q.tags = tagsOf(r, props.Tags)
 	q.mu.Unlock()
 	result := p.result(ctx, reg, q)
 	result.PhysicalID, result.Attributes["QueueUrl"] = r.PhysicalID, r.PhysicalID
@@ -191,4 +192,13 @@ func (s *Service) policyOf(ctx context.Context, r resource.Request, address stri
 		return "", err
 	}
 	return q.describe([]string{"Policy"}, s.env.Clock.Now())["Policy"], nil
+}
+
+// tagsOf returns the tags of a queue in a stack. Queues do not get the tags of CloudFormation itself,
+// because SQS does not support aws: tags.
+// https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/652
+func tagsOf(r resource.Request, own []property.Tag) map[string]string {
+	tags := property.Tags(r.Tags, own)
+	maps.DeleteFunc(tags, func(key, _ string) bool { return tagging.IsReserved(key) })
+	return tags
 }

@@ -17,6 +17,9 @@ type Delivery struct {
 	Group, Dedup string
 	// Sender is the service's principal, shown as SenderId.
 	Sender string
+	// Service is the service's name, as "sns.amazonaws.com", and Source the ARN of what it acts for;
+	// the queue's policy decides about them.
+	Service, Source string
 }
 
 // Deliver puts a message into the queue with the given ARN. It returns an error if the queue does
@@ -25,6 +28,9 @@ func (s *Service) Deliver(arn string, d Delivery) error {
 	q := s.byARN(arn)
 	if q == nil {
 		return nonExistent()
+	}
+	if err := s.permit(arn, d); err != nil {
+		return err
 	}
 	_, err := s.send(d.Sender, q, draft{
 		body: aws.String(d.Body), attributes: d.Attributes, group: wire.Optional(d.Group), dedup: wire.Optional(d.Dedup),

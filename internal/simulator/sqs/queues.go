@@ -13,12 +13,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 func (s *Service) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sqs.CreateQueueOutput, error) {
 	if aws.ToString(in.QueueName) == "" {
 		return nil, missing("QueueName")
+	}
+	if err := tagRules.Check(nil, in.Tags); err != nil {
+		return nil, err
 	}
 	r := s.regions.At(wire.TargetFrom(ctx))
 	q, err := s.create(r, *in.QueueName, in.Attributes, in.Tags)
@@ -239,6 +243,16 @@ func (s *Service) listQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput)
 	return &sqs.ListQueueTagsOutput{Tags: maps.Clone(q.tags)}, nil
 }
 
+// tagRules are the errors for tags; no words of AWS are on record. According to the API reference,
+// more than 50 tags are "not recommended".
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
+var tagRules = tagging.Rules{
+	Reserved: tagging.Refusal{Code: "InvalidParameterValue", Message: "Tag keys starting with 'aws:' are reserved for system use."},
+	Key:      tagging.Refusal{Code: "InvalidParameterValue", Message: "Tag keys must be between 1 and 128 characters in length."},
+	Value:    tagging.Refusal{Code: "InvalidParameterValue", Message: "Tag values must be between 0 and 256 characters in length."},
+	TooMany:  tagging.Refusal{Code: "InvalidParameterValue", Message: "Too many tags added for queue."},
+}
+
 func (s *Service) tagQueue(ctx context.Context, in *sqs.TagQueueInput) (*sqs.TagQueueOutput, error) {
 	_, q, err := s.find(ctx, in.QueueUrl)
 	if err != nil {
@@ -246,6 +260,9 @@ func (s *Service) tagQueue(ctx context.Context, in *sqs.TagQueueInput) (*sqs.Tag
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if err := tagRules.Check(q.tags, in.Tags); err != nil {
+		return nil, err
+	}
 	maps.Copy(q.tags, in.Tags)
 	return nil, nil
 }

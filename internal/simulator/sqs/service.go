@@ -71,7 +71,7 @@ func (s *Service) Service() *wire.Service {
 	flat := func(name string) wire.Name { return wire.Name{Wire: name, Flattened: true} }
 	attributes := wire.Name{Wire: "Attribute", Flattened: true, Key: "Name", Value: "Value"}
 	return &wire.Service{
-		Name: "sqs", Protocols: []wire.Protocol{wire.JSON10, wire.Query}, TargetPrefix: "AmazonSQS",
+		Name: "sqs", Describe: s.access, Protocols: []wire.Protocol{wire.JSON10, wire.Query}, TargetPrefix: "AmazonSQS",
 		APIVersion: "2012-11-05", XMLNamespace: "http://queue.amazonaws.com/doc/2012-11-05/",
 		ErrorNamespace: "com.amazonaws.sqs", QueryCodes: queryCodes,
 		QueryNames: map[string]wire.Name{

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/tagging"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -25,6 +26,7 @@ import (
 type Service struct {
 	env     *resource.Env
 	regions wire.Store[region]
+	ciphers Ciphers
 	public  func(region, name string) (value string, ok bool)
 }
 
@@ -74,7 +76,7 @@ func New(env *resource.Env, options ...Option) *Service {
 // Service returns the operations for the wire layer.
 func (s *Service) Service() *wire.Service {
 	return &wire.Service{
-		Name: "ssm", Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "AmazonSSM", APIVersion: "2014-11-06",
+		Name: "ssm", Describe: s.access, Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "AmazonSSM", APIVersion: "2014-11-06",
 		Operations: map[string]wire.Operation{
 			"AddTagsToResource":      wire.Op(s.addTags),
 			"DeleteParameter":        wire.Op(s.deleteParameter),
@@ -219,17 +221,23 @@ func (s *Service) putParameter(ctx context.Context, in *ssm.PutParameterInput) (
 			"Invalid request: tags and overwrite can't be used together. To create a parameter with tags, please remove overwrite flag. To update tags for an existing parameter, please use AddTagsToResource or RemoveTagsFromResource.",
 		)
 	}
-	p, err := s.put(r, aws.ToString(in.Name), version{
+	if err := tagRules.Check(nil, tagMap(in.Tags)); err != nil {
+		return nil, err
+	}
+	next := version{
 		value: aws.ToString(in.Value), description: aws.ToString(in.Description), pattern: aws.ToString(in.AllowedPattern),
 		keyID: aws.ToString(in.KeyId), dataType: aws.ToString(in.DataType), kind: in.Type, tier: in.Tier,
 		user: wire.CallFrom(ctx).Principal,
-	}, aws.ToBool(in.Overwrite))
+	}
+	arn := r.ARN(s.partition(), "ssm", "parameter/"+strings.TrimPrefix(aws.ToString(in.Name), "/"))
+	if err := s.useKey(ctx, "kms:Encrypt", arn, &next); err != nil {
+		return nil, err
+	}
+	p, err := s.put(r, aws.ToString(in.Name), next, aws.ToBool(in.Overwrite))
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range in.Tags {
-		p.tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
+	maps.Copy(p.tags, tagMap(in.Tags))
 	return &ssm.PutParameterOutput{Version: p.current().number, Tier: p.current().tier}, nil
 }
 
@@ -312,7 +320,10 @@ func (s *Service) getParameter(ctx context.Context, in *ssm.GetParameterInput) (
 	if err != nil {
 		return nil, err
 	}
-	shown := p.show(v, selector, in.WithDecryption)
+	shown, err := s.show(ctx, p, v, selector, in.WithDecryption)
+	if err != nil {
+		return nil, err
+	}
 	return &ssm.GetParameterOutput{Parameter: &shown}, nil
 }
 
@@ -345,7 +356,11 @@ func (s *Service) getParameters(ctx context.Context, in *ssm.GetParametersInput)
 			out.InvalidParameters = append(out.InvalidParameters, name)
 			continue
 		}
-		out.Parameters = append(out.Parameters, p.show(v, selector, in.WithDecryption))
+		shown, err := s.show(ctx, p, v, selector, in.WithDecryption)
+		if err != nil {
+			return nil, err
+		}
+		out.Parameters = append(out.Parameters, shown)
 	}
 	return out, nil
 }
@@ -373,7 +388,11 @@ func (s *Service) getParametersByPath(ctx context.Context, in *ssm.GetParameters
 	out := &ssm.GetParametersByPathOutput{Parameters: []types.Parameter{}, NextToken: next}
 	for _, name := range names {
 		p := r.parameters[name]
-		out.Parameters = append(out.Parameters, p.show(p.current(), "", in.WithDecryption))
+		shown, err := s.show(ctx, p, p.current(), "", in.WithDecryption)
+		if err != nil {
+			return nil, err
+		}
+		out.Parameters = append(out.Parameters, shown)
 	}
 	return out, nil
 }
@@ -499,6 +518,11 @@ func (s *Service) deleteParameter(ctx context.Context, in *ssm.DeleteParameterIn
 }
 
 func (s *Service) deleteParameters(ctx context.Context, in *ssm.DeleteParametersInput) (*ssm.DeleteParametersOutput, error) {
+	if len(in.Names) == 0 || len(in.Names) > 10 {
+		return nil, validation(
+			"1 validation error detected: Value at 'names' failed to satisfy constraint: Member must have length less than or equal to 10",
+		)
+	}
 	r := s.regions.At(wire.TargetFrom(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -515,42 +539,12 @@ func (s *Service) deleteParameters(ctx context.Context, in *ssm.DeleteParameters
 }
 
 // withTags runs fn on the tags of a parameter.
-func (s *Service) withTags(ctx context.Context, kind types.ResourceTypeForTagging, id *string, fn func(map[string]string)) error {
-	if kind != types.ResourceTypeForTaggingParameter {
-		return wire.Errorf("InvalidResourceType", "The simulator tags parameters only, not %s.", kind)
-	}
-	r := s.regions.At(wire.TargetFrom(ctx))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p, ok := r.parameters[aws.ToString(id)]
-	if !ok {
-		return wire.Errorf("InvalidResourceId", "The resource ID isn't valid. Verify that you entered the correct ID and try again.")
-	}
-	fn(p.tags)
-	return nil
-}
-
-func (s *Service) addTags(ctx context.Context, in *ssm.AddTagsToResourceInput) (*ssm.AddTagsToResourceOutput, error) {
-	return nil, s.withTags(ctx, in.ResourceType, in.ResourceId, func(tags map[string]string) {
-		for _, t := range in.Tags {
-			tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-		}
-	})
-}
-
-func (s *Service) removeTags(ctx context.Context, in *ssm.RemoveTagsFromResourceInput) (*ssm.RemoveTagsFromResourceOutput, error) {
-	return nil, s.withTags(ctx, in.ResourceType, in.ResourceId, func(tags map[string]string) {
-		for _, key := range in.TagKeys {
-			delete(tags, key)
-		}
-	})
-}
-
-func (s *Service) listTags(ctx context.Context, in *ssm.ListTagsForResourceInput) (*ssm.ListTagsForResourceOutput, error) {
-	out := &ssm.ListTagsForResourceOutput{TagList: []types.Tag{}}
-	return out, s.withTags(ctx, in.ResourceType, in.ResourceId, func(tags map[string]string) {
-		for _, key := range slices.Sorted(maps.Keys(tags)) {
-			out.TagList = append(out.TagList, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
-		}
-	})
+// tagRules are the errors for tags. The code for too many is documented; no words of AWS are on
+// record.
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_AddTagsToResource.html
+var tagRules = tagging.Rules{
+	Reserved: tagging.Refusal{Code: "ValidationException", Message: "aws: prefixed tag key names are not allowed for external use."},
+	Key:      tagging.LongKey("ValidationException", "key"),
+	Value:    tagging.LongValue("ValidationException", "value"),
+	TooMany:  tagging.Refusal{Code: "TooManyTagsError", Message: "The resource has too many tags. At most 50 are allowed."},
 }

@@ -60,11 +60,12 @@ func (s *Service) Service() *wire.Service {
 		XMLNamespace: "https://sts.amazonaws.com/doc/2011-06-15/",
 		Unsigned:     []string{"AssumeRoleWithWebIdentity", "AssumeRoleWithSAML"},
 		Operations: map[string]wire.Operation{
-			"AssumeRole":                wire.Op(s.assumeRole),
-			"AssumeRoleWithWebIdentity": wire.Op(s.assumeRoleWithWebIdentity),
-			"GetAccessKeyInfo":          wire.Op(s.getAccessKeyInfo),
-			"GetCallerIdentity":         wire.Op(s.getCallerIdentity),
-			"GetSessionToken":           wire.Op(s.getSessionToken),
+			"AssumeRole":                 wire.Op(s.assumeRole),
+			"AssumeRoleWithWebIdentity":  wire.Op(s.assumeRoleWithWebIdentity),
+			"DecodeAuthorizationMessage": wire.Op(s.decodeAuthorizationMessage),
+			"GetAccessKeyInfo":           wire.Op(s.getAccessKeyInfo),
+			"GetCallerIdentity":          wire.Op(s.getCallerIdentity),
+			"GetSessionToken":            wire.Op(s.getSessionToken),
 		},
 	}
 }
@@ -82,7 +83,12 @@ var (
 // session is a role's session to issue keys for.
 type session struct {
 	account, role, name string
-	user                types.AssumedRoleUser
+	// arn is that of the role; longest is the longest duration in seconds.
+	arn     string
+	longest int32
+	user    types.AssumedRoleUser
+	// granted has what limits and describes the session.
+	granted wire.Principal
 }
 
 // newSession validates the request and derives the session's principal.
@@ -103,7 +109,7 @@ func newSession(arn, name *string) (*session, error) {
 	role := match[2][strings.LastIndexByte(match[2], '/')+1:]
 	sum := sha256.Sum256([]byte(*arn))
 	return &session{
-		account: match[1], role: role, name: *name,
+		account: match[1], role: role, name: *name, arn: *arn, longest: 43200,
 		user: types.AssumedRoleUser{
 			Arn:           aws.String("arn:" + partition + ":sts::" + match[1] + ":assumed-role/" + role + "/" + *name),
 			AssumedRoleId: aws.String("AROA" + base32.StdEncoding.EncodeToString(sum[:])[:17] + ":" + *name),
@@ -126,9 +132,9 @@ func (s *Service) issue(p wire.Principal, seconds *int32, standard, least, most 
 			most,
 		)
 	}
+	p.Issued = s.env.Clock.Now()
 	p.Expires = s.env.Clock.Now().Add(time.Duration(duration) * time.Second).Truncate(time.Second)
-	id, secret := s.keys.Issue("ASIA", p)
-	token := base64.StdEncoding.EncodeToString([]byte("simulated session of " + p.ARN + " " + wire.RandomID(32)))
+	id, secret, token := s.keys.IssueSession(p)
 	return &types.Credentials{AccessKeyId: &id, SecretAccessKey: &secret, SessionToken: &token, Expiration: &p.Expires}, nil
 }
 
@@ -137,10 +143,13 @@ func (s *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*sts
 	if err != nil {
 		return nil, err
 	}
+	if err := s.assume(ctx, session, in); err != nil {
+		return nil, err
+	}
 	if err := s.check(wire.CallFrom(ctx).Principal, "sts:AssumeRole", *in.RoleArn); err != nil {
 		return nil, err
 	}
-	credentials, err := s.issue(session.principal(), in.DurationSeconds, 3600, 900, 43200)
+	credentials, err := s.issue(session.principal(), in.DurationSeconds, 3600, 900, session.longest)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +157,9 @@ func (s *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*sts
 }
 
 func (s *session) principal() wire.Principal {
-	return wire.Principal{Account: s.account, ARN: *s.user.Arn, UserID: *s.user.AssumedRoleId}
+	p := s.granted
+	p.Account, p.ARN, p.UserID, p.Role = s.account, *s.user.Arn, *s.user.AssumedRoleId, s.arn
+	return p
 }
 
 // claims are the claims of a web identity token.
@@ -156,10 +167,11 @@ type claims struct {
 	Issuer   string `json:"iss"`
 	Subject  string `json:"sub"`
 	Audience any    `json:"aud"`
+	Expires  int64  `json:"exp"`
 }
 
 func (s *Service) assumeRoleWithWebIdentity(
-	_ context.Context, in *sts.AssumeRoleWithWebIdentityInput,
+	ctx context.Context, in *sts.AssumeRoleWithWebIdentityInput,
 ) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 	session, err := newSession(in.RoleArn, in.RoleSessionName)
 	if err != nil {
@@ -172,7 +184,10 @@ func (s *Service) assumeRoleWithWebIdentity(
 			"InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)",
 		)
 	}
-	credentials, err := s.issue(session.principal(), in.DurationSeconds, 3600, 900, 43200)
+	if err := s.federate(ctx, session, in, &c); err != nil {
+		return nil, err
+	}
+	credentials, err := s.issue(session.principal(), in.DurationSeconds, 3600, 900, session.longest)
 	if err != nil {
 		return nil, err
 	}

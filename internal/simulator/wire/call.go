@@ -1,6 +1,10 @@
 package wire
 
-import "context"
+import (
+	"context"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
+)
 
 // Call is the context of a request besides its input.
 type Call struct {
@@ -8,6 +12,8 @@ type Call struct {
 	Account, Region, AccessKeyID string
 	// Principal is the ARN of the caller; UserID is its unique ID.
 	Principal, UserID string
+	// Caller is the owner of the key; nil for an anonymous caller.
+	Caller *Principal
 	// Service is the signing name; Operation is the API operation.
 	Service, Operation string
 	// RequestID is the ID of the request in the response.
@@ -16,6 +22,9 @@ type Call struct {
 	Host, Scheme string
 	// Path is the path of the URL, by which SQS's Query clients name the queue.
 	Path string
+
+	// authorize decides an action on a resource, for [Authorize].
+	authorize func(action string, of *access.Resource, keys map[string][]string) error
 }
 
 // Endpoint is the address at which the caller reached the simulator, for URLs in responses.

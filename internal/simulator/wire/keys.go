@@ -6,18 +6,16 @@ import (
 	"encoding/base32"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 )
 
 // Principal is the owner of an access key.
-type Principal struct {
-	// Account owns the key.
-	Account string
-	// ARN and UserID identify the principal: arn:aws:iam::…:user/demo, AIDA….
-	ARN, UserID string
-	// Expires is when a session's key expires; zero for a key that does not expire.
-	Expires time.Time
-}
+type Principal = access.Principal
+
+// RootSecret is the secret access key of the root users of all accounts, whose access key ID is the
+// number of the account.
+const RootSecret = "secret"
 
 // Keys maps access key IDs to principals. IAM and STS issue keys, and the router looks up callers.
 // The zero value is ready for use.
@@ -31,18 +29,32 @@ type issued struct {
 	Principal
 
 	secret string
+	// token is the session's token; empty accepts any.
+	token string
 }
 
 // Issue issues an access key with the given prefix ("AKIA" for a user's, "ASIA" for a session's)
 // and returns its ID and secret.
 func (k *Keys) Issue(prefix string, p Principal) (id, secret string) {
+	return k.add(prefix, p, "")
+}
+
+// IssueSession issues the key of a session, and returns its ID, secret and token. Requests that the
+// key signs must have the token.
+func (k *Keys) IssueSession(p Principal) (id, secret, token string) {
+	token = "IQoJ" + RandomID(120)
+	id, secret = k.add("ASIA", p, token)
+	return id, secret, token
+}
+
+func (k *Keys) add(prefix string, p Principal, token string) (id, secret string) {
 	id, secret = prefix+RandomID(16), RandomID(40)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keys == nil {
 		k.keys = map[string]issued{}
 	}
-	k.keys[id] = issued{p, secret}
+	k.keys[id] = issued{p, secret, token}
 	return id, secret
 }
 
@@ -61,12 +73,12 @@ func (k *Keys) Lookup(id string) (Principal, bool) {
 	return p.Principal, ok
 }
 
-// secretOf returns the secret of an issued key.
-func (k *Keys) secretOf(id string) (string, bool) {
+// find returns an issued key.
+func (k *Keys) find(id string) (issued, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	p, ok := k.keys[id]
-	return p.secret, ok
+	key, ok := k.keys[id]
+	return key, ok
 }
 
 // RandomID returns n random characters from the alphabet of AWS's IDs: upper-case letters and the

@@ -21,9 +21,11 @@ type request struct {
 	form     url.Values // of URL and body together, for Query
 	scope    scope
 	signed   bool
+	reported bool // the credentials would be refused
 	service  *Service
 	protocol Protocol
 	call     *Call
+	raw      []byte // the body as it was sent, once it is read
 	body     []byte
 	input    any
 	name     string // the name of what the call acts on, if it was requested
@@ -34,25 +36,22 @@ func (q *request) readBody() error {
 	if q.Body == nil {
 		return nil
 	}
-	reader := io.LimitReader(q.Body, maxBody+1)
+	if err := q.readRaw(); err != nil {
+		return fmt.Errorf("reading the body: %w", err)
+	}
+	q.body = q.raw
 	if strings.EqualFold(q.Header.Get("Content-Encoding"), "gzip") {
-		unpacked, err := gzip.NewReader(reader)
+		unpacked, err := gzip.NewReader(bytes.NewReader(q.raw))
 		if err != nil {
 			return fmt.Errorf("malformed gzip body: %w", err)
 		}
-		reader = io.LimitReader(unpacked, maxBody+1)
+		if q.body, err = io.ReadAll(io.LimitReader(unpacked, maxBody+1)); err != nil {
+			return fmt.Errorf("reading the body: %w", err)
+		}
 	}
-	var buf bytes.Buffer
-	if q.ContentLength > 0 && q.ContentLength < maxBody {
-		buf.Grow(int(q.ContentLength) + bytes.MinRead)
-	}
-	if _, err := buf.ReadFrom(reader); err != nil {
-		return fmt.Errorf("reading the body: %w", err)
-	}
-	if buf.Len() > maxBody {
+	if len(q.body) > maxBody {
 		return fmt.Errorf("the body is over %d bytes", maxBody)
 	}
-	q.body = buf.Bytes()
 	return nil
 }
 

@@ -121,9 +121,20 @@ func WriteError(w http.ResponseWriter, s *Service, p Protocol, call *Call, e *Er
 	_, _ = w.Write(body)
 }
 
+// credentialCodes are the codes in the Query protocol of errors about credentials, which all services
+// have.
+var credentialCodes = map[string]string{
+	"AccessDeniedException": "AccessDenied", "ExpiredTokenException": "ExpiredToken",
+	"IncompleteSignatureException": "IncompleteSignature", "InvalidSignatureException": "SignatureDoesNotMatch",
+	"MissingAuthenticationTokenException": "MissingAuthenticationToken", "UnrecognizedClientException": "InvalidClientTokenId",
+}
+
 // queryError gives the error its code in the Query protocol.
 func (s *Service) queryError(e *Error) *Error {
 	code, ok := s.QueryCodes[e.Code]
+	if !ok {
+		code, ok = credentialCodes[e.Code]
+	}
 	if !ok {
 		return e
 	}

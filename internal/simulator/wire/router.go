@@ -85,7 +85,8 @@ type Router struct {
 	region    string
 	partition string
 	keys      *Keys
-	policies  *access.Policies
+	control   *access.Control
+	signing   signingKeys
 	reads     Reads
 	gate      Gate
 	endpoint  atomic.Pointer[string]
@@ -117,7 +118,11 @@ func (r *Router) Endpoint() string {
 
 // ServeHTTP answers one request.
 func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	q := &request{Request: req, query: req.URL.Query()}
+	q := &request{Request: req}
+	if req.URL.RawQuery != "" {
+		q.query = req.URL.Query()
+	}
+	w.Header().Set("Date", r.clock.Now().UTC().Format(http.TimeFormat)) // by which SDKs correct their clocks
 	q.scope, q.signed = credentialsOf(req, q.query)
 	q.call = r.newCall(q)
 	if err := r.route(q); err != nil {
@@ -133,12 +138,16 @@ func (r *Router) newCall(q *request) *Call {
 		scheme = "https"
 	}
 	p := r.principalOf(q.scope.accessKey)
+	caller := &p
+	if !q.signed {
+		caller = nil
+	}
 	region := q.scope.region
 	if region == "" {
 		region = r.region
 	}
 	return &Call{
-		Account: p.Account, Principal: p.ARN, UserID: p.UserID, AccessKeyID: q.scope.accessKey,
+		Account: p.Account, Principal: p.ARN, UserID: p.UserID, Caller: caller, AccessKeyID: q.scope.accessKey,
 		Region: region, Service: q.scope.service, RequestID: requestID(q.scope.service), Host: q.Host, Scheme: scheme, Path: q.URL.Path,
 	}
 }
@@ -156,6 +165,9 @@ func requestID(service string) string {
 func (r *Router) route(q *request) error {
 	q.protocol = q.guessProtocol()
 	q.service = &Service{Name: q.scope.service}
+	if q.scope.malformed != "" && !q.signed {
+		return q.refuse(incomplete, q.scope.malformed)
+	}
 	toService := r.routeUnsigned
 	if q.signed {
 		toService = r.routeSigned
@@ -168,9 +180,6 @@ func (r *Router) route(q *request) error {
 }
 
 func (r *Router) routeSigned(q *request) error {
-	if p, ok := r.keys.Lookup(q.scope.accessKey); ok && !p.Expires.IsZero() && !r.clock.Now().Before(p.Expires) {
-		return &Error{Code: "ExpiredToken", Message: "The security token included in the request is expired", Status: http.StatusForbidden}
-	}
 	candidates := r.byName[q.scope.service]
 	if len(candidates) == 0 {
 		if q.protocol == RESTXML && !slices.Contains([]string{"s3", "route53", "cloudfront"}, q.scope.service) {
@@ -179,7 +188,10 @@ func (r *Router) routeSigned(q *request) error {
 		return unknownService(q.scope.service)
 	}
 	q.service = pick(candidates, q)
-	return r.verifyPresigned(q)
+	if q.protocol == Query && q.service.speaks(EC2Query) {
+		q.protocol = EC2Query
+	}
+	return r.authenticate(q)
 }
 
 func (r *Router) routeUnsigned(q *request) error {
@@ -198,7 +210,12 @@ func (r *Router) routeUnsigned(q *request) error {
 			return nil
 		}
 	}
-	return &Error{Code: "MissingAuthenticationToken", Message: "Request is missing Authentication Token", Status: http.StatusForbidden}
+	for _, s := range r.services {
+		if q.protocol == Query && s.speaks(EC2Query) && s.APIVersion == q.form.Get("Version") {
+			q.protocol = EC2Query
+		}
+	}
+	return q.refuse(noCredentials, "")
 }
 
 func unknownService(name string) *Error {

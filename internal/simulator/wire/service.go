@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"slices"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 )
 
 // Protocol is one of AWS's wire protocols.
@@ -111,6 +113,15 @@ type Service struct {
 	OperationOf func(*http.Request) (operation, name string)
 	// HTTPOperations are the operations that HTTP answers, for the list of what is supported.
 	HTTPOperations []string
+	// Describe returns the policy, the owner and the tags of a resource by its ARN, and its complete
+	// ARN. The ARN is empty if there is no such resource.
+	Describe func(arn string) access.Resource
+	// DescribeAt is the same for a service whose ARNs do not all have an account.
+	DescribeAt func(at Target, arn string) access.Resource
+	// NameOf returns the name or the ARN of the resource that a value of a member names indirectly.
+	NameOf func(at Target, member, value string) string
+	// Keys returns condition keys of a request by its body.
+	Keys func(operation string, body []byte) map[string][]string
 	// Unsigned are the Query actions that need no credentials: STS's AssumeRoleWithWebIdentity,
 	// SNS's ConfirmSubscription.
 	Unsigned []string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -14,6 +15,15 @@ type Target struct{ Account, Region string }
 func TargetFrom(ctx context.Context) Target {
 	c := CallFrom(ctx)
 	return Target{Account: c.Account, Region: c.Region}
+}
+
+// TargetOf returns the account and region in an ARN, and the part that names the resource.
+func TargetOf(arn string) (at Target, resource string) {
+	parts := strings.SplitN(arn, ":", 6) //nolint:mnd // the parts of an ARN
+	if len(parts) != 6 {
+		return Target{}, ""
+	}
+	return Target{Account: parts[4], Region: parts[3]}, parts[5]
 }
 
 // ARN returns the ARN of a service's resource in this account and region.

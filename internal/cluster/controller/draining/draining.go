@@ -49,13 +49,15 @@ type Draining struct {
 	Directory *directory.Directory
 	// Drains drains nodes.
 	Drains *drain.Drains
-	// unclaimed holds events about objects that were not reconciled yet.
+	// unclaimed holds events about objects that were not reconciled yet, notices those about spot
+	// instances whose nodes are not known yet.
 	unclaimed *directory.Unclaimed
+	notices   *notices
 }
 
 // New returns a draining without any node. Its Drains must be started.
 func New(options Options) *Draining {
-	d := &Draining{options: options, unclaimed: directory.NewUnclaimed()}
+	d := &Draining{options: options, unclaimed: directory.NewUnclaimed(), notices: newNotices()}
 	d.Directory = directory.New(d.claimed)
 	d.Drains = drain.New(drain.Options{
 		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Logger: ctrl.Log.WithName("drain"), Tell: d.drainNotice,
@@ -137,6 +139,7 @@ func (d *Draining) objectsOf(of directory.Owner) (*v1alpha1.Cluster, *v1alpha1.I
 func (d *Draining) drainSpot(news *awsevents.InstanceEvent) {
 	connection, node, ok := d.options.Workload.NodeOf(news.ID)
 	if !ok {
+		d.notices.keep(news, d.options.Clock.Now())
 		return
 	}
 	order := drain.Order{
@@ -152,6 +155,17 @@ func (d *Draining) drainSpot(news *awsevents.InstanceEvent) {
 		order.Timeout, order.Deadline = interruption, news.Time.Add(interruption)
 	}
 	d.Drains.Begin(order)
+}
+
+// NodesChanged drains the nodes of spot instances with a notice that were not known when it arrived.
+func (d *Draining) NodesChanged() {
+	known := func(instance string) bool {
+		_, _, ok := d.options.Workload.NodeOf(instance)
+		return ok
+	}
+	for _, news := range d.notices.take(known, d.options.Clock.Now()) {
+		d.drainSpot(news)
+	}
 }
 
 // interruption is the time from a spot instance's notice to its termination:

@@ -142,7 +142,8 @@ func (r *Repairs) tooManyUnhealthy(group *v1alpha1.InstanceGroup, plan *repairPl
 	r.options.Recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonTooManyUnhealthy, "Repair", "%s", plan.sentence())
 }
 
-// lacking returns the instances of a group that are in service and have no node. It asks AWS at
+// lacking returns the instances of a group that are in service and have no node. While EC2 does not
+// say which instances nodes run on, none of those that nodes claim is among them. It asks AWS at
 // intervals while the group has fewer nodes than its minimum or a sweep found such an instance.
 // Wait is the delay until the next request.
 func (r *Repairs) lacking(
@@ -159,14 +160,14 @@ func (r *Repairs) lacking(
 	}
 	pause := min(missingPoll, TimeOf(&group.Spec.Repair))
 	if ago < pause {
-		known = slices.DeleteFunc(known, func(h health) bool { _, ok := connection.NodeOf(h.instance); return ok })
+		known = slices.DeleteFunc(known, func(h health) bool { return connection.MayHaveNode(h.instance) })
 		return known, pause - ago, nil
 	}
 	ids, err := r.inService(ctx, of.Target, &autoscaling.DescribeAutoScalingGroupsInput{Filters: of.Filters})
 	if err != nil {
 		return nil, 0, err
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { _, ok := connection.NodeOf(id); return ok })
+	ids = slices.DeleteFunc(ids, connection.MayHaveNode)
 	machines, err = r.launched(ctx, of.Target, ids)
 	if err != nil {
 		return nil, 0, err

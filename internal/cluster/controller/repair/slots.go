@@ -190,5 +190,8 @@ func (r *Repairs) slotMachine(
 	if err != nil || len(machines) != 1 || machines[0].replacing || r.options.Clock.Now().Before(machines[0].since.Add(after)) {
 		return nil, err
 	}
+	if of.Connection.MayHaveNode(machines[0].instance) { // It is healthy as far as is known.
+		return nil, nil
+	}
 	return &machines[0], nil
 }

@@ -2,8 +2,11 @@ package controlplanetest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -34,6 +37,20 @@ func Main(m *testing.M) {
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// MainAtOnce is Main for tests that call t.Parallel and wait more than they compute: by default, so
+// many of them run at once for each core. go test -parallel overrides it.
+func MainAtOnce(m *testing.M, perCore int) {
+	flag.Parse()
+	isSet := false
+	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "test.parallel" })
+	if !isSet {
+		if err := flag.Set("test.parallel", strconv.Itoa(perCore*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err) // the testing package has no such flag
+		}
+	}
+	Main(m)
 }
 
 func stop() error {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -38,7 +39,8 @@ type ParameterInput struct {
 	Given map[string]Given
 	// Previous are the stack's current values; nil for a new stack.
 	Previous map[string]ParameterValue
-	// ReadSSM reads Parameter Store. If it is nil, such parameters are refused.
+	// ReadSSM reads Parameter Store. If it is nil, such parameters are refused. It returns an [Error] if
+	// the caller may not read.
 	ReadSSM func(name string) (string, error)
 }
 
@@ -58,12 +60,9 @@ func ResolveParameters(in ParameterInput) (map[string]ParameterValue, error) {
 			return nil, err
 		}
 		if inner, ok := strings.CutPrefix(p.Type, "AWS::SSM::Parameter::Value<"); ok {
-			if in.ReadSSM == nil {
-				return nil, Errorf("Unable to fetch parameters [%s] from parameter store for this account.", text)
-			}
-			stored, err := in.ReadSSM(text)
+			stored, err := in.stored(text)
 			if err != nil {
-				return nil, Errorf("Unable to fetch parameters [%s] from parameter store for this account.", text)
+				return nil, err
 			}
 			v.Resolved = stored
 			v.Value = typed(strings.TrimSuffix(inner, ">"), stored)
@@ -73,6 +72,17 @@ func ResolveParameters(in ParameterInput) (map[string]ParameterValue, error) {
 		out[name] = v
 	}
 	return out, nil
+}
+
+// stored returns a value in Parameter Store.
+func (in *ParameterInput) stored(name string) (string, error) {
+	if in.ReadSSM != nil {
+		value, err := in.ReadSSM(name)
+		if _, denied := errors.AsType[*Error](err); err == nil || denied {
+			return value, err
+		}
+	}
+	return "", Errorf("Unable to fetch parameters [%s] from parameter store for this account.", name)
 }
 
 func checkNames(in ParameterInput) error {

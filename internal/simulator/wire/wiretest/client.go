@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/smithy-go"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // Serve serves a handler until the test ends and returns the configuration of clients that call it.
@@ -23,6 +25,15 @@ func Serve(t *testing.T, handler http.Handler) aws.Config {
 		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
 		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
 	}
+}
+
+// ServeRoot is Serve for a simulator that verifies signatures: the clients are the default account's
+// root user.
+func ServeRoot(t *testing.T, handler http.Handler) aws.Config {
+	t.Helper()
+	config := Serve(t, handler)
+	config.Credentials = credentials.NewStaticCredentialsProvider(wire.DefaultAccount, wire.RootSecret, "")
+	return config
 }
 
 // steadyClient keeps a connection open if a response begins before the transport has read the end

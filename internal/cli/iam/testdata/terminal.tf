@@ -1,0 +1,258 @@
+resource "aws_iam_policy" "aws_operator_1" {
+  name   = "aws-operator-1"
+  policy = <<-EOT
+    {
+      "Version": "2012-10-17",
+      "Statement": [
+        {
+          "Sid": "OwnStacks",
+          "Effect": "Allow",
+          "Action": [
+            "cloudformation:ContinueUpdateRollback",
+            "cloudformation:CreateChangeSet",
+            "cloudformation:CreateStack",
+            "cloudformation:DeleteChangeSet",
+            "cloudformation:DeleteStack",
+            "cloudformation:DescribeChangeSet",
+            "cloudformation:DescribeStackEvents",
+            "cloudformation:ExecuteChangeSet",
+            "cloudformation:GetTemplate",
+            "cloudformation:ListStackResources",
+            "cloudformation:RollbackStack",
+            "cloudformation:TagResource",
+            "cloudformation:UntagResource",
+            "cloudformation:UpdateStack",
+            "cloudformation:UpdateTerminationProtection"
+          ],
+          "Resource": [
+            "arn:aws-us-gov:cloudformation:*:*:stack/aws-operator-events/*",
+            "arn:aws-us-gov:cloudformation:*:*:stack/aws-operator-dynamodb-*"
+          ]
+        },
+        {
+          "Sid": "FindStacks",
+          "Effect": "Allow",
+          "Action": [
+            "cloudformation:DescribeStacks",
+            "sts:GetCallerIdentity"
+          ],
+          "Resource": [
+            "*"
+          ]
+        },
+        {
+          "Sid": "AssumeRoles",
+          "Effect": "Allow",
+          "Action": [
+            "sts:AssumeRole"
+          ],
+          "Resource": [
+            "arn:aws-us-gov:iam::210987654321:role/other"
+          ]
+        },
+        {
+          "Sid": "Events",
+          "Effect": "Allow",
+          "Action": [
+            "sqs:DeleteMessage",
+            "sqs:ReceiveMessage"
+          ],
+          "Resource": [
+            "arn:aws-us-gov:sqs:*:*:aws-operator-events"
+          ]
+        },
+        {
+          "Sid": "Validate",
+          "Effect": "Allow",
+          "Action": [
+            "elasticloadbalancing:DescribeTargetHealth"
+          ],
+          "Resource": [
+            "*"
+          ]
+        },
+        {
+          "Sid": "Trial",
+          "Effect": "Allow",
+          "Action": [
+            "cloudformation:ValidateTemplate"
+          ],
+          "Resource": [
+            "*"
+          ]
+        },
+        {
+          "Sid": "State",
+          "Effect": "Allow",
+          "Action": [
+            "s3:DeleteObject",
+            "s3:GetObject",
+            "s3:ListBucket",
+            "s3:PutObject"
+          ],
+          "Resource": [
+            "arn:aws-us-gov:s3:::state",
+            "arn:aws-us-gov:s3:::state/*"
+          ]
+        },
+        {
+          "Sid": "CloudFormationDynamodb",
+          "Effect": "Allow",
+          "Action": [
+            "dynamodb:AssociateTableReplica",
+            "dynamodb:BatchWriteItem",
+            "dynamodb:CreateTable",
+            "dynamodb:CreateTableReplica",
+            "dynamodb:DeleteItem",
+            "dynamodb:DeleteResourcePolicy",
+            "dynamodb:DeleteTable",
+            "dynamodb:DescribeContinuousBackups",
+            "dynamodb:DescribeContributorInsights",
+            "dynamodb:DescribeImport",
+            "dynamodb:DescribeKinesisStreamingDestination",
+            "dynamodb:DescribeTable",
+            "dynamodb:DescribeTimeToLive",
+            "dynamodb:DisableKinesisStreamingDestination",
+            "dynamodb:EnableKinesisStreamingDestination",
+            "dynamodb:GetItem",
+            "dynamodb:GetResourcePolicy",
+            "dynamodb:ImportTable",
+            "dynamodb:ListTables",
+            "dynamodb:ListTagsOfResource",
+            "dynamodb:PutItem",
+            "dynamodb:PutResourcePolicy",
+            "dynamodb:Query",
+            "dynamodb:Scan",
+            "dynamodb:TagResource",
+            "dynamodb:UntagResource",
+            "dynamodb:UpdateContinuousBackups",
+            "dynamodb:UpdateContributorInsights",
+            "dynamodb:UpdateItem",
+            "dynamodb:UpdateKinesisStreamingDestination",
+            "dynamodb:UpdateTable",
+            "dynamodb:UpdateTimeToLive"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "ForAnyValue:StringEquals": {
+              "aws:CalledVia": [
+                "cloudformation.amazonaws.com"
+              ]
+            }
+          }
+        },
+        {
+          "Sid": "CloudFormationEvents",
+          "Effect": "Allow",
+          "Action": [
+            "events:DeleteRule",
+            "events:DescribeRule",
+            "events:ListRules",
+            "events:ListTagsForResource",
+            "events:ListTargetsByRule",
+            "events:PutRule",
+            "events:PutTargets",
+            "events:RemoveTargets",
+            "events:TagResource",
+            "events:UntagResource"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "ForAnyValue:StringEquals": {
+              "aws:CalledVia": [
+                "cloudformation.amazonaws.com"
+              ]
+            }
+          }
+        },
+        {
+          "Sid": "CloudFormationIam",
+          "Effect": "Allow",
+          "Action": [
+            "iam:CreateServiceLinkedRole",
+            "iam:PassRole"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "ForAnyValue:StringEquals": {
+              "aws:CalledVia": [
+                "cloudformation.amazonaws.com"
+              ]
+            }
+          }
+        },
+        {
+          "Sid": "CloudFormationKms",
+          "Effect": "Allow",
+          "Action": [
+            "kms:CreateGrant",
+            "kms:Decrypt",
+            "kms:DescribeKey",
+            "kms:Encrypt",
+            "kms:ListAliases",
+            "kms:RevokeGrant"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "ForAnyValue:StringEquals": {
+              "aws:CalledVia": [
+                "cloudformation.amazonaws.com"
+              ]
+            }
+          }
+        },
+        {
+          "Sid": "CloudFormationS3",
+          "Effect": "Allow",
+          "Action": [
+            "s3:GetObject",
+            "s3:ListBucket"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "ForAnyValue:StringEquals": {
+              "aws:CalledVia": [
+                "cloudformation.amazonaws.com"
+              ]
+            }
+          }
+        },
+        {
+          "Sid": "CloudFormationSqs",
+          "Effect": "Allow",
+          "Action": [
+            "sqs:CreateQueue",
+            "sqs:DeleteQueue",
+            "sqs:GetQueueAttributes",
+            "sqs:GetQueueUrl",
+            "sqs:ListQueueTags",
+            "sqs:ListQueues",
+            "sqs:SetQueueAttributes",
+            "sqs:TagQueue",
+            "sqs:UntagQueue"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "ForAnyValue:StringEquals": {
+              "aws:CalledVia": [
+                "cloudformation.amazonaws.com"
+              ]
+            }
+          }
+        }
+      ]
+    }
+  EOT
+}
