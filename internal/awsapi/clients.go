@@ -275,6 +275,7 @@ func (c *Clients) configFor(t Target) aws.Config {
 			if t.ExternalID != "" {
 				o.ExternalID = aws.String(t.ExternalID)
 			}
+			o.Tags = t.sessionTags()
 		})
 		cfg.Credentials = aws.NewCredentialsCache(provider, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = 5 * time.Minute })
 	}

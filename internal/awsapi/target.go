@@ -1,6 +1,12 @@
 package awsapi
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+)
 
 // Target is the account, region and role of a call. The zero value is the operator's own account
 // and region.
@@ -14,6 +20,46 @@ type Target struct {
 	RoleARN string `json:"roleARN,omitempty"`
 	// ExternalID is passed to AssumeRole if the role's trust policy requires it.
 	ExternalID string `json:"externalID,omitempty"`
+	// SessionTags are the tags of the role's sessions, from [EncodeTags].
+	// https://docs.aws.amazon.com/IAM/latest/UserGuide/id_session-tags.html
+	SessionTags string `json:"sessionTags,omitempty"`
+}
+
+// Place is an account and region, whichever role reaches it.
+type Place struct{ Account, Region string }
+
+// String names the place, for example "123456789012/eu-central-1".
+func (p Place) String() string { return p.Account + "/" + p.Region }
+
+// Place returns the target's account and region; own is where the zero target is.
+func (t Target) Place(own Place) Place {
+	p := Place{Account: t.account(), Region: t.Region}
+	if p.Account == "" {
+		p.Account = own.Account
+	}
+	if p.Region == "" {
+		p.Region = own.Region
+	}
+	return p
+}
+
+// EncodeTags returns session tags as one text, so that targets can be compared.
+func EncodeTags(tags map[string]string) string {
+	values := url.Values{}
+	for key, value := range tags {
+		values.Set(key, value)
+	}
+	return values.Encode()
+}
+
+// sessionTags returns the tags for AssumeRole.
+func (t Target) sessionTags() []types.Tag {
+	values, _ := url.ParseQuery(t.SessionTags) // EncodeTags made it
+	var tags []types.Tag
+	for key := range values {
+		tags = append(tags, types.Tag{Key: aws.String(key), Value: aws.String(values.Get(key))})
+	}
+	return tags
 }
 
 // String names the target for logs and messages, for example "123456789012/eu-central-1".

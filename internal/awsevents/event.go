@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 )
@@ -24,10 +26,7 @@ type Event struct {
 	ID string
 	// Source and DetailType identify the kind of event, for example "aws.cloudformation".
 	Source, DetailType string
-	// Target is the target of the queue or the sweep.
-	Target awsapi.Target
-	// Account and Region are those of the event; empty for a sweep of instances, which does not
-	// know them.
+	// Account and Region are those of the event.
 	Account, Region string
 	// Time is the time of the event.
 	Time time.Time
@@ -72,7 +71,7 @@ func parseEvent(target awsapi.Target, body string) (Event, error) {
 		return Event{}, errors.New("parse an event: it has no source or no detail-type")
 	}
 	event := Event{
-		Target: target, ID: outer.ID, Source: outer.Source, DetailType: outer.DetailType, Account: outer.Account, Region: outer.Region,
+		ID: outer.ID, Source: outer.Source, DetailType: outer.DetailType, Account: outer.Account, Region: outer.Region,
 		Time: outer.Time, Raw: json.RawMessage(body),
 	}
 	if outer.Source != cloudFormationSource || outer.DetailType != stackStatusChange {
@@ -105,9 +104,17 @@ func stackName(id string) string {
 
 // swept converts a difference that a sweep found to an event.
 func swept(found stack.Event, now time.Time) Event {
-	event := Event{Source: cloudFormationSource, DetailType: stackStatusChange, Time: now, Stack: &found}
-	if parts := strings.SplitN(found.StackID, ":", 6); len(parts) == 6 {
-		event.Region, event.Account = parts[3], parts[4]
+	at := placeOfStack(found.StackID)
+	return Event{
+		Source: cloudFormationSource, DetailType: stackStatusChange, Time: now, Stack: &found, Account: at.Account, Region: at.Region,
 	}
-	return event
+}
+
+// placeOfStack returns the account and region in a stack's ARN.
+func placeOfStack(id string) awsapi.Place {
+	parsed, err := arn.Parse(id)
+	if err != nil {
+		return awsapi.Place{}
+	}
+	return awsapi.Place{Account: parsed.AccountID, Region: parsed.Region}
 }

@@ -28,32 +28,32 @@ const (
 	InstancesTerminating
 )
 
-// ExpectInstances makes the listener sweep the instances of every target: every minute while expect
+// ExpectInstances makes the listener sweep the instances of every account and region: every minute while expect
 // reports that instances terminate there, and every n minutes while they stay, if a sweep takes n
 // calls. Only Auto Scaling reports an instance that another client terminates, and its events may
 // be lost. Without ExpectInstances the listener makes no calls for instances. Call it before the
 // listener starts.
-func (l *Listener) ExpectInstances(expect func(awsapi.Target) Expectation) {
+func (l *Listener) ExpectInstances(expect func(awsapi.Place) Expectation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expect = expect
 }
 
 // expected returns the argument of ExpectInstances, or nil.
-func (l *Listener) expected() func(awsapi.Target) Expectation {
+func (l *Listener) expected() func(awsapi.Place) Expectation {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.expect
 }
 
 // sweepInstancesForever sweeps a target's instances, every minute while some terminate.
-func (l *Listener) sweepInstancesForever(ctx context.Context, target awsapi.Target) {
+func (l *Listener) sweepInstancesForever(ctx context.Context, at awsapi.Place, target awsapi.Target) {
 	passed, calls := 0, 1
 	for l.pause(ctx, instanceSweepInterval, nil) == nil {
 		passed++
 		expectation := NoInstances
 		if expect := l.expected(); expect != nil {
-			expectation = expect(target)
+			expectation = expect(at)
 		}
 		if !isSweepDue(expectation, passed, calls) {
 			continue
@@ -94,7 +94,7 @@ func (l *Listener) SweepInstances(ctx context.Context, target awsapi.Target) (ca
 			return calls, awsapi.Explain(err)
 		}
 		for i := range page.AutoScalingInstances {
-			l.foundInstance(target, &page.AutoScalingInstances[i])
+			l.foundInstance(l.place(target), &page.AutoScalingInstances[i])
 		}
 		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
 			return calls, nil
@@ -103,7 +103,7 @@ func (l *Listener) SweepInstances(ctx context.Context, target awsapi.Target) (ca
 }
 
 // foundInstance publishes an instance that is in service, waiting or retained.
-func (l *Listener) foundInstance(target awsapi.Target, found *types.AutoScalingInstanceDetails) {
+func (l *Listener) foundInstance(at awsapi.Place, found *types.AutoScalingInstanceDetails) {
 	kind := InstanceKind("")
 	switch types.LifecycleState(aws.ToString(found.LifecycleState)) {
 	case types.LifecycleStateTerminatingWait:
@@ -116,7 +116,7 @@ func (l *Listener) foundInstance(target awsapi.Target, found *types.AutoScalingI
 		return
 	}
 	l.publish(Event{
-		Source: autoScalingSource, DetailType: terminateLifecycleAction, Time: l.options.Clock.Now(), Target: target,
+		Source: autoScalingSource, DetailType: terminateLifecycleAction, Time: l.options.Clock.Now(), Account: at.Account, Region: at.Region,
 		Instance: &InstanceEvent{
 			Kind: kind, ID: aws.ToString(found.InstanceId), Group: aws.ToString(found.AutoScalingGroupName),
 			Transition: terminatingTransition,

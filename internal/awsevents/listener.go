@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 // Clients provides the listener's AWS clients; *awsapi.Clients implements it.
 type Clients interface {
+	Region(t awsapi.Target) string
 	SQS(t awsapi.Target) awsapi.SQS
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 }
@@ -44,8 +46,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// ClusterName is the operator's cluster name; see the package documentation.
 	ClusterName string
-	// Targets are the accounts and regions of the queues; the default is the operator's own.
-	Targets []awsapi.Target
+	// AccountID is the account of the operator's own credentials; empty if unknown.
+	AccountID string
 	// SweepInterval is the time between sweeps; default 10 minutes.
 	SweepInterval time.Duration
 	// Workers is the number of concurrent long polls for each target; default 1, which handles
@@ -69,14 +71,24 @@ type Listener struct {
 
 	mu          sync.RWMutex
 	subscribers []func(Event)
-	targets     map[awsapi.Target]context.CancelFunc // nil while the target has no goroutines
-	expect      func(awsapi.Target) Expectation      // see ExpectInstances
-	launch      func(awsapi.Target)                  // nil while the listener does not run
+	places      map[awsapi.Place]*listening
+	used        map[string]awsapi.Target       // by user, see Use
+	expect      func(awsapi.Place) Expectation // see ExpectInstances
+	launch      func(awsapi.Place, *listening) // nil while the listener does not run
 	group       sync.WaitGroup
 	broken      error // why Start must fail
 }
 
-// New returns a listener that is idle until it is started.
+// listening is an account and region to listen to.
+type listening struct {
+	// target has the credentials, and users those who asked for events.
+	target awsapi.Target
+	users  map[string]bool
+	// stop ends the goroutines; nil while there are none.
+	stop context.CancelFunc
+}
+
+// New returns a listener of the operator's own account and region that is idle until it is started.
 func New(options Options) *Listener {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -84,23 +96,19 @@ func New(options Options) *Listener {
 	if options.Logger.GetSink() == nil {
 		options.Logger = logr.Discard()
 	}
-	if len(options.Targets) == 0 {
-		options.Targets = []awsapi.Target{{}}
-	}
 	if options.SweepInterval == 0 {
 		options.SweepInterval = defaultSweepInterval
 	}
 	if options.Workers == 0 {
 		options.Workers = defaultWorkers
 	}
-	l := &Listener{options: options, log: options.Logger, seen: newRecentIDs(), targets: map[awsapi.Target]context.CancelFunc{}}
+	l := &Listener{options: options, log: options.Logger, seen: newRecentIDs(), places: map[awsapi.Place]*listening{}, used: map[string]awsapi.Target{}}
 	l.metrics, l.broken = newMetrics(options.Registerer)
 	if options.Clients == nil || options.Engine == nil {
 		l.broken = errors.New("a listener needs clients and an engine")
+		return l
 	}
-	for _, target := range options.Targets {
-		l.targets[target] = nil
-	}
+	l.places[l.place(awsapi.Target{})] = &listening{}
 	return l
 }
 
@@ -118,16 +126,17 @@ func (l *Listener) Start(ctx context.Context) error {
 		return l.broken
 	}
 	l.mu.Lock()
-	l.launch = func(target awsapi.Target) {
+	l.launch = func(at awsapi.Place, one *listening) {
 		ctx, stop := context.WithCancel(ctx)
-		l.targets[target] = stop
-		listening := make(chan struct{}, 1)
-		l.group.Go(func() { l.sweepForever(ctx, target, listening) })
-		l.group.Go(func() { l.sweepInstancesForever(ctx, target) })
-		l.group.Go(func() { l.receiveForever(ctx, target, listening) })
+		target := one.target
+		one.stop = stop
+		receiving := make(chan struct{}, 1)
+		l.group.Go(func() { l.sweepForever(ctx, target, receiving) })
+		l.group.Go(func() { l.sweepInstancesForever(ctx, at, target) })
+		l.group.Go(func() { l.receiveForever(ctx, target, receiving) })
 	}
-	for target := range l.targets {
-		l.launch(target)
+	for at, one := range l.places {
+		l.launch(at, one)
 	}
 	l.mu.Unlock()
 	<-ctx.Done()
@@ -138,40 +147,89 @@ func (l *Listener) Start(ctx context.Context) error {
 	return nil
 }
 
-// Listen adds an account and region, also while the listener runs. Adding one again has no effect.
-func (l *Listener) Listen(target awsapi.Target) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, known := l.targets[target]; known {
+// Use listens to a target's account and region until Release, also while the listener runs. The user
+// is any name; another target of the same user replaces the first. Users of one account and region
+// share one queue, for which the credentials of one of them serve.
+func (l *Listener) Use(user string, target awsapi.Target) {
+	l.mu.RLock()
+	known, used := l.used[user]
+	l.mu.RUnlock()
+	if used && known == target {
 		return
 	}
-	l.targets[target] = nil
+	at := l.place(target)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if used && l.place(known) != at {
+		l.release(user)
+	}
+	l.used[user] = target
+	one, listens := l.places[at]
+	if !listens {
+		one = &listening{target: target}
+		l.places[at] = one
+		if l.launch != nil {
+			l.launch(at, one)
+		}
+	}
+	if one.users == nil {
+		one.users = map[string]bool{}
+	}
+	one.users[user] = true
+	l.renew(at, one)
+}
+
+// Release ends what Use began. The queue of an account and region that nobody uses is kept, and
+// retains events for an hour.
+func (l *Listener) Release(user string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.release(user)
+}
+
+// release is Release. The caller holds the lock.
+func (l *Listener) release(user string) {
+	target, used := l.used[user]
+	if !used {
+		return
+	}
+	delete(l.used, user)
+	at := l.place(target)
+	one := l.places[at]
+	delete(one.users, user)
+	l.renew(at, one)
+}
+
+// renew stops listening to a place that nobody uses, and replaces credentials that no user has any
+// more. The caller holds the lock.
+func (l *Listener) renew(at awsapi.Place, one *listening) {
+	users := slices.Sorted(maps.Keys(one.users))
+	if at == l.place(awsapi.Target{}) || slices.ContainsFunc(users, func(user string) bool { return l.used[user] == one.target }) {
+		return
+	}
+	if one.stop != nil {
+		one.stop()
+	}
+	delete(l.places, at)
+	if len(users) == 0 {
+		return
+	}
+	l.places[at] = &listening{target: l.used[users[0]], users: one.users}
 	if l.launch != nil {
-		l.launch(target)
+		l.launch(at, l.places[at])
 	}
 }
 
-// Retain stops listening to the accounts and regions that Listen added and that are not among
-// targets. The queue there is kept, and retains events for an hour.
-func (l *Listener) Retain(targets []awsapi.Target) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for target, stop := range l.targets {
-		if slices.Contains(l.options.Targets, target) || slices.Contains(targets, target) {
-			continue
-		}
-		if stop != nil {
-			stop()
-		}
-		delete(l.targets, target)
-	}
+// place returns the account and region of a target.
+func (l *Listener) place(target awsapi.Target) awsapi.Place {
+	return target.Place(awsapi.Place{Account: l.options.AccountID, Region: l.options.Clients.Region(target)})
 }
 
 // sweepForever sweeps as soon as the queue receives events, so that no change is missed, or a
 // little later without it. Then it sweeps at intervals, and when the queue was re-created.
-func (l *Listener) sweepForever(ctx context.Context, target awsapi.Target, listening <-chan struct{}) {
+func (l *Listener) sweepForever(ctx context.Context, target awsapi.Target, receiving <-chan struct{}) {
 	after := firstSweep
-	for l.pause(ctx, after, listening) == nil {
+	for l.pause(ctx, after, receiving) == nil {
 		after = l.options.SweepInterval
 		_, instancesErr := l.SweepInstances(ctx, target)
 		if err := errors.Join(l.Sweep(ctx, target), instancesErr); err != nil && ctx.Err() == nil {

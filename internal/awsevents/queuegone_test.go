@@ -1,6 +1,7 @@
 package awsevents
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,9 @@ type removedByHand struct {
 func (r *removedByHand) AutoScaling(awsapi.Target) awsapi.AutoScaling { return nil }
 
 func (r *removedByHand) SQS(awsapi.Target) awsapi.SQS { return r }
+
+// Region returns the target's region, or the operator's own.
+func (r *removedByHand) Region(t awsapi.Target) string { return cmp.Or(t.Region, "eu-central-1") }
 
 func (r *removedByHand) ReceiveMessage(
 	context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options),

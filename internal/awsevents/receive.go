@@ -32,7 +32,7 @@ const (
 // receiveForever ensures and polls the queue until the context ends. If the queue does not exist,
 // it re-creates the queue. If the queue is missing again immediately although its stack exists,
 // another client deleted the queue outside CloudFormation, and the attempts become rare.
-func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, listening chan<- struct{}) {
+func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, receiving chan<- struct{}) {
 	var wait time.Duration // before the next attempt
 	tries := 0             // consecutive attempts that found the queue missing immediately
 	for l.pause(ctx, wait, nil) == nil {
@@ -45,7 +45,7 @@ func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, lis
 		}
 		l.log.Info("Receiving events", "target", target.String(), "queue", url)
 		select {
-		case listening <- struct{}{}:
+		case receiving <- struct{}{}:
 		default: // a sweep is due already
 		}
 		began := l.options.Clock.Now()
@@ -187,6 +187,12 @@ func (l *Listener) dispatch(target awsapi.Target, body, messageID string) {
 		l.log.Info("Dropped a message that is not an event", "target", target.String(), "message", messageID, "error", err.Error())
 		return
 	}
+	if !l.isFrom(target, &event) {
+		l.metrics.events.WithLabelValues("foreign").Inc()
+		l.log.Info("Dropped an event about another account or region than that of the queue", "target", target.String(), "message", messageID,
+			"account", event.Account, "region", event.Region)
+		return
+	}
 	if event.ID != "" && !l.seen.add(event.ID) {
 		l.metrics.events.WithLabelValues("duplicate").Inc()
 		return
@@ -199,6 +205,19 @@ func (l *Listener) dispatch(target awsapi.Target, body, messageID string) {
 		l.options.Engine.Observe(*event.Stack)
 	}
 	l.publish(event)
+}
+
+// isFrom reports whether an event is about the account and region of the queue. The owner of an
+// account can write anything into its queue, but must not reach what is in other accounts.
+func (l *Listener) isFrom(target awsapi.Target, event *Event) bool {
+	at := l.place(target)
+	if at.Account == "" {
+		return true // the operator does not know its own account, and has no other
+	}
+	if event.Stack != nil && placeOfStack(event.Stack.StackID) != at {
+		return false
+	}
+	return awsapi.Place{Account: event.Account, Region: event.Region} == at
 }
 
 // recentIDs caches the identifiers of recent events: EventBridge and SQS deliver at least once.

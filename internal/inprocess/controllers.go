@@ -52,8 +52,13 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	}
 	engine := stack.New(stack.Options{Clients: clients, Clock: r.Clock, PollInterval: r.Poll})
 	events := &polled{
-		listener: awsevents.New(awsevents.Options{Clients: clients, Engine: engine, Clock: r.Clock, Logger: r.Logger.WithName("events")}),
-		clock:    r.Clock, every: r.Poll, targets: map[awsapi.Target]bool{r.target: true},
+		listener: awsevents.New(awsevents.Options{
+			Clients: clients, Engine: engine, Clock: r.Clock, Logger: r.Logger.WithName("events"), AccountID: account,
+		}),
+		clock: r.Clock, every: r.Poll, targets: map[string]awsapi.Target{"": r.target},
+		place: func(target awsapi.Target) awsapi.Place {
+			return target.Place(awsapi.Place{Account: account, Region: clients.Region(target)})
+		},
 	}
 	r.clients, r.events = clients, events
 	if err := mgr.Add(events); err != nil {

@@ -2,7 +2,6 @@ package inprocess
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,32 +20,30 @@ type polled struct {
 	every    time.Duration
 
 	mu      sync.Mutex
-	targets map[awsapi.Target]bool
-	expect  func(awsapi.Target) awsevents.Expectation
+	targets map[string]awsapi.Target // by user
+	place   func(awsapi.Target) awsapi.Place
+	expect  func(awsapi.Place) awsevents.Expectation
 }
 
 // Subscribe calls fn for every event.
 func (p *polled) Subscribe(fn func(awsevents.Event)) { p.listener.Subscribe(fn) }
 
-// Listen adds an account and region to poll.
-func (p *polled) Listen(target awsapi.Target) {
+// Use adds an account and region to poll.
+func (p *polled) Use(user string, target awsapi.Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.targets[target] = true
+	p.targets[user] = target
 }
 
-// Retain stops polling the accounts and regions that are not among targets, except the engine's
-// own.
-func (p *polled) Retain(targets []awsapi.Target) {
+// Release stops polling an account and region.
+func (p *polled) Release(user string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.targets, func(target awsapi.Target, _ bool) bool {
-		return target != awsapi.Target{} && !slices.Contains(targets, target)
-	})
+	delete(p.targets, user)
 }
 
-// ExpectInstances polls for instances in targets for which expect reports terminating ones.
-func (p *polled) ExpectInstances(expect func(awsapi.Target) awsevents.Expectation) {
+// ExpectInstances polls for instances where expect reports terminating ones.
+func (p *polled) ExpectInstances(expect func(awsapi.Place) awsevents.Expectation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expect = expect
@@ -75,8 +72,8 @@ func (p *polled) expecting() []awsapi.Target {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found []awsapi.Target
-	for target := range p.targets {
-		if p.expect != nil && p.expect(target) == awsevents.InstancesTerminating {
+	for _, target := range p.targets {
+		if !slices.Contains(found, target) && p.expect != nil && p.expect(p.place(target)) == awsevents.InstancesTerminating {
 			found = append(found, target)
 		}
 	}

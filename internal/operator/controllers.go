@@ -17,6 +17,7 @@ import (
 	clusters "github.com/aws-operator/aws-operator/internal/cluster/controller"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	services "github.com/aws-operator/aws-operator/internal/service/controller"
 )
 
@@ -33,8 +34,12 @@ func addTypes(scheme *runtime.Scheme) error {
 
 // setUpControllers makes the CRDs and adds the controllers of every kind.
 func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
-	err := services.Setup(ctx, mgr, services.Options{
-		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock,
+	err := p.identities.Setup(ctx, mgr, identity.SetupOptions{STS: p.clients.STS, Clock: p.opts.Clock, Metrics: p.metrics})
+	if err != nil {
+		return fmt.Errorf("set up the controller of identities: %w", err)
+	}
+	err = services.Setup(ctx, mgr, services.Options{
+		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock, Identities: p.identities,
 		Region: p.clients.Region(awsapi.Target{}), AccountID: p.opts.Account, ClusterName: p.opts.ClusterName,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
 		Metrics: p.metrics, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
@@ -63,7 +68,7 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 		Workload:  workload.New(workload.Options{Logger: p.opts.Logger.WithName("workload"), UserAgent: p.opts.UserAgent}),
 		AccountID: p.opts.Account, ClusterName: p.opts.ClusterName, NodeupDir: p.opts.NodeupDir,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
-		Metrics: p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles,
+		Metrics: p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles, Identities: p.identities,
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: p.opts.Clock, Logger: p.opts.Logger.WithName("addons")}),
 		Cleanup: cleanup.New(p.clients, p.opts.ClusterName, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
 	})

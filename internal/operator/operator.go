@@ -23,6 +23,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/grant"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -52,6 +53,9 @@ type Options struct {
 	// Limits bound what objects of services may have the operator do with its permissions in AWS.
 	// The zero value refuses templates of users and resources that their namespace did not make.
 	Limits render.Limits
+	// RequireIdentity refuses objects for which neither they nor their namespace name an
+	// AWSIdentity.
+	RequireIdentity bool
 	// Roles are the roles that Clusters of a namespace may name in spec.role; empty refuses all.
 	Roles []grant.Grant
 
@@ -127,19 +131,24 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	})
 	listener := awsevents.New(awsevents.Options{
 		Clients: clients, Engine: engine, Clock: opts.Clock, Logger: opts.Logger.WithName("events"),
-		Registerer: metrics.Registry, ClusterName: opts.ClusterName, SweepInterval: opts.SweepInterval,
+		Registerer: metrics.Registry, ClusterName: opts.ClusterName, SweepInterval: opts.SweepInterval, AccountID: opts.Account,
 	})
 	steps, err := operatorkit.NewMetrics("aws_operator", metrics.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of steps: %w", err)
 	}
+	identities := identity.New(identity.Options{
+		Client: mgr.GetClient(), Required: opts.RequireIdentity,
+		Own: awsapi.Place{Account: opts.Account, Region: clients.Region(awsapi.Target{})},
+	})
 	p := parts{
-		opts:     opts,
-		clients:  clients,
-		engine:   engine,
-		listener: listener,
-		metrics:  steps,
-		limiter:  operatorkit.NewBackgroundLimiter(opts.Clock, 0),
+		identities: identities,
+		opts:       opts,
+		clients:    clients,
+		engine:     engine,
+		listener:   listener,
+		metrics:    steps,
+		limiter:    operatorkit.NewBackgroundLimiter(opts.Clock, 0),
 	}
 	if err := setUpControllers(ctx, mgr, p); err != nil {
 		return nil, err
@@ -160,7 +169,9 @@ type parts struct {
 	engine   *stack.Engine
 	listener *awsevents.Listener
 	metrics  *operatorkit.Metrics
-	limiter  *operatorkit.BackgroundLimiter // one for all: they share an API server
+	// identities says with which credentials the operator acts for an object.
+	identities *identity.Identities
+	limiter    *operatorkit.BackgroundLimiter // one for all: they share an API server
 }
 
 func (o *Options) setDefaults() {

@@ -55,6 +55,11 @@ type Options[T client.Object] struct {
 	// Finalizer, for example "example.com/operator", is added to an object before
 	// the first step runs, and removed when every step is done deleting.
 	Finalizer string
+	// Admit is called for an object before the finalizer is added. It may change
+	// annotations and labels, which are written together with the finalizer. Unless
+	// its outcome is done, no step runs and the object gets no finalizer, so that
+	// its deletion needs nothing from the operator. Default: every object is admitted.
+	Admit func(ctx context.Context, obj T) Outcome
 	// New returns an empty object. It is required only for
 	// *unstructured.Unstructured, to set the kind. Default: a zero T.
 	New func() T
@@ -200,8 +205,16 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName)
 		stall := Stall(ReasonUnknownRelease, sentence(err.Error()))
 		return afterIO(stall.Kind().String(), r.conclude(ctx, copyOf(obj), obj, verdictOf(stall)))
 	}
-	if err := r.addFinalizer(ctx, obj); err != nil {
-		return afterIO("", err)
+	if !controllerutil.ContainsFinalizer(obj, r.options.Finalizer) {
+		before := copyOf(obj)
+		if r.options.Admit != nil {
+			if outcome := r.options.Admit(ctx, obj); !outcome.IsDone() {
+				return r.finish(ctx, before, copyOf(before), outcome)
+			}
+		}
+		if err := r.addFinalizer(ctx, before, obj); err != nil {
+			return afterIO("", err)
+		}
 	}
 	return r.runPipeline(ctx, pipeline, obj)
 }
@@ -211,11 +224,18 @@ func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], 
 	outcome := pipeline.run(ctx, obj, r.options.Clock, func(step string, o Outcome, took time.Duration) {
 		r.options.Metrics.step(r.kind, step, o.Kind(), took)
 	})
+	if outcome.IsDone() && isDeleting(obj) {
+		return afterIO(outcome.Kind().String(), r.removeFinalizer(ctx, before))
+	}
+	return r.finish(ctx, before, obj, outcome)
+}
+
+// finish writes the outcome of a run into the object's conditions and returns the
+// result for the queue.
+func (r *Reconciler[T]) finish(ctx context.Context, before, obj T, outcome Outcome) (string, reconcile.Result, error) {
 	word := outcome.Kind().String()
 	var err error
 	switch {
-	case outcome.IsDone() && isDeleting(obj):
-		return afterIO(word, r.removeFinalizer(ctx, before))
 	case outcome.Kind() == KindFail && ctx.Err() != nil:
 		// The process is stopping, so the failure says nothing about the object.
 		err = r.save(ctx, before, obj, verdict{})
@@ -360,11 +380,7 @@ func (r *Reconciler[T]) recordEvent(obj T, synced *metav1.Condition) {
 	r.options.Recorder.Eventf(obj, nil, eventType, synced.Reason, action, "%s", cut(synced.Message, maxNote))
 }
 
-func (r *Reconciler[T]) addFinalizer(ctx context.Context, obj T) error {
-	if controllerutil.ContainsFinalizer(obj, r.options.Finalizer) {
-		return nil
-	}
-	before := copyOf(obj)
+func (r *Reconciler[T]) addFinalizer(ctx context.Context, before, obj T) error {
 	controllerutil.AddFinalizer(obj, r.options.Finalizer)
 	return r.patchFinalizers(ctx, before, obj)
 }

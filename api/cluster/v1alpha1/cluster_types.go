@@ -83,6 +83,13 @@ type ClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="region cannot change: create a new cluster in the other region"
 	Region string `json:"region"`
 
+	// Identity is the name of the AWSIdentity with which the operator manages the cluster. The
+	// default is the one that the namespace names by the annotation or label aws-operator/identity,
+	// or else the operator's own credentials. The region must be one of the identity's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Identity string `json:"identity,omitempty"`
+
 	// Role is the IAM role that the operator assumes to manage the cluster in another account. If
 	// empty, the cluster is in the operator's own account. The ARN cannot change.
 	// +optional

@@ -55,7 +55,7 @@ func (v *visit) create(ctx context.Context) step {
 		again := v.engine.watchlist.has(v.record.StackID)
 		v.began(types.StackStatusCreateInProgress, sent)
 		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
-		v.engine.watchlist.own(v.record.StackID, v.target, v.owner.digest())
+		v.engine.watchlist.own(v.record.StackID, v.key.place, v.owner.digest())
 		// An operator that died before it recorded the creation had sent it, so its end may have
 		// been reported already.
 		if again {

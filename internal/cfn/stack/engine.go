@@ -127,7 +127,7 @@ func orDefault[N int | time.Duration](value, standard N) N {
 // never waits for CloudFormation. An error is transient (throttling, network): the Result is valid
 // too, and the caller retries with backoff.
 func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desired, record Record) (Result, error) {
-	key := stackKey{target: target, name: desired.Name}
+	key := stackKey{place: e.place(target), name: desired.Name}
 	caller := claimant{tags: digestMap(desired.owner()), salt: desired.Salt}
 	record = e.journal.newest(key, caller, record)
 	owner := &Owner{Name: desired.Name, StackID: record.StackID, Tags: desired.owner(), AdoptFrom: desired.AdoptFrom}
@@ -157,7 +157,7 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 // Delete advances the deletion of the stack by at most one operation and returns its state. It
 // retries without limit and reports what refuses.
 func (e *Engine) Delete(ctx context.Context, target awsapi.Target, name string, record Record, options DeleteOptions) (Result, error) {
-	key := stackKey{target: target, name: name}
+	key := stackKey{place: e.place(target), name: name}
 	caller := claimant{salt: options.Salt}
 	record = e.journal.newest(key, caller, record)
 	owner := &Owner{Name: name, StackID: record.StackID, Tags: options.OwnerTags, AdoptFrom: options.AdoptFrom}
@@ -178,7 +178,7 @@ func (e *Engine) Delete(ctx context.Context, target awsapi.Target, name string, 
 
 // Observe reports to the engine that a stack changed; the next Ensure or Delete reads it.
 func (e *Engine) Observe(event Event) {
-	e.watchlist.event(event)
+	e.watchlist.event(event, e.place(event.Target))
 }
 
 // retry makes the engine send again what failed, if a user asks for it.
@@ -207,7 +207,7 @@ func (e *Engine) untouched(desired *Desired, digest string, record *Record) bool
 // unchanged is the result of a visit with nothing to do. It caches the template, so that the next
 // edit needs no GetTemplate, if a read since the start has confirmed the record.
 func (e *Engine) unchanged(target awsapi.Target, desired *Desired, digest string, record Record) Result {
-	e.watchlist.recorded(target, &record)
+	e.watchlist.recorded(e.place(target), &record)
 	key := memoryKey{stackID: record.StackID}
 	if e.watchlist.confirmed(&record) && !e.memory.has(key, digest) {
 		e.memory.put(key, digest, desired.side())

@@ -8,8 +8,8 @@ import (
 
 // stackKey identifies a stack before it has an ID.
 type stackKey struct {
-	target awsapi.Target
-	name   string
+	place awsapi.Place
+	name  string
 }
 
 // journal holds the records that the callers have not yet passed back. A caller that reads its

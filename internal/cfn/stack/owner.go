@@ -80,33 +80,26 @@ func (e *Engine) misnamed(target awsapi.Target, owner *Owner) *ForeignError {
 	const parts = 3 // stack/NAME/UUID
 	id, err := arn.Parse(owner.StackID)
 	resource := strings.Split(id.Resource, "/")
-	account, region := e.accountOf(target), e.options.Clients.Region(target)
+	at := e.place(target)
 	var what string
 	switch {
 	case err != nil || id.Service != "cloudformation" || len(resource) != parts || resource[0] != "stack":
 		what = "which is not the ARN of a stack"
 	case resource[1] != owner.Name:
 		what = fmt.Sprintf("but the object's stack is named %s", owner.Name)
-	case account != "" && id.AccountID != account:
-		what = fmt.Sprintf("but the object's stack is in account %s", account)
-	case region != "" && id.Region != region:
-		what = fmt.Sprintf("but the object's stack is in region %s", region)
+	case at.Account != "" && id.AccountID != at.Account:
+		what = fmt.Sprintf("but the object's stack is in account %s", at.Account)
+	case at.Region != "" && id.Region != at.Region:
+		what = fmt.Sprintf("but the object's stack is in region %s", at.Region)
 	default:
 		return nil
 	}
 	return &ForeignError{reasonNotOwned, fmt.Sprintf("The status names the stack %q, %s.%s", owner.StackID, what, remedy)}
 }
 
-// accountOf returns the account of a target, empty if unknown.
-func (e *Engine) accountOf(target awsapi.Target) string {
-	if target.RoleARN == "" {
-		return e.options.AccountID
-	}
-	role, err := arn.Parse(target.RoleARN)
-	if err != nil {
-		return ""
-	}
-	return role.AccountID
+// place returns the account and region of a target, each empty if unknown.
+func (e *Engine) place(target awsapi.Target) awsapi.Place {
+	return target.Place(awsapi.Place{Account: e.options.AccountID, Region: e.options.Clients.Region(target)})
 }
 
 // judge checks whether a stack is the owner's. Moved is true if it comes from another management
@@ -189,7 +182,7 @@ func (e *Engine) read(ctx context.Context, target awsapi.Target, owner *Owner) (
 	if _, foreign := e.judge(found, owner); foreign != nil {
 		return nil, foreign
 	}
-	e.watchlist.own(found.id, target, owner.digest())
+	e.watchlist.own(found.id, e.place(target), owner.digest())
 	return found, nil
 }
 

@@ -346,7 +346,7 @@ func noChangeSet(err error) bool { return awsapi.Code(err) == "ChangeSetNotFound
 // returns a [*ForeignError] if the stack is not the owner's; other errors are explained
 // ([awsapi.Failure]).
 func (e *Engine) Withdraw(ctx context.Context, target awsapi.Target, owner Owner, record Record) error {
-	key := stackKey{target: target, name: owner.Name}
+	key := stackKey{place: e.place(target), name: owner.Name}
 	v := &visit{engine: e, target: target, key: key, goal: Absent, record: e.journal.newest(key, claimant{}, record)}
 	owner.StackID = v.record.StackID
 	if v.record.ChangeSet == "" || v.record.StackID == "" {

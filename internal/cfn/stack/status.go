@@ -148,11 +148,11 @@ func (v *visit) refresh(ctx context.Context) step {
 			return v.notOurs(found, foreign)
 		}
 		v.moved = moved
-		v.engine.watchlist.own(found.id, v.target, v.owner.digest())
+		v.engine.watchlist.own(found.id, v.key.place, v.owner.digest())
 	}
 	s := v.settle(ctx, found)
 	if !s.done { // otherwise the engine must read the stack again for the same reason
-		v.engine.watchlist.observed(found.id, v.target, sight{string(found.status), found.changed}, mark)
+		v.engine.watchlist.observed(found.id, v.key.place, sight{string(found.status), found.changed}, mark)
 	}
 	return s
 }

@@ -240,7 +240,7 @@ func (v *visit) finish(result Result) Result {
 		v.engine.watchlist.forget(v.before.StackID) // another stack replaced it; a sweep would report it as deleted forever
 	}
 	if result.State != Gone && !v.foreign {
-		v.engine.watchlist.recorded(v.target, &v.record)
+		v.engine.watchlist.recorded(v.key.place, &v.record)
 	}
 	result.Record = v.record
 	result.Outputs = maps.Clone(v.outputs)

@@ -13,7 +13,7 @@ type sight struct{ status, changed string }
 
 // watched is what is known of one stack: what its record says and what was observed since.
 type watched struct {
-	target awsapi.Target
+	place awsapi.Place
 	// owner is the digest of the tags that prove the stack's owner, empty until they were read.
 	owner string
 	// ours is true once a caller passed a record of the stack.
@@ -37,14 +37,14 @@ type watchlist struct {
 
 // event records that a stack changed. The start of an update's rollback matters while
 // CloudFormation is still working: from then on it waits for other instances.
-func (w *watchlist) event(event Event) {
+func (w *watchlist) event(event Event, place awsapi.Place) {
 	status := types.StackStatus(event.Status)
 	if event.StackID == "" || inProgress(status) && status != types.StackStatusUpdateRollbackInProgress {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	one := w.get(event.StackID, event.Target)
+	one := w.get(event.StackID, place)
 	if one.ended(event) {
 		return
 	}
@@ -58,10 +58,10 @@ func (w *watched) ended(event Event) bool {
 }
 
 // get returns the entry of a stack. The caller holds the lock.
-func (w *watchlist) get(id string, target awsapi.Target) *watched {
+func (w *watchlist) get(id string, place awsapi.Place) *watched {
 	one, ok := w.stacks[id]
 	if !ok {
-		one = &watched{target: target}
+		one = &watched{place: place}
 		w.stacks[id] = one
 	}
 	return one
@@ -92,7 +92,7 @@ func (w *watchlist) confirmed(record *Record) bool {
 }
 
 // recorded is called at the end of every visit with the stack's current record.
-func (w *watchlist) recorded(target awsapi.Target, record *Record) {
+func (w *watchlist) recorded(place awsapi.Place, record *Record) {
 	if record.StackID == "" {
 		return
 	}
@@ -106,8 +106,8 @@ func (w *watchlist) recorded(target awsapi.Target, record *Record) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	one = w.get(record.StackID, target)
-	one.target, one.ours, one.recorded, one.token = target, true, now, record.Token
+	one = w.get(record.StackID, place)
+	one.place, one.ours, one.recorded, one.token = place, true, now, record.Token
 	if one.hint != nil && one.ended(*one.hint) {
 		one.hint, one.hintNumber = nil, 0
 	}
@@ -115,10 +115,10 @@ func (w *watchlist) recorded(target awsapi.Target, record *Record) {
 
 // own records the owner whose tags a stack was read or created with. An ARN never names another
 // stack.
-func (w *watchlist) own(id string, target awsapi.Target, owner string) {
+func (w *watchlist) own(id string, place awsapi.Place, owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.get(id, target).owner = owner
+	w.get(id, place).owner = owner
 }
 
 // ownedBy reports whether a stack carries its owner's tags.
@@ -137,10 +137,10 @@ func (w *watchlist) mark() uint64 {
 }
 
 // observed records the result of a read. Events after the mark are kept.
-func (w *watchlist) observed(id string, target awsapi.Target, saw sight, mark uint64) {
+func (w *watchlist) observed(id string, place awsapi.Place, saw sight, mark uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	one := w.get(id, target)
+	one := w.get(id, place)
 	if !inProgress(types.StackStatus(saw.status)) {
 		one.seen = saw
 	}
@@ -172,13 +172,13 @@ func (w *watchlist) forget(id string) {
 	delete(w.stacks, id)
 }
 
-// ours returns the stacks of a target for which a caller passed a record.
-func (w *watchlist) ours(target awsapi.Target) map[string]sight {
+// ours returns the stacks of a place for which a caller passed a record.
+func (w *watchlist) ours(place awsapi.Place) map[string]sight {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	found := map[string]sight{}
 	for id, one := range w.stacks {
-		if one.ours && one.target == target {
+		if one.ours && one.place == place {
 			found[id] = one.recorded
 		}
 	}
@@ -187,24 +187,24 @@ func (w *watchlist) ours(target awsapi.Target) map[string]sight {
 
 // swept records what a sweep observed, and reports whether it differs from the record of one of the
 // operator's stacks.
-func (w *watchlist) swept(id string, target awsapi.Target, saw sight) bool {
+func (w *watchlist) swept(id string, place awsapi.Place, saw sight) bool {
 	if inProgress(types.StackStatus(saw.status)) {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	one := w.get(id, target)
+	one := w.get(id, place)
 	one.seen = saw
 	return one.ours && one.recorded != saw
 }
 
 // prune removes foreign stacks that a sweep no longer lists: their events would accumulate for the
 // life of the process.
-func (w *watchlist) prune(target awsapi.Target, listed map[string]bool, mark uint64) {
+func (w *watchlist) prune(place awsapi.Place, listed map[string]bool, mark uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, one := range w.stacks {
-		if !one.ours && one.target == target && !listed[id] && one.hintNumber <= mark {
+		if !one.ours && one.place == place && !listed[id] && one.hintNumber <= mark {
 			delete(w.stacks, id)
 		}
 	}

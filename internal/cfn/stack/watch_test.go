@@ -20,60 +20,60 @@ func TestWatchlistReportsWhenToRead(t *testing.T) {
 		{
 			"a running operation is no reason",
 			settled,
-			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_IN_PROGRESS"}) },
+			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_IN_PROGRESS"}, awsapi.Place{}) },
 			false,
 		},
 		{
 			"another stack's event is no reason",
 			settled,
-			func(w *watchlist) { w.event(Event{StackID: id + "2", Status: "UPDATE_COMPLETE"}) },
+			func(w *watchlist) { w.event(Event{StackID: id + "2", Status: "UPDATE_COMPLETE"}, awsapi.Place{}) },
 			false,
 		},
 		{
 			"the end of the operation that was waited for",
 			running,
-			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}) },
+			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}, awsapi.Place{}) },
 			true,
 		},
 		{
 			"the late event of an operation whose end was seen",
 			settled,
-			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}) },
+			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}, awsapi.Place{}) },
 			false,
 		},
 		{
 			"another client's operation",
 			settled,
-			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "Console-1"}) },
+			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "Console-1"}, awsapi.Place{}) },
 			true,
 		},
-		{"an event without a token", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"}) }, true},
+		{"an event without a token", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"}, awsapi.Place{}) }, true},
 		{
 			"a sweep that sees what the record says",
 			settled,
-			func(w *watchlist) { w.swept(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}) },
+			func(w *watchlist) { w.swept(id, awsapi.Place{}, sight{"UPDATE_COMPLETE", "updated 2"}) },
 			false,
 		},
 		{
 			"a sweep that sees a later change",
 			settled,
-			func(w *watchlist) { w.swept(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 3"}) },
+			func(w *watchlist) { w.swept(id, awsapi.Place{}, sight{"UPDATE_COMPLETE", "updated 3"}) },
 			true,
 		},
 		{"a read that followed the event", settled, func(w *watchlist) {
-			w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"})
-			w.observed(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}, w.mark())
+			w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"}, awsapi.Place{})
+			w.observed(id, awsapi.Place{}, sight{"UPDATE_COMPLETE", "updated 2"}, w.mark())
 		}, false},
 		{"an event that arrived during the read", settled, func(w *watchlist) {
 			mark := w.mark()
-			w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"})
-			w.observed(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}, mark)
+			w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"}, awsapi.Place{})
+			w.observed(id, awsapi.Place{}, sight{"UPDATE_COMPLETE", "updated 2"}, mark)
 		}, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := &watchlist{stacks: map[string]*watched{}}
-			w.recorded(awsapi.Target{}, &c.record)
+			w.recorded(awsapi.Place{}, &c.record)
 			c.happen(w)
 			if _, got := w.changed(&c.record); got != c.want {
 				t.Errorf("changed = %t, want %t", got, c.want)

@@ -114,6 +114,8 @@ func (f *flags) add(cmd *cobra.Command) {
 		nil,
 		"roles that Clusters of a namespace may name in spec.role, for example platform=arn:aws:iam::123456789012:role/clusters (default: none, only the operator's own credentials)",
 	)
+	set.BoolVar(&f.RequireIdentity, "require-identity", false,
+		"refuse objects for which neither they nor their namespace name an AWSIdentity (default: they use the operator's own credentials)")
 	set.StringVar(
 		&f.ClusterName,
 		"cluster-name",

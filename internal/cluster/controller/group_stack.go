@@ -136,6 +136,7 @@ func (s groupStackStep) ensure(
 	outputs, outcome := s.apply.Ensure(ctx, group, s.targets.Of(cluster), group.Status.Stack, made.Stack, apply.Options{
 		Manual: approval.IsManual(group.Spec.UpdatePolicy, cluster.Spec.UpdatePolicy),
 		Parts:  known.History().Now.Changed(&wanted),
+		Limit:  s.targets.Limit(cluster),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err
@@ -200,10 +201,10 @@ func (s groupStackStep) accountOfGroup(
 			corev1.EventTypeWarning,
 			reasonAbandoned,
 			"Delete",
-			"The stack %s remains in region %s of the account of role %s.",
+			"The stack %s remains in region %s of the account of %s.",
 			model.GroupStackName(cluster.Name, group.Name),
 			cluster.Spec.Region,
-			cluster.Spec.Role.ARN,
+			credentialsOf(cluster),
 		)
 		return "", operatorkit.Done()
 	}
@@ -230,7 +231,7 @@ func (s groupStackStep) targetOf(
 		return target, "", "", operatorkit.Fail(err)
 	}
 	if cluster != nil {
-		if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() && cluster.Status.Account != "" {
+		if outcome := s.targets.MayUse(cluster); !outcome.IsDone() && !isAbandoned(cluster) {
 			return target, "", "", outcome
 		}
 		account, outcome := s.accountOfGroup(ctx, group, cluster)

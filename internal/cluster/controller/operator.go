@@ -91,7 +91,7 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine),
 		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock), boots: boots.New(options.Clock),
 		catalog: offerings.New(options.Clock),
-		targets: targets.New(targets.Options{Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles}),
+		targets: targets.New(targets.Options{Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles, Identities: options.Identities}),
 		credentials: credentials.New(credentials.Options{
 			Secrets: direct, Clients: options.Clients, Workload: options.Workload, Clock: options.Clock,
 		}),
@@ -103,7 +103,7 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 	ec2 := func(cluster *v1alpha1.Cluster) awsapi.EC2 { return options.Clients.EC2(o.targets.Of(cluster)) }
 	o.bucket = bucket.NewStore(func(cluster *v1alpha1.Cluster) awsapi.S3 { return options.Clients.S3(o.targets.Of(cluster)) }, o.nodeup)
 	o.tokens = bootstraptoken.New(func(cluster *v1alpha1.Cluster) awsapi.SSM { return options.Clients.SSM(o.targets.Of(cluster)) })
-	o.models = models.New(models.Options{EC2: ec2, Operator: options.ClusterName})
+	o.models = models.New(models.Options{EC2: ec2, Operator: options.ClusterName, Boundary: o.targets.Boundary})
 	o.instances = instances.New(instances.Options{EC2: ec2, Clock: options.Clock, Recorder: recorder})
 	o.backups = backup.New(backup.Options{
 		EC2: ec2, Clock: options.Clock, Recorder: recorder, Owner: o.owner, Confirm: o.outputs.Confirm,
@@ -113,7 +113,7 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 	})
 	o.draining = draining.New(draining.Options{
 		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Recorder: recorder, Client: cached, Objects: o.objects,
-		Target: o.targets.Of, Repairs: o.repairs, Instances: o.instances,
+		Target: o.targets.Of, Place: o.targets.Place, Repairs: o.repairs, Instances: o.instances,
 		EnqueueCluster: func(key types.NamespacedName) { o.clusters.Enqueue(key) },
 		EnqueueGroup:   func(key types.NamespacedName) { o.groups.Enqueue(key) },
 	})

@@ -11,8 +11,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/targets"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/grant"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -36,14 +38,22 @@ type Engine interface {
 type Events interface {
 	// Subscribe passes every event to fn.
 	Subscribe(fn func(awsevents.Event))
-	// Listen adds an account and region to listen to. Adding one twice has no effect.
-	Listen(target awsapi.Target)
-	// Retain stops listening to the accounts and regions that Listen added and that are not among
-	// targets.
-	Retain(targets []awsapi.Target)
+	// Use listens to an account and region for a user until Release. Repeating it has no effect.
+	Use(user string, target awsapi.Target)
+	// Release ends what Use began.
+	Release(user string)
 	// ExpectInstances enables the search for missed instance events, which is more frequent where
 	// expect reports that instances are terminating.
-	ExpectInstances(expect func(awsapi.Target) awsevents.Expectation)
+	ExpectInstances(expect func(awsapi.Place) awsevents.Expectation)
+}
+
+// Identities says with which credentials, where, and with which limits the operator acts for a
+// Cluster; *identity.Identities implements it.
+type Identities interface {
+	targets.Identities
+	Concerns(ctx context.Context, change identity.Change, wish identity.Wish) bool
+	Subscribe(fn func(identity.Change))
+	CountUsers(fn func(ctx context.Context, identity string) ([]string, error))
 }
 
 // Clients provides the controllers' AWS clients. *awsapi.Clients implements it.
@@ -103,6 +113,9 @@ type Options struct {
 	// Roles are the IAM roles that Clusters of a namespace may name in spec.role. Empty refuses
 	// all.
 	Roles []grant.Grant
+	// Identities, if not nil, resolves Clusters that name no role. Without it, the operator acts
+	// with its own credentials.
+	Identities Identities
 	// NodeupDir is the folder with the files nodeup-linux-amd64 and nodeup-linux-arm64, or with
 	// nodeup for the operator's own architecture.
 	NodeupDir string

@@ -61,6 +61,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		options.Events.Subscribe(o.observe)
 		options.Events.ExpectInstances(o.draining.Expect)
 	}
+	if options.Identities != nil {
+		options.Identities.Subscribe(o.identityChanged)
+		options.Identities.CountUsers(o.usersOf)
+	}
 	options.Workload.Subscribe(o.observeWorkload)
 	if err := mgr.Add(options.Workload); err != nil {
 		return fmt.Errorf("add the connections to workload clusters: %w", err)
@@ -119,7 +123,7 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 		return err
 	}
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
-		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
+		Client: o.client, Pipelines: selector, Admit: o.admit, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
 		Paused:          func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
 		ReconcilePaused: o.signalSlotsPaused, DeferStatusWrite: conditions.IsClusterProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,

@@ -1,14 +1,13 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -30,20 +29,23 @@ func (s accountStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 }
 
 // EnsureDeleted ends the deletion: it removes the Cluster from all caches.
-func (s accountStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+func (s accountStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if isAbandoned(cluster) {
 		s.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonAbandoned, "Delete", "%s", abandonedNote(cluster))
 	}
 	s.forget(cluster.UID)
-	if err := s.retain(ctx, cluster.UID); err != nil {
-		return operatorkit.Fail(err)
+	if s.options.Events != nil {
+		s.options.Events.Release(string(cluster.UID))
 	}
 	return operatorkit.Done()
 }
 
 // find sets the account in the Cluster's status and subscribes to its events.
 func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() {
+	if outcome := s.targets.MayUse(cluster); !outcome.IsDone() {
+		return outcome
+	}
+	if outcome := s.isWhereItWas(cluster); !outcome.IsDone() {
 		return outcome
 	}
 	target := s.targets.Of(cluster)
@@ -66,9 +68,42 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		))
 	}
 	if s.options.Events != nil {
-		s.options.Events.Listen(target)
+		s.options.Events.Use(string(cluster.UID), target)
 	}
 	return operatorkit.Done()
+}
+
+// admit refuses a Cluster that the operator may not act for before it gets a finalizer. Of others it
+// notes the account and region, so that the stacks are found even if the status is lost and the
+// identity changes.
+func (o *operator) admit(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	use, err := o.targets.Use(cluster)
+	if err != nil {
+		return outcomes.Refused(err)
+	}
+	annotations := cluster.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[createdInAnnotation] = use.Place.String()
+	cluster.SetAnnotations(annotations)
+	return operatorkit.Done()
+}
+
+// isWhereItWas is done if the operator acts for the Cluster in the account and region that admit
+// noted.
+func (s accountStep) isWhereItWas(cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	use, err := s.targets.Use(cluster)
+	if err != nil {
+		return outcomes.Refused(err)
+	}
+	was := cluster.Annotations[createdInAnnotation]
+	if was == "" || was == use.Place.String() {
+		return operatorkit.Done()
+	}
+	return operatorkit.Stall("AccountChanged", fmt.Sprintf(
+		"The Cluster's stacks are in %s, but %s is for %s. A Cluster cannot move: restore the previous role, identity or credentials. "+
+			"If nothing of the Cluster is in %[1]s, remove its annotation %[4]s.", was, credentialsOf(cluster), use.Place, createdInAnnotation))
 }
 
 // findAgain determines the account of a Cluster that is being deleted if its status was lost or
@@ -78,7 +113,10 @@ func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) o
 	if isAbandoned(cluster) {
 		return operatorkit.Done()
 	}
-	if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() {
+	if outcome := s.targets.MayUse(cluster); !outcome.IsDone() {
+		return outcome
+	}
+	if outcome := s.isWhereItWas(cluster); !outcome.IsDone() {
 		return outcome
 	}
 	if cluster.Status.Account != "" {
@@ -98,16 +136,43 @@ func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) o
 const (
 	// abandonAnnotation on a Cluster that is being deleted permits removing it and its
 	// InstanceGroups while leaving their resources in AWS. Its value is the ARN of the Cluster's
-	// role.
+	// role, the name of its AWSIdentity, or its account.
 	abandonAnnotation = v1alpha1.Group + "/abandon"
+	// createdInAnnotation is the account and region of the Cluster's stacks.
+	createdInAnnotation = "aws-operator/created-in"
 	// reasonAbandoned is the reason of the Event that lists the remaining resources.
 	reasonAbandoned = "Abandoned"
 )
 
 // isAbandoned reports whether the user chose to leave a Cluster's resources in AWS.
 func isAbandoned(cluster *v1alpha1.Cluster) bool {
-	role := cluster.Spec.Role
-	return !cluster.DeletionTimestamp.IsZero() && role != nil && role.ARN != "" && cluster.Annotations[abandonAnnotation] == role.ARN
+	value := cluster.Annotations[abandonAnnotation]
+	return !cluster.DeletionTimestamp.IsZero() && value != "" && value == abandonValue(cluster)
+}
+
+// abandonValue is the value of the annotation that abandons a Cluster: it names what the operator
+// cannot use, so that it cannot be set by mistake. It is empty for a Cluster in the operator's own
+// account.
+func abandonValue(cluster *v1alpha1.Cluster) string {
+	account, _, _ := strings.Cut(cluster.Annotations[createdInAnnotation], "/")
+	switch role := cluster.Spec.Role; {
+	case role != nil && role.ARN != "":
+		return role.ARN
+	default:
+		return cmp.Or(cluster.Spec.Identity, cluster.Status.Account, account)
+	}
+}
+
+// credentialsOf names the credentials with which the operator acts for a Cluster.
+func credentialsOf(cluster *v1alpha1.Cluster) string {
+	switch role := cluster.Spec.Role; {
+	case role != nil && role.ARN != "":
+		return "role " + role.ARN
+	case cluster.Spec.Identity != "":
+		return "AWSIdentity " + cluster.Spec.Identity
+	default:
+		return "the namespace's AWSIdentity or the operator's own credentials"
+	}
 }
 
 // abandonedNote describes the remaining AWS resources of an abandoned Cluster.
@@ -117,9 +182,9 @@ func abandonedNote(cluster *v1alpha1.Cluster) string {
 		names = append(names, model.SlotStackName(cluster.Name, slot))
 	}
 	return fmt.Sprintf(
-		"The following may remain in region %s of the account of role %s and are no longer managed: the stacks %s, and resources that the cluster's controllers created.",
+		"The following may remain in region %s of the account of %s and are no longer managed: the stacks %s, and resources that the cluster's controllers created.",
 		cluster.Spec.Region,
-		cluster.Spec.Role.ARN,
+		credentialsOf(cluster),
 		strings.Join(names, ", "),
 	)
 }
@@ -127,16 +192,16 @@ func abandonedNote(cluster *v1alpha1.Cluster) string {
 // accountUnknown returns the outcome of a deletion that cannot continue because the account is
 // unknown.
 func accountUnknown(cluster *v1alpha1.Cluster, err error) operatorkit.Outcome {
-	if cluster.Spec.Role == nil {
+	if cluster.Spec.Role == nil && cluster.Spec.Identity == "" {
 		return outcomes.Failed(err)
 	}
 	return operatorkit.Stall("AccountUnknown", fmt.Sprintf(
-		"The operator cannot assume the role %s, so the cluster's resources in its account are unknown: %s Allow the operator to assume the role. "+
+		"The operator cannot use %s, so the cluster's resources in its account are unknown: %s Allow the operator to assume the role. "+
 			"To leave the resources in AWS, annotate the Cluster with %s=%s.",
-		cluster.Spec.Role.ARN,
+		credentialsOf(cluster),
 		awsapi.Sentence(err.Error()),
 		abandonAnnotation,
-		cluster.Spec.Role.ARN,
+		abandonValue(cluster),
 	))
 }
 
@@ -165,23 +230,4 @@ func noteRelease(cluster *v1alpha1.Cluster, release *v1alpha1.Release) {
 		Type: conditions.Deprecated, Status: metav1.ConditionTrue, Reason: "Deprecated",
 		Message: fmt.Sprintf("Release %s still works but is deprecated. Upgrade the Cluster to a newer one.", release.Name),
 	})
-}
-
-// retain stops listening to accounts and regions that no Cluster other than the leaving one uses.
-func (o *operator) retain(ctx context.Context, leaving types.UID) error {
-	if o.options.Events == nil {
-		return nil
-	}
-	var clusters v1alpha1.ClusterList
-	if err := o.client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list Clusters: %w", err)
-	}
-	var targets []awsapi.Target
-	for i := range clusters.Items {
-		if cluster := &clusters.Items[i]; cluster.UID != leaving {
-			targets = append(targets, o.targets.Of(cluster))
-		}
-	}
-	o.options.Events.Retain(targets)
-	return nil
 }

@@ -73,6 +73,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		Manual:  approval.IsManual(cluster.Spec.UpdatePolicy),
 		Refresh: !s.outputs.Hold(cluster),
 		Gone:    gone,
+		Limit:   s.targets.Limit(cluster),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if before = s.offered(ctx, cluster, known, offerings.OfCluster(resolved)); !before.IsDone() {
 				return errNotPrepared
@@ -114,6 +115,7 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	s.own(cluster, name)
 	s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
 	return s.apply.Delete(ctx, cluster, s.targets.Of(cluster), name, record.Find(cluster, name), stack.DeleteOptions{
+		RoleARN:                      s.targets.ServiceRole(cluster),
 		OwnerTags:                    s.owner.ClusterTags(cluster),
 		DisableTerminationProtection: true, // The finalizer guards the Cluster; deleting the Cluster is intentional.
 		Clean: func(ctx context.Context, failure stack.ResourceFailure) error {

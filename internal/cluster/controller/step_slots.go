@@ -138,6 +138,7 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	_, outcome := s.apply.Ensure(ctx, cluster, s.targets.Of(cluster), status, made.Stack, apply.Options{
 		Manual: approval.IsManual(cluster.Spec.UpdatePolicy),
 		Hold:   change.hold,
+		Limit:  s.targets.Limit(cluster),
 		Parts:  known.History().Now.Changed(&wanted),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if err := s.outputs.Confirm(ctx, cluster); err != nil {
@@ -211,7 +212,9 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		all = append(
 			all,
 			s.apply.Delete(
-				ctx, cluster, s.targets.Of(cluster), name, status, stack.DeleteOptions{OwnerTags: s.owner.SlotTags(cluster, slot)},
+				ctx, cluster, s.targets.Of(cluster), name, status, stack.DeleteOptions{
+					RoleARN: s.targets.ServiceRole(cluster), OwnerTags: s.owner.SlotTags(cluster, slot),
+				},
 			),
 		)
 	}

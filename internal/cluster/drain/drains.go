@@ -181,14 +181,14 @@ func (d *Drains) Of(cluster types.NamespacedName, group string) []Progress {
 // settling is how long after its drain an instance may take to terminate.
 const settling = 10 * time.Minute
 
-// Busy reports whether nodes of a target are being drained, or were recently and their instances
-// still exist. Their events may be lost.
-func (d *Drains) Busy(target awsapi.Target) bool {
+// Busy reports whether nodes of a target that matches are being drained, or were recently and their
+// instances still exist. Their events may be lost.
+func (d *Drains) Busy(matches func(awsapi.Target) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	since := d.options.Clock.Now().Add(-settling)
 	for _, r := range d.runs {
-		if r.busy(target, since) {
+		if r.busy(matches, since) {
 			return true
 		}
 	}

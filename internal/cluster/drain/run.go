@@ -101,11 +101,11 @@ func (r *run) take(order Order) bool {
 	return true
 }
 
-// busy reports whether the instance belongs to the target and is terminating; see [Drains.Busy].
-func (r *run) busy(target awsapi.Target, since time.Time) bool {
+// busy reports whether the instance's target matches and it is terminating; see [Drains.Busy].
+func (r *run) busy(matches func(awsapi.Target) bool, since time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.order.Target == target && !r.terminated && !r.cancelled && (r.endedAt.IsZero() || r.endedAt.After(since))
+	return matches(r.order.Target) && !r.terminated && !r.cancelled && (r.endedAt.IsZero() || r.endedAt.After(since))
 }
 
 // ended returns when the run ended, zero if it has not.

@@ -8,11 +8,13 @@ import (
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
 // inputs are everything that determines an object's stack.
 type inputs struct {
+	use      identity.Use
 	facts    render.Facts
 	override *render.Override
 }
@@ -24,6 +26,9 @@ func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, erro
 		sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus,
 	)
 	_, _ = sum.Write(obj.Spec)
+	if in.use.Identity != "" {
+		_, _ = fmt.Fprintf(sum, "|%+v", in.use)
+	}
 	if in.override != nil {
 		_, _ = fmt.Fprintf(sum, "|%s|%s", in.override.File, in.override.Template)
 	}

@@ -76,6 +76,7 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 			stackStep{kind: k},
 			additionalStep{kind: k},
 		),
+		Admit:                   k.admit,
 		Finalizer:               v1alpha1.Finalizer,
 		PausedAnnotation:        v1alpha1.PausedAnnotation,
 		Writer:                  writer,
@@ -163,6 +164,9 @@ func (k *kind) onDelete(obj *v1alpha1.Object) {
 	k.made.drop(obj.UID)
 	k.service.directory.forget(key, k.stackName(obj), obj.UID)
 	k.service.enqueue(siblings...)
+	if events := k.service.options.Events; events != nil {
+		events.Release(string(obj.UID))
+	}
 	k.service.enqueueDefinition(k.name)
 }
 

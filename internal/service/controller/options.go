@@ -28,6 +28,9 @@ type Engine interface {
 // Events reports changes of stacks; *awsevents.Listener implements it.
 type Events interface {
 	Subscribe(fn func(awsevents.Event))
+	// Use listens to an account and region for a user until Release.
+	Use(user string, target awsapi.Target)
+	Release(user string)
 }
 
 // Options configure modeled kinds. Engine, Region, AccountID and ClusterName are required.
@@ -36,7 +39,10 @@ type Options struct {
 	Engine Engine
 	// Events, if not nil, reports changes of stacks; without it stacks are polled.
 	Events Events
-	// Target is the account and region of the stacks; the zero value is the operator's own.
+	// Identities, if not nil, says how to act for an object; without it, all objects use Target.
+	Identities Identities
+	// Target is the account and region of stacks of objects without an identity; the zero value is
+	// the operator's own.
 	Target awsapi.Target
 	// Region and AccountID are the target's.
 	Region, AccountID string

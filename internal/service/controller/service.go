@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -124,6 +125,13 @@ func (s *service) served(kindName string) *kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kinds[kindName]
+}
+
+// all returns the kinds that are served.
+func (s *service) all() []*kind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.kinds))
 }
 
 // isBuiltIn reports whether the kind is in the catalog, served or not.

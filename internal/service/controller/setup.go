@@ -52,6 +52,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.Events != nil {
 		options.Events.Subscribe(s.observe)
 	}
+	if options.Identities != nil {
+		options.Identities.Subscribe(s.identityChanged)
+		options.Identities.CountUsers(s.usersOf)
+	}
 	if err := mgr.Add(s); err != nil {
 		return fmt.Errorf("add modeled kinds to the manager: %w", err)
 	}

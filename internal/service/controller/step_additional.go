@@ -24,7 +24,11 @@ func (s additionalStep) Name() string { return "additional" }
 // EnsureCreated creates what is missing, updates what was changed, and deletes what is no longer
 // wanted.
 func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
-	in, _, err := s.kind.inputs(ctx, obj)
+	use, outcome := s.kind.useNow(ctx, obj)
+	if !outcome.IsDone() {
+		return outcome
+	}
+	in, _, err := s.kind.inputs(ctx, obj, use)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -46,7 +47,11 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 		operatorkit.RemoveCondition(obj, v1alpha1.ConditionReferencesResolved)
 		return operatorkit.Done()
 	}
-	_, missing, err := k.inputs(ctx, obj)
+	use, outcome := k.useNow(ctx, obj)
+	if !outcome.IsDone() {
+		return outcome
+	}
+	_, missing, err := k.inputs(ctx, obj, use)
 	if outcome, ok := refused(err); ok {
 		return outcome
 	}
@@ -147,10 +152,9 @@ func templateOf(obj *v1alpha1.Object) (types.NamespacedName, error) {
 
 // inputs collects everything that determines the object's stack. Missing, if not nil, describes
 // what does not exist yet.
-func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missing, error) {
-	options := k.service.options
-	in := inputs{facts: render.Facts{
-		Region: options.Region, AccountID: options.AccountID, ClusterName: options.ClusterName, Limits: &k.service.options.Limits,
+func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object, use identity.Use) (inputs, *missing, error) {
+	in := inputs{use: use, facts: render.Facts{
+		Region: use.Place.Region, AccountID: use.Place.Account, ClusterName: k.service.options.ClusterName, Limits: &k.service.options.Limits,
 	}}
 	references, err := render.References(k.model.Load(), obj)
 	if err != nil {
@@ -162,10 +166,10 @@ func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missi
 	}
 	in.facts.References = facts
 	if len(references) > 0 {
-		if in.facts.Siblings, lack, err = k.siblings(ctx, obj, references); err != nil || lack != nil {
+		if in.facts.Siblings, lack, err = k.siblings(ctx, obj, use, references); err != nil || lack != nil {
 			return in, lack, err
 		}
-		if lack, err = k.foreignSiblings(ctx, obj, in.facts.Siblings); err != nil || lack != nil {
+		if lack, err = k.foreignSiblings(ctx, obj, use, in.facts.Siblings); err != nil || lack != nil {
 			return in, lack, err
 		}
 	}
@@ -230,7 +234,9 @@ func (s *service) find(ctx context.Context, kindName string, key types.Namespace
 // siblings collects, for each reference, the references of all objects of the kind that reference
 // the same object. It omits objects whose references are not ready; they enqueue their siblings
 // when they are.
-func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []render.Reference) (map[string][]any, *missing, error) {
+func (k *kind) siblings(
+	ctx context.Context, obj *v1alpha1.Object, use identity.Use, references []render.Reference,
+) (map[string][]any, *missing, error) {
 	siblings := map[string][]any{}
 	for _, r := range references {
 		target := objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}}
@@ -238,7 +244,7 @@ func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []
 			if key.Kind != k.name {
 				continue
 			}
-			facts, lack, err := k.sibling(ctx, key, r)
+			facts, lack, err := k.sibling(ctx, key, use, r)
 			if err != nil || lack != nil {
 				return nil, lack, err
 			}
@@ -253,7 +259,7 @@ func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []
 // foreignSiblings adds, for each AWS resource that the object references and no object of its
 // namespace made, the references of all objects of the kind, in any namespace, that may reference
 // the same resource and do.
-func (k *kind) foreignSiblings(ctx context.Context, obj *v1alpha1.Object, siblings map[string][]any) (*missing, error) {
+func (k *kind) foreignSiblings(ctx context.Context, obj *v1alpha1.Object, use identity.Use, siblings map[string][]any) (*missing, error) {
 	m, limits := k.model.Load(), &k.service.options.Limits
 	foreign, err := render.ForeignResources(m, obj, limits)
 	if err != nil {
@@ -264,7 +270,7 @@ func (k *kind) foreignSiblings(ctx context.Context, obj *v1alpha1.Object, siblin
 			if key.Kind != k.name {
 				continue
 			}
-			facts, lack, err := k.siblingWhere(ctx, key, func(other *v1alpha1.Object, _ []render.Reference) bool {
+			facts, lack, err := k.siblingWhere(ctx, key, use, func(other *v1alpha1.Object, _ []render.Reference) bool {
 				theirs, err := render.ForeignResources(m, other, limits)
 				return err == nil && slices.Contains(theirs, f)
 			})
@@ -280,14 +286,14 @@ func (k *kind) foreignSiblings(ctx context.Context, obj *v1alpha1.Object, siblin
 }
 
 // sibling returns the references of one object that references the same object in the same way.
-func (k *kind) sibling(ctx context.Context, key objectKey, r render.Reference) (any, *missing, error) {
-	return k.siblingWhere(ctx, key, func(_ *v1alpha1.Object, theirs []render.Reference) bool { return slices.Contains(theirs, r) })
+func (k *kind) sibling(ctx context.Context, key objectKey, use identity.Use, r render.Reference) (any, *missing, error) {
+	return k.siblingWhere(ctx, key, use, func(_ *v1alpha1.Object, theirs []render.Reference) bool { return slices.Contains(theirs, r) })
 }
 
 // siblingWhere returns the references of one object if it is a sibling, or nil. If something is
 // missing only temporarily, the caller must wait and not omit the sibling.
 func (k *kind) siblingWhere(
-	ctx context.Context, key objectKey, is func(other *v1alpha1.Object, theirs []render.Reference) bool,
+	ctx context.Context, key objectKey, use identity.Use, is func(other *v1alpha1.Object, theirs []render.Reference) bool,
 ) (any, *missing, error) {
 	other := &v1alpha1.Object{}
 	if err := k.manager.cache.Get(ctx, key.NamespacedName, other); err != nil {
@@ -302,6 +308,9 @@ func (k *kind) siblingWhere(
 	}
 	if !is(other, references) {
 		return nil, nil, nil
+	}
+	if theirs, err := k.service.use(ctx, other); err != nil || theirs.Place != use.Place {
+		return nil, nil, nil //nolint:nilerr // it may not use the resource; its own reconcile reports the error
 	}
 	resolved, lack, err := k.resolve(ctx, other, references)
 	switch {

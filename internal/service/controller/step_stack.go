@@ -10,6 +10,7 @@ import (
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -24,8 +25,12 @@ func (s stackStep) Name() string { return "stack" }
 func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
 	k.service.directory.own(k.stackName(obj), k.key(obj), obj.UID)
+	use, outcome := k.useNow(ctx, obj)
+	if !outcome.IsDone() {
+		return outcome
+	}
 	version := k.version.Load() // before the model, so that a reconcile follows a model that is replaced meanwhile
-	in, lack, err := k.inputs(ctx, obj)
+	in, lack, err := k.inputs(ctx, obj, use)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -41,14 +46,14 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 		return operatorkit.Done()
 	}
 	k.ready.drop(obj.UID)
-	if outcome := k.verifyReferences(ctx, obj, in.facts); !outcome.IsDone() {
+	if outcome := k.verifyReferences(ctx, obj, in); !outcome.IsDone() {
 		return outcome
 	}
 	desired, err := render.Stack(k.model.Load(), obj, in.facts, in.override)
 	if err != nil {
 		return invalid(err)
 	}
-	outcome := s.ensure(ctx, obj, desired, !untouched)
+	outcome = s.ensure(ctx, obj, use, desired, !untouched)
 	if outcome.IsDone() {
 		if digest, err = in.digest(obj, version); err != nil {
 			return operatorkit.Fail(err)
@@ -70,19 +75,25 @@ func invalid(err error) operatorkit.Outcome {
 }
 
 // ensure calls the engine and copies its result into the object.
-func (s stackStep) ensure(ctx context.Context, obj *v1alpha1.Object, desired *render.Desired, refresh bool) operatorkit.Outcome {
+func (s stackStep) ensure(
+	ctx context.Context, obj *v1alpha1.Object, use identity.Use, desired *render.Desired, refresh bool,
+) operatorkit.Outcome {
 	k := s.kind
 	known, err := record(obj)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	result, err := k.service.options.Engine.Ensure(ctx, k.service.options.Target, stack.Desired{
+	wanted := stack.Desired{
 		Name: desired.Name, Template: desired.Template, Parameters: desired.Parameters,
 		Tags: desired.Tags, OwnerTags: desired.OwnerTags, Salt: string(obj.UID),
 		Capabilities: desired.Capabilities, MaxAttempts: desired.MaxAttempts,
 		Allow: allowed(obj), AdoptFrom: adoptFrom(obj), Refresh: refresh, Review: review(obj, desired),
 		Retry: obj.Annotations[stack.RetryAnnotation],
-	}, known)
+	}
+	if err := use.Limit(&wanted); err != nil {
+		return notUsable(err)
+	}
+	result, err := k.service.options.Engine.Ensure(ctx, use.Target, wanted, known)
 	obj.Status.StackName = desired.Name
 	showPending(obj, desired.Name, &result)
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
@@ -119,8 +130,12 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	name := k.stackName(obj)
 	k.service.directory.own(name, k.key(obj), obj.UID)
 	k.ready.drop(obj.UID)
-	result, err := k.service.options.Engine.Delete(ctx, k.service.options.Target, name, known, stack.DeleteOptions{
-		OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName), Salt: string(obj.UID), AdoptFrom: adoptFrom(obj),
+	use, outcomeOfUse := k.useNow(ctx, obj)
+	if !outcomeOfUse.IsDone() {
+		return leftBehind(outcomeOfUse)
+	}
+	result, err := k.service.options.Engine.Delete(ctx, use.Target, name, known, stack.DeleteOptions{
+		RoleARN: use.ServiceRole, OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName), Salt: string(obj.UID), AdoptFrom: adoptFrom(obj),
 	})
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
 		return operatorkit.Fail(recordErr)
@@ -137,7 +152,14 @@ func (s stackStep) leave(ctx context.Context, obj *v1alpha1.Object) operatorkit.
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	err = k.service.options.Engine.Withdraw(ctx, k.service.options.Target, stack.Owner{
+	use, outcome := k.useNow(ctx, obj)
+	if outcome.Kind() == operatorkit.KindStall {
+		return operatorkit.Done() // the user leaves the stack, and the operator may not act
+	}
+	if !outcome.IsDone() {
+		return outcome
+	}
+	err = k.service.options.Engine.Withdraw(ctx, use.Target, stack.Owner{
 		Name: k.stackName(obj), Tags: render.Tags(k.name, obj, k.service.options.ClusterName), AdoptFrom: adoptFrom(obj),
 	}, known)
 	if foreign, ok := errors.AsType[*stack.ForeignError](err); ok {

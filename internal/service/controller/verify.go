@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -14,7 +16,11 @@ import (
 // references are in the stacks of the referenced objects. An output alone proves nothing: the other
 // object's author may have chosen it, by a template or by editing the object while the operator did
 // not reconcile it.
-func (k *kind) verifyReferences(ctx context.Context, obj *v1alpha1.Object, facts render.Facts) operatorkit.Outcome {
+//
+// The other object's stack must be in the same account and region, where the object's own
+// credentials reach it.
+func (k *kind) verifyReferences(ctx context.Context, obj *v1alpha1.Object, in inputs) operatorkit.Outcome {
+	facts := in.facts
 	references, err := render.References(k.model.Load(), obj)
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -25,7 +31,10 @@ func (k *kind) verifyReferences(ctx context.Context, obj *v1alpha1.Object, facts
 		}
 		id, _ := facts.References[r.Name][r.PhysicalID].(string)
 		name := render.StackName(facts.ClusterName, r.Kind, obj.Namespace, r.ObjectName)
-		ids, err := k.service.options.Engine.PhysicalIDs(ctx, k.service.options.Target, name)
+		if outcome := k.verifyPlace(ctx, obj, in, r); !outcome.IsDone() {
+			return outcome
+		}
+		ids, err := k.service.options.Engine.PhysicalIDs(ctx, in.use.Target, name)
 		if err != nil {
 			return operatorkit.Fail(err)
 		}
@@ -39,6 +48,27 @@ func (k *kind) verifyReferences(ctx context.Context, obj *v1alpha1.Object, facts
 				name,
 			))
 		}
+	}
+	return operatorkit.Done()
+}
+
+// verifyPlace checks that the stack of a referenced object is where the object's is.
+func (k *kind) verifyPlace(ctx context.Context, obj *v1alpha1.Object, in inputs, r render.Reference) operatorkit.Outcome {
+	other, lack, err := k.service.find(ctx, r.Kind, types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName})
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if lack != nil {
+		return operatorkit.Wait(lack.after, lack.reason, lack.message)
+	}
+	theirs, err := k.service.use(ctx, other)
+	if err != nil {
+		return notUsable(err)
+	}
+	if theirs.Place != in.use.Place {
+		return operatorkit.Stall("ReferenceElsewhere", fmt.Sprintf(
+			"%s %s is in %s, but this object in %s. The stack changes a resource of the other, so both must be in one account and region: "+
+				"use the same identity and region for both.", r.Kind, r.ObjectName, theirs.Place, in.use.Place))
 	}
 	return operatorkit.Done()
 }

@@ -68,6 +68,8 @@ type Options struct {
 	Hold string
 	// Parts are the parts of the instances' bundle that a change of the stack changes, if known.
 	Parts []string
+	// Limit, unless nil, makes the stack obey the identity that it is made with, or refuses it.
+	Limit func(*stack.Desired) error
 	// Gone lists the logical IDs of resources that no longer exist, which the change may remove.
 	Gone []string
 }
@@ -82,6 +84,11 @@ func (s *Stacks) Ensure(
 		return nil, operatorkit.Fail(err)
 	}
 	want := desired(obj, wanted)
+	if how.Limit != nil {
+		if err := how.Limit(&want); err != nil {
+			return nil, outcomes.Refused(err)
+		}
+	}
 	want.Allow.Gone = how.Gone
 	want.Review = approval.Review(obj, how.Manual, wanted.Name)
 	if how.Hold != "" {

@@ -35,7 +35,9 @@ type Options struct {
 	Client  client.Reader
 	Objects *objects.Objects
 	// Target returns the account and region of a Cluster's stacks.
-	Target    func(*v1alpha1.Cluster) awsapi.Target
+	Target func(*v1alpha1.Cluster) awsapi.Target
+	// Place returns a target's account and region.
+	Place     func(awsapi.Target) awsapi.Place
 	Repairs   *repair.Repairs
 	Instances *instances.Instances
 	// EnqueueCluster and EnqueueGroup make the controllers reconcile an object.
@@ -73,11 +75,11 @@ func (d *Draining) Observe(e awsevents.Event) {
 	case news.Kind == awsevents.InstanceTerminating || news.Kind == awsevents.InstanceRetained:
 		d.drainHeld(e)
 	case news.Kind == awsevents.InstanceInterrupted || news.Kind == awsevents.InstanceRebalance:
-		d.drainSpot(news)
+		d.drainSpot(e)
 	case news.Kind == awsevents.InstanceInService:
 		d.expectNode(e)
 	default:
-		d.instanceEnds(news)
+		d.instanceEnds(e)
 	}
 }
 
@@ -87,7 +89,7 @@ func (d *Draining) drainHeld(e awsevents.Event) {
 	if stack == "" {
 		return
 	}
-	owners := d.ownersOf(e, stack)
+	owners := d.Directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: stack})
 	if len(owners) == 0 {
 		d.unclaimed.Keep(stack, e, d.options.Clock.Now())
 	}
@@ -96,21 +98,6 @@ func (d *Draining) drainHeld(e awsevents.Event) {
 			d.Drains.Begin(order)
 		}
 	}
-}
-
-// ownersOf returns the objects whose stack an event is about. Events of a sweep lack the account
-// but carry the object's target.
-func (d *Draining) ownersOf(e awsevents.Event, stack string) []directory.Owner {
-	if e.Account != "" {
-		return d.Directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: stack})
-	}
-	var of []directory.Owner
-	for _, one := range d.Directory.Named(stack) {
-		if cluster, _, err := d.objectsOf(one); err == nil && cluster != nil && d.options.Target(cluster) == e.Target {
-			of = append(of, one)
-		}
-	}
-	return of
 }
 
 // objectsOf returns the owner's Cluster, nil if it no longer exists, and its InstanceGroup, nil for
@@ -136,10 +123,14 @@ func (d *Draining) objectsOf(of directory.Owner) (*v1alpha1.Cluster, *v1alpha1.I
 // recommendation it only cordons the node: Auto Scaling replaces the instance (CapacityRebalance),
 // and its lifecycle hook then starts the drain.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html
-func (d *Draining) drainSpot(news *awsevents.InstanceEvent) {
+func (d *Draining) drainSpot(e awsevents.Event) {
+	news := e.Instance
 	connection, node, ok := d.options.Workload.NodeOf(news.ID)
 	if !ok {
-		d.notices.keep(news, d.options.Clock.Now())
+		d.notices.keep(e, d.options.Clock.Now())
+		return
+	}
+	if !d.isIn(connection.Key(), e) {
 		return
 	}
 	order := drain.Order{
@@ -157,14 +148,22 @@ func (d *Draining) drainSpot(news *awsevents.InstanceEvent) {
 	d.Drains.Begin(order)
 }
 
+// isIn reports whether a Cluster is in the account and region of an event. Events come from queues
+// in accounts of several tenants, who can write anything into their own: such an event must not
+// reach another tenant's cluster.
+func (d *Draining) isIn(key types.NamespacedName, e awsevents.Event) bool {
+	cluster, _, err := d.objectsOf(directory.Owner{Key: key})
+	return err == nil && cluster != nil && d.options.Place(d.options.Target(cluster)) == awsapi.Place{Account: e.Account, Region: e.Region}
+}
+
 // NodesChanged drains the nodes of spot instances with a notice that were not known when it arrived.
 func (d *Draining) NodesChanged() {
 	known := func(instance string) bool {
 		_, _, ok := d.options.Workload.NodeOf(instance)
 		return ok
 	}
-	for _, news := range d.notices.take(known, d.options.Clock.Now()) {
-		d.drainSpot(news)
+	for _, e := range d.notices.take(known, d.options.Clock.Now()) {
+		d.drainSpot(e)
 	}
 }
 
@@ -174,14 +173,19 @@ const interruption = 2 * time.Minute
 
 // instanceEnds records that an instance is terminating or terminated, and enqueues the Cluster of
 // its node.
-func (d *Draining) instanceEnds(news *awsevents.InstanceEvent) {
+func (d *Draining) instanceEnds(e awsevents.Event) {
+	news := e.Instance
+	cluster, _, known := d.options.Workload.NodeOf(news.ID)
+	if known && !d.isIn(cluster.Key(), e) {
+		return
+	}
 	d.Drains.Gone(news.ID)
 	d.options.Repairs.Terminated(news.ID)
 	if news.Kind != awsevents.InstanceTerminated {
 		return
 	}
 	d.options.Instances.Terminated(news.ID)
-	if cluster, _, ok := d.options.Workload.NodeOf(news.ID); ok {
+	if known {
 		d.options.EnqueueCluster(cluster.Key())
 	}
 }
@@ -234,10 +238,10 @@ func (d *Draining) Status(cluster types.NamespacedName, group string) []v1alpha1
 	return all
 }
 
-// Expect reports whether instances of a target are or may be terminating, so that missed events are
-// searched for.
-func (d *Draining) Expect(target awsapi.Target) awsevents.Expectation {
-	if d.Drains.Busy(target) {
+// Expect reports whether instances in an account and region are or may be terminating, so that
+// missed events are searched for.
+func (d *Draining) Expect(at awsapi.Place) awsevents.Expectation {
+	if d.Drains.Busy(func(target awsapi.Target) bool { return d.options.Place(target) == at }) {
 		return awsevents.InstancesTerminating
 	}
 	ctx := context.Background() // Reads from the informer cache.
@@ -248,7 +252,7 @@ func (d *Draining) Expect(target awsapi.Target) awsevents.Expectation {
 	expectation := awsevents.NoInstances
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
-		if d.options.Target(cluster) != target {
+		if d.options.Place(d.options.Target(cluster)) != at {
 			continue
 		}
 		expectation = awsevents.InstancesStay
@@ -299,7 +303,7 @@ func (d *Draining) expectNode(e awsevents.Event) {
 	if _, _, ok := d.options.Workload.NodeOf(e.Instance.ID); ok {
 		return
 	}
-	for _, owner := range d.ownersOf(e, stack) {
+	for _, owner := range d.Directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: stack}) {
 		if owner.Group && d.options.Repairs.Hint(stack) {
 			d.options.EnqueueGroup(owner.Key)
 		}

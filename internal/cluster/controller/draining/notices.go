@@ -16,27 +16,27 @@ const maxNotices = 1000
 // arrive before the nodes are listed and EC2 has identified them.
 type notices struct {
 	mu   sync.Mutex
-	news map[string]*awsevents.InstanceEvent // by instance
+	news map[string]awsevents.Event // by instance
 }
 
-func newNotices() *notices { return &notices{news: map[string]*awsevents.InstanceEvent{}} }
+func newNotices() *notices { return &notices{news: map[string]awsevents.Event{}} }
 
 // keep keeps a notice until it is taken or expires.
-func (n *notices) keep(news *awsevents.InstanceEvent, now time.Time) {
+func (n *notices) keep(e awsevents.Event, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.expire(now)
-	if now.Before(news.Time.Add(interruption)) && len(n.news) < maxNotices {
-		n.news[news.ID] = news
+	if now.Before(e.Instance.Time.Add(interruption)) && len(n.news) < maxNotices {
+		n.news[e.Instance.ID] = e
 	}
 }
 
 // take returns and removes the notices of instances for which known is true.
-func (n *notices) take(known func(instance string) bool, now time.Time) []*awsevents.InstanceEvent {
+func (n *notices) take(known func(instance string) bool, now time.Time) []awsevents.Event {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.expire(now)
-	var taken []*awsevents.InstanceEvent
+	var taken []awsevents.Event
 	for _, instance := range slices.Sorted(maps.Keys(n.news)) {
 		if known(instance) {
 			taken = append(taken, n.news[instance])
@@ -48,5 +48,5 @@ func (n *notices) take(known func(instance string) bool, now time.Time) []*awsev
 
 // expire removes the notices of instances that have terminated. The caller holds the lock.
 func (n *notices) expire(now time.Time) {
-	maps.DeleteFunc(n.news, func(_ string, news *awsevents.InstanceEvent) bool { return !now.Before(news.Time.Add(interruption)) })
+	maps.DeleteFunc(n.news, func(_ string, e awsevents.Event) bool { return !now.Before(e.Instance.Time.Add(interruption)) })
 }

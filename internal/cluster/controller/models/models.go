@@ -24,6 +24,8 @@ type Options struct {
 	EC2 func(*v1alpha1.Cluster) awsapi.EC2
 	// Operator is the operator's name in tags.
 	Operator string
+	// Boundary returns the permissions boundary of a Cluster's identity, empty for none.
+	Boundary func(*v1alpha1.Cluster) string
 }
 
 // Models resolves Clusters. It caches the models, and AWS's description of existing VPCs.
@@ -71,6 +73,9 @@ func (m *Models) Digest(cluster *v1alpha1.Cluster, release *v1alpha1.Release) ha
 	facts, _ := m.networks.Get(cluster.UID)
 	_, _ = fmt.Fprintf(sum, "%s|%d|%s|%d|%s|%d|%s|", cluster.UID, cluster.Generation, release.UID, release.Generation,
 		cluster.Status.Account, facts.revision, cluster.Annotations[apply.AllowAnnotation])
+	if boundary := m.options.Boundary(cluster); boundary != "" {
+		_, _ = fmt.Fprintf(sum, "%s|", boundary)
+	}
 	if cluster.Spec.ServiceAccountIssuer != nil {
 		_, _ = fmt.Fprintf(sum, "%s|", cluster.Status.Outputs[model.OutputIssuer])
 	}
@@ -96,6 +101,11 @@ func (m *Models) Resolve(ctx context.Context, cluster *v1alpha1.Cluster, release
 	key, digest := modelKey{cluster.UID, isAhead(cluster, release)}, m.Digest(cluster, release).Sum64()
 	if known, ok := m.models.Get(key); ok && known.digest == digest {
 		return known.model, nil
+	}
+	if boundary := m.options.Boundary(cluster); boundary != "" {
+		bounded := *cluster
+		bounded.Spec.IAM.PermissionsBoundary = boundary
+		cluster = &bounded
 	}
 	name, suffix := partition.Of(cluster.Spec.Region)
 	made, err := model.Resolve(model.Input{

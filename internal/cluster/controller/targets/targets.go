@@ -11,7 +11,10 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/grant"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -19,6 +22,12 @@ import (
 type Clients interface {
 	Region(t awsapi.Target) string
 	STS(t awsapi.Target) awsapi.STS
+}
+
+// Identities says with which credentials and limits the operator acts; *identity.Identities
+// implements it.
+type Identities interface {
+	Of(ctx context.Context, wish identity.Wish) (identity.Use, error)
 }
 
 // Options configure [Targets]. Clients and AccountID are required.
@@ -29,6 +38,8 @@ type Options struct {
 	// Roles are the IAM roles that Clusters of a namespace may name in spec.role. Empty refuses
 	// all.
 	Roles []grant.Grant
+	// Identities, if not nil, resolves Clusters that name no role.
+	Identities Identities
 }
 
 // Targets determines the accounts and regions of Clusters. It caches the accounts of roles.
@@ -45,29 +56,80 @@ func New(options Options) *Targets {
 }
 
 // Of returns the account and region of the Cluster's stacks. The operator's own account and
-// region are the zero value, as everywhere in the operator, so that their events are subscribed to
-// only once.
+// region are the zero value. The target of a Cluster whose identity is refused has a role that does
+// not exist, so that no call succeeds: the operator's own credentials may do more.
 func (t *Targets) Of(cluster *v1alpha1.Cluster) awsapi.Target {
+	use, err := t.Use(cluster)
+	if err != nil {
+		return awsapi.Target{Region: cluster.Spec.Region, RoleARN: "arn:aws:iam::000000000000:role/refused"}
+	}
+	return use.Target
+}
+
+// Use returns how the operator acts for the Cluster. The error is an [*identity.RefusedError] if it
+// must not.
+func (t *Targets) Use(cluster *v1alpha1.Cluster) (identity.Use, error) {
+	own := awsapi.Place{Account: t.options.AccountID, Region: t.options.Clients.Region(awsapi.Target{})}
 	target := awsapi.Target{Region: cluster.Spec.Region}
 	if role := cluster.Spec.Role; role != nil && role.ARN != "" {
 		target.RoleARN, target.ExternalID = role.ARN, role.ExternalID
-		return target
+		return identity.Use{Target: target, Place: target.Place(own)}, t.mayAssume(cluster)
 	}
-	if target.Region == t.options.Clients.Region(awsapi.Target{}) {
-		target.Region = ""
+	if t.options.Identities == nil {
+		if target.Region == own.Region {
+			target.Region = ""
+		}
+		return identity.Use{Target: target, Place: target.Place(own)}, nil
 	}
-	return target
+	return t.options.Identities.Of(context.Background(), Wish(cluster)) //nolint:wrapcheck // a sentence for the user; reads from the cache
 }
 
-// MayAssume is done if the Cluster names no role, or one that an administrator granted to its
-// namespace. The operator's own credentials may assume more roles than a single team should use.
-func (t *Targets) MayAssume(cluster *v1alpha1.Cluster) operatorkit.Outcome {
+// Wish returns what a Cluster asks for.
+func Wish(cluster *v1alpha1.Cluster) identity.Wish {
+	return identity.Wish{Namespace: cluster.Namespace, Name: cluster.Spec.Identity, Region: cluster.Spec.Region, OwnRegions: true}
+}
+
+// mayAssume returns an error unless an administrator granted the role to the Cluster's namespace.
+// The operator's own credentials may assume more roles than a single team should use.
+func (t *Targets) mayAssume(cluster *v1alpha1.Cluster) error {
 	role := cluster.Spec.Role
-	if role == nil || role.ARN == "" || grant.Allows(t.options.Roles, cluster.Namespace, role.ARN) {
-		return operatorkit.Done()
+	if grant.Allows(t.options.Roles, cluster.Namespace, role.ARN) {
+		return nil
 	}
-	return operatorkit.Stall("RoleNotAllowed", fmt.Sprintf("spec.role names %s, which Clusters of namespace %s may not use; "+
-		"to allow it, an administrator must start the operator with --allow-roles=%[2]s=%[1]s.", role.ARN, cluster.Namespace))
+	return &identity.RefusedError{Reason: "RoleNotAllowed", Message: fmt.Sprintf(
+		"spec.role names %s, which Clusters of namespace %s may not use; "+
+			"to allow it, an administrator must start the operator with --allow-roles=%[2]s=%[1]s.", role.ARN, cluster.Namespace)}
+}
+
+// MayUse is done if the operator may act for the Cluster.
+func (t *Targets) MayUse(cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if _, err := t.Use(cluster); err != nil {
+		return outcomes.Refused(err)
+	}
+	return operatorkit.Done()
+}
+
+// Limit returns a function that makes the Cluster's stacks obey its identity.
+func (t *Targets) Limit(cluster *v1alpha1.Cluster) func(*stack.Desired) error {
+	return func(desired *stack.Desired) error {
+		use, err := t.Use(cluster)
+		if err != nil {
+			return err
+		}
+		return use.Limit(desired) //nolint:wrapcheck // a sentence for the user
+	}
+}
+
+// ServiceRole returns the role that CloudFormation assumes for the Cluster's stacks, empty for none.
+func (t *Targets) ServiceRole(cluster *v1alpha1.Cluster) string {
+	use, _ := t.Use(cluster) // a refused Cluster has no target either
+	return use.ServiceRole
+}
+
+// Boundary returns the permissions boundary of the Cluster's identity, empty for none.
+func (t *Targets) Boundary(cluster *v1alpha1.Cluster) string {
+	use, _ := t.Use(cluster) // as above
+	return use.Boundary
 }
 
 // Account returns the target's account. It asks AWS once per role, and not at all if the Cluster's
@@ -94,4 +156,9 @@ func (t *Targets) Account(ctx context.Context, cluster *v1alpha1.Cluster, target
 	defer t.mu.Unlock()
 	t.known[key] = aws.ToString(out.Account)
 	return aws.ToString(out.Account), nil
+}
+
+// Place returns a target's account and region.
+func (t *Targets) Place(target awsapi.Target) awsapi.Place {
+	return target.Place(awsapi.Place{Account: t.options.AccountID, Region: t.options.Clients.Region(target)})
 }

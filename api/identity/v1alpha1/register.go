@@ -1,0 +1,33 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group is the API group of identities.
+const Group = "aws-operator.aws"
+
+// Version is the only version served.
+const Version = "v1alpha1"
+
+// GroupVersion is the group and version of every kind in this package.
+var GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
+
+const (
+	// IdentityAnnotation names an AWSIdentity: on an object, the one that it uses; on a Namespace,
+	// as an annotation or a label, the one that its objects use by default.
+	IdentityAnnotation = "aws-operator/identity"
+	// RegionAnnotation names a region of the AWSIdentity, on an object or a Namespace as above.
+	RegionAnnotation = "aws-operator/region"
+	// Finalizer keeps an AWSIdentity while objects use it.
+	Finalizer = Group + "/operator"
+)
+
+// AddToScheme registers AWSIdentity.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &AWSIdentity{}, &AWSIdentityList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
