@@ -36,6 +36,8 @@ var actionsOf = map[string][]string{
 	"cloudformation.CreateStack":     {"cloudformation:CreateStack", "cloudformation:TagResource"},
 	"cloudformation.UpdateStack":     {"cloudformation:UpdateStack", "cloudformation:TagResource", "cloudformation:UntagResource"},
 	"cloudformation.CreateChangeSet": {"cloudformation:CreateChangeSet", "cloudformation:TagResource"},
+	// https://docs.aws.amazon.com/IAM/latest/UserGuide/id_session-tags.html
+	"sts.AssumeRole": {"sts:AssumeRole", "sts:TagSession"},
 	// Without s3:ListBucket, S3 answers 403 for an object that does not exist, not 404.
 	// https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html
 	"s3.HeadObject": {"s3:GetObject", "s3:ListBucket"},
@@ -74,7 +76,7 @@ var statements = []statement{
 	{
 		sid: "AssumeRoles", users: services | clusters, resources: []string{"{role}"},
 		calls: []string{"sts.AssumeRole"},
-		why:   "The roles that objects and Clusters assume in other accounts. Change the ARN to yours, or remove the statement.",
+		why:   "The roles of AWSIdentities, and those that Clusters name. TagSession is for the tags of sessions. Change the ARN to yours, or remove the statement.",
 	},
 	{
 		sid: "Events", users: services | clusters, resources: []string{"arn:{partition}:sqs:{region}:{account}:{events}"},

@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 )
 
 const clustersHead = `# Cluster kinds reference
@@ -32,6 +33,25 @@ func writeClusters(page *bytes.Buffer) error {
 	for _, crd := range crds {
 		writeCRD(page, crd)
 	}
+	return nil
+}
+
+const identitiesHead = `# Identities reference
+
+This page lists the fields of AWSIdentity. ` + "`make generate`" + ` writes it from the CustomResourceDefinition; ` + "`kubectl explain`" + ` shows the
+same. The [guide](../guide/identities.md) shows how to use them.
+
+Group and version: ` + "`aws-operator.aws/v1alpha1`" + `.
+`
+
+// writeIdentities describes the kind AWSIdentity.
+func writeIdentities(page *bytes.Buffer) error {
+	crd, err := identityv1alpha1.CustomResourceDefinition()
+	if err != nil {
+		return fmt.Errorf("read the kind AWSIdentity: %w", err)
+	}
+	page.WriteString(identitiesHead)
+	writeCRD(page, crd)
 	return nil
 }
 

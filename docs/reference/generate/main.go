@@ -1,5 +1,5 @@
 // Command generate writes docs/reference/kinds.md from the built-in models,
-// docs/reference/clusters.md and docs/reference/modeldefinition.md from the
+// docs/reference/clusters.md, docs/reference/identities.md and docs/reference/modeldefinition.md from the
 // CustomResourceDefinitions, so that the reference always agrees with the API server;
 // docs/reference/permissions.md and the policies in config/iam from the calls in the code;
 // docs/design/packages.md from the packages' documentation; docs/reference/simulator.md
@@ -22,7 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md ../modeldefinition.md ../assumptions.md ../rights.md
+//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md ../modeldefinition.md ../assumptions.md ../rights.md ../identities.md
 
 const head = `# Service kinds reference
 
@@ -48,8 +48,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 9 {
-		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES SIMULATOR MODELDEFINITION ASSUMPTIONS RIGHTS")
+	if len(args) != 10 {
+		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES SIMULATOR MODELDEFINITION ASSUMPTIONS RIGHTS IDENTITIES")
 	}
 	models, err := catalog.Models(schema.Default())
 	if err != nil {
@@ -115,7 +115,14 @@ The template receives these parameters, if it declares them: ` + "`Namespace`, `
 	if err := writeRights(&page, "../../../config/testdata/rights.md"); err != nil {
 		return err
 	}
-	return save(args[8], &page)
+	if err := save(args[8], &page); err != nil {
+		return err
+	}
+	page.Reset()
+	if err := writeIdentities(&page); err != nil {
+		return err
+	}
+	return save(args[9], &page)
 }
 
 func save(file string, page *bytes.Buffer) error {

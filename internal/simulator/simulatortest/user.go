@@ -50,7 +50,7 @@ func User(tb testing.TB, root aws.Config, name string, policies ...string) aws.C
 func Role(tb testing.TB, root aws.Config, name, trusted, externalID string, policies ...string) (arn string) {
 	tb.Helper()
 	statement := map[string]any{
-		"Effect": "Allow", "Principal": map[string]string{"AWS": "arn:aws:iam::" + trusted + ":root"}, "Action": "sts:AssumeRole",
+		"Effect": "Allow", "Principal": map[string]string{"AWS": "arn:aws:iam::" + trusted + ":root"}, "Action": []string{"sts:AssumeRole", "sts:TagSession"},
 	}
 	if externalID != "" {
 		statement["Condition"] = map[string]any{"StringEquals": map[string]string{"sts:ExternalId": externalID}}
