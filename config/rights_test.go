@@ -27,7 +27,9 @@ import (
 
 const (
 	serviceGroup = "service-operator.aws"
-	clusterGroup = "cluster-operator.aws"
+	// identityGroup is the group of AWSIdentities.
+	identityGroup = "aws-operator.aws"
+	clusterGroup  = "cluster-operator.aws"
 )
 
 // A verb that reads, one that writes, and both.
@@ -96,6 +98,8 @@ func rights() []right {
 		{"a template in another namespace", all, serviceGroup, "cloudformationtemplates", "", other, nil},
 		{"a model", all, serviceGroup, "modeldefinitions", "", everywhere, []string{operatorAdmin}},
 		{"the status of a model", all, serviceGroup, "modeldefinitions", "status", everywhere, nil},
+		{"an identity", all, identityGroup, "awsidentities", "", everywhere, []string{operatorAdmin}},
+		{"the status of an identity", all, identityGroup, "awsidentities", "status", everywhere, nil},
 		{"a kind of a model for which no role was bound", all, serviceGroup, "kinesisstreams", "", team, nil},
 		{"all kinds of the group at once", all, serviceGroup, "*", "", team, nil},
 		{"a definition of a kind", writes, "apiextensions.k8s.io", "customresourcedefinitions", "", everywhere, nil},

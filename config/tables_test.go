@@ -76,7 +76,7 @@ func listed(t *testing.T, subject string) string {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				name := group + "/" + resource
-				if slices.Contains([]string{serviceGroup, clusterGroup, "*"}, group) || name == "/secrets" {
+				if slices.Contains([]string{serviceGroup, clusterGroup, identityGroup, "*"}, group) || name == "/secrets" {
 					verbs[name] = append(verbs[name], rule.Verbs...)
 				}
 			}

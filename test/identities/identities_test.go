@@ -99,9 +99,9 @@ func TestTwoTenantsInTwoAccountsAndThreeRegions(t *testing.T) {
 	}
 	w.ready("Cluster", "tenant-a", "east")
 	w.ready("InstanceGroup", "tenant-a", "east-workers")
-	w.has(accountA, home, "aws-operator-sqsqueue-tenant-a-jobs")
-	w.has(accountA, "us-east-1", "aws-operator-sqsqueue-tenant-a-far", "east", "east-control-plane-0", "east-workers")
-	w.has(accountB, "eu-west-1", "aws-operator-sqsqueue-tenant-b-jobs")
+	w.has(accountA, home, "aws-operator-sqsqueue-jobs-tenant-a")
+	w.has(accountA, "us-east-1", "aws-operator-sqsqueue-far-tenant-a", "east", "east-control-plane-0", "east-workers")
+	w.has(accountB, "eu-west-1", "aws-operator-sqsqueue-jobs-tenant-b")
 	for _, region := range []string{home, "us-east-1", "eu-west-1"} {
 		w.has(platform, region)
 	}
@@ -237,7 +237,7 @@ spec: {allowedNamespaces: {names: [%s]}}
 	if !strings.Contains(message, "deletion-policy=retain") {
 		w.t.Errorf("the message does not say how to leave the stack: %s", message)
 	}
-	w.has(accountA, home, "aws-operator-sqsqueue-tenant-a-jobs")
+	w.has(accountA, home, "aws-operator-sqsqueue-jobs-tenant-a")
 	identity("tenant-a")
 	w.gone("SQSQueue", "tenant-a", "jobs")
 	w.has(accountA, home)
