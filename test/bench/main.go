@@ -26,6 +26,7 @@ func main() {
 	groups := flag.Int("groups", 200, "number of groups to roll")
 	nodes := flag.Int("nodes", 10, "number of nodes in each of these groups")
 	boot := flag.Duration("boot", 45*time.Second, "boot time of the machines in these groups")
+	identity := flag.Bool("identity", false, "create the queues with an AWSIdentity")
 	dir := flag.String("profiles", "", "the folder for Go profiles of the measurements of objects, clusters and memory; none by default")
 	flag.Parse()
 	// This process simulates AWS and the machines. They are not measured, so they may use more
@@ -44,6 +45,7 @@ func main() {
 		boot:     *boot,
 		only:     *only,
 		profiles: *dir,
+		identity: *identity,
 	}
 	err := b.run(ctx)
 	if printErr := b.report.write(os.Stdout); err == nil {
@@ -65,6 +67,7 @@ type bench struct {
 	boot          time.Duration
 	only          string
 	profiles      string
+	identity      bool
 	report        report
 }
 
@@ -106,6 +109,11 @@ func (b *bench) zeroLatency(ctx context.Context) error {
 		return err
 	}
 	defer w.close()
+	if b.identity {
+		if err := w.identify(ctx); err != nil {
+			return err
+		}
+	}
 	for _, step := range []struct {
 		name string
 		run  func(context.Context, *suite) error

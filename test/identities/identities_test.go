@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/internal/patience"
@@ -214,12 +215,14 @@ spec:
 func (w *world) refusedDeletionStays() {
 	w.t.Helper()
 	identity := func(namespaces string) {
-		w.apply(`
-apiVersion: aws-operator.aws/v1alpha1
-kind: AWSIdentity
-metadata: {name: team-a}
-spec: {allowedNamespaces: {names: [%s]}}
-`, namespaces)
+		found, err := w.get("AWSIdentity", "", "team-a")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		patch := fmt.Sprintf(`{"spec":{"allowedNamespaces":{"names":[%q]}}}`, namespaces)
+		if err := w.client.Patch(w.t.Context(), found, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	w.stop() // the status is wiped while no operator runs
 	identity("another")

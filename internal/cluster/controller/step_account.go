@@ -90,6 +90,19 @@ func (o *operator) admit(_ context.Context, cluster *v1alpha1.Cluster) operatork
 	return operatorkit.Done()
 }
 
+// admitGroup refuses a group of a Cluster that the operator may not act for, as admit does.
+func (o *operator) admitGroup(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	cluster, err := o.objects.ClusterOf(ctx, group)
+	switch {
+	case err != nil:
+		return operatorkit.Fail(err)
+	case cluster == nil:
+		return operatorkit.Done() // the first step reports that
+	default:
+		return o.targets.MayUse(cluster)
+	}
+}
+
 // isWhereItWas is done if the operator acts for the Cluster in the account and region that admit
 // noted.
 func (s accountStep) isWhereItWas(cluster *v1alpha1.Cluster) operatorkit.Outcome {
