@@ -179,7 +179,7 @@ func (l *Listener) Use(user string, target awsapi.Target) {
 	l.renew(at, one)
 }
 
-// Release ends what Use began. The queue of an account and region that nobody uses is kept, and
+// Release ends what Use began. The queue of an account and region without users is kept, and
 // retains events for an hour.
 func (l *Listener) Release(user string) {
 	l.mu.Lock()
@@ -200,7 +200,7 @@ func (l *Listener) release(user string) {
 	l.renew(at, one)
 }
 
-// renew stops listening to a place that nobody uses, and replaces credentials that no user has any
+// renew stops listening to a place without users, and replaces credentials that no user has any
 // more. The caller holds the lock.
 func (l *Listener) renew(at awsapi.Place, one *listening) {
 	users := slices.Sorted(maps.Keys(one.users))

@@ -67,7 +67,7 @@ func TestEachAccountAndRegionInUseIsListenedTo(t *testing.T) {
 	expect("another role serves when the first is no longer used", map[awsapi.Target]int{own: 1, far: 1, also: 1})
 	l.Release("c")
 	l.Release("d")
-	expect("an account that nobody uses is not listened to", map[awsapi.Target]int{own: 1, far: 1})
+	expect("an account without users is not listened to", map[awsapi.Target]int{own: 1, far: 1})
 	l.Use("a", theirs)
 	expect("a user moves", map[awsapi.Target]int{own: 1, theirs: 1})
 	l.Release("a")

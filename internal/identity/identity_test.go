@@ -75,7 +75,7 @@ func TestWhoMayUseAnIdentity(t *testing.T) {
 			}),
 			"here":   identity("here", v1alpha1.AWSIdentitySpec{RoleARN: roleARN, AllowedNamespaces: v1alpha1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}}),
 			"secret": identity("secret", v1alpha1.AWSIdentitySpec{RoleARN: roleARN, ExternalIDSecret: &secret, AllowedNamespaces: v1alpha1.AllowedNamespaces{Names: []string{"plain"}}}),
-			"nobody": identity("nobody", v1alpha1.AWSIdentitySpec{RoleARN: roleARN}),
+			"closed": identity("closed", v1alpha1.AWSIdentitySpec{RoleARN: roleARN}),
 		},
 	}
 	inRegion := func(region string) awsapi.Target {
@@ -104,7 +104,7 @@ func TestWhoMayUseAnIdentity(t *testing.T) {
 		"a region that the identity lacks":                       {wish: Wish{Namespace: "annotated", Region: "eu-central-1"}, refused: "RegionNotAllowed"},
 		"the operator's own region by default":                   {wish: Wish{Namespace: "plain", Name: "here", Region: "us-east-1"}, refused: "RegionNotAllowed"},
 		"the namespace names an identity that does not allow it": {wish: Wish{Namespace: "other"}, refused: "IdentityNotAllowed"},
-		"the object names an identity that does not allow it":    {wish: Wish{Namespace: "plain", Name: "nobody"}, refused: "IdentityNotAllowed"},
+		"the object names an identity that does not allow it":    {wish: Wish{Namespace: "plain", Name: "closed"}, refused: "IdentityNotAllowed"},
 		"there is no such identity":                              {wish: Wish{Namespace: "annotated", Name: "missing"}, refused: "IdentityNotFound"},
 		"a namespace that the cache does not have yet":           {wish: Wish{Namespace: "new"}, refused: "NamespaceUnknown"},
 		"the external ID is not read yet":                        {wish: Wish{Namespace: "plain", Name: "secret"}, refused: "IdentityNotReady"},

@@ -78,7 +78,7 @@ spec: {cluster: east, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}
 // TestTwoTenantsInTwoAccountsAndThreeRegions follows two tenants: each gets its own account and
 // nothing else, and nothing is left behind when identities are taken away and given back.
 func TestTwoTenantsInTwoAccountsAndThreeRegions(t *testing.T) {
-	w := newWorld(t)
+	w := newEnvironment(t)
 	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
 	if _, err := iam.NewFromConfig(w.root(accountA, home)).CreatePolicy(t.Context(), &iam.CreatePolicyInput{
 		PolicyName: aws.String("boundary"), PolicyDocument: &policy,
@@ -109,7 +109,7 @@ func TestTwoTenantsInTwoAccountsAndThreeRegions(t *testing.T) {
 	t.Run("roles have the boundary", func(t *testing.T) { w.rolesHaveBoundary(t) })
 	t.Run("another tenant's identity is refused", w.othersIdentityIsRefused)
 	t.Run("limits hold", w.limitsHold)
-	t.Run("forged events reach no other tenant", w.forgedEventsReachNobody)
+	t.Run("forged events reach no other tenant", w.forgedEventsReachNoOther)
 	t.Run("an identity in use stays", func(*testing.T) {
 		w.delete("AWSIdentity", "", "team-b")
 		message := w.condition("AWSIdentity", "", "team-b", "Synced", "False", "InUse")
@@ -124,16 +124,16 @@ func TestTwoTenantsInTwoAccountsAndThreeRegions(t *testing.T) {
 	} {
 		w.delete(one[0], one[1], one[2])
 	}
-	w.gone("SQSQueue", "tenant-b", "jobs")
-	w.gone("SQSQueue", "tenant-a", "far")
-	w.gone("Cluster", "tenant-a", "east")
-	w.gone("AWSIdentity", "", "team-b")
+	w.deleted("SQSQueue", "tenant-b", "jobs")
+	w.deleted("SQSQueue", "tenant-a", "far")
+	w.deleted("Cluster", "tenant-a", "east")
+	w.deleted("AWSIdentity", "", "team-b")
 	w.has(accountA, home)
 	w.has(accountA, "us-east-1")
 	w.has(accountB, "eu-west-1")
 }
 
-func (w *world) rolesHaveBoundary(t *testing.T) {
+func (w *tenants) rolesHaveBoundary(t *testing.T) {
 	t.Helper()
 	client := iam.NewFromConfig(w.root(accountA, home))
 	out, err := client.ListRoles(t.Context(), &iam.ListRolesInput{})
@@ -162,12 +162,12 @@ func (w *world) rolesHaveBoundary(t *testing.T) {
 
 // othersIdentityIsRefused tries to use the other tenant's identity: by name, by region, for a queue
 // and for a Cluster. Nothing is made, and what is refused can be deleted.
-func (w *world) othersIdentityIsRefused(t *testing.T) {
+func (w *tenants) othersIdentityIsRefused(t *testing.T) {
 	w.apply(queue, "theft", "tenant-b", "aws-operator/identity: team-a")
 	w.condition("SQSQueue", "tenant-b", "theft", "Stalled", "True", "IdentityNotAllowed")
 	w.apply(queue, "elsewhere", "tenant-b", "aws-operator/region: us-east-1")
 	w.condition("SQSQueue", "tenant-b", "elsewhere", "Stalled", "True", "RegionNotAllowed")
-	w.apply(queue, "missing", "tenant-b", "aws-operator/identity: nobody")
+	w.apply(queue, "missing", "tenant-b", "aws-operator/identity: missing")
 	w.condition("SQSQueue", "tenant-b", "missing", "Stalled", "True", "IdentityNotFound")
 	w.apply("%s", strings.NewReplacer("tenant-a", "tenant-b", " east", " theft").Replace(cluster))
 	w.condition("Cluster", "tenant-b", "theft", "Stalled", "True", "IdentityNotAllowed")
@@ -180,7 +180,7 @@ func (w *world) othersIdentityIsRefused(t *testing.T) {
 		w.delete(one[0], "tenant-b", one[1])
 	}
 	for _, one := range [][2]string{{"SQSQueue", "theft"}, {"SQSQueue", "elsewhere"}, {"SQSQueue", "missing"}, {"InstanceGroup", "theft-workers"}, {"Cluster", "theft"}} {
-		w.gone(one[0], "tenant-b", one[1])
+		w.deleted(one[0], "tenant-b", one[1])
 	}
 	for account, regions := range map[string][]string{platform: {home, "us-east-1", "eu-west-1"}, accountA: {home, "us-east-1"}, accountB: {home, "us-east-1"}} {
 		for _, region := range regions {
@@ -192,7 +192,7 @@ func (w *world) othersIdentityIsRefused(t *testing.T) {
 }
 
 // limitsHold creates a table with an identity for queues only.
-func (w *world) limitsHold(t *testing.T) {
+func (w *tenants) limitsHold(t *testing.T) {
 	w.apply(`
 apiVersion: service-operator.aws/v1alpha1
 kind: DynamoDB
@@ -207,12 +207,12 @@ spec:
 		t.Errorf("the message does not name the type and the identity: %s", message)
 	}
 	w.delete("DynamoDB", "tenant-b", "table")
-	w.gone("DynamoDB", "tenant-b", "table")
+	w.deleted("DynamoDB", "tenant-b", "table")
 }
 
 // refusedDeletionStays takes an identity away and wipes the status of an object that is then
 // deleted: the object stays until the identity is given back, and nothing is left in AWS.
-func (w *world) refusedDeletionStays() {
+func (w *tenants) refusedDeletionStays() {
 	w.t.Helper()
 	identity := func(namespaces string) {
 		found, err := w.get("AWSIdentity", "", "team-a")
@@ -242,14 +242,14 @@ func (w *world) refusedDeletionStays() {
 	}
 	w.has(accountA, home, "aws-operator-sqsqueue-jobs-tenant-a")
 	identity("tenant-a")
-	w.gone("SQSQueue", "tenant-a", "jobs")
+	w.deleted("SQSQueue", "tenant-a", "jobs")
 	w.has(accountA, home)
 	w.ready("Cluster", "tenant-a", "east")
 }
 
-// forgedEventsReachNobody sends, as the owner of account B, a notice about an instance in account A
+// forgedEventsReachNoOther sends, as the owner of account B, a notice about an instance in account A
 // through the queue in account B. Through the queue in account A, the same notice drains the node.
-func (w *world) forgedEventsReachNobody(t *testing.T) {
+func (w *tenants) forgedEventsReachNoOther(t *testing.T) {
 	found, err := ec2.NewFromConfig(w.root(accountA, "us-east-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{
 		Filters: []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{"*workers*"}}, {Name: aws.String("instance-state-name"), Values: []string{"running"}}},
 	})

@@ -50,8 +50,8 @@ const (
 	home     = "eu-central-1"
 )
 
-// world is an operator that serves tenants.
-type world struct {
+// tenants are namespaces with identities, and an operator that serves them.
+type tenants struct {
 	t        *testing.T
 	client   client.Client
 	endpoint string
@@ -65,9 +65,9 @@ type world struct {
 	denied []string
 }
 
-// newWorld starts an operator, whose roles in both accounts have the least policies for queues,
+// newEnvironment starts an operator, whose roles in both accounts have the least policies for queues,
 // tables and clusters.
-func newWorld(t *testing.T) *world {
+func newEnvironment(t *testing.T) *tenants {
 	t.Helper()
 	admin := controlplanetest.SharedWithControllers(t).RESTConfig()
 	release, err := environment.LocalRelease(nil) // the built-in ones have addons, whose charts are on the Internet
@@ -78,7 +78,7 @@ func newWorld(t *testing.T) *world {
 	if err := environment.ApplyRelease(t.Context(), admin, release); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t}
+	w := &tenants{t: t}
 	if w.client, err = client.New(admin, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,12 +129,12 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) root(account, region string) aws.Config {
+func (w *tenants) root(account, region string) aws.Config {
 	return simulatortest.Root(w.endpoint, account, region)
 }
 
 // role creates a tenant's role, with the least policies for what the test creates.
-func (w *world) role(account, name, externalID string) string {
+func (w *tenants) role(account, name, externalID string) string {
 	w.t.Helper()
 	root := w.root(account, home)
 	arn := simulatortest.Role(w.t, root, name, platform, externalID)
@@ -149,7 +149,7 @@ func (w *world) role(account, name, externalID string) string {
 	return arn
 }
 
-func (w *world) attach(root aws.Config, choice *permissions.Choice, attach func(*iam.Client, *string) error) {
+func (w *tenants) attach(root aws.Config, choice *permissions.Choice, attach func(*iam.Client, *string) error) {
 	w.t.Helper()
 	documents, err := choice.Documents()
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *world) attach(root aws.Config, choice *permissions.Choice, attach func(
 }
 
 // namespace creates a namespace with annotations.
-func (w *world) namespace(name string, annotations map[string]string) {
+func (w *tenants) namespace(name string, annotations map[string]string) {
 	w.t.Helper()
 	if err := w.client.Create(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}); err != nil {
 		w.t.Fatal(err)
@@ -176,7 +176,7 @@ func (w *world) namespace(name string, annotations map[string]string) {
 }
 
 // apply applies the objects of a manifest as soon as their kinds are served.
-func (w *world) apply(manifest string, args ...any) {
+func (w *tenants) apply(manifest string, args ...any) {
 	w.t.Helper()
 	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(fmt.Sprintf(manifest, args...)), 4096); ; {
 		object := &unstructured.Unstructured{}
@@ -192,7 +192,7 @@ func (w *world) apply(manifest string, args ...any) {
 }
 
 // get reads an object, whose kind is written as in kubectl.
-func (w *world) get(kind, namespace, name string) (*unstructured.Unstructured, error) {
+func (w *tenants) get(kind, namespace, name string) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	version := "service-operator.aws/v1alpha1"
 	switch kind {
@@ -207,7 +207,7 @@ func (w *world) get(kind, namespace, name string) (*unstructured.Unstructured, e
 }
 
 // condition waits until a condition of an object has a status and a reason, and returns its message.
-func (w *world) condition(kind, namespace, name, condition, status, reason string) string {
+func (w *tenants) condition(kind, namespace, name, condition, status, reason string) string {
 	w.t.Helper()
 	message := ""
 	patience.Until(w.t, fmt.Sprintf("%s %s/%s has %s=%s %s", kind, namespace, name, condition, status, reason), func() error {
@@ -230,12 +230,12 @@ func (w *world) condition(kind, namespace, name, condition, status, reason strin
 	return message
 }
 
-func (w *world) ready(kind, namespace, name string) {
+func (w *tenants) ready(kind, namespace, name string) {
 	w.t.Helper()
 	w.condition(kind, namespace, name, "Ready", "True", "")
 }
 
-func (w *world) annotate(kind, namespace, name, key, value string) {
+func (w *tenants) annotate(kind, namespace, name, key, value string) {
 	w.t.Helper()
 	object, err := w.get(kind, namespace, name)
 	if err != nil {
@@ -249,7 +249,7 @@ func (w *world) annotate(kind, namespace, name, key, value string) {
 }
 
 // delete requests the deletion of an object.
-func (w *world) delete(kind, namespace, name string) {
+func (w *tenants) delete(kind, namespace, name string) {
 	w.t.Helper()
 	object, err := w.get(kind, namespace, name)
 	if err != nil {
@@ -260,8 +260,8 @@ func (w *world) delete(kind, namespace, name string) {
 	}
 }
 
-// gone waits until an object no longer exists.
-func (w *world) gone(kind, namespace, name string) {
+// deleted waits until an object no longer exists.
+func (w *tenants) deleted(kind, namespace, name string) {
 	w.t.Helper()
 	patience.Until(w.t, fmt.Sprintf("%s %s/%s is deleted", kind, namespace, name), func() error {
 		object, err := w.get(kind, namespace, name)
@@ -274,7 +274,7 @@ func (w *world) gone(kind, namespace, name string) {
 }
 
 // stacks lists the stacks of an account and region that are not the operator's own.
-func (w *world) stacks(account, region string) []string {
+func (w *tenants) stacks(account, region string) []string {
 	w.t.Helper()
 	out, err := cloudformation.NewFromConfig(w.root(account, region)).DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
 	if err != nil {
@@ -290,7 +290,7 @@ func (w *world) stacks(account, region string) []string {
 }
 
 // has waits until the stacks of an account and region begin with these names, in any order.
-func (w *world) has(account, region string, want ...string) {
+func (w *tenants) has(account, region string, want ...string) {
 	w.t.Helper()
 	patience.Until(w.t, fmt.Sprintf("account %s has %v in %s", account, want, region), func() error {
 		found := w.stacks(account, region)
