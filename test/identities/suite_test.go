@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,12 +56,6 @@ type tenants struct {
 	endpoint string
 	roleA    string
 	roleB    string
-	stop     func()
-	start    func()
-
-	mu sync.Mutex
-	// denied are the actions that AWS denied.
-	denied []string
 }
 
 // newEnvironment starts an operator, whose roles in both accounts have the least policies for queues,
@@ -111,21 +104,17 @@ func newEnvironment(t *testing.T) *tenants {
 			t.Fatal(err)
 		}
 	}
-	w.start = func() {
-		ctx, stop := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- operator.Run(ctx, operator.Options{RESTConfig: admin, Region: home, EndpointURL: endpoint, NodeupDir: folder})
-		}()
-		w.stop = sync.OnceFunc(func() {
-			stop()
-			if err := <-ended; err != nil {
-				t.Errorf("the operator ended with %v", err)
-			}
-		})
-	}
-	w.start()
-	t.Cleanup(func() { w.stop() })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- operator.Run(ctx, operator.Options{RESTConfig: admin, Region: home, EndpointURL: endpoint, NodeupDir: folder})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the operator ended with %v", err)
+		}
+	})
 	return w
 }
 

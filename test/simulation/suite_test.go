@@ -151,7 +151,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		return nil, err
 	}
 	engine := stack.New(stack.Options{Clients: clients})
-	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
+	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
 		Workload: workload.New(workload.Options{Config: func(_ types.NamespacedName, kubeconfig []byte) (*rest.Config, error) {

@@ -144,7 +144,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	engine := stack.New(stack.Options{
 		Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond,
 	})
-	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
+	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Region: region, AccountID: account, ClusterName: clusterName,
 		WatchNamespaces: []string{w.namespace}, Limits: w.limits,
