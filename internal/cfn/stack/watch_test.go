@@ -32,19 +32,25 @@ func TestWatchlistReportsWhenToRead(t *testing.T) {
 		{
 			"the end of the operation that was waited for",
 			running,
-			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}, awsapi.Place{}) },
+			func(w *watchlist) {
+				w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}, awsapi.Place{})
+			},
 			true,
 		},
 		{
 			"the late event of an operation whose end was seen",
 			settled,
-			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}, awsapi.Place{}) },
+			func(w *watchlist) {
+				w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}, awsapi.Place{})
+			},
 			false,
 		},
 		{
 			"another client's operation",
 			settled,
-			func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "Console-1"}, awsapi.Place{}) },
+			func(w *watchlist) {
+				w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "Console-1"}, awsapi.Place{})
+			},
 			true,
 		},
 		{"an event without a token", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"}, awsapi.Place{}) }, true},
