@@ -300,7 +300,7 @@ func (d *Draining) expectNode(e awsevents.Event) {
 		return
 	}
 	for _, owner := range d.ownersOf(e, stack) {
-		if owner.Group && d.options.Repairs.Hint(stack) {
+		if owner.Group && d.options.Repairs.Hint(owner.UID) {
 			d.options.EnqueueGroup(owner.Key)
 		}
 	}
