@@ -56,6 +56,8 @@ type Clients interface { //nolint:interfacebloat // nolint:interfacebloat // one
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 	CloudFormation(t awsapi.Target) awsapi.CloudFormation
 	Resolver() awsapi.Resolver
+	// Retain drops what is cached for roles that none of the targets has.
+	Retain(targets []awsapi.Target)
 }
 
 // Addons reconciles the charts of workload clusters to the Release and the Cluster.

@@ -167,11 +167,9 @@ func noteRelease(cluster *v1alpha1.Cluster, release *v1alpha1.Release) {
 	})
 }
 
-// retain stops listening to accounts and regions that no Cluster other than the leaving one uses.
+// retain stops listening to accounts and regions that no Cluster other than the leaving one uses, and
+// drops what is cached for their roles.
 func (o *operator) retain(ctx context.Context, leaving types.UID) error {
-	if o.options.Events == nil {
-		return nil
-	}
 	var clusters v1alpha1.ClusterList
 	if err := o.client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Clusters: %w", err)
@@ -182,6 +180,10 @@ func (o *operator) retain(ctx context.Context, leaving types.UID) error {
 			targets = append(targets, o.targets.Of(cluster))
 		}
 	}
-	o.options.Events.Retain(targets)
+	if o.options.Events != nil {
+		o.options.Events.Retain(targets)
+	}
+	o.options.Clients.Retain(targets)
+	o.targets.Retain(targets)
 	return nil
 }

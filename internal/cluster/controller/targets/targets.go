@@ -3,6 +3,8 @@ package targets
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -79,7 +81,7 @@ func (t *Targets) Account(ctx context.Context, cluster *v1alpha1.Cluster, target
 	if known := cluster.Status.Account; known != "" && strings.Contains(target.RoleARN, ":"+known+":") {
 		return known, nil
 	}
-	key := awsapi.Target{RoleARN: target.RoleARN, ExternalID: target.ExternalID}
+	key := roleOf(target)
 	t.mu.Lock()
 	known := t.known[key]
 	t.mu.Unlock()
@@ -94,4 +96,18 @@ func (t *Targets) Account(ctx context.Context, cluster *v1alpha1.Cluster, target
 	defer t.mu.Unlock()
 	t.known[key] = aws.ToString(out.Account)
 	return aws.ToString(out.Account), nil
+}
+
+// Retain forgets the accounts of roles that none of the targets has.
+func (t *Targets) Retain(targets []awsapi.Target) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.known, func(role awsapi.Target, _ string) bool {
+		return !slices.ContainsFunc(targets, func(kept awsapi.Target) bool { return roleOf(kept) == role })
+	})
+}
+
+// roleOf returns a target's role in any region.
+func roleOf(target awsapi.Target) awsapi.Target {
+	return awsapi.Target{RoleARN: target.RoleARN, ExternalID: target.ExternalID}
 }
