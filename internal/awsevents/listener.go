@@ -30,6 +30,7 @@ type Engine interface {
 	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
 	Sweep(ctx context.Context, target awsapi.Target) ([]stack.Event, error)
 	Observe(event stack.Event)
+	Forget(target awsapi.Target)
 }
 
 // Options configure a Listener; Clients and Engine are required.
@@ -122,9 +123,14 @@ func (l *Listener) Start(ctx context.Context) error {
 		ctx, stop := context.WithCancel(ctx)
 		l.targets[target] = stop
 		listening := make(chan struct{}, 1)
-		l.group.Go(func() { l.sweepForever(ctx, target, listening) })
-		l.group.Go(func() { l.sweepInstancesForever(ctx, target) })
-		l.group.Go(func() { l.receiveForever(ctx, target, listening) })
+		l.group.Go(func() {
+			var work sync.WaitGroup
+			work.Go(func() { l.sweepForever(ctx, target, listening) })
+			work.Go(func() { l.sweepInstancesForever(ctx, target) })
+			work.Go(func() { l.receiveForever(ctx, target, listening) })
+			work.Wait()
+			l.forget(target)
+		})
 	}
 	for target := range l.targets {
 		l.launch(target)
@@ -164,6 +170,15 @@ func (l *Listener) Retain(targets []awsapi.Target) {
 			stop()
 		}
 		delete(l.targets, target)
+	}
+}
+
+// forget drops what the engine caches for an account and region that is not listened to any more.
+func (l *Listener) forget(target awsapi.Target) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, listened := l.targets[target]; !listened { // Otherwise it was added again, or the process ends.
+		l.options.Engine.Forget(target)
 	}
 }
 

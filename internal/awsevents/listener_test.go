@@ -52,6 +52,8 @@ func (s *station) Sweep(context.Context, awsapi.Target) ([]stack.Event, error) {
 	return found, nil
 }
 
+func (s *station) Forget(awsapi.Target) {}
+
 func (s *station) Observe(event stack.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

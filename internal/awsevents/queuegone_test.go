@@ -54,6 +54,7 @@ func (r *removedByHand) Ensure(context.Context, awsapi.Target, stack.Desired, st
 
 func (r *removedByHand) Sweep(context.Context, awsapi.Target) ([]stack.Event, error) { return nil, nil }
 func (r *removedByHand) Observe(stack.Event)                                         {}
+func (r *removedByHand) Forget(awsapi.Target)                                        {}
 
 func TestFailureThatNeedsAUserIsRetriedRarely(t *testing.T) {
 	for name, denied := range map[string]bool{"a queue deleted by a user": false, "a stack that may not be created": true} {

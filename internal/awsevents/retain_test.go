@@ -2,6 +2,7 @@ package awsevents
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 type waiting struct {
 	mu      sync.Mutex
 	targets map[awsapi.Target]int
+	forgot  []awsapi.Target
 }
 
 func (w *waiting) add(target awsapi.Target, n int) {
@@ -37,6 +39,18 @@ func (w *waiting) Ensure(ctx context.Context, target awsapi.Target, _ stack.Desi
 func (w *waiting) Sweep(context.Context, awsapi.Target) ([]stack.Event, error) { return nil, nil }
 func (w *waiting) Observe(stack.Event)                                         {}
 
+func (w *waiting) Forget(target awsapi.Target) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forgot = append(w.forgot, target)
+}
+
+func (w *waiting) forgotten() []awsapi.Target {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.forgot
+}
+
 func TestRetainStopsListening(t *testing.T) {
 	engine := &waiting{targets: map[awsapi.Target]int{}}
 	l := New(Options{Clients: &removedByHand{}, Engine: engine})
@@ -51,6 +65,7 @@ func TestRetainStopsListening(t *testing.T) {
 	})
 	l.Retain([]awsapi.Target{near})
 	eventually(t, "the far one is not listened to", func() bool { return engine.count(far) == 0 })
+	eventually(t, "the engine has forgotten it", func() bool { return slices.Equal(engine.forgotten(), []awsapi.Target{far}) })
 	if engine.count(own) != 1 || engine.count(near) != 1 {
 		t.Error("other targets are no longer listened to either")
 	}
@@ -59,5 +74,8 @@ func TestRetainStopsListening(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+	if all := engine.forgotten(); len(all) != 1 {
+		t.Errorf("the engine has forgotten %v, also at the end of the process", all)
 	}
 }
