@@ -29,6 +29,8 @@ func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.Ins
 			Degraded()
 	case !cluster.DeletionTimestamp.IsZero():
 		return operatorkit.Wait(0, "ClusterDeleted", fmt.Sprintf("The Cluster %s is being deleted, and the group with it.", cluster.Name))
+	case !s.targets.MayAssume(cluster).IsDone(): // Whatever its status says.
+		return s.targets.MayAssume(cluster)
 	case cluster.Status.Outputs[model.OutputBucket] == "" || cluster.Status.Outputs[model.OutputWorkerInstanceProfile] == "":
 		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not ready yet.", cluster.Name)).
 			WithoutEvent()

@@ -19,7 +19,7 @@ func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGro
 		return 0
 	}
 	cluster, err := o.objects.ClusterOf(ctx, group)
-	if err != nil || cluster == nil {
+	if err != nil || cluster == nil || !o.targets.MayAssume(cluster).IsDone() {
 		return 0
 	}
 	past := known.History()

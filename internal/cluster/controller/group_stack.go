@@ -230,7 +230,8 @@ func (s groupStackStep) targetOf(
 		return target, "", "", operatorkit.Fail(err)
 	}
 	if cluster != nil {
-		if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() && cluster.Status.Account != "" {
+		// A Cluster without an account may have lost its status, so its group may have a stack.
+		if outcome := s.targets.MayAssume(cluster); !outcome.IsDone() && !isAbandoned(cluster) {
 			return target, "", "", outcome
 		}
 		account, outcome := s.accountOfGroup(ctx, group, cluster)
@@ -241,7 +242,9 @@ func (s groupStackStep) targetOf(
 		return target, "", "", operatorkit.Fail(err)
 	}
 	if known.StackID == "" {
-		return target, "", "", operatorkit.Done()
+		// The group never had a stack, or lost its status. Without its Cluster, only the operator's own
+		// account and region are known.
+		return target, s.options.AccountID, s.options.Clients.Region(target), operatorkit.Done()
 	}
 	const arnParts = 6 // arn:partition:cloudformation:region:account:stack/…
 	parts := strings.SplitN(known.StackID, ":", arnParts)

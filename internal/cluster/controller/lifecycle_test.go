@@ -205,6 +205,69 @@ func TestRoleWithoutGrantIsNotAssumed(t *testing.T) {
 	}
 }
 
+// Deleting an InstanceGroup does not assume a role without a grant either, whatever the Cluster's
+// status says. Its stack would be in that role's account, so the deletion stalls until the user
+// abandons the Cluster.
+func TestDeletedGroupDoesNotAssumeARoleWithoutGrant(t *testing.T) {
+	for name, status := range map[string]string{
+		"never had an account":    `{}`,
+		"had an account":          `{"status":{"account":"333333333333"}}`,
+		"seems to have a network": `{"status":{"account":"333333333333","outputs":{"Bucket":"b","WorkerInstanceProfile":"p"}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSuite(t, nil, nil)
+			w.start()
+			const role = "arn:aws:iam::333333333333:role/of-others"
+			cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
+			cluster.Spec.Role = &v1alpha1.AssumedRole{ARN: role}
+			w.create(cluster, group)
+			w.condition(cluster, "Stalled", metav1.ConditionTrue, "RoleNotAllowed")
+			w.condition(group, "Ready", metav1.ConditionFalse, "")
+			if err := w.client.Status().Patch(t.Context(), cluster, client.RawPatch("application/merge-patch+json", []byte(status))); err != nil {
+				t.Fatal(err)
+			}
+			for _, obj := range []conditioned{group, cluster} {
+				if err := w.client.Delete(t.Context(), obj); err != nil {
+					t.Fatal(err)
+				}
+				w.condition(obj, "Stalled", metav1.ConditionTrue, "RoleNotAllowed")
+			}
+			w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"`+role+`"}}}`)
+			w.waitDeleted(group)
+			w.waitDeleted(cluster)
+			if calls := w.sim.Calls()["sts/AssumeRole"]; calls != 0 {
+				t.Errorf("the role was assumed %d times", calls)
+			}
+		})
+	}
+}
+
+// An InstanceGroup whose status was removed, and whose Cluster was forcibly deleted, is not deleted
+// before its stack.
+func TestGroupWithoutStatusAndClusterIsDeletedWithItsStack(t *testing.T) {
+	w := newSuite(t, nil, nil)
+	w.start()
+	cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
+	cluster.Spec.Region, cluster.Spec.ControlPlane.Replicas = region, 1
+	w.create(cluster, group)
+	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers")
+	w.stop() // it would remember the stack
+	for _, obj := range []client.Object{cluster, group} {
+		if err := w.client.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.patch(cluster, `{"metadata":{"finalizers":null}}`)
+	if err := w.client.Status().Patch(t.Context(), group, client.RawPatch("application/merge-patch+json", []byte(`{"status":null}`))); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.waitDeleted(group)
+	if stacks := w.stacks(account, region); stacks["demo-workers"] != "" {
+		t.Errorf("the group is deleted, and its stack is %s", stacks["demo-workers"])
+	}
+}
+
 // A Cluster whose role the operator may not assume reports that. Its deletion stalls, since its
 // resources are unknown, until the user abandons it.
 func TestRoleThatCannotBeAssumed(t *testing.T) {
