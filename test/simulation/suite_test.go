@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,6 +73,8 @@ type suite struct {
 	client  client.Client
 	nodeup  string
 	stop    func()
+	// frozen delays what the operator's watches of the management cluster report.
+	frozen atomic.Bool
 }
 
 // newSuite creates an environment without an operator.
@@ -83,7 +86,7 @@ func newSuite(t *testing.T, nodeup string, seed uint64) *suite {
 		Account: account, Region: region, Machines: &host{w.host, w.network}, Faults: w.faults, Listen: w.network.listen,
 		Endpoint: "http://aws.test", Latency: latency, Seed: seed, Lag: 5 * time.Second, Speed: 1,
 	})
-	w.config = newManagement(t, w.network)
+	w.config = newManagement(t, w.network, &w.frozen)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
