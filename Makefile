@@ -127,6 +127,10 @@ test-upgrades: build previous ## Upgrade a cluster of each minor version that ha
 simulate: ## Run 1,000 seeded fault simulations in virtual time (RUNS=1000); half an hour on two cores.
 	SIMULATION_RUNS=$(RUNS) $(GO) test -count=1 -timeout 3h ./test/simulation
 
+.PHONY: hostile
+hostile: build ## Run 100 seeded campaigns of hostile authors, workload clusters and severe failures (HOSTILE_RUNS=100).
+	HOSTILE_RUNS=$${HOSTILE_RUNS:-100} $(GO) test -count=1 -timeout 6h -run 'TestAuthors|TestLying|TestSevere' ./test/hostile ./test/simulation
+
 # LARGEST is the size in bytes of the largest file that may be committed. Name an exception here, with its reason.
 LARGEST := 1048576
 
