@@ -116,7 +116,8 @@ func (l *Listener) foundInstance(at awsapi.Place, found *types.AutoScalingInstan
 		return
 	}
 	l.publish(Event{
-		Source: autoScalingSource, DetailType: terminateLifecycleAction, Time: l.options.Clock.Now(), Account: at.Account, Region: at.Region,
+		Source: autoScalingSource, DetailType: terminateLifecycleAction, Time: l.options.Clock.Now(),
+		Account: at.Account, Region: at.Region,
 		Instance: &InstanceEvent{
 			Kind: kind, ID: aws.ToString(found.InstanceId), Group: aws.ToString(found.AutoScalingGroupName),
 			Transition: terminatingTransition,

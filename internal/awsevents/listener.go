@@ -102,7 +102,10 @@ func New(options Options) *Listener {
 	if options.Workers == 0 {
 		options.Workers = defaultWorkers
 	}
-	l := &Listener{options: options, log: options.Logger, seen: newRecentIDs(), places: map[awsapi.Place]*listening{}, used: map[string]awsapi.Target{}}
+	l := &Listener{
+		options: options, log: options.Logger, seen: newRecentIDs(),
+		places: map[awsapi.Place]*listening{}, used: map[string]awsapi.Target{},
+	}
 	l.metrics, l.broken = newMetrics(options.Registerer)
 	if options.Clients == nil || options.Engine == nil {
 		l.broken = errors.New("a listener needs clients and an engine")

@@ -126,6 +126,9 @@ func (i *Identities) Of(ctx context.Context, wish Wish) (Use, error) {
 	return i.use(found, namespace, wish)
 }
 
+// Cached is [Identities.Of] for callers without a context: it reads only from the cache.
+func (i *Identities) Cached(wish Wish) (Use, error) { return i.Of(context.Background(), wish) }
+
 // defaultOf returns what a Namespace names: by an annotation, or by a label.
 func defaultOf(namespace *corev1.Namespace, key string) string {
 	return cmp.Or(namespace.Annotations[key], namespace.Labels[key])

@@ -18,7 +18,8 @@ import (
 func (w *suite) identify(ctx context.Context) error {
 	const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"` + account + `"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
 	client := iam.New(iam.Options{
-		Region: region, BaseEndpoint: aws.String(w.operator.endpoint), Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		Region: region, BaseEndpoint: aws.String(w.operator.endpoint),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	})
 	role, err := client.CreateRole(ctx, &iam.CreateRoleInput{RoleName: aws.String("tenant"), AssumeRolePolicyDocument: aws.String(trust)})
 	if err != nil {

@@ -91,7 +91,9 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine),
 		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock), boots: boots.New(options.Clock),
 		catalog: offerings.New(options.Clock),
-		targets: targets.New(targets.Options{Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles, Identities: options.Identities}),
+		targets: targets.New(targets.Options{
+			Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles, Identities: options.Identities,
+		}),
 		credentials: credentials.New(credentials.Options{
 			Secrets: direct, Clients: options.Clients, Workload: options.Workload, Clock: options.Clock,
 		}),

@@ -154,7 +154,8 @@ func templateOf(obj *v1alpha1.Object) (types.NamespacedName, error) {
 // what does not exist yet.
 func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object, use identity.Use) (inputs, *missing, error) {
 	in := inputs{use: use, facts: render.Facts{
-		Region: use.Place.Region, AccountID: use.Place.Account, ClusterName: k.service.options.ClusterName, Limits: &k.service.options.Limits,
+		Region: use.Place.Region, AccountID: use.Place.Account,
+		ClusterName: k.service.options.ClusterName, Limits: &k.service.options.Limits,
 	}}
 	references, err := render.References(k.model.Load(), obj)
 	if err != nil {

@@ -135,7 +135,8 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 		return leftBehind(outcomeOfUse)
 	}
 	result, err := k.service.options.Engine.Delete(ctx, use.Target, name, known, stack.DeleteOptions{
-		RoleARN: use.ServiceRole, OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName), Salt: string(obj.UID), AdoptFrom: adoptFrom(obj),
+		RoleARN: use.ServiceRole, OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName),
+		Salt: string(obj.UID), AdoptFrom: adoptFrom(obj),
 	})
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
 		return operatorkit.Fail(recordErr)

@@ -27,7 +27,7 @@ type Clients interface {
 // Identities says with which credentials and limits the operator acts; *identity.Identities
 // implements it.
 type Identities interface {
-	Of(ctx context.Context, wish identity.Wish) (identity.Use, error)
+	Cached(wish identity.Wish) (identity.Use, error)
 }
 
 // Options configure [Targets]. Clients and AccountID are required.
@@ -81,7 +81,7 @@ func (t *Targets) Use(cluster *v1alpha1.Cluster) (identity.Use, error) {
 		}
 		return identity.Use{Target: target, Place: target.Place(own)}, nil
 	}
-	return t.options.Identities.Of(context.Background(), Wish(cluster)) //nolint:wrapcheck // a sentence for the user; reads from the cache
+	return t.options.Identities.Cached(Wish(cluster)) //nolint:wrapcheck // a sentence for the user
 }
 
 // Wish returns what a Cluster asks for.
