@@ -176,15 +176,21 @@ func (w *tenants) othersIdentityIsRefused(t *testing.T) {
 	w.condition("SQSQueue", "tenant-a", "far", "Stalled", "True", "CreatedElsewhere")
 	w.annotate("SQSQueue", "tenant-a", "far", "aws-operator/region", "us-east-1")
 	w.ready("SQSQueue", "tenant-a", "far")
-	for _, one := range [][2]string{{"SQSQueue", "theft"}, {"SQSQueue", "elsewhere"}, {"SQSQueue", "missing"}, {"InstanceGroup", "theft-workers"}, {"Cluster", "theft"}} {
+	refused := [][2]string{
+		{"SQSQueue", "theft"}, {"SQSQueue", "elsewhere"}, {"SQSQueue", "missing"}, {"InstanceGroup", "theft-workers"}, {"Cluster", "theft"},
+	}
+	for _, one := range refused {
 		w.delete(one[0], "tenant-b", one[1])
 	}
-	for _, one := range [][2]string{{"SQSQueue", "theft"}, {"SQSQueue", "elsewhere"}, {"SQSQueue", "missing"}, {"InstanceGroup", "theft-workers"}, {"Cluster", "theft"}} {
+	for _, one := range refused {
 		w.deleted(one[0], "tenant-b", one[1])
 	}
-	for account, regions := range map[string][]string{platform: {home, "us-east-1", "eu-west-1"}, accountA: {home, "us-east-1"}, accountB: {home, "us-east-1"}} {
+	stolen := func(name string) bool { return strings.Contains(name, "tenant-b") || strings.Contains(name, "theft") }
+	for account, regions := range map[string][]string{
+		platform: {home, "us-east-1", "eu-west-1"}, accountA: {home, "us-east-1"}, accountB: {home, "us-east-1"},
+	} {
 		for _, region := range regions {
-			if found := w.stacks(account, region); slices.ContainsFunc(found, func(name string) bool { return strings.Contains(name, "tenant-b") || strings.Contains(name, "theft") }) {
+			if found := w.stacks(account, region); slices.ContainsFunc(found, stolen) {
 				t.Errorf("account %s has %v in %s", account, found, region)
 			}
 		}
@@ -250,7 +256,10 @@ func (w *tenants) refusedDeletionStays() {
 // through the queue in account B. Through the queue in account A, the same notice drains the node.
 func (w *tenants) forgedEventsReachNoOther(t *testing.T) {
 	found, err := ec2.NewFromConfig(w.root(accountA, "us-east-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{
-		Filters: []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{"*workers*"}}, {Name: aws.String("instance-state-name"), Values: []string{"running"}}},
+		Filters: []ec2types.Filter{
+			{Name: aws.String("tag:Name"), Values: []string{"*workers*"}},
+			{Name: aws.String("instance-state-name"), Values: []string{"running"}},
+		},
 	})
 	if err != nil || len(found.Reservations) == 0 {
 		t.Fatalf("%v: no worker", err)

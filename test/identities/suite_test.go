@@ -146,7 +146,9 @@ func (w *tenants) attach(root aws.Config, choice *permissions.Choice, attach fun
 	}
 	client := iam.NewFromConfig(root)
 	for _, d := range documents {
-		made, err := client.CreatePolicy(w.t.Context(), &iam.CreatePolicyInput{PolicyName: &d.Name, PolicyDocument: aws.String(string(d.JSON()))})
+		made, err := client.CreatePolicy(w.t.Context(), &iam.CreatePolicyInput{
+			PolicyName: &d.Name, PolicyDocument: aws.String(string(d.JSON())),
+		})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -159,7 +161,8 @@ func (w *tenants) attach(root aws.Config, choice *permissions.Choice, attach fun
 // namespace creates a namespace with annotations.
 func (w *tenants) namespace(name string, annotations map[string]string) {
 	w.t.Helper()
-	if err := w.client.Create(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}); err != nil {
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}
+	if err := w.client.Create(w.t.Context(), made); err != nil {
 		w.t.Fatal(err)
 	}
 }
