@@ -94,7 +94,7 @@ func (l *Listener) SweepInstances(ctx context.Context, target awsapi.Target) (ca
 			return calls, awsapi.Explain(err)
 		}
 		for i := range page.AutoScalingInstances {
-			l.foundInstance(l.place(target), &page.AutoScalingInstances[i])
+			l.foundInstance(l.Place(target), &page.AutoScalingInstances[i])
 		}
 		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
 			return calls, nil

@@ -111,7 +111,7 @@ func New(options Options) *Listener {
 		l.broken = errors.New("a listener needs clients and an engine")
 		return l
 	}
-	l.places[l.place(awsapi.Target{})] = &listening{}
+	l.places[l.Place(awsapi.Target{})] = &listening{}
 	return l
 }
 
@@ -160,10 +160,10 @@ func (l *Listener) Use(user string, target awsapi.Target) {
 	if used && known == target {
 		return
 	}
-	at := l.place(target)
+	at := l.Place(target)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if used && l.place(known) != at {
+	if used && l.Place(known) != at {
 		l.release(user)
 	}
 	l.used[user] = target
@@ -197,7 +197,7 @@ func (l *Listener) release(user string) {
 		return
 	}
 	delete(l.used, user)
-	at := l.place(target)
+	at := l.Place(target)
 	one := l.places[at]
 	delete(one.users, user)
 	l.renew(at, one)
@@ -207,7 +207,7 @@ func (l *Listener) release(user string) {
 // more. The caller holds the lock.
 func (l *Listener) renew(at awsapi.Place, one *listening) {
 	users := slices.Sorted(maps.Keys(one.users))
-	if at == l.place(awsapi.Target{}) || slices.ContainsFunc(users, func(user string) bool { return l.used[user] == one.target }) {
+	if at == l.Place(awsapi.Target{}) || slices.ContainsFunc(users, func(user string) bool { return l.used[user] == one.target }) {
 		return
 	}
 	if one.stop != nil {
@@ -223,8 +223,8 @@ func (l *Listener) renew(at awsapi.Place, one *listening) {
 	}
 }
 
-// place returns the account and region of a target.
-func (l *Listener) place(target awsapi.Target) awsapi.Place {
+// Place returns the account and region of a target.
+func (l *Listener) Place(target awsapi.Target) awsapi.Place {
 	return target.Place(awsapi.Place{Account: l.options.AccountID, Region: l.options.Clients.Region(target)})
 }
 

@@ -210,7 +210,7 @@ func (l *Listener) dispatch(target awsapi.Target, body, messageID string) {
 // isFrom reports whether an event is about the account and region of the queue. The owner of an
 // account can write anything into its queue, but must not reach what is in other accounts.
 func (l *Listener) isFrom(target awsapi.Target, event *Event) bool {
-	at := l.place(target)
+	at := l.Place(target)
 	if at.Account == "" {
 		return true // the operator does not know its own account, and has no other
 	}

@@ -3,10 +3,12 @@ package identity
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // Options configure [Identities]. Client and Own are required.
@@ -83,6 +86,19 @@ type RefusedError struct {
 // Error returns the message.
 func (e *RefusedError) Error() string { return e.Message }
 
+// Outcome returns the outcome for an object that the operator must not act for.
+func Outcome(err error) operatorkit.Outcome {
+	refused, ok := errors.AsType[*RefusedError](err)
+	switch {
+	case !ok:
+		return operatorkit.Fail(err)
+	case refused.Temporary:
+		return operatorkit.Wait(time.Second, refused.Reason, refused.Message)
+	default:
+		return operatorkit.Stall(refused.Reason, refused.Message)
+	}
+}
+
 // Change reports that what objects resolve to may have changed: of all objects of a namespace, or
 // of all that use an identity.
 type Change struct{ Namespace, Identity string }
@@ -95,9 +111,6 @@ func (i *Identities) Subscribe(fn func(Change)) { i.subscribers = append(i.subsc
 func (i *Identities) CountUsers(fn func(ctx context.Context, identity string) ([]string, error)) {
 	i.users = append(i.users, fn)
 }
-
-// Own returns how the operator acts with its own credentials, in its own account and region.
-func (i *Identities) Own() Use { return Use{Place: i.options.Own} }
 
 // Of returns how the operator acts for an object. The error is a [*RefusedError] if it must not.
 func (i *Identities) Of(ctx context.Context, wish Wish) (Use, error) {
@@ -136,7 +149,7 @@ func defaultOf(namespace *corev1.Namespace, key string) string {
 
 // own is how the operator acts for an object without an identity.
 func (i *Identities) own(wish Wish) (Use, error) {
-	use := i.Own()
+	use := Use{Place: i.options.Own}
 	switch {
 	case i.options.Required:
 		return Use{}, &RefusedError{Reason: "IdentityRequired", Message: fmt.Sprintf(

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
@@ -26,6 +29,17 @@ type Use struct {
 	Boundary string
 	// Types are the resource types that stacks may contain; empty for all.
 	Types []string
+}
+
+// Note writes where an object's stacks are going to be into its annotations: a stack is found even if
+// the status is lost and the identity changes.
+func (u *Use) Note(obj client.Object) {
+	annotations := maps.Clone(obj.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.CreatedInAnnotation] = u.Place.String()
+	obj.SetAnnotations(annotations)
 }
 
 // bounded are the types whose permissions boundary the operator sets.

@@ -56,9 +56,6 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 			Clients: clients, Engine: engine, Clock: r.Clock, Logger: r.Logger.WithName("events"), AccountID: account,
 		}),
 		clock: r.Clock, every: r.Poll, targets: map[string]awsapi.Target{"": r.target},
-		place: func(target awsapi.Target) awsapi.Place {
-			return target.Place(awsapi.Place{Account: account, Region: clients.Region(target)})
-		},
 	}
 	r.clients, r.events = clients, events
 	if err := mgr.Add(events); err != nil {

@@ -21,7 +21,6 @@ type polled struct {
 
 	mu      sync.Mutex
 	targets map[string]awsapi.Target // by user
-	place   func(awsapi.Target) awsapi.Place
 	expect  func(awsapi.Place) awsevents.Expectation
 }
 
@@ -73,7 +72,7 @@ func (p *polled) expecting() []awsapi.Target {
 	defer p.mu.Unlock()
 	var found []awsapi.Target
 	for _, target := range p.targets {
-		if !slices.Contains(found, target) && p.expect != nil && p.expect(p.place(target)) == awsevents.InstancesTerminating {
+		if !slices.Contains(found, target) && p.expect != nil && p.expect(p.listener.Place(target)) == awsevents.InstancesTerminating {
 			found = append(found, target)
 		}
 	}

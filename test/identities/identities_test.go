@@ -78,7 +78,7 @@ spec: {cluster: east, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}
 // TestTwoTenantsInTwoAccountsAndThreeRegions follows two tenants: each gets its own account and
 // nothing else, and nothing is left behind when identities are taken away and given back.
 func TestTwoTenantsInTwoAccountsAndThreeRegions(t *testing.T) {
-	w := newEnvironment(t)
+	w := newTenants(t)
 	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
 	if _, err := iam.NewFromConfig(w.root(accountA, home)).CreatePolicy(t.Context(), &iam.CreatePolicyInput{
 		PolicyName: aws.String("boundary"), PolicyDocument: &policy,

@@ -58,9 +58,9 @@ type tenants struct {
 	roleB    string
 }
 
-// newEnvironment starts an operator, whose roles in both accounts have the least policies for queues,
+// newTenants starts an operator whose roles in both accounts have the least policies for queues,
 // tables and clusters.
-func newEnvironment(t *testing.T) *tenants {
+func newTenants(t *testing.T) *tenants {
 	t.Helper()
 	admin := controlplanetest.SharedWithControllers(t).RESTConfig()
 	release, err := environment.LocalRelease(nil) // the built-in ones have addons, whose charts are on the Internet

@@ -21,6 +21,9 @@ const (
 	IdentityAnnotation = "aws-operator/identity"
 	// RegionAnnotation names a region of the AWSIdentity, on an object or a Namespace as above.
 	RegionAnnotation = "aws-operator/region"
+	// CreatedInAnnotation is the account and region of an object's stacks, which the operator writes
+	// before it creates the first, for example 123456789012/eu-central-1.
+	CreatedInAnnotation = "aws-operator/created-in"
 	// Finalizer keeps an AWSIdentity while objects use it.
 	Finalizer = Group + "/operator"
 )

@@ -14,9 +14,6 @@ const (
 	UpdateManual = "Manual"
 	// PausedAnnotation, set to "true", stops the operator from reconciling the object.
 	PausedAnnotation = "aws-operator/paused"
-	// CreatedInAnnotation is the account and region of the object's stack, which the operator writes
-	// before it creates the stack, for example 123456789012/eu-central-1.
-	CreatedInAnnotation = "aws-operator/created-in"
 	// Finalizer holds an object until its stack is deleted.
 	Finalizer = "service-operator.aws/stack"
 	// KindLabel is on every ConfigMap, Secret and Service made for an object and names its kind.

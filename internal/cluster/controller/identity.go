@@ -5,9 +5,51 @@ import (
 	"fmt"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/targets"
 	"github.com/aws-operator/aws-operator/internal/identity"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
+
+// admit refuses a Cluster that the operator may not act for before it gets a finalizer. Of others it
+// notes the account and region.
+func (o *operator) admit(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	use, err := o.targets.Use(cluster)
+	if err != nil {
+		return identity.Outcome(err)
+	}
+	use.Note(cluster)
+	return operatorkit.Done()
+}
+
+// admitGroup refuses a group of a Cluster that the operator may not act for, as admit does.
+func (o *operator) admitGroup(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	cluster, err := o.objects.ClusterOf(ctx, group)
+	switch {
+	case err != nil:
+		return operatorkit.Fail(err)
+	case cluster == nil:
+		return operatorkit.Done() // the first step reports that
+	default:
+		return o.targets.MayUse(cluster)
+	}
+}
+
+// isWhereItWas is done if the operator may act for the Cluster, and in the account and region that
+// admit noted.
+func (o *operator) isWhereItWas(cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	use, err := o.targets.Use(cluster)
+	if err != nil {
+		return identity.Outcome(err)
+	}
+	was := cluster.Annotations[identityv1alpha1.CreatedInAnnotation]
+	if was == "" || was == use.Place.String() {
+		return operatorkit.Done()
+	}
+	return operatorkit.Stall("AccountChanged", fmt.Sprintf(
+		"The Cluster's stacks are in %s, but %s is for %s. A Cluster cannot move: restore the previous role, identity or credentials. "+
+			"If nothing of the Cluster is in %[1]s, remove its annotation %[4]s.", was, credentialsOf(cluster), use.Place, identityv1alpha1.CreatedInAnnotation))
+}
 
 // identityChanged enqueues the Clusters that a change of an identity or a Namespace may concern, and
 // their groups.

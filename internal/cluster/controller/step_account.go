@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
@@ -42,9 +43,6 @@ func (s accountStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster)
 
 // find sets the account in the Cluster's status and subscribes to its events.
 func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if outcome := s.targets.MayUse(cluster); !outcome.IsDone() {
-		return outcome
-	}
 	if outcome := s.isWhereItWas(cluster); !outcome.IsDone() {
 		return outcome
 	}
@@ -73,61 +71,12 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	return operatorkit.Done()
 }
 
-// admit refuses a Cluster that the operator may not act for before it gets a finalizer. Of others it
-// notes the account and region, so that the stacks are found even if the status is lost and the
-// identity changes.
-func (o *operator) admit(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	use, err := o.targets.Use(cluster)
-	if err != nil {
-		return outcomes.Refused(err)
-	}
-	annotations := cluster.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[createdInAnnotation] = use.Place.String()
-	cluster.SetAnnotations(annotations)
-	return operatorkit.Done()
-}
-
-// admitGroup refuses a group of a Cluster that the operator may not act for, as admit does.
-func (o *operator) admitGroup(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	cluster, err := o.objects.ClusterOf(ctx, group)
-	switch {
-	case err != nil:
-		return operatorkit.Fail(err)
-	case cluster == nil:
-		return operatorkit.Done() // the first step reports that
-	default:
-		return o.targets.MayUse(cluster)
-	}
-}
-
-// isWhereItWas is done if the operator acts for the Cluster in the account and region that admit
-// noted.
-func (s accountStep) isWhereItWas(cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	use, err := s.targets.Use(cluster)
-	if err != nil {
-		return outcomes.Refused(err)
-	}
-	was := cluster.Annotations[createdInAnnotation]
-	if was == "" || was == use.Place.String() {
-		return operatorkit.Done()
-	}
-	return operatorkit.Stall("AccountChanged", fmt.Sprintf(
-		"The Cluster's stacks are in %s, but %s is for %s. A Cluster cannot move: restore the previous role, identity or credentials. "+
-			"If nothing of the Cluster is in %[1]s, remove its annotation %[4]s.", was, credentialsOf(cluster), use.Place, createdInAnnotation))
-}
-
 // findAgain determines the account of a Cluster that is being deleted if its status was lost or
 // never written. Without the account, the remaining resources are unknown, so the deletion waits
 // until the role can be assumed or the user abandons the Cluster.
 func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if isAbandoned(cluster) {
 		return operatorkit.Done()
-	}
-	if outcome := s.targets.MayUse(cluster); !outcome.IsDone() {
-		return outcome
 	}
 	if outcome := s.isWhereItWas(cluster); !outcome.IsDone() {
 		return outcome
@@ -151,8 +100,6 @@ const (
 	// InstanceGroups while leaving their resources in AWS. Its value is the ARN of the Cluster's
 	// role, the name of its AWSIdentity, or its account.
 	abandonAnnotation = v1alpha1.Group + "/abandon"
-	// createdInAnnotation is the account and region of the Cluster's stacks.
-	createdInAnnotation = "aws-operator/created-in"
 	// reasonAbandoned is the reason of the Event that lists the remaining resources.
 	reasonAbandoned = "Abandoned"
 )
@@ -164,10 +111,9 @@ func isAbandoned(cluster *v1alpha1.Cluster) bool {
 }
 
 // abandonValue is the value of the annotation that abandons a Cluster: it names what the operator
-// cannot use, so that it cannot be set by mistake. It is empty for a Cluster in the operator's own
-// account.
+// cannot use, so that it cannot be set by mistake. It is empty for a Cluster whose account is unknown.
 func abandonValue(cluster *v1alpha1.Cluster) string {
-	account, _, _ := strings.Cut(cluster.Annotations[createdInAnnotation], "/")
+	account, _, _ := strings.Cut(cluster.Annotations[identityv1alpha1.CreatedInAnnotation], "/")
 	switch role := cluster.Spec.Role; {
 	case role != nil && role.ARN != "":
 		return role.ARN

@@ -2,10 +2,8 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,9 +24,6 @@ type Identities interface {
 	CountUsers(fn func(ctx context.Context, identity string) ([]string, error))
 }
 
-// unknownAgain is when to try again what soon resolves without an event.
-const unknownAgain = time.Second
-
 // own is how the operator acts with its own credentials.
 func (s *service) own() identity.Use {
 	return identity.Use{
@@ -45,33 +40,14 @@ func (s *service) use(ctx context.Context, obj *v1alpha1.Object) (identity.Use, 
 }
 
 // admit refuses an object without a usable identity before it gets a finalizer: nothing is made for
-// it, so its deletion needs no identity either. Of others it notes where the stack is going to be, so
-// that a stack is found even if the status is lost and the identity changes.
+// it, so its deletion needs no identity either. Of others it notes where the stack is going to be.
 func (k *kind) admit(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	use, err := k.service.use(ctx, obj)
 	if err != nil {
-		return notUsable(err)
+		return identity.Outcome(err)
 	}
-	annotations := obj.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[v1alpha1.CreatedInAnnotation] = use.Place.String()
-	obj.SetAnnotations(annotations)
+	use.Note(obj)
 	return operatorkit.Done()
-}
-
-// notUsable is the outcome for an object that the operator must not act for.
-func notUsable(err error) operatorkit.Outcome {
-	refused, ok := errors.AsType[*identity.RefusedError](err)
-	switch {
-	case !ok:
-		return operatorkit.Fail(err)
-	case refused.Temporary:
-		return operatorkit.Wait(unknownAgain, refused.Reason, refused.Message)
-	default:
-		return operatorkit.Stall(refused.Reason, refused.Message)
-	}
 }
 
 // useNow returns how the operator acts for an object that has a finalizer, if that is where the
@@ -79,7 +55,7 @@ func notUsable(err error) operatorkit.Outcome {
 func (k *kind) useNow(ctx context.Context, obj *v1alpha1.Object) (identity.Use, operatorkit.Outcome) {
 	use, err := k.service.use(ctx, obj)
 	if err != nil {
-		return use, notUsable(err)
+		return use, identity.Outcome(err)
 	}
 	if was := createdIn(obj); was != "" && was != use.Place.String() {
 		with := "the operator's own credentials are"
@@ -89,7 +65,7 @@ func (k *kind) useNow(ctx context.Context, obj *v1alpha1.Object) (identity.Use, 
 		return use, operatorkit.Stall("CreatedElsewhere", fmt.Sprintf(
 			"The object's stack is in %s, but %s for %s. A stack cannot move: name the previous identity and region again by the annotations %s and %s. "+
 				"If nothing of the object is in %[1]s, remove its annotation %[6]s.",
-			was, with, use.Place, identityv1alpha1.IdentityAnnotation, identityv1alpha1.RegionAnnotation, v1alpha1.CreatedInAnnotation))
+			was, with, use.Place, identityv1alpha1.IdentityAnnotation, identityv1alpha1.RegionAnnotation, identityv1alpha1.CreatedInAnnotation))
 	}
 	if events := k.service.options.Events; events != nil && use.Target != k.service.options.Target {
 		events.Use(string(obj.UID), use.Target)
@@ -99,7 +75,7 @@ func (k *kind) useNow(ctx context.Context, obj *v1alpha1.Object) (identity.Use, 
 
 // createdIn returns the account and region of an object's stack, empty if unknown.
 func createdIn(obj *v1alpha1.Object) string {
-	if noted := obj.Annotations[v1alpha1.CreatedInAnnotation]; noted != "" {
+	if noted := obj.Annotations[identityv1alpha1.CreatedInAnnotation]; noted != "" {
 		return noted
 	}
 	id, err := arn.Parse(obj.Status.StackID)

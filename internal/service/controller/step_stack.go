@@ -91,7 +91,7 @@ func (s stackStep) ensure(
 		Retry: obj.Annotations[stack.RetryAnnotation],
 	}
 	if err := use.Limit(&wanted); err != nil {
-		return notUsable(err)
+		return identity.Outcome(err)
 	}
 	result, err := k.service.options.Engine.Ensure(ctx, use.Target, wanted, known)
 	obj.Status.StackName = desired.Name

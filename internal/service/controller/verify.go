@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -63,7 +64,7 @@ func (k *kind) verifyPlace(ctx context.Context, obj *v1alpha1.Object, in inputs,
 	}
 	theirs, err := k.service.use(ctx, other)
 	if err != nil {
-		return notUsable(err)
+		return identity.Outcome(err)
 	}
 	if theirs.Place != in.use.Place {
 		return operatorkit.Stall("ReferenceElsewhere", fmt.Sprintf(

@@ -17,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -86,7 +87,7 @@ func (s *Stacks) Ensure(
 	want := desired(obj, wanted)
 	if how.Limit != nil {
 		if err := how.Limit(&want); err != nil {
-			return nil, outcomes.Refused(err)
+			return nil, identity.Outcome(err)
 		}
 	}
 	want.Allow.Gone = how.Gone

@@ -13,7 +13,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -67,19 +66,6 @@ func Failed(err error) operatorkit.Outcome {
 			Explain("APIUnreachable", "The cluster's Kubernetes API aborted its response. The request will be retried.")
 	}
 	return operatorkit.Fail(err)
-}
-
-// Refused returns the outcome for an object that the operator must not act for.
-func Refused(err error) operatorkit.Outcome {
-	refused, ok := errors.AsType[*identity.RefusedError](err)
-	switch {
-	case !ok:
-		return Failed(err)
-	case refused.Temporary:
-		return operatorkit.Wait(time.Second, refused.Reason, refused.Message)
-	default:
-		return operatorkit.Stall(refused.Reason, refused.Message)
-	}
 }
 
 // RequeueAfterMin requeues the object no later than after a delay.

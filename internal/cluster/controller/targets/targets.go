@@ -12,7 +12,6 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
-	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -104,7 +103,7 @@ func (t *Targets) mayAssume(cluster *v1alpha1.Cluster) error {
 // MayUse is done if the operator may act for the Cluster.
 func (t *Targets) MayUse(cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if _, err := t.Use(cluster); err != nil {
-		return outcomes.Refused(err)
+		return identity.Outcome(err)
 	}
 	return operatorkit.Done()
 }
