@@ -53,7 +53,7 @@ const (
 type tenants struct {
 	t        *testing.T
 	client   client.Client
-	endpoint string
+	observer string // the endpoint of the test's own clients
 	roleA    string
 	roleB    string
 }
@@ -78,7 +78,7 @@ func newTenants(t *testing.T) *tenants {
 	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Machines: fake.New(fake.Options{}), Region: home, Patience: time.Second, IAM: access.Enforce,
 	})
-	w.endpoint = endpoint
+	w.observer = simulatortest.Serve(t, sim.Observer())
 	w.roleA = w.role(accountA, "tenant-a", "secret-of-a")
 	w.roleB = w.role(accountB, "tenant-b", "")
 	root := w.root(platform, home)
@@ -119,7 +119,7 @@ func newTenants(t *testing.T) *tenants {
 }
 
 func (w *tenants) root(account, region string) aws.Config {
-	return simulatortest.Root(w.endpoint, account, region)
+	return simulatortest.Root(w.observer, account, region)
 }
 
 // role creates a tenant's role, with the least policies for what the test creates.

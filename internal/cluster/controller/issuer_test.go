@@ -46,7 +46,7 @@ func (w *suite) blockPublicAccess(on bool) {
 		method, body = http.MethodPut, "<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>"
 	}
 	request, err := http.NewRequestWithContext(
-		w.t.Context(), method, w.endpoint+"/v20180820/configuration/publicAccessBlock", strings.NewReader(body),
+		w.t.Context(), method, w.observer+"/v20180820/configuration/publicAccessBlock", strings.NewReader(body),
 	)
 	if err != nil {
 		w.t.Fatal(err)

@@ -65,7 +65,8 @@ func (k *kind) useNow(ctx context.Context, obj *v1alpha1.Object) (identity.Use, 
 		return use, operatorkit.Stall("CreatedElsewhere", fmt.Sprintf(
 			"The object's stack is in %s, but %s for %s. A stack cannot move: name the previous identity and region again by the annotations %s and %s. "+
 				"If nothing of the object is in %[1]s, remove its annotation %[6]s.",
-			was, with, use.Place, identityv1alpha1.IdentityAnnotation, identityv1alpha1.RegionAnnotation, identityv1alpha1.CreatedInAnnotation))
+			was, with, use.Place, identityv1alpha1.IdentityAnnotation, identityv1alpha1.RegionAnnotation,
+			identityv1alpha1.CreatedInAnnotation))
 	}
 	if events := k.service.options.Events; events != nil && use.Target != k.service.options.Target {
 		events.Use(string(obj.UID), use.Target)
