@@ -205,18 +205,25 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName)
 		stall := Stall(ReasonUnknownRelease, sentence(err.Error()))
 		return afterIO(stall.Kind().String(), r.conclude(ctx, copyOf(obj), obj, verdictOf(stall)))
 	}
-	if !controllerutil.ContainsFinalizer(obj, r.options.Finalizer) {
-		before := copyOf(obj)
-		if r.options.Admit != nil {
-			if outcome := r.options.Admit(ctx, obj); !outcome.IsDone() {
-				return r.finish(ctx, before, copyOf(before), outcome)
-			}
-		}
-		if err := r.addFinalizer(ctx, before, obj); err != nil {
-			return afterIO("", err)
-		}
+	if controllerutil.ContainsFinalizer(obj, r.options.Finalizer) {
+		return r.runPipeline(ctx, pipeline, obj)
+	}
+	before := copyOf(obj)
+	if outcome := r.admit(ctx, obj); !outcome.IsDone() {
+		return r.finish(ctx, before, copyOf(before), outcome)
+	}
+	if err := r.addFinalizer(ctx, before, obj); err != nil {
+		return afterIO("", err)
 	}
 	return r.runPipeline(ctx, pipeline, obj)
+}
+
+// admit calls Options.Admit.
+func (r *Reconciler[T]) admit(ctx context.Context, obj T) Outcome {
+	if r.options.Admit == nil {
+		return Done()
+	}
+	return r.options.Admit(ctx, obj)
 }
 
 func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], obj T) (string, reconcile.Result, error) {

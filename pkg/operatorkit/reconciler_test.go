@@ -283,6 +283,44 @@ func TestFailureIsRetried(t *testing.T) {
 	}
 }
 
+func TestObjectThatIsNotAdmittedHasNoFinalizer(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
+	const noted = "example.com/noted"
+	w.operate(operatorkit.Options[*Widget]{
+		Pipelines: operatorkit.NewPipeline(seen.step("a")),
+		Admit: func(_ context.Context, widget *Widget) operatorkit.Outcome {
+			if widget.Annotations["admit"] == "" {
+				return operatorkit.Stall("NotAdmitted", "Annotate it.")
+			}
+			widget.Annotations[noted] = "yes"
+			return operatorkit.Done()
+		},
+	})
+	w.create("one")
+	widget := w.waitFor("one", operatorkit.ConditionStalled, metav1.ConditionTrue, "NotAdmitted")
+	if len(widget.Finalizers) > 0 {
+		t.Errorf("it has the finalizers %v", widget.Finalizers)
+	}
+	w.delete("one") // needs nothing from the operator
+	w.waitDeleted("one")
+	if ran := seen.read(); len(ran) > 0 {
+		t.Errorf("these steps ran: %v", ran)
+	}
+
+	w.create("two")
+	w.waitFor("two", operatorkit.ConditionStalled, metav1.ConditionTrue, "NotAdmitted")
+	w.edit("two", func(widget *Widget) { widget.Annotations = map[string]string{"admit": "yes"} })
+	widget = w.waitFor("two", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
+	if widget.Annotations[noted] != "yes" || len(widget.Finalizers) != 1 {
+		t.Errorf("it has the annotations %v and the finalizers %v", widget.Annotations, widget.Finalizers)
+	}
+	w.delete("two")
+	w.waitDeleted("two")
+	if ran := seen.read(); ran[0] != "+a" || ran[len(ran)-1] != "-a" {
+		t.Errorf("the steps of an admitted object ran as %v", ran)
+	}
+}
+
 func TestPausedObjectIsNeitherReconciledNorDeleted(t *testing.T) {
 	w, seen := newSuite(t), &callLog{}
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(seen.step("a"))})
