@@ -72,7 +72,7 @@ func newFixture() fixture {
 			ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "team"},
 			Spec: v1alpha1.ClusterSpec{
 				Release: "v1.36.3", Region: "eu-central-1",
-				Role: &v1alpha1.AssumedRole{ARN: "arn:aws:iam::123456789012:role/operator", ExternalID: "e"},
+				Identity: "team", Role: &v1alpha1.AssumedRole{ARN: "arn:aws:iam::123456789012:role/operator", ExternalID: "e"},
 				Network: v1alpha1.Network{
 					CIDR:        "10.0.0.0/16",
 					Zones:       zones,

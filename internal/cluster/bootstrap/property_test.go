@@ -64,6 +64,7 @@ func (f fixture) fingerprint() (map[string]string, error) {
 var needNoNode = map[string]string{
 	"cluster.spec.release":                            "a name; what the release holds counts",
 	"cluster.spec.role.externalID":                    "who makes the cluster, not what it is",
+	"cluster.spec.identity":                           "who makes the cluster, not what it is",
 	"cluster.spec.paused":                             "whether the operator acts",
 	"cluster.spec.updatePolicy":                       "when the operator acts",
 	"cluster.spec.volumePolicy":                       "heeded when the cluster is deleted",

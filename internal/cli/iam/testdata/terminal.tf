@@ -44,7 +44,8 @@ resource "aws_iam_policy" "aws_operator_1" {
           "Sid": "AssumeRoles",
           "Effect": "Allow",
           "Action": [
-            "sts:AssumeRole"
+            "sts:AssumeRole",
+            "sts:TagSession"
           ],
           "Resource": [
             "arn:aws-us-gov:iam::210987654321:role/other"
