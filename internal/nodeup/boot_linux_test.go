@@ -33,6 +33,7 @@ import (
 	"github.com/go-logr/logr"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -98,7 +99,11 @@ func TestMachinesBootForReal(t *testing.T) {
 	}
 	for slot := range bundles {
 		l.await("each slot's API server says through the proxy, without credentials, that it is ready", func() error {
-			for _, name := range l.namesOf(api, slot) {
+			names, err := l.namesOf(api, slot)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
 				path := "/api/v1/namespaces/kube-system/pods/https:kube-apiserver-" + name + ":6443/proxy/readyz"
 				if answer, err := api.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(t.Context()); err != nil || string(answer) != "ok" {
 					return fmt.Errorf("%s: %q, %w", name, answer, err)
@@ -112,9 +117,10 @@ func TestMachinesBootForReal(t *testing.T) {
 	t.Logf("the worker is a node after %s", time.Since(started).Round(time.Millisecond))
 
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
-	if _, err := api.CoreV1().ConfigMaps("default").Create(t.Context(), kept, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	l.await("a ConfigMap is written", func() error {
+		_, err := api.CoreV1().ConfigMaps("default").Create(t.Context(), kept, metav1.CreateOptions{})
+		return ignoreExists(err)
+	})
 	before := l.nodesOf(api, 0)
 	l.terminate(before[0])
 	l.await("the slot's next machine is a node", func() error {
@@ -162,18 +168,25 @@ func TestTokenOfAWorkerIsNotSufficientForAnotherNode(t *testing.T) {
 		return nil
 	})
 
-	slot := l.namesOf(api, 0)[0]
-	asked, err := api.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	proof := ""
-	for i := range asked.Items {
-		proof = cmp.Or(proof, asked.Items[i].Annotations[approver.ProofAnnotation])
-	}
-	if proof == "" {
-		t.Fatal("no request has a proof")
-	}
+	slot, proof := "", ""
+	l.await("a certificate request has a proof", func() error {
+		names, err := l.namesOf(api, 0)
+		if err != nil {
+			return err
+		}
+		asked, err := api.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range asked.Items {
+			proof = cmp.Or(proof, asked.Items[i].Annotations[approver.ProofAnnotation])
+		}
+		if proof == "" {
+			return errors.New("none of them has one")
+		}
+		slot = names[0]
+		return nil
+	})
 	token := l.get(model.KeyToken)
 	for name, annotations := range map[string]map[string]string{"no proof": nil, "the worker's proof": {approver.ProofAnnotation: proof}} {
 		refused := l.ask(cas.CACertificate(), token, slot, annotations)
@@ -207,23 +220,29 @@ func (l *suite) ask(ca []byte, token, node string, annotations map[string]string
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	server, name := l.server()
+	server, serverName := l.server()
 	api := kubernetes.NewForConfigOrDie(&rest.Config{
-		Host: server, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca, ServerName: name},
+		Host: server, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca, ServerName: serverName},
 	})
 	lasts := int32(3600)
-	made, err := api.CertificatesV1().CertificateSigningRequests().Create(l.t.Context(), &certificatesv1.CertificateSigningRequest{
+	request := &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "attack-", Annotations: annotations},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
 			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName, ExpirationSeconds: &lasts,
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		l.t.Fatal(err)
 	}
-	return made.Name
+	name := ""
+	l.await("the request is written", func() error {
+		made, err := api.CertificatesV1().CertificateSigningRequests().Create(l.t.Context(), request, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		name = made.Name
+		return nil
+	})
+	return name
 }
 
 // get reads an object of the cluster's bucket.
@@ -283,18 +302,28 @@ func (l *suite) joinWorker(api kubernetes.Interface, ca []byte) {
 	})
 }
 
-// namesOf returns the names of a slot's nodes.
-func (l *suite) namesOf(api kubernetes.Interface, slot int) []string {
-	l.t.Helper()
+// namesOf returns the names of a slot's nodes, of which there must be at least one.
+func (l *suite) namesOf(api kubernetes.Interface, slot int) ([]string, error) {
 	list, err := api.CoreV1().Nodes().List(l.t.Context(), metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%d", model.LabelSlot, slot)})
 	if err != nil {
-		l.t.Fatal(err)
+		return nil, err
 	}
 	var names []string
 	for i := range list.Items {
 		names = append(names, list.Items[i].Name)
 	}
-	return names
+	if len(names) == 0 {
+		return nil, fmt.Errorf("slot %d has no node yet", slot)
+	}
+	return names, nil
+}
+
+// ignoreExists makes a creation repeatable: a request whose connection ends early may have been done.
+func ignoreExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // nodesOf returns the provider IDs of a slot's nodes.
@@ -504,7 +533,7 @@ func (l *suite) connect(cas *pki.CAs) kubernetes.Interface {
 // admit does what the operator does for workers: the token in the cluster and in the parameter.
 func (l *suite) admit(api kubernetes.Interface, token pki.Token) {
 	l.t.Helper()
-	_, err := api.CoreV1().Secrets("kube-system").Create(l.t.Context(), &corev1.Secret{
+	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + token.ID()},
 		Type:       corev1.SecretTypeBootstrapToken,
 		StringData: map[string]string{
@@ -512,11 +541,12 @@ func (l *suite) admit(api kubernetes.Interface, token pki.Token) {
 			"usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true",
 			"auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		l.t.Fatal(err)
 	}
-	_, err = l.tokens.PutParameter(l.t.Context(), &ssm.PutParameterInput{
+	l.await("the bootstrap token is written", func() error {
+		_, err := api.CoreV1().Secrets("kube-system").Create(l.t.Context(), secret, metav1.CreateOptions{})
+		return ignoreExists(err)
+	})
+	_, err := l.tokens.PutParameter(l.t.Context(), &ssm.PutParameterInput{
 		Name: &l.cluster.TokenParameter, Value: aws.String(token.Value()), Type: ssmtypes.ParameterTypeSecureString,
 		KeyId: aws.String(l.outputs[model.OutputKey]),
 	})

@@ -60,8 +60,8 @@ func TestMissingRuleBreaksTheCluster(t *testing.T) {
 	l.joinWorker(api, cas.CACertificate())
 	l.await("three slots are nodes", func() error {
 		for slot := range 3 {
-			if len(l.namesOf(api, slot)) != 1 {
-				return fmt.Errorf("slot %d is no node yet", slot)
+			if _, err := l.namesOf(api, slot); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -179,7 +179,11 @@ func apiReady(ctx context.Context, api kubernetes.Interface) error {
 // reachesSlots requests the health of all slots' API servers through one of them.
 func (l *suite) reachesSlots(api kubernetes.Interface) error {
 	for slot := range 3 {
-		for _, name := range l.namesOf(api, slot) {
+		names, err := l.namesOf(api, slot)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
 			ctx, cancel := context.WithTimeout(l.t.Context(), noResponse)
 			path := "/api/v1/namespaces/kube-system/pods/https:kube-apiserver-" + name + ":6443/proxy/readyz"
 			_, err := api.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(ctx)

@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
@@ -183,8 +185,19 @@ func TestADrainThatIsAbandonedStopsTheRollAndOpensTheNode(t *testing.T) {
 	w.app(2)
 	zero := w.forbid()
 	w.edit()
+	clk := testclock.NewFakeClock(time.Now())
+	w.drainClock = clk
+	w.start()
 	s := settings()
-	s.MinInService, s.DrainTimeout, s.OnDrainTimeout = 1, time.Second, drain.Abandon
+	s.MinInService, s.DrainTimeout, s.OnDrainTimeout = 1, time.Hour, drain.Abandon
+	w.eventually("a budget blocks the drain", func() bool {
+		w.live()
+		clk.Step(time.Second)
+		step, err := w.roller.Step(t.Context(), aGroup(s))
+		must(t, err)
+		return slices.ContainsFunc(step.Draining, func(p drain.Progress) bool { return slices.Contains(p.BlockedBy, "default/"+zero) })
+	})
+	clk.Step(time.Hour)
 	result := w.roll(aGroup(s), rollout.Stopped)
 	if !strings.Contains(result.Why, "default/"+zero) {
 		t.Errorf("it stopped: %s", result.Why)

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
@@ -65,6 +66,8 @@ type suite struct {
 	roller  *rollout.Roller
 	options rollout.Options
 	end     func()
+	// drainClock is the clock of drains; nil means the real one.
+	drainClock clock.Clock
 	// least is how few Ready nodes there ever were while it rolled, leastPod how few ready pods.
 	least    int
 	leastPod int32
@@ -173,7 +176,7 @@ func (w *suite) start() {
 	connections := workload.New(
 		workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) { return rest.CopyConfig(w.admin), nil }},
 	)
-	drains := drain.New(drain.Options{Clients: w.clients, Workload: connections})
+	drains := drain.New(drain.Options{Clients: w.clients, Workload: connections, Clock: w.drainClock})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = connections.Start(ctx) })

@@ -16,6 +16,7 @@ import (
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	awselb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 )
@@ -276,9 +277,9 @@ func TestLoadBalancerStack(t *testing.T) {
 }
 
 func TestHealthyTargetsAreCheckedLessOften(t *testing.T) {
-	const patience = 50 * time.Millisecond
-	h := newHost()
-	w := startWith(t, elbv2.Options{Host: h, Patience: patience})
+	const interval, long = time.Second, 20
+	h, clk := newHost(), testclock.NewFakeClock(time.Now())
+	w := startAt(t, clk, elbv2.Options{Host: h, Patience: interval})
 	w.host = h
 	b := w.balancer("api")
 	group := w.targetGroup("api", nil)
@@ -286,27 +287,40 @@ func TestHealthyTargetsAreCheckedLessOften(t *testing.T) {
 	one := w.launch(0)
 	w.host.listen(t, one)
 	w.register(group, one)
-	w.becomes(group, one, "healthy")
+	// step passes an interval, once the last check has ended and the next is scheduled.
+	step := func() {
+		w.eventually("a check is scheduled", clk.HasWaiters)
+		clk.Step(interval)
+	}
 
-	// Five checks run at AWS's interval, shortened; then there is a pause.
-	before, longest := time.Now(), time.Duration(0)
-	for longest < 20*patience {
-		<-h.asked
-		longest = max(longest, time.Since(before))
-		before = time.Now()
-		if t.Context().Err() != nil {
+	// Some checks run at AWS's interval, shortened; then there is a pause.
+	for passed, checks := 0, 0; passed < long; {
+		if checks > 20 {
 			t.Fatal("it is asked as often as ever")
 		}
+		step()
+		passed++
+		w.eventually("the check has ended", clk.HasWaiters)
+		select {
+		case <-h.asked:
+			passed, checks = 0, checks+1
+		default:
+		}
+	}
+	if got := w.health(group, one); got != "healthy" {
+		t.Fatalf("it is %s", got)
 	}
 
 	// The target stops. The next connection attempt triggers a check.
 	w.host.shut(one)
-	before = time.Now()
 	if _, _, err := w.visit(*b.DNSName, 6443); err == nil {
 		t.Fatal("a dead target answers")
 	}
-	w.becomes(group, one, "unhealthy Target.FailedHealthChecks")
-	if passed := time.Since(before); passed > 25*patience {
-		t.Errorf("a target that refused a connection was detected after %s", passed)
+	for passed := 0; w.health(group, one) != "unhealthy Target.FailedHealthChecks"; passed++ {
+		if passed == 5 {
+			t.Fatal("a target that refused a connection is not unhealthy after five intervals")
+		}
+		step()
+		w.eventually("the check has ended", clk.HasWaiters)
 	}
 }
