@@ -228,4 +228,14 @@ func TestListenersAreTaggedBelowTheirLoadBalancer(t *testing.T) {
 		t.Error(err)
 	}
 	wantDenied(t, "of another kind of load balancer", create(a.user("bob", may("app/*")...), 81), "AccessDenied", ":listener/net/front/")
+
+	carl := a.user("carl", allow(`"elasticloadbalancing:CreateListener"`, "*"), `{"Effect":"Allow","Action":"elasticloadbalancing:AddTags",
+		"Resource":"*","Condition":{"StringEquals":{"elasticloadbalancing:CreateAction":"CreateListener"}}}`)
+	if err := create(carl, 82); err != nil {
+		t.Error(err)
+	}
+	_, err = elbv2.NewFromConfig(carl).AddTags(ctx, &elbv2.AddTagsInput{
+		ResourceArns: []string{*balancer.LoadBalancers[0].LoadBalancerArn}, Tags: []elbtypes.Tag{{Key: aws.String("k")}},
+	})
+	wantDenied(t, "tags of what exists", err, "AccessDenied", ":loadbalancer/net/front/")
 }
