@@ -3,6 +3,7 @@ package access
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -90,6 +91,10 @@ func Permissions(service, operation string) []Permission {
 	}
 	return []Permission{{Action: name}}
 }
+
+// Operations returns the operations in the table with the prefix of their service, sorted, as
+// "ec2:CreateVolume".
+func Operations() []string { return slices.Sorted(maps.Keys(loaded().permissions)) }
 
 // Documented reports whether an operation is in the table.
 func Documented(service, operation string) bool {
