@@ -30,6 +30,10 @@ const (
 	groupNameTag = "aws:autoscaling:groupName"
 )
 
+// maxRequest bounds a request for a certificate, in bytes. A kubelet's has 500; to verify the signature
+// of a key of a million bits, which fits into an object, takes an hour.
+const maxRequest = 16 << 10
+
 // nodeName is the form of a Node's name:
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
@@ -96,6 +100,9 @@ func (a *Approver) judge(ctx context.Context, request *signingRequest) (*instanc
 // asked returns the name of the Node and the public key that a certificate is asked for. It returns
 // a denial unless the certificate is one of a kubelet, for nothing else and for a short time.
 func asked(request *signingRequest) (node string, publicKey any, err error) {
+	if size := len(request.Spec.Request); size > maxRequest {
+		return "", nil, denied("The request has %d bytes, more than %d.", size, maxRequest)
+	}
 	block, rest := pem.Decode(request.Spec.Request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(rest) > 0 {
 		return "", nil, denied("The request is not one PEM block of type CERTIFICATE REQUEST.")
