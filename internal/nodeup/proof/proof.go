@@ -189,7 +189,7 @@ func callerOf(response *http.Response, body []byte) (*Caller, error) {
 		return nil, refused("the proof is for %s, which is not a session of a role", answer.Arn)
 	}
 	path := strings.Split(arn[5], "/")
-	if len(path) != 3 || path[0] != "assumed-role" { //nolint:mnd // as above
+	if len(path) != 3 || path[0] != "assumed-role" || slices.Contains(append(path, arn[1], arn[4]), "") { //nolint:mnd // as above
 		return nil, refused("the proof is for %s, which is not a session of a role", answer.Arn)
 	}
 	return &Caller{Partition: arn[1], Account: answer.Account, Role: path[1], Session: path[2]}, nil
