@@ -333,7 +333,7 @@ func parseCronField(text string, least, most int) ([]bool, error) {
 		if err != nil || step < 1 || from < least || to > most || from > to {
 			return nil, fmt.Errorf("%q is not within %d to %d", item, least, most)
 		}
-		for n := from; n <= to; n += step {
+		for n := from; n <= to; n += min(step, most+1) { // A longer step would overflow.
 			field[n] = true
 		}
 	}
