@@ -86,7 +86,7 @@ func (m *Memory) encode() string {
 	}
 	if m.Stopped != "" {
 		v.Set("x", "")
-		room := base64.RawURLEncoding.DecodedLen(longestTag - len(v.Encode()))
+		room := max(len(cutMark), base64.RawURLEncoding.DecodedLen(max(0, longestTag-len(v.Encode()))))
 		v.Set("x", base64.RawURLEncoding.EncodeToString([]byte(cut(m.Stopped, room))))
 	}
 	return toTag.Replace(v.Encode())
