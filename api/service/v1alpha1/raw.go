@@ -43,7 +43,7 @@ type Value struct {
 
 // MarshalJSON writes a string or a number.
 func (v Value) MarshalJSON() ([]byte, error) {
-	if v.Number {
+	if v.Number && json.Valid([]byte(v.Text)) { // ParseFloat accepts NaN and 0x1, too.
 		if _, err := strconv.ParseFloat(v.Text, 64); err == nil {
 			return []byte(v.Text), nil
 		}
