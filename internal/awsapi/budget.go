@@ -3,7 +3,9 @@ package awsapi
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,6 +71,9 @@ func ParseBudgets(text string) (map[string]Budget, error) {
 			service, value = AnyService, item
 		}
 		budget, err := parseBudget(value)
+		if err == nil && service == "" {
+			err = errors.New("it names no service")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("budget %q: %w", item, err)
 		}
@@ -77,6 +82,9 @@ func ParseBudgets(text string) (map[string]Budget, error) {
 	return budgets, nil
 }
 
+// maxPerSecond bounds a rate, in calls a second: a budget of more limits nothing.
+const maxPerSecond = 1e6
+
 func parseBudget(text string) (Budget, error) {
 	if text == "unlimited" {
 		return Unlimited, nil
@@ -84,7 +92,8 @@ func parseBudget(text string) (Budget, error) {
 	perSecond, burst, hasBurst := strings.Cut(text, "/")
 	budget := Budget{}
 	var err error
-	if budget.PerSecond, err = strconv.ParseFloat(perSecond, 64); err != nil || budget.PerSecond <= 0 {
+	budget.PerSecond, err = strconv.ParseFloat(perSecond, 64)
+	if err != nil || math.IsNaN(budget.PerSecond) || budget.PerSecond <= 0 || budget.PerSecond > maxPerSecond {
 		return Budget{}, fmt.Errorf("want RATE/BURST or unlimited, have %q", text)
 	}
 	budget.Burst = max(1, int(budget.PerSecond))
