@@ -123,9 +123,30 @@ test-upgrades: build previous ## Upgrade a cluster of each minor version that ha
 	@bin/aws-operator local build --oldest
 	TEST_UPGRADES=1 $(GO) test -count=1 -timeout 1h -run 'TestEachMinorVersionIsUpgradedToTheNext' -v ./test/e2e
 
+DAYS ?= 30
+
+.PHONY: churn
+churn: ## Let 30 virtual days of churn pass (DAYS=30), after which an operator holds no more than before.
+	CHURN_DAYS=$(DAYS) $(GO) test -count=1 -timeout 3h -v -run 'TestChurn$$' ./test/simulation
+
 .PHONY: simulate
 simulate: ## Run 1,000 seeded fault simulations in virtual time (RUNS=1000); half an hour on two cores.
 	SIMULATION_RUNS=$(RUNS) $(GO) test -count=1 -timeout 3h ./test/simulation
+
+# FUZZ selects fuzz targets by name, and PACKAGES where to look for them. Go fuzzes one at a time; what
+# it finds is written to testdata/fuzz beside the test, and is a test from then on.
+FUZZTIME ?= 10s
+FUZZ     ?= .
+PACKAGES ?= .
+
+.PHONY: fuzz
+fuzz: ## Fuzz each parser of bytes from outside for a time (FUZZTIME=10s FUZZ=regexp PACKAGES=folder); 1h each once.
+	@grep -rlE '^func Fuzz' --include=*_test.go $(PACKAGES) | xargs -n1 dirname | sort -u | while read -r folder; do \
+		grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$folder/*_test.go | sed 's/^func //' | grep -E '$(FUZZ)' | while read -r name; do \
+			echo "$$folder $$name"; \
+			(cd $$folder && $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -timeout 0 .) || exit 1; \
+		done || exit 1; \
+	done
 
 # LARGEST is the size in bytes of the largest file that may be committed. Name an exception here, with its reason.
 LARGEST := 1048576

@@ -1,0 +1,79 @@
+package model_test
+
+import (
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/service/catalog"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+)
+
+// FuzzCompile compiles any ModelDefinition without a panic and in bounded time. One that is refused
+// gives no model, and one that is checked has a CustomResourceDefinition of its kind.
+func FuzzCompile(f *testing.F) {
+	definitions, err := catalog.Definitions()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, definition := range definitions {
+		text, err := yaml.Marshal(definition.Spec)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Add("{kind: Thing, template: 'Resources: {A: {Type: AWS::SNS::Topic, Properties: {TopicName: {{ printf \"%999d\" .spec.a }}}}}', schema: {type: object}}")
+	f.Add("{kind: Thing, template: '{{ define \"a\" }}{{ template \"a\" }}{{ end }}{{ template \"a\" }}', schema: {type: object}}")
+	f.Add("{kind: Thing, template: '{{ range $i, $x := .spec.a }}{{ $x }}{{ end }}', schema: {type: object, properties: {a: {type: array, items: {type: string}}}}}")
+	f.Add("{kind: Thing, resourceType: 'AWS::SQS::Queue', outputs: [{name: a, value: '{{ .spec.a'}], references: [{name: a, kind: Thing, objectName: '{{ .x }}'}]}")
+	f.Fuzz(func(t *testing.T, text string) {
+		spec := &v1alpha1.ModelDefinitionSpec{}
+		if yaml.UnmarshalStrict([]byte(text), spec) != nil {
+			return
+		}
+		began := time.Now()
+		m, err := model.Compile("thing", spec, schema.Default())
+		if err != nil {
+			if m != nil {
+				t.Errorf("it is refused (%v) and gives a model", err)
+			}
+			return
+		}
+		if err := m.Check(schema.Default()); err == nil {
+			if crd := m.CRD(); crd.Spec.Names.Kind != spec.Kind {
+				t.Errorf("the definition of %q has the kind %q", spec.Kind, crd.Spec.Names.Kind)
+			}
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it takes %s", took)
+		}
+	})
+}
+
+// FuzzText compiles and executes any text of a definition without a panic. The result of a text
+// without a template is the text.
+func FuzzText(f *testing.F) {
+	f.Add("{{ .name }}-{{ upper .spec.a | default \"b\" }}")
+	f.Add("{{ join \",\" (split .spec.a) }}{{ printf \"%s%d%*d\" .name 1 2 3 }}")
+	f.Add("{{ index .spec \"a\" }}{{ slice .name 1 99 }}{{ len .spec }}")
+	f.Add("{{ replace \"\" \"x\" .name }}{{ collect \"a\" .spec.list }}")
+	f.Fuzz(func(t *testing.T, source string) {
+		text, err := model.ParseText("text", source)
+		if err != nil {
+			return
+		}
+		data := map[string]any{
+			"name": "events", "namespace": "default",
+			"spec": map[string]any{"a": "b,c", "list": []any{map[string]any{"a": "d"}, nil, int64(1)}},
+		}
+		got, err := text.Execute(data)
+		if err == nil && got == "" && source != "" && text.Source() != source {
+			t.Errorf("%q has the source %q", source, text.Source())
+		}
+		_, _ = text.ExecuteSet(data)
+	})
+}
