@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -34,10 +36,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 const (
@@ -72,6 +76,27 @@ type suite struct {
 	client  client.Client
 	nodeup  string
 	stop    func()
+
+	// transport carries the operator's calls of AWS, as the caller of credentials.
+	transport   http.RoundTripper
+	credentials aws.CredentialsProvider
+	// roles are those that Clusters may name.
+	roles []grant.Grant
+	// registry has the operator's metrics; nil registers none.
+	registry prometheus.Registerer
+	// extend adds to an operator; nil adds nothing.
+	extend func(context.Context, *parts) error
+}
+
+// parts are what an operator consists of.
+type parts struct {
+	manager  ctrl.Manager
+	clients  *awsapi.Clients
+	engine   *stack.Engine
+	events   *awsevents.Listener
+	workload *workload.Clusters
+	cleanup  *cleanup.Cleaner
+	metrics  *operatorkit.Metrics
 }
 
 // newSuite creates an environment without an operator.
@@ -83,6 +108,7 @@ func newSuite(t *testing.T, nodeup string, seed uint64) *suite {
 		Account: account, Region: region, Machines: &host{w.host, w.network}, Faults: w.faults, Listen: w.network.listen,
 		Endpoint: "http://aws.test", Latency: latency, Seed: seed, Lag: 5 * time.Second, Speed: 1,
 	})
+	w.transport, w.credentials = inProcess{w.sim.Handler()}, credentials.NewStaticCredentialsProvider(account, "secret", "")
 	w.config = newManagement(t, w.network)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
@@ -141,8 +167,8 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("create the manager: %w", err)
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{
-		Region: region, EndpointURL: "http://aws.test", Transport: inProcess{w.sim.Handler()}, Resolver: w.sim.Lookup,
-		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		Region: region, EndpointURL: "http://aws.test", Transport: w.transport, Resolver: w.sim.Lookup,
+		Credentials: w.credentials, Registerer: w.registry,
 		// The adaptive mode may wait in zero-length intervals until time has passed, which never
 		// happens in virtual time.
 		Retryer: func() aws.Retryer { return retry.NewStandard() },
@@ -151,22 +177,34 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		return nil, err
 	}
 	engine := stack.New(stack.Options{Clients: clients})
-	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
-	err = controller.Setup(ctx, mgr, controller.Options{
-		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
-		Workload: workload.New(workload.Options{Config: func(_ types.NamespacedName, kubeconfig []byte) (*rest.Config, error) {
+	p := &parts{
+		manager: mgr, clients: clients, engine: engine,
+		events: awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account, Registerer: w.registry}),
+		workload: workload.New(workload.Options{Config: func(_ types.NamespacedName, kubeconfig []byte) (*rest.Config, error) {
 			config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 			if err == nil {
 				config.Dial = w.network.dial
 			}
 			return config, err
 		}}),
-		NodeupDir: w.nodeup, Cleanup: cleanup.New(clients, clusterName, clock.RealClock{}, logr.Discard()),
+		cleanup: cleanup.New(clients, clusterName, clock.RealClock{}, logr.Discard()),
+	}
+	if w.registry != nil {
+		if p.metrics, err = operatorkit.NewMetrics("aws_operator", w.registry); err != nil {
+			return nil, err
+		}
+	}
+	err = controller.Setup(ctx, mgr, controller.Options{
+		Engine: engine, Events: p.events, Clients: clients, AccountID: account, ClusterName: clusterName,
+		Workload: p.workload, Roles: w.roles, Metrics: p.metrics, NodeupDir: w.nodeup, Cleanup: p.cleanup,
 	})
+	if err == nil && w.extend != nil {
+		err = w.extend(ctx, p)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return mgr, mgr.Add(events)
+	return mgr, mgr.Add(p.events)
 }
 
 // nodeupFiles creates fake nodeup programs; all runs share one folder.
