@@ -304,7 +304,7 @@ func (d *Draining) expectNode(e awsevents.Event) {
 		return
 	}
 	for _, owner := range d.Directory.Of(directory.Stack{Account: e.Account, Region: e.Region, Name: stack}) {
-		if owner.Group && d.options.Repairs.Hint(stack) {
+		if owner.Group && d.options.Repairs.Hint(owner.UID) {
 			d.options.EnqueueGroup(owner.Key)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
-	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -53,7 +52,7 @@ func (r *Repairs) Group(ctx context.Context, of Group) (time.Duration, error) {
 	now := r.options.Clock.Now()
 	after := TimeOf(&group.Spec.Repair)
 	nodes := workload.InGroup(of.Connection.Nodes(), group.Name)
-	lacking, wait, err := r.lacking(ctx, of, model.GroupStackName(group.Spec.Cluster, group.Name), len(nodes))
+	lacking, wait, err := r.lacking(ctx, of, len(nodes))
 	if err != nil {
 		return 0, err
 	}
@@ -147,11 +146,11 @@ func (r *Repairs) tooManyUnhealthy(group *v1alpha1.InstanceGroup, plan *repairPl
 // intervals while the group has fewer nodes than its minimum or a sweep found such an instance.
 // Wait is the delay until the next request.
 func (r *Repairs) lacking(
-	ctx context.Context, of Group, stack string, nodes int,
+	ctx context.Context, of Group, nodes int,
 ) (machines []health, wait time.Duration, err error) {
 	group, connection := of.Object, of.Connection
 	now := r.options.Clock.Now()
-	known, ago, hinted := r.tracker.lacking(stack, now)
+	known, ago, hinted := r.tracker.lacking(group.UID, now)
 	if nodes >= int(group.Spec.ExpectedNodes()) && !hinted && len(known) == 0 {
 		return nil, 0, nil
 	}
@@ -172,7 +171,7 @@ func (r *Repairs) lacking(
 	if err != nil {
 		return nil, 0, err
 	}
-	r.tracker.asked(stack, machines, now)
+	r.tracker.asked(group.UID, machines, now)
 	if nodes >= int(group.Spec.ExpectedNodes()) && len(machines) == 0 {
 		return nil, 0, nil
 	}

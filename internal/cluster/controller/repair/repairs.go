@@ -42,8 +42,8 @@ func (r *Repairs) Terminated(instance string) { r.tracker.terminated(instance) }
 // IsReplacing reports whether the operator requested an instance's termination.
 func (r *Repairs) IsReplacing(instance string) bool { return r.tracker.isReplacing(instance) }
 
-// Hint records that a stack has an instance without a node, and reports whether that was unknown.
-func (r *Repairs) Hint(stack string) bool { return r.tracker.hint(stack) }
+// Hint records that a group has an instance without a node, and reports whether that was unknown.
+func (r *Repairs) Hint(group types.UID) bool { return r.tracker.hint(group) }
 
 // Vanished returns the instances of a rolling group whose nodes were observed before and no longer
 // exist.

@@ -41,15 +41,15 @@ func (r *tracker) healthOf(nodes []workload.Node) []health {
 // tracker records the state of unhealthy instances.
 type tracker struct {
 	mu        sync.Mutex
-	replacing map[string]time.Time // by instance, with the start time
-	missing   map[string]*missing  // by stack
+	replacing map[string]time.Time   // by instance, with the start time
+	missing   map[types.UID]*missing // by group
 	said      map[types.UID]string
 	absences  map[absence]time.Time // of slots without a node, with the start time
 	// joined holds the instances whose nodes were observed since a group's rollout began.
 	joined map[types.UID]map[string]bool
 }
 
-// missing holds the instances of a stack that are in service without a node, as AWS last reported.
+// missing holds the instances of a group that are in service without a node, as AWS last reported.
 type missing struct {
 	askedAt  time.Time
 	machines []health
@@ -63,7 +63,7 @@ const replacingFor = 25 * time.Hour
 func newTracker() *tracker {
 	return &tracker{
 		replacing: map[string]time.Time{},
-		missing:   map[string]*missing{},
+		missing:   map[types.UID]*missing{},
 		said:      map[types.UID]string{},
 		absences:  map[absence]time.Time{},
 		joined:    map[types.UID]map[string]bool{},
@@ -159,26 +159,26 @@ func (r *tracker) terminated(instance string) {
 	}
 }
 
-// hint records that a stack has an instance without a node, and reports whether that was unknown.
-func (r *tracker) hint(stack string) bool {
+// hint records that a group has an instance without a node, and reports whether that was unknown.
+func (r *tracker) hint(group types.UID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	one := r.missing[stack]
+	one := r.missing[group]
 	if one == nil {
 		one = &missing{}
-		r.missing[stack] = one
+		r.missing[group] = one
 	}
 	news := !one.hinted
 	one.hinted = true
 	return news
 }
 
-// lacking returns a stack's instances that had no node at the last request to AWS, how long ago
+// lacking returns a group's instances that had no node at the last request to AWS, how long ago
 // that was, and whether a sweep found any since.
-func (r *tracker) lacking(stack string, now time.Time) (machines []health, ago time.Duration, hinted bool) {
+func (r *tracker) lacking(group types.UID, now time.Time) (machines []health, ago time.Duration, hinted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	one := r.missing[stack]
+	one := r.missing[group]
 	if one == nil {
 		return nil, now.Sub(time.Time{}), false
 	}
@@ -186,10 +186,10 @@ func (r *tracker) lacking(stack string, now time.Time) (machines []health, ago t
 }
 
 // asked records which instances AWS reported that have no node.
-func (r *tracker) asked(stack string, machines []health, now time.Time) {
+func (r *tracker) asked(group types.UID, machines []health, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.missing[stack] = &missing{askedAt: now, machines: machines}
+	r.missing[group] = &missing{askedAt: now, machines: machines}
 }
 
 // forget forgets an object.
@@ -198,5 +198,6 @@ func (r *tracker) forget(uid types.UID) {
 	defer r.mu.Unlock()
 	delete(r.said, uid)
 	delete(r.joined, uid)
+	delete(r.missing, uid)
 	maps.DeleteFunc(r.absences, func(key absence, _ time.Time) bool { return key.uid == uid })
 }
