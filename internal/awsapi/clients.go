@@ -291,14 +291,20 @@ func (c *Clients) configFor(t Target) aws.Config {
 // bucket returns the bucket that all clients of one account, region and service share. The caller
 // holds the lock.
 func (c *Clients) bucket(service string, t Target) *bucket {
-	key := bucketKey{service: service, account: t.account(), region: c.Region(t)}
-	if key.account == c.account {
-		key.account = ""
-	}
+	key := c.bucketKey(service, t)
 	if known, ok := c.buckets[key]; ok {
 		return known
 	}
 	made := newBucket(budgetFor(c.options.Budgets, service))
 	c.buckets[key] = made
 	return made
+}
+
+// bucketKey returns the service, account and region of a client. The caller holds the lock.
+func (c *Clients) bucketKey(service string, t Target) bucketKey {
+	key := bucketKey{service: service, account: t.account(), region: c.Region(t)}
+	if key.account == c.account {
+		key.account = ""
+	}
+	return key
 }

@@ -24,6 +24,8 @@ type Clients interface {
 	Region(t awsapi.Target) string
 	SQS(t awsapi.Target) awsapi.SQS
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
+	// Forget drops what is cached for a target without users.
+	Forget(t awsapi.Target)
 }
 
 // Engine is the part of the stack engine that the listener needs: it creates the listener's own
@@ -73,6 +75,7 @@ type Listener struct {
 	subscribers []func(Event)
 	places      map[awsapi.Place]*listening
 	used        map[string]awsapi.Target       // by user, see Use
+	uses        map[awsapi.Target]int          // the number of users
 	expect      func(awsapi.Place) Expectation // see ExpectInstances
 	launch      func(awsapi.Place, *listening) // nil while the listener does not run
 	group       sync.WaitGroup
@@ -104,7 +107,7 @@ func New(options Options) *Listener {
 	}
 	l := &Listener{
 		options: options, log: options.Logger, seen: newRecentIDs(),
-		places: map[awsapi.Place]*listening{}, used: map[string]awsapi.Target{},
+		places: map[awsapi.Place]*listening{}, used: map[string]awsapi.Target{}, uses: map[awsapi.Target]int{},
 	}
 	l.metrics, l.broken = newMetrics(options.Registerer)
 	if options.Clients == nil || options.Engine == nil {
@@ -134,9 +137,16 @@ func (l *Listener) Start(ctx context.Context) error {
 		target := one.target
 		one.stop = stop
 		receiving := make(chan struct{}, 1)
-		l.group.Go(func() { l.sweepForever(ctx, target, receiving) })
-		l.group.Go(func() { l.sweepInstancesForever(ctx, at, target) })
-		l.group.Go(func() { l.receiveForever(ctx, target, receiving) })
+		l.group.Go(func() {
+			var work sync.WaitGroup
+			work.Go(func() { l.sweepForever(ctx, target, receiving) })
+			work.Go(func() { l.sweepInstancesForever(ctx, at, target) })
+			work.Go(func() { l.receiveForever(ctx, target, receiving) })
+			work.Wait()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.forget(target)
+		})
 	}
 	for at, one := range l.places {
 		l.launch(at, one)
@@ -163,10 +173,11 @@ func (l *Listener) Use(user string, target awsapi.Target) {
 	at := l.Place(target)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if used && l.Place(known) != at {
+	if used {
 		l.release(user)
 	}
 	l.used[user] = target
+	l.uses[target]++
 	one, listens := l.places[at]
 	if !listens {
 		one = &listening{target: target}
@@ -179,7 +190,6 @@ func (l *Listener) Use(user string, target awsapi.Target) {
 		one.users = map[string]bool{}
 	}
 	one.users[user] = true
-	l.renew(at, one)
 }
 
 // Release ends what Use began. The queue of an account and region without users is kept, and
@@ -197,27 +207,39 @@ func (l *Listener) release(user string) {
 		return
 	}
 	delete(l.used, user)
+	if l.uses[target]--; l.uses[target] == 0 {
+		delete(l.uses, target)
+	}
 	at := l.Place(target)
 	one := l.places[at]
 	delete(one.users, user)
 	l.renew(at, one)
+	l.forget(target)
+}
+
+// forget drops the clients of a target without users, to which no goroutine listens. The caller
+// holds the lock.
+func (l *Listener) forget(target awsapi.Target) {
+	if one := l.places[l.Place(target)]; l.uses[target] == 0 && (one == nil || one.target != target) {
+		l.options.Clients.Forget(target)
+	}
 }
 
 // renew stops listening to a place without users, and replaces credentials that no user has any
 // more. The caller holds the lock.
 func (l *Listener) renew(at awsapi.Place, one *listening) {
-	users := slices.Sorted(maps.Keys(one.users))
-	if at == l.Place(awsapi.Target{}) || slices.ContainsFunc(users, func(user string) bool { return l.used[user] == one.target }) {
+	if at == l.Place(awsapi.Target{}) || l.uses[one.target] > 0 {
 		return
 	}
 	if one.stop != nil {
 		one.stop()
 	}
 	delete(l.places, at)
-	if len(users) == 0 {
+	if len(one.users) == 0 {
 		return
 	}
-	l.places[at] = &listening{target: l.used[users[0]], users: one.users}
+	next := slices.Min(slices.Collect(maps.Keys(one.users)))
+	l.places[at] = &listening{target: l.used[next], users: one.users}
 	if l.launch != nil {
 		l.launch(at, l.places[at])
 	}

@@ -3,6 +3,7 @@ package awsevents
 import (
 	"cmp"
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,12 +21,15 @@ import (
 type removedByHand struct {
 	denied     bool
 	made, asks atomic.Int64
+	forgotten  sync.Map // targets
 }
 
 // AutoScaling is never called: no instances are expected.
 func (r *removedByHand) AutoScaling(awsapi.Target) awsapi.AutoScaling { return nil }
 
 func (r *removedByHand) SQS(awsapi.Target) awsapi.SQS { return r }
+
+func (r *removedByHand) Forget(t awsapi.Target) { r.forgotten.Store(t, true) }
 
 // Region returns the target's region, or the operator's own.
 func (r *removedByHand) Region(t awsapi.Target) string { return cmp.Or(t.Region, "eu-central-1") }

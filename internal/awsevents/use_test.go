@@ -41,7 +41,8 @@ func (w *waiting) Observe(stack.Event)                                         {
 func TestEachAccountAndRegionInUseIsListenedTo(t *testing.T) {
 	const role, other = "arn:aws:iam::111122223333:role/a", "arn:aws:iam::111122223333:role/b"
 	engine := &waiting{targets: map[awsapi.Target]int{}}
-	l := New(Options{Clients: &removedByHand{}, Engine: engine, AccountID: "123456789012"})
+	clients := &removedByHand{}
+	l := New(Options{Clients: clients, Engine: engine, AccountID: "123456789012"})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Start(ctx) }()
@@ -63,8 +64,15 @@ func TestEachAccountAndRegionInUseIsListenedTo(t *testing.T) {
 	l.Use("c", also)
 	l.Use("d", awsapi.Target{RoleARN: "arn:aws:iam::123456789012:role/x", Region: "eu-central-1"})
 	expect("one role of an account and region is enough, and the operator's own for its own", map[awsapi.Target]int{own: 1, far: 1, theirs: 1})
+	forgotten := func(target awsapi.Target) func() bool {
+		return func() bool { _, ok := clients.forgotten.Load(target); return ok }
+	}
 	l.Release("b")
 	expect("another role serves when the first is no longer used", map[awsapi.Target]int{own: 1, far: 1, also: 1})
+	eventually(t, "the clients of the first are dropped", forgotten(theirs))
+	if forgotten(also)() {
+		t.Error("the clients of the role that serves are dropped")
+	}
 	l.Release("c")
 	l.Release("d")
 	expect("an account without users is not listened to", map[awsapi.Target]int{own: 1, far: 1})
