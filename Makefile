@@ -144,7 +144,7 @@ fuzz: ## Fuzz each parser of bytes from outside for a time (FUZZTIME=10s FUZZ=re
 	@grep -rlE '^func Fuzz' --include=*_test.go $(PACKAGES) | xargs -n1 dirname | sort -u | while read -r folder; do \
 		grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$folder/*_test.go | sed 's/^func //' | grep -E '$(FUZZ)' | while read -r name; do \
 			echo "$$folder $$name"; \
-			(cd $$folder && $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -timeout 0 .) || exit 1; \
+			(cd $$folder && $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s -timeout 0 .) || exit 1; \
 		done || exit 1; \
 	done
 

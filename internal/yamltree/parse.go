@@ -22,7 +22,8 @@ type Document struct {
 	Value *Value
 }
 
-// Limits of a document, so that a few lines of aliases do not become gigabytes.
+// Limits, so that a few lines of aliases do not become gigabytes: of a document, and of the values of a
+// file, in addition to one for each of its bytes.
 const (
 	maxDepth  = 200
 	maxValues = 300_000
@@ -33,6 +34,7 @@ const (
 func Parse(file string, data []byte) ([]Document, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var documents []Document
+	room := maxValues + len(data)
 	for {
 		var root yaml.Node
 		err := decoder.Decode(&root)
@@ -43,11 +45,12 @@ func Parse(file string, data []byte) ([]Document, error) {
 		if err != nil {
 			return nil, Problems{malformed(file, number, err)}
 		}
-		c := converter{file: file, document: number}
+		c := converter{file: file, document: number, room: room}
 		value := c.value(&root, 0)
 		if len(c.problems) > 0 {
 			return nil, c.problems
 		}
+		room = c.room
 		if value.Kind != Null {
 			documents = append(documents, Document{File: file, Number: number, Value: value})
 		}
@@ -71,7 +74,7 @@ func malformed(file string, document int, err error) Problem {
 type converter struct {
 	file     string
 	document int
-	values   int
+	room     int // how many more values the file may have
 	problems Problems
 }
 
@@ -80,10 +83,10 @@ func (c *converter) problem(line int, message string) {
 }
 
 func (c *converter) value(n *yaml.Node, depth int) *Value {
-	c.values++
-	if depth > maxDepth || c.values > maxValues {
+	c.room--
+	if depth > maxDepth || c.room < 0 {
 		if len(c.problems) == 0 {
-			c.problem(n.Line, "the document is nested too deeply or too large: use fewer aliases")
+			c.problem(n.Line, "the file is nested too deeply or too large: use fewer aliases")
 		}
 		return &Value{Line: n.Line}
 	}

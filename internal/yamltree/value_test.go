@@ -2,6 +2,7 @@ package yamltree_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/aws-operator/aws-operator/internal/yamltree"
@@ -60,5 +61,20 @@ func TestYAML11ReadsWordsAsBooleans(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestAliasesOfAllDocumentsAreLimited(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+		"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n---\n"
+	if _, err := yamltree.Parse("one.yaml", []byte(bomb)); err != nil {
+		t.Errorf("one document of twelve thousand values is refused: %v", err)
+	}
+	if _, err := yamltree.Parse("many.yaml", []byte(strings.Repeat(bomb, 100))); err == nil || !strings.Contains(err.Error(), "use fewer aliases") {
+		t.Errorf("a hundred of them: %v", err)
+	}
+	plain := strings.Repeat("a: 1\n---\n", 110_000)
+	if documents, err := yamltree.Parse("plain.yaml", []byte(plain)); err != nil || len(documents) != 110_000 {
+		t.Errorf("%d documents without aliases: %v", len(documents), err)
 	}
 }

@@ -30,8 +30,8 @@ const (
 	groupNameTag = "aws:autoscaling:groupName"
 )
 
-// maxRequest bounds a request for a certificate, in bytes. A kubelet's has 500; to verify the signature
-// of a key of a million bits, which fits into an object, takes an hour.
+// maxRequest bounds a request for a certificate, in bytes. A kubelet's has about 500. To verify the
+// signature of a key that fills an object takes minutes, in which no instance could join.
 const maxRequest = 16 << 10
 
 // nodeName is the form of a Node's name:

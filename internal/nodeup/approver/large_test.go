@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Anyone with a worker's token may create requests. The signature of a key that fills an object takes
-// so long to verify that no instance could join meanwhile.
+// The token of a worker suffices to create requests.
 func TestLargeRequestsAreDeniedBeforeTheyAreParsed(t *testing.T) {
 	var request signingRequest
 	request.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: bytes.Repeat([]byte{0x30}, 1<<20)})
