@@ -39,6 +39,11 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 	if reachable {
 		return outcome
 	}
+	if connection.Refused() {
+		return operatorkit.Wait(outcomes.EventPoll, "APIResponseRefused", fmt.Sprintf(
+			"The operator does not use the Kubernetes API at %s: %s.", cluster.Status.Endpoint, problem,
+		)).Degraded()
+	}
 	waiting := s.unreachable(ctx, cluster, problem)
 	if waiting.Reason() == repair.ReasonVolumeLost { // No instance can boot.
 		return waiting

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -40,7 +41,9 @@ type Cluster struct {
 	mu        sync.RWMutex
 	reachable bool
 	problem   string
+	refused   bool // the API responds, but the operator does not use that
 	nodes     map[string]Node
+	size      kept   // of nodes
 	sorted    []Node // of nodes, nil after a change
 	// instances are the identified ones, unidentified those yet to look up in EC2; asking reports
 	// that a lookup is in progress.
@@ -135,6 +138,14 @@ func (c *Cluster) Reachable() (bool, string) {
 	return c.reachable, c.problem
 }
 
+// Refused reports whether the API is unreachable because the operator does not use its responses:
+// they are too large, or redirect. The problem of [Cluster.Reachable] says which.
+func (c *Cluster) Refused() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.refused
+}
+
 // Nodes returns the nodes sorted by name, which callers must not change. While the API does not
 // respond, they are as last observed.
 func (c *Cluster) Nodes() []Node {
@@ -165,11 +176,16 @@ func (c *Cluster) nodeOf(instanceID string) (Node, bool) {
 	return Node{}, false
 }
 
-// setReachable records whether the API responds.
-func (c *Cluster) setReachable(reachable bool, problem string) {
+// setReachable records whether the API responds, and the error if it does not.
+func (c *Cluster) setReachable(reachable bool, err error) {
+	why := ""
+	if err != nil {
+		why = problem(err)
+	}
+	_, refused := errors.AsType[refusalError](err)
 	c.mu.Lock()
-	changed := c.reachable != reachable
-	c.reachable, c.problem = reachable, problem
+	changed := c.reachable != reachable || c.refused != refused
+	c.reachable, c.refused, c.problem = reachable, refused, why
 	c.mu.Unlock()
 	if changed {
 		c.owner.publish(Change{Cluster: c.key, Whole: true})
@@ -178,10 +194,10 @@ func (c *Cluster) setReachable(reachable bool, problem string) {
 
 // replace sets the list of nodes. It looks up their instances first if that succeeds at once:
 // otherwise a newly connected cluster would appear to have no nodes.
-func (c *Cluster) replace(ctx context.Context, nodes map[string]Node) {
+func (c *Cluster) replace(ctx context.Context, nodes map[string]Node, size kept) {
 	c.mu.Lock()
 	before := c.nodes
-	c.nodes, c.sorted = nodes, nil
+	c.nodes, c.size, c.sorted = nodes, size, nil
 	c.judgeAll()
 	asks := len(c.unidentified) > 0 && !c.asking
 	c.mu.Unlock()
@@ -204,10 +220,21 @@ func (c *Cluster) replace(ctx context.Context, nodes map[string]Node) {
 	c.startIdentifying() //nolint:contextcheck // lookups end with the connection, not with their cause
 }
 
-// put adds or updates a node.
-func (c *Cluster) put(node *Node) {
+// put adds or updates a node. It returns an error, and does neither, if it would exceed what is kept
+// of one cluster.
+func (c *Cluster) put(node *Node) error {
 	c.mu.Lock()
-	was := c.nodes[node.Name]
+	was, known := c.nodes[node.Name]
+	size := c.size
+	if known {
+		size.remove(&was)
+	}
+	size.add(node)
+	if err := size.excess(); err != nil {
+		c.mu.Unlock()
+		return err
+	}
+	c.size = size
 	c.nodes[node.Name], c.sorted = *node, nil
 	others := c.judge(node.Claimed)
 	if was.Claimed != node.Claimed {
@@ -223,6 +250,7 @@ func (c *Cluster) put(node *Node) {
 	if asks {
 		c.startIdentifying()
 	}
+	return nil
 }
 
 // remove removes a node.
@@ -230,6 +258,7 @@ func (c *Cluster) remove(node *Node) {
 	c.mu.Lock()
 	if was, ok := c.nodes[node.Name]; ok {
 		node = &was
+		c.size.remove(node)
 	}
 	delete(c.nodes, node.Name)
 	c.sorted = nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -107,6 +108,7 @@ func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluste
 		return nil, fmt.Errorf("read the kubeconfig of cluster %s: %w", key, err)
 	}
 	config.UserAgent = c.options.UserAgent
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guard{next} })
 	made, err := connect(key, config, c)
 	if err != nil {
 		return nil, err

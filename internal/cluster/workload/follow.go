@@ -40,7 +40,7 @@ func (c *Cluster) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := c.followOnce(ctx, func() {
 			delay, failures = firstRetry, 0
-			c.setReachable(true, "")
+			c.setReachable(true, nil)
 		})
 		if ctx.Err() != nil {
 			return
@@ -48,7 +48,7 @@ func (c *Cluster) follow(ctx context.Context) {
 		if !errors.Is(err, errStale) {
 			c.owner.options.Logger.V(1).Info("A cluster's API does not respond", "cluster", c.key.String(), "error", err.Error())
 			if failures++; failures >= unreachableAfter {
-				c.setReachable(false, problem(err))
+				c.setReachable(false, err)
 			}
 		}
 		longest := longestRetry
@@ -96,18 +96,23 @@ func (c *Cluster) pause(ctx context.Context, duration time.Duration) bool {
 func (c *Cluster) list(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	nodes := map[string]Node{}
+	nodes, size := map[string]Node{}, kept{}
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		page, err := c.core.Nodes().List(ctx, options)
+		page, err := c.listPage(ctx, options, func(node *corev1.Node) error {
+			made := nodeFrom(node)
+			if was, ok := nodes[made.Name]; ok {
+				size.remove(&was)
+			}
+			nodes[made.Name] = made
+			size.add(&made)
+			return size.excess()
+		})
 		if err != nil {
 			return "", fmt.Errorf("list nodes: %w", err)
 		}
-		for i := range page.Items {
-			nodes[page.Items[i].Name] = nodeFrom(&page.Items[i])
-		}
 		if page.Continue == "" {
-			c.replace(ctx, nodes)
+			c.replace(ctx, nodes, size)
 			return page.ResourceVersion, nil
 		}
 		options.Continue = page.Continue
@@ -149,7 +154,9 @@ func (c *Cluster) take(watcher watch.Interface, version string) (string, error) 
 		node := nodeFrom(object)
 		switch event.Type {
 		case watch.Added, watch.Modified:
-			c.put(&node)
+			if err := c.put(&node); err != nil {
+				return version, err
+			}
 		case watch.Deleted:
 			c.remove(&node)
 		case watch.Bookmark, watch.Error:
@@ -160,6 +167,9 @@ func (c *Cluster) take(watcher watch.Interface, version string) (string, error) 
 
 // problem describes why an API does not respond.
 func problem(err error) string {
+	if refusal, ok := errors.AsType[refusalError](err); ok {
+		return refusal.Error()
+	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return status.Status().Message

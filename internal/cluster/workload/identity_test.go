@@ -110,7 +110,9 @@ func TestEC2DecidesWhichInstanceGroupAndSlotANodeIsOf(t *testing.T) {
 			}
 			for _, node := range c.nodes {
 				one := nodeFrom(node)
-				cluster.put(&one)
+				if err := cluster.put(&one); err != nil {
+					t.Fatal(err)
+				}
 				if settled, err := cluster.identifyOnce(t.Context()); err != nil || !settled {
 					t.Fatalf("settled: %t, %v", settled, err)
 				}
@@ -131,7 +133,9 @@ func TestEC2DecidesWhichInstanceGroupAndSlotANodeIsOf(t *testing.T) {
 				}
 			}
 			heartbeat := nodeFrom(c.nodes[0])
-			cluster.put(&heartbeat)
+			if err := cluster.put(&heartbeat); err != nil {
+				t.Fatal(err)
+			}
 			before := asked
 			if _, err := cluster.identifyOnce(t.Context()); err != nil || asked != before {
 				t.Errorf("EC2 is called again for a known instance: %v", err)
@@ -162,7 +166,9 @@ func TestAnInstanceMayHaveANodeUntilEC2Answers(t *testing.T) {
 		claiming("ip-10-0-0-1.eu-central-1.compute.internal", "i-1", "", nil, 0), claiming("thief", "i-slot", "", nil, 0),
 	} {
 		one := nodeFrom(node)
-		cluster.put(&one)
+		if err := cluster.put(&one); err != nil {
+			t.Fatal(err)
+		}
 	}
 	is("before EC2 answers", map[string]bool{"i-1": true, "i-slot": true, "i-else": false})
 	if _, err := cluster.identifyOnce(t.Context()); err != nil {
@@ -192,7 +198,9 @@ func TestEC2IsAskedAgainAboutNewNodes(t *testing.T) {
 		claiming("ip-10-0-0-1.eu-central-1.compute.internal", "i-1", "", nil, 0), claiming("thief", "i-none", "", nil, 0),
 	} {
 		one := nodeFrom(node)
-		cluster.put(&one)
+		if err := cluster.put(&one); err != nil {
+			t.Fatal(err)
+		}
 	}
 	patience.UntilTrue(t, "EC2 is asked twice and does not know the instances", func() bool {
 		clock.Step(time.Second)

@@ -94,7 +94,7 @@ func instanceID(providerID string) string {
 	if !ok {
 		return ""
 	}
-	return rest[strings.LastIndexByte(rest, '/')+1:]
+	return strings.Clone(rest[strings.LastIndexByte(rest, '/')+1:]) // it must not keep the rest in memory
 }
 
 // same reports whether no relevant field differs.
