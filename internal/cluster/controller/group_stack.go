@@ -242,7 +242,9 @@ func (s groupStackStep) targetOf(
 		return target, "", "", operatorkit.Fail(err)
 	}
 	if known.StackID == "" {
-		return target, "", "", operatorkit.Done()
+		// The group never had a stack, or lost its status. Without its Cluster, only the operator's own
+		// account and region are known.
+		return target, s.options.AccountID, s.options.Clients.Region(target), operatorkit.Done()
 	}
 	const arnParts = 6 // arn:partition:cloudformation:region:account:stack/…
 	parts := strings.SplitN(known.StackID, ":", arnParts)

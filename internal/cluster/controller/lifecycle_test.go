@@ -203,6 +203,32 @@ func TestRoleWithoutGrantIsNotAssumed(t *testing.T) {
 	}
 }
 
+// An InstanceGroup whose status was removed, and whose Cluster was forcibly deleted, is not deleted
+// before its stack.
+func TestGroupWithoutStatusAndClusterIsDeletedWithItsStack(t *testing.T) {
+	w := newSuite(t, nil, nil)
+	w.start()
+	cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
+	cluster.Spec.Region, cluster.Spec.ControlPlane.Replicas = region, 1
+	w.create(cluster, group)
+	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers")
+	w.stop() // it would remember the stack
+	for _, obj := range []client.Object{cluster, group} {
+		if err := w.client.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.patch(cluster, `{"metadata":{"finalizers":null}}`)
+	if err := w.client.Status().Patch(t.Context(), group, client.RawPatch("application/merge-patch+json", []byte(`{"status":null}`))); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.waitDeleted(group)
+	if stacks := w.stacks(account, region); stacks["demo-workers"] != "" {
+		t.Errorf("the group is deleted, and its stack is %s", stacks["demo-workers"])
+	}
+}
+
 // A Cluster whose role the operator may not assume reports that. Its deletion stalls, since its
 // resources are unknown, until the user abandons it.
 func TestRoleThatCannotBeAssumed(t *testing.T) {
