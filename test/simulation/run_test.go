@@ -65,7 +65,10 @@ func TestSimulation(t *testing.T) {
 	for _, seed := range slices.Compact(slices.Sorted(slices.Values(seeds))) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { simulate(t, seed, nodeup) })
+			synctest.Test(t, func(t *testing.T) {
+				repeat(t, fmt.Sprintf("SIMULATION_SEED=%d go test ./test/simulation -run TestSimulation", seed))
+				simulate(t, draw(seed), nodeup)
+			})
 		})
 	}
 }
@@ -98,6 +101,8 @@ type run struct {
 	// away means that no operator runs for some time.
 	away   bool
 	struck map[string]bool
+	// between is the interval between checks.
+	between time.Duration
 }
 
 // deferred is something to do at a time.
@@ -106,12 +111,24 @@ type deferred struct {
 	do func()
 }
 
-func simulate(t *testing.T, seed uint64, nodeup string) {
+// repeat logs the command that repeats a failed run.
+func repeat(t *testing.T, command string) {
 	t.Helper()
-	r := &run{suite: newSuite(t, nodeup, seed), scenario: draw(seed), struck: map[string]bool{}}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("SIMULATION_SEED=%d go test ./test/simulation -run TestSimulation runs this alone:\n%s\n%s", seed, r.scenario, r.story())
+			t.Logf("%s runs this alone", command)
+		}
+	})
+}
+
+// simulate runs a scenario until the cluster finally matches its spec.
+func simulate(t *testing.T, s *scenario, nodeup string) *run {
+	t.Helper()
+	r := &run{suite: newSuite(t, nodeup, s.seed), scenario: s, struck: map[string]bool{}, between: between}
+	t.Cleanup(func() {
+		r.frozen.Store(false)
+		if t.Failed() {
+			t.Logf("%s\n%s", s, r.story())
 		}
 	})
 	r.start()
@@ -126,7 +143,11 @@ func simulate(t *testing.T, seed uint64, nodeup string) {
 	for _, trouble := range r.scenario.troubles {
 		r.later(trouble.at, func() {
 			r.note(trouble.name)
-			troubles[trouble.name](r)
+			cause, ok := troubles[trouble.name]
+			if !ok {
+				cause = severe[trouble.name]
+			}
+			cause(r)
 		})
 	}
 	for len(r.pending) > 0 {
@@ -135,6 +156,7 @@ func simulate(t *testing.T, seed uint64, nodeup string) {
 	r.note("the troubles have ended")
 	r.until(settled, "the cluster matches its spec", r.isSettled)
 	r.finish()
+	return r
 }
 
 // later schedules do after a time.
@@ -145,7 +167,7 @@ func (r *run) later(after time.Duration, do func()) {
 // pass lets some time pass, does what is due and checks the invariants.
 func (r *run) pass() {
 	r.t.Helper()
-	time.Sleep(between)
+	time.Sleep(r.between)
 	synctest.Wait()
 	due := r.pending
 	r.pending = nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,6 +77,8 @@ type suite struct {
 	client  client.Client
 	nodeup  string
 	stop    func()
+	// frozen delays what the operator's watches of the management cluster report.
+	frozen atomic.Bool
 
 	// transport carries the operator's calls of AWS, as the caller of credentials.
 	transport   http.RoundTripper
@@ -109,7 +112,7 @@ func newSuite(t *testing.T, nodeup string, seed uint64) *suite {
 		Endpoint: "http://aws.test", Latency: latency, Seed: seed, Lag: 5 * time.Second, Speed: 1,
 	})
 	w.transport, w.credentials = inProcess{w.sim.Handler()}, credentials.NewStaticCredentialsProvider(account, "secret", "")
-	w.config = newManagement(t, w.network)
+	w.config = newManagement(t, w.network, &w.frozen)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func (w *watcher) ended(i *ec2.Instance, before map[string]corev1.Node) {
 // slotEnded checks that the operator and CloudFormation terminate a slot only while all others
 // serve.
 func (w *watcher) slotEnded(ended *ec2.Instance) {
-	if w.r.slotDamage || w.r.scenario.slots == 1 {
+	if w.r.scenario.slots == 1 {
 		return
 	}
 	others := 0
@@ -101,7 +101,9 @@ func (w *watcher) slotEnded(ended *ec2.Instance) {
 			others++
 		}
 	}
-	if others < int(w.r.scenario.slots)-1 {
+	if others < int(w.r.scenario.slots)/2+1 {
+		w.r.t.Errorf("slot instance %s was terminated while only %d others were ready: etcd loses its quorum", ended.ID, others)
+	} else if others < int(w.r.scenario.slots)-1 && !w.r.slotDamage {
 		w.r.t.Errorf("slot instance %s was terminated while only %d others were ready", ended.ID, others)
 	}
 }
@@ -155,6 +157,9 @@ func (w *watcher) checkCluster() {
 	nodes := map[string]corev1.Node{}
 	for i := range list.Items {
 		node := &list.Items[i]
+		if strings.HasPrefix(node.Name, lies) {
+			continue
+		}
 		id := node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
 		nodes[id] = *node
 		if _, known := w.draining[id]; node.Spec.Unschedulable && !known {
