@@ -148,6 +148,10 @@ fuzz: ## Fuzz each parser of bytes from outside for a time (FUZZTIME=10s FUZZ=re
 		done || exit 1; \
 	done
 
+.PHONY: hostile
+hostile: build ## Run 100 seeded campaigns of hostile authors, workload clusters and severe failures (HOSTILE_RUNS=100).
+	HOSTILE_RUNS=$${HOSTILE_RUNS:-100} $(GO) test -count=1 -timeout 6h -run 'TestAuthors|TestLying|TestSevere' ./test/hostile ./test/simulation
+
 # LARGEST is the size in bytes of the largest file that may be committed. Name an exception here, with its reason.
 LARGEST := 1048576
 
