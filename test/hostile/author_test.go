@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -164,6 +165,15 @@ const drafts = `
     role: {arn: arn:aws:iam::` + account + `:role/` + ungranted + `}
     network: {cidr: 10.7.0.0/16, zones: [` + region + `a], topology: Public}
     controlPlane: {replicas: 1, instanceType: t3.medium}
+- apiVersion: cluster-operator.aws/v1alpha1
+  kind: Cluster
+  spec:
+    release: ` + release + `
+    region: ` + region + `
+    identity: ` + identity + `
+    network: {cidr: 10.7.0.0/16, zones: [` + region + `a], topology: Public}
+    controlPlane: {replicas: 1, instanceType: t3.medium}
+- {apiVersion: service-operator.aws/v1alpha1, kind: SQSQueue, metadata: {annotations: {aws-operator/identity: ` + identity + `}}, spec: {}}
 - {apiVersion: cluster-operator.aws/v1alpha1, kind: InstanceGroup, spec: {cluster: demo, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}}
 - {apiVersion: cluster-operator.aws/v1alpha1, kind: InstanceGroup, spec: {cluster: prod, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}}
 `
@@ -173,6 +183,7 @@ var annotations = []string{
 	"service-operator.aws/deletion-policy", "service-operator.aws/allow", "cluster-operator.aws/allow", "aws-operator/paused",
 	"aws-operator/adopt-from", "aws-operator/approve", "aws-operator/retry", "cluster-operator.aws/abandon",
 	"cluster-operator.aws/leave-leftovers", "cluster-operator.aws/keep-etcd-snapshots", "cluster-operator.aws/draining",
+	"aws-operator/identity", "aws-operator/identity", "aws-operator/created-in",
 }
 
 // author writes what it can in a namespace.
@@ -280,7 +291,7 @@ func (a *author) write() error {
 		a.edit(a.schema(object, "spec"), inner(object, "spec"))
 	}
 	if a.random.IntN(4) == 0 {
-		object.SetAnnotations(map[string]string{pick(a.random, annotations...): a.word()})
+		object.SetAnnotations(map[string]string{pick(a.random, annotations...): a.word()}) // instead of the draft's
 	}
 	err := a.client.Create(a.t.Context(), object)
 	if err == nil {
@@ -431,13 +442,15 @@ func (a *author) discard(object *unstructured.Unstructured) {
 		if !a.get(object) {
 			return nil
 		}
-		// A Cluster with a role that its namespace may not use can only be abandoned.
+		// A Cluster with a role or identity that its namespace may not use can only be abandoned.
 		role, _, _ := unstructured.NestedString(object.Object, "spec", "role", "arn")
-		left := map[string]any{"cluster-operator.aws/abandon": role}
+		named, _, _ := unstructured.NestedString(object.Object, "spec", "identity")
+		left := map[string]any{}
 		for name := range object.GetAnnotations() {
-			if _, kept := left[name]; !kept {
-				left[name] = nil
-			}
+			left[name] = nil
+		}
+		if object.GetKind() == "Cluster" {
+			left["cluster-operator.aws/abandon"] = cmp.Or(role, named)
 		}
 		patch := map[string]any{"metadata": map[string]any{"annotations": left}, "output": nil, "additionalResources": nil}
 		if object.GetKind() == "Cluster" {

@@ -35,8 +35,11 @@ const (
 	// operatorName is the user that the operator is.
 	operatorName = "operator"
 	release      = "v1.36.3"
-	// ungranted is a role that the operator could assume, and that no flag grants to a namespace.
+	// ungranted is a role that the operator could assume, and that no flag grants to a namespace. It is
+	// the role of the victim's AWSIdentity.
 	ungranted = "of-others"
+	// vault is the victim's queue with that role.
+	vault = "vault"
 )
 
 // suite is a real API server, a simulated AWS that reports what it decides, and an operator.
@@ -148,15 +151,21 @@ var reading = []string{"Get", "Describe", "List", "Head", "Lookup", "Search", "B
 // add records a request.
 func (c *changes) add(request *iampolicy.Request, _ *iampolicy.Policies) {
 	service, action, _ := strings.Cut(request.Action, ":")
-	if !strings.HasSuffix(request.Principal, ":user/"+operatorName) ||
-		slices.ContainsFunc(reading, func(beginning string) bool { return strings.HasPrefix(action, beginning) }) {
+	ofVictim := strings.Contains(request.Principal, ":assumed-role/"+ungranted+"/")
+	if !ofVictim && !strings.HasSuffix(request.Principal, ":user/"+operatorName) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if ofVictim && request.Resource != "*" && !strings.Contains(request.Resource, vault) {
+		c.touched = append(c.touched, request.Action+" on "+request.Resource+" with the role of the victim's identity")
+	}
+	if ofVictim || slices.ContainsFunc(reading, func(beginning string) bool { return strings.HasPrefix(action, beginning) }) {
+		return
+	}
 	c.seen++
 	if action == "AssumeRole" {
-		c.touched = append(c.touched, request.Action+" of "+request.Resource+", which no namespace may use")
+		c.touched = append(c.touched, request.Action+" of "+request.Resource+", which only the victim may use")
 	}
 	if what, ok := c.protected[resourceKey(service, request.Resource)]; ok {
 		c.touched = append(c.touched, request.Action+" on "+request.Resource+", which is "+what)

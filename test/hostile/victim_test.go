@@ -32,8 +32,12 @@ import (
 // victims is the namespace of a tenant beside the attacker.
 const victims = "victim"
 
+// identity is an AWSIdentity that only the victim may use.
+const identity = "of-the-victim"
+
 // theirs are the victim's objects.
 const theirs = `
+- {apiVersion: service-operator.aws/v1alpha1, kind: SQSQueue, metadata: {name: ` + vault + `, annotations: {aws-operator/identity: ` + identity + `}}, spec: {}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: SQSQueue, metadata: {name: orders}, spec: {usedeadletterQueue: true}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: SNSTopic, metadata: {name: news}, spec: {}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: SNSSubscription, metadata: {name: feed}, spec: {topicName: news, protocol: sqs, endpoint: orders}}
@@ -65,6 +69,7 @@ func newVictim(s *suite) *victim {
 	s.t.Helper()
 	v := &victim{suite: s, queue: "by-hand", table: "by-hand", bucket: "made-by-hand", topic: "by-hand"}
 	v.create(&corev1.Namespace{}, victims)
+	v.createIdentity()
 	var all []*unstructured.Unstructured
 	if err := yaml.Unmarshal([]byte(theirs), &all); err != nil {
 		s.t.Fatal(err)
@@ -80,6 +85,20 @@ func newVictim(s *suite) *victim {
 		s.ready(object)
 	}
 	return v
+}
+
+// createIdentity creates the victim's AWSIdentity as soon as the kind is served.
+func (v *victim) createIdentity() {
+	v.t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"roleARN":           "arn:aws:iam::" + account + ":role/" + ungranted,
+		"allowedNamespaces": map[string]any{"names": []any{victims}},
+	}}}
+	object.SetAPIVersion("aws-operator.aws/v1alpha1")
+	object.SetKind("AWSIdentity")
+	object.SetName(identity)
+	patience.Until(v.t, "AWSIdentities are served", func() error { return v.client.Create(v.t.Context(), object) })
+	v.ready(object)
 }
 
 func (s *suite) create(object client.Object, name string) {
@@ -197,7 +216,7 @@ func (v *victim) possessions() (protected map[string]string, words []string) {
 	add("s3", v.bucket, "a bucket made by hand")
 	add("kms", v.key, "a key made by hand")
 	add("ssm", "/prod/password", "a parameter made by hand")
-	return protected, append(words, victims, account, "prod", "prod-workers", "arn:aws:iam::"+account+":user/"+operatorName)
+	return protected, append(words, victims, identity, identity, account, "prod", "prod-workers", "arn:aws:iam::"+account+":user/"+operatorName)
 }
 
 // stacks returns the stacks that exist, and those that were deleted.

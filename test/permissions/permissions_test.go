@@ -64,7 +64,8 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 	objects := w.apply("../../examples/quickstart/cluster.yaml", "v1.36.3", "v1.35.7")
 	cluster, group, table := objects[0], objects[1], services[0]
 	adopted := w.applyText(w.adopted())
-	for _, object := range slices.Concat(services, objects[:1], adopted) {
+	tenants := w.applyText([]byte(identity))[1:]
+	for _, object := range slices.Concat(services, objects[:1], adopted, tenants) {
 		w.await(object, "Ready", settled)
 	}
 	w.await(group, "Ready", rolled)
@@ -89,7 +90,7 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 		})
 	}
 	w.leaveVolume(cluster.GetName())
-	w.remove(slices.Concat(services, []*unstructured.Unstructured{group, cluster}, adopted)...)
+	w.remove(slices.Concat(services, []*unstructured.Unstructured{group, cluster}, adopted, tenants)...)
 	w.requests.check(t, chosen(t))
 }
 
@@ -98,12 +99,32 @@ var serviceExamples = []string{
 	"quickstart/dynamodb.yaml", "quickstart/messaging.yaml", "s3bucket.yaml", "ecrrepository.yaml", "elasticache.yaml",
 }
 
+// tenantRole is a role that an AWSIdentity names; it is the one in config/iam.
+const tenantRole = "cluster-operator"
+
+// identity is an AWSIdentity, and a queue that uses it.
+const identity = `
+apiVersion: aws-operator.aws/v1alpha1
+kind: AWSIdentity
+metadata: {name: tenant}
+spec:
+  roleARN: arn:aws:iam::` + account + `:role/` + tenantRole + `
+  sessionTags: {team: a}
+  allowedNamespaces: {names: [default]}
+---
+apiVersion: service-operator.aws/v1alpha1
+kind: SQSQueue
+metadata: {name: of-the-tenant, annotations: {aws-operator/identity: tenant}}
+spec: {}
+`
+
 // chosen returns the least policies for what the test creates.
 func chosen(t *testing.T) []permissions.Document {
 	t.Helper()
 	choice := permissions.Choice{
 		Kinds: permissions.Kinds(), Clusters: true, ClusterNames: []string{"demo", "adopted"}, Partition: "aws", Suffix: "amazonaws.com",
 		Region: region, Account: account, Operator: operator.DefaultClusterName, Events: awsevents.StackName(operator.DefaultClusterName),
+		Roles: []string{"arn:aws:iam::" + account + ":role/" + tenantRole},
 	}
 	documents, err := choice.Documents()
 	if err != nil {
@@ -147,6 +168,8 @@ func newLimited(t *testing.T) *limited {
 		Decided: w.requests.add,
 	})
 	w.root = simulatortest.Root(endpoint, account, region)
+	policies := simulatortest.Policies(t, w.root, "../../config/iam/*-services*.json")
+	simulatortest.Role(t, w.root, tenantRole, account, "", policies...)
 	w.iam = iam.NewFromConfig(w.root)
 	key := simulatortest.User(t, w.root, operatorName)
 	names, err := sim.ServeNames(t.Context())
@@ -239,7 +262,9 @@ func (w *limited) applyText(data []byte) (all []*unstructured.Unstructured) {
 		} else if err != nil {
 			w.t.Fatal(err)
 		}
-		object.SetNamespace(metav1.NamespaceDefault)
+		if object.GetKind() != "AWSIdentity" {
+			object.SetNamespace(metav1.NamespaceDefault)
+		}
 		w.poll(object, "applied", func(*unstructured.Unstructured, error) bool {
 			return w.client.Apply(w.t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test")) == nil
 		})

@@ -66,7 +66,7 @@ const mutationsHead = `
 
 ` + "`make test-permissions`" + ` runs an operator with the policies that ` + "`aws-operator iam policy`" + ` prints for all kinds and two clusters, one of
 them in an existing VPC, and takes each statement away. The test (` + "`TestOperatorsPoliciesAreSufficient`" + `) fails if no request is denied
-then. This table has the first request that is denied without each statement. The statements ` + "`AssumeRoles`, `Validate`, `Trial` and `State`" + `
+then. This table has the first request that is denied without each statement. The statements ` + "`Validate`, `Trial` and `State`" + `
 are not among these policies.
 
 | without the statement | is denied first |
