@@ -13,11 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	route53types "github.com/aws/aws-sdk-go-v2/service/route53/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
@@ -226,6 +229,44 @@ func TestGroupWithoutStatusAndClusterIsDeletedWithItsStack(t *testing.T) {
 	w.waitDeleted(group)
 	if stacks := w.stacks(account, region); stacks["demo-workers"] != "" {
 		t.Errorf("the group is deleted, and its stack is %s", stacks["demo-workers"])
+	}
+}
+
+// A Cluster whose status was removed is deleted with what its machines left in the private zone, without
+// which its stack cannot be deleted.
+func TestClusterWithoutStatusIsDeletedWithWhatItsMachinesLeft(t *testing.T) {
+	w := newSuite(t, nil, nil)
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.Region, cluster.Spec.ControlPlane.Replicas = region, 1
+	w.create(cluster)
+	w.complete(account, region, "demo", "demo-control-plane-0")
+	w.stop() // it would remember the outputs
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+		t.Fatal(err)
+	}
+	zone := cluster.Status.Outputs[model.OutputHostedZone]
+	_, err := route53.NewFromConfig(w.awsConfig(account, region)).ChangeResourceRecordSets(t.Context(), &route53.ChangeResourceRecordSetsInput{
+		HostedZoneId: &zone, ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{
+			Action: route53types.ChangeActionUpsert, ResourceRecordSet: &route53types.ResourceRecordSet{
+				Name: aws.String("etcd-0." + model.ZoneName(cluster.Name)), Type: route53types.RRTypeA, TTL: aws.Int64(60),
+				ResourceRecords: []route53types.ResourceRecord{{Value: aws.String("10.0.0.1")}},
+			},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Status().Patch(t.Context(), cluster, client.RawPatch("application/merge-patch+json", []byte(`{"status":null}`))); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.waitDeleted(cluster)
+	if stacks := w.stacks(account, region); stacks["demo"] != "" {
+		t.Errorf("the Cluster is deleted, and its stack is %s", stacks["demo"])
 	}
 }
 

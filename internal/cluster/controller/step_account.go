@@ -71,8 +71,8 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	return operatorkit.Done()
 }
 
-// findAgain determines the account of a Cluster that is being deleted if its status was lost or
-// never written. Without the account, the remaining resources are unknown, so the deletion waits
+// findAgain determines the account and the outputs of a Cluster that is being deleted if its status was
+// lost or never written. Without the account, the remaining resources are unknown, so the deletion waits
 // until the role can be assumed or the user abandons the Cluster.
 func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if isAbandoned(cluster) {
@@ -81,17 +81,19 @@ func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) o
 	if outcome := s.isWhereItWas(cluster); !outcome.IsDone() {
 		return outcome
 	}
-	if cluster.Status.Account != "" {
-		return operatorkit.Done()
-	}
-	account, err := s.targets.Account(ctx, cluster, s.targets.Of(cluster))
-	if err != nil {
-		if explained := awsapi.Explain(err); explained.Transient() {
-			return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
+	if cluster.Status.Account == "" {
+		account, err := s.targets.Account(ctx, cluster, s.targets.Of(cluster))
+		if err != nil {
+			if explained := awsapi.Explain(err); explained.Transient() {
+				return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
+			}
+			return accountUnknown(cluster, err)
 		}
-		return accountUnknown(cluster, err)
+		cluster.Status.Account = account
 	}
-	cluster.Status.Account = account
+	if err := s.outputs.Find(ctx, cluster); err != nil {
+		return outcomes.Failed(err)
+	}
 	return operatorkit.Done()
 }
 

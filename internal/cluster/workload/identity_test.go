@@ -83,6 +83,12 @@ func TestEC2DecidesWhichInstanceGroupAndSlotANodeIsOf(t *testing.T) {
 			nodes:   []*corev1.Node{claiming(worker, "i-none", "", slot, 0)},
 			problem: "claims instance i-none, which EC2 does not know",
 		},
+		"a group without an instance": {
+			nodes: []*corev1.Node{claiming(worker, "", "10.0.0.1", group, 0)},
+		},
+		"a slot without an instance": {
+			nodes: []*corev1.Node{claiming(worker, "", "10.0.0.9", slot, 0)},
+		},
 		"two that claim one, of which one has the name": {
 			nodes:  []*corev1.Node{claiming(worker, "i-1", "", group, 0), claiming("ip-10-0-0-1.evil", "i-1", "", group, time.Hour)},
 			holder: worker, group: "g", problem: "which is that of Node " + worker,

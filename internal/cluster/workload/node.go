@@ -60,7 +60,10 @@ func nodeFrom(from *corev1.Node) Node {
 		Version: from.Status.NodeInfo.KubeletVersion, Created: from.CreationTimestamp.Time, Unschedulable: from.Spec.Unschedulable,
 		Labels: from.Labels,
 	}
-	n.Claimed, n.Group, n.Slot = n.InstanceID, n.labels().group, n.labels().slot
+	n.Claimed, n.Slot = n.InstanceID, NoSlot
+	if n.Claimed != "" { // otherwise, there is nothing that EC2 could confirm
+		n.Group, n.Slot = n.labels().group, n.labels().slot
+	}
 	for i := range from.Status.Addresses {
 		if a := &from.Status.Addresses[i]; a.Type == corev1.NodeInternalIP {
 			n.addresses = append(n.addresses, a.Address)

@@ -144,6 +144,7 @@ func TestAPanicCostsOneConnectionNotTheOperator(t *testing.T) {
 		name := "of-" + group
 		if _, err := nodes.Create(t.Context(), &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"cluster-operator.aws/instance-group": group}},
+			Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/i-" + group},
 		}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

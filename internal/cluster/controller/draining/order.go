@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
@@ -22,6 +24,9 @@ import (
 // Auto Scaling.
 func (d *Draining) orderFor(of directory.Owner, e awsevents.Event) (drain.Order, bool) {
 	cluster, group, err := d.objectsOf(of)
+	if err == nil && cluster == nil && group != nil {
+		return d.orderOfOrphan(group, e)
+	}
 	if err != nil || cluster == nil {
 		return drain.Order{}, false
 	}
@@ -49,6 +54,25 @@ func (d *Draining) orderFor(of directory.Owner, e awsevents.Event) (drain.Order,
 	order.Timeout, order.HookTimeout, order.Policy = draining(group)
 	order.Reason = d.reason(news.ID, group.Status.Rollout, deleting || !group.DeletionTimestamp.IsZero())
 	return order, true
+}
+
+// orderOfOrphan lets an instance go whose group is being deleted after its Cluster was forcibly deleted: a
+// hook would hold it for hours. Without the Cluster, only the operator's own account is known.
+func (d *Draining) orderOfOrphan(group *v1alpha1.InstanceGroup, e awsevents.Event) (drain.Order, bool) {
+	target := awsapi.Target{}
+	if own := d.options.Place(target); e.Account != own.Account {
+		return drain.Order{}, false
+	} else if e.Region != own.Region {
+		target.Region = e.Region
+	}
+	news := e.Instance
+	order := drain.Order{
+		Cluster: types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}, Group: group.Name, Slot: drain.NoSlot,
+		Instance: news.ID, Target: target, AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token,
+		Since: news.Time, Reason: drain.Deletion, AtOnce: true,
+	}
+	order.Timeout, order.HookTimeout, order.Policy = draining(group)
+	return order, !group.DeletionTimestamp.IsZero()
 }
 
 // draining returns the drain timeout of a group's nodes, their hook's timeout, and what happens at

@@ -97,6 +97,29 @@ func (o *Outputs) Confirmed(ctx context.Context, cluster *v1alpha1.Cluster) oper
 	return operatorkit.Done()
 }
 
+// Find reads the outputs of the base stack of a Cluster that is being deleted and lost its status. They
+// name what has to be deleted before the stack can be. It asks CloudFormation once per process if
+// there is no stack.
+func (o *Outputs) Find(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	if seen, ok := o.known.Get(cluster.UID); len(cluster.Status.Outputs) > 0 || ok && len(seen) == 0 {
+		return nil
+	}
+	owner, err := o.options.Owner.Base(cluster)
+	if err != nil {
+		return err
+	}
+	found, err := o.options.Engine.Outputs(ctx, o.options.Target(cluster), owner)
+	if _, foreign := errors.AsType[*stack.ForeignError](err); foreign {
+		found, err = nil, nil // The Cluster's name is in use by another owner, who keeps what that has.
+	}
+	if err != nil {
+		return err //nolint:wrapcheck // the engine explained it
+	}
+	cluster.Status.Outputs = found
+	o.Saw(cluster, found)
+	return nil
+}
+
 // Recover reads the outputs of a base stack that exists although the status does not mention it, as
 // after a restore of the management cluster. The outputs record which volumes were replaced and the
 // issuer's URL. Without them, the base stack would be updated to that of a new cluster. Resource
