@@ -99,8 +99,9 @@ func (r *Reconciler[T]) watch(c controller.Controller, mgr manager.Manager, sour
 	return nil
 }
 
-// changes enqueues an object when a user may have changed it, and not when only
-// its status changed, which the reconciler itself writes.
+// changes enqueues an object when a user may have changed it, and not when the
+// reconciler itself wrote its status. A run writes while it is busy, so what another
+// client writes into the status meanwhile is a conflict of that run.
 func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {
@@ -112,15 +113,18 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
 			current := r.fresh.saw(e.ObjectNew)
+			_, busy := r.running.Load(requestFor(e.ObjectNew).NamespacedName)
 			switch {
 			case e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion():
 				enqueue(q, priorityStart, requestFor(e.ObjectNew))
 			case isEdit(e.ObjectOld, e.ObjectNew):
 				// A reconcile may write fields outside the status; that is not a user's edit.
-				if _, busy := r.running.Load(requestFor(e.ObjectNew).NamespacedName); current && !busy {
+				if current && !busy {
 					r.options.BackgroundLimiter.edit(e.ObjectNew.GetUID())
 				}
 				enqueue(q, priorityEdit, requestFor(e.ObjectNew))
+			case !busy && r.fresh.isForeign(e.ObjectNew):
+				enqueue(q, priorityNormal, requestFor(e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) {

@@ -9,8 +9,8 @@ import (
 )
 
 // freshness remembers the resource version of the reconciler's last write of
-// each object until the cache contains it. A reconcile that reads an older
-// version would not see what the last run recorded in the status, and repeat it.
+// each object. A reconcile that reads an older version would not see what the last
+// run recorded in the status, and repeat it.
 type freshness struct {
 	mu      sync.Mutex
 	written map[types.NamespacedName]string
@@ -27,20 +27,28 @@ func (f *freshness) wrote(obj client.Object) {
 }
 
 // saw reports whether obj, as the cache has it, is at least as new as the last
-// write, which it then forgets. Versions that cannot be compared count as new.
+// write. Versions that cannot be compared count as new.
 func (f *freshness) saw(obj client.Object) bool {
+	order, known := f.order(obj)
+	return !known || order >= 0
+}
+
+// isForeign reports whether another client wrote obj after the last write.
+func (f *freshness) isForeign(obj client.Object) bool {
+	order, known := f.order(obj)
+	return !known || order > 0
+}
+
+// order compares obj with the last write, if there was one.
+func (f *freshness) order(obj client.Object) (order int, known bool) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	key := client.ObjectKeyFromObject(obj)
-	written, ok := f.written[key]
+	written, ok := f.written[client.ObjectKeyFromObject(obj)]
+	f.mu.Unlock()
 	if !ok {
-		return true
+		return 0, false
 	}
-	if order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), written); err == nil && order < 0 {
-		return false
-	}
-	delete(f.written, key)
-	return true
+	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), written)
+	return order, err == nil
 }
 
 // forget removes a deleted object.

@@ -425,8 +425,9 @@ func (a *author) leave() {
 				delete(pending, name)
 				continue
 			}
-			status, _ := json.Marshal(object.Object["status"])
-			return fmt.Errorf("%d are left: %s: %s", len(pending), name, status)
+			object.SetManagedFields(nil)
+			text, _ := json.Marshal(object.Object)
+			return fmt.Errorf("%d are left: %s: %s", len(pending), name, text)
 		}
 		return nil
 	})

@@ -145,8 +145,11 @@ type changes struct {
 }
 
 // reading are the beginnings of actions that change nothing. Creations fail if the name is in use:
-// that they changed nothing is checked by the state.
+// that they changed nothing is checked by the state. CloudFormation decides TagResource with a
+// creation or an update.
 var reading = []string{"Get", "Describe", "List", "Head", "Lookup", "Search", "BatchGet", "Create", "Receive", "Pass", "Detect", "Run"}
+
+const withCreation = "cloudformation:TagResource"
 
 // add records a request.
 func (c *changes) add(request *iampolicy.Request, _ *iampolicy.Policies) {
@@ -160,7 +163,7 @@ func (c *changes) add(request *iampolicy.Request, _ *iampolicy.Policies) {
 	if ofVictim && request.Resource != "*" && !strings.Contains(request.Resource, vault) {
 		c.touched = append(c.touched, request.Action+" on "+request.Resource+" with the role of the victim's identity")
 	}
-	if ofVictim || slices.ContainsFunc(reading, func(beginning string) bool { return strings.HasPrefix(action, beginning) }) {
+	if ofVictim || request.Action == withCreation || slices.ContainsFunc(reading, func(beginning string) bool { return strings.HasPrefix(action, beginning) }) {
 		return
 	}
 	c.seen++

@@ -242,11 +242,7 @@ func (v *victim) state(protected map[string]string) map[string]string {
 		if err != nil {
 			v.t.Fatal(err)
 		}
-		text, err := json.Marshal(content)
-		if err != nil {
-			v.t.Fatal(err)
-		}
-		state[kind+" "+id] = string(text)
+		state[kind+" "+id] = canonical(v.t, content)
 	}
 	stacks := v.stacks()
 	for i := range stacks {
@@ -303,6 +299,38 @@ func (v *victim) state(protected map[string]string) map[string]string {
 	}
 	keep("key", v.key, key.KeyMetadata, nil)
 	return state
+}
+
+// canonical returns a value as JSON with sorted lists: AWS's lists have no order.
+func canonical(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	var of any
+	if err == nil {
+		err = json.Unmarshal(text, &of)
+	}
+	if err == nil {
+		text, err = json.Marshal(sorted(of))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func sorted(value any) any {
+	switch of := value.(type) {
+	case map[string]any:
+		for name := range of {
+			of[name] = sorted(of[name])
+		}
+	case []any:
+		for i := range of {
+			of[i] = sorted(of[i])
+		}
+		slices.SortFunc(of, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	return value
 }
 
 // unchanged compares what belongs to others with its state before.
