@@ -100,8 +100,8 @@ func (r *Reconciler[T]) watch(c controller.Controller, mgr manager.Manager, sour
 }
 
 // changes enqueues an object when a user may have changed it, and not when the
-// reconciler itself wrote its status. A run writes while it is busy, so what another
-// client writes into the status meanwhile is a conflict of that run.
+// reconciler itself wrote its status. Who wrote what arrives during a run is known at
+// its end.
 func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {
@@ -123,7 +123,12 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 					r.options.BackgroundLimiter.edit(e.ObjectNew.GetUID())
 				}
 				enqueue(q, priorityEdit, requestFor(e.ObjectNew))
-			case !busy && r.fresh.isForeign(e.ObjectNew):
+			case busy:
+				r.fresh.arrived(e.ObjectNew)
+				if _, busy := r.running.Load(requestFor(e.ObjectNew).NamespacedName); !busy && r.fresh.ended(client.ObjectKeyFromObject(e.ObjectNew)) {
+					enqueue(q, priorityNormal, requestFor(e.ObjectNew))
+				}
+			case r.fresh.isForeign(e.ObjectNew):
 				enqueue(q, priorityNormal, requestFor(e.ObjectNew))
 			}
 		},

@@ -14,6 +14,8 @@ import (
 type freshness struct {
 	mu      sync.Mutex
 	written map[types.NamespacedName]string
+	// during is the newest version that arrived during a run, whose write may be it.
+	during map[types.NamespacedName]client.Object
 }
 
 // wrote remembers the resource version that a write returned.
@@ -39,6 +41,25 @@ func (f *freshness) isForeign(obj client.Object) bool {
 	return !known || order > 0
 }
 
+// arrived remembers a version that arrived during a run.
+func (f *freshness) arrived(obj client.Object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.during == nil {
+		f.during = map[types.NamespacedName]client.Object{}
+	}
+	f.during[client.ObjectKeyFromObject(obj)] = obj
+}
+
+// ended forgets the version that arrived during a run, and reports whether another client wrote it.
+func (f *freshness) ended(key types.NamespacedName) bool {
+	f.mu.Lock()
+	obj, ok := f.during[key]
+	delete(f.during, key)
+	f.mu.Unlock()
+	return ok && f.isForeign(obj)
+}
+
 // order compares obj with the last write, if there was one.
 func (f *freshness) order(obj client.Object) (order int, known bool) {
 	f.mu.Lock()
@@ -56,4 +77,5 @@ func (f *freshness) forget(key types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.written, key)
+	delete(f.during, key)
 }

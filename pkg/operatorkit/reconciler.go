@@ -174,7 +174,12 @@ func newObject[T client.Object]() T {
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	start := r.options.Clock.Now()
 	r.running.Store(req.NamespacedName, struct{}{})
-	defer r.running.Delete(req.NamespacedName)
+	defer func() {
+		r.running.Delete(req.NamespacedName)
+		if r.fresh.ended(req.NamespacedName) {
+			r.Enqueue(req.NamespacedName)
+		}
+	}()
 	outcome, result, err := r.reconcile(ctx, req.NamespacedName)
 	r.options.Metrics.reconcile(r.kind, outcome, r.options.Clock.Since(start))
 	return result, err

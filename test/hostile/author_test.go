@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestAuthorsReachOnlyWhatIsTheirs(t *testing.T) {
 		before, existed := v.state(protected), inventory.Of(t, v.root)
 		s.changes.protect(protected)
 		a := &author{
-			suite: s, t: t, namespace: fmt.Sprintf("author%d", seed), schemas: schemas, random: random,
+			suite: s, t: t, namespace: fmt.Sprintf("author%d", seed), schemas: schemas, random: random, retained: map[string]bool{},
 			values: values{random, append(words, "shop", "demo", fmt.Sprintf("author%d", seed))},
 		}
 		a.create(&corev1.Namespace{}, a.namespace)
@@ -199,6 +200,18 @@ type author struct {
 	objects   []*unstructured.Unstructured
 
 	accepted, stacks int
+	// retained are the names of objects whose stacks the author may have asked to leave in AWS.
+	retained map[string]bool
+}
+
+// retaining are annotations by which an author leaves the stacks of a deleted object in AWS.
+var retaining = []string{"service-operator.aws/deletion-policy", "cluster-operator.aws/abandon"}
+
+// note records whether an annotation leaves an object's stacks in AWS.
+func (a *author) note(object *unstructured.Unstructured, annotation string) {
+	if slices.Contains(retaining, annotation) {
+		a.retained[object.GetName()] = true
+	}
 }
 
 // keepsakes makes a ConfigMap and a Secret in the namespace that belong to no object. They must
@@ -291,7 +304,9 @@ func (a *author) write() error {
 		a.edit(a.schema(object, "spec"), inner(object, "spec"))
 	}
 	if a.random.IntN(4) == 0 {
-		object.SetAnnotations(map[string]string{pick(a.random, annotations...): a.word()}) // instead of the draft's
+		annotation := pick(a.random, annotations...)
+		object.SetAnnotations(map[string]string{annotation: a.word()}) // instead of the draft's
+		a.note(object, annotation)
 	}
 	err := a.client.Create(a.t.Context(), object)
 	if err == nil {
@@ -310,9 +325,13 @@ func inner(object *unstructured.Unstructured, field string) map[string]any {
 	return made
 }
 
-// change edits a spec.
+// change edits the spec of a service. A change of a cluster's instances waits a quarter of an hour for
+// signals, since no machine here becomes a node.
 func (a *author) change() error {
 	object := a.object()
+	if strings.HasPrefix(object.GetAPIVersion(), "cluster-operator.aws/") {
+		return a.write()
+	}
 	if err := a.client.Get(a.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
@@ -325,7 +344,9 @@ func (a *author) annotate() error {
 	if a.random.IntN(4) == 0 {
 		value = nil
 	}
-	return a.patch(a.object(), map[string]any{"metadata": map[string]any{"annotations": map[string]any{pick(a.random, annotations...): value}}})
+	object, annotation := a.object(), pick(a.random, annotations...)
+	a.note(object, annotation)
+	return a.patch(object, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: value}}})
 }
 
 func (a *author) patch(object *unstructured.Unstructured, patch map[string]any) error {
@@ -468,15 +489,19 @@ func (a *author) discard(object *unstructured.Unstructured) {
 	})
 }
 
-// ownStacks returns the names of the stacks with tags of the author's namespace.
+// ownStacks returns the names of the stacks with tags of the author's namespace, without those that the
+// author may have retained.
 func (a *author) ownStacks() (names []string) {
 	a.t.Helper()
 	all := a.suite.stacks()
 	for i := range all {
+		owned, retained := false, false
 		for _, tag := range all[i].Tags {
-			if aws.ToString(tag.Value) == a.namespace && all[i].StackStatus != cfntypes.StackStatusDeleteComplete {
-				names = append(names, aws.ToString(all[i].StackName))
-			}
+			owned = owned || aws.ToString(tag.Value) == a.namespace
+			retained = retained || a.retained[aws.ToString(tag.Value)]
+		}
+		if owned && !retained && all[i].StackStatus != cfntypes.StackStatusDeleteComplete {
+			names = append(names, aws.ToString(all[i].StackName))
 		}
 	}
 	return names

@@ -12,6 +12,10 @@ type stackKey struct {
 	name  string
 }
 
+// lastRevision is more than the engine ever counts to. A record with a negative or higher revision was
+// edited, and would count as newer than what the engine returned.
+const lastRevision = 1 << 40
+
 // journal holds the records that the callers have not yet passed back. A caller that reads its
 // objects from a cache may pass an older record than the engine returned last; acting on that would
 // send an operation twice.
@@ -38,6 +42,9 @@ func (o claimant) isAnother(other claimant) bool {
 // the same owner. Two objects may claim one name: neither may receive or remove the entry of the
 // other.
 func (j *journal) newest(key stackKey, caller claimant, record Record) Record {
+	if record.Revision < 0 || record.Revision > lastRevision {
+		record.Revision = 0
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	known, ok := j.entries[key]

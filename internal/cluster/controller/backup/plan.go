@@ -82,7 +82,7 @@ func planBackup(f backupFacts) backupPlan {
 // turn returns the next healthy slot after the last one, noBackup if none is healthy.
 func turn(healthy []bool, last int) int {
 	for i := range healthy {
-		if slot := (last + 1 + i) % len(healthy); healthy[slot] {
+		if slot := (max(last, noBackup) + 1 + i) % len(healthy); healthy[slot] {
 			return slot
 		}
 	}

@@ -47,6 +47,11 @@ func TestBackupPlan(t *testing.T) {
 			[]v1alpha1.Backup{aBackup("a", 2, 7*time.Hour, snapshotCompleted)},
 			backupPlan{slot: 0, next: backupNoon.Add(-time.Hour)},
 		},
+		"a slot that does not exist counts as none": {
+			all, "",
+			[]v1alpha1.Backup{aBackup("a", -7, 7*time.Hour, snapshotCompleted)},
+			backupPlan{slot: 0, next: backupNoon.Add(-time.Hour)},
+		},
 		"a slot that is not Ready is skipped": {
 			[]bool{true, false, false},
 			"",

@@ -78,10 +78,10 @@ func CountSlot(cluster *v1alpha1.Cluster, slot int, after time.Duration, now tim
 	cluster.Status.Repairs = append(cluster.Status.Repairs, added)
 }
 
-// forgetRepairs resets the counts of slots that are healthy again.
+// forgetRepairs resets the counts of slots that are healthy again, and of those that do not exist.
 func forgetRepairs(cluster *v1alpha1.Cluster, slots []health, now time.Time) {
 	cluster.Status.Repairs = slices.DeleteFunc(cluster.Status.Repairs, func(one v1alpha1.SlotRepairStatus) bool {
 		slot := int(one.Slot)
-		return slot >= len(slots) || slots[slot].well && helped(&one.RepairStatus, slots[slot].since, now)
+		return slot < 0 || slot >= len(slots) || slots[slot].well && helped(&one.RepairStatus, slots[slot].since, now)
 	})
 }

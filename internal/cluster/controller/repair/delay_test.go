@@ -111,3 +111,14 @@ func TestRepairCountResets(t *testing.T) {
 		})
 	}
 }
+
+func TestRepairCountsOfSlotsThatDoNotExistAreForgotten(t *testing.T) {
+	cluster := &v1alpha1.Cluster{}
+	for _, slot := range []int32{-1, 0, 3} {
+		cluster.Status.Repairs = append(cluster.Status.Repairs, v1alpha1.SlotRepairStatus{Slot: slot})
+	}
+	forgetRepairs(cluster, make([]health, 3), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	if left := cluster.Status.Repairs; len(left) != 1 || left[0].Slot != 0 {
+		t.Errorf("left are %+v", left)
+	}
+}
