@@ -56,6 +56,7 @@ func (v *visit) create(ctx context.Context) step {
 		v.began(types.StackStatusCreateInProgress, sent)
 		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
 		v.engine.watchlist.own(v.record.StackID, v.key.place, v.owner.digest())
+		v.engine.journal.create(v.key, creation{id: v.record.StackID, owner: v.owner.digest(), at: v.now()})
 		// An operator that died before it recorded the creation had sent it, so its end may have
 		// been reported already.
 		if again {

@@ -172,6 +172,9 @@ func (e *Engine) Delete(ctx context.Context, target awsapi.Target, name string, 
 		v.record.Deleting = true
 		v.record.DeleteAttempts, v.record.RollbackAttempts, v.record.NextAttempt = 0, 0, nil
 	}
+	if made, ok := e.journal.recent(key, owner.digest(), v.now()); ok && v.record.StackID == "" { // The record was lost.
+		v.record.StackID, v.record.Status, v.record.StartedAt = made.id, string(types.StackStatusCreateInProgress), &made.at
+	}
 	result, err := v.run(ctx)
 	return v.finish(result), err
 }

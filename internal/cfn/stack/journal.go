@@ -1,7 +1,9 @@
 package stack
 
 import (
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
@@ -22,6 +24,32 @@ const lastRevision = 1 << 40
 type journal struct {
 	mu      sync.Mutex
 	entries map[stackKey]entry
+	// created are the stacks that were created so recently that a read by name may not find them.
+	created map[stackKey]creation
+}
+
+type creation struct {
+	id, owner string // the owner's digest
+	at        time.Time
+}
+
+// create remembers a stack that was just created, and forgets those that a read finds by now.
+func (j *journal) create(key stackKey, made creation) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.DeleteFunc(j.created, func(_ stackKey, old creation) bool { return made.at.Sub(old.at) > consistency })
+	if j.created == nil {
+		j.created = map[stackKey]creation{}
+	}
+	j.created[key] = made
+}
+
+// recent returns the stack that was just created for an owner.
+func (j *journal) recent(key stackKey, owner string, now time.Time) (creation, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	made, ok := j.created[key]
+	return made, ok && made.owner == owner && now.Sub(made.at) <= consistency
 }
 
 type entry struct {
@@ -75,5 +103,6 @@ func (j *journal) forget(key stackKey, caller claimant) {
 	defer j.mu.Unlock()
 	if !j.entries[key].owner.isAnother(caller) {
 		delete(j.entries, key)
+		delete(j.created, key)
 	}
 }

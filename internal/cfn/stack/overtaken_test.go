@@ -232,3 +232,25 @@ func TestFailedCleanIsReportedWithoutSDKText(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A stack is not left behind if the record of its creation is lost, and CloudFormation does not list it by its
+// name yet.
+func TestJustCreatedStackIsDeletedWithoutItsRecord(t *testing.T) {
+	s := newScript(t)
+	e := s.engine()
+	record := ensured(t, s, e, desire(t, 1), Record{}, InProgress, "CreateStack").Record
+	e.Observe(s.end(types.StackStatusCreateComplete, ""))
+	record = ensured(t, s, e, desire(t, 1), record, Ready, "DescribeStacks").Record
+	ensured(t, s, e, desire(t, 1), record, Ready) // passes the record back
+	s.before = func(operation string) error {
+		if operation == "DescribeStacks" {
+			return refuse("ValidationError", "Stack with id jobs does not exist")
+		}
+		return nil
+	}
+	options := DeleteOptions{OwnerTags: desire(t, 1).Tags}
+	lost := deletedBy(t, s, e, Record{}, options, InProgress, "DescribeStacks").Record
+	s.before = nil
+	s.step(consistency)
+	deletedBy(t, s, e, lost, options, InProgress, "DescribeStacks", "DeleteStack")
+}
