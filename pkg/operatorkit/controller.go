@@ -100,8 +100,8 @@ func (r *Reconciler[T]) watch(c controller.Controller, mgr manager.Manager, sour
 }
 
 // changes enqueues an object when a user may have changed it, and not when the
-// reconciler itself wrote its status. Who wrote what arrives during a run is known at
-// its end.
+// reconciler itself wrote its status. At the end of a run, the reconciler knows who
+// wrote what arrived during it.
 func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {

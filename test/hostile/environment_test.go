@@ -116,9 +116,6 @@ type panics struct {
 
 func (p *panics) logger() logr.Logger {
 	return funcr.New(func(_, line string) {
-		if os.Getenv("HDEBUG") != "" {
-			println(line)
-		}
 		if !strings.Contains(line, "panic") {
 			return
 		}
