@@ -38,7 +38,7 @@ func TestAuthorsReachOnlyWhatIsTheirs(t *testing.T) {
 	s := newSuite(t)
 	v := newVictim(s)
 	schemas := s.schemas()
-	campaign(t, 1, func(t *testing.T, seed uint64, random *rand.Rand) {
+	campaign(t, 1, func(t *testing.T, seed uint64, random *rand.Rand) { //nolint:thelper // it is the test of a seed
 		protected, words := v.possessions()
 		before, existed := v.state(protected), inventory.Of(t, v.root)
 		s.changes.protect(protected)
@@ -175,8 +175,12 @@ const drafts = `
     network: {cidr: 10.7.0.0/16, zones: [` + region + `a], topology: Public}
     controlPlane: {replicas: 1, instanceType: t3.medium}
 - {apiVersion: service-operator.aws/v1alpha1, kind: SQSQueue, metadata: {annotations: {aws-operator/identity: ` + identity + `}}, spec: {}}
-- {apiVersion: cluster-operator.aws/v1alpha1, kind: InstanceGroup, spec: {cluster: demo, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}}
-- {apiVersion: cluster-operator.aws/v1alpha1, kind: InstanceGroup, spec: {cluster: prod, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}}
+- apiVersion: cluster-operator.aws/v1alpha1
+  kind: InstanceGroup
+  spec: {cluster: demo, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}
+- apiVersion: cluster-operator.aws/v1alpha1
+  kind: InstanceGroup
+  spec: {cluster: prod, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}
 `
 
 // annotations are those that the operator reads.
@@ -280,7 +284,8 @@ func (a *author) object() *unstructured.Unstructured { return pick(a.random, a.o
 // names are names of objects: the victim's, those of stacks, and names at limits.
 func (a *author) name() string {
 	if a.random.IntN(3) > 0 {
-		return pick(a.random, "shop", "demo", "orders", "news", "prod", "prod-workers", "prod-control-plane-0", "invoices-of-the-victim", "by-hand")
+		return pick(a.random, "shop", "demo", "orders", "news", "prod", "prod-workers", "prod-control-plane-0",
+			"invoices-of-the-victim", "by-hand")
 	}
 	return pick(a.random, "ledger", "images", "aws-operator-events-aws-operator", "aws-operator-sqsqueue-orders-victim",
 		"a", strings.Repeat("q", 80), strings.Repeat("c", 40), strings.Repeat("n", 63), strings.Repeat("z", 253), "orders-dead-letter",

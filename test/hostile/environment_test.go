@@ -163,7 +163,8 @@ func (c *changes) add(request *iampolicy.Request, _ *iampolicy.Policies) {
 	if ofVictim && request.Resource != "*" && !strings.Contains(request.Resource, vault) {
 		c.touched = append(c.touched, request.Action+" on "+request.Resource+" with the role of the victim's identity")
 	}
-	if ofVictim || request.Action == withCreation || slices.ContainsFunc(reading, func(beginning string) bool { return strings.HasPrefix(action, beginning) }) {
+	reads := slices.ContainsFunc(reading, func(beginning string) bool { return strings.HasPrefix(action, beginning) })
+	if ofVictim || reads || request.Action == withCreation {
 		return
 	}
 	c.seen++

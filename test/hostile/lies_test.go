@@ -46,7 +46,7 @@ var own = map[string]workload.Identity{
 // operator keeps is bounded, no redirect is followed, and other clusters are still observed. When
 // the API responds as it should, the operator observes it again.
 func TestLyingClustersReachOnlyTheirOwnInstances(t *testing.T) {
-	campaign(t, 4, func(t *testing.T, _ uint64, random *rand.Rand) {
+	campaign(t, 4, func(t *testing.T, _ uint64, random *rand.Rand) { //nolint:thelper // it is the test of a seed
 		trap := &atomic.Int32{}
 		elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { trap.Add(1) }))
 		t.Cleanup(elsewhere.Close) // after the operator's connections, which are registered later
@@ -139,7 +139,7 @@ func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // it is far below the limit
+	return int64(m.HeapAlloc)
 }
 
 // hasty is a clock whose timers expire soon, so that retries do not take the time that they do

@@ -40,7 +40,10 @@ const theirs = `
 - {apiVersion: service-operator.aws/v1alpha1, kind: SQSQueue, metadata: {name: ` + vault + `, annotations: {aws-operator/identity: ` + identity + `}}, spec: {}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: SQSQueue, metadata: {name: orders}, spec: {usedeadletterQueue: true}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: SNSTopic, metadata: {name: news}, spec: {}}
-- {apiVersion: service-operator.aws/v1alpha1, kind: SNSSubscription, metadata: {name: feed}, spec: {topicName: news, protocol: sqs, endpoint: orders}}
+- apiVersion: service-operator.aws/v1alpha1
+  kind: SNSSubscription
+  metadata: {name: feed}
+  spec: {topicName: news, protocol: sqs, endpoint: orders}
 - {apiVersion: service-operator.aws/v1alpha1, kind: S3Bucket, metadata: {name: invoices-of-the-victim}, spec: {versioning: true}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: DynamoDB, metadata: {name: ledger}, spec: {hashAttribute: {name: id, type: S}}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: ECRRepository, metadata: {name: images}, spec: {}}
@@ -216,7 +219,8 @@ func (v *victim) possessions() (protected map[string]string, words []string) {
 	add("s3", v.bucket, "a bucket made by hand")
 	add("kms", v.key, "a key made by hand")
 	add("ssm", "/prod/password", "a parameter made by hand")
-	return protected, append(words, victims, identity, identity, account, "prod", "prod-workers", "arn:aws:iam::"+account+":user/"+operatorName)
+	user := "arn:aws:iam::" + account + ":user/" + operatorName
+	return protected, append(words, victims, identity, identity, account, "prod", "prod-workers", user)
 }
 
 // stacks returns the stacks that exist, and those that were deleted.

@@ -124,7 +124,7 @@ func (c *churn) prepare() {
 	root := simulatortest.Root("http://aws.test", account, region)
 	root.HTTPClient = &http.Client{Transport: inProcess{c.sim.Observer()}}
 	user := simulatortest.User(c.t, root, "operator", simulatortest.Administrator) // root users may not assume roles
-	c.suite.credentials = credentials.NewStaticCredentialsProvider(user.AccessKeyID, user.SecretAccessKey, "")
+	c.credentials = credentials.NewStaticCredentialsProvider(user.AccessKeyID, user.SecretAccessKey, "")
 	c.calls.next = c.transport
 	c.transport = &c.calls
 	c.roles = []grant.Grant{{Namespace: "*", Pattern: "arn:aws:iam::" + tenant + ":role/*"}}

@@ -228,7 +228,8 @@ const bystander = "bystander"
 // since long ago.
 func (r *run) lie() {
 	made, err := awsec2.NewFromConfig(r.awsConfig()).RunInstances(r.t.Context(), &awsec2.RunInstancesInput{
-		ImageId: aws.String(r.machines()[0].ImageID), InstanceType: ec2types.InstanceTypeT3Medium, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+		ImageId: aws.String(r.machines()[0].ImageID), InstanceType: ec2types.InstanceTypeT3Medium,
+		MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 		TagSpecifications: []ec2types.TagSpecification{{
 			ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String(bystander)}},
 		}},
@@ -251,7 +252,8 @@ func (r *run) lie() {
 			},
 			Spec: corev1.NodeSpec{ProviderID: "aws:///" + region + "a/" + id, Unschedulable: true},
 			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(time.Now().Add(-24 * time.Hour)),
+				Type: corev1.NodeReady, Status: corev1.ConditionUnknown,
+				LastTransitionTime: metav1.NewTime(time.Now().Add(-24 * time.Hour)),
 			}}},
 		}
 		if _, err := r.workload.CoreV1().Nodes().Create(r.t.Context(), node, metav1.CreateOptions{}); err != nil {

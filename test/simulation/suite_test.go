@@ -182,7 +182,9 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	engine := stack.New(stack.Options{Clients: clients})
 	p := &parts{
 		manager: mgr, clients: clients, engine: engine,
-		events: awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account, Registerer: w.registry}),
+		events: awsevents.New(awsevents.Options{
+			Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account, Registerer: w.registry,
+		}),
 		workload: workload.New(workload.Options{Config: func(_ types.NamespacedName, kubeconfig []byte) (*rest.Config, error) {
 			config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 			if err == nil {

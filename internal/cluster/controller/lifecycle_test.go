@@ -222,7 +222,8 @@ func TestGroupWithoutStatusAndClusterIsDeletedWithItsStack(t *testing.T) {
 		}
 	}
 	w.patch(cluster, `{"metadata":{"finalizers":null}}`)
-	if err := w.client.Status().Patch(t.Context(), group, client.RawPatch("application/merge-patch+json", []byte(`{"status":null}`))); err != nil {
+	none := client.RawPatch("application/merge-patch+json", []byte(`{"status":null}`))
+	if err := w.client.Status().Patch(t.Context(), group, none); err != nil {
 		t.Fatal(err)
 	}
 	w.start()
@@ -246,7 +247,8 @@ func TestClusterWithoutStatusIsDeletedWithWhatItsMachinesLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	zone := cluster.Status.Outputs[model.OutputHostedZone]
-	_, err := route53.NewFromConfig(w.awsConfig(account, region)).ChangeResourceRecordSets(t.Context(), &route53.ChangeResourceRecordSetsInput{
+	zones := route53.NewFromConfig(w.awsConfig(account, region))
+	_, err := zones.ChangeResourceRecordSets(t.Context(), &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: &zone, ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{
 			Action: route53types.ChangeActionUpsert, ResourceRecordSet: &route53types.ResourceRecordSet{
 				Name: aws.String("etcd-0." + model.ZoneName(cluster.Name)), Type: route53types.RRTypeA, TTL: aws.Int64(60),
@@ -260,7 +262,8 @@ func TestClusterWithoutStatusIsDeletedWithWhatItsMachinesLeft(t *testing.T) {
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.client.Status().Patch(t.Context(), cluster, client.RawPatch("application/merge-patch+json", []byte(`{"status":null}`))); err != nil {
+	none := client.RawPatch("application/merge-patch+json", []byte(`{"status":null}`))
+	if err := w.client.Status().Patch(t.Context(), cluster, none); err != nil {
 		t.Fatal(err)
 	}
 	w.start()

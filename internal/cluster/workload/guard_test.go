@@ -111,7 +111,7 @@ func TestResponseWithoutEndIsNotReadToItsEnd(t *testing.T) {
 	})}
 	read := func(query string, limit int64) (int64, error) {
 		t.Helper()
-		response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/api/v1/pods"+query, http.NoBody))
+		response, err := transport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/pods"+query, http.NoBody))
 		if err != nil {
 			t.Fatal(err)
 		}

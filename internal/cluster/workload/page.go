@@ -16,7 +16,9 @@ import (
 //
 // It decodes one Node at a time: a decoded list may have several hundred times the size of the
 // response, for example if all nodes are empty.
-func (c *Cluster) listPage(ctx context.Context, options metav1.ListOptions, see func(*corev1.Node) error) (page metav1.ListMeta, err error) {
+func (c *Cluster) listPage(
+	ctx context.Context, options metav1.ListOptions, see func(*corev1.Node) error,
+) (page metav1.ListMeta, err error) {
 	body, err := c.core.RESTClient().Get().Resource("nodes").VersionedParams(&options, scheme.ParameterCodec).
 		SetHeader("Accept", "application/json").Stream(ctx)
 	if err != nil {
