@@ -113,7 +113,8 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
 			current := r.fresh.saw(e.ObjectNew)
-			_, busy := r.running.Load(requestFor(e.ObjectNew).NamespacedName)
+			key := client.ObjectKeyFromObject(e.ObjectNew)
+			_, busy := r.running.Load(key)
 			switch {
 			case e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion():
 				enqueue(q, priorityStart, requestFor(e.ObjectNew))
@@ -125,7 +126,7 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 				enqueue(q, priorityEdit, requestFor(e.ObjectNew))
 			case busy:
 				r.fresh.arrived(e.ObjectNew)
-				if _, busy := r.running.Load(requestFor(e.ObjectNew).NamespacedName); !busy && r.fresh.ended(client.ObjectKeyFromObject(e.ObjectNew)) {
+				if _, busy := r.running.Load(key); !busy && r.fresh.ended(key) {
 					enqueue(q, priorityNormal, requestFor(e.ObjectNew))
 				}
 			case r.fresh.isForeign(e.ObjectNew):

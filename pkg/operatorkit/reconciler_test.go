@@ -429,7 +429,7 @@ func TestStatusOfAnotherClientIsReconciled(t *testing.T) {
 	}
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("a", func(_ context.Context, widget *Widget) operatorkit.Outcome {
-			seen.Store(int64(widget.Status.Made))
+			seen.Store(widget.Status.Made)
 			if widget.Status.Made == 5 && during.CompareAndSwap(0, 1) {
 				edit(6)
 				time.Sleep(200 * time.Millisecond) // until the watch has reported it; later, it would be simpler
