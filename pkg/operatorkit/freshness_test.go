@@ -36,7 +36,15 @@ func TestStaleReadsAreDetected(t *testing.T) {
 			if got := f.isForeign(version(tc.cached)); got != tc.foreign {
 				t.Errorf("of another client: %v, want %v", got, tc.foreign)
 			}
-			f.forget(client.ObjectKeyFromObject(version("")))
+			key := client.ObjectKeyFromObject(version(""))
+			f.arrived(version(tc.cached))
+			if got := f.ended(key); got != tc.foreign {
+				t.Errorf("of another client during a run: %v, want %v", got, tc.foreign)
+			}
+			if f.ended(key) {
+				t.Error("what arrived during a run is still remembered after it")
+			}
+			f.forget(key)
 			if len(f.written) != 0 {
 				t.Error("a deleted object is still remembered")
 			}
