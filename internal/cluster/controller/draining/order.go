@@ -31,14 +31,9 @@ func (d *Draining) orderFor(of directory.Owner, e awsevents.Event) (drain.Order,
 		return drain.Order{}, false
 	}
 	news, deleting := e.Instance, !cluster.DeletionTimestamp.IsZero()
-	order := drain.Order{
-		Cluster: client.ObjectKeyFromObject(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: d.options.Target(cluster),
-		AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token, Since: news.Time,
-		Retained: news.Kind == awsevents.InstanceRetained,
-		// In a cluster that is being deleted, pods have nowhere to move; a cluster that never came
-		// up has none.
-		AtOnce: deleting || cluster.Status.Release == "",
-	}
+	order := orderOf(client.ObjectKeyFromObject(cluster), d.options.Target(cluster), e)
+	// In a cluster that is being deleted, pods have nowhere to move; a cluster that never came up has none.
+	order.AtOnce = deleting || cluster.Status.Release == ""
 	if group == nil {
 		var policy v1alpha1.DrainPolicy
 		order.Timeout, order.HookTimeout, policy = model.Draining(&v1alpha1.RollingUpdate{})
@@ -65,14 +60,20 @@ func (d *Draining) orderOfOrphan(group *v1alpha1.InstanceGroup, e awsevents.Even
 	} else if e.Region != own.Region {
 		target.Region = e.Region
 	}
-	news := e.Instance
-	order := drain.Order{
-		Cluster: types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}, Group: group.Name, Slot: drain.NoSlot,
-		Instance: news.ID, Target: target, AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token,
-		Since: news.Time, Reason: drain.Deletion, AtOnce: true,
-	}
+	order := orderOf(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}, target, e)
+	order.Group, order.Reason, order.AtOnce = group.Name, drain.Deletion, true
 	order.Timeout, order.HookTimeout, order.Policy = draining(group)
 	return order, !group.DeletionTimestamp.IsZero()
+}
+
+// orderOf returns what every order for the instance of an event has.
+func orderOf(cluster types.NamespacedName, target awsapi.Target, e awsevents.Event) drain.Order {
+	news := e.Instance
+	return drain.Order{
+		Cluster: cluster, Slot: drain.NoSlot, Instance: news.ID, Target: target,
+		AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token, Since: news.Time,
+		Retained: news.Kind == awsevents.InstanceRetained,
+	}
 }
 
 // draining returns the drain timeout of a group's nodes, their hook's timeout, and what happens at

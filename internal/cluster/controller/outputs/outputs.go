@@ -72,13 +72,9 @@ func (o *Outputs) Confirm(ctx context.Context, cluster *v1alpha1.Cluster) error 
 	if seen, ok := o.known.Get(cluster.UID); ok && maps.Equal(seen, cluster.Status.Outputs) {
 		return nil
 	}
-	owner, err := o.options.Owner.Base(cluster)
+	found, err := o.read(ctx, cluster)
 	if err != nil {
 		return err
-	}
-	found, err := o.options.Engine.Outputs(ctx, o.options.Target(cluster), owner)
-	if err != nil {
-		return err //nolint:wrapcheck // the engine explained it
 	}
 	o.Saw(cluster, found)
 	if maps.Equal(found, cluster.Status.Outputs) {
@@ -87,6 +83,15 @@ func (o *Outputs) Confirm(ctx context.Context, cluster *v1alpha1.Cluster) error 
 	cluster.Status.Outputs = found
 	o.options.Enqueue(cluster) // An InstanceGroup cannot correct its Cluster's status.
 	return outcomes.ErrOutputsCorrected
+}
+
+// read reads the outputs of the Cluster's own base stack.
+func (o *Outputs) read(ctx context.Context, cluster *v1alpha1.Cluster) (map[string]string, error) {
+	owner, err := o.options.Owner.Base(cluster)
+	if err != nil {
+		return nil, err
+	}
+	return o.options.Engine.Outputs(ctx, o.options.Target(cluster), owner) //nolint:wrapcheck // the engine explained it
 }
 
 // Confirmed returns the result of Confirm as an outcome.
@@ -104,16 +109,12 @@ func (o *Outputs) Find(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	if seen, ok := o.known.Get(cluster.UID); len(cluster.Status.Outputs) > 0 || ok && len(seen) == 0 {
 		return nil
 	}
-	owner, err := o.options.Owner.Base(cluster)
-	if err != nil {
-		return err
-	}
-	found, err := o.options.Engine.Outputs(ctx, o.options.Target(cluster), owner)
+	found, err := o.read(ctx, cluster)
 	if _, foreign := errors.AsType[*stack.ForeignError](err); foreign {
 		found, err = nil, nil // The Cluster's name is in use by another owner, who keeps what that has.
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // the engine explained it
+		return err
 	}
 	cluster.Status.Outputs = found
 	o.Saw(cluster, found)
@@ -133,16 +134,12 @@ func (o *Outputs) Recover(ctx context.Context, cluster *v1alpha1.Cluster, of *v1
 	if err != nil || !set.Features.RejoinEtcd && !set.Features.IssuerBucket {
 		return err //nolint:wrapcheck // the error names the set
 	}
-	owner, err := o.options.Owner.Base(cluster)
-	if err != nil {
-		return err
-	}
-	found, err := o.options.Engine.Outputs(ctx, o.options.Target(cluster), owner)
+	found, err := o.read(ctx, cluster)
 	if _, foreign := errors.AsType[*stack.ForeignError](err); foreign {
 		return nil // The base step explains whose stack it is.
 	}
 	if err != nil || len(found) == 0 {
-		return err //nolint:wrapcheck // the engine explained it
+		return err
 	}
 	cluster.Status.Outputs = found
 	o.Saw(cluster, found)
