@@ -209,6 +209,12 @@ type suite struct {
 // newSuite returns a manager that watches a namespace of its own. Call start when it is set up.
 func newSuite(t *testing.T) *suite {
 	t.Helper()
+	return newSuiteIn(t, "")
+}
+
+// newSuiteIn returns a manager that watches a namespace; empty is one of its own.
+func newSuiteIn(t *testing.T, namespace string) *suite {
+	t.Helper()
 	cfg := apiServer(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -220,7 +226,9 @@ func newSuite(t *testing.T) *suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespace := newNamespace(t, c)
+	if namespace == "" {
+		namespace = newNamespace(t, c)
+	}
 	mgr, err := ctrl.NewManager(cfg, manager.Options{
 		Scheme:     scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,4 +35,27 @@ func TestStatusOfAnotherClientIsReconciled(t *testing.T) {
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 	edit(5)
 	w.eventually("the status that was written during the run", func() bool { return seen.Load() == 6 }, func() any { return seen.Load() })
+}
+
+// Two operators that write different statuses, as when a leader does not know yet that it lost its
+// lease, react to each other about once a second, not without a pause.
+func TestTwoOperatorsDoNotReactToEachOtherWithoutAPause(t *testing.T) {
+	first := newSuite(t)
+	var runs atomic.Int64
+	var began atomic.Pointer[time.Time]
+	for i, w := range []*suite{first, newSuiteIn(t, first.namespace)} {
+		w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
+			operatorkit.NewStep("a", func(_ context.Context, widget *Widget) operatorkit.Outcome {
+				began.CompareAndSwap(nil, new(time.Now()))
+				widget.Status.Made = int64(i + 1)
+				runs.Add(1)
+				return operatorkit.Done()
+			}, nil),
+		)})
+	}
+	first.create("one")
+	first.eventually("the operators react to each other", func() bool { return runs.Load() >= 6 }, func() any { return runs.Load() })
+	if took := time.Since(*began.Load()); took < 2*time.Second {
+		t.Errorf("%d runs within %s", runs.Load(), took.Round(time.Millisecond))
+	}
 }

@@ -31,6 +31,10 @@ import (
 const (
 	// cacheRequeue is the delay after which the cache probably contains a write.
 	cacheRequeue = 10 * time.Millisecond
+	// foreignRequeue is the delay after another client wrote an object's status. Two operators, as
+	// there are while one does not know yet that it lost its lease, would otherwise react to each
+	// other's writes without a pause.
+	foreignRequeue = time.Second
 	// writeTimeout limits the writes at the end of a run, which continue while the
 	// process stops.
 	writeTimeout = 10 * time.Second
@@ -176,8 +180,8 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	r.running.Store(req.NamespacedName, struct{}{})
 	defer func() {
 		r.running.Delete(req.NamespacedName)
-		if r.fresh.ended(req.NamespacedName) {
-			r.Enqueue(req.NamespacedName)
+		if q := r.queue.Load(); r.fresh.ended(req.NamespacedName) && q != nil {
+			enqueueForeign(*q, req.NamespacedName)
 		}
 	}()
 	outcome, result, err := r.reconcile(ctx, req.NamespacedName)
