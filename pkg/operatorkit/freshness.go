@@ -16,6 +16,8 @@ type freshness struct {
 	written map[types.NamespacedName]string
 	// during is the newest version that arrived during a run, whose write may be it.
 	during map[types.NamespacedName]client.Object
+	// released are the objects whose deletion is done, which the cache may still contain.
+	released map[types.NamespacedName]types.UID
 }
 
 // wrote remembers the resource version that a write returned.
@@ -60,6 +62,31 @@ func (f *freshness) ended(key types.NamespacedName) bool {
 	return ok && f.isForeign(obj)
 }
 
+// release remembers that the deletion of obj is done.
+func (f *freshness) release(obj client.Object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.released == nil {
+		f.released = map[types.NamespacedName]types.UID{}
+	}
+	f.released[client.ObjectKeyFromObject(obj)] = obj.GetUID()
+}
+
+// hold reverts release.
+func (f *freshness) hold(obj client.Object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.released, client.ObjectKeyFromObject(obj))
+}
+
+// isReleased reports whether the deletion of obj is done.
+func (f *freshness) isReleased(obj client.Object) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	uid, ok := f.released[client.ObjectKeyFromObject(obj)]
+	return ok && uid == obj.GetUID()
+}
+
 // order compares obj with the last write, if there was one.
 func (f *freshness) order(obj client.Object) (order int, known bool) {
 	f.mu.Lock()
@@ -78,4 +105,5 @@ func (f *freshness) forget(key types.NamespacedName) {
 	defer f.mu.Unlock()
 	delete(f.written, key)
 	delete(f.during, key)
+	delete(f.released, key)
 }

@@ -193,12 +193,15 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName) (string, reconcile.Result, error) {
 	obj := r.options.New()
 	if err := r.options.Client.Get(ctx, key, obj); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.fresh.forget(key)
+		}
 		return afterIO("", err)
 	}
 	if !r.fresh.saw(obj) {
 		return OutcomeStale, reconcile.Result{RequeueAfter: cacheRequeue}, nil
 	}
-	if isDeleting(obj) && !controllerutil.ContainsFinalizer(obj, r.options.Finalizer) {
+	if isDeleting(obj) && (r.fresh.isReleased(obj) || !controllerutil.ContainsFinalizer(obj, r.options.Finalizer)) {
 		return OutcomeDeleted, reconcile.Result{}, nil
 	}
 	done, granted := r.options.BackgroundLimiter.begin(obj.GetUID())
@@ -404,7 +407,12 @@ func (r *Reconciler[T]) addFinalizer(ctx context.Context, before, obj T) error {
 func (r *Reconciler[T]) removeFinalizer(ctx context.Context, before T) error {
 	after := copyOf(before)
 	controllerutil.RemoveFinalizer(after, r.options.Finalizer)
-	return r.patchFinalizers(ctx, before, after)
+	r.fresh.release(before) // before the watch reports it
+	err := r.patchFinalizers(ctx, before, after)
+	if client.IgnoreNotFound(err) != nil {
+		r.fresh.hold(before)
+	}
+	return err
 }
 
 func (r *Reconciler[T]) patchFinalizers(ctx context.Context, before, after T) error {

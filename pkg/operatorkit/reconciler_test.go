@@ -477,6 +477,36 @@ func TestEveryRunSeesTheStatusOfTheLastRun(t *testing.T) {
 	}
 }
 
+// The cache may still contain an object that the reconciler just let go.
+func TestNoStepRunsAfterADeletionWasDone(t *testing.T) {
+	w, ended := newSuite(t), &callLog{}
+	var r *operatorkit.Reconciler[*Widget]
+	started := make(chan struct{})
+	r = w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
+		operatorkit.NewStep("count", nil, func(_ context.Context, widget *Widget) operatorkit.Outcome {
+			<-started
+			ended.note(widget.Name)
+			r.Enqueue(client.ObjectKeyFromObject(widget)) // an event of the last effect
+			return operatorkit.Done()
+		}),
+	)})
+	close(started)
+	var want []string
+	for i := range 30 {
+		name := fmt.Sprintf("widget-%02d", i)
+		want = append(want, name)
+		w.create(name)
+		w.waitFor(name, "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
+		w.delete(name)
+		w.waitDeleted(name)
+	}
+	w.create("last")
+	w.waitFor("last", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
+	if diff := cmp.Diff(want, ended.read()); diff != "" {
+		t.Errorf("the deletions that ran (-want +got):\n%s", diff)
+	}
+}
+
 func TestFailureKeepsReadyOfTheSameGeneration(t *testing.T) {
 	w := newSuite(t)
 	var failing atomic.Bool
