@@ -14,6 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/internal/logging"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/operator"
 )
@@ -62,6 +63,9 @@ aws-operator-events, through which it receives the events of CloudFormation.`,
 			}
 			f.Logger = logger
 			logger.Info("starting", "version", version.String(), "clusterName", f.ClusterName, "apiServer", f.RESTConfig.Host)
+			if err := workload.CountTogether(f.RESTConfig); err != nil {
+				return err
+			}
 			if err := operator.Run(cmd.Context(), f.Options); err != nil {
 				return err
 			}
