@@ -265,6 +265,7 @@ func (v *visit) resume(ctx context.Context, found *live) step {
 		!strings.HasPrefix(string(found.status), "UPDATE_") {
 		return proceed()
 	}
+	v.record.StartedAt = new(found.updatedAt.UTC())
 	out, err := v.cloudformation().DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: aws.String(found.id)})
 	if err != nil {
 		return v.failed(err)
@@ -274,7 +275,6 @@ func (v *visit) resume(ctx context.Context, found *live) step {
 		return proceed()
 	}
 	v.record.PendingDigest, v.record.StatusReason, v.record.Token = v.digest, "", sent
-	v.record.StartedAt = new(found.updatedAt.UTC())
 	v.engine.memory.put(memoryKey{stackID: found.id, pending: true}, v.digest, v.desired.side())
 	return proceed()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/signals"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
 // signalPaused continues to signal for a group that was paused during a rolling update: a pause
@@ -34,6 +35,23 @@ func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGro
 func (o *operator) signal(
 	ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *record.Stack, expected ...*record.Machines,
 ) (time.Duration, error) {
-	to := signals.Stack{UID: group.UID, Target: target, Owner: o.owner.Group(group, known)}
-	return o.signals.Send(ctx, to, o.nodesOf(group), known, expected...)
+	return o.signals.Send(ctx, o.stackToSignal(group, target, known), o.nodesOf(group), known,
+		func(node *workload.Node, now time.Time) (time.Duration, bool) {
+			return known.History().SignalIn(node, expected, now)
+		})
+}
+
+// signalLost signals for a group's new instances in a change whose record was lost. Without signals,
+// its rollback would fail, too.
+func (o *operator) signalLost(
+	ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *record.Stack, wanted *record.Machines,
+) (time.Duration, error) {
+	return o.signals.Send(ctx, o.stackToSignal(group, target, known), o.nodesOf(group), known,
+		func(node *workload.Node, now time.Time) (time.Duration, bool) {
+			return known.History().SignalLostIn(node, known, wanted, now)
+		})
+}
+
+func (o *operator) stackToSignal(group *v1alpha1.InstanceGroup, target awsapi.Target, known *record.Stack) signals.Stack {
+	return signals.Stack{UID: group.UID, Target: target, Owner: o.owner.Group(group, known)}
 }

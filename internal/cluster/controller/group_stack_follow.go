@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -48,15 +49,20 @@ func (s groupStackStep) follow(
 		group.Status.Release, group.Status.Version = past.Now.Release, past.Now.Version
 	}
 	var problem error
+	var requeueAfter time.Duration
 	if !sent { // else record the change first
 		target := s.targets.Of(cluster)
 		problem = errors.Join(s.cancelChange(ctx, group, target, &known), s.assistRollout(ctx, group, target, &known))
+		var err error
+		if requeueAfter, err = s.signalLost(ctx, group, target, &known, &wanted); err != nil {
+			problem = errors.Join(problem, err)
+		}
 	}
 	s.reportRollout(group, &known)
 	if err := record.Encode(group.Status.Stack, known); err != nil {
 		return operatorkit.Fail(err)
 	}
-	outcome = describeOutcome(group, past, outcome)
+	outcome = outcomes.RequeueAfterMin(describeOutcome(group, past, outcome), requeueAfter)
 	switch {
 	case problem != nil && outcome.IsDone():
 		return outcomes.Failed(problem)

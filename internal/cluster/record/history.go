@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -160,12 +161,39 @@ func (h *History) SignalIn(node *workload.Node, expected []*Machines, now time.T
 		if one == nil || !Boots(node, one.Bundle) {
 			continue
 		}
-		if one.Pause.Duration == 0 { // Do not depend on clocks.
-			return 0, true
-		}
-		return max(0, node.ReadyChanged.Add(one.Pause.Duration).Sub(now)), true
+		return one.pauseIn(node, now), true
 	}
 	return 0, false
+}
+
+// SignalLostIn is SignalIn for a change or a rollback of which it is unknown what the instances are
+// made from, because the record was lost. All nodes that were created since belong to it, in a rollback
+// except those of the change that failed: of Next, or else of wanted, which may be nil.
+func (h *History) SignalLostIn(node *workload.Node, known *Stack, wanted *Machines, now time.Time) (time.Duration, bool) {
+	back := IsRollingBack(known.Status)
+	isKnown := back && h.Now != nil || !back && h.Next != nil
+	if !IsChanging(known.Status) || isKnown || !node.Ready || node.InstanceID == "" {
+		return 0, false
+	}
+	isLater := h.Next != nil && h.IsLater(node) ||
+		h.Next == nil && known.StartedAt != nil && !node.Created.Before(known.StartedAt.Truncate(time.Second))
+	change := cmp.Or(h.Next, wanted)
+	switch {
+	case !isLater || back && change != nil && Boots(node, change.Bundle):
+		return 0, false
+	case change == nil:
+		return 0, true
+	default:
+		return change.pauseIn(node, now), true
+	}
+}
+
+// pauseIn returns the delay until a Ready node was Ready for the pause.
+func (m *Machines) pauseIn(node *workload.Node, now time.Time) time.Duration {
+	if m.Pause.Duration == 0 { // Do not depend on clocks.
+		return 0
+	}
+	return max(0, node.ReadyChanged.Add(m.Pause.Duration).Sub(now))
 }
 
 // Boots reports whether a node booted with a bundle.

@@ -108,6 +108,41 @@ func TestNodesToSignal(t *testing.T) {
 	}
 }
 
+// After a record was lost, it is unknown what the instances of a change or of its rollback are made from.
+func TestNodesToSignalAfterALostRecord(t *testing.T) {
+	old, next, paused := shaped("1", "a", "x"), shaped("2", "b", "y"), shaped("2", "b", "y")
+	paused.Pause.Duration = time.Minute
+	began := noon.Add(300 * time.Millisecond)
+	for name, one := range map[string]struct {
+		past   History
+		status string
+		node   workload.Node
+		wanted *Machines
+		due    bool
+		after  time.Duration
+	}{
+		"a node since the change began":             {History{}, StatusUpdating, aNode("i-2", "c", noon), &next, true, 0},
+		"a node whose pause has not ended":          {History{}, StatusUpdating, aNode("i-2", "c", noon), &paused, true, 30 * time.Second},
+		"a node from before the change":             {History{}, StatusUpdating, aNode("i-1", "c", noon.Add(-time.Second)), &next, false, 0},
+		"a node of a known change":                  {History{Next: &next}, StatusUpdating, aNode("i-2", "b", noon), &next, false, 0},
+		"a node since the change, in its rollback":  {History{}, StatusRollingBack, aNode("i-2", "c", noon), &next, true, 0},
+		"a node of the change, in its rollback":     {History{}, StatusRollingBack, aNode("i-2", "b", noon), &next, false, 0},
+		"the same, with the wanted shape unknown":   {History{}, StatusRollingBack, aNode("i-2", "b", noon), nil, true, 0},
+		"a node of the known change, in a rollback": {History{Next: &next}, StatusRollingBack, aNode("i-2", "b", noon), &old, false, 0},
+		"another node, in a rollback of it":         {History{Next: &next}, StatusRollingBack, aNode("i-2", "a", noon), nil, true, 0},
+		"a node of a known shape, in a rollback":    {History{Now: &old}, StatusRollingBack, aNode("i-2", "a", noon), nil, false, 0},
+		"a node of a stack that does not change":    {History{}, StatusCreated, aNode("i-2", "a", noon), nil, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known := &Stack{Record: stack.Record{Status: one.status, StartedAt: &began}}
+			after, due := one.past.SignalLostIn(&one.node, known, one.wanted, noon.Add(30*time.Second))
+			if due != one.due || after != one.after {
+				t.Errorf("signaled: %t, after %s", due, after)
+			}
+		})
+	}
+}
+
 func TestNodesWithTheSameBundleAreDistinguishedByAge(t *testing.T) {
 	old, bigger := shaped("1", "a", "x"), shaped("2", "a", "y")
 	before := aNode("i-1", "a", noon)

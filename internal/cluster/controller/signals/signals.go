@@ -67,16 +67,16 @@ type Stack struct {
 	Owner  stack.Owner
 }
 
-// Send sends CloudFormation the signals of the nodes that are new, Ready and booted with an
-// expected bundle. It returns the delay until the next check, 0 if only a node's change requires
-// one.
-func (s *Signals) Send(
-	ctx context.Context, to Stack, nodes []workload.Node, known *record.Stack, expected ...*record.Machines,
-) (time.Duration, error) {
+// Due returns the delay until a node is to be signaled, false if never.
+type Due func(node *workload.Node, now time.Time) (time.Duration, bool)
+
+// Send sends CloudFormation the signals of the nodes that are due. It returns the delay until the next
+// check, 0 if only a node's change requires one.
+func (s *Signals) Send(ctx context.Context, to Stack, nodes []workload.Node, known *record.Stack, isDue Due) (time.Duration, error) {
 	if !record.IsChanging(known.Status) {
 		return 0, nil
 	}
-	past, now := known.History(), s.clock.Now()
+	now := s.clock.Now()
 	var requeueAfter time.Duration
 	var problems []error
 	for _, node := range nodes {
@@ -84,7 +84,7 @@ func (s *Signals) Send(
 		if _, ok := s.sent.Get(k); ok {
 			continue
 		}
-		after, due := past.SignalIn(&node, expected, now)
+		after, due := isDue(&node, now)
 		switch {
 		case !due:
 			continue
