@@ -187,7 +187,7 @@ func (v *visit) remembers() bool {
 func (v *visit) needsRefresh() bool {
 	status := v.status()
 	if v.record.StackID == "" {
-		return v.goal == Absent
+		return v.goal == Absent || v.desired.Refresh
 	}
 	if v.goal == Absent && !v.before.Deleting && status == types.StackStatusDeleteInProgress {
 		return true // the stack was being replaced: its successor may exist without a record

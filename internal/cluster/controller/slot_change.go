@@ -42,6 +42,8 @@ type slotChange struct {
 	// hold is why the slot cannot change now; judged reports that this was checked.
 	hold   string
 	judged bool
+	// unmade reports that the slot's stack cannot exist.
+	unmade bool
 	// held, if not nil, replaces the engine's outcome of a change that must wait.
 	held *operatorkit.Outcome
 }
@@ -51,7 +53,7 @@ type slotChange struct {
 // another.
 func (c *slotChange) prepare(ctx context.Context, known *record.Stack) error {
 	stands := known.Digest != ""
-	if !stands && !c.gate.isUnmade(c.slot) {
+	if !stands && !c.unmade {
 		var err error
 		if stands, err = c.gate.stands(ctx, c.slot); err != nil {
 			return err
@@ -196,7 +198,9 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 		for _, node := range o.nodesOfSlot(cluster, slot) {
 			// The stack's status may be outdated, so instances of either configuration are
 			// signaled.
-			if _, due := past.SignalIn(&node, []*record.Machines{past.Next, past.Now}, o.options.Clock.Now()); !due {
+			now := o.options.Clock.Now()
+			_, due := past.SignalIn(&node, []*record.Machines{past.Next, past.Now}, now)
+			if _, lost := past.SignalLostIn(&node, &known, nil, now); !due && !lost {
 				continue
 			}
 			if health == nil {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -119,7 +120,21 @@ func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 			Moving: known.PendingDigest != "" || strings.HasSuffix(g.statuses[one.Index], "_IN_PROGRESS"),
 		})
 	}
-	return whyNotNow(facts, slot), nil
+	if hold := whyNotNow(facts, slot); hold != "" || g.health[slot] == "" {
+		return hold, nil
+	}
+	lost, err := g.volumes.Missing(ctx, g.cluster)
+	if err != nil {
+		return "", err
+	}
+	switch { // A new instance would wait for a lost volume until the change fails.
+	case !slices.Contains(lost, slot):
+		return "", nil
+	case g.cluster.Spec.ControlPlane.Repair.Disabled:
+		return fmt.Sprintf("slot %d lost its etcd volume, which is not replaced while spec.controlPlane.repair.disabled is true.", slot), nil
+	default:
+		return fmt.Sprintf("waiting for the etcd volume of slot %d, which is lost, to be replaced.", slot), nil
+	}
 }
 
 // ask reads the status of every slot's stack from CloudFormation.

@@ -129,6 +129,14 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	}
 	wanted := made.Machines
 	change := &slotChange{gate: gate, slot: slot, wanted: wanted}
+	stands := false
+	if known.StackID == "" {
+		if change.unmade = gate.isUnmade(slot); !change.unmade {
+			if stands, err = gate.stands(ctx, slot); err != nil {
+				return outcomes.Failed(err)
+			}
+		}
+	}
 	if apply.Changes(&known, cluster, made.Stack) {
 		if change.hold, err = gate.closed(ctx, slot); err != nil {
 			return outcomes.Failed(err)
@@ -136,10 +144,11 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 		change.judged = true
 	}
 	_, outcome := s.apply.Ensure(ctx, cluster, s.targets.Of(cluster), status, made.Stack, apply.Options{
-		Manual: approval.IsManual(cluster.Spec.UpdatePolicy),
-		Hold:   change.hold,
-		Limit:  s.targets.Limit(cluster),
-		Parts:  known.History().Now.Changed(&wanted),
+		Manual:  approval.IsManual(cluster.Spec.UpdatePolicy),
+		Refresh: stands, // The record was lost; what exists needs no turn to be found again.
+		Hold:    change.hold,
+		Limit:   s.targets.Limit(cluster),
+		Parts:   known.History().Now.Changed(&wanted),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err

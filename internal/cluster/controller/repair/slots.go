@@ -67,7 +67,7 @@ func (r *Repairs) Slots(ctx context.Context, of Slots) (time.Duration, error) {
 	cluster := of.Cluster
 	reachable, _ := of.Connection.Reachable()
 	repair := &cluster.Spec.ControlPlane.Repair
-	if repair.Disabled || !reachable || record.IsRolling(cluster.Status.Rollout) || !slotsSettled(cluster) {
+	if repair.Disabled || !reachable || !slotsSettled(cluster) {
 		return 0, nil
 	}
 	after := repairAfter
@@ -96,6 +96,9 @@ func (r *Repairs) Slots(ctx context.Context, of Slots) (time.Duration, error) {
 		}
 		slotTrouble(cluster, ReasonVolumeLost, problem)
 		return missingPoll, err
+	}
+	if record.IsRolling(cluster.Status.Rollout) { // The change of the slot replaces the instance.
+		return missingPoll, nil
 	}
 	if wait := repairDelay(repairOf(cluster, slot), now); wait > 0 {
 		slotTrouble(cluster, reasonRepairDelayed, repairSentence(fmt.Sprintf("The instance of slot %d", slot), repairOf(cluster, slot)))
