@@ -328,8 +328,8 @@ func (s *Simulator) Incident(i fault.Incident) error {
 	return i.Apply(s.instances)
 }
 
-// Observer serves all services to tests that compare what exists: reads return what is true, and no
-// call is refused by chance. The program under test uses [Simulator.Handler].
+// Observer serves all services to tests that compare what exists: reads return what is true, no call
+// is refused by chance, and no fault applies. The program under test uses [Simulator.Handler].
 func (s *Simulator) Observer() http.Handler {
 	handler := s.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -68,7 +68,7 @@ func WithGate(gate Gate) Option { return func(r *Router) { r.gate = gate } }
 type observedKey struct{}
 
 // WithObserved returns a context for the requests of a test that observes: reads return what is true,
-// and no call is refused by the gate.
+// no call is refused by the gate, and no fault applies.
 func WithObserved(ctx context.Context) context.Context {
 	return context.WithValue(ctx, observedKey{}, true)
 }
@@ -358,6 +358,9 @@ func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 		Account: q.call.Account, Region: q.call.Region,
 		Service: q.call.Service, Operation: q.call.Operation, Name: q.name,
 	})
+	if isObserved(ctx) {
+		effect = fault.Effect{}
+	}
 	if err := fault.Wait(ctx, r.clock, effect.Latency); err != nil {
 		return
 	}
