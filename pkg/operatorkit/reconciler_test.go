@@ -477,7 +477,7 @@ func TestEveryRunSeesTheStatusOfTheLastRun(t *testing.T) {
 	}
 }
 
-// The cache may still contain an object that the reconciler just let go.
+// The cache may still contain an object whose finalizer the reconciler just removed.
 func TestNoStepRunsAfterADeletionWasDone(t *testing.T) {
 	w, ended := newSuite(t), &callLog{}
 	var r *operatorkit.Reconciler[*Widget]

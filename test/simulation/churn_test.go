@@ -55,7 +55,7 @@ const (
 
 // bounded are caches that grow up to a limit, with the limit. What they hold must not exceed it.
 var bounded = map[string]int{
-	"api/cluster/v1alpha1.BackupStatus.Backups":                64, // 28 of each cluster
+	"api/cluster/v1alpha1.BackupStatus.Backups":                64,  // 28 of each cluster
 	"golang.org/x/net/http2/hpack.headerFieldTable.ents":       512, // 4 KiB of each direction of each connection
 	"internal/awsevents.recentIDs.known":                       4096,
 	"internal/cfn/stack.checkedTemplates.verdicts":             4096,
