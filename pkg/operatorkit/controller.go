@@ -127,10 +127,10 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 			case busy:
 				r.fresh.arrived(e.ObjectNew)
 				if _, busy := r.running.Load(key); !busy && r.fresh.ended(key) {
-					enqueueForeign(q, key)
+					enqueue(q, priorityNormal, requestFor(e.ObjectNew))
 				}
 			case r.fresh.isForeign(e.ObjectNew):
-				enqueueForeign(q, key)
+				enqueue(q, priorityNormal, requestFor(e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) {
@@ -154,11 +154,6 @@ func enqueue(q queue, priority int, req reconcile.Request) {
 		return
 	}
 	q.Add(req)
-}
-
-// enqueueForeign enqueues an object whose status another client wrote, after foreignRequeue.
-func enqueueForeign(q queue, key types.NamespacedName) {
-	q.AddAfter(reconcile.Request{NamespacedName: key}, foreignRequeue)
 }
 
 func requestFor(obj client.Object) reconcile.Request {

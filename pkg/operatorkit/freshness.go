@@ -2,6 +2,7 @@ package operatorkit
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -13,11 +14,18 @@ import (
 // run recorded in the status, and repeat it.
 type freshness struct {
 	mu      sync.Mutex
-	written map[types.NamespacedName]string
+	written map[types.NamespacedName]written
 	// during is the newest version that arrived during a run, whose write may be it.
 	during map[types.NamespacedName]client.Object
 	// released are the objects whose deletion is done, which the cache may still contain.
 	released map[types.NamespacedName]types.UID
+}
+
+// written is the reconciler's last write of an object.
+type written struct {
+	version    string
+	generation int64
+	at         time.Time
 }
 
 // wrote remembers the resource version that a write returned.
@@ -25,22 +33,32 @@ func (f *freshness) wrote(obj client.Object) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.written == nil {
-		f.written = map[types.NamespacedName]string{}
+		f.written = map[types.NamespacedName]written{}
 	}
-	f.written[client.ObjectKeyFromObject(obj)] = obj.GetResourceVersion()
+	f.written[client.ObjectKeyFromObject(obj)] = written{obj.GetResourceVersion(), obj.GetGeneration(), time.Now()}
 }
 
 // saw reports whether obj, as the cache has it, is at least as new as the last
 // write. Versions that cannot be compared count as new.
 func (f *freshness) saw(obj client.Object) bool {
-	order, known := f.order(obj)
+	order, _, known := f.order(obj)
 	return !known || order >= 0
 }
 
 // isForeign reports whether another client wrote obj after the last write.
 func (f *freshness) isForeign(obj client.Object) bool {
-	order, known := f.order(obj)
+	order, _, known := f.order(obj)
 	return !known || order > 0
+}
+
+// tooSoon returns how long to wait because another client wrote the status after the last write, which
+// was less than foreignRequeue ago.
+func (f *freshness) tooSoon(obj client.Object) time.Duration {
+	order, last, known := f.order(obj)
+	if !known || order <= 0 || obj.GetGeneration() != last.generation {
+		return 0
+	}
+	return foreignRequeue - time.Since(last.at)
 }
 
 // arrived remembers a version that arrived during a run.
@@ -88,15 +106,15 @@ func (f *freshness) isReleased(obj client.Object) bool {
 }
 
 // order compares obj with the last write, if there was one.
-func (f *freshness) order(obj client.Object) (order int, known bool) {
+func (f *freshness) order(obj client.Object) (order int, last written, known bool) {
 	f.mu.Lock()
-	written, ok := f.written[client.ObjectKeyFromObject(obj)]
+	last, ok := f.written[client.ObjectKeyFromObject(obj)]
 	f.mu.Unlock()
 	if !ok {
-		return 0, false
+		return 0, last, false
 	}
-	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), written)
-	return order, err == nil
+	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
+	return order, last, err == nil
 }
 
 // forget removes a deleted object.

@@ -31,9 +31,9 @@ import (
 const (
 	// cacheRequeue is the delay after which the cache probably contains a write.
 	cacheRequeue = 10 * time.Millisecond
-	// foreignRequeue is the delay after another client wrote an object's status. Two operators, as
-	// there are while one does not know yet that it lost its lease, would otherwise react to each
-	// other's writes without a pause.
+	// foreignRequeue is the minimum time between a write and a reconcile because of another client's
+	// write, unless it is an edit. Two operators, as there are while one does not know yet that it
+	// lost its lease, would otherwise react to each other's writes without a pause.
 	foreignRequeue = time.Second
 	// writeTimeout limits the writes at the end of a run, which continue while the
 	// process stops.
@@ -180,8 +180,8 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	r.running.Store(req.NamespacedName, struct{}{})
 	defer func() {
 		r.running.Delete(req.NamespacedName)
-		if q := r.queue.Load(); r.fresh.ended(req.NamespacedName) && q != nil {
-			enqueueForeign(*q, req.NamespacedName)
+		if r.fresh.ended(req.NamespacedName) {
+			r.Enqueue(req.NamespacedName)
 		}
 	}()
 	outcome, result, err := r.reconcile(ctx, req.NamespacedName)
@@ -200,6 +200,9 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName)
 	}
 	if !r.fresh.saw(obj) {
 		return OutcomeStale, reconcile.Result{RequeueAfter: cacheRequeue}, nil
+	}
+	if wait := r.fresh.tooSoon(obj); wait > 0 {
+		return OutcomeStale, reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if isDeleting(obj) && (r.fresh.isReleased(obj) || !controllerutil.ContainsFinalizer(obj, r.options.Finalizer)) {
 		return OutcomeDeleted, reconcile.Result{}, nil
