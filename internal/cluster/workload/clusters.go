@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -47,7 +48,11 @@ type Clusters struct {
 	mu          sync.RWMutex
 	clusters    map[types.NamespacedName]*Cluster
 	subscribers []func(Change)
+	ended       bool
 }
+
+// errEnded is the error of a connection that is requested while the process stops.
+var errEnded = errors.New("connections to workload clusters have ended")
 
 // New returns Clusters without a connection.
 func New(options Options) *Clusters {
@@ -74,7 +79,7 @@ func (c *Clusters) Start(ctx context.Context) error {
 	<-ctx.Done()
 	c.mu.Lock()
 	all := c.clusters
-	c.clusters = map[types.NamespacedName]*Cluster{}
+	c.clusters, c.ended = map[types.NamespacedName]*Cluster{}, true
 	c.mu.Unlock()
 	for _, one := range all {
 		one.close()
@@ -94,7 +99,7 @@ func (c *Clusters) Subscribe(fn func(Change)) {
 
 // Connect returns the cluster's connection, and creates it if there is none with this kubeconfig
 // yet. It does not wait until the API responds: see [Cluster.Reachable]. It returns an error if the
-// kubeconfig is invalid.
+// kubeconfig is invalid, or after Start has ended.
 func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluster, error) {
 	digest := sha256.Sum256(kubeconfig)
 	c.mu.Lock()
@@ -102,6 +107,9 @@ func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluste
 	known, ok := c.clusters[key]
 	if ok && known.digest == digest {
 		return known, nil
+	}
+	if c.ended { // A reconcile may take longer than Start to end.
+		return nil, errEnded
 	}
 	config, err := c.options.Config(key, kubeconfig)
 	if err != nil {

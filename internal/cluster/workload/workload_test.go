@@ -154,3 +154,19 @@ func TestAPanicCostsOneConnectionNotTheOperator(t *testing.T) {
 		t.Errorf("after a panic the news is %+v", change)
 	}
 }
+
+// A reconcile may request a connection while the process stops. Nothing would close it.
+func TestNoConnectionIsMadeAfterTheEnd(t *testing.T) {
+	clusters := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) {
+		return &rest.Config{Host: "http://192.0.2.1"}, nil
+	}})
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := clusters.Start(ended); err != nil {
+		t.Fatal(err)
+	}
+	key := types.NamespacedName{Namespace: "a", Name: "b"}
+	if made, err := clusters.Connect(key, []byte("one")); err == nil || clusters.Get(key) != nil {
+		t.Errorf("connected to %v after the end", made)
+	}
+}
