@@ -69,7 +69,7 @@ var bounded = map[string]int{
 // with new names, which are changed and deleted before the day ends.
 func TestChurn(t *testing.T) {
 	if os.Getenv("CHURN_DAYS") == "" {
-		t.Skip("a virtual day takes minutes: make churn")
+		t.Skip("30 virtual days take 15 minutes: make churn")
 	}
 	count, seed := number(t, "CHURN_DAYS", 0), uint64(number(t, "SIMULATION_SEED", 1))
 	if count < 2 {

@@ -39,6 +39,7 @@ const (
 // foundSevere are the seeds beyond those of a normal run that found a defect.
 var foundSevere = []uint64{
 	25, // a slot that had lost its volume was upgraded, and its new instance waited for the volume
+	71, // after the statuses were lost, a worker was terminated without a drain
 }
 
 // severe are troubles in addition to those that every cluster has, by name.

@@ -177,6 +177,9 @@ func (r *run) forAWhile(end func()) {
 
 // kill kills the operator, and starts another one after a time.
 func (r *run) kill(away time.Duration) {
+	if r.away { // none runs
+		return
+	}
 	r.stop()
 	r.away = away > 0
 	r.later(away, func() {

@@ -440,7 +440,6 @@ func TestExistingVPC(t *testing.T) {
 	if !strings.Contains(refused.Message, "has enableDnsHostnames off") || !strings.Contains(refused.Message, "modify-vpc-attribute") {
 		t.Errorf("the condition's message is %q", refused.Message)
 	}
-	hostnames(true)
 	own, err := client.CreateDhcpOptions(t.Context(), &ec2.CreateDhcpOptionsInput{DhcpConfigurations: []types.NewDhcpConfiguration{
 		{Key: aws.String("domain-name-servers"), Values: []string{"10.1.2.3"}},
 	}})
@@ -454,7 +453,8 @@ func TestExistingVPC(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	options(*own.DhcpOptions.DhcpOptionsId)
+	options(*own.DhcpOptions.DhcpOptionsId) // first: with the previous ones, the names could be resolved
+	hostnames(true)
 	w.eventually("the condition names the name server", func() error {
 		w.touch(cluster)
 		if refused = w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "VPCWithoutDNS"); !strings.Contains(

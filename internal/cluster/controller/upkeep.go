@@ -20,10 +20,15 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 		change = outcomes.Join(change, err)
 	}
 	change = outcomes.RequeueAfterMin(change, requeueAfter)
+	steps := []operatorkit.Step[*v1alpha1.Cluster]{kubeconfigStep{o}, apiStep{o}, tokenStep{o}, nodesStep{o}, backupStep{o}}
 	if cluster.Status.Version == "" {
-		return change
+		if change.Reason() != reasonNotItsTurn || o.options.Workload.Get(keyOf(cluster)) == nil {
+			return change
+		}
+		// The status was lost, and the slot for which the others wait may need a repair.
+		steps = []operatorkit.Step[*v1alpha1.Cluster]{nodesStep{o}}
 	}
-	for _, step := range []operatorkit.Step[*v1alpha1.Cluster]{kubeconfigStep{o}, apiStep{o}, tokenStep{o}, nodesStep{o}, backupStep{o}} {
+	for _, step := range steps {
 		outcome := step.EnsureCreated(ctx, cluster)
 		after := outcome.After()
 		if outcome.Kind() == operatorkit.KindFail {

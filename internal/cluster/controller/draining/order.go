@@ -33,7 +33,7 @@ func (d *Draining) orderFor(of directory.Owner, e awsevents.Event) (drain.Order,
 	news, deleting := e.Instance, !cluster.DeletionTimestamp.IsZero()
 	order := orderOf(client.ObjectKeyFromObject(cluster), d.options.Target(cluster), e)
 	// In a cluster that is being deleted, pods have nowhere to move; a cluster that never came up has none.
-	order.AtOnce = deleting || cluster.Status.Release == ""
+	order.AtOnce = deleting || !d.cameUp(cluster)
 	if group == nil {
 		var policy v1alpha1.DrainPolicy
 		order.Timeout, order.HookTimeout, policy = model.Draining(&v1alpha1.RollingUpdate{})
@@ -49,6 +49,19 @@ func (d *Draining) orderFor(of directory.Owner, e awsevents.Event) (drain.Order,
 	order.Timeout, order.HookTimeout, order.Policy = draining(group)
 	order.Reason = d.reason(news.ID, group.Status.Rollout, deleting || !group.DeletionTimestamp.IsZero())
 	return order, true
+}
+
+// cameUp reports whether a cluster may have pods. Its API decides if the status was lost.
+func (d *Draining) cameUp(cluster *v1alpha1.Cluster) bool {
+	if cluster.Status.Release != "" {
+		return true
+	}
+	connection := d.options.Workload.Get(client.ObjectKeyFromObject(cluster))
+	if connection == nil {
+		return false
+	}
+	reachable, _ := connection.Reachable()
+	return reachable
 }
 
 // orderOfOrphan lets an instance go whose group is being deleted after its Cluster was forcibly deleted: a
