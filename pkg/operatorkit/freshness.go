@@ -35,7 +35,9 @@ func (f *freshness) wrote(obj client.Object) {
 	if f.written == nil {
 		f.written = map[types.NamespacedName]written{}
 	}
-	f.written[client.ObjectKeyFromObject(obj)] = written{obj.GetResourceVersion(), obj.GetGeneration(), time.Now()}
+	f.written[client.ObjectKeyFromObject(obj)] = written{
+		obj.GetResourceVersion(), obj.GetGeneration(), time.Now(), //nolint:forbidigo // as the delays of the work queue
+	}
 }
 
 // saw reports whether obj, as the cache has it, is at least as new as the last
