@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,7 +51,12 @@ func TestNewOperatorAndNewBoundsReplaceNoMachine(t *testing.T) {
 		func() string { return "the Cluster to be reconciled with the new nodeup" }, func() bool { return c.stored(objects[0]) != stored },
 	)
 	c.awaitReady(objects...)
-	if diff := cmp.Diff([]string{"small-workers"}, c.updated()); diff != "" {
+	var updated []string
+	c.await( // a read may return what was before
+		func() string { return fmt.Sprintf("CloudFormation to report the update; it reports %v", updated) },
+		func() bool { updated = c.updated(); return len(updated) > 0 },
+	)
+	if diff := cmp.Diff([]string{"small-workers"}, updated); diff != "" {
 		t.Errorf("updated stacks (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(machines, c.machines()); diff != "" {
