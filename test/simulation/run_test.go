@@ -47,22 +47,13 @@ var found = []uint64{
 // Clusters survive seeded series of troubles and finally match their specs; the invariants hold all
 // the time.
 func TestSimulation(t *testing.T) {
-	count, first := number(t, "SIMULATION_RUNS", runs), uint64(1)
+	count := runs
 	if testing.Short() {
 		count = min(count, 20)
 	}
-	if os.Getenv("SIMULATION_SEED") != "" { // a single run unless SIMULATION_RUNS is set
-		first, count = uint64(number(t, "SIMULATION_SEED", 0)), number(t, "SIMULATION_RUNS", 1)
-	}
-	var seeds []uint64
-	for seed := first; seed < first+uint64(count); seed++ {
-		seeds = append(seeds, seed)
-	}
-	if os.Getenv("SIMULATION_SEED") == "" {
-		seeds = append(seeds, found...)
-	}
+	seeds := seedsOf(t, "SIMULATION", count, found)
 	nodeup := nodeupFiles(t)
-	for _, seed := range slices.Compact(slices.Sorted(slices.Values(seeds))) {
+	for _, seed := range seeds {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -71,6 +62,21 @@ func TestSimulation(t *testing.T) {
 			})
 		})
 	}
+}
+
+// seedsOf returns the seeds of a campaign: count ones from 1 on, or as many as CAMPAIGN_RUNS says, and
+// those that found a defect. With CAMPAIGN_SEED, it is that one, or CAMPAIGN_RUNS ones from it on.
+func seedsOf(t *testing.T, campaign string, count int, found []uint64) []uint64 {
+	t.Helper()
+	first := uint64(number(t, campaign+"_SEED", 1))
+	if os.Getenv(campaign+"_SEED") != "" {
+		count, found = 1, nil
+	}
+	seeds := slices.Clone(found)
+	for i := range number(t, campaign+"_RUNS", count) {
+		seeds = append(seeds, first+uint64(i))
+	}
+	return slices.Compact(slices.Sorted(slices.Values(seeds)))
 }
 
 func number(t *testing.T, variable string, otherwise int) int {

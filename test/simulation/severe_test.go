@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,19 +58,13 @@ var severe = map[string]func(*run){
 // finally the cluster matches its spec. When it is deleted, while statuses are removed and calls
 // are denied, no stack is left.
 func TestSevereTroubles(t *testing.T) {
-	first, count := uint64(number(t, "HOSTILE_SEED", 1)), number(t, "HOSTILE_RUNS", severeRuns)
+	count := severeRuns
 	if testing.Short() {
 		count = min(count, 3)
 	}
-	var seeds []uint64
-	for seed := first; seed < first+uint64(count); seed++ {
-		seeds = append(seeds, seed)
-	}
-	if os.Getenv("HOSTILE_SEED") == "" {
-		seeds = append(seeds, foundSevere...)
-	}
+	seeds := seedsOf(t, "HOSTILE", count, foundSevere)
 	nodeup := nodeupFiles(t)
-	for _, seed := range slices.Compact(slices.Sorted(slices.Values(seeds))) {
+	for _, seed := range seeds {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

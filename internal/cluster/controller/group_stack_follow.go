@@ -54,9 +54,8 @@ func (s groupStackStep) follow(
 		target := s.targets.Of(cluster)
 		problem = errors.Join(s.cancelChange(ctx, group, target, &known), s.assistRollout(ctx, group, target, &known))
 		var err error
-		if requeueAfter, err = s.signalLost(ctx, group, target, &known, &wanted); err != nil {
-			problem = errors.Join(problem, err)
-		}
+		requeueAfter, err = s.signalLost(ctx, group, target, &known, &wanted)
+		problem = errors.Join(problem, err)
 	}
 	s.reportRollout(group, &known)
 	if err := record.Encode(group.Status.Stack, known); err != nil {
