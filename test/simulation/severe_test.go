@@ -38,6 +38,7 @@ const (
 // foundSevere are the seeds beyond those of a normal run that found a defect.
 var foundSevere = []uint64{
 	25, // a slot that had lost its volume was upgraded, and its new instance waited for the volume
+	37, // the Release changed after the statuses were lost, and a worker was newer than a slot
 	71, // after the statuses were lost, a worker was terminated without a drain
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -23,6 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/offerings"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -141,6 +143,9 @@ func (s groupStackStep) ensure(
 			if err := s.outputs.Confirm(ctx, cluster); err != nil {
 				return err
 			}
+			if before = s.notNewer(ctx, cluster, known, resolved.Release, shape.StackName); !before.IsDone() {
+				return errNotPrepared
+			}
 			if before = s.offered(ctx, cluster, known, offerings.OfGroup(shape)); !before.IsDone() {
 				return errNotPrepared
 			}
@@ -162,6 +167,52 @@ func (s groupStackStep) ensure(
 		group.Status.AutoScalingGroup = asg
 	}
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)
+}
+
+// notNewer is done when new nodes with a Release are not newer than a control plane whose Release is not
+// known: it is being created, or the Cluster's status was lost. If it was lost, the stack of a group that
+// exists waits.
+func (o *operator) notNewer(
+	ctx context.Context, cluster *v1alpha1.Cluster, known *record.Stack, release *v1alpha1.Release, name string,
+) operatorkit.Outcome {
+	if cluster.Status.Release != "" || known.History().Now != nil && known.History().Now.Release == release.Name {
+		return operatorkit.Done()
+	}
+	older := o.hasOlderSlot(cluster, release)
+	if !older && known.Digest == "" {
+		status, err := o.stackStatus(ctx, cluster, name)
+		if err != nil {
+			return outcomes.Failed(err)
+		}
+		if !stackStands(status) {
+			return operatorkit.Done()
+		}
+	}
+	return operatorkit.Wait(outcomes.EventPoll, "ControlPlaneFirst", fmt.Sprintf(
+		"The group's nodes get release %s when the whole control plane runs it, which is not known yet.", release.Name,
+	))
+}
+
+// hasOlderSlot reports whether a node of the control plane has an older version of Kubernetes than a
+// Release.
+func (o *operator) hasOlderSlot(cluster *v1alpha1.Cluster, release *v1alpha1.Release) bool {
+	connection := o.options.Workload.Get(keyOf(cluster))
+	if connection == nil {
+		return false
+	}
+	for _, node := range connection.Nodes() {
+		if node.Slot == workload.NoSlot {
+			continue
+		}
+		runs, err := version.ParseGeneric(node.Version)
+		if err != nil {
+			continue
+		}
+		if wanted, err := version.ParseGeneric(release.Spec.Kubernetes); err == nil && runs.LessThan(wanted) {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {

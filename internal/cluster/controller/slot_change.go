@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,11 @@ func (c *slotChange) prepare(ctx context.Context, known *record.Stack) error {
 			return c.wait(waitForTurn(c.gate.resolved.Slots[c.slot].StackName, hold))
 		}
 	}
+	if stands && c.gate.cluster.Status.Version == "" { // The upgrade step could not judge the change.
+		if outcome := c.mayMove(ctx); !outcome.IsDone() {
+			return c.wait(outcome)
+		}
+	}
 	past := known.History()
 	replaces := past.Now == nil || past.Now.Differs(&c.wanted)
 	if stands && replaces && len(c.gate.resolved.Slots) == 1 {
@@ -77,6 +83,22 @@ func (c *slotChange) prepare(ctx context.Context, known *record.Stack) error {
 	}
 	past.Begin(c.wanted, c.gate.nodesOfSlot(c.gate.cluster, c.slot))
 	return nil
+}
+
+// mayMove is done when the version skew policy allows the change of a control plane whose version is in no
+// status. It waits until the nodes of an API that responds are known.
+func (c *slotChange) mayMove(ctx context.Context) operatorkit.Outcome {
+	cluster := c.gate.cluster
+	if connection := c.gate.options.Workload.Get(keyOf(cluster)); connection != nil {
+		reachable, problem := connection.Reachable()
+		known := slices.ContainsFunc(connection.Nodes(), func(node workload.Node) bool { return node.Slot != workload.NoSlot })
+		if !known && (reachable || problem == "") {
+			return operatorkit.Wait(
+				turnPoll, "NotConnected", "Reading the versions of the control plane's nodes before changing them: the Cluster's status does not contain them.",
+			)
+		}
+	}
+	return upgradeStep{c.gate.operator}.mayMove(ctx, cluster, c.gate.resolved.Release)
 }
 
 func (c *slotChange) wait(outcome operatorkit.Outcome) error {

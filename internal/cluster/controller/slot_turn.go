@@ -94,8 +94,12 @@ func (g *slotsGate) stands(ctx context.Context, slot int) (bool, error) {
 	if err := g.ask(ctx); err != nil {
 		return false, err
 	}
-	status := g.statuses[slot]
-	return status == record.StatusCreated || strings.HasPrefix(status, "UPDATE_") || strings.HasPrefix(status, "IMPORT_"), nil
+	return stackStands(g.statuses[slot]), nil
+}
+
+// stackStands reports whether a stack with a status exists and is not the rest of a failed creation.
+func stackStands(status string) bool {
+	return status == record.StatusCreated || strings.HasPrefix(status, "UPDATE_") || strings.HasPrefix(status, "IMPORT_")
 }
 
 // closed returns why an existing slot cannot change now, "" if it can.
@@ -144,18 +148,29 @@ func (g *slotsGate) ask(ctx context.Context) error {
 	}
 	statuses := map[int]string{}
 	for _, slot := range g.resolved.Slots {
-		out, err := g.options.Clients.CloudFormation(g.targets.Of(g.cluster)).
-			DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(slot.StackName)})
-		switch {
-		case awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "does not exist"):
-		case err != nil:
-			return fmt.Errorf("describe stack %s: %w", slot.StackName, err)
-		default:
-			for i := range out.Stacks {
-				statuses[slot.Index] = string(out.Stacks[i].StackStatus)
-			}
+		status, err := g.stackStatus(ctx, g.cluster, slot.StackName)
+		if err != nil {
+			return err
 		}
+		statuses[slot.Index] = status
 	}
 	g.statuses = statuses
 	return nil
+}
+
+// stackStatus reads the status of a stack of a Cluster or one of its groups from CloudFormation, "" if
+// there is no such stack.
+func (o *operator) stackStatus(ctx context.Context, cluster *v1alpha1.Cluster, name string) (string, error) {
+	out, err := o.options.Clients.CloudFormation(o.targets.Of(cluster)).
+		DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
+	if awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "does not exist") {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("describe stack %s: %w", name, err)
+	}
+	for i := range out.Stacks {
+		return string(out.Stacks[i].StackStatus), nil
+	}
+	return "", nil
 }
