@@ -102,8 +102,11 @@ type ModelDefinitionSpec struct {
 	Template string `json:"template,omitempty"`
 
 	// Outputs are the fields of the objects' output, at most 200. If empty, the operator derives
-	// them from the Outputs of the template, or else from resourceType: the output QueueURL becomes
-	// the field queueURL.
+	// them from the Outputs of the template: the output QueueURL becomes the field queueURL. Without
+	// a template, they are the identifier and the ARN of the resource, and what the texts of
+	// additionalResources use. To publish other attributes of resourceType, list all outputs: the
+	// attribute Endpoint.Address is the output endpointAddress. AWS sets some attributes only if a
+	// feature is on, and the stack of an object without a listed attribute fails.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

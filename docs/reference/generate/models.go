@@ -58,8 +58,32 @@ optional. A Service whose ` + "`externalName`" + ` has no value is not made, and
 
 ## Outputs
 
-The output of an object has the fields in ` + "`spec.outputs`" + `. If these are empty, the operator derives them: from the outputs of
-` + "`spec.template`" + `, or else from the attributes of the resource type. An output ` + "`QueueURL`" + ` becomes the field ` + "`queueURL`" + `.
+The output of an object has the fields in ` + "`spec.outputs`" + `. If these are empty, the operator derives them:
+
+- With ` + "`spec.template`" + `, they are the outputs of the template. An output ` + "`QueueURL`" + ` becomes the field ` + "`queueURL`" + `.
+- With only ` + "`spec.resourceType`" + `, they are the identifier and the ARN of the resource, which every resource of the type has, and those that the
+  texts of ` + "`spec.additionalResources`" + ` use.
+
+To publish other attributes, list all outputs. The attributes are under "Return values" on AWS's page of the type, which ` + "`kubectl explain KIND.spec`" + `
+names. The attribute ` + "`Endpoint.Address`" + ` is the output ` + "`endpointAddress`" + `; ` + "`from`" + ` gives it another name:
+
+` + "```yaml" + `
+apiVersion: service-operator.aws/v1alpha1
+kind: ModelDefinition
+metadata: {name: databases}
+spec:
+  kind: Database
+  resourceType: AWS::RDS::DBInstance
+  outputs:
+  - {name: dbInstanceIdentifier}
+  - {name: dbInstanceArn}
+  - {name: host, from: EndpointAddress}
+  - {name: port, from: EndpointPort, type: Integer}
+` + "```" + `
+
+AWS sets some attributes only if a feature is on. ` + "`masterUserSecretSecretArn`" + `, for example, needs ` + "`manageMasterUserPassword: true`" + `. A stack with an
+output that reads a missing attribute fails with "Attribute 'MasterUserSecret.SecretArn' does not exist", and is rolled back. The condition of
+the object names the output. Remove the output from the definition, or set the fields that the attribute needs.
 
 ## Checks
 

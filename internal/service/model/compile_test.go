@@ -76,6 +76,57 @@ Outputs:
 	}
 }
 
+// TestDerivedOutputs tests which outputs a kind of a resource type has.
+func TestDerivedOutputs(t *testing.T) {
+	for _, c := range []struct{ reason, spec, outputs, template string }{
+		{"the identifier and the ARN by default", "{}", "dbInstanceIdentifier dbInstanceArn", "DbInstanceArn: {Value: {Fn::GetAtt: [Resource, DBInstanceArn]}}"},
+		{
+			"what the definition lists, and nothing else", "{outputs: [{name: host, from: EndpointAddress}, {name: endpointPort, type: Integer}]}",
+			"host endpointPort", "EndpointAddress: {Value: {Fn::GetAtt: [Resource, Endpoint.Address]}}",
+		},
+		{
+			"an attribute of a feature, in an object that users set", "{outputs: [{name: masterUserSecretSecretArn}]}",
+			"masterUserSecretSecretArn", "MasterUserSecretSecretArn: {Value: {Fn::GetAtt: [Resource, MasterUserSecret.SecretArn]}}",
+		},
+		{
+			"what a text uses, with the defaults", "{additionalResources: {configMaps: [{data: {host: '{{ .output.endpointAddress }}'}}]}}",
+			"dbInstanceIdentifier dbInstanceArn endpointAddress", "EndpointAddress: {Value: {Fn::GetAtt: [Resource, Endpoint.Address]}}",
+		},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			spec := &v1alpha1.ModelDefinitionSpec{}
+			if err := yaml.UnmarshalStrict([]byte(c.spec), spec); err != nil {
+				t.Fatal(err)
+			}
+			spec.Kind, spec.ResourceType = "Database", "AWS::RDS::DBInstance"
+			m, err := model.Compile("databases", spec, schema.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Check(schema.Default()); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, o := range m.Outputs {
+				names = append(names, o.Name)
+			}
+			if got := strings.Join(names, " "); got != c.outputs {
+				t.Errorf("the outputs are %s, want %s", got, c.outputs)
+			}
+			rendered, err := m.Template.Execute(map[string]any{"name": "x", "spec": map[string]any{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(rendered, c.template) {
+				t.Errorf("the template is\n%swant %s in it", rendered, c.template)
+			}
+			if got := strings.Count(rendered, "Value:"); got != len(names) {
+				t.Errorf("the template has %d outputs, want %d:\n%s", got, len(names), rendered)
+			}
+		})
+	}
+}
+
 // TestDerivedDescriptions tests that a derived field is described by what the schema says, and not
 // described if that is nothing.
 func TestDerivedDescriptions(t *testing.T) {

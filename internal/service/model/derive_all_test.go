@@ -14,7 +14,8 @@ import (
 func kindFor(resourceType string) string { return strings.ReplaceAll(resourceType, "::", "") }
 
 // TestEveryResourceTypeIsAKind compiles a definition with only a resource type for all of AWS's
-// types: each gets a structural schema that fits into one object of the API server.
+// types: each gets a structural schema that fits into one object of the API server, and the outputs
+// that every resource has.
 func TestEveryResourceTypeIsAKind(t *testing.T) {
 	registry := schema.Default()
 	names := registry.Names()
@@ -26,6 +27,7 @@ func TestEveryResourceTypeIsAKind(t *testing.T) {
 			t.Logf("%s: %v", name, err)
 			continue
 		}
+		checkDerivedOutputs(t, registry, name, m)
 		data, err := json.Marshal(m.CRD())
 		if err != nil {
 			t.Fatal(err)
@@ -40,5 +42,27 @@ func TestEveryResourceTypeIsAKind(t *testing.T) {
 	t.Logf("%d of %d types are kinds; the largest is %s with %d bytes", len(names)-failed, len(names), largestName, largest)
 	if failed*20 > len(names) {
 		t.Errorf("%d of %d types cannot be kinds, more than 1 in 20", failed, len(names))
+	}
+}
+
+// checkDerivedOutputs checks that a kind publishes the identifier and the ARN only, and that a
+// definition can list everything else: a stack has at most 200 outputs.
+func checkDerivedOutputs(t *testing.T, registry *schema.Registry, name string, m *model.Model) {
+	t.Helper()
+	if len(m.Outputs) == 0 {
+		t.Errorf("%s: an object has no output", name)
+	}
+	resource, _ := registry.Type(name)
+	all := model.DerivedOutputNames(resource)
+	if len(all) > 200 || len(all) < len(m.Outputs) {
+		t.Errorf("%s: %d outputs can be listed", name, len(all))
+	}
+	kind := name[strings.LastIndex(name, ":")+1:]
+	for _, output := range m.Outputs {
+		isIdentifier := output.Name == "id" || len(resource.PrimaryIdentifier) == 1 && output.Name == model.FieldName(resource.PrimaryIdentifier[0])
+		isARN := strings.EqualFold(output.Name, "arn") || strings.EqualFold(output.Name, kind+"arn")
+		if !isIdentifier && !isARN {
+			t.Errorf("%s: publishes %s by default", name, output.Name)
+		}
 	}
 }

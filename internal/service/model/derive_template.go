@@ -21,11 +21,11 @@ type derived struct {
 }
 
 // deriveTemplate returns a template with one resource, which gets all properties in the spec, and
-// the outputs: Ref as the resource's identifier, and the attributes that AWS sets.
+// the outputs that wanted selects.
 //
 // If an optional property names the resource, its default is the object's name, as in every
 // built-in kind.
-func deriveTemplate(resource *schema.Type, outputs []v1alpha1.ModelOutput) derived {
+func deriveTemplate(resource *schema.Type, all []derivedOutput, wanted func(derivedOutput) bool) derived {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Resources:\n  %s:\n    Type: %s\n", resourceID, resource.Name)
 	if name := nameProperty(resource); name != "" {
@@ -33,11 +33,10 @@ func deriveTemplate(resource *schema.Type, outputs []v1alpha1.ModelOutput) deriv
 	} else {
 		b.WriteString("    Properties: {{ properties .spec }}\n")
 	}
-	all := deriveOutputs(resource)
 	var kept []v1alpha1.ModelOutput
 	var lines strings.Builder
 	for _, out := range all {
-		if len(outputs) > 0 && !wants(outputs, out.ModelOutput) {
+		if !wanted(out) {
 			continue
 		}
 		kept = append(kept, out.ModelOutput)
@@ -50,9 +49,21 @@ func deriveTemplate(resource *schema.Type, outputs []v1alpha1.ModelOutput) deriv
 	return derived{template: b.String(), outputs: kept}
 }
 
-// wants reports whether a definition's own outputs use a derived one.
-func wants(outputs []v1alpha1.ModelOutput, out v1alpha1.ModelOutput) bool {
-	return slices.ContainsFunc(outputs, func(o v1alpha1.ModelOutput) bool { return outputSource(o) == out.From })
+// selectOutputs returns which of the derived outputs a kind publishes: those that the definition
+// lists, or else the identifier and the ARN, and those that the definition's texts use.
+//
+// A resource may lack any other attribute, because AWS sets some only if a feature is on, and an
+// output that reads a missing attribute fails the stack. For example, only clustered groups have
+// ConfigurationEndPoint:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-elasticache-replicationgroup.html
+func (m *Model) selectOutputs(listed []v1alpha1.ModelOutput, all []derivedOutput) func(derivedOutput) bool {
+	if len(listed) > 0 {
+		return func(out derivedOutput) bool {
+			return slices.ContainsFunc(listed, func(o v1alpha1.ModelOutput) bool { return outputSource(o) == out.From })
+		}
+	}
+	used := m.usedOutputs(outputNames(all))
+	return func(out derivedOutput) bool { return out.always || slices.Contains(used, out.Name) }
 }
 
 // derivedOutput is an output and the expression of its value.
@@ -60,35 +71,26 @@ type derivedOutput struct {
 	v1alpha1.ModelOutput
 
 	value string
+	// always means that every resource of the type has the value: the identifier and the ARN.
+	always bool
 }
 
-// maxOutputs is CloudFormation's limit, see
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html.
-const maxOutputs = 200
-
-// deriveOutputs lists the outputs of a derived kind. The identifier is Ref, unless it is an
-// attribute: for some older types Ref differs from the schema's identifier.
+// deriveOutputs lists the outputs that a derived kind can have. The identifier is Ref, unless it is
+// an attribute: for some older types Ref differs from the schema's identifier.
 func deriveOutputs(resource *schema.Type) []derivedOutput {
-	identifier := "id"
+	identifier := ""
 	if len(resource.PrimaryIdentifier) == 1 && !strings.Contains(resource.PrimaryIdentifier[0], "/") {
-		identifier = FieldName(resource.PrimaryIdentifier[0])
+		identifier = resource.PrimaryIdentifier[0]
 	}
 	var out []derivedOutput
-	if identifier == "id" || !slices.Contains(resource.ReadOnly, resource.PrimaryIdentifier[0]) {
-		out = append(out, derivedOutput{
-			ModelOutput: v1alpha1.ModelOutput{
-				Name: identifier, From: PascalName(identifier), Type: v1alpha1.OutputString,
-				Description: "The identifier of the resource (CloudFormation's Ref of " + resource.Name + ").",
-			},
-			value: fmt.Sprintf("{Ref: %s}", resourceID),
-		})
+	if attribute, _ := readOnlyAttribute(resource, identifier); attribute == "" {
+		out = append(out, derivedIdentifier(resource, identifier))
 	}
-	paths := slices.Sorted(slices.Values(resource.ReadOnly))
-	for _, path := range paths {
+	for _, path := range slices.Sorted(slices.Values(resource.ReadOnly)) {
 		attribute, kind := readOnlyAttribute(resource, path)
 		name := outputName(path)
 		taken := slices.ContainsFunc(out, func(o derivedOutput) bool { return o.From == PascalName(name) })
-		if attribute == "" || taken || len(out) == maxOutputs {
+		if attribute == "" || taken {
 			continue
 		}
 		value := fmt.Sprintf("{Fn::GetAtt: [%s, %s]}", resourceID, attribute)
@@ -100,19 +102,45 @@ func deriveOutputs(resource *schema.Type) []derivedOutput {
 				Name: name, From: PascalName(name), Type: outputType(kind),
 				Description: "Attribute " + attribute + " of " + resource.Name + ".",
 			},
-			value: value,
+			value: value, always: path == identifier || isARN(resource, path),
 		})
 	}
 	return out
 }
 
+// derivedIdentifier is the output of Ref. Its name is that of the identifier, or id if this has
+// several parts.
+func derivedIdentifier(resource *schema.Type, identifier string) derivedOutput {
+	name := "id"
+	if identifier != "" {
+		name = FieldName(identifier)
+	}
+	return derivedOutput{
+		ModelOutput: v1alpha1.ModelOutput{
+			Name: name, From: PascalName(name), Type: v1alpha1.OutputString,
+			Description: "The identifier of the resource (CloudFormation's Ref of " + resource.Name + ").",
+		},
+		value: fmt.Sprintf("{Ref: %s}", resourceID), always: true,
+	}
+}
+
+// isARN reports whether an attribute is the ARN of the resource itself, by its name: Arn, or
+// DBInstanceArn of AWS::RDS::DBInstance.
+func isARN(resource *schema.Type, attribute string) bool {
+	rest := strings.TrimPrefix(attribute, shortName(resource.Name))
+	return rest == "Arn" || rest == "ARN"
+}
+
+// shortName returns the last part of a resource type: Queue of AWS::SQS::Queue.
+func shortName(resourceType string) string {
+	return resourceType[strings.LastIndex(resourceType, ":")+1:]
+}
+
 // readOnlyAttribute returns the name by which Fn::GetAtt reads a read-only property and its type,
-// or nothing if it cannot be an output: only scalars and lists of strings can. It omits properties
-// inside objects that users set, because AWS often sets them only if the user does, and an output
-// that cannot be read fails the stack.
+// or nothing if it cannot be an output: only scalars and lists of strings can.
 func readOnlyAttribute(resource *schema.Type, path string) (attribute, kind string) {
 	segments := strings.Split(path, "/")
-	if slices.Contains(segments, "*") || len(segments) > 1 && !parentReadOnly(resource, segments[:len(segments)-1]) {
+	if slices.Contains(segments, "*") {
 		return "", ""
 	}
 	p := resource.Root
@@ -139,26 +167,6 @@ func readOnlyAttribute(resource *schema.Type, path string) (attribute, kind stri
 		return "", ""
 	}
 	return attribute, kind
-}
-
-// parentReadOnly reports whether AWS sets every property of the object at path.
-func parentReadOnly(resource *schema.Type, segments []string) bool {
-	p := resource.Root
-	for _, segment := range segments {
-		if p = resource.Resolve(p); p == nil {
-			return false
-		}
-		p = p.Properties[segment]
-	}
-	if p = resource.Resolve(p); p == nil || len(p.Properties) == 0 {
-		return false
-	}
-	for name := range p.Properties {
-		if !slices.Contains(resource.ReadOnly, strings.Join(append(slices.Clone(segments), name), "/")) {
-			return false
-		}
-	}
-	return true
 }
 
 // outputName converts a path to a field name: Endpoint/Address becomes endpointAddress.
@@ -192,7 +200,7 @@ func outputType(kind string) v1alpha1.OutputType {
 // string that identifies the resource, repeats its type's name (QueueName of AWS::SQS::Queue), or
 // is called Name and is immutable.
 func nameProperty(resource *schema.Type) string {
-	short := resource.Name[strings.LastIndex(resource.Name, ":")+1:]
+	short := shortName(resource.Name)
 	for _, name := range slices.Sorted(maps.Keys(resource.Root.Properties)) {
 		p := resource.Root.Properties[name]
 		identifies := slices.Equal(resource.PrimaryIdentifier, []string{name}) &&

@@ -188,14 +188,15 @@ func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *sc
 	text, outputs := spec.Template, spec.Outputs
 	m.ownTemplate = text != ""
 	if text == "" {
-		d := deriveTemplate(resource, outputs)
+		all := deriveOutputs(resource)
+		d := deriveTemplate(resource, all, m.selectOutputs(outputs, all))
 		text = d.template
 		if len(outputs) == 0 {
 			outputs = d.outputs
 		}
 		if missing := missingOutputs(outputs, d.outputs); missing != "" {
 			p := problem(m.Name, "spec.outputs", fmt.Sprintf("%s has no attribute for output %s", resource.Name, missing))
-			p[0].Suggestion = nearest(missing, outputNames(deriveOutputs(resource)))
+			p[0].Suggestion = nearest(missing, outputNames(all))
 			return p
 		}
 	}

@@ -251,15 +251,7 @@ func (m *Model) checkNames() cfntemplate.Problems {
 	for _, f := range m.Foreign {
 		check(stack, f.ARN)
 	}
-	for _, data := range slices.Concat(m.ConfigMaps, m.Secrets) {
-		check(additional, data.Name)
-		for _, key := range slices.Sorted(maps.Keys(data.Values)) {
-			check(additional, data.Values[key])
-		}
-	}
-	for _, s := range m.Services {
-		check(additional, s.Name, s.ExternalName, s.Port)
-	}
+	check(additional, m.additionalTexts()...)
 	for _, field := range m.DynamicReferences {
 		if wrong, meant := stack.unknown(append([]string{"spec"}, strings.Split(field, ".")...)); wrong != "" {
 			p := problem(m.Name, "spec.dynamicReferences", "there is no "+wrong)
@@ -268,4 +260,34 @@ func (m *Model) checkNames() cfntemplate.Problems {
 		}
 	}
 	return problems
+}
+
+// additionalTexts returns the texts of additional resources.
+func (m *Model) additionalTexts() []*Text {
+	var texts []*Text
+	for _, data := range slices.Concat(m.ConfigMaps, m.Secrets) {
+		texts = append(texts, data.Name)
+		for _, key := range slices.Sorted(maps.Keys(data.Values)) {
+			texts = append(texts, data.Values[key])
+		}
+	}
+	for _, s := range m.Services {
+		texts = append(texts, s.Name, s.ExternalName, s.Port)
+	}
+	return texts
+}
+
+// usedOutputs returns those of the named outputs that the texts of additional resources use.
+func (m *Model) usedOutputs(names []string) []string {
+	s := m.additionalScope()
+	s.groups["output"] = names
+	var used []string
+	for _, text := range m.additionalTexts() {
+		for _, path := range s.names(text).used {
+			if len(path) > 1 && path[0] == "output" {
+				used = append(used, path[1])
+			}
+		}
+	}
+	return used
 }
