@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -26,6 +27,8 @@ type failure struct {
 	sentence string
 	// tokens are the client request tokens of the operations in the events that were read.
 	tokens map[string]bool
+	// own is why the stack was rolled back, if no resource failed.
+	own string
 }
 
 // rootFailure finds the first failure of the stack's last operation in its events. Later failures
@@ -75,7 +78,7 @@ func searchEvents(ctx context.Context, api awsapi.StackReader, id, fallback stri
 		}
 	}
 	if first == nil {
-		result.sentence = CleanReason(fallback)
+		result.sentence = CleanReason(cmp.Or(result.own, fallback))
 		return result, nil
 	}
 	if nested := nestedStack(first); nested != "" && nested != id && depth > 0 {
@@ -100,6 +103,9 @@ func (f *failure) scan(events []types.StackEvent, id string, first **types.Stack
 			if beginsOperation(event.ResourceStatus) {
 				return true
 			}
+			if reason := rollbackReason(event); reason != "" {
+				f.own, *first = reason, nil // what failed later is a failure of the rollback
+			}
 			continue
 		}
 		if strings.HasSuffix(string(event.ResourceStatus), "_FAILED") && !isConsequence(aws.ToString(event.ResourceStatusReason)) {
@@ -121,6 +127,20 @@ func beginsOperation(status types.ResourceStatus) bool {
 	default:
 		return false
 	}
+}
+
+// rollbackReason returns why CloudFormation rolls a stack back, for example because an output or an
+// import cannot be evaluated. It is empty if a resource failed, whose own event says more, or a
+// client requested the rollback.
+func rollbackReason(event *types.StackEvent) string {
+	if event.ResourceStatus != types.ResourceStatusRollbackInProgress && event.ResourceStatus != types.ResourceStatusUpdateRollbackInProgress {
+		return ""
+	}
+	reason := strings.TrimSpace(strings.TrimSuffix(aws.ToString(event.ResourceStatusReason), "Rollback requested by user."))
+	if reason == "User Initiated" || strings.HasPrefix(reason, "The following resource(s) failed to ") {
+		return ""
+	}
+	return reason
 }
 
 // isConsequence reports whether a resource failed only because another one did.

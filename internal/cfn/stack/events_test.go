@@ -76,6 +76,55 @@ func TestScanFindsFirstFailureOfLastOperation(t *testing.T) {
 	}
 }
 
+// An output that cannot be evaluated fails no resource: only the stack's own event has the reason.
+// https://github.com/awsdocs/aws-cloudformation-user-guide/issues/1048
+func TestReasonOfARollbackWithoutAFailedResource(t *testing.T) {
+	const id = "arn:aws:cloudformation:eu-central-1:123456789012:stack/jobs/1"
+	event := func(logicalID string, status types.ResourceStatus, reason string) types.StackEvent {
+		e := types.StackEvent{
+			LogicalResourceId: aws.String(logicalID), PhysicalResourceId: aws.String(logicalID), ResourceStatus: status,
+			ResourceStatusReason: aws.String(reason), ResourceType: aws.String("AWS::SQS::Queue"),
+		}
+		if logicalID == "jobs" {
+			e.PhysicalResourceId = aws.String(id)
+		}
+		return e
+	}
+	for _, c := range []struct {
+		name   string
+		events []types.StackEvent // newest first
+		want   string
+	}{
+		{"a creation, whose rollback fails too", []types.StackEvent{
+			event("A", types.ResourceStatusDeleteFailed, "A is in use"),
+			event("jobs", types.ResourceStatusRollbackInProgress, "Attribute 'FlowArn' does not exist. Rollback requested by user."),
+			event("A", types.ResourceStatusCreateComplete, ""),
+			event("jobs", types.ResourceStatusCreateInProgress, "User Initiated"),
+		}, "Attribute 'FlowArn' does not exist."},
+		{"an update", []types.StackEvent{
+			event("jobs", types.ResourceStatusUpdateRollbackInProgress, "Attribute 'FlowArn' does not exist. "),
+			event("jobs", types.ResourceStatusUpdateInProgress, "User Initiated"),
+		}, "Attribute 'FlowArn' does not exist."},
+		{"a resource that failed says more", []types.StackEvent{
+			event("jobs", types.ResourceStatusUpdateRollbackInProgress, "The following resource(s) failed to update: [A]. "),
+			event("A", types.ResourceStatusUpdateFailed, "A is locked"),
+			event("jobs", types.ResourceStatusUpdateInProgress, "User Initiated"),
+		}, "A (AWS::SQS::Queue): A is locked."},
+		{"a rollback that a client requested", []types.StackEvent{
+			event("A", types.ResourceStatusUpdateFailed, "A is locked"),
+			event("jobs", types.ResourceStatusUpdateRollbackInProgress, "User Initiated"),
+			event("jobs", types.ResourceStatusUpdateInProgress, "User Initiated"),
+		}, "A (AWS::SQS::Queue): A is locked."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := searchEvents(t.Context(), reader{events: c.events}, id, "", maxNesting)
+			if err != nil || got.sentence != c.want {
+				t.Errorf("got %q (%v), want %q", got.sentence, err, c.want)
+			}
+		})
+	}
+}
+
 // reader is CloudFormation with one stack.
 type reader struct {
 	awsapi.StackReader

@@ -109,6 +109,7 @@ func (s stackStep) ensure(
 	if err == nil && result.State == stack.Proposed {
 		return k.awaiting(obj, &result)
 	}
+	explainMissingAttribute(&result, obj, k.model.Load(), desired.Template)
 	return outcome(result, err)
 }
 
