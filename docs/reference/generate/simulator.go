@@ -15,8 +15,7 @@ const simulatorHead = `# Simulator reference
 What the simulator of AWS answers, from Go tests (package [simulator](../../simulator)), as ` + "`aws-operator simulator`" + `, and in
 local mode. ` + "`make generate`" + ` writes this page.
 
-An operation that is not listed fails with the service's error code for an unknown operation. A stack with a resource type that is not
-listed fails to be created.
+An operation that is not listed fails with the service's error code for an unknown operation.
 
 What it answers comes from AWS's documentation and SDKs and has been tried with the AWS SDKs for Go and Python, the AWS CLI, and
 Terraform's AWS provider. It has never been compared to AWS itself.
@@ -34,16 +33,34 @@ func writeSimulator(page *bytes.Buffer) {
 	for _, service := range slices.Sorted(maps.Keys(supported)) {
 		fmt.Fprintf(page, "| `%s` | %s |\n", service, strings.Join(supported[service], ", "))
 	}
-	page.WriteString("\n## CloudFormation types\n\n")
+	page.WriteString("\n## CloudFormation types\n\nThese types are made by a simulated service:\n\n")
 	for _, kind := range cloud.ResourceTypes() {
 		fmt.Fprintf(page, "- `%s`\n", kind)
 	}
+	page.WriteString(otherTypes)
 	page.WriteString(decides)
 	page.WriteString(unreliable)
 	page.WriteString(packets)
 	page.WriteString(containerMachines)
 	page.WriteString(debianMachines)
 }
+
+const otherTypes = "\n" + `All other types of CloudFormation are simulated from their schema: resources have properties, an identifier and attributes, and do nothing.
+
+` + "`Fn::GetAtt`" + ` of an attribute that the resource does not have fails the stack with the words of AWS
+([event](https://github.com/awsdocs/aws-cloudformation-user-guide/issues/1048)): "Attribute 'MasterUserSecret.SecretArn' does not exist". A schema lists
+read-only properties and does not say when AWS sets them, so an attribute exists only if something else says so:
+
+- The resource always has its primary identifier, its own ARN and ID, and read-only properties that the schema requires.
+- It has an attribute with a condition if its properties meet the condition. ` + "`conditions`" + ` in
+  [documentation.go](../../internal/simulator/cloudformation/simulated/documentation.go) lists these with AWS's pages.
+- It has an attribute of an object that users set only if the object is set.
+- It has the attributes in [attributes.txt](../../internal/simulator/cloudformation/simulated/attributes.txt), which AWS's documentation described without a
+  condition when AWS archived its sources in 2023.
+
+It has no others. So a stack can fail in the simulator because of an attribute that AWS has, most likely of a type or feature that is newer. The remedy is
+a row in ` + "`conditions`" + ` with the page that documents the attribute.
+`
 
 const decides = "\n" + `## What IAM decides
 

@@ -375,3 +375,76 @@ spec:
 	w.delete("Twin", "a")
 	w.delete("ModelDefinition", "twins")
 }
+
+// TestOutputThatTheResourceDoesNotHave tests a definition that lists an attribute which AWS sets only
+// if a feature is on: an object without the feature says which output to remove and recovers.
+func TestOutputThatTheResourceDoesNotHave(t *testing.T) {
+	w := newSuite(t, nil)
+	const definition = "{kind: ModelDefinition, metadata: {name: databases}, spec: {kind: Database, resourceType: 'AWS::RDS::DBInstance', outputs: [%s]}}"
+	const database = "{kind: Database, metadata: {name: %s}, spec: {rollbackCount: 1, engine: postgres, dbInstanceClass: db.t4g.micro, " +
+		"allocatedStorage: '20', manageMasterUserPassword: %t}}"
+	w.apply(fmt.Sprintf(definition, "{name: endpointAddress}, {name: masterUserSecretSecretArn}"))
+	w.condition("ModelDefinition", "databases", "Ready", "True", "Served")
+	w.apply(fmt.Sprintf(database, "managed", true))
+	w.apply(fmt.Sprintf(database, "plain", false))
+
+	managed := w.ready("Database", "managed")
+	if got := fmt.Sprint(nested(managed, "output", "masterUserSecretSecretArn")); !strings.HasPrefix(got, "arn:aws:") {
+		t.Errorf("output.masterUserSecretSecretArn is %s", got)
+	}
+	c := w.condition("Database", "plain", "Stalled", "True", "CreateFailed")
+	for _, want := range []string{
+		"Attribute 'MasterUserSecret.SecretArn' does not exist.",
+		"The output masterUserSecretSecretArn reads the attribute MasterUserSecret.SecretArn, which AWS sets only for some resources.",
+		"Remove the output from ModelDefinition databases, or set the fields that the attribute needs.",
+	} {
+		if !strings.Contains(c.Message, want) {
+			t.Errorf("the message is %q, want %q in it", c.Message, want)
+		}
+	}
+
+	w.apply(fmt.Sprintf(definition, "{name: endpointAddress}"))
+	w.condition("ModelDefinition", "databases", "Ready", "True", "Served")
+	plain := w.ready("Database", "plain")
+	if got := nested(plain, "output", "endpointAddress"); got == nil {
+		t.Errorf("the output is %v", nested(plain, "output"))
+	}
+
+	// With the output again, the update fails, and the message says the same.
+	w.apply(fmt.Sprintf(definition, "{name: endpointAddress}, {name: secret, from: MasterUserSecretSecretArn}"))
+	w.condition("ModelDefinition", "databases", "Ready", "True", "Served")
+	c = w.condition("Database", "plain", "Stalled", "True", "UpdateFailed")
+	if !strings.Contains(c.Message, "The output secret reads the attribute MasterUserSecret.SecretArn") {
+		t.Errorf("the message is %q", c.Message)
+	}
+	w.change("Database", "plain", `{"spec":{"manageMasterUserPassword":true}}`)
+	w.ready("Database", "plain")
+	w.delete("Database", "plain")
+	w.delete("Database", "managed")
+	w.delete("ModelDefinition", "databases")
+}
+
+// TestMissingAttributeInAUsersTemplate tests that the message names the template that replaces the
+// kind's own.
+func TestMissingAttributeInAUsersTemplate(t *testing.T) {
+	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::ElastiCache::*"}})
+	w.apply(`
+kind: CloudFormationTemplate
+metadata: {name: group}
+data:
+  key: group.yaml
+  template: |
+    Resources:
+      Group:
+        Type: AWS::ElastiCache::ReplicationGroup
+        Properties: {ReplicationGroupDescription: one, CacheNodeType: cache.t4g.micro, NumCacheClusters: 2}
+    Outputs:
+      Address: {Value: !GetAtt Group.ConfigurationEndPoint.Address}
+`)
+	w.apply("{kind: SQSQueue, metadata: {name: a}, spec: {rollbackCount: 1, cloudFormationTemplateName: group}}")
+	c := w.condition("SQSQueue", "a", "Stalled", "True", "CreateFailed")
+	if want := "Remove the output from CloudFormationTemplate group, or set the fields that the attribute needs."; !strings.Contains(c.Message, want) ||
+		!strings.Contains(c.Message, "The output Address reads the attribute") {
+		t.Errorf("the message is %q, want %q in it", c.Message, want)
+	}
+}

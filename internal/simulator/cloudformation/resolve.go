@@ -57,6 +57,9 @@ func zones(region string) []string {
 	return []string{region + "a", region + "b", region + "c"}
 }
 
+// attribute returns an attribute of a resource, and AWS's error if the resource does not have it:
+// https://github.com/awsdocs/aws-cloudformation-user-guide/issues/1048
+// https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/1920
 func (s *stack) attribute(id, name string) (any, error) {
 	m := s.members[id]
 	if m == nil {

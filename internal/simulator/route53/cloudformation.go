@@ -51,14 +51,18 @@ func (p *zoneProperties) vpcs() []types.VPC {
 	return list
 }
 
+// zoneResult returns a zone's attributes. A private zone has no NameServers:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-route53-hostedzone.html
 func zoneResult(z *zone) resource.Result {
-	servers := []any{}
+	attributes := map[string]any{"Id": z.id}
 	if !z.private {
+		servers := []any{}
 		for _, server := range z.servers {
 			servers = append(servers, server)
 		}
+		attributes["NameServers"] = servers
 	}
-	return resource.Result{PhysicalID: z.id, Attributes: map[string]any{"Id": z.id, "NameServers": servers}}
+	return resource.Result{PhysicalID: z.id, Attributes: attributes}
 }
 
 type zoneProvider struct{ s *Service }

@@ -359,3 +359,20 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%d zones with %d records", zones, records)
 	}
 }
+
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-route53-hostedzone.html
+func TestPrivateZoneOfAStackHasNoNameServers(t *testing.T) {
+	w := start(t)
+	provider := w.service.Providers()["AWS::Route53::HostedZone"]
+	for name, vpcs := range map[string][]any{"example.com": nil, "demo.internal": {map[string]any{"VPCId": "vpc-1", "VPCRegion": "us-east-1"}}} {
+		made, err := provider.Create(t.Context(), resource.Request{
+			Account: "123456789012", Region: "us-east-1", Properties: map[string]any{"Name": name, "VPCs": vpcs},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, has := made.Attributes["NameServers"]; has != (vpcs == nil) {
+			t.Errorf("the attributes of the zone %s are %v", name, made.Attributes)
+		}
+	}
+}

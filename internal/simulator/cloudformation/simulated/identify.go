@@ -51,13 +51,7 @@ func identify(t *schema.Type, r resource.Request) made {
 	for _, path := range t.PrimaryIdentifier {
 		n.ensure(path)
 	}
-	for _, path := range t.ReadOnly {
-		n.ensure(path)
-	}
-	attributes := map[string]any{}
-	for name, value := range n.values {
-		flatten(attributes, name, value)
-	}
+	attributes := n.attributes(r.Properties)
 	parts := make([]string, 0, len(t.PrimaryIdentifier))
 	for _, path := range t.PrimaryIdentifier {
 		parts = append(parts, fmt.Sprint(attributes[dotted(path)]))
@@ -76,15 +70,22 @@ func identify(t *schema.Type, r resource.Request) made {
 }
 
 // refreshed returns the attributes after an update: the values of the new properties over the
-// generated ones.
-func refreshed(t *schema.Type, attributes, properties map[string]any) map[string]any {
-	out := maps.Clone(attributes)
-	for name, value := range properties {
-		if !slices.Contains(t.ReadOnly, name) {
-			flatten(out, name, value)
+// generated ones. An attribute that the new properties no longer imply is deleted, and one that they
+// newly imply is generated.
+func refreshed(t *schema.Type, r resource.Request, attributes map[string]any) map[string]any {
+	n := &namer{t: t, r: r, values: maps.Clone(r.Properties)}
+	if n.values == nil {
+		n.values = map[string]any{}
+	}
+	for _, path := range slices.Concat(t.PrimaryIdentifier, t.ReadOnly) {
+		if value, ok := attributes[dotted(path)]; ok {
+			n.set(path, value)
 		}
 	}
-	return out
+	if name, ok := refs[t.Name]; ok {
+		n.set(name, attributes[name])
+	}
+	return n.attributes(r.Properties)
 }
 
 func dotted(path string) string { return strings.ReplaceAll(path, "/", ".") }
@@ -106,8 +107,52 @@ type namer struct {
 	values map[string]any
 }
 
+// attributes generates the attributes that a resource with these properties has, and returns them
+// with the properties.
+func (n *namer) attributes(properties map[string]any) map[string]any {
+	paths := slices.Sorted(slices.Values(n.t.ReadOnly)) // an object before its members
+	for _, path := range paths {
+		if hasAttribute(n.t, path, properties) {
+			n.ensure(path)
+			continue
+		}
+		n.remove(path)
+	}
+	attributes := map[string]any{}
+	for name, value := range n.values {
+		flatten(attributes, name, value)
+	}
+	return attributes
+}
+
+// set sets the value at a path, unless it has one.
+func (n *namer) set(path string, value any) {
+	n.visit(path, func(object map[string]any, name string, _ *schema.Property) {
+		if _, given := object[name]; !given {
+			object[name] = value
+		}
+	})
+}
+
+// remove deletes the value at a path.
+func (n *namer) remove(path string) {
+	if at(n.values, path) != nil {
+		n.visit(path, func(object map[string]any, name string, _ *schema.Property) { delete(object, name) })
+	}
+}
+
 // ensure generates a value for the property at a path, unless it has one.
 func (n *namer) ensure(path string) {
+	n.visit(path, func(object map[string]any, name string, p *schema.Property) {
+		if _, given := object[name]; !given {
+			object[name] = n.value(name, p, 0)
+		}
+	})
+}
+
+// visit calls a function with a copy of the object that contains a path, which it makes if there is
+// none, the last part of the path and its schema.
+func (n *namer) visit(path string, f func(object map[string]any, name string, p *schema.Property)) {
 	if strings.Contains(path, "*") {
 		return
 	}
@@ -116,9 +161,7 @@ func (n *namer) ensure(path string) {
 	for i, part := range parts {
 		p = n.t.Resolve(member(n.t, n.t.Resolve(p), part, 0))
 		if i == len(parts)-1 {
-			if _, given := object[part]; !given {
-				object[part] = n.value(part, p, 0)
-			}
+			f(object, part, p)
 			return
 		}
 		next, ok := object[part].(map[string]any)

@@ -134,7 +134,7 @@ func (p *provider) Update(_ context.Context, r resource.Request) (resource.Resul
 		return resource.Result{}, p.missing(r)
 	}
 	it.properties = r.Properties
-	it.attributes = refreshed(t, it.attributes, r.Properties)
+	it.attributes = refreshed(t, r, it.attributes)
 	return resource.Result{PhysicalID: r.PhysicalID, Attributes: it.attributes}, nil
 }
 
