@@ -83,7 +83,9 @@ func deriveOutputs(resource *schema.Type) []derivedOutput {
 		identifier = resource.PrimaryIdentifier[0]
 	}
 	var out []derivedOutput
-	if attribute, _ := readOnlyAttribute(resource, identifier); attribute == "" {
+	// Types whose identifier is Id return it by Ref, and older ones, such as
+	// AWS::CloudFormation::WaitConditionHandle, by nothing else.
+	if attribute, _ := readOnlyAttribute(resource, identifier); attribute == "" || identifier == "Id" {
 		out = append(out, derivedIdentifier(resource, identifier))
 	}
 	for _, path := range slices.Sorted(slices.Values(resource.ReadOnly)) {
