@@ -29,23 +29,41 @@ func TestAttributesOfResources(t *testing.T) {
 		properties         properties
 		has, lacks         string
 	}{
-		{"a password that RDS does not manage", "AWS::RDS::DBInstance", properties{"Engine": "mysql"},
-			"DBInstanceArn DbiResourceId Endpoint.Address Endpoint.Port", "MasterUserSecret.SecretArn"},
-		{"a password that RDS manages", "AWS::RDS::DBCluster", properties{"ManageMasterUserPassword": true},
-			"DBClusterArn MasterUserSecret.SecretArn", ""},
-		{"a key of the secret alone", "AWS::RDS::DBCluster", properties{"MasterUserSecret": properties{"KmsKeyId": "alias/a"}},
-			"MasterUserSecret.KmsKeyId", "MasterUserSecret.SecretArn"},
-		{"cluster mode", "AWS::ElastiCache::ReplicationGroup", properties{"NumNodeGroups": 2},
-			"ConfigurationEndPoint.Address ConfigurationEndPoint.Port", "PrimaryEndPoint.Address ReaderEndPoint.Port"},
-		{"no cluster mode", "AWS::ElastiCache::ReplicationGroup", properties{"NumCacheClusters": 2},
-			"PrimaryEndPoint.Address ReaderEndPoint.Port", "ConfigurationEndPoint.Address ConfigurationEndPoint.Port"},
+		{
+			"a password that RDS does not manage", "AWS::RDS::DBInstance",
+			properties{"Engine": "mysql"},
+			"DBInstanceArn DbiResourceId Endpoint.Address Endpoint.Port", "MasterUserSecret.SecretArn",
+		},
+		{
+			"a password that RDS manages", "AWS::RDS::DBCluster",
+			properties{"ManageMasterUserPassword": true},
+			"DBClusterArn MasterUserSecret.SecretArn", "",
+		},
+		{
+			"a key of the secret alone", "AWS::RDS::DBCluster",
+			properties{"MasterUserSecret": properties{"KmsKeyId": "alias/a"}},
+			"MasterUserSecret.KmsKeyId", "MasterUserSecret.SecretArn",
+		},
+		{
+			"cluster mode", "AWS::ElastiCache::ReplicationGroup",
+			properties{"NumNodeGroups": 2},
+			"ConfigurationEndPoint.Address ConfigurationEndPoint.Port", "PrimaryEndPoint.Address ReaderEndPoint.Port",
+		},
+		{
+			"no cluster mode", "AWS::ElastiCache::ReplicationGroup",
+			properties{"NumCacheClusters": 2},
+			"PrimaryEndPoint.Address ReaderEndPoint.Port", "ConfigurationEndPoint.Address ConfigurationEndPoint.Port",
+		},
 		{"the ID of a cluster that is not on an Outpost", "AWS::EKS::Cluster", properties{"Name": "a"}, "Arn Endpoint", "Id EncryptionConfigKeyArn"},
 		{"an empty list turns nothing on", "AWS::EKS::Cluster", properties{"EncryptionConfig": []any{}}, "Arn", "EncryptionConfigKeyArn"},
 		{"an address of IPv4 only", "AWS::GlobalAccelerator::Accelerator", properties{}, "AcceleratorArn DnsName", "DualStackDnsName"},
 		{"a client without a secret", "AWS::Cognito::UserPoolClient", properties{"UserPoolId": "a"}, "ClientId", "ClientSecret"},
 		{"a client with a secret", "AWS::Cognito::UserPoolClient", properties{"UserPoolId": "a", "GenerateSecret": true}, "ClientSecret", ""},
-		{"the part of an object that is not set", "AWS::MWAA::Environment", properties{"Name": "a"},
-			"Arn WebserverUrl", "LoggingConfiguration.WebserverLogs.CloudWatchLogGroupArn"},
+		{
+			"the part of an object that is not set", "AWS::MWAA::Environment",
+			properties{"Name": "a"},
+			"Arn WebserverUrl", "LoggingConfiguration.WebserverLogs.CloudWatchLogGroupArn",
+		},
 		{"the reason of a failure", "AWS::Pipes::Pipe", properties{"Name": "a"}, "Arn CurrentState", "StateReason"},
 		{"an attribute that AWS does not describe", "AWS::RDS::DBInstance", properties{}, "DBInstanceArn", "LatestRestorableTime"},
 	} {
