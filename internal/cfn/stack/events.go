@@ -133,7 +133,9 @@ func beginsOperation(status types.ResourceStatus) bool {
 // import cannot be evaluated. It is empty if a resource failed, whose own event says more, or a
 // client requested the rollback.
 func rollbackReason(event *types.StackEvent) string {
-	if event.ResourceStatus != types.ResourceStatusRollbackInProgress && event.ResourceStatus != types.ResourceStatusUpdateRollbackInProgress {
+	switch event.ResourceStatus {
+	case types.ResourceStatusRollbackInProgress, types.ResourceStatusUpdateRollbackInProgress:
+	default:
 		return ""
 	}
 	reason := strings.TrimSpace(strings.TrimSuffix(aws.ToString(event.ResourceStatusReason), "Rollback requested by user."))

@@ -98,10 +98,10 @@ var conditions = map[string]map[string]condition{
 	// of the type REGIONAL have a regional name.
 	// https://docs.aws.amazon.com/apigateway/latest/api/API_DomainName.html
 	"AWS::ApiGateway::DomainName": {
-		"DistributionDomainName":   not(contains("EndpointConfiguration/Types", "REGIONAL")),
-		"DistributionHostedZoneId": not(contains("EndpointConfiguration/Types", "REGIONAL")),
-		"RegionalDomainName":       contains("EndpointConfiguration/Types", "REGIONAL"),
-		"RegionalHostedZoneId":     contains("EndpointConfiguration/Types", "REGIONAL"),
+		"DistributionDomainName":   not(isRegional),
+		"DistributionHostedZoneId": not(isRegional),
+		"RegionalDomainName":       isRegional,
+		"RegionalHostedZoneId":     isRegional,
 	},
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-cloudtrail-trail.html
 	"AWS::CloudTrail::Trail": {"SnsTopicArn": isSet("SnsTopicName")},
@@ -201,11 +201,10 @@ func is(path, want string) condition {
 
 func isTrue(path string) condition { return is(path, "true") }
 
-func contains(path, want string) condition {
-	return func(properties map[string]any) bool {
-		list, _ := at(properties, path).([]any)
-		return slices.ContainsFunc(list, func(item any) bool { return fmt.Sprint(item) == want })
-	}
+// isRegional reports whether a domain name of API Gateway has a regional endpoint.
+func isRegional(properties map[string]any) bool {
+	types, _ := at(properties, "EndpointConfiguration/Types").([]any)
+	return slices.ContainsFunc(types, func(item any) bool { return fmt.Sprint(item) == "REGIONAL" })
 }
 
 // isClustered reports whether cluster mode is enabled: by the property, by several node groups, or by
