@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -11,7 +13,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories=aws,shortName=model;models
-// +kubebuilder:printcolumn:name="KIND",type=string,JSONPath=`.spec.kind`
+// +kubebuilder:printcolumn:name="KIND",type=string,JSONPath=`.status.kind`
 // +kubebuilder:printcolumn:name="TYPE",type=string,JSONPath=`.spec.resourceType`
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
@@ -42,13 +44,17 @@ type ModelDefinitionList struct {
 // ModelDefinitionSpec is the definition of a kind.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.resourceType) || has(self.template)",message="give resourceType, template, or both"
-// +kubebuilder:validation:XValidation:rule="self.kind == oldSelf.kind",message="kind cannot change; create another ModelDefinition"
+// +kubebuilder:validation:XValidation:rule="has(self.kind) || has(self.resourceType)",message="give a kind: only a resourceType has a default"
+// +kubebuilder:validation:XValidation:rule="has(self.kind) == has(oldSelf.kind) && (!has(self.kind) || self.kind == oldSelf.kind)",message="kind cannot change; create another ModelDefinition"
+// +kubebuilder:validation:XValidation:rule="has(self.kind) || self.resourceType == oldSelf.resourceType",message="resourceType cannot change without kind, whose default is made of it; create another ModelDefinition"
 // +kubebuilder:validation:XValidation:rule="has(self.plural) == has(oldSelf.plural) && (!has(self.plural) || self.plural == oldSelf.plural)",message="plural cannot change; create another ModelDefinition"
 type ModelDefinitionSpec struct {
-	// Kind is the kind of the objects, in CamelCase, for example KinesisStream. It cannot change.
+	// Kind is the kind of the objects, in CamelCase. The default is made of resourceType:
+	// KinesisStream of AWS::Kinesis::Stream. It cannot change.
+	// +optional
 	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
 	// +kubebuilder:validation:MaxLength=59
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitempty"`
 
 	// Plural is the plural used in URLs. The default is the kind in lower case with an s. It cannot
 	// change.
@@ -306,6 +312,10 @@ type ModelService struct {
 
 // ModelDefinitionStatus is whether a kind is served.
 type ModelDefinitionStatus struct {
+	// Kind is the kind of the objects.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+
 	// ObservedGeneration is the generation of the spec that this status reports on.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -316,6 +326,14 @@ type ModelDefinitionStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ObjectKind returns the kind of the objects: spec.kind, or its default.
+func (s *ModelDefinitionSpec) ObjectKind() string {
+	if s.Kind != "" {
+		return s.Kind
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(s.ResourceType, "AWS::"), "::", "")
 }
 
 // GetConditions returns the definition's conditions.

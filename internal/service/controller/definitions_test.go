@@ -120,6 +120,44 @@ spec:
 	w.delete("ModelDefinition", "mailboxes")
 }
 
+// TestDefaultKind tests the kind of a definition that gives none, and that it cannot change.
+func TestDefaultKind(t *testing.T) {
+	w := newSuite(t, nil)
+	for spec, want := range map[string]string{
+		"{template: '{Resources: {}}'}":          "give a kind: only a resourceType has a default",
+		"{resourceType: 'AWS::Lambda::Nothing'}": "",
+	} {
+		err := w.tryApply("{kind: ModelDefinition, metadata: {name: invalid}, spec: " + spec + "}")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: the error is %v, want %q", spec, err, want)
+		}
+	}
+	w.condition("ModelDefinition", "invalid", "Stalled", "True", "InvalidModel")
+	w.delete("ModelDefinition", "invalid")
+
+	const definition = "{kind: ModelDefinition, metadata: {name: loggroups}, spec: {resourceType: '%s'}}"
+	w.apply(fmt.Sprintf(definition, "AWS::Logs::LogGroup"))
+	made := w.condition("ModelDefinition", "loggroups", "Ready", "True", "Served")
+	if !strings.Contains(made.Message, "Objects of kind LogsLogGroup (logsloggroups.service-operator.aws) are served.") {
+		t.Errorf("the message is %q", made.Message)
+	}
+	obj, err := w.get("ModelDefinition", "loggroups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := nested(obj, "status", "kind"); got != "LogsLogGroup" {
+		t.Errorf("status.kind is %v", got)
+	}
+	err = w.tryApply(fmt.Sprintf(definition, "AWS::Logs::LogStream"))
+	if err == nil || !strings.Contains(err.Error(), "resourceType cannot change without kind") {
+		t.Errorf("another type: the error is %v", err)
+	}
+	w.apply("{kind: LogsLogGroup, metadata: {name: a}}")
+	w.ready("LogsLogGroup", "a")
+	w.delete("LogsLogGroup", "a")
+	w.delete("ModelDefinition", "loggroups")
+}
+
 // TestMissingValue tests that an object waits for a value that a ConfigMap needs.
 func TestMissingValue(t *testing.T) {
 	w := newSuite(t, nil)

@@ -34,6 +34,7 @@ func (s definitionStep) Name() string { return "kind" }
 
 // EnsureCreated compiles and checks the definition, applies the CustomResourceDefinition and serves the kind.
 func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
+	definition.Status.Kind = definition.Spec.ObjectKind()
 	m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
 	if err != nil {
 		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition is invalid", err))

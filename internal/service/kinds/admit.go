@@ -57,7 +57,7 @@ func (a *admission) define(m *manifest.Manifest) yamltree.Problems {
 		return nil
 	}
 	if definition, ok := m.Object.(*v1alpha1.ModelDefinition); ok {
-		a.invalid[definition.Spec.Kind] = true
+		a.invalid[definition.Spec.ObjectKind()] = true
 	}
 	return a.known.Problems(m, err)
 }

@@ -10,23 +10,24 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// kindFor is the kind of a resource type in tests: AWS::SQS::Queue becomes AWSSQSQueue.
-func kindFor(resourceType string) string { return strings.ReplaceAll(resourceType, "::", "") }
-
 // TestEveryResourceTypeIsAKind compiles a definition with only a resource type for all of AWS's
-// types: each gets a structural schema that fits into one object of the API server, and the outputs
-// that every resource has.
+// types: each gets a kind of its own, a structural schema that fits into one object of the API
+// server, and the outputs that every resource has.
 func TestEveryResourceTypeIsAKind(t *testing.T) {
 	registry := schema.Default()
 	names := registry.Names()
-	failed, largest, largestName := 0, 0, ""
+	failed, largest, largestName, kinds := 0, 0, "", map[string]string{}
 	for _, name := range names {
-		m, err := model.Compile(name, &v1alpha1.ModelDefinitionSpec{Kind: kindFor(name), ResourceType: name}, registry)
+		m, err := model.Compile(name, &v1alpha1.ModelDefinitionSpec{ResourceType: name}, registry)
 		if err != nil {
 			failed++
 			t.Logf("%s: %v", name, err)
 			continue
 		}
+		if other := kinds[m.Kind]; other != "" {
+			t.Errorf("%s and %s are the same kind %s by default", name, other, m.Kind)
+		}
+		kinds[m.Kind] = name
 		checkDerivedOutputs(t, registry, name, m)
 		data, err := json.Marshal(m.CRD())
 		if err != nil {

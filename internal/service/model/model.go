@@ -105,11 +105,14 @@ type Service struct {
 	Name, ExternalName, Port *Text
 }
 
+// maxKind is the length of the longest kind: its list has four more characters, and a kind at most 63.
+const maxKind = 59
+
 // Compile parses a definition and completes it from the registry of resource types. The error is
 // cfntemplate.Problems if the definition cannot be used. [Model.Check] finds further mistakes.
 func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.Registry) (*Model, error) {
 	m := &Model{
-		Name: name, Kind: spec.Kind, Plural: spec.Plural, ShortNames: spec.ShortNames,
+		Name: name, Kind: spec.ObjectKind(), Plural: spec.Plural, ShortNames: spec.ShortNames,
 		Description: strings.TrimSpace(spec.Description), ResourceType: spec.ResourceType, Capabilities: spec.Capabilities,
 		Validations: spec.Validations, DynamicReferences: spec.DynamicReferences, registry: registry,
 	}
@@ -122,6 +125,9 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	resource, err := resourceType(name, spec.ResourceType, registry)
 	if err != nil {
 		return nil, err
+	}
+	if len(m.Kind) > maxKind {
+		return nil, problem(name, "spec.kind", fmt.Sprintf("the default %s is longer than %d characters; give a kind", m.Kind, maxKind))
 	}
 	if m.fields, err = m.compileSchema(spec, resource); err != nil {
 		return nil, err
