@@ -81,10 +81,10 @@ func newUser(t *testing.T, machines fake.Options) *user {
 	return p
 }
 
-// slowNetwork makes the creation of the base stack observable, however busy the machine is.
+// slowNetwork makes the creation and the deletion of the base stack observable, however busy the machine is.
 func slowNetwork(resourceType, _ string) time.Duration {
 	if resourceType == "AWS::EC2::VPC" {
-		return time.Second
+		return 2 * time.Second
 	}
 	return 0
 }
