@@ -67,16 +67,12 @@ const (
 // does, whatever a crash may have left there.
 func Read(dir string) (State, error) {
 	f := folder(dir)
-	if _, err := os.Stat(f.path(lockFile)); errors.Is(err, os.ErrNotExist) {
-		return State{}, ErrNotRunning
-	}
-	lock, err := filelock.Try(f.path(lockFile))
-	if err == nil {
-		lock.Release()
-		return State{}, ErrNotRunning
-	}
-	if !errors.Is(err, filelock.ErrHeld) {
+	held, err := filelock.Held(f.path(lockFile))
+	if err != nil {
 		return State{}, err
+	}
+	if !held {
+		return State{}, ErrNotRunning
 	}
 	return f.readState()
 }

@@ -42,6 +42,24 @@ func Try(path string) (*Lock, error) {
 	return nil, fmt.Errorf("take the lock: %w", err)
 }
 
+// Held reports whether the lock of the file at path is held. Unlike Try, it creates no file: the last
+// holder may remove the file, and the folder with it, at any time.
+func Held(path string) (bool, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0) //nolint:gosec // the caller chooses the path
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("open the lock: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // which also releases the lock
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, fmt.Errorf("take the lock: %w", err)
+	}
+	return err != nil, nil
+}
+
 // stillAt reports whether path is still the open file: the last holder may have removed it after it
 // was opened here, and then the lock is meaningless.
 func stillAt(path string, file *os.File) bool {
