@@ -126,7 +126,7 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	if err != nil {
 		return nil, err
 	}
-	if len(m.Kind) > maxKind {
+	if spec.Kind == "" && len(m.Kind) > maxKind { // the API server checks a given kind
 		return nil, problem(name, "spec.kind", fmt.Sprintf("the default %s is longer than %d characters; give a kind", m.Kind, maxKind))
 	}
 	if m.fields, err = m.compileSchema(spec, resource); err != nil {
