@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -200,19 +199,13 @@ func (o *operator) hasOlderSlot(cluster *v1alpha1.Cluster, release *v1alpha1.Rel
 	if connection == nil {
 		return false
 	}
+	versions := []string{release.Spec.Kubernetes}
 	for _, node := range connection.Nodes() {
-		if node.Slot == workload.NoSlot {
-			continue
-		}
-		runs, err := version.ParseGeneric(node.Version)
-		if err != nil {
-			continue
-		}
-		if wanted, err := version.ParseGeneric(release.Spec.Kubernetes); err == nil && runs.LessThan(wanted) {
-			return true
+		if node.Slot != workload.NoSlot {
+			versions = append(versions, node.Version)
 		}
 	}
-	return false
+	return lowest(versions) != release.Spec.Kubernetes
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
