@@ -67,7 +67,7 @@ func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSet
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkImportRequest(cs); err != nil {
+	if err := s.checkImportRequest(cs, in); err != nil {
 		return nil, err
 	}
 	if s.status == "" {
@@ -111,47 +111,12 @@ func (e *Engine) changeSetStack(ctx context.Context, in *awscfn.CreateChangeSetI
 			s.name,
 			aws.ToString(in.ChangeSetName),
 		)
+	case kind == types.ChangeSetTypeImport && s.status == types.StackStatusReviewInProgress:
 	case kind != types.ChangeSetTypeCreate && !updatable(s.status):
 		defer s.mu.Unlock()
 		return nil, nil, invalid("Stack:%s is in %s state and can not be updated.", s.id, s.status)
 	}
 	return s, s.mu.Unlock, nil
-}
-
-// checkImportRequest rejects an import of resources that the template does not contain.
-func (s *stack) checkImportRequest(cs *changeSet) error {
-	if cs.kind != types.ChangeSetTypeImport {
-		if len(cs.imports) > 0 {
-			return invalid("Resources to import can be specified only for change sets of type IMPORT")
-		}
-		return nil
-	}
-	if len(cs.imports) == 0 {
-		return invalid("Resources to import must be specified for a change set of type IMPORT")
-	}
-	named := map[string]bool{}
-	for _, r := range cs.imports {
-		id := aws.ToString(r.LogicalResourceId)
-		named[id] = true
-		definition := cs.revision.template.Resources[id]
-		switch {
-		case definition == nil || definition.Type != aws.ToString(r.ResourceType):
-			return invalid("Resources [%s] is missing from the template or has another type", id)
-		case definition.DeletionPolicy == "":
-			return invalid(
-				"Resources to import must have a DeletionPolicy attribute specified in the template. Resources without DeletionPolicy: [%s]",
-				id,
-			)
-		case s.members[id] != nil:
-			return invalid("Resource %s already exists in the stack", id)
-		}
-	}
-	for id := range cs.revision.activeIDs() {
-		if s.members[id] == nil && !named[id] {
-			return invalid("As part of the import operation, you cannot modify or add [Resources]: %s", id)
-		}
-	}
-	return nil
 }
 
 // findChangeSet returns a change set by its ID, or by name and stack.

@@ -2,7 +2,6 @@ package cloudformation
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -35,6 +34,16 @@ func (s *stack) compute(cs *changeSet) {
 	fail := func(reason string) {
 		cs.status, cs.reason, cs.execution = types.ChangeSetStatusFailed, reason, types.ExecutionStatusUnavailable
 	}
+	if cs.kind == types.ChangeSetTypeImport {
+		changes, err := s.computeImport(cs)
+		if err != nil {
+			fail(messageOf(err))
+			return
+		}
+		cs.changes = changes
+		cs.status, cs.execution = types.ChangeSetStatusCreateComplete, types.ExecutionStatusAvailable
+		return
+	}
 	changes, outputs, err := s.plan(cs.revision)
 	if err != nil {
 		fail(messageOf(err))
@@ -43,9 +52,6 @@ func (s *stack) compute(cs *changeSet) {
 	if _, err := s.imports(cs.revision); err != nil {
 		fail(messageOf(err))
 		return
-	}
-	if cs.kind == types.ChangeSetTypeImport {
-		changes = asImports(changes, cs.imports)
 	}
 	cs.changes = changes
 	if len(changes) == 0 && cs.kind != types.ChangeSetTypeCreate {
@@ -57,18 +63,6 @@ func (s *stack) compute(cs *changeSet) {
 		}
 	}
 	cs.status, cs.execution = types.ChangeSetStatusCreateComplete, types.ExecutionStatusAvailable
-}
-
-func asImports(changes []types.ResourceChange, imports []types.ResourceToImport) []types.ResourceChange {
-	for i, c := range changes {
-		for _, imported := range imports {
-			if aws.ToString(imported.LogicalResourceId) == aws.ToString(c.LogicalResourceId) {
-				changes[i].Action = types.ChangeActionImport
-				changes[i].PhysicalResourceId = aws.String(importedID(imported))
-			}
-		}
-	}
-	return changes
 }
 
 // changeSet returns a change set by name or ID.
@@ -127,14 +121,4 @@ func (s *stack) checkExecutable(cs *changeSet) error {
 		return invalid("Stack:%s is in %s state and can not be updated.", s.id, s.status)
 	}
 	return nil
-}
-
-// importedID returns the physical ID in an import's identifier.
-func importedID(r types.ResourceToImport) string {
-	values := make([]string, 0, len(r.ResourceIdentifier))
-	for _, v := range r.ResourceIdentifier {
-		values = append(values, v)
-	}
-	slices.Sort(values)
-	return strings.Join(values, "|")
 }

@@ -140,51 +140,6 @@ func TestChangeSetShowsConsequencesOfReplacement(t *testing.T) {
 	}
 }
 
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-manually.html
-func TestImport(t *testing.T) {
-	w := newSuite(t, nil)
-	retained := `{"Resources": {"Stream": {"Type": "AWS::Kinesis::Stream", "DeletionPolicy": "Retain", "Properties": {"Name": "orphan"}}}}`
-	id := *w.createAndWait("old", retained).StackId
-	w.delete("old")
-	w.waitFor(id, types.StackStatusDeleteComplete)
-	w.createAndWait("adopt", `{"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}`)
-	both := `{"Resources": {"Queue": {"Type": "AWS::SQS::Queue"},
-		"Stream": {"Type": "AWS::Kinesis::Stream", "DeletionPolicy": "Retain", "Properties": {"Name": "%"}}}}`
-	importOf := func(name string) *awscfn.CreateChangeSetInput {
-		return &awscfn.CreateChangeSetInput{
-			StackName: aws.String("adopt"), ChangeSetName: aws.String("import-" + name), ChangeSetType: types.ChangeSetTypeImport,
-			TemplateBody: aws.String(replace(both, name)),
-			ResourcesToImport: []types.ResourceToImport{{
-				LogicalResourceId: aws.String("Stream"), ResourceType: aws.String("AWS::Kinesis::Stream"),
-				ResourceIdentifier: map[string]string{"Name": name},
-			}},
-		}
-	}
-	w.changeSet(importOf("missing"))
-	w.execute("adopt", "import-missing")
-	w.waitFor("adopt", types.StackStatusImportRollbackComplete)
-	if cs := w.changeSet(importOf("orphan")); cs.Changes[0].ResourceChange.Action != types.ChangeActionImport {
-		t.Errorf("changes %+v", cs.Changes[0].ResourceChange)
-	}
-	w.execute("adopt", "import-orphan")
-	w.waitFor("adopt", types.StackStatusImportComplete)
-	if got := *w.resource("adopt", "Stream").PhysicalResourceId; got != "orphan" {
-		t.Errorf("physical ID %s", got)
-	}
-}
-
-func replace(text, name string) string {
-	out := ""
-	for _, r := range text {
-		if r == '%' {
-			out += name
-			continue
-		}
-		out += string(r)
-	}
-	return out
-}
-
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/detect-drift-stack.html
 func TestDrift(t *testing.T) {
 	w := newSuite(t, nil)
