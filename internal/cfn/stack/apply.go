@@ -16,7 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
 // Limits of a template in a request and in S3:
@@ -34,27 +36,35 @@ func (v *visit) create(ctx context.Context) step {
 	if s := v.prepare(ctx); s.done {
 		return s
 	}
-	body, url, s := v.templateArgument(ctx)
+	t := v.creation()
+	body, url, s := v.templateArgument(ctx, t)
 	if s.done {
 		return s
 	}
 	sent := token("create", v.desired.Name, v.digest, v.desired.Salt, v.record.StackID, strconv.Itoa(v.record.Attempts))
-	out, err := v.sendCreate(ctx, body, url, sent)
+	given := v.desired.Parameters
+	if v.desired.Import != nil {
+		given = nil // the template of the stack before the import has none
+	}
+	out, err := v.sendCreate(ctx, body, url, given, sent)
 	if awsapi.Code(err) == "TokenAlreadyExistsException" {
 		// The token was used for a stack that is deleted now; for an existing one the answer is
 		// AlreadyExists.
 		sent = token(sent, v.now().String())
-		out, err = v.sendCreate(ctx, body, url, sent)
+		out, err = v.sendCreate(ctx, body, url, given, sent)
 	}
 	switch {
 	case err == nil:
 		v.record.StackID = aws.ToString(out.StackId)
-		v.record.Digest, v.record.PendingDigest, v.record.Changed, v.record.OutputsDigest = "", v.digest, "", ""
+		v.record.Digest, v.record.PendingDigest, v.record.Changed, v.record.OutputsDigest = "", v.desired.digestWith(t.Digest()), "", ""
 		v.record.TerminationProtection = v.desired.TerminationProtection
 		v.record.DeleteAttempts, v.record.RollbackAttempts, v.record.RollbackFor = 0, 0, ""
 		again := v.engine.watchlist.has(v.record.StackID)
 		v.began(types.StackStatusCreateInProgress, sent)
-		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
+		v.engine.memory.put(
+			memoryKey{stackID: v.record.StackID, pending: true}, v.record.PendingDigest,
+			diff.Side{Template: t, Parameters: given, Tags: v.desired.Tags},
+		)
 		v.engine.watchlist.own(v.record.StackID, v.key.place, v.owner.digest())
 		v.engine.journal.create(v.key, creation{id: v.record.StackID, owner: v.owner.digest(), at: v.now()})
 		// An operator that died before it recorded the creation had sent it, so its end may have
@@ -70,10 +80,12 @@ func (v *visit) create(ctx context.Context) step {
 	}
 }
 
-func (v *visit) sendCreate(ctx context.Context, body, url *string, sent string) (*cloudformation.CreateStackOutput, error) {
+func (v *visit) sendCreate(
+	ctx context.Context, body, url *string, given map[string]string, sent string,
+) (*cloudformation.CreateStackOutput, error) {
 	return v.cloudformation().CreateStack(ctx, &cloudformation.CreateStackInput{
 		StackName: aws.String(v.desired.Name), TemplateBody: body, TemplateURL: url, ClientRequestToken: aws.String(sent),
-		Parameters: parameters(v.desired.Parameters), Tags: v.tags(), Capabilities: v.capabilities(),
+		Parameters: parameters(given), Tags: v.tags(), Capabilities: v.capabilities(),
 		EnableTerminationProtection: aws.Bool(v.desired.TerminationProtection), RoleARN: optional(v.desired.RoleARN),
 		StackPolicyBody: optional(v.desired.Policy),
 	})
@@ -104,7 +116,7 @@ func (v *visit) update(ctx context.Context) step {
 	if s := v.prepare(ctx); s.done {
 		return s
 	}
-	body, url, s := v.templateArgument(ctx)
+	body, url, s := v.templateArgument(ctx, v.desired.Template)
 	if s.done {
 		return s
 	}
@@ -339,10 +351,10 @@ func (v *visit) roleARN() string {
 
 // templateArgument returns the template as the body of a request or, if it is too large, as the URL
 // of an S3 object.
-func (v *visit) templateArgument(ctx context.Context) (body, url *string, s step) {
-	data := v.desired.Template.JSON()
+func (v *visit) templateArgument(ctx context.Context, t *template.Template) (body, url *string, s step) {
+	data := t.JSON()
 	if len(data) > maxTemplateBody { // indentation is for readers and half of the size
-		data = v.desired.Template.CanonicalJSON()
+		data = t.CanonicalJSON()
 	}
 	if len(data) <= maxTemplateBody {
 		return aws.String(string(data)), nil, proceed()
@@ -367,7 +379,7 @@ func (v *visit) templateArgument(ctx context.Context) (body, url *string, s step
 			maxTemplateBody,
 		)))
 	}
-	key := "aws-operator/templates/" + v.desired.Template.Digest() + ".json"
+	key := "aws-operator/templates/" + t.Digest() + ".json"
 	_, err := v.engine.options.Clients.S3(v.target).PutObject(ctx, &s3.PutObjectInput{
 		Bucket: aws.String(bucket), Key: aws.String(key), Body: bytes.NewReader(data), ContentType: aws.String("application/json"),
 	})

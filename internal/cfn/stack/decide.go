@@ -101,6 +101,8 @@ type Facts struct {
 	MaySkip bool
 	// Review is true if changes wait for approval.
 	Review bool
+	// Import is true if the next change of the stack imports its resources. It needs no approval.
+	Import bool
 	// Proposal is the progress of the change towards its approval.
 	Proposal ProposalState
 }
@@ -188,7 +190,8 @@ func bounded(f Facts, action Action) Action {
 }
 
 // compare updates a stable stack that differs from what is desired. What failed once is not sent
-// again. Where changes wait for approval, the update is the execution of an approved change set.
+// again. Where changes wait for approval, the update is the execution of an approved change set; an
+// import is always the execution of a change set.
 func compare(f Facts) Action {
 	switch {
 	case f.Proposal == ProposalOutdated:
@@ -201,7 +204,7 @@ func compare(f Facts) Action {
 		return ActionAwait
 	case f.Unknown:
 		return ActionInspect
-	case f.Review:
+	case f.Import, f.Review:
 		return review(f)
 	default:
 		return ActionUpdate

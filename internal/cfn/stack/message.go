@@ -29,6 +29,7 @@ const (
 	reasonDeleteFailed = "DeleteFailed"
 	reasonUnsettled    = "Unsettled"
 	reasonProposing    = "ProposingChange"
+	reasonImportFailed = "ImportFailed"
 )
 
 // Reasons of stacks that do not belong to the object, see [ForeignError].
@@ -130,6 +131,8 @@ func (v *visit) stallFailed() Result {
 	}
 	reason := v.record.StatusReason
 	switch status := v.status(); {
+	case v.importing():
+		return v.stall(reasonImportFailed, "The resource cannot be adopted. "+reason+" To retry, change the object or its annotation "+RetryAnnotation+".")
 	case deleted(status):
 		return v.stall(reasonCreateFailed, "CloudFormation refuses to create the stack. "+reason+" To retry, change the object or its annotation "+RetryAnnotation+".")
 	case createFailed(status):

@@ -39,6 +39,7 @@ func (v *visit) inspect(ctx context.Context) step {
 		v.record.Digest = v.digest
 		v.engine.memory.put(memoryKey{stackID: v.record.StackID}, v.digest, v.desired.side())
 	}
+	v.recognize()
 	return proceed()
 }
 

@@ -67,13 +67,15 @@ const (
 
 // proposalState returns the progress of the change towards its approval.
 func (v *visit) proposalState() ProposalState {
-	review := v.desired.Review
+	review, importing := v.review(), v.importing()
 	switch {
 	case v.record.ChangeSet == "":
 		return ProposalNone
-	case review == nil, v.record.Digest == v.digest, v.record.FailedDigest == v.digest, v.record.ProposedFrom != v.basis():
+	case review == nil && !importing, v.record.Digest == v.digest, v.record.FailedDigest == v.digest, v.record.ProposedFrom != v.basis():
 		return ProposalOutdated
-	case v.record.Proposal == "":
+	case importing && v.proposal != nil:
+		return ProposalApproved
+	case importing, v.record.Proposal == "":
 		return ProposalUnread
 	case slices.Contains(review.Approved, v.record.Proposal) && !review.Hold:
 		if v.proposal == nil { // the engine executes what CloudFormation reports now, not what the record says
@@ -89,22 +91,38 @@ func (v *visit) proposalState() ProposalState {
 
 // basis identifies what is deployed and what is desired.
 func (v *visit) basis() string {
+	if v.importing() {
+		return v.importBasis()
+	}
 	return token("propose", v.record.StackID, v.record.Changed, v.digest, v.desired.Policy)
 }
 
 // propose compares the templates, checks the policy and sends CreateChangeSet.
 func (v *visit) propose(ctx context.Context) step {
+	if v.importing() {
+		return v.proposeImport(ctx)
+	}
 	if !v.makePlan() {
 		return proceed()
 	}
 	if refused := v.refusal(); refused != "" {
 		return end(v.stall(reasonRefused, refused))
 	}
-	body, url, s := v.templateArgument(ctx)
+	body, url, s := v.templateArgument(ctx, v.desired.Template)
 	if s.done {
 		return s
 	}
-	id, err := v.sendPropose(ctx, body, url)
+	return v.proposed(ctx, &cloudformation.CreateChangeSetInput{
+		StackName: aws.String(v.record.StackID), ChangeSetName: aws.String(changeSetName), ChangeSetType: types.ChangeSetTypeUpdate,
+		Description:  aws.String("What the operator would change, for approval."),
+		TemplateBody: body, TemplateURL: url, Parameters: parameters(v.desired.Parameters), Tags: v.tags(),
+		Capabilities: v.capabilities(), RoleARN: optional(v.desired.RoleARN),
+	})
+}
+
+// proposed sends CreateChangeSet and records the change set.
+func (v *visit) proposed(ctx context.Context, input *cloudformation.CreateChangeSetInput) step {
+	id, err := v.sendPropose(ctx, input)
 	switch {
 	case err == nil:
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = id, v.basis(), ""
@@ -123,13 +141,7 @@ func (v *visit) propose(ctx context.Context) step {
 // sendPropose creates the change set. A change set with its name exists if it was executed, or if
 // the operator died before it recorded it. It is deleted first, as in
 // https://github.com/aws/aws-cdk, which also uses one name for its change sets.
-func (v *visit) sendPropose(ctx context.Context, body, url *string) (string, error) {
-	input := &cloudformation.CreateChangeSetInput{
-		StackName: aws.String(v.record.StackID), ChangeSetName: aws.String(changeSetName), ChangeSetType: types.ChangeSetTypeUpdate,
-		Description:  aws.String("What the operator would change, for approval."),
-		TemplateBody: body, TemplateURL: url, Parameters: parameters(v.desired.Parameters), Tags: v.tags(),
-		Capabilities: v.capabilities(), RoleARN: optional(v.desired.RoleARN),
-	}
+func (v *visit) sendPropose(ctx context.Context, input *cloudformation.CreateChangeSetInput) (string, error) {
 	out, err := v.cloudformation().CreateChangeSet(ctx, input)
 	if awsapi.Code(err) == "AlreadyExistsException" {
 		if err := v.deleteChangeSet(ctx); err != nil {
@@ -186,6 +198,9 @@ func (v *visit) read(ctx context.Context) step {
 	if found.ExecutionStatus != types.ExecutionStatusAvailable { // another update happened, or another client executed the change set
 		return v.outdate(ctx)
 	}
+	if v.importing() {
+		return v.readImport(ctx, found)
+	}
 	if !v.makePlan() {
 		return proceed()
 	}
@@ -222,8 +237,12 @@ func (v *visit) describeChangeSet(ctx context.Context) (*cloudformation.Describe
 // readFailed ends the review of a change set that CloudFormation could not create: it contains no
 // changes, or CloudFormation refuses it.
 func (v *visit) readFailed(ctx context.Context, reason string) step {
+	importing := v.importing()
 	if s := v.withdraw(ctx); s.done {
 		return s
+	}
+	if importing {
+		return v.importRefused(reason)
 	}
 	if changesNothing(reason) {
 		return v.inPlace()
@@ -254,7 +273,7 @@ func (v *visit) outdate(ctx context.Context) step {
 func (v *visit) awaitApproval() Result {
 	result := Result{State: Proposed, Reason: ReasonApprovalNeeded, Message: "A change of the stack waits for approval."}
 	superseded := strings.Split(v.record.Superseded, ",")
-	switch approved := v.desired.Review.Approved; {
+	switch approved := v.review().Approved; {
 	case slices.Contains(approved, v.record.Proposal):
 		result.Reason, result.Message = ReasonApproved, "The change is approved and waits for its turn."
 	case slices.ContainsFunc(approved, func(digest string) bool { return slices.Contains(superseded, digest) }):
@@ -269,6 +288,9 @@ func (v *visit) awaitApproval() Result {
 // execute executes the approved change set. It checks the policy again, because the user may have
 // withdrawn the consent to a loss.
 func (v *visit) execute(ctx context.Context) step {
+	if v.importing() {
+		return v.executeImport(ctx)
+	}
 	if !v.makePlan() {
 		return proceed()
 	}

@@ -56,6 +56,9 @@ func (r *Record) forgetFailure() {
 
 // fails records that sending a digest failed.
 func (v *visit) fails(digest string) {
+	if v.isStage(digest) {
+		digest = v.digest // the creation or the import is a part of it
+	}
 	v.record.FailedDigest = digest
 	v.record.Away = v.record.StartedAt != nil && v.record.StartedAt.Before(v.engine.inCharge())
 }

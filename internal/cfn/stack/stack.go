@@ -50,6 +50,8 @@ type Desired struct {
 	Refresh bool
 	// Review, unless nil, holds changes of an existing stack until they are approved.
 	Review *Review
+	// Import, unless nil, takes existing resources into the stack if the stack does not exist.
+	Import *Import
 	// Prepare, unless nil, is called just before a creation or a change is sent, but not while a
 	// change waits for approval. It creates what the stack needs, such as objects in a bucket. If
 	// it returns an error, nothing is sent.

@@ -325,7 +325,7 @@ func (v *visit) settleUpdateFailed(ctx context.Context, found *live, old Record,
 	switch {
 	case old.PendingDigest != "":
 		v.fails(old.PendingDigest)
-	case failure.tokens[v.updateToken(old.Changed)]:
+	case failure.tokens[v.updateToken(old.Changed)], v.desired.Import != nil && failure.tokens[v.importToken(old.Changed)]:
 		v.fails(v.digest) // this operator sent it before a restart that lost the record of it
 	case found.changed != old.Changed && !v.continued(old):
 		v.record.Digest = "" // another client's update failed

@@ -39,6 +39,7 @@ type suite struct {
 	faults  *fault.Injector
 	clients *awsapi.Clients
 	console *cloudformation.Client // another client
+	sim     *simcfn.Engine
 	events  chan stack.Event
 	poll    time.Duration
 
@@ -57,6 +58,7 @@ func newSuiteWith(t *testing.T, attempts int, poll time.Duration) *suite {
 	t.Helper()
 	l := &suite{t: t, poll: poll, faults: fault.New(), events: make(chan stack.Event, 10_000)}
 	simulated := simcfn.New(simcfn.Options{Env: &resource.Env{Clock: clock.RealClock{}}, Faults: l.faults, Publish: l.publish})
+	l.sim = simulated
 	server := httptest.NewServer(wire.NewRouter([]*wire.Service{simulated.Service()}, l.faults, clock.RealClock{}, wire.WithRegion(region)))
 	t.Cleanup(server.Close)
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")

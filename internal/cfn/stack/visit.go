@@ -30,16 +30,17 @@ type visit struct {
 	before Record // as passed in
 	record Record // as returned
 
-	refreshed bool
-	foreign   bool              // the stack does not belong to the object
-	moved     bool              // the stack comes from another management cluster, and the object allows to adopt it
-	surprised bool              // a call was refused because the stack's state was unexpected
-	followed  Event             // the event that triggered the last read, if any
-	found     *live             // the stack as last read; nil if none exists
-	deployed  *diff.Side        // as read by inspect
-	outputs   map[string]string // nil unless read
-	plan      *diff.Plan
-	proposal  *Proposal // nil unless read
+	refreshed     bool
+	foreign       bool              // the stack does not belong to the object
+	moved         bool              // the stack comes from another management cluster, and the object allows to adopt it
+	surprised     bool              // a call was refused because the stack's state was unexpected
+	createInstead bool              // the resource to import does not exist, and may be created
+	followed      Event             // the event that triggered the last read, if any
+	found         *live             // the stack as last read; nil if none exists
+	deployed      *diff.Side        // as read by inspect
+	outputs       map[string]string // nil unless read
+	plan          *diff.Plan
+	proposal      *Proposal // nil unless read
 }
 
 // step is the outcome of one action: a result, or nothing if the visit continues.
@@ -168,7 +169,8 @@ func (v *visit) facts() Facts {
 		Early:            v.record.NextAttempt != nil && v.now().Before(*v.record.NextAttempt),
 		RollbackAttempts: v.record.RollbackAttempts,
 		MaySkip:          v.desired.Allow.Skip,
-		Review:           v.desired.Review != nil,
+		Review:           v.review() != nil,
+		Import:           v.importing(),
 		Proposal:         v.proposalState(),
 	}
 	facts.Unknown = !facts.Matches && v.deployed == nil && !v.remembers()
