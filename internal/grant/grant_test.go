@@ -31,3 +31,29 @@ func TestGrants(t *testing.T) {
 		}
 	}
 }
+
+func TestAdoptionsNameTheWholeType(t *testing.T) {
+	grants, err := grant.ParseAdoptions([]string{"team=AWS::DynamoDB::Table/team-*", "*=AWS::S3::Bucket/shared"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		namespace, resource string
+		want                bool
+	}{
+		{"team", "AWS::DynamoDB::Table/team-orders", true},
+		{"team", "AWS::DynamoDB::Table/orders", false},
+		{"team", "AWS::DynamoDB::GlobalTable/team-orders", false},
+		{"other", "AWS::DynamoDB::Table/team-orders", false},
+		{"other", "AWS::S3::Bucket/shared", true},
+	} {
+		if got := grant.Allows(grants, c.namespace, c.resource); got != c.want {
+			t.Errorf("%s may adopt %s: %t", c.namespace, c.resource, got)
+		}
+	}
+	for _, bad := range []string{"team", "team=*", "team=AWS::*", "team=AWS::SQS::Queue", "team=orders/x", "=AWS::SQS::Queue/x"} {
+		if _, err := grant.ParseAdoptions([]string{bad}); err == nil {
+			t.Errorf("%q is taken for a grant", bad)
+		}
+	}
+}

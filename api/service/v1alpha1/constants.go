@@ -6,6 +6,18 @@ const (
 	DeletionPolicyAnnotation = "service-operator.aws/deletion-policy"
 	// DeletionPolicyRetain, as the value of DeletionPolicyAnnotation, keeps the stack.
 	DeletionPolicyRetain = "retain"
+	// AdoptAnnotation is the primary identifier of an existing resource that the object's stack takes
+	// over instead of creating it, such as a queue's URL or a table's name. A stack with several
+	// resources needs the logical ID before it: LOGICALID=IDENTIFIER. It has no effect once the stack
+	// exists. It is no field of the spec, because a derived kind's spec has the properties of its type.
+	AdoptAnnotation = "service-operator.aws/adopt"
+	// AdoptionPolicyAnnotation is what happens if the resource in AdoptAnnotation does not exist.
+	AdoptionPolicyAnnotation = "service-operator.aws/adoption-policy"
+	// AdoptionPolicyAdopt, as the value of AdoptionPolicyAnnotation, stalls the object. It is the
+	// default.
+	AdoptionPolicyAdopt = "Adopt"
+	// AdoptionPolicyAdoptOrCreate, as the value of AdoptionPolicyAnnotation, creates the resource.
+	AdoptionPolicyAdoptOrCreate = "AdoptOrCreate"
 	// AllowAnnotation permits changes that lose data: a comma-separated list of "replace" and
 	// "remove".
 	AllowAnnotation = "service-operator.aws/allow"

@@ -33,10 +33,13 @@ func (v *visit) create(ctx context.Context) step {
 	if v.record.FailedDigest != v.digest {
 		v.record.Attempts = 0
 	}
+	t, s := v.creation()
+	if s.done {
+		return s
+	}
 	if s := v.prepare(ctx); s.done {
 		return s
 	}
-	t := v.creation()
 	body, url, s := v.templateArgument(ctx, t)
 	if s.done {
 		return s

@@ -34,8 +34,17 @@ type Import struct {
 	Resources map[string]map[string]string
 	// Create lets the stack create the resources if one of them does not exist.
 	Create bool
+	// Refusal, unless nil, is why the resources must not be imported. It stalls a stack that is not
+	// imported yet, and means nothing for others.
+	Refusal *Refusal
 	// Review, unless nil, holds the first change of the imported resources until it is approved.
 	Review *Review
+}
+
+// Refusal says why a caller refuses an operation.
+type Refusal struct {
+	// Reason is a CamelCase word for a condition, Message a sentence for the user.
+	Reason, Message string
 }
 
 // shellID is the logical ID of the only resource of a stack into which resources are going to be
@@ -109,12 +118,16 @@ func (v *visit) recognize() {
 	v.engine.memory.put(memoryKey{stackID: v.record.StackID}, v.record.Digest, *v.deployed)
 }
 
-// creation returns the template with which the stack is created.
-func (v *visit) creation() *template.Template {
-	if v.desired.Import != nil {
-		return shellTemplate()
+// creation returns the template with which the stack is created. No stack is created for an import
+// that is impossible.
+func (v *visit) creation() (*template.Template, step) {
+	if v.desired.Import == nil {
+		return v.desired.Template, proceed()
 	}
-	return v.desired.Template
+	if _, s := v.importTemplate(); s.done {
+		return nil, s
+	}
+	return shellTemplate(), proceed()
 }
 
 // importTemplate returns the template of the import. The error is a sentence for the user.
@@ -195,7 +208,11 @@ func checkName(t *schema.Type, r *template.Resource, identifier map[string]strin
 		r.LogicalID, name, strings.Join(slices.Sorted(maps.Values(identifier)), ", "))
 }
 
+// importTemplate returns the template of the import, unless the import is refused.
 func (v *visit) importTemplate() (*template.Template, step) {
+	if refusal := v.desired.Import.Refusal; refusal != nil {
+		return nil, end(v.stall(refusal.Reason, refusal.Message))
+	}
 	t, err := importTemplate(&v.desired, v.engine.options.Registry)
 	if err != nil {
 		return nil, end(v.stall(reasonImportFailed, "The object cannot adopt the resource, because "+err.Error()+"."))

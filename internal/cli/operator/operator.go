@@ -26,6 +26,7 @@ type flags struct {
 	kubeconfig string
 	budgets    string
 	foreign    []string
+	adoption   []string
 	roles      []string
 	logging    logging.Flags
 }
@@ -113,6 +114,12 @@ func (f *flags) add(cmd *cobra.Command) {
 		"AWS resources that objects of a namespace may reference although no object of the namespace created them, for example team=arn:aws:sqs:eu-west-1:123456789012:team-*",
 	)
 	set.StringSliceVar(
+		&f.adoption,
+		"allow-adoption",
+		nil,
+		"existing AWS resources that objects of a namespace may adopt, by type and primary identifier, for example team=AWS::DynamoDB::Table/team-* (default: none)",
+	)
+	set.StringSliceVar(
 		&f.roles,
 		"allow-roles",
 		nil,
@@ -158,6 +165,9 @@ func (f *flags) complete() error {
 	f.UserAgent = "aws-operator/" + version.String()
 	if f.Limits.Foreign, err = grant.Parse(f.foreign); err != nil {
 		return fmt.Errorf("--allow-foreign: %w", err)
+	}
+	if f.Limits.Adoption, err = grant.ParseAdoptions(f.adoption); err != nil {
+		return fmt.Errorf("--allow-adoption: %w", err)
 	}
 	if f.Roles, err = grant.Parse(f.roles); err != nil {
 		return fmt.Errorf("--allow-roles: %w", err)

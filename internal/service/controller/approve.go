@@ -15,6 +15,11 @@ func review(obj *v1alpha1.Object, desired *render.Desired) *stack.Review {
 	if !desired.Manual {
 		return nil
 	}
+	return approvals(obj)
+}
+
+// approvals returns what the object's owner has seen and approved.
+func approvals(obj *v1alpha1.Object) *stack.Review {
 	review := &stack.Review{Approved: stack.ParseApproved(obj.Annotations[stack.ApproveAnnotation])}
 	for _, shown := range obj.Status.PendingChanges {
 		review.Shown = shown.Digest

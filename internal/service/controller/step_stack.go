@@ -90,6 +90,9 @@ func (s stackStep) ensure(
 		Allow: allowed(obj), AdoptFrom: adoptFrom(obj), Refresh: refresh, Review: review(obj, desired),
 		Retry: obj.Annotations[stack.RetryAnnotation],
 	}
+	if wanted.Import, err = k.adoption(obj, desired); err != nil {
+		return operatorkit.Fail(err)
+	}
 	if err := use.Limit(&wanted); err != nil {
 		return identity.Outcome(err)
 	}

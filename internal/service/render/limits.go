@@ -25,6 +25,9 @@ type Limits struct {
 	// Foreign are the resources that objects of a namespace may reference although it did not
 	// create them.
 	Foreign []grant.Grant
+	// Adoption are the resources that objects of a namespace may adopt: each a type, a slash and a
+	// primary identifier.
+	Adoption []grant.Grant
 	// OwnPrefix is the prefix of the names of the operator's own resources, which no grant
 	// includes.
 	OwnPrefix string
