@@ -13,6 +13,7 @@
 //   - plan.go compares the deployed template with the desired one and checks the policy;
 //   - apply.go sends creations and updates;
 //   - review.go holds changes for approval, as change sets; proposal.go and loss.go describe them;
+//   - import.go takes existing resources into new stacks;
 //   - signal.go sends instances' signals to running updates, and cancels updates;
 //   - status.go reads stacks and updates the record;
 //   - events.go finds the reason of a failure;
