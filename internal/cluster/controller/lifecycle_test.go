@@ -388,6 +388,19 @@ func TestExistingVPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := aws.ToString(vpc.Vpc.VpcId)
+	own, err := client.CreateDhcpOptions(t.Context(), &ec2.CreateDhcpOptionsInput{DhcpConfigurations: []types.NewDhcpConfiguration{
+		{Key: aws.String("domain-name-servers"), Values: []string{"10.1.2.3"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Before the cluster: the operator reads the VPC's settings one after the other, and between two
+	// changes it could see a VPC that resolves the names.
+	if _, err := client.AssociateDhcpOptions(t.Context(), &ec2.AssociateDhcpOptionsInput{
+		VpcId: &id, DhcpOptionsId: own.DhcpOptions.DhcpOptionsId,
+	}); err != nil {
+		t.Fatal(err)
+	}
 	hostnames := func(on bool) {
 		if _, err := client.ModifyVpcAttribute(t.Context(), &ec2.ModifyVpcAttributeInput{
 			VpcId: &id, EnableDnsHostnames: &types.AttributeBooleanValue{Value: &on},
@@ -440,20 +453,6 @@ func TestExistingVPC(t *testing.T) {
 	if !strings.Contains(refused.Message, "has enableDnsHostnames off") || !strings.Contains(refused.Message, "modify-vpc-attribute") {
 		t.Errorf("the condition's message is %q", refused.Message)
 	}
-	own, err := client.CreateDhcpOptions(t.Context(), &ec2.CreateDhcpOptionsInput{DhcpConfigurations: []types.NewDhcpConfiguration{
-		{Key: aws.String("domain-name-servers"), Values: []string{"10.1.2.3"}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := func(id string) {
-		if _, err := client.AssociateDhcpOptions(t.Context(), &ec2.AssociateDhcpOptionsInput{
-			VpcId: vpc.Vpc.VpcId, DhcpOptionsId: &id,
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	options(*own.DhcpOptions.DhcpOptionsId) // first: with the previous ones, the names could be resolved
 	hostnames(true)
 	w.eventually("the condition names the name server", func() error {
 		w.touch(cluster)
