@@ -28,6 +28,10 @@ const (
 	PausedAnnotation = "aws-operator/paused"
 	// Finalizer holds an object until its stack is deleted.
 	Finalizer = "service-operator.aws/stack"
+	// RoleAnnotation names the role that the pods of a ServiceAccount assume. The webhook of EKS for
+	// pod identities reads it:
+	// https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
+	RoleAnnotation = "eks.amazonaws.com/role-arn"
 	// KindLabel is on every ConfigMap, Secret and Service made for an object and names its kind.
 	KindLabel = "service-operator.aws/kind"
 	// NameLabel is on every ConfigMap, Secret and Service made for an object and names it, cut to

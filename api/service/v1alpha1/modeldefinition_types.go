@@ -164,6 +164,58 @@ type ModelDefinitionSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Foreign []ModelForeign `json:"foreign,omitempty"`
+
+	// AccessLevels are what spec.grants of an object may grant to a service account, at most 16. If
+	// empty, the objects have no field grants. A change updates the stacks of all objects with
+	// grants.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	AccessLevels []ModelAccessLevel `json:"accessLevels,omitempty"`
+}
+
+// ModelAccessLevel is what a service account may do with the resources of an object's stack.
+type ModelAccessLevel struct {
+	// Name is the value of access in spec.grants, for example Send or ReadWrite.
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z]*$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Description is the text that kubectl explain shows for the level.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Description string `json:"description,omitempty"`
+
+	// Statements are the permissions of the level, at least one and at most 16.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Statements []ModelAccessStatement `json:"statements"`
+}
+
+// ModelAccessStatement allows actions on resources of an object's stack.
+type ModelAccessStatement struct {
+	// Actions are IAM actions without wildcards, for example sqs:SendMessage. Choose actions that
+	// AWS limits to a resource; others have no effect here.
+	// https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9-]+:[A-Z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:items:MaxLength=128
+	Actions []string `json:"actions"`
+
+	// Resources are Go templates, with the values of the stack's template, each for the ARN of a
+	// resource in the stack as an expression of CloudFormation, for example
+	// {Fn::GetAtt: [Queue, Arn]}. A text that renders nothing names no resource, and a statement
+	// without resources is omitted: so a statement can be for a key that only some stacks have.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=2048
+	Resources []string `json:"resources"`
 }
 
 // ModelForeign is a value by which an object references an AWS resource that its namespace did not

@@ -99,6 +99,13 @@ type ObjectStatus struct {
 	// +listType=atomic
 	PendingChanges []PendingChange `json:"pendingChanges,omitempty"`
 
+	// Grants are the service accounts to which the object grants access, or granted it until what
+	// was made for that is deleted.
+	// +optional
+	// +listType=map
+	// +listMapKey=serviceAccount
+	Grants []GrantStatus `json:"grants,omitempty"`
+
 	// Stack is the operator's record of the stack, from which it continues after a restart without
 	// AWS calls. Its format is internal and may change.
 	// +optional
@@ -106,6 +113,20 @@ type ObjectStatus struct {
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Stack RawJSON `json:"stack,omitempty"`
+}
+
+// GrantStatus is the role of a service account to which an object grants access.
+type GrantStatus struct {
+	// ServiceAccount is the name of the service account, in the object's namespace.
+	ServiceAccount string `json:"serviceAccount"`
+
+	// RoleARN is the ARN of the service account's role.
+	// +optional
+	RoleARN string `json:"roleARN,omitempty"`
+
+	// Message says why the service account does not have the role yet; empty if it has it.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // PendingChange is a change of a stack that waits for approval.

@@ -29,6 +29,7 @@ func (m *Model) Check(registry *schema.Registry) error {
 		problems = append(problems, all.problems()...)
 		problems = append(problems, m.checkOutputs(all)...)
 	}
+	problems = append(problems, m.checkAccess(registry)...)
 	cfntemplate.SortProblems(problems)
 	return problems.Err()
 }

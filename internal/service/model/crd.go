@@ -120,6 +120,9 @@ func (m *Model) specSchema() *apiextensionsv1.JSONSchemaProps {
 			spec.Properties[name] = props
 		}
 	}
+	if len(m.AccessLevels) > 0 {
+		spec.Properties[GrantsField] = m.grantsSchema()
+	}
 	return spec
 }
 
@@ -216,6 +219,7 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 			},
 			"conditions":     conditionsSchema(),
 			"pendingChanges": pendingSchema(),
+			"grants":         grantStatusSchema(),
 		},
 	}
 }
@@ -279,6 +283,9 @@ func (m *Model) checkStructural() error {
 	for _, name := range slices.Sorted(maps.Keys(m.Schema.Properties)) {
 		if slices.Contains(sharedFields, name) {
 			return problem(m.Name, "spec.schema", name+" is a field that every kind has; remove it")
+		}
+		if name == GrantsField && len(m.AccessLevels) > 0 {
+			return problem(m.Name, "spec.schema", name+" is a field that every kind with accessLevels has; rename it, or remove accessLevels")
 		}
 	}
 	internal := &apiextensions.JSONSchemaProps{}

@@ -50,6 +50,8 @@ type Model struct {
 	DynamicReferences []string
 	// Foreign are values that name AWS resources that the namespace did not create.
 	Foreign []Foreign
+	// AccessLevels are what objects may grant to service accounts.
+	AccessLevels []AccessLevel
 
 	// ownTemplate means that the definition contains the template.
 	ownTemplate bool
@@ -133,7 +135,7 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 		return nil, err
 	}
 	if err := errors.Join(
-		m.compileParameters(spec), m.compileReferences(spec), m.compileAdditional(&spec.AdditionalResources),
+		m.compileParameters(spec), m.compileReferences(spec), m.compileAdditional(&spec.AdditionalResources), m.compileAccess(spec),
 	); err != nil {
 		return nil, flatten(err)
 	}
@@ -241,7 +243,7 @@ var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "clou
 // propertiesOf converts a derived spec to properties, without the fields that every kind has.
 func (s *shape) propertiesOf(spec map[string]any) map[string]any {
 	own := maps.Clone(spec)
-	for _, name := range sharedFields {
+	for _, name := range append([]string{GrantsField}, sharedFields...) {
 		if _, ok := s.fields[name]; !ok {
 			delete(own, name)
 		}

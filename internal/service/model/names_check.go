@@ -251,6 +251,11 @@ func (m *Model) checkNames() cfntemplate.Problems {
 	for _, f := range m.Foreign {
 		check(stack, f.ARN)
 	}
+	for _, level := range m.AccessLevels {
+		for _, statement := range level.Statements {
+			check(stack, statement.Resources...)
+		}
+	}
 	check(additional, m.additionalTexts()...)
 	for _, field := range m.DynamicReferences {
 		if wrong, meant := stack.unknown(append([]string{"spec"}, strings.Split(field, ".")...)); wrong != "" {

@@ -75,7 +75,15 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 		return nil, err
 	}
 	data := scope(obj, m.Kind, spec, facts)
+	grants, err := grantsOf(m, spec)
+	if err != nil {
+		return nil, err
+	}
 	if override != nil {
+		if len(grants) > 0 {
+			return nil, &RefusedError{"GrantsNeedTemplateOfKind", "spec.grants needs the kind's own template, because the access levels name its resources. " +
+				"Remove spec.grants or spec.cloudFormationTemplateName."}
+		}
 		desired.Template, err = cfntemplate.Parse(override.File, []byte(override.Template))
 		if err != nil {
 			return nil, fmt.Errorf("parse the template: %w", err)
@@ -97,6 +105,9 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 	}
 	m.Locate(desired.Template)
 	if err := checkSecrets(m, desired.Template); err != nil {
+		return nil, err
+	}
+	if err := addGrants(desired, m, obj, data, grants, facts.ClusterName); err != nil {
 		return nil, err
 	}
 	return desired, facts.Limits.checkRendered(m, desired)
