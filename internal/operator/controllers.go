@@ -43,6 +43,7 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 		Region: p.clients.Region(awsapi.Target{}), AccountID: p.opts.Account, ClusterName: p.opts.ClusterName,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
 		Metrics: p.metrics, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
+		ServiceAccountIssuer: p.opts.ServiceAccountIssuer,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the controllers of AWS services: %w", err)

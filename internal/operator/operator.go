@@ -53,6 +53,9 @@ type Options struct {
 	// Limits bound what objects of services may have the operator do with its permissions in AWS.
 	// The zero value refuses templates of users and resources that their namespace did not make.
 	Limits render.Limits
+	// ServiceAccountIssuer is the URL of the issuer of the cluster's service account tokens; empty
+	// refuses spec.grants.
+	ServiceAccountIssuer string
 	// RequireIdentity refuses objects for which neither they nor their namespace name an
 	// AWSIdentity.
 	RequireIdentity bool

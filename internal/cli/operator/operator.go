@@ -17,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
 // flags are the flags of the command, named after the conventions of controller-runtime and of the
@@ -125,6 +126,8 @@ func (f *flags) add(cmd *cobra.Command) {
 		nil,
 		"roles that Clusters of a namespace may name in spec.role, for example platform=arn:aws:iam::123456789012:role/clusters (default: none, only the operator's own credentials)",
 	)
+	set.StringVar(&f.ServiceAccountIssuer, "service-account-issuer", "",
+		"issuer (iss) of this cluster's service account tokens, registered in IAM as a provider; roles of spec.grants trust it (default: spec.grants is refused)")
 	set.BoolVar(&f.RequireIdentity, "require-identity", false,
 		"refuse objects for which neither they nor their namespace name an AWSIdentity (default: they use the operator's own credentials)")
 	set.StringVar(
@@ -171,6 +174,11 @@ func (f *flags) complete() error {
 	}
 	if f.Roles, err = grant.Parse(f.roles); err != nil {
 		return fmt.Errorf("--allow-roles: %w", err)
+	}
+	if f.ServiceAccountIssuer != "" {
+		if err := render.CheckIssuer(f.ServiceAccountIssuer); err != nil {
+			return fmt.Errorf("--service-account-issuer: %w", err)
+		}
 	}
 	if f.budgets == "" {
 		return nil

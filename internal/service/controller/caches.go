@@ -69,6 +69,21 @@ func digestOnly(obj any) (any, error) {
 	return obj, nil
 }
 
+// roleOnly keeps only the name and the role of a ServiceAccount.
+func roleOnly(obj any) (any, error) {
+	if account, ok := obj.(*corev1.ServiceAccount); ok {
+		account.Secrets, account.ImagePullSecrets = nil, nil
+		account.ManagedFields, account.Labels, account.OwnerReferences, account.Finalizers = nil, nil, nil, nil
+		annotations := map[string]string{}
+		if role := account.Annotations[v1alpha1.RoleAnnotation]; role != "" {
+			annotations[v1alpha1.RoleAnnotation] = role
+		}
+		account.Annotations = annotations
+		common.internMeta(&account.ObjectMeta)
+	}
+	return obj, nil
+}
+
 // dataDigest hashes the content of a ConfigMap. Binary is the number of binary entries, which the
 // operator never creates.
 func dataDigest(data map[string]string, binary int) string {
@@ -112,6 +127,7 @@ func additionalCacheOptions(namespaces []string) (cache.Options, error) {
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.ConfigMap{}: by, &corev1.Secret{}: by, &corev1.Service{}: by,
+			&corev1.ServiceAccount{}: {Transform: roleOnly},
 		},
 		DefaultNamespaces: inNamespaces(namespaces),
 	}, nil

@@ -77,6 +77,20 @@ func (d *directory) refer(key objectKey, targets []objectKey) bool {
 	return true
 }
 
+// unrefer removes one recorded reference of key.
+func (d *directory) unrefer(key, target objectKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.names[key] = slices.DeleteFunc(slices.Clone(d.names[key]), func(one objectKey) bool { return one == target })
+	if len(d.names[key]) == 0 {
+		delete(d.names, key)
+	}
+	delete(d.namedBy[target], key)
+	if len(d.namedBy[target]) == 0 {
+		delete(d.namedBy, target)
+	}
+}
+
 // dependents returns the objects that reference the target, sorted.
 func (d *directory) dependents(target objectKey) []objectKey {
 	d.mu.Lock()

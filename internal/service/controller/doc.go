@@ -1,10 +1,12 @@
 // Package controller reconciles AWS services as custom resources.
 //
-// One generic reconciler serves every modeled kind. Its pipeline has three steps:
+// One generic reconciler serves every modeled kind. Its pipeline has five steps:
 //
 //	references   waits until the objects that the spec references are ready
+//	roles        makes the roles of the service accounts to which the spec grants access
 //	stack        converges the CloudFormation stack to the spec and copies its outputs
 //	additional   creates the ConfigMaps, Secrets and Services from the outputs
+//	accounts     annotates the ServiceAccounts with their roles
 //
 // [Setup] starts the kinds of the catalog, a controller of ModelDefinitions, which starts and stops
 // kinds as users define them, and a controller of CloudFormationTemplates.

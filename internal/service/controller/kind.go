@@ -33,6 +33,8 @@ type kind struct {
 	version atomic.Uint64
 	// definition is the version of the ModelDefinition that is served; nil for built-in kinds.
 	definition atomic.Pointer[definitionVersion]
+	// recorded is true once the directory has the references of every object.
+	recorded atomic.Bool
 	// stop ends the kind; done is closed when it has ended.
 	stop context.CancelFunc
 	done chan struct{}
@@ -73,8 +75,10 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 		Client: manager.GetClient(),
 		Pipelines: operatorkit.NewPipeline[*v1alpha1.Object](
 			referencesStep{kind: k},
+			rolesStep{kind: k},
 			stackStep{kind: k},
 			additionalStep{kind: k},
+			accountsStep{kind: k},
 		),
 		Admit:                   k.admit,
 		Finalizer:               v1alpha1.Finalizer,
@@ -108,6 +112,7 @@ func (k *kind) run(ctx context.Context) error {
 	if err := k.recordReferences(ctx); err != nil {
 		return err
 	}
+	k.recorded.Store(true)
 	if err := k.reconciler.Run(ctx, k.manager); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve %s: %w", k.name, err)
 	}
@@ -117,7 +122,7 @@ func (k *kind) run(ctx context.Context) error {
 // recordReferences records the references of every object before the first reconcile. Otherwise an
 // object would treat a shared resource as its own and remove the entries of the others.
 func (k *kind) recordReferences(ctx context.Context) error {
-	if len(k.model.Load().References) == 0 {
+	if m := k.model.Load(); len(m.References)+len(m.AccessLevels) == 0 {
 		return nil
 	}
 	var objects v1alpha1.ObjectList
@@ -127,7 +132,7 @@ func (k *kind) recordReferences(ctx context.Context) error {
 	for i := range objects.Items {
 		obj := &objects.Items[i]
 		if targets, err := k.targets(obj); err == nil { // the reconcile of an invalid object reports the error
-			k.service.directory.refer(k.key(obj), targets)
+			k.service.directory.refer(k.key(obj), k.withAccounts(obj, targets))
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/utils/clock"
 
@@ -54,6 +55,9 @@ type Options struct {
 	// Limits restrict what objects may make the operator do with its permissions; the zero value
 	// allows nothing beyond what models do.
 	Limits render.Limits
+	// ServiceAccountIssuer is the URL of the issuer of the cluster's service account tokens, whose
+	// provider is registered in IAM in every account with granted resources; empty refuses grants.
+	ServiceAccountIssuer string
 	// Registry holds the resource types; by default all of AWS's.
 	Registry *schema.Registry
 	// MaxConcurrentReconciles is the number of objects of a kind that are reconciled concurrently;
@@ -74,6 +78,11 @@ func (o *Options) complete() error {
 		return errors.New("the controllers of modeled kinds need an Engine")
 	case o.Region == "" || o.AccountID == "" || o.ClusterName == "":
 		return errors.New("the controllers of modeled kinds need Region, AccountID and ClusterName")
+	}
+	if o.ServiceAccountIssuer != "" {
+		if err := render.CheckIssuer(o.ServiceAccountIssuer); err != nil {
+			return fmt.Errorf("ServiceAccountIssuer: %w", err)
+		}
 	}
 	if o.Limits.OwnPrefix == "" {
 		o.Limits.OwnPrefix = awsevents.StackName("")

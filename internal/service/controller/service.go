@@ -29,6 +29,8 @@ type service struct {
 	// them.
 	additional cache.Cache
 	direct     client.Client
+	// roles are those of the service accounts to which objects grant access.
+	roles *roles
 
 	definitions *operatorkit.Reconciler[*v1alpha1.ModelDefinition]
 	templates   *operatorkit.Reconciler[*v1alpha1.CloudFormationTemplate]
@@ -174,6 +176,9 @@ func (s *service) enqueueDefinition(kindName string) {
 // observe enqueues the owner of the stack of an event.
 func (s *service) observe(event awsevents.Event) {
 	if event.Stack == nil {
+		return
+	}
+	if s.roles.observe(event.Stack.StackName) {
 		return
 	}
 	owner, ok := s.directory.owner(event.Stack.StackName)

@@ -85,6 +85,7 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 		options: options, manager: mgr, directory: newDirectory(), builtIn: models,
 		kinds: map[string]*kind{}, definedBy: map[string]string{}, failure: make(chan error, 1),
 	}
+	s.roles = &roles{service: s, known: map[types.NamespacedName]*role{}, stacks: map[string]types.NamespacedName{}}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, apiextensionsv1.AddToScheme, metav1.AddMetaToScheme} {
 		if err := add(scheme); err != nil {
@@ -101,6 +102,11 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 	}
 	if err := s.watchAdditional(ctx); err != nil {
 		return nil, err
+	}
+	if options.ServiceAccountIssuer != "" {
+		if err := s.watchServiceAccounts(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := mgr.Add(s.additional); err != nil {
 		return nil, fmt.Errorf("add the cache of additional resources to the manager: %w", err)
@@ -134,6 +140,47 @@ func (s *service) watchAdditional(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// watchServiceAccounts enqueues the objects that grant access to a service account when the
+// ServiceAccount is created, or its annotation changes.
+func (s *service) watchServiceAccounts(ctx context.Context) error {
+	informer, err := s.additional.GetInformer(ctx, &corev1.ServiceAccount{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch ServiceAccounts: %w", err)
+	}
+	enqueue := func(obj any) {
+		if account, ok := obj.(client.Object); ok {
+			s.enqueue(s.directory.dependents(accountKey(client.ObjectKeyFromObject(account)))...)
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: enqueue,
+		UpdateFunc: func(old, changed any) {
+			if roleOf(old) != roleOf(changed) {
+				enqueue(changed)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			enqueue(obj)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watch ServiceAccounts: %w", err)
+	}
+	return nil
+}
+
+// roleOf returns the role that the annotation of a cached ServiceAccount names.
+func roleOf(obj any) string {
+	account, ok := obj.(client.Object)
+	if !ok {
+		return ""
+	}
+	return account.GetAnnotations()[v1alpha1.RoleAnnotation]
 }
 
 // contentOf returns the content digest of a cached object.

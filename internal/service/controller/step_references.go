@@ -34,13 +34,13 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	k := s.kind
 	targets, err := k.targets(obj)
 	if outcome, ok := refused(err); ok {
-		k.service.directory.refer(k.key(obj), nil)
+		k.service.directory.refer(k.key(obj), k.withAccounts(obj, nil))
 		return outcome
 	}
 	if err != nil {
 		return operatorkit.Stall("InvalidReference", sentence("The references in the spec are invalid", err))
 	}
-	if k.service.directory.refer(k.key(obj), targets) {
+	if k.service.directory.refer(k.key(obj), k.withAccounts(obj, targets)) {
 		k.service.enqueue(k.service.directory.siblings(k.key(obj))...)
 	}
 	if len(targets) == 0 {
@@ -125,6 +125,15 @@ func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 		targets = append(targets, objectKey{Kind: templateKind, NamespacedName: template})
 	}
 	return targets, nil
+}
+
+// withAccounts adds the service accounts to which an object grants access, or granted it until what
+// was made for that is deleted: their roles stay as long as an object refers to them.
+func (k *kind) withAccounts(obj *v1alpha1.Object, targets []objectKey) []objectKey {
+	for _, account := range k.accounts(obj) {
+		targets = append(targets, accountKey(account))
+	}
+	return targets
 }
 
 // foreignKey is the key of an AWS resource that no object of the namespace made, so that all

@@ -61,6 +61,7 @@ type suite struct {
 	endpoint  string
 	observer  string // the endpoint of the test's own clients
 	limits    render.Limits
+	issuer    string // of service account tokens
 	stop      func()
 }
 
@@ -84,6 +85,14 @@ func newLimitedSuite(t *testing.T, latency func(resourceType, operation string) 
 
 func newSuiteOf(t *testing.T, o simulator.Options, limits render.Limits) *suite {
 	t.Helper()
+	w := prepareSuite(t, o, limits)
+	w.startOperator()
+	return w
+}
+
+// prepareSuite is newSuiteOf without an operator.
+func prepareSuite(t *testing.T, o simulator.Options, limits render.Limits) *suite {
+	t.Helper()
 	w := &suite{t: t, cluster: controlplanetest.Shared(t), limits: limits}
 	c, err := client.New(w.cluster.RESTConfig(), client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
@@ -96,7 +105,6 @@ func newSuiteOf(t *testing.T, o simulator.Options, limits render.Limits) *suite 
 	w.sim = sim
 	observer := simulatortest.Serve(t, w.sim.Observer()) // the tests compare what exists with what should
 	w.endpoint, w.observer = endpoint, observer
-	w.startOperator()
 	return w
 }
 
@@ -147,7 +155,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Region: region, AccountID: account, ClusterName: clusterName,
-		WatchNamespaces: []string{w.namespace}, Limits: w.limits,
+		WatchNamespaces: []string{w.namespace}, Limits: w.limits, ServiceAccountIssuer: w.issuer,
 	})
 	if err != nil {
 		return nil, err

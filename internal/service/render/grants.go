@@ -59,6 +59,10 @@ func grantsOf(m *model.Model, spec map[string]any) ([]Grant, error) {
 		seen[account] = true
 		grants = append(grants, Grant{ServiceAccount: account, Access: access})
 	}
+	if name, _ := spec["cloudFormationTemplateName"].(string); name != "" && len(grants) > 0 {
+		return nil, &RefusedError{"GrantsNeedTemplateOfKind", "spec.grants needs the kind's own template, because the access levels name its resources. " +
+			"Remove spec.grants or spec.cloudFormationTemplateName."}
+	}
 	return grants, nil
 }
 

@@ -80,10 +80,6 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 		return nil, err
 	}
 	if override != nil {
-		if len(grants) > 0 {
-			return nil, &RefusedError{"GrantsNeedTemplateOfKind", "spec.grants needs the kind's own template, because the access levels name its resources. " +
-				"Remove spec.grants or spec.cloudFormationTemplateName."}
-		}
 		desired.Template, err = cfntemplate.Parse(override.File, []byte(override.Template))
 		if err != nil {
 			return nil, fmt.Errorf("parse the template: %w", err)

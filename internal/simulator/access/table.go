@@ -223,7 +223,7 @@ func (t *ResourceType) ARN(partition, region, account, name string) string {
 	}
 	if _, rest, isURL := strings.Cut(name, "://"); isURL { // of a queue, or an identity provider
 		parts := strings.Split(rest, "/")
-		if name = rest; len(parts) >= 3 { //nolint:mnd // host, account and name
+		if name = rest; len(parts) >= 3 && strings.Contains(t.Template, ":sqs:") { //nolint:mnd // host, account and name
 			account, name = parts[len(parts)-2], parts[len(parts)-1]
 		}
 	}

@@ -14,7 +14,11 @@ func TestARNsOfResources(t *testing.T) {
 		"a path":             {"ssm", "GetParameter", "/a/b", "arn:aws:ssm:r:1:parameter/a/b"},
 		"without an account": {"ec2", "DeleteSnapshot", "snap-1", "arn:aws:ec2:r::snapshot/snap-1"},
 		"a provider":         {"iam", "CreateOpenIDConnectProvider", "https://issuer.example", "arn:aws:iam::1:oidc-provider/issuer.example"},
-		"a stack":            {"cloudformation", "CreateStack", "s", "arn:aws:cloudformation:r:1:stack/s/*"},
+		// https://docs.aws.amazon.com/eks/latest/userguide/enable-iam-roles-for-service-accounts.html
+		"a provider with a path": {
+			"iam", "CreateOpenIDConnectProvider", "https://oidc.eks.r.amazonaws.com/id/EXAMPLE", "arn:aws:iam::1:oidc-provider/oidc.eks.r.amazonaws.com/id/EXAMPLE",
+		},
+		"a stack": {"cloudformation", "CreateStack", "s", "arn:aws:cloudformation:r:1:stack/s/*"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := access.Permissions(test.service, test.operation)[0]

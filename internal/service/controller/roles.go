@@ -1,0 +1,241 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/identity"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// roles holds the roles of the service accounts to which objects grant access. Each role is a stack
+// of its own, because the annotation of a ServiceAccount can name only one role, and several objects
+// grant access to one service account: each adds a policy to the role in its own stack. The first
+// grant makes the role, and the last one to go deletes it.
+//
+// Nothing of it is stored: a role's stack is found by its name, and its tags identify it.
+type roles struct {
+	service *service
+
+	mu     sync.Mutex
+	known  map[types.NamespacedName]*role
+	stacks map[string]types.NamespacedName
+}
+
+// role is the role of one service account.
+type role struct {
+	of render.Role
+	// mu is held while the role is made or deleted: the engine needs one goroutine at a time for
+	// each stack.
+	mu     sync.Mutex
+	record stack.Record
+	// ready are the inputs with which the stack last became ready, and the count of events then.
+	// While both are unchanged, there is nothing to call.
+	ready  string
+	asOf   uint64
+	events atomic.Uint64
+}
+
+// accountKey is the key of a service account, by which the directory finds the objects that grant
+// access to it.
+func accountKey(account types.NamespacedName) objectKey {
+	return objectKey{Kind: render.RoleOwner, NamespacedName: account}
+}
+
+// get returns the role of a service account, which may not exist in AWS.
+func (r *roles) get(account types.NamespacedName) *role {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, ok := r.known[account]
+	if !ok {
+		found = &role{of: render.Role{ClusterName: r.service.options.ClusterName, Namespace: account.Namespace, Name: account.Name}}
+		r.known[account] = found
+		r.stacks[found.of.StackName()] = account
+	}
+	return found
+}
+
+// observe enqueues the objects that grant access to the service account of a stack. It reports
+// whether the stack is that of a role.
+func (r *roles) observe(stackName string) bool {
+	r.mu.Lock()
+	account, ok := r.stacks[stackName]
+	found := r.known[account]
+	r.mu.Unlock()
+	if !ok {
+		return false
+	}
+	found.events.Add(1)
+	r.service.enqueue(r.service.directory.dependents(accountKey(account))...)
+	return true
+}
+
+// ensure makes the role of a service account by at most one operation.
+func (r *roles) ensure(ctx context.Context, use identity.Use, account types.NamespacedName, retry string) operatorkit.Outcome {
+	one := r.get(account)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	issuer, asOf := r.service.options.ServiceAccountIssuer, one.events.Load()
+	inputs := fmt.Sprintf("%s|%+v", issuer, use)
+	if one.ready == inputs && one.asOf == asOf {
+		return operatorkit.Done()
+	}
+	one.ready = ""
+	desired, err := one.of.Stack(issuer, use.Place.Account, use.Place.Region)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	wanted := stack.Desired{
+		Name: desired.Name, Template: desired.Template, Tags: desired.Tags, OwnerTags: desired.OwnerTags,
+		Capabilities: desired.Capabilities, Retry: retry,
+	}
+	if err := use.Limit(&wanted); err != nil {
+		return identity.Outcome(err)
+	}
+	result, err := r.service.options.Engine.Ensure(ctx, use.Target, wanted, one.record)
+	one.record = result.Record
+	made := outcome(result, err)
+	if made.IsDone() {
+		one.ready, one.asOf = inputs, asOf
+		return made
+	}
+	return made.About(operatorkit.Subject{Kind: "Role of service account", Name: account.Name})
+}
+
+// release deletes the role of a service account unless another object grants access to it. Once it
+// is done, the object no longer counts as one that does.
+func (r *roles) release(ctx context.Context, use identity.Use, account types.NamespacedName, by objectKey) operatorkit.Outcome {
+	one, target := r.get(account), accountKey(account)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	for _, other := range r.service.directory.dependents(target) {
+		if other != by {
+			r.service.directory.unrefer(by, target)
+			return operatorkit.Done()
+		}
+	}
+	unserved, err := r.service.unserved(ctx)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if unserved != "" {
+		return operatorkit.Wait(poll, "KindNotServed", fmt.Sprintf(
+			"Waiting until kind %s is served: its objects may grant access to service account %s. Correct or delete its ModelDefinition if this lasts.",
+			unserved, account.Name))
+	}
+	if err := r.service.removeAnnotation(ctx, account, one.of.ARN(use.Place.Account, use.Place.Region)); err != nil {
+		return operatorkit.Fail(err)
+	}
+	one.ready = ""
+	result, err := r.service.options.Engine.Delete(ctx, use.Target, one.of.StackName(), one.record, stack.DeleteOptions{
+		RoleARN: use.ServiceRole, OwnerTags: one.of.Tags(),
+	})
+	one.record = result.Record
+	gone := outcome(result, err)
+	if gone.IsDone() {
+		one.record = stack.Record{}
+		r.service.directory.unrefer(by, target)
+		return gone
+	}
+	return gone.About(operatorkit.Subject{Kind: "Role of service account", Name: account.Name})
+}
+
+// unserved returns a kind whose objects may grant access and are not known yet, or "".
+func (s *service) unserved(ctx context.Context) (string, error) {
+	known := func(name string) bool {
+		k := s.served(name)
+		return k != nil && k.recorded.Load()
+	}
+	for _, m := range s.builtIn {
+		if len(m.AccessLevels) > 0 && !known(m.Kind) {
+			return m.Kind, nil
+		}
+	}
+	var definitions v1alpha1.ModelDefinitionList
+	if err := s.manager.GetClient().List(ctx, &definitions, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("list the ModelDefinitions: %w", err)
+	}
+	for i := range definitions.Items {
+		if spec := &definitions.Items[i].Spec; len(spec.AccessLevels) > 0 && !known(spec.Kind) {
+			return spec.Kind, nil
+		}
+	}
+	return "", nil
+}
+
+// annotate sets the annotation of a ServiceAccount. The message, if any, says why it does not have
+// it yet. It does not replace the annotation of another role.
+func (s *service) annotate(ctx context.Context, account types.NamespacedName, roleARN string) (message string, made operatorkit.Outcome) {
+	found := &corev1.ServiceAccount{}
+	err := s.additional.Get(ctx, account, found)
+	if err == nil && found.Annotations[v1alpha1.RoleAnnotation] == roleARN {
+		return "", operatorkit.Done()
+	}
+	if err == nil { // the cache may be outdated
+		err = s.direct.Get(ctx, account, found)
+	}
+	switch has := found.Annotations[v1alpha1.RoleAnnotation]; {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("There is no ServiceAccount %s; the operator annotates it when it is created.", account.Name), operatorkit.Done()
+	case err != nil:
+		return "", operatorkit.Fail(fmt.Errorf("read ServiceAccount %s: %w", account.Name, err))
+	case has == roleARN:
+		return "", operatorkit.Done()
+	case has != "":
+		message = fmt.Sprintf("ServiceAccount %s has the annotation %s of another role, %s. Remove the annotation, or the entry of spec.grants.",
+			account.Name, v1alpha1.RoleAnnotation, has)
+		return message, operatorkit.Wait(0, "RoleAnnotationTaken", message).Degraded()
+	}
+	return "", s.patchAnnotation(ctx, found, &roleARN)
+}
+
+// removeAnnotation removes the annotation of a ServiceAccount if it names the role.
+func (s *service) removeAnnotation(ctx context.Context, account types.NamespacedName, roleARN string) error {
+	found := &corev1.ServiceAccount{}
+	err := s.direct.Get(ctx, account, found)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read ServiceAccount %s: %w", account.Name, err)
+	}
+	if found.Annotations[v1alpha1.RoleAnnotation] != roleARN {
+		return nil
+	}
+	if made := s.patchAnnotation(ctx, found, nil); !made.IsDone() {
+		return fmt.Errorf("remove the annotation %s: %s", v1alpha1.RoleAnnotation, made.Message()) //nolint:err113 // the outcome has the error's text
+	}
+	return nil
+}
+
+// patchAnnotation sets or removes the annotation of the ServiceAccount as it was read. The patch
+// fails if another client changed the ServiceAccount meanwhile.
+func (s *service) patchAnnotation(ctx context.Context, found *corev1.ServiceAccount, roleARN *string) operatorkit.Outcome {
+	before := client.MergeFromWithOptions(found.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	if roleARN == nil {
+		delete(found.Annotations, v1alpha1.RoleAnnotation)
+	} else {
+		if found.Annotations == nil {
+			found.Annotations = map[string]string{}
+		}
+		found.Annotations[v1alpha1.RoleAnnotation] = *roleARN
+	}
+	err := s.direct.Patch(ctx, found, before, client.FieldOwner(fieldOwner))
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return operatorkit.Done()
+	case apierrors.IsForbidden(err):
+		return operatorkit.Fail(err).Explain("Forbidden", sentence("The operator lacks a permission in Kubernetes", err))
+	}
+	return operatorkit.Fail(fmt.Errorf("annotate ServiceAccount %s: %w", found.Name, err))
+}
