@@ -158,6 +158,9 @@ func TestWhatEachSubjectMayDo(t *testing.T) {
 	for _, row := range []right{
 		{"statuses of services", all, serviceGroup, "sqsqueues", "status", team, []string{operatorItself}},
 		{"statuses of clusters", all, clusterGroup, "clusters", "status", team, []string{operatorItself}},
+		{"service accounts of grants", append([]string{"patch"}, reads...), "", "serviceaccounts", "", team, []string{operatorItself}},
+		{"to make or replace a service account", []string{"create", "update", "delete"}, "", "serviceaccounts", "", team, nil},
+		{"tokens of service accounts", []string{"create"}, "", "serviceaccounts", "token", team, nil},
 	} {
 		check(t, clients, row, []string{operatorItself})
 	}

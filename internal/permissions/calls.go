@@ -10,6 +10,8 @@ const (
 	clusters
 	// events is the stack of the operator's event queue, which every operator has.
 	events
+	// grants is an operator whose objects grant access to service accounts.
+	grants
 	// terminal is a user of the commands, in addition to the operator's own policies.
 	terminal
 )
@@ -148,6 +150,18 @@ var statements = []statement{
 		sid: "Token", users: clusters, resources: []string{"arn:{partition}:ssm:{region}:{account}:parameter/cluster-operator/{cluster}"},
 		calls: []string{"ssm.PutParameter", "ssm.DeleteParameter"},
 		why:   "The bootstrap token with which workers join.",
+	},
+	{
+		// The handlers of AWS::IAM::Role for what the stack of a role has, and of AWS::IAM::Policy.
+		// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-policy.html
+		sid: "CloudFormationGrants", users: grants, resources: []string{"arn:{partition}:iam::{account}:role/{grantRole}"},
+		actions: []string{
+			"iam:CreateRole", "iam:DeleteRole", "iam:DeleteRolePermissionsBoundary", "iam:DeleteRolePolicy", "iam:GetRole", "iam:GetRolePolicy",
+			"iam:ListAttachedRolePolicies", "iam:ListRolePolicies", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:TagRole",
+			"iam:UntagRole", "iam:UpdateAssumeRolePolicy", "iam:UpdateRole", "iam:UpdateRoleDescription",
+		},
+		condition: map[string]map[string][]string{"ForAnyValue:StringEquals": {"aws:CalledVia": {"cloudformation.amazonaws.com"}}},
+		why:       "The roles of service accounts that spec.grants names, and their policies. Their path begins with aws-operator and the operator's cluster name.",
 	},
 	{
 		sid: "Validate", users: terminal, resources: all,

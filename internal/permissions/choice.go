@@ -18,6 +18,8 @@ type Choice struct {
 	// and Terminal whether a user runs the commands.
 	Kinds              []string
 	Clusters, Terminal bool
+	// Grants is whether objects grant access to service accounts.
+	Grants bool
 	// ClusterNames are the names of the Clusters; empty for all names.
 	ClusterNames []string
 	// Partition and Suffix are those of the region, as package partition has them. Region and Account
@@ -39,7 +41,7 @@ func (c *Choice) Documents() ([]Document, error) {
 		return nil, err
 	}
 	var of users
-	for part, chosen := range map[users]bool{services: len(c.Kinds) > 0, clusters: c.Clusters, terminal: c.Terminal} {
+	for part, chosen := range map[users]bool{services: len(c.Kinds) > 0, clusters: c.Clusters, terminal: c.Terminal, grants: c.Grants} {
 		if chosen {
 			of |= part
 		}
@@ -96,7 +98,7 @@ func Kinds() (kinds []string) {
 var anywhere = map[string][]string{
 	"partition": {"aws"}, "suffix": {"amazonaws.com"}, "region": all, "account": all, "serviceStack": {"aws-operator-*"},
 	"clusterStack": all, "events": {"aws-operator-events*"}, "role": {"arn:aws:iam::*:role/cluster-operator"}, "group": all,
-	"bucket": all, "cluster": all, "stateBucket": {"STATE-BUCKET"},
+	"bucket": all, "cluster": all, "stateBucket": {"STATE-BUCKET"}, "grantRole": {"aws-operator/*"},
 }
 
 // values returns the values of the names in braces.
@@ -104,11 +106,16 @@ func (c *Choice) values() map[string][]string {
 	values := map[string][]string{
 		"partition": {c.Partition}, "suffix": {c.Suffix}, "region": {cmp.Or(c.Region, "*")}, "account": {cmp.Or(c.Account, "*")},
 		"serviceStack": {c.Events + "/*"}, "clusterStack": {c.Events + "/*"}, "events": {c.Events}, "role": c.Roles,
+		"grantRole": {strings.TrimPrefix(render.RolePath(c.Operator), "/") + "*"},
 	}
 	if c.StateBucket != "" {
 		values["stateBucket"] = []string{c.StateBucket}
 	}
-	for _, kind := range c.Kinds {
+	kinds := c.Kinds
+	if c.Grants {
+		kinds = append(slices.Clone(kinds), render.RoleOwner)
+	}
+	for _, kind := range kinds {
 		values["serviceStack"] = append(values["serviceStack"], stacksOf(c.Operator, kind))
 	}
 	for _, name := range c.ClusterNames {

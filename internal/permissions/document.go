@@ -40,6 +40,9 @@ func Documents() []Document {
 		{Name: "operator-clusters", Title: "The operator's own calls for clusters.", Statements: direct(clusters, anywhere)},
 		{Name: "terminal", Title: "The calls of the terminal commands, in addition to the operator's policies.", Statements: direct(terminal, anywhere)},
 	}
+	documents = append(documents, Document{
+		Name: "cloudformation-grants", Title: "CloudFormation's calls for the roles of spec.grants.", Statements: direct(grants, anywhere),
+	})
 	for _, part := range []struct {
 		name, what string
 		users      users

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/permissions"
 )
@@ -26,6 +25,7 @@ aws iam create-policy --policy-name aws-operator-clusters --policy-document file
 | attach to | documents |
 | --- | --- |
 | the operator's role, for AWS services | ` + "`operator-services`" + `, ` + "`cloudformation-services-*`" + ` |
+| the operator's role, if objects have ` + "`spec.grants`" + ` | ` + "`cloudformation-grants`" + ` |
 | the operator's role, or the role that a Cluster names, for clusters | ` + "`operator-clusters`" + `, ` + "`cloudformation-clusters-*`" + ` |
 | a user who runs the commands without an operator | those of what the user creates, and ` + "`terminal`" + ` |
 
@@ -56,6 +56,7 @@ aws-operator iam policy --kind Cluster --cluster demo --terminal --state-bucket 
 aws-operator iam policy --partition aws-cn -o terraform
 ` + "```" + `
 
+With ` + "`--grants`" + `, the operator may make roles for service accounts, with the path ` + "`/aws-operator/CLUSTER-NAME/`" + ` only.
 With ` + "`--cluster-name`" + `, the policies are for an operator with that cluster name. ` + "`--assume-role`" + ` names the roles that objects and Clusters
 may assume; without it, no statement allows ` + "`sts:AssumeRole`" + `. If the statements exceed the size limit of a managed policy, the command
 prints several: attach all of them.
@@ -66,7 +67,7 @@ const mutationsHead = `
 
 ` + "`make test-permissions`" + ` runs an operator with the policies that ` + "`aws-operator iam policy`" + ` prints for all kinds and two clusters, one of
 them in an existing VPC, and takes each statement away. The test (` + "`TestOperatorsPoliciesAreSufficient`" + `) fails if no request is denied
-then. This table has the first request that is denied without each statement. The statements ` + "`Validate`, `Trial` and `State`" + `
+then. This table has the first request that is denied without each statement. The statements ` + "`CloudFormationGrants`, `Validate`, `Trial` and `State`" + `
 are not among these policies.
 
 | without the statement | is denied first |
@@ -98,7 +99,7 @@ func writePermissions(page *bytes.Buffer, folder, mutations string) error {
 	}
 	for _, d := range permissions.Documents() {
 		fmt.Fprintf(page, "\n## %s\n\n%s\n", d.Name, d.Title)
-		if !strings.HasPrefix(d.Name, "cloudformation-") {
+		if d.Statements[0].Why != "" {
 			page.WriteString("\n| statement | reason |\n| --- | --- |\n")
 			for _, s := range d.Statements {
 				fmt.Fprintf(page, "| `%s` | %s |\n", s.Sid, s.Why)

@@ -69,6 +69,7 @@ its types (aws cloudformation describe-type).`,
 	set.StringSliceVar(&o.kinds, "kind", known, "kinds that the operator serves")
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 	set.StringSliceVar(&o.choice.ClusterNames, "cluster", nil, "names of the Clusters (default: all names)")
+	set.BoolVar(&o.choice.Grants, "grants", false, "add what spec.grants needs: roles of service accounts (default: the operator may make none)")
 	set.BoolVar(&o.choice.Terminal, "terminal", false, "add what a user needs who runs the commands without an operator")
 	set.StringVar(&o.choice.StateBucket, "state-bucket", "", "bucket with the commands' state, for --terminal (default: the state is in a folder)")
 	set.StringSliceVar(&o.choice.Roles, "assume-role", nil, "ARNs of the roles that objects and Clusters assume (default: none)")

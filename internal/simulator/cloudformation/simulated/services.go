@@ -102,7 +102,10 @@ var verbs = map[string]string{
 	"AWS::Route53::RecordSet/Update":                   "route53:ChangeResourceRecordSets",
 	"AWS::Route53::RecordSet/Delete":                   "route53:ChangeResourceRecordSets",
 	"AWS::Route53::HostedZone/Update":                  "route53:UpdateHostedZoneComment",
-	"AWS::IAM::ManagedPolicy/Create":                   "iam:CreatePolicy", "AWS::IAM::ManagedPolicy/Update": "iam:CreatePolicyVersion",
+	// It embeds inline policies; the simulator has no groups, and asks for those of roles.
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-policy.html
+	"AWS::IAM::Policy/Create": "iam:PutRolePolicy", "AWS::IAM::Policy/Update": "iam:PutRolePolicy", "AWS::IAM::Policy/Delete": "iam:DeleteRolePolicy",
+	"AWS::IAM::ManagedPolicy/Create": "iam:CreatePolicy", "AWS::IAM::ManagedPolicy/Update": "iam:CreatePolicyVersion",
 	"AWS::IAM::ManagedPolicy/Delete": "iam:DeletePolicy",
 	"AWS::IAM::OIDCProvider/Create":  "iam:CreateOpenIDConnectProvider", "AWS::IAM::OIDCProvider/Delete": "iam:DeleteOpenIDConnectProvider",
 	"AWS::IAM::OIDCProvider/Update":    "iam:UpdateOpenIDConnectProviderThumbprint",

@@ -1,0 +1,62 @@
+package permissions
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
+)
+
+// An operator without grants may make no role for a kind of a service, and one with grants may make
+// roles below its own path only, through CloudFormation.
+func TestRolesOfGrantsAreLimitedToTheirPath(t *testing.T) {
+	choice := Choice{Kinds: []string{"SQSQueue"}, Partition: "aws", Suffix: "amazonaws.com", Account: "123456789012", Operator: "blue", Events: "blue-events"}
+	count := func() (found []Statement) {
+		documents, err := choice.Documents()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range documents {
+			for _, s := range d.Statements {
+				if slices.Contains(s.Action, "iam:CreateRole") || slices.Contains(s.Action, "iam:PutRolePolicy") {
+					found = append(found, s)
+				}
+			}
+		}
+		return found
+	}
+	if found := count(); len(found) > 0 {
+		t.Errorf("without grants, %v", found)
+	}
+	choice.Grants = true
+	found := count()
+	if len(found) != 1 {
+		t.Fatalf("with grants, %v", found)
+	}
+	if want := []string{"arn:aws:iam::123456789012:role/aws-operator/blue/*"}; !slices.Equal(found[0].Resource, want) {
+		t.Errorf("the resources are %v, want %v", found[0].Resource, want)
+	}
+	if via := found[0].Condition["ForAnyValue:StringEquals"]["aws:CalledVia"]; !slices.Equal(via, []string{"cloudformation.amazonaws.com"}) {
+		t.Errorf("the condition is %v", found[0].Condition)
+	}
+	for _, kind := range []string{"AWS::IAM::Role", "AWS::IAM::Policy"} {
+		for _, operation := range []string{"Create", "Update", "Delete"} {
+			if asked := simulated.Action(kind, operation); !slices.Contains(found[0].Action, asked) {
+				t.Errorf("%s of %s requires %s", operation, kind, asked)
+			}
+		}
+	}
+	documents, _ := choice.Documents()
+	stacks := false
+	for _, d := range documents {
+		for _, s := range d.Statements {
+			stacks = stacks || s.Sid == "OwnStacks" && slices.ContainsFunc(s.Resource, func(r string) bool {
+				return strings.HasSuffix(r, ":stack/blue-iam-serviceaccount-*")
+			})
+		}
+	}
+	if !stacks {
+		t.Error("the stacks of roles are not among those of the operator")
+	}
+}

@@ -1,0 +1,53 @@
+package catalog_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
+)
+
+// TestAccessLevels tests the names that manifests use.
+func TestAccessLevels(t *testing.T) {
+	want := map[string][]string{
+		"SQSQueue": {"Send", "Receive", "ReadWrite"}, "DynamoDB": {"Read", "ReadWrite"}, "S3Bucket": {"Read", "Write", "ReadWrite"}, "SNSTopic": {"Publish"},
+	}
+	got := map[string][]string{}
+	for _, m := range models(t) {
+		if len(m.AccessLevels) > 0 {
+			got[m.Kind] = m.AccessNames()
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the levels differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestActionsOfAccessLevelsAreAWSs compares the actions with those of AWS's service authorization
+// reference, by which the simulator evaluates IAM: each exists, and AWS limits it to resources.
+func TestActionsOfAccessLevelsAreAWSs(t *testing.T) {
+	limited := map[string]bool{}
+	for _, operation := range access.Operations() {
+		service, name, _ := strings.Cut(operation, ":")
+		for _, p := range access.Permissions(service, name) {
+			limited[p.Action] = limited[p.Action] || p.Resource != nil
+		}
+	}
+	for _, m := range models(t) {
+		for _, level := range m.AccessLevels {
+			for _, statement := range level.Statements {
+				for _, action := range statement.Actions {
+					if !limited[action] {
+						t.Errorf("%s of %s has %s, which AWS does not know or does not limit to a resource", level.Name, m.Kind, action)
+					}
+				}
+				if !slices.IsSorted(statement.Actions) || len(slices.Compact(slices.Clone(statement.Actions))) != len(statement.Actions) {
+					t.Errorf("%s of %s has the actions %v, which change with their order", level.Name, m.Kind, statement.Actions)
+				}
+			}
+		}
+	}
+}
