@@ -1,0 +1,83 @@
+package render_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+)
+
+// granting returns a queue in the namespace team with grants as JSON.
+func granting(grants string) *v1alpha1.Object {
+	return &v1alpha1.Object{
+		ObjectMeta: metav1.ObjectMeta{Name: "jobs", Namespace: "team"}, Spec: []byte(`{"grants":` + grants + `}`),
+	}
+}
+
+// TestRolesOfTwoServiceAccountsDifferInName tests the name of a role: the shortened names of two
+// service accounts are equal, and so is a hash of 32 bits, which the author of an object finds within
+// seconds. The first of them would take the role of the second.
+// TestTrustPolicyNamesOneServiceAccount tests that no part of the trust policy is a pattern.
+func TestTrustPolicyNamesOneServiceAccount(t *testing.T) {
+	desired, err := render.Role{ClusterName: "aws-operator", Namespace: "team", Name: "web"}.Stack(
+		"https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE", "123456789012", "eu-west-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := schema.Default().Validate(desired.Template); len(problems) > 0 {
+		t.Errorf("the template violates the schema: %v", problems)
+	}
+	text := string(desired.Template.YAML())
+	for _, want := range []string{
+		"oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE", "StringEquals", "system:serviceaccount:team:web", "sts.amazonaws.com",
+		"RoleName: aws-operator-team-web-", "Path: /aws-operator/aws-operator/",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the template has no %s:\n%s", want, text)
+		}
+	}
+	if strings.ContainsAny(text, "*?") {
+		t.Errorf("the template has a wildcard:\n%s", text)
+	}
+}
+
+// TestGrantsThatTheAPIServerDidNotCheck tests grants that were stored before the kind had access
+// levels, when its schema allowed anything. A dynamic reference would be resolved in the role's stack.
+// TestPolicyNamesExactlyTheResource tests the policy that an object adds to a role.
+func TestPolicyNamesExactlyTheResource(t *testing.T) {
+	desired, err := render.Stack(builtIn(t, "SQSQueue"), granting(`[{"serviceAccount":"web","access":"Send"}]`), facts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := schema.Default().Validate(desired.Template); len(problems) > 0 {
+		t.Errorf("the template violates the schema: %v", problems)
+	}
+	role := render.Role{ClusterName: "aws-operator", Namespace: "team", Name: "web"}
+	found := 0
+	for id, r := range desired.Template.Resources {
+		if r.Type != "AWS::IAM::Policy" {
+			continue
+		}
+		found++
+		data, err := json.Marshal(r.Properties)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `"PolicyDocument":{"Statement":[{"Action":["sqs:GetQueueAttributes","sqs:GetQueueUrl","sqs:SendMessage"],"Effect":"Allow","Resource":[{"Fn::GetAtt":["Queue","Arn"]}]}],"Version":"2012-10-17"}`
+		if !strings.Contains(string(data), want) || !strings.Contains(string(data), `"Roles":["`+role.RoleName()+`"]`) {
+			t.Errorf("%s is %s", id, data)
+		}
+	}
+	if found != 1 || len(desired.Capabilities) != 1 || desired.Capabilities[0] != "CAPABILITY_IAM" {
+		t.Errorf("%d policies, capabilities %v", found, desired.Capabilities)
+	}
+}
+
+// TestObjectWithGrantsAdoptsItsResource tests that the policies of grants are no resources that an
+// object could adopt: the identifier needs no logical ID because of them.
+// TestIssuers tests which issuers the trust policies of roles can name.
