@@ -81,11 +81,16 @@ type Role struct {
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html#reference_iam-quotas-entity-length.
 const maxRoleName = 64
 
+// roleHash is the number of bytes of the hashes in the names of roles and their policies.
+const roleHash = 8
+
 // RoleName is the name of the role. It always has a hash, because the names of clusters, namespaces
-// and service accounts may contain hyphens.
+// and service accounts may contain hyphens, and are too long for the name of a role. The hash has 64
+// bits: the author of an object chooses the name of a service account, and could find one with the
+// hash of another namespace's if it had only the 32 bits that tell stacks apart.
 func (r Role) RoleName() string {
 	plain := strings.Join([]string{r.ClusterName, r.Namespace, r.Name}, "-")
-	return WithHash(strings.Map(stackNameCharacter, plain), maxRoleName, r.ClusterName, r.Namespace, r.Name)
+	return withHash(strings.Map(stackNameCharacter, plain), maxRoleName, roleHash, r.ClusterName, r.Namespace, r.Name)
 }
 
 // Path is the path of the roles of an operator: a policy can limit the operator to it.
@@ -167,7 +172,7 @@ func addGrants(desired *Desired, m *model.Model, obj *v1alpha1.Object, data map[
 	for name, r := range desired.Template.Resources {
 		changed.Resources[name] = r
 	}
-	name := WithHash(strings.ToLower(m.Kind)+"-"+obj.Name, maxPolicyName, clusterName, m.Kind, obj.Namespace, obj.Name)
+	name := withHash(strings.ToLower(m.Kind)+"-"+obj.Name, maxPolicyName, roleHash, clusterName, m.Kind, obj.Namespace, obj.Name)
 	for _, g := range grants {
 		statements, err := statementsOf(m.AccessLevel(g.Access), data, desired.Template)
 		if err != nil {

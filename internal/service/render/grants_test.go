@@ -22,6 +22,20 @@ func granting(grants string) *v1alpha1.Object {
 // TestRolesOfTwoServiceAccountsDifferInName tests the name of a role: the shortened names of two
 // service accounts are equal, and so is a hash of 32 bits, which the author of an object finds within
 // seconds. The first of them would take the role of the second.
+func TestRolesOfTwoServiceAccountsDifferInName(t *testing.T) {
+	const namespace = "tenants-of-the-payment-platform-in-europe-"
+	one := render.Role{ClusterName: "aws-operator", Namespace: namespace + "a", Name: "sa-183687"}
+	other := render.Role{ClusterName: "aws-operator", Namespace: namespace + "b", Name: "sa-33331"}
+	if one.RoleName() == other.RoleName() {
+		t.Errorf("both roles are named %s", one.RoleName())
+	}
+	for _, r := range []render.Role{one, other, {ClusterName: "c", Namespace: "n", Name: strings.Repeat("a.", 126) + "a"}} {
+		if len(r.RoleName()) > 64 {
+			t.Errorf("the name %s is longer than IAM allows", r.RoleName())
+		}
+	}
+}
+
 // TestTrustPolicyNamesOneServiceAccount tests that no part of the trust policy is a pattern.
 func TestTrustPolicyNamesOneServiceAccount(t *testing.T) {
 	desired, err := render.Role{ClusterName: "aws-operator", Namespace: "team", Name: "web"}.Stack(

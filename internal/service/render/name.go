@@ -37,8 +37,14 @@ func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 
 // WithHash appends a short hash of the parts to a name and truncates the name to the limit.
 func WithHash(name string, limit int, parts ...string) string {
+	const bytes = 4
+	return withHash(name, limit, bytes, parts...)
+}
+
+// withHash is WithHash with a hash of that many bytes.
+func withHash(name string, limit, bytes int, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	hash := hex.EncodeToString(sum[:4])
+	hash := hex.EncodeToString(sum[:bytes])
 	if most := limit - len(hash) - 1; len(name) > most {
 		name = name[:most]
 	}
