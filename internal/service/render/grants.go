@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/partition"
@@ -38,7 +40,10 @@ func grantsOf(m *model.Model, spec map[string]any) ([]Grant, error) {
 	if len(m.AccessLevels) == 0 {
 		return nil, nil
 	}
-	list, _ := spec[model.GrantsField].([]any)
+	list, ok := spec[model.GrantsField].([]any)
+	if !ok && spec[model.GrantsField] != nil {
+		return nil, &RefusedError{"InvalidGrant", "spec.grants is no list; write a list of entries with serviceAccount and access."}
+	}
 	var grants []Grant
 	seen := map[string]bool{}
 	for i, item := range list {
@@ -46,9 +51,9 @@ func grantsOf(m *model.Model, spec map[string]any) ([]Grant, error) {
 		account, _ := entry["serviceAccount"].(string)
 		access, _ := entry["access"].(string)
 		switch {
-		case account == "":
+		case !IsServiceAccount(account):
 			return nil, &RefusedError{"InvalidGrant", fmt.Sprintf(
-				"spec.grants[%d].serviceAccount is empty; name a service account of the object's namespace.", i)}
+				"spec.grants[%d].serviceAccount is %q; name a service account of the object's namespace.", i, account)}
 		case seen[account]:
 			return nil, &RefusedError{"InvalidGrant", fmt.Sprintf(
 				"spec.grants[%d].serviceAccount names %s again; keep one grant for each service account.", i, account)}
@@ -65,6 +70,11 @@ func grantsOf(m *model.Model, spec map[string]any) ([]Grant, error) {
 	}
 	return grants, nil
 }
+
+// IsServiceAccount reports whether a ServiceAccount can have a name. Names are parts of trust policies
+// and of requests to the API server.
+// https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/
+func IsServiceAccount(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 // RoleOwner is the kind in the name and the tags of the stack with a service account's role. No
 // kind of a ModelDefinition can have this name.

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -62,6 +63,35 @@ func TestTrustPolicyNamesOneServiceAccount(t *testing.T) {
 
 // TestGrantsThatTheAPIServerDidNotCheck tests grants that were stored before the kind had access
 // levels, when its schema allowed anything. A dynamic reference would be resolved in the role's stack.
+func TestGrantsThatTheAPIServerDidNotCheck(t *testing.T) {
+	m := builtIn(t, "SQSQueue")
+	for _, c := range []struct{ reason, grants, field string }{
+		{"a dynamic reference", `[{"serviceAccount":"{{resolve:ssm:/prod/password}}","access":"Send"}]`, "spec.grants[0].serviceAccount"},
+		{"another namespace", `[{"serviceAccount":"other:web","access":"Send"}]`, "spec.grants[0].serviceAccount"},
+		{"a wildcard", `[{"serviceAccount":"*","access":"Send"}]`, "spec.grants[0].serviceAccount"},
+		{"an upper-case name", `[{"serviceAccount":"Web","access":"Send"}]`, "spec.grants[0].serviceAccount"},
+		{"a long name", `[{"serviceAccount":"` + strings.Repeat("a", 254) + `","access":"Send"}]`, "spec.grants[0].serviceAccount"},
+		{"no name", `[{"access":"Send"}]`, "spec.grants[0].serviceAccount"},
+		{"a name twice", `[{"serviceAccount":"web","access":"Send"},{"serviceAccount":"web","access":"Receive"}]`, "spec.grants[1].serviceAccount"},
+		{"an unknown level", `[{"serviceAccount":"web","access":"Admin"}]`, "spec.grants[0].access"},
+		{"a text in the list", `["web"]`, "spec.grants[0].serviceAccount"},
+		{"a map", `{"web":"Send"}`, "spec.grants"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			_, err := render.Grants(m, granting(c.grants))
+			refused, ok := errors.AsType[*render.RefusedError](err)
+			if !ok || refused.Reason != "InvalidGrant" || !strings.Contains(refused.Message, c.field) {
+				t.Errorf("the error is %v, want one about %s", err, c.field)
+			}
+		})
+	}
+	for _, none := range []string{`[]`, `null`} {
+		if grants, err := render.Grants(m, granting(none)); err != nil || len(grants) > 0 {
+			t.Errorf("%s: the grants are %v, %v", none, grants, err)
+		}
+	}
+}
+
 // TestPolicyNamesExactlyTheResource tests the policy that an object adds to a role.
 func TestPolicyNamesExactlyTheResource(t *testing.T) {
 	desired, err := render.Stack(builtIn(t, "SQSQueue"), granting(`[{"serviceAccount":"web","access":"Send"}]`), facts, nil)
