@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
@@ -594,3 +595,18 @@ func TestGrantThatReplacesAnotherKeepsTheRole(t *testing.T) {
 // objects of its kind, which defaults from the resource type, may grant access to the service account.
 // TestAdoptedResourceIsGranted adopts a queue with a grant: an import cannot create the policy, so it
 // follows with the first change, after the approval.
+func TestAdoptedResourceIsGranted(t *testing.T) {
+	w := prepareSuite(t, simulator.Options{}, render.Limits{Adoption: []grant.Grant{{Namespace: "*", Pattern: "AWS::SQS::Queue/*"}}})
+	w.serveGrants()
+	w.createAccount("web", nil)
+	url := w.byHand("orders")
+	w.apply(adopting("orders", url, "", "grants: [{serviceAccount: web, access: Send}]"))
+	w.condition("SQSQueue", "orders", "Synced", "False", "ApprovalNeeded")
+	if account, err := w.account("web"); err != nil || len(account.Annotations) > 0 {
+		t.Errorf("before the approval, the ServiceAccount has %v, %v", account.Annotations, err)
+	}
+	w.approve("SQSQueue", "orders")
+	w.ready("SQSQueue", "orders")
+	w.may("sending", send(w.pod(w.roleOf("web"), "web"), &url))
+	w.delete("SQSQueue", "orders")
+}

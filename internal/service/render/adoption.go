@@ -75,9 +75,12 @@ func adoptionPolicy(obj *v1alpha1.Object) (create bool, err error) {
 }
 
 // adopted returns the logical ID of the resource to adopt, and its identifier. A stack with several
-// resources needs the logical ID before the identifier: LOGICALID=IDENTIFIER.
+// resources, besides the policies of grants, needs the logical ID before the identifier:
+// LOGICALID=IDENTIFIER.
 func adopted(desired *Desired, text string) (resource, identifier string, err error) {
-	names := slices.Sorted(maps.Keys(desired.Template.Resources))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(desired.Template.Resources)), func(name string) bool {
+		return slices.Contains(desired.Grants, name)
+	})
 	if name, rest, ok := strings.Cut(text, "="); ok && slices.Contains(names, name) {
 		return name, rest, nil
 	}

@@ -196,6 +196,7 @@ func addGrants(desired *Desired, m *model.Model, obj *v1alpha1.Object, data map[
 		if changed.Resources[id] != nil {
 			return &RefusedError{"InvalidGrant", fmt.Sprintf("The template already has a resource %s; rename it in the ModelDefinition.", id)}
 		}
+		desired.Grants = append(desired.Grants, id)
 		changed.Resources[id] = &cfntemplate.Resource{LogicalID: id, Type: "AWS::IAM::Policy", Properties: object(
 			field("PolicyName", cfntemplate.NewString(name)),
 			field("Roles", cfntemplate.NewList(cfntemplate.NewString(role.RoleName()))),

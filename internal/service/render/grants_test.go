@@ -124,4 +124,27 @@ func TestPolicyNamesExactlyTheResource(t *testing.T) {
 
 // TestObjectWithGrantsAdoptsItsResource tests that the policies of grants are no resources that an
 // object could adopt: the identifier needs no logical ID because of them.
+func TestObjectWithGrantsAdoptsItsResource(t *testing.T) {
+	obj := granting(`[{"serviceAccount":"web","access":"Send"}]`)
+	const url = "https://sqs.eu-west-1.amazonaws.com/123456789012/jobs"
+	obj.Annotations = map[string]string{v1alpha1.AdoptAnnotation: url}
+	desired, err := render.Stack(builtIn(t, "SQSQueue"), obj, facts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adoption, err := render.Adopts(obj, desired, schema.Default(), nil)
+	if err != nil || adoption.Resource != "Queue" || adoption.Identifier["QueueUrl"] != url {
+		t.Errorf("the object adopts %+v, %v", adoption, err)
+	}
+	for id, r := range desired.Template.Resources {
+		if r.Type != "AWS::IAM::Policy" {
+			continue
+		}
+		obj.Annotations[v1alpha1.AdoptAnnotation] = id + "=some-policy"
+		if adoption, err := render.Adopts(obj, desired, schema.Default(), nil); err == nil && adoption.Resource == id {
+			t.Errorf("the object adopts the policy %+v", adoption)
+		}
+	}
+}
+
 // TestIssuers tests which issuers the trust policies of roles can name.

@@ -30,6 +30,8 @@ type Desired struct {
 	MaxAttempts int
 	// Manual means that changes of the stack wait for approval.
 	Manual bool
+	// Grants are the logical IDs of the policies of spec.grants, which are no resources of the model.
+	Grants []string
 }
 
 // Override is a template that a user sets instead of the kind's own.
