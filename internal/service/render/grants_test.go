@@ -148,3 +148,25 @@ func TestObjectWithGrantsAdoptsItsResource(t *testing.T) {
 }
 
 // TestIssuers tests which issuers the trust policies of roles can name.
+func TestIssuers(t *testing.T) {
+	for _, issuer := range []string{
+		"https://oidc.eks.eu-central-1.amazonaws.com/id/0123456789ABCDEF", "https://issuer.example", "https://bucket.s3.eu-west-1.amazonaws.com/a-b/c_d",
+	} {
+		if err := render.CheckIssuer(issuer); err != nil {
+			t.Errorf("%s: %v", issuer, err)
+		}
+	}
+	for reason, issuer := range map[string]string{
+		"nothing": "", "no scheme": "issuer.example", "http": "http://issuer.example", "an upper-case scheme": "HTTPS://issuer.example",
+		"an upper-case host": "https://Issuer.example", "a port": "https://issuer.example:8443", "an empty port": "https://issuer.example:",
+		"a slash at the end": "https://issuer.example/", "a query": "https://issuer.example?a=b", "a fragment": "https://issuer.example#a",
+		"an empty fragment": "https://issuer.example#", "a user": "https://me@issuer.example", "a wildcard": "https://*.example",
+		"a policy variable": "https://issuer.example/${aws:userid}", "a colon": "https://issuer.example/a:sub", "a quote": `https://issuer.example/"`,
+		"an escape": "https://issuer.example/%2e", "a line break": "https://issuer.example/\n", "a dynamic reference": "https://issuer.example/{{resolve:ssm:a}}",
+		"more than 255 characters": "https://issuer.example/" + strings.Repeat("a", 255),
+	} {
+		if err := render.CheckIssuer(issuer); err == nil {
+			t.Errorf("%s: %q is accepted", reason, issuer)
+		}
+	}
+}

@@ -2,19 +2,24 @@ package render
 
 import (
 	"fmt"
-	"net/url"
-	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 )
 
-// CheckIssuer checks the URL of an issuer of service account tokens as IAM does for a provider: https,
-// without a query, a fragment or a port. The URL must equal the claim iss of the tokens, so it may not
-// end in a slash.
+// maxIssuer is IAM's limit for the URL of a provider.
+const maxIssuer = 255
+
+// issuerPattern is that of an issuer: https, a host in lower case, and a path that does not end in a
+// slash. There is no port, query or fragment, which IAM refuses, and no character that means
+// something in a policy or a template.
+var issuerPattern = lazyregexp.New(`^https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?(/[A-Za-z0-9._~-]+)*$`)
+
+// CheckIssuer checks the URL of an issuer of service account tokens as IAM does for a provider. The URL
+// must equal the claim iss of the tokens.
 // https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateOpenIDConnectProvider.html
 func CheckIssuer(issuer string) error {
-	u, err := url.Parse(issuer)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.Port() != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
-		strings.HasSuffix(issuer, "/") || strings.ContainsAny(issuer, "*?# ${}") {
-		return fmt.Errorf("%q is not the URL of an issuer; write the claim iss of the tokens, such as https://oidc.eks.eu-central-1.amazonaws.com/id/EXAMPLE", issuer)
+	if len(issuer) > maxIssuer || !issuerPattern.MatchString(issuer) {
+		return fmt.Errorf("%q is not the URL of an issuer that IAM accepts; write the claim iss of the tokens, such as https://oidc.eks.eu-central-1.amazonaws.com/id/EXAMPLE", issuer)
 	}
 	return nil
 }
