@@ -127,8 +127,8 @@ func Resource(text *Text, data map[string]any, t *cfntemplate.Template) (*cfntem
 	refuse := func(format string, args ...any) error {
 		return cfntemplate.Problems{{Pos: cfntemplate.Position{File: file}, Message: fmt.Sprintf(format, args...)}}
 	}
-	if t == nil {
-		return node, nil
+	if node.Kind == cfntemplate.List || node.Kind == cfntemplate.Map {
+		return nil, refuse("%s must be one expression, such as {Fn::GetAtt: [Queue, Arn]}; write one entry of resources for each", strings.TrimSpace(rendered))
 	}
 	var names []string
 	found := false

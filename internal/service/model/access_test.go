@@ -44,6 +44,7 @@ func TestMistakesOfAccessLevels(t *testing.T) {
 		{"only pseudo parameters", "[{actions: ['sqs:SendMessage'], resources: ['{Fn::Sub: \"arn:aws:sqs:${AWS::Region}:*:*\"}']}]", "names no resource of the template"},
 		{"another resource", "[{actions: ['sqs:SendMessage'], resources: ['{Fn::GetAtt: [Topic, Arn]}']}]", "the template has no resource Topic"},
 		{"an unknown attribute", "[{actions: ['sqs:SendMessage'], resources: ['{Fn::GetAtt: [Queue, Arm]}']}]", "has no attribute Arm"},
+		{"a list that hides a wildcard", "[{actions: ['sqs:SendMessage'], resources: ['[{Fn::GetAtt: [Queue, Arn]}, \"*\"]']}]", "must be one expression"},
 		{"an unknown field", "[{actions: ['sqs:SendMessage'], resources: ['{{ .spec.prefx }}{Ref: Queue}']}]", "there is no .spec.prefx"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
