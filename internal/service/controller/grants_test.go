@@ -593,6 +593,56 @@ func TestGrantThatReplacesAnotherKeepsTheRole(t *testing.T) {
 
 // TestRoleWaitsForKindsThatAreNotServed breaks a ModelDefinition while the operator does not run: the
 // objects of its kind, which defaults from the resource type, may grant access to the service account.
+func TestRoleWaitsForKindsThatAreNotServed(t *testing.T) {
+	w := newGrantsSuite(t)
+	w.createAccount("web", nil)
+	const name, kind = "unserved-parameters", "SSMParameter"
+	definition := func(resource string) string {
+		return `
+kind: ModelDefinition
+metadata: {name: ` + name + `}
+spec:
+  resourceType: AWS::SSM::Parameter
+  accessLevels:
+    - name: Read
+      statements: [{actions: ["ssm:GetParameter"], resources: ["{Fn::Sub: 'arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/${` + resource + `}'}"]}]
+`
+	}
+	w.apply(definition("Resource"))
+	w.condition("ModelDefinition", name, "Ready", "True", "")
+	w.apply(`
+{kind: ` + kind + `, metadata: {name: setting}, spec: {type: String, value: a, grants: [{serviceAccount: web, access: Read}]}}
+---
+{kind: SQSQueue, metadata: {name: jobs}, spec: {grants: [{serviceAccount: web, access: Send}]}}
+`)
+	w.ready(kind, "setting")
+	jobs := w.ready("SQSQueue", "jobs")
+	role := w.roleOf("web")
+	w.stop()
+	w.apply(definition("Nothing"))
+	if err := w.client.Delete(t.Context(), jobs); err != nil {
+		t.Fatal(err)
+	}
+	w.startOperator()
+	w.eventually("the deletion waits for the kind", func() error {
+		obj, err := w.get("SQSQueue", "jobs")
+		if err == nil && !strings.Contains(show(nested(obj, "status")), "KindNotServed") {
+			err = fmt.Errorf("status %v", nested(obj, "status"))
+		}
+		return err
+	})
+	w.apply(definition("Resource"))
+	w.gone("SQSQueue", "jobs")
+	if w.roleOf("web") != role || len(w.rolesLeft()) != 1 {
+		t.Errorf("the roles are %v", w.rolesLeft())
+	}
+	w.delete(kind, "setting")
+	w.delete("ModelDefinition", name)
+	if roles := w.rolesLeft(); len(roles) > 0 {
+		t.Errorf("the roles %v are left", roles)
+	}
+}
+
 // TestAdoptedResourceIsGranted adopts a queue with a grant: an import cannot create the policy, so it
 // follows with the first change, after the approval.
 func TestAdoptedResourceIsGranted(t *testing.T) {

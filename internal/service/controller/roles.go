@@ -21,7 +21,7 @@ import (
 // roles holds the roles of the service accounts to which objects grant access. Each role is a stack
 // of its own, because the annotation of a ServiceAccount can name only one role, and several objects
 // grant access to one service account: each adds a policy to the role in its own stack. The first
-// grant makes the role, and the last one to go deletes it.
+// grant creates the role, and the removal of the last one deletes it.
 //
 // Nothing of it is stored: a role's stack is found by its name, and its tags identify it.
 type roles struct {
@@ -166,8 +166,8 @@ func (s *service) unserved(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("list the ModelDefinitions: %w", err)
 	}
 	for i := range definitions.Items {
-		if spec := &definitions.Items[i].Spec; len(spec.AccessLevels) > 0 && !known(spec.Kind) {
-			return spec.Kind, nil
+		if spec := &definitions.Items[i].Spec; len(spec.AccessLevels) > 0 && !known(spec.ObjectKind()) {
+			return spec.ObjectKind(), nil
 		}
 	}
 	return "", nil
