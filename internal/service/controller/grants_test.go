@@ -387,7 +387,7 @@ func TestAnnotationOfAnotherRoleStays(t *testing.T) {
 }
 
 // TestForgedGrantsInTheStatusDoNoHarm names service accounts in the status to which the object grants
-// nothing: one of another object, and one with a role of its own.
+// nothing: one of another object, one with a role of its own, and what is not the name of one.
 func TestForgedGrantsInTheStatusDoNoHarm(t *testing.T) {
 	w := newGrantsSuite(t)
 	const mine = "arn:aws:iam::123456789012:role/mine"
@@ -402,7 +402,7 @@ func TestForgedGrantsInTheStatusDoNoHarm(t *testing.T) {
 	pod := w.pod(w.roleOf("web"), "web")
 	w.may("sending", send(pod, jobs))
 	forger := w.ready("SQSQueue", "forger")
-	forged := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"grants":[{"serviceAccount":"web"},{"serviceAccount":"own","roleARN":"`+mine+`"}]}}`))
+	forged := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"grants":[{"serviceAccount":"web"},{"serviceAccount":"own","roleARN":"`+mine+`"},{"serviceAccount":"../web"}]}}`))
 	if err := w.client.Status().Patch(t.Context(), forger, forged); err != nil {
 		t.Fatal(err)
 	}

@@ -104,6 +104,9 @@ func (k *kind) accounts(obj *v1alpha1.Object) []types.NamespacedName {
 	grants, _ := render.Grants(k.model.Load(), obj) // a step reports the error
 	var accounts []types.NamespacedName
 	add := func(name string) {
+		if !render.IsServiceAccount(name) {
+			return // another client wrote the status
+		}
 		if account := accountOf(obj, name); !slices.Contains(accounts, account) {
 			accounts = append(accounts, account)
 		}
@@ -182,7 +185,8 @@ func (s accountsStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) o
 		statuses, all = append(statuses, status), append(all, made)
 	}
 	for _, was := range obj.Status.Grants {
-		if slices.ContainsFunc(grants, func(g render.Grant) bool { return g.ServiceAccount == was.ServiceAccount }) {
+		if !render.IsServiceAccount(was.ServiceAccount) ||
+			slices.ContainsFunc(grants, func(g render.Grant) bool { return g.ServiceAccount == was.ServiceAccount }) {
 			continue
 		}
 		made := k.service.roles.release(ctx, use, accountOf(obj, was.ServiceAccount), k.key(obj))
