@@ -567,6 +567,29 @@ func TestBadGrantsAreRefused(t *testing.T) {
 
 // TestRoleOfARetainedStackStays deletes an object whose stack stays, and then the last other object
 // that grants access to the service account: the role belongs to the retained stack's policy, too.
+func TestRoleOfARetainedStackStays(t *testing.T) {
+	w := newGrantsSuite(t)
+	w.createAccount("web", nil)
+	w.apply(`
+{kind: SQSQueue, metadata: {name: kept, annotations: {service-operator.aws/deletion-policy: retain}}, spec: {grants: [{serviceAccount: web, access: Send}]}}
+---
+{kind: SQSQueue, metadata: {name: jobs}, spec: {grants: [{serviceAccount: web, access: Send}]}}
+`)
+	kept, jobs := w.queueURL("kept"), w.queueURL("jobs")
+	role := w.roleOf("web")
+	pod := w.pod(role, "web")
+	w.may("sending to kept", send(pod, kept))
+	w.may("sending to jobs", send(pod, jobs))
+	w.delete("SQSQueue", "kept")
+	w.delete("SQSQueue", "jobs")
+	if err := send(pod, kept)(t.Context()); err != nil {
+		t.Errorf("the pod may not use the retained queue: %v", err)
+	}
+	if account, err := w.account("web"); err != nil || account.Annotations[v1alpha1.RoleAnnotation] != role {
+		t.Errorf("the ServiceAccount has %v, %v", account.Annotations, err)
+	}
+}
+
 // TestGrantThatReplacesAnotherKeepsTheRole deletes an object and creates another one that grants
 // access to the same service account, while the role is being deleted.
 func TestGrantThatReplacesAnotherKeepsTheRole(t *testing.T) {

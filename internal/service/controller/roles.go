@@ -34,7 +34,8 @@ type roles struct {
 
 // role is the role of one service account.
 type role struct {
-	of render.Role
+	of      render.Role
+	account types.NamespacedName
 	// mu is held while the role is made or deleted: the engine needs one goroutine at a time for
 	// each stack.
 	mu     sync.Mutex
@@ -45,6 +46,9 @@ type role struct {
 	asOf   uint64
 	events atomic.Uint64
 }
+
+// reasonProtected is the engine's reason for a stack with termination protection.
+const reasonProtected = "TerminationProtected"
 
 // accountKey is the key of a service account, by which the directory finds the objects that grant
 // access to it.
@@ -58,7 +62,10 @@ func (r *roles) get(account types.NamespacedName) *role {
 	defer r.mu.Unlock()
 	found, ok := r.known[account]
 	if !ok {
-		found = &role{of: render.Role{ClusterName: r.service.options.ClusterName, Namespace: account.Namespace, Name: account.Name}}
+		found = &role{
+			account: account,
+			of:      render.Role{ClusterName: r.service.options.ClusterName, Namespace: account.Namespace, Name: account.Name},
+		}
 		r.known[account] = found
 		r.stacks[found.of.StackName()] = account
 	}
@@ -91,13 +98,22 @@ func (r *roles) ensure(ctx context.Context, use identity.Use, account types.Name
 		return operatorkit.Done()
 	}
 	one.ready = ""
-	desired, err := one.of.Stack(issuer, use.Place.Account, use.Place.Region)
+	made := r.converge(ctx, use, one, retry, false)
+	if made.IsDone() {
+		one.ready, one.asOf = inputs, asOf
+	}
+	return made
+}
+
+// converge makes the stack of a role. The caller holds the role's lock.
+func (r *roles) converge(ctx context.Context, use identity.Use, one *role, retry string, protected bool) operatorkit.Outcome {
+	desired, err := one.of.Stack(r.service.options.ServiceAccountIssuer, use.Place.Account, use.Place.Region)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
 	wanted := stack.Desired{
 		Name: desired.Name, Template: desired.Template, Tags: desired.Tags, OwnerTags: desired.OwnerTags,
-		Capabilities: desired.Capabilities, Retry: retry,
+		Capabilities: desired.Capabilities, Retry: retry, TerminationProtection: protected,
 	}
 	if err := use.Limit(&wanted); err != nil {
 		return identity.Outcome(err)
@@ -106,10 +122,9 @@ func (r *roles) ensure(ctx context.Context, use identity.Use, account types.Name
 	one.record = result.Record
 	made := outcome(result, err)
 	if made.IsDone() {
-		one.ready, one.asOf = inputs, asOf
 		return made
 	}
-	return made.About(operatorkit.Subject{Kind: "Role of service account", Name: account.Name})
+	return made.About(operatorkit.Subject{Kind: "Role of service account", Name: one.account.Name})
 }
 
 // release deletes the role of a service account unless another object grants access to it. Once it
@@ -133,21 +148,36 @@ func (r *roles) release(ctx context.Context, use identity.Use, account types.Nam
 			"Waiting until kind %s is served: its objects may grant access to service account %s. Correct or delete its ModelDefinition if this lasts.",
 			unserved, account.Name))
 	}
-	if err := r.service.removeAnnotation(ctx, account, one.of.ARN(use.Place.Account, use.Place.Region)); err != nil {
-		return operatorkit.Fail(err)
-	}
 	one.ready = ""
 	result, err := r.service.options.Engine.Delete(ctx, use.Target, one.of.StackName(), one.record, stack.DeleteOptions{
 		RoleARN: use.ServiceRole, OwnerTags: one.of.Tags(),
 	})
 	one.record = result.Record
-	gone := outcome(result, err)
-	if gone.IsDone() {
-		one.record = stack.Record{}
+	deleted := outcome(result, err)
+	switch {
+	case err == nil && result.State == stack.Stalled && result.Reason == reasonProtected: // see keep
 		r.service.directory.unrefer(by, target)
-		return gone
+		return operatorkit.Done()
+	case !deleted.IsDone():
+		return deleted.About(operatorkit.Subject{Kind: "Role of service account", Name: account.Name})
 	}
-	return gone.About(operatorkit.Subject{Kind: "Role of service account", Name: account.Name})
+	if err := r.service.removeAnnotation(ctx, account, one.of.ARN(use.Place.Account, use.Place.Region)); err != nil {
+		return operatorkit.Fail(err)
+	}
+	one.record = stack.Record{}
+	r.service.directory.unrefer(by, target)
+	return deleted
+}
+
+// keep protects the stack of a role against deletion, because the retained stack of an object has a
+// policy of the role: IAM does not delete a role with policies, and the operator forgets the object.
+// https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteRole.html
+func (r *roles) keep(ctx context.Context, use identity.Use, account types.NamespacedName) operatorkit.Outcome {
+	one := r.get(account)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.ready = ""
+	return r.converge(ctx, use, one, "", true)
 }
 
 // unserved returns a kind whose objects may grant access and are not known yet, or "".

@@ -58,19 +58,39 @@ func (s rolesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 func (s rolesStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
 	accounts := k.accounts(obj)
+	if len(accounts) == 0 {
+		return operatorkit.Done()
+	}
 	policy := strings.ToLower(strings.TrimSpace(obj.Annotations[v1alpha1.DeletionPolicyAnnotation]))
-	if len(accounts) == 0 || policy == v1alpha1.DeletionPolicyRetain {
+	retained := policy == v1alpha1.DeletionPolicyRetain
+	if retained && (obj.Status.StackID == "" || k.service.options.ServiceAccountIssuer == "") {
 		return operatorkit.Done()
 	}
 	use, err := k.service.roleUse(ctx, obj.Namespace)
-	if err != nil {
+	switch {
+	case err != nil && retained:
+		return left(identity.Outcome(err))
+	case err != nil:
 		return leftBehind(identity.Outcome(err))
 	}
 	var all []operatorkit.Outcome
 	for _, account := range accounts {
-		all = append(all, k.service.roles.release(ctx, use, account, k.key(obj)))
+		if retained {
+			all = append(all, left(k.service.roles.keep(ctx, use, account)))
+		} else {
+			all = append(all, k.service.roles.release(ctx, use, account, k.key(obj)))
+		}
 	}
 	return operatorkit.Aggregate(all...)
+}
+
+// left is the outcome for an object whose user leaves its stack: what the operator may not do does
+// not hold the object.
+func left(made operatorkit.Outcome) operatorkit.Outcome {
+	if made.Kind() == operatorkit.KindStall {
+		return operatorkit.Done()
+	}
+	return made
 }
 
 // recordGrants adds the service accounts of grants to the status. It reports whether that changed
