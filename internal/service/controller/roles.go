@@ -32,6 +32,10 @@ type roles struct {
 	stacks map[string]types.NamespacedName
 }
 
+func newRoles(s *service) *roles {
+	return &roles{service: s, known: map[types.NamespacedName]*role{}, stacks: map[string]types.NamespacedName{}}
+}
+
 // role is the role of one service account.
 type role struct {
 	of      render.Role
@@ -45,6 +49,21 @@ type role struct {
 	ready  string
 	asOf   uint64
 	events atomic.Uint64
+	// asked are the last requests of objects to retry, and retry is the last of them all.
+	asked map[objectKey]string
+	retry string
+}
+
+// retryOf returns what the engine compares to notice a request to retry. The annotation of an object
+// counts once: it stays, and with those of other objects it would make the engine retry forever.
+func (o *role) retryOf(by objectKey, asked string) string {
+	if o.asked[by] != asked {
+		o.asked[by] = asked
+		if asked != "" {
+			o.retry = by.Kind + "/" + by.Name + "=" + asked
+		}
+	}
+	return o.retry
 }
 
 // reasonProtected is the engine's reason for a stack with termination protection.
@@ -63,8 +82,8 @@ func (r *roles) get(account types.NamespacedName) *role {
 	found, ok := r.known[account]
 	if !ok {
 		found = &role{
-			account: account,
-			of:      render.Role{ClusterName: r.service.options.ClusterName, Namespace: account.Namespace, Name: account.Name},
+			account: account, asked: map[objectKey]string{},
+			of: render.Role{ClusterName: r.service.options.ClusterName, Namespace: account.Namespace, Name: account.Name},
 		}
 		r.known[account] = found
 		r.stacks[found.of.StackName()] = account
@@ -87,8 +106,11 @@ func (r *roles) observe(stackName string) bool {
 	return true
 }
 
-// ensure makes the role of a service account by at most one operation.
-func (r *roles) ensure(ctx context.Context, use identity.Use, account types.NamespacedName, retry string) operatorkit.Outcome {
+// ensure makes the role of a service account, to which an object grants access, by at most one
+// operation. Retry is the object's annotation.
+func (r *roles) ensure(
+	ctx context.Context, use identity.Use, account types.NamespacedName, by objectKey, retry string,
+) operatorkit.Outcome {
 	one := r.get(account)
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -98,7 +120,7 @@ func (r *roles) ensure(ctx context.Context, use identity.Use, account types.Name
 		return operatorkit.Done()
 	}
 	one.ready = ""
-	made := r.converge(ctx, use, one, retry, false)
+	made := r.converge(ctx, use, one, one.retryOf(by, retry), false)
 	if made.IsDone() {
 		one.ready, one.asOf = inputs, asOf
 	}
@@ -133,6 +155,7 @@ func (r *roles) release(ctx context.Context, use identity.Use, account types.Nam
 	one, target := r.get(account), accountKey(account)
 	one.mu.Lock()
 	defer one.mu.Unlock()
+	delete(one.asked, by)
 	for _, other := range r.service.directory.dependents(target) {
 		if other != by {
 			r.service.directory.unrefer(by, target)
@@ -177,7 +200,7 @@ func (r *roles) keep(ctx context.Context, use identity.Use, account types.Namesp
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.ready = ""
-	return r.converge(ctx, use, one, "", true)
+	return r.converge(ctx, use, one, one.retry, true)
 }
 
 // unserved returns a kind whose objects may grant access and are not known yet, or "".

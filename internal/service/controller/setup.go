@@ -85,7 +85,7 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 		options: options, manager: mgr, directory: newDirectory(), builtIn: models,
 		kinds: map[string]*kind{}, definedBy: map[string]string{}, failure: make(chan error, 1),
 	}
-	s.roles = &roles{service: s, known: map[types.NamespacedName]*role{}, stacks: map[string]types.NamespacedName{}}
+	s.roles = newRoles(s)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, apiextensionsv1.AddToScheme, metav1.AddMetaToScheme} {
 		if err := add(scheme); err != nil {

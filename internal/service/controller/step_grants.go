@@ -49,7 +49,7 @@ func (s rolesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	}
 	var all []operatorkit.Outcome
 	for _, g := range grants {
-		all = append(all, k.service.roles.ensure(ctx, use, accountOf(obj, g.ServiceAccount), obj.Annotations[stack.RetryAnnotation]))
+		all = append(all, k.service.roles.ensure(ctx, use, accountOf(obj, g.ServiceAccount), k.key(obj), obj.Annotations[stack.RetryAnnotation]))
 	}
 	return operatorkit.Aggregate(all...)
 }
