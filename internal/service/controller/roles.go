@@ -40,6 +40,8 @@ func newRoles(s *service) *roles {
 type role struct {
 	of      render.Role
 	account types.NamespacedName
+	// users counts the callers of get that have not called put; roles.mu guards it.
+	users int
 	// mu is held while the role is made or deleted: the engine needs one goroutine at a time for
 	// each stack.
 	mu     sync.Mutex
@@ -49,6 +51,8 @@ type role struct {
 	ready  string
 	asOf   uint64
 	events atomic.Uint64
+	// absent is true if nothing of the role is left in AWS.
+	absent bool
 	// asked are the last requests of objects to retry, and retry is the last of them all.
 	asked map[objectKey]string
 	retry string
@@ -75,7 +79,7 @@ func accountKey(account types.NamespacedName) objectKey {
 	return objectKey{Kind: render.RoleOwner, NamespacedName: account}
 }
 
-// get returns the role of a service account, which may not exist in AWS.
+// get returns the role of a service account, which may not exist in AWS. Call put afterwards.
 func (r *roles) get(account types.NamespacedName) *role {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +92,20 @@ func (r *roles) get(account types.NamespacedName) *role {
 		r.known[account] = found
 		r.stacks[found.of.StackName()] = account
 	}
+	found.users++
 	return found
+}
+
+// put forgets a role that is deleted, unless another goroutine uses it: an author of objects could
+// name ever new service accounts.
+func (r *roles) put(one *role) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one.users--
+	if one.users == 0 && one.absent {
+		delete(r.known, one.account)
+		delete(r.stacks, one.of.StackName())
+	}
 }
 
 // observe enqueues the objects that grant access to the service account of a stack. It reports
@@ -112,6 +129,7 @@ func (r *roles) ensure(
 	ctx context.Context, use identity.Use, account types.NamespacedName, by objectKey, retry string,
 ) operatorkit.Outcome {
 	one := r.get(account)
+	defer r.put(one)
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	issuer, asOf := r.service.options.ServiceAccountIssuer, one.events.Load()
@@ -119,7 +137,7 @@ func (r *roles) ensure(
 	if one.ready == inputs && one.asOf == asOf {
 		return operatorkit.Done()
 	}
-	one.ready = ""
+	one.ready, one.absent = "", false
 	made := r.converge(ctx, use, one, one.retryOf(by, retry), false)
 	if made.IsDone() {
 		one.ready, one.asOf = inputs, asOf
@@ -153,6 +171,7 @@ func (r *roles) converge(ctx context.Context, use identity.Use, one *role, retry
 // is done, the object no longer counts as one that does.
 func (r *roles) release(ctx context.Context, use identity.Use, account types.NamespacedName, by objectKey) operatorkit.Outcome {
 	one, target := r.get(account), accountKey(account)
+	defer r.put(one)
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	delete(one.asked, by)
@@ -187,7 +206,7 @@ func (r *roles) release(ctx context.Context, use identity.Use, account types.Nam
 	if err := r.service.removeAnnotation(ctx, account, one.of.ARN(use.Place.Account, use.Place.Region)); err != nil {
 		return operatorkit.Fail(err)
 	}
-	one.record = stack.Record{}
+	one.record, one.absent = stack.Record{}, true
 	r.service.directory.unrefer(by, target)
 	return deleted
 }
@@ -197,9 +216,10 @@ func (r *roles) release(ctx context.Context, use identity.Use, account types.Nam
 // https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteRole.html
 func (r *roles) keep(ctx context.Context, use identity.Use, account types.NamespacedName) operatorkit.Outcome {
 	one := r.get(account)
+	defer r.put(one)
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.ready = ""
+	one.ready, one.absent = "", false
 	return r.converge(ctx, use, one, one.retry, true)
 }
 

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -80,3 +81,33 @@ func TestRolesHaveTheBoundaryOfTheIdentity(t *testing.T) {
 
 // TestRolesAreForgotten tests that roles of service accounts to which no object grants access use no
 // memory: an author could name new ones forever.
+func TestRolesAreForgotten(t *testing.T) {
+	r := newRoles(&service{options: Options{ClusterName: "aws-operator"}})
+	account := func(i int) types.NamespacedName {
+		return types.NamespacedName{Namespace: "team", Name: strconv.Itoa(i)}
+	}
+	for i := range 100 {
+		one := r.get(account(i))
+		other := r.get(account(i))
+		if one != other {
+			t.Fatal("two goroutines have different roles of one service account")
+		}
+		one.mu.Lock()
+		one.absent = true
+		r.put(one)
+		if again := r.get(account(i)); again != one {
+			t.Fatal("a role that is in use was forgotten")
+		}
+		one.mu.Unlock()
+		r.put(one)
+		r.put(one)
+	}
+	if len(r.known) > 0 || len(r.stacks) > 0 {
+		t.Errorf("%d roles and %d stacks are known", len(r.known), len(r.stacks))
+	}
+	one := r.get(account(0))
+	r.put(one)
+	if again := r.get(account(0)); again != one {
+		t.Error("a role that exists was forgotten")
+	}
+}
