@@ -18,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/autoscaling"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 	"github.com/aws-operator/aws-operator/internal/simulator/ecr"
@@ -135,6 +136,7 @@ type Simulator struct {
 	network   *vpc.Service
 	names     *route53.Service
 	providers map[string]resource.Provider
+	described *simulated.Store // the resources of the other types
 	services  []*wire.Service
 	ctx       context.Context //nolint:containedctx // Close cancels it, which ends the requests that wait
 }
@@ -206,13 +208,15 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 		}
 	}
 	s.providers = providers
-	parts = append(parts, cloudformation.New(cloudformation.Options{
+	engine := cloudformation.New(cloudformation.Options{
 		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: publish,
 		Notify: func(ctx context.Context, _, _, topicARN, subject, message string) error {
 			return topics.Publish(ctx, topicARN, subject, message)
 		},
 		FetchS3: fetch(buckets), SSMParameter: store.Value,
-	}))
+	})
+	s.described = engine.Simulated()
+	parts = append(parts, engine)
 	services := make([]*wire.Service, len(parts))
 	for i, p := range parts {
 		services[i] = p.Service()
@@ -382,7 +386,7 @@ func (s *Simulator) Names() *route53.Service { return s.names }
 func (s *Simulator) Read(ctx context.Context, kind string, r resource.Request) (map[string]any, error) {
 	p := s.providers[kind]
 	if p == nil {
-		return nil, resource.Errorf(resource.InvalidRequest, "The simulator backs no %s.", kind)
+		p = s.described.Provider(kind)
 	}
 	return p.Read(ctx, r)
 }
