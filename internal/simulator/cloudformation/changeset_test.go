@@ -201,7 +201,7 @@ func TestChangeSetsAfterAnUpdate(t *testing.T) {
 		})
 	}
 	plan("plan", "5")
-	if err := w.update("planned", stream(`"ShardCount": 6`)); err != nil {
+	if err := w.update("planned", stream(`"ShardCount": 2`)); err != nil {
 		t.Fatal(err)
 	}
 	w.waitFor("planned", types.StackStatusUpdateComplete)
@@ -211,7 +211,7 @@ func TestChangeSetsAfterAnUpdate(t *testing.T) {
 	if err != nil || out.ExecutionStatus != types.ExecutionStatusObsolete {
 		t.Errorf("after an update the change set is %v, %v", out, err)
 	}
-	for _, shards := range []string{"7", "8"} {
+	for _, shards := range []string{"3", "4"} {
 		if _, err := w.DeleteChangeSet(t.Context(), &awscfn.DeleteChangeSetInput{
 			StackName: aws.String("planned"), ChangeSetName: aws.String("plan"),
 		}); err != nil {

@@ -108,6 +108,9 @@ func (p *provider) Create(_ context.Context, r resource.Request) (resource.Resul
 	if err != nil {
 		return resource.Result{}, err
 	}
+	if err := refuse(p.resourceType, r.Properties, nil); err != nil {
+		return resource.Result{}, err
+	}
 	made := identify(t, r)
 	sh := p.store.shard(r, p.resourceType)
 	sh.mu.Lock()
@@ -133,6 +136,9 @@ func (p *provider) Update(_ context.Context, r resource.Request) (resource.Resul
 	if !ok {
 		return resource.Result{}, p.missing(r)
 	}
+	if err := refuse(p.resourceType, r.Properties, it.properties); err != nil {
+		return resource.Result{}, err
+	}
 	it.properties = r.Properties
 	it.attributes = refreshed(t, r, it.attributes)
 	return resource.Result{PhysicalID: r.PhysicalID, Attributes: it.attributes}, nil
@@ -143,8 +149,12 @@ func (p *provider) Delete(_ context.Context, r resource.Request) error {
 	sh := p.store.shard(r, p.resourceType)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if _, ok := sh.items[r.PhysicalID]; !ok {
+	it, ok := sh.items[r.PhysicalID]
+	if !ok {
 		return p.missing(r)
+	}
+	if err := refuseDeletion(p.resourceType, it.properties); err != nil {
+		return err
 	}
 	delete(sh.items, r.PhysicalID)
 	return nil
