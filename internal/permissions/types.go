@@ -12,12 +12,18 @@ type resourceType struct {
 
 // resourceTypes has the permissions of the handlers in the schema that AWS publishes for each type,
 // except those for properties that the project's templates do not set (fleets, VPC Lattice, table
-// buckets, Cognito, Firehose, Kinesis, log groups, alarms, policies of users and groups), and those
-// that a narrower action replaces: ec2:Get* and ssm:Get*. In addition, it has the actions of types
-// without a published handler (AWS::Route53::RecordSet), and those of the update policy of an Auto
-// Scaling group.
+// buckets, Cognito, Firehose, Kinesis, log groups, alarms, policies of users and groups, replicas, and
+// restores), and those that a narrower action replaces: ec2:Get* and ssm:Get*. In addition, it has the
+// actions of types without a published handler (AWS::Route53::RecordSet), those of the update policy of
+// an Auto Scaling group, and those that a service calls with the permissions of its caller: for a key of
+// the user, and for the network interfaces of mount targets.
 // https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
+// https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
+// https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/rds-secrets-manager.html
+// https://docs.aws.amazon.com/efs/latest/ug/API_CreateMountTarget.html
+// https://docs.aws.amazon.com/efs/latest/ug/API_DeleteMountTarget.html
+// https://docs.aws.amazon.com/efs/latest/ug/API_ModifyMountTargetSecurityGroups.html
 var resourceTypes = []resourceType{
 	{"AWS::AutoScaling::AutoScalingGroup", clusters, []string{
 		"autoscaling:AttachLoadBalancerTargetGroups", "autoscaling:AttachLoadBalancers", "autoscaling:AttachTrafficSources",
@@ -164,10 +170,10 @@ var resourceTypes = []resourceType{
 		"iam:ListRoles", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:TagRole", "iam:UntagRole",
 		"iam:UpdateAssumeRolePolicy", "iam:UpdateRole", "iam:UpdateRoleDescription",
 	}},
-	{"AWS::KMS::Alias", clusters, []string{
+	{"AWS::KMS::Alias", services | clusters, []string{
 		"kms:CreateAlias", "kms:DeleteAlias", "kms:ListAliases", "kms:UpdateAlias",
 	}},
-	{"AWS::KMS::Key", clusters, []string{
+	{"AWS::KMS::Key", services | clusters, []string{
 		"kms:CreateKey", "kms:DescribeKey", "kms:DisableKey", "kms:DisableKeyRotation", "kms:EnableKey", "kms:EnableKeyRotation",
 		"kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListKeys", "kms:ListResourceTags", "kms:PutKeyPolicy",
 		"kms:ScheduleKeyDeletion", "kms:TagResource", "kms:UntagResource", "kms:UpdateKeyDescription",

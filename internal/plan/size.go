@@ -36,12 +36,12 @@ var measures = map[string][]measure{
 	},
 	"AWS::ElastiCache::ReplicationGroup":        {{"CacheNodeType", "%s"}, {"NumNodeGroups", "shards: %s"}},
 	"AWS::ElasticLoadBalancingV2::LoadBalancer": {{"Type", "%s"}, {"Scheme", "%s"}},
-	typeIngress:               {{"CidrIp", "from %s"}, {"CidrIpv6", "from %s"}, {"FromPort", "port %s"}},
-	"AWS::IAM::ManagedPolicy": nil,
-	"AWS::IAM::Role":          nil,
-	"AWS::KMS::Key":           nil,
-	"AWS::RDS::DBInstance":    {{"DBInstanceClass", "%s"}, {"AllocatedStorage", "%s GiB"}, {"Engine", "%s"}},
-	"AWS::S3::Bucket":         nil,
+	typeIngress:                   {{"CidrIp", "from %s"}, {"CidrIpv6", "from %s"}, {"FromPort", "port %s"}},
+	"AWS::IAM::ManagedPolicy":     nil,
+	"AWS::IAM::Role":              nil,
+	"AWS::KMS::Key":               nil,
+	"AWS::RDS::DBInstance":        {{"DBInstanceClass", "%s"}, {"AllocatedStorage", "%s GiB"}, {"Engine", "%s"}},
+	"AWS::S3::Bucket":             nil,
 }
 
 // sizeOf describes the size of a resource in a few words, empty if it has none or it is not known

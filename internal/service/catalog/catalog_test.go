@@ -2,11 +2,13 @@ package catalog_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/service/catalog"
 	"github.com/aws-operator/aws-operator/internal/service/model"
@@ -28,7 +30,12 @@ func TestBuiltInKinds(t *testing.T) {
 			[]string{"bucketName", "bucketARN", "websiteURL"},
 		},
 		"ECRRepository": {[]string{"ecr", "repository"}, nil, []string{"repositoryName", "repositoryARN", "repositoryURL"}},
-		"SNSTopic":      {[]string{"sns", "topic", "topics"}, nil, []string{"topicARN"}},
+		"EncryptionKey": {
+			[]string{"kms", "cmk"},
+			[]string{"description", "enabled", "pendingWindowDays", "rotation", "rotationPeriodDays", "users"},
+			[]string{"keyID", "keyARN", "aliasName"},
+		},
+		"SNSTopic": {[]string{"sns", "topic", "topics"}, nil, []string{"topicARN"}},
 		"SNSSubscription": {
 			[]string{"subscription"}, []string{"endpoint", "protocol", "queueURL", "topicName"}, []string{"subscriptionARN"},
 		},
@@ -64,6 +71,34 @@ func TestBuiltInKinds(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the catalog differs (-want +got):\n%s", diff)
+	}
+}
+
+// olderKinds are the built-in kinds that have the default name of a derived kind. Their names are part
+// of manifests that exist.
+var olderKinds = []string{"ECRRepository", "S3Bucket", "SNSSubscription", "SNSTopic", "SQSQueue"}
+
+// TestBuiltInKindsLeaveDerivedKindsTheirNames tests that a new built-in kind takes no name that
+// users may have given to a kind of their own by not naming it: an upgrade of the operator would
+// take the kind, its resource and its objects away from their ModelDefinition.
+func TestBuiltInKindsLeaveDerivedKindsTheirNames(t *testing.T) {
+	taken := map[string]string{}
+	for _, m := range models(t) {
+		if slices.Contains(olderKinds, m.Kind) {
+			continue
+		}
+		for _, name := range append([]string{m.Kind, m.Plural}, m.ShortNames...) {
+			taken[strings.ToLower(name)] = m.Kind
+		}
+	}
+	for _, name := range schema.Default().Names() {
+		derived := v1alpha1.ModelDefinitionSpec{ResourceType: name}
+		singular := strings.ToLower(derived.ObjectKind())
+		for _, one := range []string{singular, singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies"} {
+			if kind, ok := taken[one]; ok {
+				t.Errorf("%s takes the name %s of the kind that is derived from %s by default", kind, one, name)
+			}
+		}
 	}
 }
 

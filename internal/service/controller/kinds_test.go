@@ -345,6 +345,10 @@ func TestManifestsThatBreakTheSchema(t *testing.T) {
 		{"a queue name with dots", "{kind: SQSQueue, metadata: {name: a.b}, spec: {}}", "has no dots"},
 		{"an unknown access control list", "{kind: S3Bucket, metadata: {name: abc}, spec: {accessControl: Public}}", "spec.accessControl"},
 		{"an invalid URL", "{kind: SNSSubscription, metadata: {name: a}, spec: {topicName: t, protocol: https, endpoint: example.com}}", "https://"},
+		{"a key with dots", "{kind: EncryptionKey, metadata: {name: a.b}}", "has no dots"},
+		{"a waiting period that KMS refuses", "{kind: EncryptionKey, metadata: {name: a}, spec: {pendingWindowDays: 6}}", "spec.pendingWindowDays"},
+		{"the period of a rotation that is off", "{kind: EncryptionKey, metadata: {name: a}, spec: {rotation: false, rotationPeriodDays: 90}}", "set rotation to true"},
+		{"a key for everybody", "{kind: EncryptionKey, metadata: {name: a}, spec: {users: ['*']}}", "spec.users"},
 		{"a redis cluster of two", "{kind: ElastiCache, metadata: {name: a}, spec: {engine: redis, cacheNodeType: cache.t4g.micro, numCacheNodes: 2}}", "exactly 1 node"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {

@@ -1,0 +1,124 @@
+package controller_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/service/catalog"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
+)
+
+// TestStacksOfEveryKind creates, updates and deletes the stack of an object of every built-in kind
+// that needs no other object, without an API server: the stack has every output that the kind always
+// has, and its ConfigMaps and Services can be made of them.
+func TestStacksOfEveryKind(t *testing.T) {
+	_, endpoint := simulatortest.Start(t, simulator.Options{Region: region})
+	w := &suite{t: t, observer: endpoint}
+	stacks := cloudformation.NewFromConfig(w.awsConfig())
+	models, err := catalog.Models(schema.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		kind, created, updated string
+		optional               []string
+	}{
+		{"DynamoDB", `{"hashAttribute": {"name": "id", "type": "S"}}`, `{"hashAttribute": {"name": "id", "type": "S"}, "readCapacityUnits": 5}`, nil},
+		{"ECRRepository", `{}`, "", nil},
+		{
+			"ElastiCache", `{"engine": "redis", "cacheNodeType": "cache.t4g.micro"}`, `{"engine": "redis", "cacheNodeType": "cache.t4g.small"}`,
+			[]string{"configurationEndpoint", "configurationEndpointPort"},
+		},
+		{"EncryptionKey", `{}`, `{"rotationPeriodDays": 90, "pendingWindowDays": 7, "description": "changed"}`, nil},
+		{"S3Bucket", `{}`, `{"versioning": true}`, nil},
+		{"SNSTopic", `{}`, "", nil},
+		{"SQSQueue", `{}`, `{"delaySeconds": 5}`, []string{"deadLetterQueueURL", "deadLetterQueueARN", "deadLetterQueueName"}},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			m := models[slices.IndexFunc(models, func(m *model.Model) bool { return m.Kind == c.kind })]
+			facts := render.Facts{Region: region, AccountID: account, ClusterName: clusterName}
+			obj := &v1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Name: "example", Namespace: "default"}}
+			rendered := func(spec string) *render.Desired {
+				obj.Spec = []byte(spec)
+				desired, err := render.Stack(m, obj, facts, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return desired
+			}
+			desired := rendered(c.created)
+			made, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+				StackName: &desired.Name, TemplateBody: aws.String(string(desired.Template.JSON())), DisableRollback: aws.Bool(true),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := aws.ToString(made.StackId)
+			if err := reaches(t, stacks, id, "", types.StackStatusCreateComplete); err != nil {
+				t.Fatal(err)
+			}
+			out, err := stacks.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			published := map[string]string{}
+			for _, o := range out.Stacks[0].Outputs {
+				published[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+			}
+			obj.Output = render.Outputs(m, published)
+			for _, o := range m.Outputs {
+				if _, ok := obj.Output[o.Name]; ok == slices.Contains(c.optional, o.Name) {
+					t.Errorf("output %s exists: %t, of %v", o.Name, ok, slices.Sorted(maps.Keys(published)))
+				}
+			}
+			additional(t, m, obj, facts)
+			last := types.StackStatusCreateComplete
+			if c.updated != "" {
+				desired = rendered(c.updated)
+				if _, err := stacks.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{
+					StackName: &id, TemplateBody: aws.String(string(desired.Template.JSON())),
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if err := reaches(t, stacks, id, last, types.StackStatusUpdateComplete); err != nil {
+					t.Fatal(err)
+				}
+				last = types.StackStatusUpdateComplete
+			}
+			if _, err := stacks.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: &id}); err != nil {
+				t.Fatal(err)
+			}
+			if err := reaches(t, stacks, id, last, types.StackStatusDeleteComplete); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// additional tests that the Services and ConfigMaps of an object can be made.
+func additional(t *testing.T, m *model.Model, obj *v1alpha1.Object, facts render.Facts) {
+	t.Helper()
+	services, err := render.Services(m, obj, facts)
+	if err != nil || len(services) != len(m.Services) {
+		t.Errorf("there are %d of %d Services: %v", len(services), len(m.Services), err)
+	}
+	names := map[string]string{}
+	for _, s := range services {
+		names[s.ID] = s.Name
+	}
+	configMaps, err := render.ConfigMaps(m, obj, facts, names)
+	if err != nil || len(configMaps) != len(m.ConfigMaps) {
+		t.Errorf("there are %d of %d ConfigMaps: %v", len(configMaps), len(m.ConfigMaps), err)
+	}
+}
