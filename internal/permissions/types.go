@@ -210,6 +210,11 @@ var resourceTypes = []resourceType{
 	{"AWS::S3::BucketPolicy", services | clusters, []string{
 		"s3:DeleteBucketPolicy", "s3:GetBucketPolicy", "s3:ListAllMyBuckets", "s3:PutBucketPolicy",
 	}},
+	{"AWS::SecretsManager::Secret", services, []string{
+		"kms:Decrypt", "kms:GenerateDataKey", "secretsmanager:CreateSecret", "secretsmanager:DeleteSecret",
+		"secretsmanager:DescribeSecret", "secretsmanager:GetRandomPassword", "secretsmanager:GetSecretValue",
+		"secretsmanager:ListSecrets", "secretsmanager:TagResource", "secretsmanager:UntagResource", "secretsmanager:UpdateSecret",
+	}},
 	{"AWS::SNS::Subscription", services, []string{
 		"iam:GetRole", "iam:PassRole", "sns:GetSubscriptionAttributes", "sns:ListSubscriptions", "sns:SetSubscriptionAttributes",
 		"sns:Subscribe", "sns:Unsubscribe",

@@ -42,6 +42,7 @@ var measures = map[string][]measure{
 	"AWS::KMS::Key":               nil,
 	"AWS::RDS::DBInstance":        {{"DBInstanceClass", "%s"}, {"AllocatedStorage", "%s GiB"}, {"Engine", "%s"}},
 	"AWS::S3::Bucket":             nil,
+	"AWS::SecretsManager::Secret": nil,
 }
 
 // sizeOf describes the size of a resource in a few words, empty if it has none or it is not known

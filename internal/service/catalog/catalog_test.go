@@ -30,6 +30,9 @@ func TestBuiltInKinds(t *testing.T) {
 			[]string{"bucketName", "bucketARN", "websiteURL"},
 		},
 		"ECRRepository": {[]string{"ecr", "repository"}, nil, []string{"repositoryName", "repositoryARN", "repositoryURL"}},
+		"AWSSecret": {
+			[]string{"secretsmanager"}, []string{"description", "encryptionKeyName", "generate", "kmsKeyID"}, []string{"secretARN", "secretName"},
+		},
 		"EncryptionKey": {
 			[]string{"kms", "cmk"},
 			[]string{"description", "enabled", "pendingWindowDays", "rotation", "rotationPeriodDays", "users"},

@@ -34,6 +34,7 @@ func TestStacksOfEveryKind(t *testing.T) {
 		kind, created, updated string
 		optional               []string
 	}{
+		{"AWSSecret", `{"generate": {}}`, `{"generate": {"length": 40, "template": "{}", "key": "password"}, "description": "changed"}`, nil},
 		{"DynamoDB", `{"hashAttribute": {"name": "id", "type": "S"}}`, `{"hashAttribute": {"name": "id", "type": "S"}, "readCapacityUnits": 5}`, nil},
 		{"ECRRepository", `{}`, "", nil},
 		{

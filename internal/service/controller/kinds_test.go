@@ -349,6 +349,9 @@ func TestManifestsThatBreakTheSchema(t *testing.T) {
 		{"a waiting period that KMS refuses", "{kind: EncryptionKey, metadata: {name: a}, spec: {pendingWindowDays: 6}}", "spec.pendingWindowDays"},
 		{"the period of a rotation that is off", "{kind: EncryptionKey, metadata: {name: a}, spec: {rotation: false, rotationPeriodDays: 90}}", "set rotation to true"},
 		{"a key for everybody", "{kind: EncryptionKey, metadata: {name: a}, spec: {users: ['*']}}", "spec.users"},
+		{"a template without a key", "{kind: AWSSecret, metadata: {name: a}, spec: {generate: {template: '{}'}}}", "template and key belong together"},
+		{"a template that is not JSON", "{kind: AWSSecret, metadata: {name: a}, spec: {generate: {template: x, key: k}}}", "spec.generate.template"},
+		{"two keys of a secret", "{kind: AWSSecret, metadata: {name: a}, spec: {kmsKeyID: k, encryptionKeyName: k}}", "only one of encryptionKeyName and kmsKeyID"},
 		{"a redis cluster of two", "{kind: ElastiCache, metadata: {name: a}, spec: {engine: redis, cacheNodeType: cache.t4g.micro, numCacheNodes: 2}}", "exactly 1 node"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
