@@ -178,6 +178,15 @@ var resourceTypes = []resourceType{
 		"kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListKeys", "kms:ListResourceTags", "kms:PutKeyPolicy",
 		"kms:ScheduleKeyDeletion", "kms:TagResource", "kms:UntagResource", "kms:UpdateKeyDescription",
 	}},
+	{"AWS::RDS::DBInstance", services, []string{
+		"ec2:DescribeAccountAttributes", "ec2:DescribeAvailabilityZones", "ec2:DescribeInternetGateways", "ec2:DescribeSecurityGroups",
+		"ec2:DescribeSubnets", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcs", "iam:CreateServiceLinkedRole", "kms:CreateGrant",
+		"kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey", "rds:AddTagsToResource", "rds:CreateDBInstance", "rds:CreateDBSnapshot",
+		"rds:DeleteDBInstance", "rds:DescribeDBClusters", "rds:DescribeDBEngineVersions", "rds:DescribeDBInstanceAutomatedBackups",
+		"rds:DescribeDBInstances", "rds:DescribeDBParameterGroups", "rds:DescribeDBSnapshots", "rds:DescribeEvents",
+		"rds:ModifyDBInstance", "rds:RebootDBInstance", "rds:RemoveTagsFromResource", "secretsmanager:CreateSecret",
+		"secretsmanager:TagResource",
+	}},
 	{"AWS::Route53::HostedZone", clusters, []string{
 		"ec2:DescribeVpcs", "route53:AssociateVPCWithHostedZone", "route53:ChangeTagsForResource", "route53:CreateHostedZone",
 		"route53:CreateQueryLoggingConfig", "route53:DeleteHostedZone", "route53:DeleteQueryLoggingConfig",

@@ -38,6 +38,16 @@ func TestBuiltInKinds(t *testing.T) {
 			[]string{"description", "enabled", "pendingWindowDays", "rotation", "rotationPeriodDays", "users"},
 			[]string{"keyID", "keyARN", "aliasName"},
 		},
+		"RDSInstance": {
+			[]string{"rds"},
+			[]string{
+				"allocatedStorage", "allowMajorVersionUpgrade", "autoMinorVersionUpgrade", "backupRetentionDays", "backupWindow",
+				"databaseName", "deletionProtection", "encryptionKeyName", "engine", "engineVersion", "iamAuthentication", "instanceClass",
+				"iops", "kmsKeyID", "maintenanceWindow", "masterUsername", "maxAllocatedStorage", "multiAZ", "parameterGroupName", "port",
+				"securityGroupIDs", "storageType", "subnetGroupName",
+			},
+			[]string{"instanceName", "instanceARN", "resourceID", "address", "port", "masterUserSecretARN"},
+		},
 		"SNSTopic": {[]string{"sns", "topic", "topics"}, nil, []string{"topicARN"}},
 		"SNSSubscription": {
 			[]string{"subscription"}, []string{"endpoint", "protocol", "queueURL", "topicName"}, []string{"subscriptionARN"},

@@ -42,6 +42,10 @@ func TestStacksOfEveryKind(t *testing.T) {
 			[]string{"configurationEndpoint", "configurationEndpointPort"},
 		},
 		{"EncryptionKey", `{}`, `{"rotationPeriodDays": 90, "pendingWindowDays": 7, "description": "changed"}`, nil},
+		{
+			"RDSInstance", `{"engine": "postgres", "instanceClass": "db.t4g.micro", "allocatedStorage": 20}`,
+			`{"engine": "postgres", "instanceClass": "db.t4g.small", "allocatedStorage": 40, "deletionProtection": false}`, nil,
+		},
 		{"S3Bucket", `{}`, `{"versioning": true}`, nil},
 		{"SNSTopic", `{}`, "", nil},
 		{"SQSQueue", `{}`, `{"delaySeconds": 5}`, []string{"deadLetterQueueURL", "deadLetterQueueARN", "deadLetterQueueName"}},

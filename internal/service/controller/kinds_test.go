@@ -352,6 +352,9 @@ func TestManifestsThatBreakTheSchema(t *testing.T) {
 		{"a template without a key", "{kind: AWSSecret, metadata: {name: a}, spec: {generate: {template: '{}'}}}", "template and key belong together"},
 		{"a template that is not JSON", "{kind: AWSSecret, metadata: {name: a}, spec: {generate: {template: x, key: k}}}", "spec.generate.template"},
 		{"two keys of a secret", "{kind: AWSSecret, metadata: {name: a}, spec: {kmsKeyID: k, encryptionKeyName: k}}", "only one of encryptionKeyName and kmsKeyID"},
+		{"an instance name of RDS", "{kind: RDSInstance, metadata: {name: 1a}, spec: {engine: mysql, instanceClass: db.t4g.micro, allocatedStorage: 20}}", "begins with a letter"},
+		{"operations without their storage", "{kind: RDSInstance, metadata: {name: a}, spec: {engine: mysql, instanceClass: db.t4g.micro, allocatedStorage: 20, iops: 3000}}", "iops and storageType io2 belong together"},
+		{"a small reserve of storage", "{kind: RDSInstance, metadata: {name: a}, spec: {engine: mysql, instanceClass: db.t4g.micro, allocatedStorage: 100, maxAllocatedStorage: 109}}", "at least 10% more"},
 		{"a redis cluster of two", "{kind: ElastiCache, metadata: {name: a}, spec: {engine: redis, cacheNodeType: cache.t4g.micro, numCacheNodes: 2}}", "exactly 1 node"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
