@@ -178,6 +178,14 @@ var resourceTypes = []resourceType{
 		"kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListKeys", "kms:ListResourceTags", "kms:PutKeyPolicy",
 		"kms:ScheduleKeyDeletion", "kms:TagResource", "kms:UntagResource", "kms:UpdateKeyDescription",
 	}},
+	{"AWS::Kinesis::Stream", services, []string{
+		"kinesis:AddTagsToStream", "kinesis:CreateStream", "kinesis:DecreaseStreamRetentionPeriod", "kinesis:DeleteStream",
+		"kinesis:DescribeStreamSummary", "kinesis:DisableEnhancedMonitoring", "kinesis:EnableEnhancedMonitoring",
+		"kinesis:IncreaseStreamRetentionPeriod", "kinesis:ListStreams", "kinesis:ListTagsForResource", "kinesis:ListTagsForStream",
+		"kinesis:RemoveTagsFromStream", "kinesis:StartStreamEncryption", "kinesis:StopStreamEncryption", "kinesis:TagResource",
+		"kinesis:UntagResource", "kinesis:UpdateMaxRecordSize", "kinesis:UpdateShardCount", "kinesis:UpdateStreamMode",
+		"kinesis:UpdateStreamWarmThroughput",
+	}},
 	{"AWS::RDS::DBInstance", services, []string{
 		"ec2:DescribeAccountAttributes", "ec2:DescribeAvailabilityZones", "ec2:DescribeInternetGateways", "ec2:DescribeSecurityGroups",
 		"ec2:DescribeSubnets", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcs", "iam:CreateServiceLinkedRole", "kms:CreateGrant",

@@ -40,6 +40,7 @@ var measures = map[string][]measure{
 	"AWS::IAM::ManagedPolicy":     nil,
 	"AWS::IAM::Role":              nil,
 	"AWS::KMS::Key":               nil,
+	"AWS::Kinesis::Stream":        {{"StreamModeDetails/StreamMode", "%s"}, {"ShardCount", "shards: %s"}},
 	"AWS::RDS::DBInstance":        {{"DBInstanceClass", "%s"}, {"AllocatedStorage", "%s GiB"}, {"Engine", "%s"}},
 	"AWS::S3::Bucket":             nil,
 	"AWS::SecretsManager::Secret": nil,

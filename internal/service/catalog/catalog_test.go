@@ -48,6 +48,10 @@ func TestBuiltInKinds(t *testing.T) {
 			},
 			[]string{"instanceName", "instanceARN", "resourceID", "address", "port", "masterUserSecretARN"},
 		},
+		"DataStream": {
+			[]string{"kinesis"}, []string{"encryptionKeyName", "kmsKeyID", "mode", "retentionHours", "shardCount"},
+			[]string{"streamName", "streamARN"},
+		},
 		"SNSTopic": {[]string{"sns", "topic", "topics"}, nil, []string{"topicARN"}},
 		"SNSSubscription": {
 			[]string{"subscription"}, []string{"endpoint", "protocol", "queueURL", "topicName"}, []string{"subscriptionARN"},

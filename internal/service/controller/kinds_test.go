@@ -355,6 +355,8 @@ func TestManifestsThatBreakTheSchema(t *testing.T) {
 		{"an instance name of RDS", "{kind: RDSInstance, metadata: {name: 1a}, spec: {engine: mysql, instanceClass: db.t4g.micro, allocatedStorage: 20}}", "begins with a letter"},
 		{"operations without their storage", "{kind: RDSInstance, metadata: {name: a}, spec: {engine: mysql, instanceClass: db.t4g.micro, allocatedStorage: 20, iops: 3000}}", "iops and storageType io2 belong together"},
 		{"a small reserve of storage", "{kind: RDSInstance, metadata: {name: a}, spec: {engine: mysql, instanceClass: db.t4g.micro, allocatedStorage: 100, maxAllocatedStorage: 109}}", "at least 10% more"},
+		{"shards on demand", "{kind: DataStream, metadata: {name: a}, spec: {shardCount: 2}}", "shardCount and mode PROVISIONED belong together"},
+		{"a stream that keeps too long", "{kind: DataStream, metadata: {name: a}, spec: {retentionHours: 8761}}", "spec.retentionHours"},
 		{"a redis cluster of two", "{kind: ElastiCache, metadata: {name: a}, spec: {engine: redis, cacheNodeType: cache.t4g.micro, numCacheNodes: 2}}", "exactly 1 node"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
