@@ -115,6 +115,21 @@ var resourceTypes = []resourceType{
 		"ecr:PutImageScanningConfiguration", "ecr:PutImageTagMutability", "ecr:PutLifecyclePolicy", "ecr:SetRepositoryPolicy",
 		"ecr:TagResource", "ecr:UntagResource", "kms:CreateGrant", "kms:DescribeKey", "kms:RetireGrant",
 	}},
+	{"AWS::EFS::FileSystem", services, []string{
+		"elasticfilesystem:CreateFileSystem", "elasticfilesystem:DeleteFileSystem", "elasticfilesystem:DeleteTags",
+		"elasticfilesystem:DescribeBackupPolicy", "elasticfilesystem:DescribeFileSystemPolicy",
+		"elasticfilesystem:DescribeFileSystems", "elasticfilesystem:DescribeLifecycleConfiguration",
+		"elasticfilesystem:DescribeReplicationConfigurations", "elasticfilesystem:ListTagsForResource",
+		"elasticfilesystem:PutBackupPolicy", "elasticfilesystem:PutLifecycleConfiguration", "elasticfilesystem:TagResource",
+		"elasticfilesystem:UntagResource", "elasticfilesystem:UpdateFileSystem", "kms:CreateGrant", "kms:DescribeKey",
+		"kms:GenerateDataKeyWithoutPlaintext",
+	}},
+	{"AWS::EFS::MountTarget", services, []string{
+		"ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets",
+		"ec2:ModifyNetworkInterfaceAttribute", "elasticfilesystem:CreateMountTarget", "elasticfilesystem:DeleteMountTarget",
+		"elasticfilesystem:DescribeMountTargetSecurityGroups", "elasticfilesystem:DescribeMountTargets",
+		"elasticfilesystem:ModifyMountTargetSecurityGroups",
+	}},
 	{"AWS::ElastiCache::CacheCluster", services, []string{
 		"elasticache:AddTagsToResource", "elasticache:CreateCacheCluster", "elasticache:CreateSnapshot",
 		"elasticache:DeleteCacheCluster", "elasticache:DescribeCacheClusters", "elasticache:ListTagsForResource",

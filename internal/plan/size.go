@@ -25,6 +25,7 @@ var measures = map[string][]measure{
 		{"ProvisionedThroughput/ReadCapacityUnits", "%s read units"},
 		{"ProvisionedThroughput/WriteCapacityUnits", "%s write units"},
 	},
+	"AWS::EFS::FileSystem": {{"ThroughputMode", "%s throughput"}, {"ProvisionedThroughputInMibps", "%s MiB/s"}},
 	"AWS::EC2::EIP":        nil,
 	"AWS::EC2::Instance":   {{"InstanceType", "%s"}},
 	"AWS::EC2::NatGateway": nil,

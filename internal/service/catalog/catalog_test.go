@@ -52,6 +52,14 @@ func TestBuiltInKinds(t *testing.T) {
 			[]string{"kinesis"}, []string{"encryptionKeyName", "kmsKeyID", "mode", "retentionHours", "shardCount"},
 			[]string{"streamName", "streamARN"},
 		},
+		"ElasticFileSystem": {
+			[]string{"efs"},
+			[]string{
+				"backup", "encryptionKeyName", "infrequentAccessAfter", "kmsKeyID", "provisionedThroughputMiBps", "securityGroupIDs",
+				"subnetIDs", "throughputMode",
+			},
+			[]string{"fileSystemID", "fileSystemARN"},
+		},
 		"SNSTopic": {[]string{"sns", "topic", "topics"}, nil, []string{"topicARN"}},
 		"SNSSubscription": {
 			[]string{"subscription"}, []string{"endpoint", "protocol", "queueURL", "topicName"}, []string{"subscriptionARN"},

@@ -42,6 +42,10 @@ func TestStacksOfEveryKind(t *testing.T) {
 			"ElastiCache", `{"engine": "redis", "cacheNodeType": "cache.t4g.micro"}`, `{"engine": "redis", "cacheNodeType": "cache.t4g.small"}`,
 			[]string{"configurationEndpoint", "configurationEndpointPort"},
 		},
+		{
+			"ElasticFileSystem", `{"subnetIDs": ["subnet-0a1b2c3d"]}`,
+			`{"subnetIDs": ["subnet-0a1b2c3e", "subnet-0a1b2c3d"], "throughputMode": "provisioned", "provisionedThroughputMiBps": 10, "backup": false}`, nil,
+		},
 		{"EncryptionKey", `{}`, `{"rotationPeriodDays": 90, "pendingWindowDays": 7, "description": "changed"}`, nil},
 		{
 			"RDSInstance", `{"engine": "postgres", "instanceClass": "db.t4g.micro", "allocatedStorage": 20}`,

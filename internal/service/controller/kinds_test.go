@@ -357,6 +357,8 @@ func TestManifestsThatBreakTheSchema(t *testing.T) {
 		{"a small reserve of storage", "{kind: RDSInstance, metadata: {name: a}, spec: {engine: mysql, instanceClass: db.t4g.micro, allocatedStorage: 100, maxAllocatedStorage: 109}}", "at least 10% more"},
 		{"shards on demand", "{kind: DataStream, metadata: {name: a}, spec: {shardCount: 2}}", "shardCount and mode PROVISIONED belong together"},
 		{"a stream that keeps too long", "{kind: DataStream, metadata: {name: a}, spec: {retentionHours: 8761}}", "spec.retentionHours"},
+		{"a file system that cannot be mounted", "{kind: ElasticFileSystem, metadata: {name: a}, spec: {}}", "spec.subnetIDs"},
+		{"a throughput that is not provisioned", "{kind: ElasticFileSystem, metadata: {name: a}, spec: {subnetIDs: [subnet-0a1b2c3d], provisionedThroughputMiBps: 5}}", "belong together"},
 		{"a redis cluster of two", "{kind: ElastiCache, metadata: {name: a}, spec: {engine: redis, cacheNodeType: cache.t4g.micro, numCacheNodes: 2}}", "exactly 1 node"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {

@@ -79,6 +79,7 @@ var verbs = map[string]string{
 	"AWS::KMS::Key/Delete": "kms:ScheduleKeyDeletion", "AWS::KMS::Key/Update": "kms:PutKeyPolicy",
 	"AWS::SSM::Parameter/Create": "ssm:PutParameter", "AWS::SSM::Parameter/Update": "ssm:PutParameter",
 	"AWS::ElastiCache::CacheCluster/Update":        "elasticache:ModifyCacheCluster",
+	"AWS::EFS::MountTarget/Update":                 "elasticfilesystem:ModifyMountTargetSecurityGroups",
 	"AWS::Kinesis::Stream/Update":                  "kinesis:UpdateShardCount",
 	"AWS::RDS::DBInstance/Update":                  "rds:ModifyDBInstance",
 	"AWS::ECR::Repository/Update":                  "ecr:PutImageScanningConfiguration",
