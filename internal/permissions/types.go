@@ -201,6 +201,14 @@ var resourceTypes = []resourceType{
 		"kinesis:UntagResource", "kinesis:UpdateMaxRecordSize", "kinesis:UpdateShardCount", "kinesis:UpdateStreamMode",
 		"kinesis:UpdateStreamWarmThroughput",
 	}},
+	{"AWS::RDS::DBCluster", services, []string{
+		"ec2:DescribeSecurityGroups", "iam:CreateServiceLinkedRole", "kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey",
+		"kms:GenerateDataKey", "rds:AddTagsToResource", "rds:CreateDBCluster", "rds:CreateDBClusterSnapshot", "rds:CreateDBInstance",
+		"rds:DeleteDBCluster", "rds:DeleteDBInstance", "rds:DescribeDBClusterSnapshots", "rds:DescribeDBClusters",
+		"rds:DescribeDBSnapshots", "rds:DescribeDBSubnetGroups", "rds:DescribeEvents", "rds:DescribeGlobalClusters",
+		"rds:ModifyDBCluster", "rds:ModifyDBInstance", "rds:RemoveTagsFromResource", "secretsmanager:CreateSecret",
+		"secretsmanager:TagResource",
+	}},
 	{"AWS::RDS::DBInstance", services, []string{
 		"ec2:DescribeAccountAttributes", "ec2:DescribeAvailabilityZones", "ec2:DescribeInternetGateways", "ec2:DescribeSecurityGroups",
 		"ec2:DescribeSubnets", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcs", "iam:CreateServiceLinkedRole", "kms:CreateGrant",

@@ -42,6 +42,7 @@ var measures = map[string][]measure{
 	"AWS::IAM::Role":              nil,
 	"AWS::KMS::Key":               nil,
 	"AWS::Kinesis::Stream":        {{"StreamModeDetails/StreamMode", "%s"}, {"ShardCount", "shards: %s"}},
+	"AWS::RDS::DBCluster":         {{"Engine", "%s"}, {"ServerlessV2ScalingConfiguration/MaxCapacity", "up to %s ACUs"}},
 	"AWS::RDS::DBInstance":        {{"DBInstanceClass", "%s"}, {"AllocatedStorage", "%s GiB"}, {"Engine", "%s"}},
 	"AWS::S3::Bucket":             nil,
 	"AWS::SecretsManager::Secret": nil,

@@ -97,7 +97,7 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 // serviceExamples are the manifests with all built-in kinds.
 var serviceExamples = []string{
 	"quickstart/dynamodb.yaml", "quickstart/messaging.yaml", "s3bucket.yaml", "ecrrepository.yaml", "elasticache.yaml",
-	"encryptionkey.yaml", "awssecret.yaml", "rdsinstance.yaml", "datastream.yaml", "elasticfilesystem.yaml",
+	"encryptionkey.yaml", "awssecret.yaml", "rdsinstance.yaml", "datastream.yaml", "elasticfilesystem.yaml", "auroracluster.yaml",
 }
 
 // tenantRole is a role that an AWSIdentity names; it is the one in config/iam.

@@ -48,6 +48,15 @@ func TestBuiltInKinds(t *testing.T) {
 			},
 			[]string{"instanceName", "instanceARN", "resourceID", "address", "port", "masterUserSecretARN"},
 		},
+		"AuroraCluster": {
+			[]string{"aurora"},
+			[]string{
+				"backupRetentionDays", "backupWindow", "databaseName", "deletionProtection", "encryptionKeyName", "engine", "engineVersion",
+				"iamAuthentication", "instanceClass", "instances", "kmsKeyID", "maintenanceWindow", "masterUsername", "maxCapacity",
+				"minCapacity", "parameterGroupName", "port", "securityGroupIDs", "subnetGroupName",
+			},
+			[]string{"clusterName", "clusterARN", "resourceID", "address", "readerAddress", "port", "masterUserSecretARN"},
+		},
 		"DataStream": {
 			[]string{"kinesis"}, []string{"encryptionKeyName", "kmsKeyID", "mode", "retentionHours", "shardCount"},
 			[]string{"streamName", "streamARN"},

@@ -35,6 +35,7 @@ func TestStacksOfEveryKind(t *testing.T) {
 		optional               []string
 	}{
 		{"AWSSecret", `{"generate": {}}`, `{"generate": {"length": 40, "template": "{}", "key": "password"}, "description": "changed"}`, nil},
+		{"AuroraCluster", `{"engine": "aurora-mysql"}`, `{"engine": "aurora-mysql", "instances": 3, "maxCapacity": 8, "deletionProtection": false}`, nil},
 		{"DataStream", `{}`, `{"mode": "PROVISIONED", "shardCount": 2, "retentionHours": 48}`, nil},
 		{"DynamoDB", `{"hashAttribute": {"name": "id", "type": "S"}}`, `{"hashAttribute": {"name": "id", "type": "S"}, "readCapacityUnits": 5}`, nil},
 		{"ECRRepository", `{}`, "", nil},

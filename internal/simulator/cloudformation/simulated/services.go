@@ -81,6 +81,7 @@ var verbs = map[string]string{
 	"AWS::ElastiCache::CacheCluster/Update":        "elasticache:ModifyCacheCluster",
 	"AWS::EFS::MountTarget/Update":                 "elasticfilesystem:ModifyMountTargetSecurityGroups",
 	"AWS::Kinesis::Stream/Update":                  "kinesis:UpdateShardCount",
+	"AWS::RDS::DBCluster/Update":                   "rds:ModifyDBCluster",
 	"AWS::RDS::DBInstance/Update":                  "rds:ModifyDBInstance",
 	"AWS::ECR::Repository/Update":                  "ecr:PutImageScanningConfiguration",
 	"AWS::EC2::VPCGatewayAttachment/Create":        "ec2:AttachInternetGateway",
