@@ -154,6 +154,11 @@ func (c *Clients) CloudFormation(t Target) CloudFormation {
 	return client(c, "cloudformation", t, newCloudformationCalls)
 }
 
+// CloudControl returns the client of Cloud Control API for the target.
+func (c *Clients) CloudControl(t Target) CloudControl {
+	return client(c, "cloudcontrol", t, newCloudcontrolCalls)
+}
+
 // Templates returns the client of CloudFormation that checks templates.
 func (c *Clients) Templates(t Target) Templates {
 	return client(c, "cloudformation", t, newCloudformationCalls)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/autoscaling"
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudcontrol"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
@@ -208,15 +209,15 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 		}
 	}
 	s.providers = providers
-	engine := cloudformation.New(cloudformation.Options{
+	stacks := cloudformation.New(cloudformation.Options{
 		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: publish,
 		Notify: func(ctx context.Context, _, _, topicARN, subject, message string) error {
 			return topics.Publish(ctx, topicARN, subject, message)
 		},
 		FetchS3: fetch(buckets), SSMParameter: store.Value,
 	})
-	s.described = engine.Simulated()
-	parts = append(parts, engine)
+	s.described = stacks.Simulated()
+	parts = append(parts, stacks, cloudcontrol.New(stacks))
 	services := make([]*wire.Service, len(parts))
 	for i, p := range parts {
 		services[i] = p.Service()

@@ -2,6 +2,8 @@ package cloudformation
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,8 +95,23 @@ func (e *Engine) partition() string {
 	return e.options.Env.Partition
 }
 
-// provider returns the provider of a resource type.
-func (e *Engine) provider(resourceType string) resource.Provider {
+// notReadable are types whose resources nothing but their own service can read. The schemas do not say
+// which; these were reported to have no handler for it.
+// https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/supported-resources.html
+var notReadable = []string{"AWS::CloudWatch::AnomalyDetector", "AWS::IAM::Policy", "AWS::Route53::RecordSet"}
+
+// Type returns the schema of a type of AWS, nil if there is none, and whether Cloud Control API can
+// read its resources.
+func (e *Engine) Type(name string) (t *schema.Type, readable bool) {
+	t, known := e.registry.Type(name)
+	if !known {
+		return nil, false
+	}
+	return t, len(t.PrimaryIdentifier) > 0 && !strings.HasPrefix(name, "AWS::CloudFormation::") && !slices.Contains(notReadable, name)
+}
+
+// Provider returns the provider of a resource type.
+func (e *Engine) Provider(resourceType string) resource.Provider {
 	if p, ok := e.options.Providers[resourceType]; ok {
 		return p
 	}

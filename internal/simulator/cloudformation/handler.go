@@ -52,7 +52,7 @@ func (s *stack) call(
 		out.err = failure
 		return out
 	}
-	provider := s.engine.provider(m.kind)
+	provider := s.engine.Provider(m.kind)
 	s.outside(func() { out.Result, out.err = do(s.background(), provider, r) })
 	if out.err == nil && failure != nil {
 		out.err = failure

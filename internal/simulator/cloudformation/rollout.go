@@ -31,7 +31,7 @@ type rollout struct {
 // rollerOf returns the roller of a resource type, or nil if the type does not support rolling
 // updates.
 func (s *stack) rollerOf(kind string) rolling.Roller {
-	roller, _ := s.engine.provider(kind).(rolling.Roller)
+	roller, _ := s.engine.Provider(kind).(rolling.Roller)
 	return roller
 }
 

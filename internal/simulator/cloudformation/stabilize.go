@@ -23,7 +23,7 @@ const (
 // that. For types without stabilization it calls done at once, in the stack's task. It does not
 // call done if the step has ended.
 func (s *stack) stabilize(st *step, m *member, r resource.Request, done func(err error)) {
-	stabilizer, ok := s.engine.provider(m.kind).(resource.Stabilizer)
+	stabilizer, ok := s.engine.Provider(m.kind).(resource.Stabilizer)
 	if !ok {
 		done(nil)
 		return
@@ -70,7 +70,7 @@ func (l *poll) check() {
 // snapshot takes a snapshot of a resource before it is deleted. It does nothing for types without
 // snapshots, because validation rejects templates where that matters.
 func (s *stack) snapshot(m *member, r resource.Request) error {
-	snapshotter, ok := s.engine.provider(m.kind).(resource.Snapshotter)
+	snapshotter, ok := s.engine.Provider(m.kind).(resource.Snapshotter)
 	if !ok {
 		return nil
 	}
