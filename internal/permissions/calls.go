@@ -56,7 +56,7 @@ var actionsOf = map[string][]string{
 }
 
 // prefixes are the IAM prefixes of SDK packages whose names differ from the prefix.
-var prefixes = map[string]string{"elasticloadbalancingv2": "elasticloadbalancing"}
+var prefixes = map[string]string{"cloudcontrol": "cloudformation", "elasticloadbalancingv2": "elasticloadbalancing"}
 
 var statements = []statement{
 	{
@@ -74,6 +74,11 @@ var statements = []statement{
 		sid: "FindStacks", users: services | clusters, resources: all,
 		calls: []string{"cloudformation.DescribeStacks", "sts.GetCallerIdentity"},
 		why:   "The operator lists all stacks of an account and region to find its own; AWS supports no narrower resource for that.",
+	},
+	{
+		sid: "ReadResources", users: services, resources: all,
+		calls: []string{"cloudcontrol.GetResource"},
+		why:   "The operator compares a resource with the object that adopts it; AWS supports no narrower resource for that.",
 	},
 	{
 		sid: "AssumeRoles", users: services | clusters, resources: []string{"{role}"},

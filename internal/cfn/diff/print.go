@@ -113,7 +113,7 @@ func (p *PropertyChange) write(w *strings.Builder) {
 	if p.Cause != "" {
 		fmt.Fprintf(w, "    %s: refers to %s, which is replaced", p.Path, p.Cause)
 	} else {
-		fmt.Fprintf(w, "    %s: %s -> %s", p.Path, show(p.Old), show(p.New))
+		fmt.Fprintf(w, "    %s: %s -> %s", p.Path, Show(p.Old), Show(p.New))
 	}
 	switch {
 	case p.ForcesReplacement:
@@ -124,8 +124,8 @@ func (p *PropertyChange) write(w *strings.Builder) {
 	w.WriteString("\n")
 }
 
-// show formats a value on one line.
-func show(n *template.Node) string {
+// Show formats a value on one line.
+func Show(n *template.Node) string {
 	if n == nil {
 		return "(none)"
 	}

@@ -33,7 +33,7 @@ func (v *visit) create(ctx context.Context) step {
 	if v.record.FailedDigest != v.digest {
 		v.record.Attempts = 0
 	}
-	t, s := v.creation()
+	t, s := v.creation(ctx)
 	if s.done {
 		return s
 	}
@@ -46,7 +46,7 @@ func (v *visit) create(ctx context.Context) step {
 	}
 	sent := token("create", v.desired.Name, v.digest, v.desired.Salt, v.record.StackID, strconv.Itoa(v.record.Attempts))
 	given := v.desired.Parameters
-	if v.desired.Import != nil {
+	if t != v.desired.Template {
 		given = nil // the template of the stack before the import has none
 	}
 	out, err := v.sendCreate(ctx, body, url, given, sent)

@@ -23,6 +23,7 @@ type crowd struct {
 
 func (c *crowd) Waiting(awsapi.Target, string) int                  { return 100 }
 func (c *crowd) CloudFormation(awsapi.Target) awsapi.CloudFormation { return c }
+func (c *crowd) CloudControl(awsapi.Target) awsapi.CloudControl     { return nil }
 
 func (c *crowd) DescribeStacks(
 	ctx context.Context, in *cloudformation.DescribeStacksInput, _ ...func(*cloudformation.Options),
@@ -111,6 +112,7 @@ type panicking struct{ *script }
 
 func (p *panicking) Waiting(awsapi.Target, string) int                  { return 100 }
 func (p *panicking) CloudFormation(awsapi.Target) awsapi.CloudFormation { return p }
+func (p *panicking) CloudControl(awsapi.Target) awsapi.CloudControl     { return nil }
 
 func (p *panicking) DescribeStacks(
 	context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options),

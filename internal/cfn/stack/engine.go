@@ -17,6 +17,7 @@ import (
 // Clients provides the engine's AWS clients; *awsapi.Clients implements it.
 type Clients interface {
 	CloudFormation(t awsapi.Target) awsapi.CloudFormation
+	CloudControl(t awsapi.Target) awsapi.CloudControl
 	S3(t awsapi.Target) awsapi.S3
 	ObjectURL(t awsapi.Target, bucket, key string) string
 	Waiting(t awsapi.Target, service string) int

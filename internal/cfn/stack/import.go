@@ -120,12 +120,18 @@ func (v *visit) recognize() {
 
 // creation returns the template with which the stack is created. No stack is created for an import
 // that is impossible.
-func (v *visit) creation() (*template.Template, step) {
+func (v *visit) creation(ctx context.Context) (*template.Template, step) {
 	if v.desired.Import == nil {
 		return v.desired.Template, proceed()
 	}
 	if _, s := v.importTemplate(); s.done {
 		return nil, s
+	}
+	if s := v.checkLive(ctx); s.done {
+		return nil, s
+	}
+	if v.createInstead {
+		return v.desired.Template, proceed()
 	}
 	return shellTemplate(), proceed()
 }

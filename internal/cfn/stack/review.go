@@ -73,7 +73,7 @@ func (v *visit) proposalState() ProposalState {
 		return ProposalNone
 	case review == nil && !importing, v.record.Digest == v.digest, v.record.FailedDigest == v.digest, v.record.ProposedFrom != v.basis():
 		return ProposalOutdated
-	case importing && v.proposal != nil:
+	case importing && v.proposal != nil, v.alike && v.proposal != nil:
 		return ProposalApproved
 	case importing, v.record.Proposal == "":
 		return ProposalUnread
@@ -204,7 +204,18 @@ func (v *visit) read(ctx context.Context) step {
 	if !v.makePlan() {
 		return proceed()
 	}
+	var live differences
+	if v.stage() == stageImported {
+		var s step
+		if live, s = v.compareLive(ctx); s.done {
+			return s
+		}
+		found.Changes = slices.DeleteFunc(found.Changes, func(c types.Change) bool {
+			return c.ResourceChange != nil && aws.ToString(c.ResourceChange.LogicalResourceId) == shellID
+		})
+	}
 	v.proposal = v.engine.propose(found.Changes, v.plan)
+	v.alike = live != nil && live.keepDifferences(v.proposal)
 	v.proposal.Digest = v.proposal.digest(v.record.ProposedFrom)
 	v.record.Proposal = v.proposal.Digest
 	return proceed()

@@ -59,6 +59,7 @@ func newScript(t *testing.T) *script {
 
 // script implements Clients.
 func (s *script) CloudFormation(awsapi.Target) awsapi.CloudFormation   { return s }
+func (s *script) CloudControl(awsapi.Target) awsapi.CloudControl       { return nil }
 func (s *script) S3(awsapi.Target) awsapi.S3                           { return nil }
 func (s *script) ObjectURL(_ awsapi.Target, bucket, key string) string { return bucket + "/" + key }
 func (s *script) Waiting(awsapi.Target, string) int                    { return 0 }

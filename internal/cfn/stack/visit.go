@@ -41,6 +41,7 @@ type visit struct {
 	outputs       map[string]string // nil unless read
 	plan          *diff.Plan
 	proposal      *Proposal // nil unless read
+	alike         bool      // the proposal changes nothing of imported resources, and needs no approval
 }
 
 // step is the outcome of one action: a result, or nothing if the visit continues.

@@ -136,7 +136,13 @@ func TestTableIsAdopted(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	w.apply(strings.Replace(dynamoTable, "metadata:\n", "metadata:\n  annotations: {service-operator.aws/adopt: dynamo-table}\n", 1))
+	adopts := strings.Replace(dynamoTable, "metadata:\n", "metadata:\n  annotations: {service-operator.aws/adopt: dynamo-table}\n", 1)
+	w.apply(strings.Replace(adopts, "created_at", "updated_at", 1))
+	refused := w.condition("DynamoDB", "dynamo-table", "Stalled", "True", "ImportFailed")
+	if !strings.Contains(refused.Message, `its KeySchema/1/AttributeName is "created_at", not "updated_at"`) || len(w.stacks()) > 0 {
+		t.Errorf("the condition says %q; stacks %v", refused.Message, w.stacks())
+	}
+	w.apply(adopts)
 	w.condition("DynamoDB", "dynamo-table", "Synced", "False", "ApprovalNeeded")
 	w.approve("DynamoDB", "dynamo-table")
 	w.ready("DynamoDB", "dynamo-table")
@@ -163,7 +169,7 @@ func TestAdoptionIsRefused(t *testing.T) {
 		{"an unknown policy", adopting("free", url, ", service-operator.aws/adoption-policy: Steal", ""), "UnknownAdoptionPolicy", "Adopt or AdoptOrCreate"},
 		{"another name", adopting("another", url, "", ""), "ImportFailed", `names resource Queue "another"`},
 		{"several resources", adopting("free", url, "", "usedeadletterQueue: true"), "InvalidAdoption", "DeadLetterQueue, Queue"},
-		{"a missing resource", adopting("lost", strings.Replace(url, "free", "lost", 1), "", ""), "ImportFailed", "was not found"},
+		{"a missing resource", adopting("lost", strings.Replace(url, "free", "lost", 1), "", ""), "ImportFailed", "there is no AWS::SQS::Queue"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name, _, _ := strings.Cut(strings.SplitAfter(c.manifest, "name: ")[1], ",")
