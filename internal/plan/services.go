@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -130,6 +131,9 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 			Tags:         rendered.Tags,
 			Capabilities: rendered.Capabilities,
 		}
+		if object.Annotations[servicev1alpha1.AdoptAnnotation] != "" && object.Status.StackID == "" {
+			d.note("%s adopts an existing resource: CloudFormation imports it, and what differs waits for approval.", s.Of)
+		}
 		digest := want.Digest()
 		s.Same = known.Digest == digest && known.PendingDigest == ""
 		if known.FailedDigest == digest {
@@ -139,7 +143,7 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 				object.Status.ResourceStatusReason,
 			)
 		}
-	} else if object.Annotations[servicev1alpha1.DeletionPolicyAnnotation] == servicev1alpha1.DeletionPolicyRetain {
+	} else if strings.EqualFold(strings.TrimSpace(object.Annotations[servicev1alpha1.DeletionPolicyAnnotation]), servicev1alpha1.DeletionPolicyRetain) {
 		s.Same = true
 		d.note("%s is being deleted, and its annotation keeps the stack.", s.Of)
 	}

@@ -268,6 +268,15 @@ func TestClustersAndServicesArePlannedTogether(t *testing.T) {
 	}
 }
 
+func TestAdoptionIsNoted(t *testing.T) {
+	s := newServices(t)
+	file := s.file(strings.Replace(queueManifest, "name: orders", "name: orders, annotations: {service-operator.aws/adopt: u}", 1))
+	code, out, errOut := s.run("-f", file)
+	if code != 0 || !strings.Contains(out, "SQSQueue default/orders adopts an existing resource") {
+		t.Errorf("it exits with %d and says %s%s", code, out, errOut)
+	}
+}
+
 // TestOtherKindsAreNotPlanned has a Deployment beside the queue that it uses, as in a file for
 // kubectl.
 func TestOtherKindsAreNotPlanned(t *testing.T) {
