@@ -58,7 +58,8 @@ func TestBuiltInKinds(t *testing.T) {
 			[]string{"clusterName", "clusterARN", "resourceID", "address", "readerAddress", "port", "masterUserSecretARN"},
 		},
 		"DataStream": {
-			[]string{"kinesis"}, []string{"encryptionKeyName", "kmsKeyID", "mode", "retentionHours", "shardCount"},
+			[]string{"kinesis"},
+			[]string{"encryptionKeyName", "kmsKeyID", "mode", "retentionHours", "shardCount"},
 			[]string{"streamName", "streamARN"},
 		},
 		"ElasticFileSystem": {
