@@ -41,6 +41,16 @@ resource "aws_iam_policy" "aws_operator_1" {
           ]
         },
         {
+          "Sid": "ReadResources",
+          "Effect": "Allow",
+          "Action": [
+            "cloudformation:GetResource"
+          ],
+          "Resource": [
+            "*"
+          ]
+        },
+        {
           "Sid": "AssumeRoles",
           "Effect": "Allow",
           "Action": [
