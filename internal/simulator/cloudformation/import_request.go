@@ -63,7 +63,7 @@ func (s *stack) checkImportRequest(cs *changeSet, in *awscfn.CreateChangeSetInpu
 	return s.checkNothingModified(cs, named)
 }
 
-// checkImportEntries checks each resource to import by itself.
+// checkImportEntries checks what each resource to import has to fulfill alone.
 func (s *stack) checkImportEntries(cs *changeSet) error {
 	var missing []string
 	for _, r := range cs.imports {
