@@ -11,7 +11,9 @@ import (
 // An operator without grants may make no role for a kind of a service, and one with grants may make
 // roles below its own path only, through CloudFormation.
 func TestRolesOfGrantsAreLimitedToTheirPath(t *testing.T) {
-	choice := Choice{Kinds: []string{"SQSQueue"}, Partition: "aws", Suffix: "amazonaws.com", Account: "123456789012", Operator: "blue", Events: "blue-events"}
+	choice := Choice{
+		Kinds: []string{"SQSQueue"}, Partition: "aws", Suffix: "amazonaws.com", Account: "123456789012", Operator: "blue", Events: "blue-events",
+	}
 	count := func() (found []Statement) {
 		documents, err := choice.Documents()
 		if err != nil {

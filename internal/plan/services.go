@@ -116,34 +116,13 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 			return fmt.Errorf("read the stack's record in its status: %w", err)
 		}
 	}
-	if object.DeletionTimestamp.IsZero() {
-		rendered, err := d.rendered(ctx, kind, object)
-		if err != nil {
+	retain := servicev1alpha1.DeletionPolicyRetain
+	switch {
+	case object.DeletionTimestamp.IsZero():
+		if err := d.desire(ctx, &s, kind, object, &known); err != nil {
 			return err
 		}
-		s.Wanted = &render.Stack{
-			Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags,
-			Capabilities: rendered.Capabilities,
-		}
-		want := stack.Desired{
-			Template:     rendered.Template,
-			Parameters:   rendered.Parameters,
-			Tags:         rendered.Tags,
-			Capabilities: rendered.Capabilities,
-		}
-		if object.Annotations[servicev1alpha1.AdoptAnnotation] != "" && object.Status.StackID == "" {
-			d.note("%s adopts an existing resource: CloudFormation imports it, and what differs waits for approval.", s.Of)
-		}
-		digest := want.Digest()
-		s.Same = known.Digest == digest && known.PendingDigest == ""
-		if known.FailedDigest == digest {
-			d.note(
-				"A previous update of stack %s to this template failed (%s); the operator does not retry it until the definition changes.",
-				s.Name,
-				object.Status.ResourceStatusReason,
-			)
-		}
-	} else if strings.EqualFold(strings.TrimSpace(object.Annotations[servicev1alpha1.DeletionPolicyAnnotation]), servicev1alpha1.DeletionPolicyRetain) {
+	case strings.EqualFold(strings.TrimSpace(object.Annotations[servicev1alpha1.DeletionPolicyAnnotation]), retain):
 		s.Same = true
 		d.note("%s is being deleted, and its annotation keeps the stack.", s.Of)
 	}
@@ -151,6 +130,39 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 		d.pending = append(d.pending, pending{subject: len(d.subjects), id: s.Name, guessed: object.Status.StackID == ""})
 	}
 	d.subjects = append(d.subjects, s)
+	return nil
+}
+
+// desire sets what an object wants of its stack, whose record is known.
+func (d *serviceDraft) desire(
+	ctx context.Context, subject *Subject, kind *model.Model, object *servicev1alpha1.Object, known *stack.Record,
+) error {
+	rendered, err := d.rendered(ctx, kind, object)
+	if err != nil {
+		return err
+	}
+	subject.Wanted = &render.Stack{
+		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags,
+		Capabilities: rendered.Capabilities,
+	}
+	want := stack.Desired{
+		Template:     rendered.Template,
+		Parameters:   rendered.Parameters,
+		Tags:         rendered.Tags,
+		Capabilities: rendered.Capabilities,
+	}
+	if object.Annotations[servicev1alpha1.AdoptAnnotation] != "" && object.Status.StackID == "" {
+		d.note("%s adopts an existing resource: CloudFormation imports it, and what differs waits for approval.", subject.Of)
+	}
+	digest := want.Digest()
+	subject.Same = known.Digest == digest && known.PendingDigest == ""
+	if known.FailedDigest == digest {
+		d.note(
+			"A previous update of stack %s to this template failed (%s); the operator does not retry it until the definition changes.",
+			subject.Name,
+			object.Status.ResourceStatusReason,
+		)
+	}
 	return nil
 }
 

@@ -25,6 +25,7 @@ func TestResourcesMadeByHandAreImported(t *testing.T) {
 		make                         func(t *testing.T, config aws.Config) (id string, err error)
 	}{
 		{"AWS::SQS::Queue", "QueueUrl", `"QueueName": "by-hand"`, func(t *testing.T, config aws.Config) (string, error) {
+			t.Helper()
 			out, err := sqs.NewFromConfig(config).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("by-hand")})
 			if err != nil {
 				return "", err
@@ -32,6 +33,7 @@ func TestResourcesMadeByHandAreImported(t *testing.T) {
 			return *out.QueueUrl, nil
 		}},
 		{"AWS::SNS::Topic", "TopicArn", `"TopicName": "by-hand"`, func(t *testing.T, config aws.Config) (string, error) {
+			t.Helper()
 			out, err := sns.NewFromConfig(config).CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("by-hand")})
 			if err != nil {
 				return "", err
@@ -39,7 +41,9 @@ func TestResourcesMadeByHandAreImported(t *testing.T) {
 			return *out.TopicArn, nil
 		}},
 		{"AWS::S3::Bucket", "BucketName", `"BucketName": "by-hand"`, func(t *testing.T, config aws.Config) (string, error) {
-			_, err := s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(t.Context(), &s3.CreateBucketInput{
+			t.Helper()
+			client := s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = true })
+			_, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{
 				Bucket: aws.String("by-hand"),
 				CreateBucketConfiguration: &s3types.CreateBucketConfiguration{
 					LocationConstraint: s3types.BucketLocationConstraint(config.Region),
@@ -50,6 +54,7 @@ func TestResourcesMadeByHandAreImported(t *testing.T) {
 		{
 			"AWS::DynamoDB::Table", "TableName", `"TableName": "by-hand", "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]`,
 			func(t *testing.T, config aws.Config) (string, error) {
+				t.Helper()
 				_, err := dynamodb.NewFromConfig(config).CreateTable(t.Context(), &dynamodb.CreateTableInput{
 					TableName: aws.String("by-hand"), BillingMode: dynamodbtypes.BillingModePayPerRequest,
 					AttributeDefinitions: []dynamodbtypes.AttributeDefinition{

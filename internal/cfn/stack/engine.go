@@ -16,12 +16,17 @@ import (
 
 // Clients provides the engine's AWS clients; *awsapi.Clients implements it.
 type Clients interface {
-	CloudFormation(t awsapi.Target) awsapi.CloudFormation
-	CloudControl(t awsapi.Target) awsapi.CloudControl
-	S3(t awsapi.Target) awsapi.S3
+	serviceClients
 	ObjectURL(t awsapi.Target, bucket, key string) string
 	Waiting(t awsapi.Target, service string) int
 	Region(t awsapi.Target) string
+}
+
+// serviceClients provides a client of each service.
+type serviceClients interface {
+	CloudFormation(t awsapi.Target) awsapi.CloudFormation
+	CloudControl(t awsapi.Target) awsapi.CloudControl
+	S3(t awsapi.Target) awsapi.S3
 }
 
 // Options configure an Engine; only Clients is required.

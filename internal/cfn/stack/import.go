@@ -269,7 +269,8 @@ func (v *visit) readImport(ctx context.Context, found *cloudformation.DescribeCh
 	wrong := len(found.Changes) != len(v.desired.Import.Resources)
 	for i := range found.Changes {
 		change := found.Changes[i].ResourceChange
-		if change == nil || change.Action != types.ChangeActionImport || v.desired.Import.Resources[aws.ToString(change.LogicalResourceId)] == nil {
+		if change == nil || change.Action != types.ChangeActionImport ||
+			v.desired.Import.Resources[aws.ToString(change.LogicalResourceId)] == nil {
 			wrong = true
 		}
 	}

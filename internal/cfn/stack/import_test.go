@@ -274,7 +274,8 @@ func TestFailedImportCreatesNothing(t *testing.T) {
 	url := l.orphan()
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Read", Code: "AccessDenied", Message: "no", Skip: 1, Times: 1})
 	o := l.adopter(url)
-	if result := o.stalled(); !l.through(types.StackStatusImportRollbackComplete) || !strings.Contains(result.Message, "cannot be adopted") {
+	result := o.stalled()
+	if !l.through(types.StackStatusImportRollbackComplete) || !strings.Contains(result.Message, "cannot be adopted") {
 		t.Errorf("%s: %s, after %q", result.Reason, result.Message, l.passed)
 	}
 	if l.through(types.StackStatusUpdateInProgress) || l.queues() != 1 {

@@ -73,7 +73,7 @@ func identifierOf(t *schema.Type, by map[string]string) string {
 }
 
 // differencesOf compares a resource of the template with the properties of one that exists. It
-// returns false if these cannot be read as a template's, for example because one looks like a
+// returns false if these cannot be read as a template's, for example because a value is like a
 // function.
 func (v *visit) differencesOf(r *template.Resource, properties string) ([]diff.PropertyChange, bool) {
 	text, err := json.Marshal(map[string]any{"Resources": map[string]any{

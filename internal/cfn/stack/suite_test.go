@@ -60,7 +60,8 @@ func newSuiteWith(t *testing.T, attempts int, poll time.Duration) *suite {
 	l := &suite{t: t, poll: poll, faults: fault.New(), events: make(chan stack.Event, 10_000)}
 	simulated := simcfn.New(simcfn.Options{Env: &resource.Env{Clock: clock.RealClock{}}, Faults: l.faults, Publish: l.publish})
 	l.sim = simulated
-	server := httptest.NewServer(wire.NewRouter([]*wire.Service{simulated.Service(), simcontrol.New(simulated).Service()}, l.faults, clock.RealClock{}, wire.WithRegion(region)))
+	services := []*wire.Service{simulated.Service(), simcontrol.New(simulated).Service()}
+	server := httptest.NewServer(wire.NewRouter(services, l.faults, clock.RealClock{}, wire.WithRegion(region)))
 	t.Cleanup(server.Close)
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
 	clients, err := awsapi.New(t.Context(), awsapi.Options{

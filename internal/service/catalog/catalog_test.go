@@ -31,7 +31,9 @@ func TestBuiltInKinds(t *testing.T) {
 		},
 		"ECRRepository": {[]string{"ecr", "repository"}, nil, []string{"repositoryName", "repositoryARN", "repositoryURL"}},
 		"AWSSecret": {
-			[]string{"secretsmanager"}, []string{"description", "encryptionKeyName", "generate", "kmsKeyID"}, []string{"secretARN", "secretName"},
+			[]string{"secretsmanager"},
+			[]string{"description", "encryptionKeyName", "generate", "kmsKeyID"},
+			[]string{"secretARN", "secretName"},
 		},
 		"EncryptionKey": {
 			[]string{"kms", "cmk"},

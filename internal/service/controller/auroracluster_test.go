@@ -24,7 +24,8 @@ func TestAuroraCluster(t *testing.T) {
 			t.Errorf("%s is %v, want %v", property, got, want)
 		}
 	}
-	if instance := w.live(dbInstanceType, "payments-0"); instance["PubliclyAccessible"] != false || instance["DBClusterIdentifier"] != "payments" {
+	instance := w.live(dbInstanceType, "payments-0")
+	if instance["PubliclyAccessible"] != false || instance["DBClusterIdentifier"] != "payments" {
 		t.Errorf("the instance is %v", instance)
 	}
 	for name, output := range map[string]string{"payments": "address", "payments-reader": "readerAddress"} {
@@ -40,7 +41,8 @@ func TestAuroraCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(data["masterUserSecretARN"], "arn:aws:") || data["readerServiceName"] != "payments-reader" || data["databaseName"] != "payments" {
+	if !strings.HasPrefix(data["masterUserSecretARN"], "arn:aws:") || data["readerServiceName"] != "payments-reader" ||
+		data["databaseName"] != "payments" {
 		t.Errorf("the ConfigMap holds %v", data)
 	}
 	w.change("AuroraCluster", "payments", `{"spec":{"instances":2,"deletionProtection":false}}`)

@@ -18,7 +18,8 @@ func (w *suite) physicalIDs(kind, name string) map[string]string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	out, err := cloudformation.NewFromConfig(w.awsConfig()).DescribeStackResources(w.t.Context(), &cloudformation.DescribeStackResourcesInput{
+	stacks := cloudformation.NewFromConfig(w.awsConfig())
+	out, err := stacks.DescribeStackResources(w.t.Context(), &cloudformation.DescribeStackResourcesInput{
 		StackName: aws.String(fmt.Sprint(nested(obj, "status", "stackID"))),
 	})
 	if err != nil {

@@ -37,7 +37,8 @@ func TestRDSInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(data["masterUserSecretARN"], "arn:aws:") || data["masterUsername"] != "dbadmin" || data["databaseName"] != "orders" ||
+	if !strings.HasPrefix(data["masterUserSecretARN"], "arn:aws:") || data["masterUsername"] != "dbadmin" ||
+		data["databaseName"] != "orders" ||
 		data["serviceName"] != "orders" || data["port"] == "" {
 		t.Errorf("the ConfigMap holds %v", data)
 	}

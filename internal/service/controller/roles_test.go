@@ -47,7 +47,8 @@ func TestRolesHaveTheBoundaryOfTheIdentity(t *testing.T) {
 	_, endpoint := simulatortest.Start(t, simulator.Options{Region: region})
 	provider := credentials.NewStaticCredentialsProvider(account, "secret", "")
 	clients, err := awsapi.New(t.Context(), awsapi.Options{
-		Region: region, EndpointURL: endpoint, Credentials: provider, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Region: region, EndpointURL: endpoint, Credentials: provider,
+		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,8 @@ func (s rolesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	}
 	var all []operatorkit.Outcome
 	for _, g := range grants {
-		all = append(all, k.service.roles.ensure(ctx, use, accountOf(obj, g.ServiceAccount), k.key(obj), obj.Annotations[stack.RetryAnnotation]))
+		account := accountOf(obj, g.ServiceAccount)
+		all = append(all, k.service.roles.ensure(ctx, use, account, k.key(obj), obj.Annotations[stack.RetryAnnotation]))
 	}
 	return operatorkit.Aggregate(all...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -179,9 +180,7 @@ func addGrants(desired *Desired, m *model.Model, obj *v1alpha1.Object, data map[
 	}
 	changed := *desired.Template
 	changed.Resources = make(map[string]*cfntemplate.Resource, len(desired.Template.Resources)+len(grants))
-	for name, r := range desired.Template.Resources {
-		changed.Resources[name] = r
-	}
+	maps.Copy(changed.Resources, desired.Template.Resources)
 	name := withHash(strings.ToLower(m.Kind)+"-"+obj.Name, maxPolicyName, roleHash, clusterName, m.Kind, obj.Namespace, obj.Name)
 	for _, g := range grants {
 		statements, err := statementsOf(m.AccessLevel(g.Access), data, desired.Template)

@@ -1,5 +1,5 @@
 // Package cloudcontrol simulates the reads of AWS Cloud Control API: the properties of any resource, in
-// the form of its CloudFormation type, whoever made it.
+// the form of its CloudFormation type, also if another client made it.
 //
 // Besides cloudformation:GetResource, AWS asks for the permissions of the type's own handler, which the
 // schemas of the simulator do not have. It does not ask for them.

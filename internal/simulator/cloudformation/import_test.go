@@ -45,7 +45,8 @@ func TestImport(t *testing.T) {
 	w.createAndWait("adopt", resources(keptQueue))
 	cs := w.changeSet(streamImport("adopt", "missing", resources(keptQueue, strings.Replace(keptStream, "orphan", "missing", 1))))
 	want := "Resource of type 'AWS::Kinesis::Stream' with identifier 'missing' was not found."
-	if cs.Status != types.ChangeSetStatusFailed || cs.ExecutionStatus != types.ExecutionStatusUnavailable || aws.ToString(cs.StatusReason) != want {
+	if cs.Status != types.ChangeSetStatusFailed || cs.ExecutionStatus != types.ExecutionStatusUnavailable ||
+		aws.ToString(cs.StatusReason) != want {
 		t.Errorf("a missing resource: %s, %s, %s", cs.Status, cs.ExecutionStatus, aws.ToString(cs.StatusReason))
 	}
 	cs = w.changeSet(streamImport("adopt", "orphan", resources(keptQueue, keptStream)))
@@ -53,7 +54,8 @@ func TestImport(t *testing.T) {
 		t.Fatalf("%d changes: %s", len(cs.Changes), aws.ToString(cs.StatusReason))
 	}
 	change := cs.Changes[0].ResourceChange
-	if change.Action != types.ChangeActionImport || *change.PhysicalResourceId != "orphan" || change.Replacement != "" || len(change.Details) > 0 {
+	if change.Action != types.ChangeActionImport || *change.PhysicalResourceId != "orphan" || change.Replacement != "" ||
+		len(change.Details) > 0 {
 		t.Errorf("change %+v", change)
 	}
 	w.execute("adopt", "import-orphan")

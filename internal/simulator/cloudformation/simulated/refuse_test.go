@@ -11,7 +11,10 @@ import (
 
 // TestRulesOfServices tests what services refuse although the schemas of their types allow it.
 func TestRulesOfServices(t *testing.T) {
-	const stream, database, secret, files = "AWS::Kinesis::Stream", "AWS::RDS::DBInstance", "AWS::SecretsManager::Secret", "AWS::EFS::FileSystem"
+	const (
+		stream, database = "AWS::Kinesis::Stream", "AWS::RDS::DBInstance"
+		secret, files    = "AWS::SecretsManager::Secret", "AWS::EFS::FileSystem"
+	)
 	for _, c := range []struct {
 		reason, kind, created, updated, want string
 	}{
@@ -58,7 +61,8 @@ func TestRulesOfServices(t *testing.T) {
 func TestProtectedDatabaseIsNotDeleted(t *testing.T) {
 	provider := simulated.NewStore(schema.Default()).Provider("AWS::RDS::DBInstance")
 	r := resource.Request{
-		Account: "123456789012", Region: "eu-west-1", StackName: "stack", LogicalID: "It", Properties: decode(t, `{"DeletionProtection": true}`),
+		Account: "123456789012", Region: "eu-west-1", StackName: "stack", LogicalID: "It",
+		Properties: decode(t, `{"DeletionProtection": true}`),
 	}
 	made, err := provider.Create(t.Context(), r)
 	if err != nil {
