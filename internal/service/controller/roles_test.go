@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -54,7 +55,7 @@ func TestRolesHaveTheBoundaryOfTheIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &service{directory: newDirectory(), options: Options{
-		Engine: stack.New(stack.Options{Clients: clients}), ClusterName: "aws-operator", ServiceAccountIssuer: "https://issuer.example",
+		Engine: stack.New(stack.Options{Clients: clients, PollInterval: 10 * time.Millisecond}), ClusterName: "aws-operator", ServiceAccountIssuer: "https://issuer.example",
 	}}
 	s.roles = newRoles(s)
 	use := identity.Use{Identity: "team", Place: awsapi.Place{Account: account, Region: region}, Boundary: boundary}
