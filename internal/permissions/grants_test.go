@@ -12,7 +12,8 @@ import (
 // roles below its own path only, through CloudFormation.
 func TestRolesOfGrantsAreLimitedToTheirPath(t *testing.T) {
 	choice := Choice{
-		Kinds: []string{"SQSQueue"}, Partition: "aws", Suffix: "amazonaws.com", Account: "123456789012", Operator: "blue", Events: "blue-events",
+		Kinds: []string{"SQSQueue"}, Partition: "aws", Suffix: "amazonaws.com", Account: "123456789012", Operator: "blue",
+		Events: "blue-events",
 	}
 	count := func() (found []Statement) {
 		documents, err := choice.Documents()
