@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,11 +28,13 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/permissions"
+	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
@@ -61,6 +64,7 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 	for _, file := range serviceExamples {
 		services = append(services, w.apply("../../examples/"+file, "", "")...)
 	}
+	services = append(services, w.applyText(w.queueByHand())...)
 	objects := w.apply("../../examples/quickstart/cluster.yaml", "v1.36.3", "v1.35.7")
 	cluster, group, table := objects[0], objects[1], services[0]
 	adopted := w.applyText(w.adopted())
@@ -189,7 +193,10 @@ func newLimited(t *testing.T) *limited {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- operator.Run(ctx, operator.Options{RESTConfig: admin, Region: region, EndpointURL: endpoint, NodeupDir: folder})
+		ended <- operator.Run(ctx, operator.Options{
+			RESTConfig: admin, Region: region, EndpointURL: endpoint, NodeupDir: folder,
+			Limits: render.Limits{Adoption: []grant.Grant{{Namespace: "*", Pattern: "AWS::SQS::Queue/*"}}},
+		})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -271,6 +278,23 @@ func (w *limited) applyText(data []byte) (all []*unstructured.Unstructured) {
 		})
 		all = append(all, object)
 	}
+}
+
+// queueByHand makes a queue, and returns the object that adopts it as it is.
+func (w *limited) queueByHand() []byte {
+	w.t.Helper()
+	made, err := sqs.NewFromConfig(w.root).CreateQueue(w.t.Context(), &sqs.CreateQueueInput{
+		QueueName: aws.String("by-hand"), Attributes: map[string]string{"VisibilityTimeout": "77"},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return fmt.Appendf(nil, `
+apiVersion: service-operator.aws/v1alpha1
+kind: SQSQueue
+metadata: {name: by-hand, annotations: {service-operator.aws/adopt: %q}}
+spec: {visibilityTimeout: 77}
+`, aws.ToString(made.QueueUrl))
 }
 
 // adopted creates a VPC and returns the manifest of a Cluster in it.
