@@ -324,9 +324,7 @@ func (v *visit) executeImport(ctx context.Context) step {
 		return s
 	}
 	sent := v.importToken(v.record.Changed)
-	_, err := v.cloudformation().ExecuteChangeSet(ctx, &cloudformation.ExecuteChangeSetInput{
-		ChangeSetName: aws.String(v.record.ChangeSet), StackName: aws.String(v.record.StackID), ClientRequestToken: aws.String(sent),
-	})
+	err := v.sendExecute(ctx, sent)
 	switch {
 	case err == nil, awsapi.Code(err) == "TokenAlreadyExistsException":
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", ""
