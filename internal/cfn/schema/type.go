@@ -182,6 +182,15 @@ func (t *Type) IsReadOnly(path []string) bool {
 		!touches(t.WriteOnly, path, false) && (len(path) != 1 || !slices.Contains(t.Required, path[0]))
 }
 
+// IsWriteOnly reports whether AWS does not return the property at path, because it is, or is within,
+// a write-only property.
+func (t *Type) IsWriteOnly(path []string) bool {
+	return slices.ContainsFunc(t.WriteOnly, func(pointer string) bool {
+		rest, ok := Below(strings.Split(pointer, "/"), path)
+		return ok && len(rest) == 0
+	})
+}
+
 // touches reports whether one of the pointers is at or above path, or, with below, at or below it.
 func touches(pointers, path []string, below bool) bool {
 	for _, pointer := range pointers {

@@ -2,12 +2,15 @@ package cloudformation
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awscfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 func (e *Engine) updateTerminationProtection(
@@ -82,6 +85,9 @@ func (e *Engine) signalResource(ctx context.Context, in *awscfn.SignalResourceIn
 	return &awscfn.SignalResourceOutput{}, nil
 }
 
+// maxDetectionID is the length of the longest ID of a drift detection.
+const maxDetectionID = 36
+
 func (e *Engine) detectStackDrift(ctx context.Context, in *awscfn.DetectStackDriftInput) (*awscfn.DetectStackDriftOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {
@@ -91,17 +97,41 @@ func (e *Engine) detectStackDrift(ctx context.Context, in *awscfn.DetectStackDri
 	if !slices.Contains(driftDone, s.status) {
 		return nil, invalid("Drift detection cannot be performed on stack [%s] while it is in %s state", s.id, s.status)
 	}
-	d := &driftDetection{id: newUUID(), stack: s, started: e.now(), status: types.StackDriftDetectionStatusDetectionInProgress}
+	ids := slices.Sorted(maps.Keys(s.members))
+	for _, id := range in.LogicalResourceIds {
+		if s.members[id] == nil {
+			return nil, invalid("Resource %s does not exist for stack %s", id, *in.StackName)
+		}
+		ids = in.LogicalResourceIds
+	}
+	// "You can only run a single drift detection operation on a given stack at the same time":
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/detect-drift-stack.html
+	// Many programs match the first words of the message; what follows is not documented.
+	if s.detection != nil {
+		return nil, invalid("Drift detection is already in progress for stack [%s]", s.id)
+	}
+	call := wire.CallFrom(ctx)
+	d := &driftDetection{
+		id: newUUID(), stack: s, started: e.now(), caller: call.Caller, accessKey: call.AccessKeyID,
+		status: types.StackDriftDetectionStatusDetectionInProgress, reason: userInitiated,
+	}
+	s.detection = d
 	s.space.mu.Lock()
 	s.space.drifts[d.id] = d
 	s.space.mu.Unlock()
-	s.post(func() { s.detect(d, in.LogicalResourceIds) })
+	s.post(func() { s.detect(d, ids) })
 	return &awscfn.DetectStackDriftOutput{StackDriftDetectionId: aws.String(d.id)}, nil
 }
 
 func (e *Engine) describeStackDriftDetectionStatus(
 	ctx context.Context, in *awscfn.DescribeStackDriftDetectionStatusInput,
 ) (*awscfn.DescribeStackDriftDetectionStatusOutput, error) {
+	// "Minimum length of 1. Maximum length of 36":
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackDriftDetectionStatus.html
+	if id := aws.ToString(in.StackDriftDetectionId); len(id) > maxDetectionID {
+		return nil, invalid("1 validation error detected: Value '%s' at 'stackDriftDetectionId' failed to satisfy constraint: "+
+			"Member must have length less than or equal to %d", id, maxDetectionID)
+	}
 	sp := e.here(ctx)
 	sp.mu.RLock()
 	defer sp.mu.RUnlock()
@@ -113,7 +143,7 @@ func (e *Engine) describeStackDriftDetectionStatus(
 		StackDriftDetectionId: aws.String(d.id), StackId: aws.String(d.stack.id), DetectionStatus: d.status,
 		DetectionStatusReason: optional(d.reason), Timestamp: aws.Time(d.started), StackDriftStatus: d.result,
 	}
-	if d.status == types.StackDriftDetectionStatusDetectionComplete {
+	if d.status != types.StackDriftDetectionStatusDetectionInProgress {
 		out.DriftedStackResourceCount = aws.Int32(d.drifted)
 	}
 	return out, nil
@@ -135,9 +165,16 @@ func (e *Engine) detectStackResourceDrift(
 	if !slices.Contains(driftDone, status) {
 		return nil, invalid("Drift detection cannot be performed on stack [%s] while it is in %s state", s.id, status)
 	}
+	// "Resources that don't currently support drift detection can't be checked":
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_StackResourceDrift.html
+	if s.unchecked(m.kind) {
+		return nil, invalid("Drift detection is not supported for resource %s of type %s", m.id, m.kind)
+	}
+	call := wire.CallFrom(ctx)
+	d := &driftDetection{stack: s, caller: call.Caller, accessKey: call.AccessKeyID}
 	found := make(chan *types.StackResourceDrift, 1)
 	s.post(func() {
-		m.drift = s.compare(m)
+		m.drift, _ = s.compare(d, m)
 		found <- m.drift
 	})
 	select {
@@ -167,7 +204,11 @@ func (e *Engine) describeStackResourceDrifts(
 	}
 	size := pageSize
 	if in.MaxResults != nil {
-		size = int(*in.MaxResults)
+		// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResourceDrifts.html
+		if size = int(*in.MaxResults); size < 1 || size > pageSize {
+			return nil, invalid("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: "+
+				"Member must have value between 1 and %d", size, pageSize)
+		}
 	}
 	part, next, err := page(all, in.NextToken, size)
 	if err != nil {

@@ -2,16 +2,20 @@ package cloudformation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/aws-operator/aws-operator/internal/cfn/dynamic"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -22,67 +26,130 @@ type driftState struct {
 	checked *time.Time
 }
 
-// driftDetection is one run of DetectStackDrift.
+// driftDetection is one run of DetectStackDrift. The space's lock guards status, result, reason and
+// drifted; the stack's lock guards the rest.
 type driftDetection struct {
 	id      string
 	stack   *stack
 	started time.Time
+	// caller and accessKey are those of DetectStackDrift, whose permissions the reads need.
+	caller    *access.Principal
+	accessKey string
+	failures  []driftFailure
+
 	status  types.StackDriftDetectionStatus
 	result  types.StackDriftStatus
 	reason  string
 	drifted int32
 }
 
-// driftDone lists the statuses in which drift can be detected.
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html
-var driftDone = []types.StackStatus{
-	types.StackStatusCreateComplete, types.StackStatusUpdateComplete, types.StackStatusUpdateRollbackComplete,
-	types.StackStatusUpdateRollbackFailed, types.StackStatusImportComplete, types.StackStatusImportRollbackComplete,
+// driftFailure is a resource that could not be read, as the reason of a failed detection has it.
+type driftFailure struct {
+	Resource      string
+	FailureReason string
 }
 
-// detect compares every member, or only the named ones, with what its provider reads.
-func (s *stack) detect(d *driftDetection, only []string) {
-	now := s.engine.now()
-	drifted, checked := int32(0), 0
-	for _, id := range slices.Sorted(maps.Keys(s.members)) {
-		m := s.members[id]
-		if m.physicalID == "" || len(only) > 0 && !slices.Contains(only, id) {
+// userInitiated is the reason of a detection that runs, as shown in
+// https://github.com/Sceptre/sceptre/pull/1170.
+const userInitiated = "User Initiated"
+
+// driftDone lists the statuses in which drift can be detected. AWS's page names the first four, and
+// recommends to detect drift after an import.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html#what-is-drift
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-automatically.html
+var driftDone = []types.StackStatus{
+	types.StackStatusCreateComplete, types.StackStatusUpdateComplete, types.StackStatusUpdateRollbackComplete,
+	types.StackStatusUpdateRollbackFailed, types.StackStatusImportComplete,
+}
+
+// detect compares the members with the given IDs with what their providers read, one after another:
+// each takes the time of a read.
+func (s *stack) detect(d *driftDetection, ids []string) {
+	for len(ids) > 0 {
+		m := s.members[ids[0]]
+		ids = ids[1:]
+		if m == nil || m.physicalID == "" {
 			continue
 		}
-		m.drift = s.compare(m)
-		if m.drift.StackResourceDriftStatus != types.StackResourceDriftStatusNotChecked {
-			checked++
+		if s.unchecked(m.kind) {
+			m.drift = nil
+			continue
 		}
-		if m.drift.StackResourceDriftStatus == types.StackResourceDriftStatusModified ||
-			m.drift.StackResourceDriftStatus == types.StackResourceDriftStatusDeleted {
+		drift, latency := s.compare(d, m)
+		s.after(latency, func() {
+			m.drift = drift
+			s.detect(d, ids)
+		})
+		return
+	}
+	s.detected(d)
+}
+
+// unchecked reports whether CloudFormation does not check resources of a type for drift. Among them
+// are nested stacks: "CloudFormation doesn't detect drift on any nested stacks belonging to that
+// stack".
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackDrift.html
+func (s *stack) unchecked(kind string) bool {
+	_, own := s.own(kind)
+	return own || unreadable[kind]
+}
+
+// detected ends a detection. "A stack with no resources that support drift detection will also have a
+// status of IN_SYNC". A detection fails if it failed for at least one resource.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html#drift-status-codes
+func (s *stack) detected(d *driftDetection) {
+	drifted := int32(0)
+	for _, m := range s.members {
+		if m.drift != nil && (m.drift.StackResourceDriftStatus == types.StackResourceDriftStatusModified ||
+			m.drift.StackResourceDriftStatus == types.StackResourceDriftStatusDeleted) {
 			drifted++
 		}
 	}
-	result := types.StackDriftStatusInSync
+	now := s.engine.now()
+	result, status, reason := types.StackDriftStatusInSync, types.StackDriftDetectionStatusDetectionComplete, ""
+	if len(d.failures) > 0 {
+		result, status, reason = types.StackDriftStatusUnknown, types.StackDriftDetectionStatusDetectionFailed, failedReason(d.failures)
+	}
 	if drifted > 0 {
 		result = types.StackDriftStatusDrifted
-	} else if checked == 0 {
-		result = types.StackDriftStatusNotChecked
 	}
 	s.drift = driftState{status: result, checked: &now}
+	s.detection = nil
 	s.space.mu.Lock()
 	defer s.space.mu.Unlock()
-	d.status, d.result, d.drifted = types.StackDriftDetectionStatusDetectionComplete, result, drifted
+	d.status, d.result, d.drifted, d.reason = status, result, drifted, reason
 }
 
-// compare reads one member and returns its differences from the template.
-func (s *stack) compare(m *member) *types.StackResourceDrift {
+// failedReason returns the reason of a failed detection: JSON with a summary and the reason of each
+// resource. AWS does not document the form; logs that users publish show it.
+func failedReason(failures []driftFailure) string {
+	var ids []string
+	var details []any
+	for _, f := range failures {
+		ids = append(ids, f.Resource)
+		details = append(details, map[string]any{"Resource": f.Resource, "FailureReason": f.FailureReason})
+	}
+	return compact(map[string]any{
+		"Summary": "Failed to detect drift on resources [" + strings.Join(ids, ", ") + "]", "Failures": details,
+	})
+}
+
+// compare reads one member, and returns its differences from the template and how long that takes.
+func (s *stack) compare(d *driftDetection, m *member) (*types.StackResourceDrift, time.Duration) {
 	now := s.engine.now()
 	out := &types.StackResourceDrift{
 		LogicalResourceId: aws.String(m.id), PhysicalResourceId: aws.String(m.physicalID), ResourceType: aws.String(m.kind),
 		StackId: aws.String(s.id), Timestamp: &now, StackResourceDriftStatus: types.StackResourceDriftStatusInSync,
 	}
-	if _, own := s.own(m.kind); own {
-		out.StackResourceDriftStatus = types.StackResourceDriftStatusNotChecked
-		return out
+	fail := func(err error) {
+		out.StackResourceDriftStatus, out.DriftStatusReason = types.StackResourceDriftStatusUnknown, aws.String(err.Error())
+		d.failures = append(d.failures, driftFailure{Resource: m.id, FailureReason: err.Error()})
+	}
+	if err := s.readDenial(d, m.kind); err != nil {
+		fail(err)
+		return out, 0
 	}
 	expected := m.properties
-	out.ExpectedProperties = aws.String(compact(expected))
 	r := s.request(m, newUUID())
 	r.Properties = expected
 	var actual map[string]any
@@ -91,32 +158,29 @@ func (s *stack) compare(m *member) *types.StackResourceDrift {
 		actual, err = p.Read(ctx, r)
 		return resource.Result{}, err
 	})
-	var handlerErr *resource.Error
 	switch {
 	case isNotFound(result.err):
 		out.StackResourceDriftStatus = types.StackResourceDriftStatusDeleted
-		return out
-	case errors.As(result.err, &handlerErr):
-		out.StackResourceDriftStatus = types.StackResourceDriftStatusUnknown
-		out.DriftStatusReason = aws.String(handlerErr.Message)
-		return out
+		return out, result.latency
+	case result.err != nil:
+		fail(result.err)
+		return out, result.latency
 	}
-	t, _ := s.engine.registry.Type(m.kind)
+	c := comparison{stackTags: m.tags}
+	c.kind, _ = s.engine.registry.Type(m.kind)
 	for _, name := range slices.Sorted(maps.Keys(expected)) {
-		if t != nil && slices.Contains(t.WriteOnly, name) {
-			continue
+		var written *template.Node
+		if m.definition != nil {
+			written = m.definition.Properties.Get(name)
 		}
-		live := actual[name]
-		if t != nil && name == t.TagProperty {
-			live = onlyExpectedTags(expected[name], live)
-		}
-		differences([]string{name}, expected[name], live, &out.PropertyDifferences)
+		c.compare([]string{name}, written, expected[name], actual[name])
 	}
-	out.ActualProperties = aws.String(compact(only(actual, expected)))
+	out.PropertyDifferences = c.differences
+	out.ExpectedProperties, out.ActualProperties = aws.String(compact(expected)), aws.String(compact(only(actual, expected)))
 	if len(out.PropertyDifferences) > 0 {
 		out.StackResourceDriftStatus = types.StackResourceDriftStatusModified
 	}
-	return out
+	return out, result.latency
 }
 
 func only(actual, expected map[string]any) map[string]any {
@@ -129,49 +193,128 @@ func only(actual, expected map[string]any) map[string]any {
 	return out
 }
 
-// onlyExpectedTags omits tags that the template does not name, because every resource also has the
-// stack's tags.
-func onlyExpectedTags(expected, live any) any {
+// comparison collects the differences between the expected and the live properties of a resource.
+type comparison struct {
+	kind *schema.Type // nil if unknown
+	// stackTags are the tags that CloudFormation set on the resource besides those of its properties.
+	stackTags   map[string]string
+	differences []types.PropertyDifference
+}
+
+// skips reports whether CloudFormation does not compare a property: AWS does not return it, it is a
+// KMSKeyId, or the template has a dynamic reference for it.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html#drift-considerations
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references-ssm.html
+// https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/1682 (write-only)
+func (c *comparison) skips(path []string, written *template.Node) bool {
+	if c.kind != nil && c.kind.IsWriteOnly(path) || strings.EqualFold(path[len(path)-1], "KMSKeyId") {
+		return true
+	}
+	if written == nil || written.Kind == template.Map || written.Kind == template.List {
+		return false
+	}
+	return dynamic.In(compact(written.Interface()))
+}
+
+// compare compares a property. Only properties that the template has are compared.
+func (c *comparison) compare(path []string, written *template.Node, expected, live any) {
+	if c.skips(path, written) {
+		return
+	}
+	if c.kind != nil && len(path) == 1 && path[0] == c.kind.TagProperty {
+		live = c.withoutStackTags(expected, live)
+	}
+	e, expectedMap := expected.(map[string]any)
+	l, liveMap := live.(map[string]any)
+	expectedItems, expectedList := expected.([]any)
+	liveItems, liveList := live.([]any)
+	switch {
+	case live == nil:
+		c.add(types.DifferenceTypeRemove, path, expected, live)
+	case expectedMap && liveMap:
+		for _, name := range slices.Sorted(maps.Keys(e)) {
+			c.compare(append(slices.Clone(path), name), written.Get(name), e[name], l[name])
+		}
+	case expectedList && liveList:
+		c.lists(path, written, expectedItems, liveItems)
+	case plain(expected) != plain(live):
+		c.add(types.DifferenceTypeNotEqual, path, expected, live)
+	}
+}
+
+// lists compares lists, but not the order of their elements, which services do not keep. "ADD: A
+// value has been added to a resource property that is an array or list data type".
+func (c *comparison) lists(path []string, written *template.Node, expected, live []any) {
+	missing, extra := unmatched(expected, live)
+	for i := range max(len(expected), len(live)) {
+		at := append(slices.Clone(path), strconv.Itoa(i))
+		lacks, has := slices.Contains(missing, i), slices.Contains(extra, i)
+		var item *template.Node
+		if written != nil && i < len(written.Items) {
+			item = written.Items[i]
+		}
+		switch {
+		case lacks && has:
+			c.compare(at, item, expected[i], live[i])
+		case lacks:
+			c.add(types.DifferenceTypeRemove, at, expected[i], nil)
+		case has:
+			c.add(types.DifferenceTypeAdd, at, nil, live[i])
+		}
+	}
+}
+
+// unmatched returns the indexes of the elements that only one of two lists has.
+func unmatched(expected, live []any) (missing, extra []int) {
+	left := map[string][]int{}
+	for i, item := range live {
+		left[plain(item)] = append(left[plain(item)], i)
+	}
+	for i, item := range expected {
+		text := plain(item)
+		if same := left[text]; len(same) > 0 {
+			left[text] = same[1:]
+		} else {
+			missing = append(missing, i)
+		}
+	}
+	for _, rest := range left {
+		extra = append(extra, rest...)
+	}
+	return missing, extra
+}
+
+func (c *comparison) add(kind types.DifferenceType, path []string, expected, live any) {
+	c.differences = append(c.differences, types.PropertyDifference{
+		PropertyPath: aws.String("/" + strings.Join(path, "/")), DifferenceType: kind,
+		ExpectedValue: aws.String(plain(expected)), ActualValue: aws.String(plain(live)),
+	})
+}
+
+// withoutStackTags omits the tags that CloudFormation set for the stack and the template does not
+// name. AWS's own keys begin with aws:.
+func (c *comparison) withoutStackTags(expected, live any) any {
 	wanted, _ := expected.([]any)
 	have, ok := live.([]any)
 	if !ok {
 		return live
 	}
-	keys := map[string]bool{}
+	named := map[string]bool{}
 	for _, t := range wanted {
 		if tag, isMap := t.(map[string]any); isMap {
-			keys[fmt.Sprint(tag["Key"])] = true
+			named[fmt.Sprint(tag["Key"])] = true
 		}
 	}
 	out := []any{}
 	for _, t := range have {
-		if tag, isMap := t.(map[string]any); isMap && keys[fmt.Sprint(tag["Key"])] {
+		tag, isMap := t.(map[string]any)
+		key := fmt.Sprint(tag["Key"])
+		_, ofStack := c.stackTags[key]
+		if isMap && (named[key] || !ofStack && !strings.HasPrefix(key, "aws:")) {
 			out = append(out, t)
 		}
 	}
 	return out
-}
-
-// differences appends the differences between expected and live properties to out.
-func differences(path []string, expected, live any, out *[]types.PropertyDifference) {
-	add := func(kind types.DifferenceType) {
-		*out = append(*out, types.PropertyDifference{
-			PropertyPath: aws.String("/" + strings.Join(path, "/")), DifferenceType: kind,
-			ExpectedValue: aws.String(plain(expected)), ActualValue: aws.String(plain(live)),
-		})
-	}
-	e, expectedMap := expected.(map[string]any)
-	l, liveMap := live.(map[string]any)
-	switch {
-	case live == nil:
-		add(types.DifferenceTypeRemove)
-	case expectedMap && liveMap:
-		for _, name := range slices.Sorted(maps.Keys(e)) {
-			differences(append(slices.Clone(path), name), e[name], l[name], out)
-		}
-	case !sameValue(expected, live):
-		add(types.DifferenceTypeNotEqual)
-	}
 }
 
 func plain(v any) string {
@@ -182,23 +325,4 @@ func plain(v any) string {
 		return text
 	}
 	return compact(v)
-}
-
-// sameValue compares values but ignores the representation of a number and the order of a list,
-// which services do not keep.
-func sameValue(a, b any) bool {
-	left, leftList := a.([]any)
-	right, rightList := b.([]any)
-	if leftList && rightList {
-		texts := func(items []any) []string {
-			out := make([]string, len(items))
-			for i, item := range items {
-				out[i] = plain(item)
-			}
-			slices.Sort(out)
-			return out
-		}
-		return slices.Equal(texts(left), texts(right))
-	}
-	return plain(a) == plain(b)
 }

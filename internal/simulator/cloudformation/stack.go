@@ -62,6 +62,8 @@ type stack struct {
 	tokens    map[string]string
 	deleting  *deletion
 	drift     driftState
+	// detection is the running drift detection, nil if there is none.
+	detection *driftDetection
 	// ended, for nested stacks, is called once with the result when the running operation ends.
 	ended func(ok bool, reason string)
 }
