@@ -9,47 +9,53 @@ import (
 
 // cloudformationCalls are the calls of CloudFormation that the project makes.
 type cloudformationCalls struct {
-	cancelUpdateStack           call[cloudformation.CancelUpdateStackInput, cloudformation.CancelUpdateStackOutput, cloudformation.Options]
-	continueUpdateRollback      call[cloudformation.ContinueUpdateRollbackInput, cloudformation.ContinueUpdateRollbackOutput, cloudformation.Options]
-	createChangeSet             call[cloudformation.CreateChangeSetInput, cloudformation.CreateChangeSetOutput, cloudformation.Options]
-	createStack                 call[cloudformation.CreateStackInput, cloudformation.CreateStackOutput, cloudformation.Options]
-	deleteChangeSet             call[cloudformation.DeleteChangeSetInput, cloudformation.DeleteChangeSetOutput, cloudformation.Options]
-	deleteStack                 call[cloudformation.DeleteStackInput, cloudformation.DeleteStackOutput, cloudformation.Options]
-	describeChangeSet           call[cloudformation.DescribeChangeSetInput, cloudformation.DescribeChangeSetOutput, cloudformation.Options]
-	describeStackEvents         call[cloudformation.DescribeStackEventsInput, cloudformation.DescribeStackEventsOutput, cloudformation.Options]
-	describeStacks              call[cloudformation.DescribeStacksInput, cloudformation.DescribeStacksOutput, cloudformation.Options]
-	executeChangeSet            call[cloudformation.ExecuteChangeSetInput, cloudformation.ExecuteChangeSetOutput, cloudformation.Options]
-	getTemplate                 call[cloudformation.GetTemplateInput, cloudformation.GetTemplateOutput, cloudformation.Options]
-	listStackResources          call[cloudformation.ListStackResourcesInput, cloudformation.ListStackResourcesOutput, cloudformation.Options]
-	rollbackStack               call[cloudformation.RollbackStackInput, cloudformation.RollbackStackOutput, cloudformation.Options]
-	setStackPolicy              call[cloudformation.SetStackPolicyInput, cloudformation.SetStackPolicyOutput, cloudformation.Options]
-	signalResource              call[cloudformation.SignalResourceInput, cloudformation.SignalResourceOutput, cloudformation.Options]
-	updateStack                 call[cloudformation.UpdateStackInput, cloudformation.UpdateStackOutput, cloudformation.Options]
-	updateTerminationProtection call[cloudformation.UpdateTerminationProtectionInput, cloudformation.UpdateTerminationProtectionOutput, cloudformation.Options]
-	validateTemplate            call[cloudformation.ValidateTemplateInput, cloudformation.ValidateTemplateOutput, cloudformation.Options]
+	cancelUpdateStack                 call[cloudformation.CancelUpdateStackInput, cloudformation.CancelUpdateStackOutput, cloudformation.Options]
+	continueUpdateRollback            call[cloudformation.ContinueUpdateRollbackInput, cloudformation.ContinueUpdateRollbackOutput, cloudformation.Options]
+	createChangeSet                   call[cloudformation.CreateChangeSetInput, cloudformation.CreateChangeSetOutput, cloudformation.Options]
+	createStack                       call[cloudformation.CreateStackInput, cloudformation.CreateStackOutput, cloudformation.Options]
+	deleteChangeSet                   call[cloudformation.DeleteChangeSetInput, cloudformation.DeleteChangeSetOutput, cloudformation.Options]
+	deleteStack                       call[cloudformation.DeleteStackInput, cloudformation.DeleteStackOutput, cloudformation.Options]
+	describeChangeSet                 call[cloudformation.DescribeChangeSetInput, cloudformation.DescribeChangeSetOutput, cloudformation.Options]
+	describeStackDriftDetectionStatus call[cloudformation.DescribeStackDriftDetectionStatusInput, cloudformation.DescribeStackDriftDetectionStatusOutput, cloudformation.Options]
+	describeStackEvents               call[cloudformation.DescribeStackEventsInput, cloudformation.DescribeStackEventsOutput, cloudformation.Options]
+	describeStackResourceDrifts       call[cloudformation.DescribeStackResourceDriftsInput, cloudformation.DescribeStackResourceDriftsOutput, cloudformation.Options]
+	describeStacks                    call[cloudformation.DescribeStacksInput, cloudformation.DescribeStacksOutput, cloudformation.Options]
+	detectStackDrift                  call[cloudformation.DetectStackDriftInput, cloudformation.DetectStackDriftOutput, cloudformation.Options]
+	executeChangeSet                  call[cloudformation.ExecuteChangeSetInput, cloudformation.ExecuteChangeSetOutput, cloudformation.Options]
+	getTemplate                       call[cloudformation.GetTemplateInput, cloudformation.GetTemplateOutput, cloudformation.Options]
+	listStackResources                call[cloudformation.ListStackResourcesInput, cloudformation.ListStackResourcesOutput, cloudformation.Options]
+	rollbackStack                     call[cloudformation.RollbackStackInput, cloudformation.RollbackStackOutput, cloudformation.Options]
+	setStackPolicy                    call[cloudformation.SetStackPolicyInput, cloudformation.SetStackPolicyOutput, cloudformation.Options]
+	signalResource                    call[cloudformation.SignalResourceInput, cloudformation.SignalResourceOutput, cloudformation.Options]
+	updateStack                       call[cloudformation.UpdateStackInput, cloudformation.UpdateStackOutput, cloudformation.Options]
+	updateTerminationProtection       call[cloudformation.UpdateTerminationProtectionInput, cloudformation.UpdateTerminationProtectionOutput, cloudformation.Options]
+	validateTemplate                  call[cloudformation.ValidateTemplateInput, cloudformation.ValidateTemplateOutput, cloudformation.Options]
 }
 
 func newCloudformationCalls(cfg aws.Config) *cloudformationCalls {
 	client := cloudformation.NewFromConfig(cfg)
 	return &cloudformationCalls{
-		cancelUpdateStack:           client.CancelUpdateStack,
-		continueUpdateRollback:      client.ContinueUpdateRollback,
-		createChangeSet:             client.CreateChangeSet,
-		createStack:                 client.CreateStack,
-		deleteChangeSet:             client.DeleteChangeSet,
-		deleteStack:                 client.DeleteStack,
-		describeChangeSet:           client.DescribeChangeSet,
-		describeStackEvents:         client.DescribeStackEvents,
-		describeStacks:              client.DescribeStacks,
-		executeChangeSet:            client.ExecuteChangeSet,
-		getTemplate:                 client.GetTemplate,
-		listStackResources:          client.ListStackResources,
-		rollbackStack:               client.RollbackStack,
-		setStackPolicy:              client.SetStackPolicy,
-		signalResource:              client.SignalResource,
-		updateStack:                 client.UpdateStack,
-		updateTerminationProtection: client.UpdateTerminationProtection,
-		validateTemplate:            client.ValidateTemplate,
+		cancelUpdateStack:                 client.CancelUpdateStack,
+		continueUpdateRollback:            client.ContinueUpdateRollback,
+		createChangeSet:                   client.CreateChangeSet,
+		createStack:                       client.CreateStack,
+		deleteChangeSet:                   client.DeleteChangeSet,
+		deleteStack:                       client.DeleteStack,
+		describeChangeSet:                 client.DescribeChangeSet,
+		describeStackDriftDetectionStatus: client.DescribeStackDriftDetectionStatus,
+		describeStackEvents:               client.DescribeStackEvents,
+		describeStackResourceDrifts:       client.DescribeStackResourceDrifts,
+		describeStacks:                    client.DescribeStacks,
+		detectStackDrift:                  client.DetectStackDrift,
+		executeChangeSet:                  client.ExecuteChangeSet,
+		getTemplate:                       client.GetTemplate,
+		listStackResources:                client.ListStackResources,
+		rollbackStack:                     client.RollbackStack,
+		setStackPolicy:                    client.SetStackPolicy,
+		signalResource:                    client.SignalResource,
+		updateStack:                       client.UpdateStack,
+		updateTerminationProtection:       client.UpdateTerminationProtection,
+		validateTemplate:                  client.ValidateTemplate,
 	}
 }
 
@@ -95,16 +101,34 @@ func (c *cloudformationCalls) DescribeChangeSet(
 	return c.describeChangeSet(ctx, in, options...)
 }
 
+func (c *cloudformationCalls) DescribeStackDriftDetectionStatus(
+	ctx context.Context, in *cloudformation.DescribeStackDriftDetectionStatusInput, options ...func(*cloudformation.Options),
+) (*cloudformation.DescribeStackDriftDetectionStatusOutput, error) {
+	return c.describeStackDriftDetectionStatus(ctx, in, options...)
+}
+
 func (c *cloudformationCalls) DescribeStackEvents(
 	ctx context.Context, in *cloudformation.DescribeStackEventsInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeStackEventsOutput, error) {
 	return c.describeStackEvents(ctx, in, options...)
 }
 
+func (c *cloudformationCalls) DescribeStackResourceDrifts(
+	ctx context.Context, in *cloudformation.DescribeStackResourceDriftsInput, options ...func(*cloudformation.Options),
+) (*cloudformation.DescribeStackResourceDriftsOutput, error) {
+	return c.describeStackResourceDrifts(ctx, in, options...)
+}
+
 func (c *cloudformationCalls) DescribeStacks(
 	ctx context.Context, in *cloudformation.DescribeStacksInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeStacksOutput, error) {
 	return c.describeStacks(ctx, in, options...)
+}
+
+func (c *cloudformationCalls) DetectStackDrift(
+	ctx context.Context, in *cloudformation.DetectStackDriftInput, options ...func(*cloudformation.Options),
+) (*cloudformation.DetectStackDriftOutput, error) {
+	return c.detectStackDrift(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) ExecuteChangeSet(

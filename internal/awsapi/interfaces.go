@@ -25,6 +25,7 @@ type CloudFormation interface {
 	StackRepairer
 	StackReviewer
 	StackSignaller
+	StackDrift
 }
 
 // StackReader reads stacks.
@@ -103,6 +104,19 @@ type StackSignaller interface {
 	CancelUpdateStack(
 		context.Context, *cloudformation.CancelUpdateStackInput, ...func(*cloudformation.Options),
 	) (*cloudformation.CancelUpdateStackOutput, error)
+}
+
+// StackDrift detects whether stacks' resources differ from the template.
+type StackDrift interface {
+	DetectStackDrift(
+		context.Context, *cloudformation.DetectStackDriftInput, ...func(*cloudformation.Options),
+	) (*cloudformation.DetectStackDriftOutput, error)
+	DescribeStackDriftDetectionStatus(
+		context.Context, *cloudformation.DescribeStackDriftDetectionStatusInput, ...func(*cloudformation.Options),
+	) (*cloudformation.DescribeStackDriftDetectionStatusOutput, error)
+	DescribeStackResourceDrifts(
+		context.Context, *cloudformation.DescribeStackResourceDriftsInput, ...func(*cloudformation.Options),
+	) (*cloudformation.DescribeStackResourceDriftsOutput, error)
 }
 
 // AutoScaling reads and changes groups and their instances.

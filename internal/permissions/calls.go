@@ -38,6 +38,8 @@ var actionsOf = map[string][]string{
 	"cloudformation.CreateStack":     {"cloudformation:CreateStack", "cloudformation:TagResource"},
 	"cloudformation.UpdateStack":     {"cloudformation:UpdateStack", "cloudformation:TagResource", "cloudformation:UntagResource"},
 	"cloudformation.CreateChangeSet": {"cloudformation:CreateChangeSet", "cloudformation:TagResource"},
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html#drift-considerations
+	"cloudformation.DetectStackDrift": {"cloudformation:DetectStackDrift", "cloudformation:DetectStackResourceDrift"},
 	// https://docs.aws.amazon.com/IAM/latest/UserGuide/id_session-tags.html
 	"sts.AssumeRole": {"sts:AssumeRole", "sts:TagSession"},
 	// Without s3:ListBucket, S3 answers 403 for an object that does not exist, not 404.
@@ -60,8 +62,14 @@ var prefixes = map[string]string{"cloudcontrol": "cloudformation", "elasticloadb
 
 var statements = []statement{
 	{
-		sid: "OwnStacks", users: services, resources: []string{"arn:{partition}:cloudformation:{region}:{account}:stack/{serviceStack}"}, calls: stackCalls,
-		why: "The stacks of objects and of the event queue. Their names begin with the operator's cluster name: change aws-operator to yours.",
+		sid: "OwnStacks", users: services, resources: []string{"arn:{partition}:cloudformation:{region}:{account}:stack/{serviceStack}"},
+		calls: append([]string{"cloudformation.DetectStackDrift", "cloudformation.DescribeStackResourceDrifts"}, stackCalls...),
+		why:   "The stacks of objects and of the event queue. Their names begin with the operator's cluster name: change aws-operator to yours.",
+	},
+	{
+		sid: "DriftDetections", users: services, resources: all,
+		calls: []string{"cloudformation.DescribeStackDriftDetectionStatus"},
+		why:   "The progress of a drift detection. Its ID names no stack, and AWS supports no resource-level permissions for this action.",
 	},
 	{
 		sid: "ClusterStacks", users: clusters, resources: []string{"arn:{partition}:cloudformation:{region}:{account}:stack/{clusterStack}"},

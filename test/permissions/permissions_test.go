@@ -76,6 +76,12 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 
 	w.patch(table, `{"spec": {"readCapacityUnits": 10}}`)
 	w.await(table, "updated", settled)
+	for _, service := range services {
+		w.patch(service, `{"metadata": {"annotations": {"service-operator.aws/check-drift": "now"}}}`)
+	}
+	for _, service := range services {
+		w.await(service, "checked for drift", inSync)
+	}
 	w.patch(group, `{"spec": {"instanceTypes": ["t3a.medium"]}}`)
 	w.await(group, "denied a signal", func(now *unstructured.Unstructured) bool {
 		status, err := json.Marshal(now.Object["status"])
@@ -430,12 +436,18 @@ func rolled(object *unstructured.Unstructured) bool {
 	return settled(object) && count("desired") > 0 && count("ready") == count("desired") && count("updated") == count("desired")
 }
 
-func ready(object *unstructured.Unstructured) bool {
+func ready(object *unstructured.Unstructured) bool { return statusOf(object, "Ready") == "True" }
+
+// inSync reports whether a drift check found no difference.
+func inSync(object *unstructured.Unstructured) bool { return statusOf(object, "Drifted") == "False" }
+
+// statusOf returns the status of a condition, nil if there is none.
+func statusOf(object *unstructured.Unstructured, kind string) any {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
-		if condition, ok := entry.(map[string]any); ok && condition["type"] == "Ready" {
-			return condition["status"] == "True"
+		if condition, ok := entry.(map[string]any); ok && condition["type"] == kind {
+			return condition["status"]
 		}
 	}
-	return false
+	return nil
 }

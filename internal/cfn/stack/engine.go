@@ -56,6 +56,9 @@ type Options struct {
 	// SlowRetry is the delay after which the engine retries what it gave up, if the cause of the
 	// failure may pass; it doubles after each retry, up to 15 minutes. The default is 1 minute.
 	SlowRetry time.Duration
+	// DriftPoll is the delay after which a drift detection is polled; it doubles up to three times. The
+	// default is 15 seconds.
+	DriftPoll time.Duration
 	// TemplateMemory limits the bytes of cached templates; default 6 MiB, enough for about 6,000
 	// queues.
 	TemplateMemory int
@@ -109,6 +112,7 @@ func New(options Options) *Engine {
 	options.RetryDelay = orDefault(options.RetryDelay, defaultRetryDelay)
 	options.MaxRetryDelay = orDefault(options.MaxRetryDelay, defaultMaxRetryDelay)
 	options.SlowRetry = orDefault(options.SlowRetry, defaultSlowRetry)
+	options.DriftPoll = orDefault(options.DriftPoll, defaultDriftPoll)
 	options.TemplateMemory = orDefault(options.TemplateMemory, defaultTemplateMemory)
 	return &Engine{
 		options:   options,

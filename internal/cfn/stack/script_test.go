@@ -24,6 +24,8 @@ import (
 // ends and in which status, also in those that the simulator cannot reach, and can kill the
 // operator at any call. Everything else is tested with the simulator.
 type script struct {
+	awsapi.StackDrift // nil: drift is tested with the simulator
+
 	mu     sync.Mutex
 	clock  *clocktesting.FakePassiveClock
 	stacks []*scripted

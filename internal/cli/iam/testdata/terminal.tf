@@ -15,6 +15,9 @@ resource "aws_iam_policy" "aws_operator_1" {
             "cloudformation:DeleteStack",
             "cloudformation:DescribeChangeSet",
             "cloudformation:DescribeStackEvents",
+            "cloudformation:DescribeStackResourceDrifts",
+            "cloudformation:DetectStackDrift",
+            "cloudformation:DetectStackResourceDrift",
             "cloudformation:ExecuteChangeSet",
             "cloudformation:GetTemplate",
             "cloudformation:ListStackResources",
@@ -27,6 +30,16 @@ resource "aws_iam_policy" "aws_operator_1" {
           "Resource": [
             "arn:aws-us-gov:cloudformation:*:*:stack/aws-operator-events/*",
             "arn:aws-us-gov:cloudformation:*:*:stack/aws-operator-dynamodb-*"
+          ]
+        },
+        {
+          "Sid": "DriftDetections",
+          "Effect": "Allow",
+          "Action": [
+            "cloudformation:DescribeStackDriftDetectionStatus"
+          ],
+          "Resource": [
+            "*"
           ]
         },
         {
