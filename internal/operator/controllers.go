@@ -44,6 +44,7 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
 		Metrics: p.metrics, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
 		ServiceAccountIssuer: p.opts.ServiceAccountIssuer,
+		DriftInterval:        p.opts.DriftInterval,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the controllers of AWS services: %w", err)

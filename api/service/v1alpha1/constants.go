@@ -18,6 +18,16 @@ const (
 	AdoptionPolicyAdopt = "Adopt"
 	// AdoptionPolicyAdoptOrCreate, as the value of AdoptionPolicyAnnotation, creates the resource.
 	AdoptionPolicyAdoptOrCreate = "AdoptOrCreate"
+	// DriftPolicyAnnotation is what to do about changes of the stack's resources outside of
+	// CloudFormation. It is an annotation for the same reason as AdoptAnnotation.
+	DriftPolicyAnnotation = "service-operator.aws/drift-policy"
+	// DriftPolicyReport, as the value of DriftPolicyAnnotation, reports them in the condition Drifted,
+	// status.drift and an Event. It is the default, since it only reads.
+	DriftPolicyReport = "Report"
+	// DriftPolicyIgnore, as the value of DriftPolicyAnnotation, does not check the stack.
+	DriftPolicyIgnore = "Ignore"
+	// CheckDriftAnnotation requests a check for drift: any new value, such as a time.
+	CheckDriftAnnotation = "service-operator.aws/check-drift"
 	// AllowAnnotation permits changes that lose data: a comma-separated list of "replace" and
 	// "remove".
 	AllowAnnotation = "service-operator.aws/allow"
@@ -49,6 +59,9 @@ const (
 	ConditionSynced = "Synced"
 	// ConditionStalled is True when the operator stops retrying until a user acts.
 	ConditionStalled = "Stalled"
+	// ConditionDrifted is True when a resource of the stack differs from the template because it was
+	// changed outside of CloudFormation.
+	ConditionDrifted = "Drifted"
 	// ConditionReferencesResolved is True when the objects that the spec references exist and are
 	// ready.
 	ConditionReferencesResolved = "ReferencesResolved"

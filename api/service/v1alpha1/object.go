@@ -105,6 +105,9 @@ type ObjectStatus struct {
 	// +listType=map
 	// +listMapKey=serviceAccount
 	Grants []GrantStatus `json:"grants,omitempty"`
+	// Drift is what the last check for drift found.
+	// +optional
+	Drift *DriftStatus `json:"drift,omitempty"`
 
 	// Stack is the operator's record of the stack, from which it continues after a restart without
 	// AWS calls. Its format is internal and may change.
@@ -127,6 +130,73 @@ type GrantStatus struct {
 	// Message says why the service account does not have the role yet; empty if it has it.
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// DriftStatus is what the last check of a stack for drift found.
+type DriftStatus struct {
+	// CheckedAt is the time at which the last check ended that has a result.
+	// +optional
+	CheckedAt *metav1.Time `json:"checkedAt,omitempty"`
+
+	// Resources are the resources that differ from the template, at most 10.
+	// +optional
+	// +listType=atomic
+	Resources []DriftedResource `json:"resources,omitempty"`
+
+	// Omitted is the number of further resources that differ.
+	// +optional
+	Omitted int32 `json:"omitted,omitempty"`
+
+	// Record is the operator's record of the checks, from which it continues after a restart. Its format
+	// is internal and may change.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Record RawJSON `json:"record,omitempty"`
+}
+
+// DriftedResource is a resource that differs from the template.
+type DriftedResource struct {
+	// Resource is the logical ID of the resource, Type its CloudFormation type, PhysicalID its ID in
+	// AWS.
+	Resource   string `json:"resource"`
+	Type       string `json:"type,omitempty"`
+	PhysicalID string `json:"physicalID,omitempty"`
+
+	// State is Modified or Deleted.
+	State string `json:"state,omitempty"`
+
+	// Properties are the properties that differ, at most 30 in all resources.
+	// +optional
+	// +listType=atomic
+	Properties []DriftedProperty `json:"properties,omitempty"`
+
+	// Omitted is the number of further properties that differ.
+	// +optional
+	Omitted int32 `json:"omitted,omitempty"`
+}
+
+// States of a DriftedResource.
+const (
+	// DriftModified means that properties of the resource differ.
+	DriftModified = "Modified"
+	// DriftDeleted means that the resource does not exist any more.
+	DriftDeleted = "Deleted"
+)
+
+// DriftedProperty is a property whose value differs from the template.
+type DriftedProperty struct {
+	// Path is the path of the property.
+	Path string `json:"path"`
+
+	// Difference is the difference that CloudFormation reports: NOT_EQUAL, REMOVE or ADD.
+	Difference string `json:"difference,omitempty"`
+
+	// Expected is the value in the template, Actual the value in AWS, each cut to 256 bytes. "****"
+	// stands for values that are secret or may be.
+	Expected string `json:"expected,omitempty"`
+	Actual   string `json:"actual,omitempty"`
 }
 
 // PendingChange is a change of a stack that waits for approval.

@@ -139,6 +139,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.StringSliceVar(&f.WatchNamespaces, "watch-namespace", nil, "serve only objects in these namespaces (default: all)")
 	set.IntVar(&f.MaxConcurrentReconciles, "max-concurrent-reconciles", 0, "concurrent reconciles per kind (default: 8)")
 	set.DurationVar(&f.SweepInterval, "sweep-interval", 10*time.Minute, "how often to list all stacks, in case an event was lost")
+	set.DurationVar(&f.DriftInterval, "drift-interval", defaultDriftInterval,
+		"how often to check the stack of each object of an AWS service for changes outside of CloudFormation; 0 checks only on request, else at least 10m")
 	set.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8080", "address of Prometheus metrics; 0 disables them")
 	set.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 disables them")
 	set.StringVar(&f.ProfilingAddress, "pprof-bind-address", "0", "address of Go's profiles; 0 disables them")
@@ -151,6 +153,14 @@ func (f *flags) add(cmd *cobra.Command) {
 	)
 	f.logging.Add(set)
 }
+
+// The default of --drift-interval costs two or three calls a day for each object: less than one call
+// in 30 seconds for 1,000 objects, of the five a second that the operator allows itself. A shorter
+// interval than the minimum would have a detection running most of the time.
+const (
+	defaultDriftInterval = 24 * time.Hour
+	minDriftInterval     = 10 * time.Minute
+)
 
 // complete converts the flags to the operator's options.
 func (f *flags) complete() error {
@@ -166,6 +176,9 @@ func (f *flags) complete() error {
 	config.UserAgent = "aws-operator/" + version.String()
 	f.RESTConfig = config
 	f.UserAgent = "aws-operator/" + version.String()
+	if f.DriftInterval != 0 && f.DriftInterval < minDriftInterval {
+		return fmt.Errorf("--drift-interval: %s is too short; set at least %s, or 0 to check only on request", f.DriftInterval, minDriftInterval)
+	}
 	if f.Limits.Foreign, err = grant.Parse(f.foreign); err != nil {
 		return fmt.Errorf("--allow-foreign: %w", err)
 	}

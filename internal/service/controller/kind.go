@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -22,6 +23,8 @@ type kind struct {
 	service    *service
 	manager    *kindManager
 	reconciler *operatorkit.Reconciler[*v1alpha1.Object]
+	// events records Events about other conditions than those that the reconciler writes.
+	events events.EventRecorder
 	// ready caches the inputs with which an object's stack last became ready. While they are
 	// unchanged and no event about the stack arrives, there is nothing to render and nothing to
 	// call.
@@ -66,6 +69,7 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 		made:    newUIDCache[*madeList](),
 		done:    make(chan struct{}),
 	}
+	k.events = manager.GetEventRecorder(strings.ToLower(m.Kind))
 	k.model.Store(m)
 	writer, err := operatorkit.NewFieldsWriter[*v1alpha1.Object](manager.GetClient(), "output", "additionalResources")
 	if err != nil {
@@ -79,6 +83,7 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 			stackStep{kind: k},
 			additionalStep{kind: k},
 			accountsStep{kind: k},
+			driftStep{kind: k},
 		),
 		Admit:                   k.admit,
 		Finalizer:               v1alpha1.Finalizer,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -23,6 +24,7 @@ type Engine interface {
 	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
 	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
 	Withdraw(ctx context.Context, target awsapi.Target, owner stack.Owner, record stack.Record) error
+	Drift(ctx context.Context, target awsapi.Target, request stack.DriftRequest, record stack.DriftRecord) stack.DriftResult
 	PhysicalIDs(ctx context.Context, target awsapi.Target, name string) ([]string, error)
 }
 
@@ -58,6 +60,9 @@ type Options struct {
 	// ServiceAccountIssuer is the URL of the issuer of the cluster's service account tokens, whose
 	// provider is registered in IAM in every account with granted resources; empty refuses grants.
 	ServiceAccountIssuer string
+	// DriftInterval is the time between two checks of a stack for drift; 0 checks only those for which a
+	// user asks.
+	DriftInterval time.Duration
 	// Registry holds the resource types; by default all of AWS's.
 	Registry *schema.Registry
 	// MaxConcurrentReconciles is the number of objects of a kind that are reconciled concurrently;

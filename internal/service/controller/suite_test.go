@@ -61,7 +61,8 @@ type suite struct {
 	endpoint  string
 	observer  string // the endpoint of the test's own clients
 	limits    render.Limits
-	issuer    string // of service account tokens
+	issuer    string        // of service account tokens
+	drift     time.Duration // the interval of drift checks; 0 is on request
 	stop      func()
 }
 
@@ -151,11 +152,12 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	}
 	engine := stack.New(stack.Options{
 		Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond,
+		DriftPoll: 20 * time.Millisecond,
 	})
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Region: region, AccountID: account, ClusterName: clusterName,
-		WatchNamespaces: []string{w.namespace}, Limits: w.limits, ServiceAccountIssuer: w.issuer,
+		WatchNamespaces: []string{w.namespace}, Limits: w.limits, ServiceAccountIssuer: w.issuer, DriftInterval: w.drift,
 	})
 	if err != nil {
 		return nil, err

@@ -51,6 +51,10 @@ func columns() []apiextensionsv1.CustomResourceColumnDefinition {
 		{Name: "REASON", Type: "string", JSONPath: reason, Description: "Why the resource is ready or not."},
 		{Name: "SYNCED", Type: "string", JSONPath: condition(v1alpha1.ConditionSynced), Priority: 1, Description: "Whether AWS matches the spec."},
 		{Name: "STATUS", Type: "string", JSONPath: ".status.resourceStatus", Description: "CloudFormation's status of the stack."},
+		{
+			Name: "DRIFTED", Type: "string", JSONPath: condition(v1alpha1.ConditionDrifted), Priority: 1,
+			Description: "Whether a resource was changed outside of CloudFormation.",
+		},
 		{Name: "STACK", Type: "string", JSONPath: ".status.stackName", Priority: 1, Description: "The name of the stack."},
 		{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"},
 	}
@@ -220,6 +224,7 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 			"conditions":     conditionsSchema(),
 			"pendingChanges": pendingSchema(),
 			"grants":         grantStatusSchema(),
+			"drift":          driftSchema(),
 		},
 	}
 }
@@ -254,12 +259,49 @@ func pendingSchema() apiextensionsv1.JSONSchemaProps {
 	})
 }
 
+func driftSchema() apiextensionsv1.JSONSchemaProps {
+	text := func(description string) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "string", Description: description}
+	}
+	number := func(description string) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "integer", Format: "int32", Description: description}
+	}
+	list := func(description string, properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{
+			Type: "array", Description: description, XListType: atomic(),
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}},
+		}
+	}
+	return apiextensionsv1.JSONSchemaProps{
+		Type: "object", Description: "What the last check for drift found.", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"checkedAt": {Type: "string", Format: "date-time", Description: "When the last check ended that has a result."},
+			"resources": list("The resources that differ from the template, at most 10.", map[string]apiextensionsv1.JSONSchemaProps{
+				"resource":   text("The resource's logical ID."),
+				"type":       text("The resource's CloudFormation type."),
+				"physicalID": text("The resource's name in AWS."),
+				"state":      text("Modified or Deleted."),
+				"properties": list("The properties that differ, at most 30 in all resources.", map[string]apiextensionsv1.JSONSchemaProps{
+					"path":       text("The path of the property."),
+					"difference": text("CloudFormation's difference: NOT_EQUAL, REMOVE or ADD."),
+					"expected":   text("The value in the template. **** stands for a value that is or may be secret."),
+					"actual":     text("The value in AWS. **** stands for a value that is or may be secret."),
+				}),
+				"omitted": number("The number of further properties that differ."),
+			}),
+			"omitted": number("The number of further resources that differ."),
+			"record": {
+				Type: "object", XPreserveUnknownFields: truePointer(), Description: "The operator's record of the checks. Its format is internal.",
+			},
+		},
+	}
+}
+
 func conditionsSchema() apiextensionsv1.JSONSchemaProps {
 	listType := "map"
 	condition := apiextensionsv1.JSONSchemaProps{
 		Type: "object", Required: []string{"lastTransitionTime", "message", "reason", "status", "type"},
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"type": {Type: "string", Description: "Ready, Synced, Stalled, Reconciling or ReferencesResolved."},
+			"type": {Type: "string", Description: "Ready, Synced, Stalled, Reconciling, Drifted or ReferencesResolved."},
 			"status": {
 				Type:        "string",
 				Enum:        []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}},

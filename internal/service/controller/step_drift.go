@@ -1,0 +1,188 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/identity"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// driftStep checks whether the resources of the object's stack were changed outside of
+// CloudFormation. It runs after the steps that make the object ready, so that only stacks that are up
+// to date are checked, and it never makes an object wait or fail.
+type driftStep struct{ kind *kind }
+
+// Name returns the step's name.
+func (s driftStep) Name() string { return "drift" }
+
+// EnsureCreated advances the check by at most one operation.
+func (s driftStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+	switch policy := obj.Annotations[v1alpha1.DriftPolicyAnnotation]; strings.ToLower(strings.TrimSpace(policy)) {
+	case "", strings.ToLower(v1alpha1.DriftPolicyReport):
+		return s.check(ctx, obj)
+	case strings.ToLower(v1alpha1.DriftPolicyIgnore):
+		obj.Status.Drift = nil
+		operatorkit.RemoveCondition(obj, v1alpha1.ConditionDrifted)
+		return operatorkit.Done()
+	default:
+		setDrifted(obj, metav1.ConditionUnknown, "UnknownDriftPolicy", fmt.Sprintf(
+			"The annotation %s is %q; set it to %s or %s.",
+			v1alpha1.DriftPolicyAnnotation, clipped(policy), v1alpha1.DriftPolicyReport, v1alpha1.DriftPolicyIgnore))
+		return operatorkit.Done()
+	}
+}
+
+// EnsureDeleted does nothing: a detection that runs ends by itself.
+func (s driftStep) EnsureDeleted(context.Context, *v1alpha1.Object) operatorkit.Outcome {
+	return operatorkit.Done()
+}
+
+func (s driftStep) check(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+	k := s.kind
+	use, outcome := k.useNow(ctx, obj)
+	if !outcome.IsDone() {
+		return operatorkit.Done()
+	}
+	known, err := record(obj)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	result := k.service.options.Engine.Drift(ctx, use.Target, stack.DriftRequest{
+		Owner: stack.Owner{
+			Name: k.stackName(obj), StackID: known.StackID, Tags: render.Tags(k.name, obj, k.service.options.ClusterName), AdoptFrom: adoptFrom(obj),
+		},
+		Changed: known.Changed, Interval: k.service.options.DriftInterval, Since: obj.CreationTimestamp.Time, Salt: string(obj.UID),
+		Asked: obj.Annotations[v1alpha1.CheckDriftAnnotation],
+		Deployed: func() (*cfntemplate.Template, map[string]string, error) {
+			return k.deployed(ctx, obj, use)
+		},
+	}, driftRecord(obj))
+	if err := showDrift(obj, &result); err != nil {
+		return operatorkit.Fail(err)
+	}
+	if result.Drift != nil && result.Drift.News {
+		k.reportDrift(obj, result.Drift)
+	}
+	return operatorkit.Done().RequeueAfter(result.RequeueAfter)
+}
+
+// deployed returns the template and the parameters of the object's stack, which is up to date.
+func (k *kind) deployed(ctx context.Context, obj *v1alpha1.Object, use identity.Use) (*cfntemplate.Template, map[string]string, error) {
+	in, lack, err := k.inputs(ctx, obj, use)
+	if err != nil {
+		return nil, nil, err
+	}
+	if lack != nil {
+		return nil, nil, fmt.Errorf("render the template: %s", lack.message)
+	}
+	desired, err := render.Stack(k.model.Load(), obj, in.facts, in.override)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // of the same module
+	}
+	return desired.Template, desired.Parameters, nil
+}
+
+// driftRecord returns the engine's record of the checks. One that cannot be read, because another
+// client wrote it, counts as none.
+func driftRecord(obj *v1alpha1.Object) (r stack.DriftRecord) {
+	if obj.Status.Drift == nil || json.Unmarshal(obj.Status.Drift.Record, &r) != nil {
+		return stack.DriftRecord{}
+	}
+	return r
+}
+
+// showDrift writes the outcome of a check into the object's status.
+func showDrift(obj *v1alpha1.Object, result *stack.DriftResult) error {
+	data, err := json.Marshal(result.Record)
+	if err != nil {
+		return fmt.Errorf("encode the record of drift checks: %w", err)
+	}
+	if before := driftRecord(obj); !result.Record.Equal(&before) {
+		if obj.Status.Drift == nil {
+			obj.Status.Drift = &v1alpha1.DriftStatus{}
+		}
+		obj.Status.Drift.Record = data
+	}
+	drift := result.Drift
+	if drift == nil {
+		if last := operatorkit.FindCondition(obj, v1alpha1.ConditionDrifted); last != nil && last.ObservedGeneration != obj.Generation {
+			setDrifted(obj, last.Status, last.Reason, last.Message)
+		}
+		return nil
+	}
+	setDrifted(obj, conditionOf(drift.Status), drift.Reason, drift.Message)
+	if obj.Status.Drift == nil {
+		return nil
+	}
+	obj.Status.Drift.Resources, obj.Status.Drift.Omitted = driftedResources(drift), int32(drift.Omitted) //nolint:gosec // CloudFormation allows 500 resources
+	if drift.Status != stack.DriftUnknown && result.Record.Concluded != nil {
+		obj.Status.Drift.CheckedAt = new(metav1.NewTime(*result.Record.Concluded))
+	}
+	return nil
+}
+
+func setDrifted(obj *v1alpha1.Object, status metav1.ConditionStatus, reason, message string) {
+	operatorkit.SetCondition(obj, metav1.Condition{Type: v1alpha1.ConditionDrifted, Status: status, Reason: reason, Message: message})
+}
+
+func conditionOf(status stack.DriftStatus) metav1.ConditionStatus {
+	switch status {
+	case stack.Drifted:
+		return metav1.ConditionTrue
+	case stack.InSync:
+		return metav1.ConditionFalse
+	case stack.DriftUnknown:
+		return metav1.ConditionUnknown
+	default:
+		return metav1.ConditionUnknown
+	}
+}
+
+func driftedResources(drift *stack.Drift) []v1alpha1.DriftedResource {
+	var resources []v1alpha1.DriftedResource
+	for i := range drift.Resources {
+		found := &drift.Resources[i]
+		shown := v1alpha1.DriftedResource{
+			Resource: found.Resource, Type: found.Type, PhysicalID: found.PhysicalID, State: v1alpha1.DriftModified,
+			Omitted: int32(found.Omitted), //nolint:gosec // a template has at most 1 MB
+		}
+		if found.Deleted {
+			shown.State = v1alpha1.DriftDeleted
+		}
+		for _, p := range found.Properties {
+			shown.Properties = append(shown.Properties, v1alpha1.DriftedProperty{
+				Path: p.Path, Difference: p.Difference, Expected: p.Expected, Actual: p.Actual,
+			})
+		}
+		resources = append(resources, shown)
+	}
+	return resources
+}
+
+// reportDrift records an Event: the drift is new, differs from the last one, or is resolved.
+func (k *kind) reportDrift(obj *v1alpha1.Object, drift *stack.Drift) {
+	kind := corev1.EventTypeNormal
+	if drift.Status == stack.Drifted {
+		kind = corev1.EventTypeWarning
+	}
+	k.events.Eventf(obj, nil, kind, drift.Reason, "CheckDrift", "%s", drift.Message)
+}
+
+// clipped returns the beginning of a value of a user for a message.
+func clipped(value string) string {
+	const most = 50
+	if runes := []rune(value); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return value
+}
