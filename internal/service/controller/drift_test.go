@@ -25,30 +25,40 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// checkDrift asks for a check, and waits until the object says its result.
+// checkDrift asks for a check until its result is the expected one: a service may still be making a
+// change.
 func (w *suite) checkDrift(kind, name, status, reason string) *metav1.Condition {
 	w.t.Helper()
-	before := w.driftOf(kind, name)
-	w.change(kind, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, v1alpha1.CheckDriftAnnotation, time.Now().UnixNano()))
 	var found *metav1.Condition
+	answered := w.askDrift(kind, name)
 	w.eventually(fmt.Sprintf("%s %s was checked: %s %s", kind, name, status, reason), func() error {
+		if !answered() {
+			return errors.New("the check has not ended")
+		}
 		obj, err := w.get(kind, name)
 		if err != nil {
 			return err
 		}
-		var asked struct{ Asked string }
-		if err := json.Unmarshal(w.driftOf(kind, name).Record, &asked); err != nil {
-			return err
-		}
-		var asks struct{ Asked string }
-		_ = json.Unmarshal(before.Record, &asks)
-		found = findCondition(obj, v1alpha1.ConditionDrifted)
-		if asked == asks || found == nil || string(found.Status) != status || found.Reason != reason {
+		if found = findCondition(obj, v1alpha1.ConditionDrifted); found == nil || string(found.Status) != status || found.Reason != reason {
+			answered = w.askDrift(kind, name)
 			return fmt.Errorf("status %v", show(obj.Object["status"]))
 		}
 		return nil
 	})
 	return found
+}
+
+// askDrift asks for a check, and returns a function that reports whether it has ended.
+func (w *suite) askDrift(kind, name string) (answered func() bool) {
+	w.t.Helper()
+	last := func() string {
+		var record struct{ Asked string }
+		_ = json.Unmarshal(w.driftOf(kind, name).Record, &record) // there is none before the first check
+		return record.Asked
+	}
+	before := last()
+	w.change(kind, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, v1alpha1.CheckDriftAnnotation, time.Now().UnixNano()))
+	return func() bool { return last() != before }
 }
 
 // driftOf returns what an object's status says of drift.
