@@ -92,7 +92,7 @@ func (r *driftReport) drift(failed, more bool) *Drift {
 	return &Drift{
 		Status: Drifted, Reason: ReasonDrifted, Resources: r.resources, Omitted: r.omitted,
 		Message: clip(strings.Join(said, " "), maxSummary) +
-			" Undo the change in AWS, or change the object so that it matches. The operator changes nothing by itself.",
+			" Undo the change in AWS, or change the object so that it matches. The operator does not revert it.",
 	}
 }
 
@@ -182,7 +182,8 @@ func (s *secrets) resource(found *types.StackResourceDrift, limit int) DriftedRe
 	return made
 }
 
-// hides reports whether the values of a property may be secret. What is unknown is secret.
+// hides reports whether the values of a property may be secret. It hides values of unknown types and
+// resources.
 func (s *secrets) hides(found *types.StackResourceDrift, path []string, texts ...string) bool {
 	if s.template == nil {
 		return true

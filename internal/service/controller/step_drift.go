@@ -42,7 +42,7 @@ func (s driftStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	}
 }
 
-// EnsureDeleted does nothing: a detection that runs ends by itself.
+// EnsureDeleted does nothing: CloudFormation ends a running detection.
 func (s driftStep) EnsureDeleted(context.Context, *v1alpha1.Object) operatorkit.Outcome {
 	return operatorkit.Done()
 }
