@@ -1,29 +1,14 @@
 package controller_test
 
 import (
-	"context"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/sns"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/smithy-go"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -31,154 +16,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
-
-const issuer = "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE"
-
-// newGrantsSuite starts an operator that knows the issuer, whose provider is registered in IAM.
-// The simulator enforces IAM.
-func newGrantsSuite(t *testing.T) *suite {
-	t.Helper()
-	w := prepareSuite(t, simulator.Options{}, render.Limits{})
-	w.serveGrants()
-	return w
-}
-
-// serveGrants registers the issuer in IAM, and starts an operator that knows it.
-func (w *suite) serveGrants() {
-	w.t.Helper()
-	w.issuer = issuer
-	_, err := iam.NewFromConfig(w.awsConfig()).CreateOpenIDConnectProvider(w.t.Context(), &iam.CreateOpenIDConnectProviderInput{
-		Url: aws.String(issuer), ClientIDList: []string{"sts.amazonaws.com"},
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.startOperator()
-}
-
-// roleOf waits until a ServiceAccount names a role, and returns the role's ARN.
-func (w *suite) roleOf(name string) string {
-	w.t.Helper()
-	role := ""
-	w.eventually("ServiceAccount "+name+" names a role", func() error {
-		account, err := w.account(name)
-		if err == nil {
-			role = account.Annotations[v1alpha1.RoleAnnotation]
-		}
-		if err == nil && role == "" {
-			err = errors.New("it has no annotation")
-		}
-		return err
-	})
-	return role
-}
-
-func (w *suite) account(name string) (*corev1.ServiceAccount, error) {
-	found := &corev1.ServiceAccount{}
-	return found, w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, found)
-}
-
-// createAccount creates a ServiceAccount.
-func (w *suite) createAccount(name string, annotations map[string]string) {
-	w.t.Helper()
-	err := w.client.Create(w.t.Context(), &corev1.ServiceAccount{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Annotations: annotations},
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// session assumes a role as a pod of a service account does, and returns the session's credentials.
-func (w *suite) session(role, namespace, account, audience string) (aws.Config, error) {
-	claims, err := json.Marshal(map[string]any{
-		"iss": issuer, "aud": []string{audience}, "sub": "system:serviceaccount:" + namespace + ":" + account,
-	})
-	if err != nil {
-		return aws.Config{}, err
-	}
-	token := "e30." + base64.RawURLEncoding.EncodeToString(claims) + ".x"
-	config := aws.Config{Region: region, BaseEndpoint: &w.endpoint, RetryMaxAttempts: 1}
-	out, err := sts.NewFromConfig(config).AssumeRoleWithWebIdentity(w.t.Context(), &sts.AssumeRoleWithWebIdentityInput{
-		RoleArn: &role, RoleSessionName: aws.String("pod"), WebIdentityToken: &token,
-	})
-	if err != nil {
-		return aws.Config{}, err
-	}
-	config.Credentials = credentials.NewStaticCredentialsProvider(
-		*out.Credentials.AccessKeyId, *out.Credentials.SecretAccessKey, *out.Credentials.SessionToken,
-	)
-	return config, nil
-}
-
-// pod waits until a role can be assumed by a service account.
-func (w *suite) pod(role, account string) aws.Config {
-	w.t.Helper()
-	var config aws.Config
-	w.eventually(account+" assumes "+role, func() (err error) {
-		config, err = w.session(role, w.namespace, account, "sts.amazonaws.com")
-		return err
-	})
-	return config
-}
-
-// may waits until a call is allowed.
-func (w *suite) may(what string, call func(context.Context) error) {
-	w.t.Helper()
-	w.eventually(what+" is allowed", func() error { return call(w.t.Context()) })
-}
-
-// mayNot waits until a call is denied.
-func (w *suite) mayNot(what string, call func(context.Context) error) {
-	w.t.Helper()
-	w.eventually(what+" is denied", func() error {
-		err := call(w.t.Context())
-		if !isDenied(err) {
-			return fmt.Errorf("the error is %w", errors.Join(err, errStill))
-		}
-		return nil
-	})
-}
-
-func isDenied(err error) bool {
-	api, ok := errors.AsType[smithy.APIError](err)
-	return ok && (strings.Contains(api.ErrorCode(), "AccessDenied") || api.ErrorCode() == "AuthorizationError") // the code of SNS
-}
-
-// queueURL returns the URL of a queue from the object's output.
-func (w *suite) queueURL(name string) *string {
-	w.t.Helper()
-	queue, _ := nested(w.ready("SQSQueue", name), "output", "queueURL").(string)
-	return &queue
-}
-
-func send(config aws.Config, url *string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := sqs.NewFromConfig(config).SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("hello")})
-		return err
-	}
-}
-
-func receive(config aws.Config, url *string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := sqs.NewFromConfig(config).ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: url})
-		return err
-	}
-}
-
-// rolesLeft returns the names of the roles in IAM.
-func (w *suite) rolesLeft() []string {
-	w.t.Helper()
-	out, err := iam.NewFromConfig(w.awsConfig()).ListRoles(w.t.Context(), &iam.ListRolesInput{PathPrefix: aws.String("/aws-operator/")})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var names []string
-	for i := range out.Roles {
-		names = append(names, *out.Roles[i].RoleName)
-	}
-	return names
-}
 
 // TestGrantLetsExactlyThisServiceAccountUseExactlyThisQueue follows a grant from its creation to its
 // removal, with IAM enforced.
@@ -232,89 +69,6 @@ func TestGrantLetsExactlyThisServiceAccountUseExactlyThisQueue(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(w.stacks())); len(got) != 2 {
 		t.Errorf("the stacks are %v, want those of two queues", got)
-	}
-}
-
-// TestObjectsShareTheRoleOfAServiceAccount grants access to one service account from a queue, a
-// table, a bucket and a topic. Each adds and removes its own permissions, and the role is deleted with
-// the last of them, also while the operator does not run.
-func TestObjectsShareTheRoleOfAServiceAccount(t *testing.T) {
-	w := newGrantsSuite(t)
-	w.createAccount("web", nil)
-	bucket := w.namespace + "-files"
-	w.apply(`
-{kind: SQSQueue, metadata: {name: jobs}, spec: {grants: [{serviceAccount: web, access: Receive}]}}
----
-{kind: DynamoDB, metadata: {name: users}, spec: {hashAttribute: {name: id, type: S}, grants: [{serviceAccount: web, access: Read}]}}
----
-{kind: S3Bucket, metadata: {name: ` + bucket + `}, spec: {grants: [{serviceAccount: web, access: Write}]}}
----
-{kind: SNSTopic, metadata: {name: news}, spec: {grants: [{serviceAccount: web, access: Publish}]}}
-`)
-	jobs := w.queueURL("jobs")
-	w.ready("DynamoDB", "users")
-	w.ready("S3Bucket", bucket)
-	topic, _ := nested(w.ready("SNSTopic", "news"), "output", "topicARN").(string)
-	role := w.roleOf("web")
-	if roles := w.rolesLeft(); len(roles) != 1 {
-		t.Fatalf("the roles are %v, want one: the annotation can name only one", roles)
-	}
-	pod := w.pod(role, "web")
-	key := map[string]ddbtypes.AttributeValue{"id": &ddbtypes.AttributeValueMemberS{Value: "a"}}
-	read := func(ctx context.Context) error {
-		_, err := dynamodb.NewFromConfig(pod).GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String("users"), Key: key})
-		return err
-	}
-	put := func(ctx context.Context) error {
-		_, err := dynamodb.NewFromConfig(pod).PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("users"), Item: key})
-		return err
-	}
-	files := s3.NewFromConfig(pod, func(o *s3.Options) { o.UsePathStyle = true })
-	upload := func(ctx context.Context) error {
-		_, err := files.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("a"), Body: strings.NewReader("a")})
-		return err
-	}
-	list := func(ctx context.Context) error {
-		_, err := files.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &bucket})
-		return err
-	}
-	publish := func(ctx context.Context) error {
-		_, err := sns.NewFromConfig(pod).Publish(ctx, &sns.PublishInput{TopicArn: &topic, Message: aws.String("hello")})
-		return err
-	}
-	w.may("receiving", receive(pod, jobs))
-	w.may("reading the table", read)
-	w.mayNot("writing the table", put)
-	w.may("writing to the bucket", upload)
-	w.mayNot("listing the bucket", list)
-	w.may("publishing", publish)
-
-	w.delete("SQSQueue", "jobs")
-	w.change("SNSTopic", "news", `{"spec":{"grants":null}}`)
-	w.mayNot("publishing", publish)
-	w.may("reading the table", read)
-	if w.roleOf("web") != role {
-		t.Error("the role changed, although two objects still grant access")
-	}
-
-	w.ready("SNSTopic", "news")
-	w.stop()
-	w.change("DynamoDB", "users", `{"spec":{"grants":[]}}`)
-	w.startOperator()
-	w.mayNot("reading the table", read)
-	w.may("writing to the bucket", upload)
-	if _, err := files.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("a")}); err != nil {
-		t.Fatal(err)
-	}
-	w.delete("S3Bucket", bucket)
-	if roles := w.rolesLeft(); len(roles) > 0 {
-		t.Errorf("the roles %v are left", roles)
-	}
-	if account, err := w.account("web"); err != nil || len(account.Annotations) > 0 {
-		t.Errorf("the ServiceAccount has %v, %v", account.Annotations, err)
-	}
-	if _, err := w.session(role, w.namespace, "web", "sts.amazonaws.com"); err == nil {
-		t.Error("the role can still be assumed")
 	}
 }
 
@@ -492,30 +246,6 @@ func alphanumeric(r rune) rune {
 	return r
 }
 
-// inlinePolicies returns the inline policies of a role as text.
-func (w *suite) inlinePolicies(arn string) string {
-	w.t.Helper()
-	api := iam.NewFromConfig(w.awsConfig())
-	name := arn[strings.LastIndex(arn, "/")+1:]
-	list, err := api.ListRolePolicies(w.t.Context(), &iam.ListRolePoliciesInput{RoleName: &name})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, policy := range list.PolicyNames {
-		out, err := api.GetRolePolicy(w.t.Context(), &iam.GetRolePolicyInput{RoleName: &name, PolicyName: &policy})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		document, err := url.PathUnescape(aws.ToString(out.PolicyDocument))
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		all.WriteString(document)
-	}
-	return all.String()
-}
-
 // TestGrantsWithoutAnIssuerAreRefused tests that nothing is made for an object whose grants have no
 // effect, and that it becomes ready without them.
 func TestGrantsWithoutAnIssuerAreRefused(t *testing.T) {
@@ -562,107 +292,6 @@ func TestBadGrantsAreRefused(t *testing.T) {
 	}
 	if roles := w.rolesLeft(); len(roles) > 0 {
 		t.Errorf("the roles %v exist", roles)
-	}
-}
-
-// TestRoleOfARetainedStackStays deletes an object whose stack stays, and then the last other object
-// that grants access to the service account: the role belongs to the retained stack's policy, too.
-func TestRoleOfARetainedStackStays(t *testing.T) {
-	w := newGrantsSuite(t)
-	w.createAccount("web", nil)
-	w.apply(`
-{kind: SQSQueue, metadata: {name: kept, annotations: {service-operator.aws/deletion-policy: retain}}, spec: {grants: [{serviceAccount: web, access: Send}]}}
----
-{kind: SQSQueue, metadata: {name: jobs}, spec: {grants: [{serviceAccount: web, access: Send}]}}
-`)
-	kept, jobs := w.queueURL("kept"), w.queueURL("jobs")
-	role := w.roleOf("web")
-	pod := w.pod(role, "web")
-	w.may("sending to kept", send(pod, kept))
-	w.may("sending to jobs", send(pod, jobs))
-	w.delete("SQSQueue", "kept")
-	w.delete("SQSQueue", "jobs")
-	if err := send(pod, kept)(t.Context()); err != nil {
-		t.Errorf("the pod may not use the retained queue: %v", err)
-	}
-	if account, err := w.account("web"); err != nil || account.Annotations[v1alpha1.RoleAnnotation] != role {
-		t.Errorf("the ServiceAccount has %v, %v", account.Annotations, err)
-	}
-}
-
-// TestGrantThatReplacesAnotherKeepsTheRole deletes an object and creates another one that grants
-// access to the same service account, while the role is being deleted.
-func TestGrantThatReplacesAnotherKeepsTheRole(t *testing.T) {
-	w := newGrantsSuite(t)
-	w.createAccount("web", nil)
-	w.apply(`{kind: SQSQueue, metadata: {name: jobs}, spec: {grants: [{serviceAccount: web, access: Send}]}}`)
-	old := w.ready("SQSQueue", "jobs")
-	role := w.roleOf("web")
-	if err := w.client.Delete(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
-	w.apply(`{kind: SQSQueue, metadata: {name: tasks}, spec: {grants: [{serviceAccount: web, access: Send}]}}`)
-	w.gone("SQSQueue", "jobs")
-	tasks := w.queueURL("tasks")
-	if again := w.roleOf("web"); again != role {
-		t.Errorf("the role is %s, was %s", again, role)
-	}
-	w.may("sending to tasks", send(w.pod(role, "web"), tasks))
-	w.delete("SQSQueue", "tasks")
-	if roles := w.rolesLeft(); len(roles) > 0 {
-		t.Errorf("the roles %v are left", roles)
-	}
-}
-
-// TestRoleWaitsForKindsThatAreNotServed breaks a ModelDefinition while the operator does not run: the
-// objects of its kind, which defaults from the resource type, may grant access to the service account.
-func TestRoleWaitsForKindsThatAreNotServed(t *testing.T) {
-	w := newGrantsSuite(t)
-	w.createAccount("web", nil)
-	const name, kind = "unserved-parameters", "SSMParameter"
-	definition := func(resource string) string {
-		return `
-kind: ModelDefinition
-metadata: {name: ` + name + `}
-spec:
-  resourceType: AWS::SSM::Parameter
-  accessLevels:
-    - name: Read
-      statements: [{actions: ["ssm:GetParameter"], resources: ["{Fn::Sub: 'arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/${` + resource + `}'}"]}]
-`
-	}
-	w.apply(definition("Resource"))
-	w.condition("ModelDefinition", name, "Ready", "True", "")
-	w.apply(`
-{kind: ` + kind + `, metadata: {name: setting}, spec: {type: String, value: a, grants: [{serviceAccount: web, access: Read}]}}
----
-{kind: SQSQueue, metadata: {name: jobs}, spec: {grants: [{serviceAccount: web, access: Send}]}}
-`)
-	w.ready(kind, "setting")
-	jobs := w.ready("SQSQueue", "jobs")
-	role := w.roleOf("web")
-	w.stop()
-	w.apply(definition("Nothing"))
-	if err := w.client.Delete(t.Context(), jobs); err != nil {
-		t.Fatal(err)
-	}
-	w.startOperator()
-	w.eventually("the deletion waits for the kind", func() error {
-		obj, err := w.get("SQSQueue", "jobs")
-		if err == nil && !strings.Contains(show(nested(obj, "status")), "KindNotServed") {
-			err = fmt.Errorf("status %v", nested(obj, "status"))
-		}
-		return err
-	})
-	w.apply(definition("Resource"))
-	w.gone("SQSQueue", "jobs")
-	if w.roleOf("web") != role || len(w.rolesLeft()) != 1 {
-		t.Errorf("the roles are %v", w.rolesLeft())
-	}
-	w.delete(kind, "setting")
-	w.delete("ModelDefinition", name)
-	if roles := w.rolesLeft(); len(roles) > 0 {
-		t.Errorf("the roles %v are left", roles)
 	}
 }
 
