@@ -6,10 +6,10 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,11 +18,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
-	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/operator/operatortest"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
@@ -39,13 +38,7 @@ func TestTheOperatorsRightsAreEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, c, "operator.yaml", "Deployment")
-	local, err := environment.LocalRelease(nil) // The built-in one has addons, whose charts are on the Internet.
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := environment.ApplyRelease(t.Context(), admin, local); err != nil {
-		t.Fatal(err)
-	}
+	operatortest.Releases(t, admin, "v1.36.3")
 	run(t, admin)
 	objects := append(apply(t, c, "../examples/quickstart/dynamodb.yaml"), apply(t, c, "../examples/quickstart/cluster.yaml")...)
 	for _, object := range objects {
@@ -69,36 +62,13 @@ func run(t *testing.T, admin *rest.Config) {
 	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Machines: fake.New(fake.Options{}), Region: "eu-central-2", Patience: time.Second,
 	})
-	names, err := sim.ServeNames(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(awsapi.ResolverVariable, names)
-	t.Setenv("AWS_ACCESS_KEY_ID", "123456789012")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	folder := t.TempDir()
-	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("stands for nodeup"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	bound := rest.CopyConfig(admin)
 	bound.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:aws-operator:aws-operator", Groups: []string{"system:serviceaccounts", "system:authenticated"},
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- operator.Run(ctx, operator.Options{
-			RESTConfig: bound, Region: "eu-central-2", EndpointURL: endpoint, NodeupDir: folder, WatchNamespaces: []string{"default"},
-			LeaderElect: true, LeaderElectionNamespace: "aws-operator",
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the operator ended with %v", err)
-		}
+	operatortest.Run(t, sim, aws.Credentials{AccessKeyID: "123456789012", SecretAccessKey: "secret"}, operator.Options{
+		RESTConfig: bound, Region: "eu-central-2", EndpointURL: endpoint, WatchNamespaces: []string{"default"},
+		LeaderElect: true, LeaderElectionNamespace: "aws-operator",
 	})
 }
 

@@ -2,8 +2,6 @@ package hostile
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,9 +18,9 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
-	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/operator/operatortest"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/iampolicy"
@@ -57,15 +55,9 @@ type suite struct {
 func newSuite(t *testing.T) *suite {
 	t.Helper()
 	admin := controlplanetest.Shared(t).RESTConfig()
-	local, err := environment.LocalRelease(nil) // without addons, whose charts are on the Internet
-	if err != nil {
-		t.Fatal(err)
-	}
-	local.Name = release
-	if err := environment.ApplyRelease(t.Context(), admin, local); err != nil {
-		t.Fatal(err)
-	}
+	operatortest.Releases(t, admin, release)
 	s := &suite{t: t, changes: &changes{}, panics: &panics{}}
+	var err error
 	if s.client, err = client.New(admin, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
 		t.Fatal(err)
 	}
@@ -78,32 +70,9 @@ func newSuite(t *testing.T) *suite {
 	key := simulatortest.User(t, s.root, operatorName, simulatortest.Administrator)
 	s.operatorsOwn = s.root.Copy()
 	s.operatorsOwn.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return key, nil })
-	names, err := sim.ServeNames(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(awsapi.ResolverVariable, names)
-	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
-	folder := t.TempDir()
-	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("a fake nodeup"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, stop := context.WithCancel(context.Background()) // it ends before the simulator
-	ended := make(chan error, 1)
-	go func() {
-		ended <- operator.Run(ctx, operator.Options{
-			RESTConfig: admin, Region: region, EndpointURL: endpoint, NodeupDir: folder, Logger: s.panics.logger(),
-			Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the operator ended with %v", err)
-		}
+	operatortest.Run(t, sim, key, operator.Options{
+		RESTConfig: admin, Region: region, EndpointURL: endpoint, Logger: s.panics.logger(),
+		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
 	})
 	return s
 }

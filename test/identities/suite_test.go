@@ -2,13 +2,10 @@ package identities_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,12 +22,11 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
-	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/operator/operatortest"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/permissions"
 	"github.com/aws-operator/aws-operator/internal/simulator"
@@ -63,15 +59,9 @@ type tenants struct {
 func newTenants(t *testing.T) *tenants {
 	t.Helper()
 	admin := controlplanetest.SharedWithControllers(t).RESTConfig()
-	release, err := environment.LocalRelease(nil) // the built-in ones have addons, whose charts are on the Internet
-	if err != nil {
-		t.Fatal(err)
-	}
-	release.Name, release.Spec.Kubernetes = "v1.36.3", "v1.36.3"
-	if err := environment.ApplyRelease(t.Context(), admin, release); err != nil {
-		t.Fatal(err)
-	}
+	operatortest.Releases(t, admin, "v1.36.3")
 	w := &tenants{t: t}
+	var err error
 	if w.client, err = client.New(admin, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,30 +81,7 @@ func newTenants(t *testing.T) *tenants {
 		_, err := client.AttachUserPolicy(t.Context(), &iam.AttachUserPolicyInput{UserName: aws.String("operator"), PolicyArn: arn})
 		return err
 	})
-	names, err := sim.ServeNames(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(awsapi.ResolverVariable, names)
-	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
-	folder := t.TempDir()
-	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("a fake nodeup"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- operator.Run(ctx, operator.Options{RESTConfig: admin, Region: home, EndpointURL: endpoint, NodeupDir: folder})
-	}()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the operator ended with %v", err)
-		}
-	})
+	operatortest.Run(t, sim, key, operator.Options{RESTConfig: admin, Region: home, EndpointURL: endpoint})
 	return w
 }
 

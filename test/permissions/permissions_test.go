@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,13 +25,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
-	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/operator/operatortest"
 	"github.com/aws-operator/aws-operator/internal/permissions"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
@@ -159,16 +157,7 @@ type limited struct {
 func newLimited(t *testing.T) *limited {
 	t.Helper()
 	admin := controlplanetest.SharedWithControllers(t).RESTConfig()
-	for _, version := range []string{"v1.35.7", "v1.36.3"} {
-		local, err := environment.LocalRelease(nil) // the built-in ones have addons, whose charts are on the Internet
-		if err != nil {
-			t.Fatal(err)
-		}
-		local.Name, local.Spec.Kubernetes = version, version
-		if err := environment.ApplyRelease(t.Context(), admin, local); err != nil {
-			t.Fatal(err)
-		}
-	}
+	operatortest.Releases(t, admin, "v1.35.7", "v1.36.3")
 	w := &limited{t: t, requests: &recorder{}, versions: map[string]int{}}
 	var err error
 	if w.client, err = client.New(admin, client.Options{}); err != nil {
@@ -183,32 +172,9 @@ func newLimited(t *testing.T) *limited {
 	simulatortest.Role(t, w.root, tenantRole, account, "", policies...)
 	w.iam = iam.NewFromConfig(w.root)
 	key := simulatortest.User(t, w.root, operatorName)
-	names, err := sim.ServeNames(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(awsapi.ResolverVariable, names)
-	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
-	folder := t.TempDir()
-	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("a fake nodeup"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- operator.Run(ctx, operator.Options{
-			RESTConfig: admin, Region: region, EndpointURL: endpoint, NodeupDir: folder,
-			Limits: render.Limits{Adoption: []grant.Grant{{Namespace: "*", Pattern: "AWS::SQS::Queue/*"}}},
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the operator ended with %v", err)
-		}
+	operatortest.Run(t, sim, key, operator.Options{
+		RESTConfig: admin, Region: region, EndpointURL: endpoint,
+		Limits: render.Limits{Adoption: []grant.Grant{{Namespace: "*", Pattern: "AWS::SQS::Queue/*"}}},
 	})
 	return w
 }
