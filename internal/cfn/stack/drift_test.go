@@ -297,7 +297,7 @@ func TestFailedDetectionIsUnknown(t *testing.T) {
 	}
 }
 
-// TestDriftOfAnotherStack makes a stack with the object's name, and writes it into the record.
+// TestAnotherStackIsNeverDetected makes a stack with the object's name, and writes it into the record.
 func TestAnotherStackIsNeverDetected(t *testing.T) {
 	l := newSuite(t)
 	out, err := l.console.CreateStack(t.Context(), &cloudformation.CreateStackInput{
