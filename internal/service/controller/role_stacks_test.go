@@ -11,8 +11,6 @@ import (
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 )
@@ -88,6 +86,7 @@ func TestObjectsShareTheRoleOfAServiceAccount(t *testing.T) {
 	if _, err := files.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("a")}); err != nil {
 		t.Fatal(err)
 	}
+	w.ready("DynamoDB", "users") // it has let go of the role
 	w.delete("S3Bucket", bucket)
 	if roles := w.rolesLeft(); len(roles) > 0 {
 		t.Errorf("the roles %v are left", roles)
@@ -97,6 +96,44 @@ func TestObjectsShareTheRoleOfAServiceAccount(t *testing.T) {
 	}
 	if _, err := w.session(role, w.namespace, "web", "sts.amazonaws.com"); err == nil {
 		t.Error("the role can still be assumed")
+	}
+}
+
+// TestRoleGoesWhenItsLastGrantsGoAtOnce deletes two objects, and removes the grants of a third one, at
+// the same time: whichever lets go of the role last deletes it.
+func TestRoleGoesWhenItsLastGrantsGoAtOnce(t *testing.T) {
+	w := newGrantsSuite(t)
+	w.createAccount("web", nil)
+	w.apply(`
+{kind: SQSQueue, metadata: {name: jobs}, spec: {grants: [{serviceAccount: web, access: Receive}]}}
+---
+{kind: SQSQueue, metadata: {name: more}, spec: {grants: [{serviceAccount: web, access: Send}]}}
+---
+{kind: SNSTopic, metadata: {name: news}, spec: {grants: [{serviceAccount: web, access: Publish}]}}
+`)
+	for _, name := range []string{"jobs", "more"} {
+		w.ready("SQSQueue", name)
+	}
+	w.ready("SNSTopic", "news")
+	w.change("SNSTopic", "news", `{"spec":{"grants":null}}`)
+	for _, name := range []string{"jobs", "more"} {
+		queue, err := w.get("SQSQueue", name)
+		if err == nil {
+			err = w.client.Delete(t.Context(), queue)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"jobs", "more"} {
+		w.gone("SQSQueue", name)
+	}
+	w.ready("SNSTopic", "news")
+	if roles := w.rolesLeft(); len(roles) > 0 {
+		t.Errorf("the roles %v are left", roles)
+	}
+	if account, err := w.account("web"); err != nil || len(account.Annotations) > 0 {
+		t.Errorf("the ServiceAccount has %v, %v", account.Annotations, err)
 	}
 }
 
