@@ -7,7 +7,7 @@ TOOL        := $(GO) tool -modfile=tools/go.mod
 # pkg/operatorkit is a module of its own, which ./... does not include.
 TOOL_OF_OPERATORKIT := $(GO) tool -modfile=../../tools/go.mod
 # The end-to-end tests take 11 minutes on two idle cores and longer on busy ones; waits in tests last until this deadline.
-TEST_FLAGS  ?= -timeout 40m -p 4
+TEST_FLAGS  ?= -timeout 60m -p 4
 DIR         ?= .local
 
 # Everything is built without cgo, including tests: programs and tests share one build, binaries need no system libraries, and
