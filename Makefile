@@ -103,8 +103,7 @@ previous: binary # The Kubernetes from which the tests upgrade a cluster; a few 
 
 .PHONY: test
 test: build previous ## Run all tests except those with Terraform, which take minutes and are part of interop.
-	@echo "test/e2e starts first and beside the others: it takes longest, and Go prints nothing until it ends"
-	$(GO) test $(TEST_FLAGS) $$($(GO) list ./test/e2e ./... | grep -v /test/terraform$$)
+	$(GO) test $(TEST_FLAGS) $$($(GO) list ./... | grep -v /test/terraform$$)
 	@$(MAKE) --no-print-directory test-operatorkit
 
 # etcd and kube-apiserver under the names by which controller-runtime's envtest looks them up.

@@ -19,7 +19,7 @@ type CloudControl interface {
 }
 
 // CloudFormation contains every call of CloudFormation that the project makes for stacks.
-type CloudFormation interface {
+type CloudFormation interface { //nolint:interfacebloat // the sum of the others
 	StackReader
 	StackWriter
 	StackRepairer

@@ -28,7 +28,8 @@ func TestDriftDetectionNeedsReadPermissions(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := cloudformation.NewStackCreateCompleteWaiter(owner).Wait(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String("jobs")}, 60e9); err != nil {
+	jobs := &cloudformation.DescribeStacksInput{StackName: aws.String("jobs")}
+	if err := cloudformation.NewStackCreateCompleteWaiter(owner).Wait(ctx, jobs, 60e9); err != nil {
 		t.Fatal(err)
 	}
 	stack := "arn:aws:cloudformation:*:*:stack/jobs/*"
@@ -45,7 +46,8 @@ func TestDriftDetectionNeedsReadPermissions(t *testing.T) {
 		var out *cloudformation.DescribeStackDriftDetectionStatusOutput
 		patience.Until(t, "the detection to end", func() error {
 			in := &cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: started.StackDriftDetectionId}
-			if out, err = owner.DescribeStackDriftDetectionStatus(ctx, in); err == nil && out.DetectionStatus == types.StackDriftDetectionStatusDetectionInProgress {
+			out, err = owner.DescribeStackDriftDetectionStatus(ctx, in)
+			if err == nil && out.DetectionStatus == types.StackDriftDetectionStatusDetectionInProgress {
 				return errors.New("it runs")
 			}
 			return err

@@ -275,7 +275,9 @@ func (v *driftVisit) start(ctx context.Context) *Drift {
 		return v.failed(err)
 	}
 	ctx = awsapi.WithReason(ctx, "a drift check is due")
-	out, err := v.cloudformation().DetectStackDrift(ctx, &cloudformation.DetectStackDriftInput{StackName: aws.String(v.request.Owner.StackID)})
+	out, err := v.cloudformation().DetectStackDrift(ctx, &cloudformation.DetectStackDriftInput{
+		StackName: aws.String(v.request.Owner.StackID),
+	})
 	if err != nil {
 		return v.failed(err)
 	}
@@ -335,7 +337,9 @@ func (v *driftVisit) read(ctx context.Context, detection *cloudformation.Describ
 	}
 	input := &cloudformation.DescribeStackResourceDriftsInput{
 		StackName:                       aws.String(v.request.Owner.StackID),
-		StackResourceDriftStatusFilters: []types.StackResourceDriftStatus{types.StackResourceDriftStatusModified, types.StackResourceDriftStatusDeleted},
+		StackResourceDriftStatusFilters: []types.StackResourceDriftStatus{
+			types.StackResourceDriftStatusModified, types.StackResourceDriftStatusDeleted,
+		},
 	}
 	var found []types.StackResourceDrift
 	more := false

@@ -64,7 +64,8 @@ func TestDriftHidesSecrets(t *testing.T) {
 			}),
 		})
 		got := report.resources[0].Properties[0]
-		if shown := got.Expected == c.expected && got.Actual == c.actual; shown != c.shown || !shown && (got.Expected != hidden || got.Actual != hidden) {
+		shown := got.Expected == c.expected && got.Actual == c.actual
+		if shown != c.shown || !shown && (got.Expected != hidden || got.Actual != hidden) {
 			t.Errorf("%s of %s from %s to %s: shows %+v", c.path, c.resource, c.expected, c.actual, got)
 		}
 		if text := fmt.Sprint(report.drift(false, false)); strings.Contains(text, "Pa55word") {

@@ -56,7 +56,9 @@ func (d *drifter) operator() {
 // refer sets what the request has of the stack.
 func (d *drifter) refer() {
 	d.request.Changed = d.record.Changed
-	d.request.Owner = stack.Owner{Name: d.desired.Name, StackID: d.record.StackID, Tags: map[string]string{ownerTag: d.desired.Tags[ownerTag]}}
+	d.request.Owner = stack.Owner{
+		Name: d.desired.Name, StackID: d.record.StackID, Tags: map[string]string{ownerTag: d.desired.Tags[ownerTag]},
+	}
 }
 
 // visit is one call of the engine, and records the calls of AWS that it makes.
@@ -154,7 +156,8 @@ func TestDriftHasBothValues(t *testing.T) {
 	d.delay(9)
 	found := is("changed", stack.Drifted, true, "DelaySeconds is 9 and should be 1")
 	want := stack.DriftedProperty{Path: "DelaySeconds", Difference: "NOT_EQUAL", Expected: "1", Actual: "9"}
-	if len(found.Resources) != 1 || !slices.Equal(found.Resources[0].Properties, []stack.DriftedProperty{want}) || found.Resources[0].PhysicalID != d.url() {
+	if len(found.Resources) != 1 || !slices.Equal(found.Resources[0].Properties, []stack.DriftedProperty{want}) ||
+		found.Resources[0].PhysicalID != d.url() {
 		t.Errorf("resources %+v, want %+v", found.Resources, want)
 	}
 	is("still changed", stack.Drifted, false, "DelaySeconds is 9")
@@ -292,7 +295,8 @@ func TestFailedDetectionIsUnknown(t *testing.T) {
 	d.faults.Add(fault.Rule{
 		Service: "cloudformation", Operation: "Read", ResourceType: queue, Code: "AccessDenied", Message: "not today", Times: 1,
 	})
-	if found := d.check(); found.Status != stack.DriftUnknown || found.Reason != stack.ReasonDetectionFailed || !strings.Contains(found.Message, "not today") {
+	found := d.check()
+	if found.Status != stack.DriftUnknown || found.Reason != stack.ReasonDetectionFailed || !strings.Contains(found.Message, "not today") {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -144,7 +144,8 @@ func TestDriftByHand(t *testing.T) {
 			}
 			drift := w.driftOf(c.kind, c.name)
 			want := v1alpha1.DriftedProperty{Path: c.path, Difference: "NOT_EQUAL", Expected: c.expected, Actual: c.actual}
-			if len(drift.Resources) != 1 || len(drift.Resources[0].Properties) != 1 || drift.Resources[0].Properties[0] != want || drift.CheckedAt == nil {
+			if len(drift.Resources) != 1 || len(drift.Resources[0].Properties) != 1 || drift.Resources[0].Properties[0] != want ||
+				drift.CheckedAt == nil {
 				t.Errorf("status.drift %+v, want %+v", drift, want)
 			}
 			w.condition(c.kind, c.name, "Ready", "True", "") // drift does not make an object unready

@@ -86,7 +86,7 @@ func TestObjectsShareTheRoleOfAServiceAccount(t *testing.T) {
 	if _, err := files.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("a")}); err != nil {
 		t.Fatal(err)
 	}
-	w.ready("DynamoDB", "users") // it has let go of the role
+	w.ready("DynamoDB", "users") // it no longer uses the role
 	w.delete("S3Bucket", bucket)
 	if roles := w.rolesLeft(); len(roles) > 0 {
 		t.Errorf("the roles %v are left", roles)
@@ -100,7 +100,7 @@ func TestObjectsShareTheRoleOfAServiceAccount(t *testing.T) {
 }
 
 // TestRoleGoesWhenItsLastGrantsGoAtOnce deletes two objects, and removes the grants of a third one, at
-// the same time: whichever lets go of the role last deletes it.
+// the same time: the last one to stop using the role deletes it.
 func TestRoleGoesWhenItsLastGrantsGoAtOnce(t *testing.T) {
 	w := newGrantsSuite(t)
 	w.createAccount("web", nil)

@@ -59,7 +59,8 @@ func (s driftStep) check(ctx context.Context, obj *v1alpha1.Object) operatorkit.
 	}
 	result := k.service.options.Engine.Drift(ctx, use.Target, stack.DriftRequest{
 		Owner: stack.Owner{
-			Name: k.stackName(obj), StackID: known.StackID, Tags: render.Tags(k.name, obj, k.service.options.ClusterName), AdoptFrom: adoptFrom(obj),
+			Name: k.stackName(obj), StackID: known.StackID,
+			Tags: render.Tags(k.name, obj, k.service.options.ClusterName), AdoptFrom: adoptFrom(obj),
 		},
 		Changed: known.Changed, Interval: k.service.options.DriftInterval, Since: obj.CreationTimestamp.Time, Salt: string(obj.UID),
 		Asked: obj.Annotations[v1alpha1.CheckDriftAnnotation],
@@ -124,7 +125,8 @@ func showDrift(obj *v1alpha1.Object, result *stack.DriftResult) error {
 	if obj.Status.Drift == nil {
 		return nil
 	}
-	obj.Status.Drift.Resources, obj.Status.Drift.Omitted = driftedResources(drift), int32(drift.Omitted) //nolint:gosec // CloudFormation allows 500 resources
+	obj.Status.Drift.Resources = driftedResources(drift)
+	obj.Status.Drift.Omitted = int32(drift.Omitted) //nolint:gosec // CloudFormation allows 500 resources
 	if drift.Status != stack.DriftUnknown && result.Record.Concluded != nil {
 		obj.Status.Drift.CheckedAt = new(metav1.NewTime(*result.Record.Concluded))
 	}

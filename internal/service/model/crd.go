@@ -269,7 +269,9 @@ func driftSchema() apiextensionsv1.JSONSchemaProps {
 	list := func(description string, properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{
 			Type: "array", Description: description, XListType: atomic(),
-			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}},
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{
+				Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties},
+			},
 		}
 	}
 	return apiextensionsv1.JSONSchemaProps{

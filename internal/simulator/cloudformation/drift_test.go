@@ -46,7 +46,8 @@ func (w *suite) differences(name string) []string {
 			lines = append(lines, fmt.Sprintf("%s %s %s -> %s",
 				p.DifferenceType, aws.ToString(p.PropertyPath), aws.ToString(p.ExpectedValue), aws.ToString(p.ActualValue)))
 		}
-		if d.StackResourceDriftStatus == types.StackResourceDriftStatusDeleted && (d.ExpectedProperties != nil || d.ActualProperties != nil) {
+		if d.StackResourceDriftStatus == types.StackResourceDriftStatusDeleted &&
+			(d.ExpectedProperties != nil || d.ActualProperties != nil) {
 			w.t.Errorf("%s is deleted and has properties", aws.ToString(d.LogicalResourceId))
 		}
 	}
@@ -80,7 +81,9 @@ func TestDriftDetectionIsRefused(t *testing.T) {
 		return err
 	}
 	status := func(id string) error {
-		_, err := w.DescribeStackDriftDetectionStatus(t.Context(), &awscfn.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: &id})
+		_, err := w.DescribeStackDriftDetectionStatus(t.Context(), &awscfn.DescribeStackDriftDetectionStatusInput{
+			StackDriftDetectionId: &id,
+		})
 		return err
 	}
 	refused("Stack [slow] does not exist", detect())
@@ -186,7 +189,8 @@ func TestDriftOfWhatCannotBeRead(t *testing.T) {
 		Service: "cloudformation", Operation: cloudformation.OpRead, ResourceType: "AWS::Kinesis::Stream", Code: "Throttling", Message: "Rate exceeded", Times: 1,
 	})
 	status := w.drifted("broken")
-	if status.DetectionStatus != types.StackDriftDetectionStatusDetectionFailed || status.StackDriftStatus != types.StackDriftStatusUnknown ||
+	if status.DetectionStatus != types.StackDriftDetectionStatusDetectionFailed ||
+		status.StackDriftStatus != types.StackDriftStatusUnknown ||
 		!strings.Contains(aws.ToString(status.DetectionStatusReason), `"Summary":"Failed to detect drift on resources [Stream]"`) {
 		t.Errorf("status %+v, reason %q", status, aws.ToString(status.DetectionStatusReason))
 	}
