@@ -336,7 +336,7 @@ func (v *driftVisit) read(ctx context.Context, detection *cloudformation.Describ
 		return v.failed(err)
 	}
 	input := &cloudformation.DescribeStackResourceDriftsInput{
-		StackName:                       aws.String(v.request.Owner.StackID),
+		StackName: aws.String(v.request.Owner.StackID),
 		StackResourceDriftStatusFilters: []types.StackResourceDriftStatus{
 			types.StackResourceDriftStatusModified, types.StackResourceDriftStatusDeleted,
 		},
