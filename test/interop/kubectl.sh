@@ -15,7 +15,7 @@ is "the ConfigMap exists" "$(kubectl get configmap dynamo-table -o jsonpath='{.d
 kubectl get aws
 like "one word lists all kinds" "$(kubectl get aws -o name)" 'sqsqueue.service-operator.aws/billing'
 kubectl get ddb -o wide
-like "short names and columns" "$(kubectl get ddbs -o wide)" 'READY +REASON +SYNCED +STATUS +STACK'
+like "short names and columns" "$(kubectl get ddbs -o wide)" 'READY +REASON +SYNCED +STATUS +DRIFTED +STACK'
 kubectl explain dynamodb.spec
 like "explain knows the fields" "$(kubectl explain dynamodb.spec)" 'readCapacityUnits'
 kubectl describe ddb dynamo-table
