@@ -103,7 +103,8 @@ previous: binary # The Kubernetes from which the tests upgrade a cluster; a few 
 
 .PHONY: test
 test: build previous ## Run all tests except those with Terraform, which take minutes and are part of interop.
-	$(GO) test $(TEST_FLAGS) $$($(GO) list ./... | grep -v /test/terraform$$)
+	@echo "test/e2e starts first, since it takes longest; go test prints other results when it ends"
+	$(GO) test $(TEST_FLAGS) $$($(GO) list ./test/e2e ./... | grep -v /test/terraform$$)
 	@$(MAKE) --no-print-directory test-operatorkit
 
 # etcd and kube-apiserver under the names by which controller-runtime's envtest looks them up.
