@@ -54,6 +54,22 @@ nodeup-amd64 nodeup-arm64: nodeup-%:
 	@echo "GOARCH=$* $(STATIC) -o bin/nodeup-linux-$* ./cmd/nodeup"
 	@GOARCH=$* $(STATIC) -v -o bin/nodeup-linux-$* ./cmd/nodeup 2>&1 | $(call COMPILED,nodeup)
 
+# The images' name in the layout, and with it the tag that push gives them.
+VERSION ?= $(shell git describe --tags --always --dirty)
+IMAGES  ?= bin/images
+
+.PHONY: images
+images: ## Build the operator's images for amd64 and arm64 as an OCI layout below bin/images (VERSION=v1.2.3), without a container engine.
+	@mkdir -p $(IMAGES)/programs
+	for arch in amd64 arm64; do for name in aws-operator nodeup etcd-restore; do \
+		GOARCH=$$arch $(STATIC) -o $(IMAGES)/programs/$$name-linux-$$arch ./cmd/$$name; done; done
+	@rm -rf $(IMAGES)/layout
+	$(GO) run ./release/images build -programs $(IMAGES)/programs -layout $(IMAGES)/layout -version $(VERSION) -revision $$(git rev-parse HEAD)
+
+.PHONY: push
+push: ## Push the images that make images has built (REPOSITORY=registry/aws-operator VERSION=v1.2.3), with Docker's credentials.
+	$(GO) run ./release/images push -layout $(IMAGES)/layout -version $(VERSION) -repository $(REPOSITORY)
+
 # The demo needs less than a build: its instances are amd64, it restores no etcd, and KUBEBUILDER_ASSETS may name a Kubernetes.
 .PHONY: demo
 demo: binary nodeup-amd64 ## Run the demo: start a cluster and AWS on loopback, apply the quick start, and clean up.

@@ -22,10 +22,10 @@ var sections = []struct {
 	folders      []string
 }{
 	{"Programs", "What is built, and what runs where.", []string{"cmd"}},
-	{"API", "The kinds that users write.", []string{"api", "config", "examples"}},
+	{"API", "The kinds that users write.", []string{"api", "examples"}},
 	{"Framework", "What every reconciler uses. It is a Go module of its own.", []string{"pkg/operatorkit"}},
 	{"Operator", "The process in the management cluster: its parts, its rights, its clients of AWS.", []string{
-		"internal/operator", "internal/admit", "internal/grant", "internal/identity", "internal/partition", "internal/permissions", "internal/awsapi",
+		"config", "internal/operator", "internal/admit", "internal/grant", "internal/identity", "internal/partition", "internal/permissions", "internal/awsapi",
 		"internal/awsevents", "internal/program", "internal/lazyregexp", "internal/plural",
 	}},
 	{"CloudFormation", "Templates, plans and stacks, of services and clusters alike.", []string{"internal/cfn"}},
@@ -40,6 +40,7 @@ var sections = []struct {
 	{"Local environment", "A management cluster and AWS on one computer.", []string{"internal/local"}},
 	{"Simulator", "AWS on loopback.", []string{"simulator", "internal/simulator"}},
 	{"Machines", "What simulated instances run on.", []string{"internal/machines", "containers"}},
+	{"Releases", "What is published.", []string{"release"}},
 	{"Assumptions", "What the project assumes of AWS.", []string{"internal/assumptions"}},
 	{"Tests and generators", "What only tests and `make generate` use.", []string{"test", "internal/golden", "internal/patience", "docs"}},
 }
