@@ -8,7 +8,7 @@ import (
 
 const rightsHead = `# Rights reference
 
-This page lists what subjects with the roles in ` + "`config/operator.yaml`" + ` and ` + "`config/aggregate.yaml`" + ` may do in their namespace with
+This page lists what subjects with the roles of the chart, as in ` + "`config/operator.yaml`" + ` and ` + "`config/aggregate.yaml`" + `, may do in their namespace with
 the operator's resources, and with Secrets, which have the keys of clusters. A test binds a subject to each role and asks a
 kube-apiserver for its list, as ` + "`kubectl auth can-i --list`" + ` does; it fails when this page differs. ` + "`make golden-update generate`" + ` writes the
 page. In other namespaces, a RoleBinding allows nothing. What the operator does for an object is bounded [by
