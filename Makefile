@@ -66,6 +66,15 @@ images: ## Build the operator's images for amd64 and arm64 as an OCI layout belo
 	@rm -rf $(IMAGES)/layout
 	$(GO) run ./release/images build -programs $(IMAGES)/programs -layout $(IMAGES)/layout -version $(VERSION) -revision $$(git rev-parse HEAD)
 
+RELEASE ?= bin/release
+
+.PHONY: release
+release: images ## Pack what a release publishes: the images, and archives, SBOMs, the chart and checksums below bin/release (VERSION=v1.2.3).
+	for platform in darwin-amd64 darwin-arm64 windows-amd64; do GOOS=$${platform%-*} GOARCH=$${platform#*-} \
+		$(GO) build -ldflags='-s -w' -o $(IMAGES)/programs/aws-operator-$$platform ./cmd/aws-operator; done
+	@rm -rf $(RELEASE)
+	$(GO) run ./release/archives -programs $(IMAGES)/programs -out $(RELEASE) -version $(VERSION) -time $$(git show -s --format=%cI HEAD)
+
 .PHONY: push
 push: ## Push the images that make images has built (REPOSITORY=registry/aws-operator VERSION=v1.2.3), with Docker's credentials.
 	$(GO) run ./release/images push -layout $(IMAGES)/layout -version $(VERSION) -repository $(REPOSITORY)

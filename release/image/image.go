@@ -9,6 +9,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/aws-operator/aws-operator/release/archive"
 )
 
 // User is the user and the group of the images' processes. They are numbers, because the kubelet
@@ -49,7 +51,7 @@ func Write(folder string, o Options) (digest.Digest, error) {
 		if !ok {
 			return "", fmt.Errorf("there is no program for %s", architecture)
 		}
-		own, err := newLayer(map[string]file{o.Entrypoint: {modeProgram, program}})
+		own, err := newLayer(map[string]archive.File{o.Entrypoint: {Mode: archive.ModeProgram, Content: program}})
 		if err != nil {
 			return "", err
 		}
@@ -77,9 +79,9 @@ func commonLayer(programs map[string][]byte) (*layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]file{certificatesFile: {modeFile, roots}, "tmp": {modeTmp, nil}}
+	files := map[string]archive.File{certificatesFile: {Mode: archive.ModeFile, Content: roots}, "tmp": {Mode: modeTmp}}
 	for name, content := range programs {
-		files[name] = file{modeProgram, content}
+		files[name] = archive.File{Mode: archive.ModeProgram, Content: content}
 	}
 	return newLayer(files)
 }
