@@ -141,8 +141,8 @@ func runOperator(t *testing.T, admin *rest.Config, manifests string) (stop func(
 	bound := rest.CopyConfig(admin)
 	bound.Impersonate.UserName = "system:serviceaccount:" + deployment.Namespace + ":" + pod.ServiceAccountName
 	controlplanetest.UseKubeconfig(t, bound, deployment.Namespace)
-	ctx := context.WithoutCancel(t.Context())                                   // It is ended as the kubelet ends a pod, and not killed.
-	operator := exec.CommandContext(ctx, os.Args[0], pod.Containers[0].Args...) //nolint:gosec // It is this program.
+	ctx := context.WithoutCancel(t.Context()) // It is ended as the kubelet ends a pod, and not killed.
+	operator := exec.CommandContext(ctx, os.Args[0], pod.Containers[0].Args...)
 	operator.Stdout, operator.Stderr = t.Output(), t.Output()
 	if err := operator.Start(); err != nil {
 		t.Fatal(err)

@@ -84,13 +84,13 @@ func run(args []string, out io.Writer) error {
 
 // pack returns the files of the release by their names.
 func pack(o options) (map[string][]byte, error) {
-	license, err := os.ReadFile(o.license)
+	license, err := os.ReadFile(o.license) //nolint:gosec // The flag names the file.
 	if err != nil {
 		return nil, fmt.Errorf("read the license: %w", err)
 	}
 	common := map[string]archive.File{"LICENSE": {Mode: archive.ModeFile, Content: license}}
 	for _, name := range shipped {
-		content, err := os.ReadFile(filepath.Join(o.programs, name))
+		content, err := os.ReadFile(filepath.Join(o.programs, name)) //nolint:gosec // The flag names the folder.
 		if err != nil {
 			return nil, fmt.Errorf("read a program: %w", err)
 		}
@@ -113,7 +113,7 @@ func pack(o options) (map[string][]byte, error) {
 
 // packPlatform adds the archive of a platform and its SBOM.
 func packPlatform(files map[string][]byte, o options, platform string, common map[string]archive.File) error {
-	content, err := os.ReadFile(filepath.Join(o.programs, program+"-"+platform))
+	content, err := os.ReadFile(filepath.Join(o.programs, program+"-"+platform)) //nolint:gosec // The flag names the folder.
 	if err != nil {
 		return fmt.Errorf("read the program: %w", err)
 	}
