@@ -2,13 +2,10 @@ package archive
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -84,28 +81,6 @@ func TarGzip(files map[string]File) ([]byte, error) {
 		return nil, err
 	}
 	return Gzip(packed)
-}
-
-// Zip returns a zip archive with files by their paths, without folders. It is for Windows.
-func Zip(files map[string]File) ([]byte, error) {
-	var out bytes.Buffer
-	archive := zip.NewWriter(&out)
-	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
-		header.SetMode(files[name].Mode)
-		file, err := archive.CreateHeader(header)
-		if err != nil {
-			return nil, fmt.Errorf("pack %s: %w", name, err)
-		}
-		if _, err := file.Write(files[name].Content); err != nil {
-			return nil, fmt.Errorf("pack %s: %w", name, err)
-		}
-	}
-	if err := archive.Close(); err != nil {
-		return nil, fmt.Errorf("end the archive: %w", err)
-	}
-	return out.Bytes(), nil
 }
 
 // Checksums returns the SHA-256 of files by their names, as sha256sum --check reads them.

@@ -20,8 +20,9 @@ import (
 	"github.com/aws-operator/aws-operator/release/archive"
 )
 
-// platforms are the operating systems and architectures that have an archive.
-var platforms = []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64", "windows-amd64"}
+// platforms are the operating systems and architectures that have an archive. The commands do not
+// compile for Windows: local mode signals and locks as Unix does.
+var platforms = []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64"}
 
 // shipped are the programs of instances, which commands and the operator find beside their own.
 var shipped = []string{"nodeup-linux-amd64", "nodeup-linux-arm64", "etcd-restore-linux-amd64", "etcd-restore-linux-arm64"}
@@ -125,16 +126,11 @@ func packPlatform(files map[string][]byte, o options, platform string, common ma
 		return err
 	}
 	name := program + "_" + o.version + "_" + platform
-	windows := strings.HasPrefix(platform, "windows-")
-	own, suffix, packer := program, ".tar.gz", archive.TarGzip
-	if windows {
-		own, suffix, packer = program+".exe", ".zip", archive.Zip
-	}
-	inside := map[string]archive.File{name + "/" + own: {Mode: archive.ModeProgram, Content: content}}
+	inside := map[string]archive.File{name + "/" + program: {Mode: archive.ModeProgram, Content: content}}
 	for file, f := range common {
 		inside[name+"/"+file] = f
 	}
-	if files[name+suffix], err = packer(inside); err != nil {
+	if files[name+".tar.gz"], err = archive.TarGzip(inside); err != nil {
 		return err //nolint:wrapcheck // The caller names the platform.
 	}
 	files[name+".spdx.json"], err = sbom(name, content, info, o.created)
