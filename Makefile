@@ -70,8 +70,6 @@ RELEASE ?= bin/release
 
 .PHONY: release
 release: images ## Pack what a release publishes: the images, and archives, SBOMs, the chart and checksums below bin/release (VERSION=v1.2.3).
-	for platform in darwin-amd64 darwin-arm64; do GOOS=$${platform%-*} GOARCH=$${platform#*-} \
-		$(GO) build -ldflags='-s -w' -o $(IMAGES)/programs/aws-operator-$$platform ./cmd/aws-operator; done
 	@rm -rf $(RELEASE)
 	$(GO) run ./release/archives -programs $(IMAGES)/programs -out $(RELEASE) -version $(VERSION) -time $$(git show -s --format=%cI HEAD)
 

@@ -21,8 +21,8 @@ import (
 )
 
 // platforms are the operating systems and architectures that have an archive. The commands do not
-// compile for Windows: local mode signals and locks as Unix does.
-var platforms = []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64"}
+// compile for macOS and Windows yet, because of local mode.
+var platforms = []string{"linux-amd64", "linux-arm64"}
 
 // shipped are the programs of instances, which commands and the operator find beside their own.
 var shipped = []string{"nodeup-linux-amd64", "nodeup-linux-arm64", "etcd-restore-linux-amd64", "etcd-restore-linux-arm64"}
