@@ -30,6 +30,22 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("there is no %s %s in the state %s; there is %s", e.Kind, e.Name, e.State, strings.Join(e.Others, ", "))
 }
 
+// AmbiguousError means that a name is that of several clusters in kops.
+type AmbiguousError struct {
+	// Name is the name in kops.
+	Name string
+	// Clusters are the names of the clusters.
+	Clusters []string
+}
+
+// Error names the clusters and the remedy.
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf(
+		"%s is the name in kops of %d clusters, %s: use the name of one of them",
+		e.Name, len(e.Clusters), strings.Join(e.Clusters, " and "),
+	)
+}
+
 // LockedError means that another client is changing a cluster.
 type LockedError struct {
 	// Cluster is the name of the cluster.

@@ -80,16 +80,28 @@ func (m *management) client() client.WithWatch { return m.api }
 func (m *management) namespaceOf(given string) string { return cmp.Or(given, m.namespace) }
 
 func (m *management) clusters(ctx context.Context) ([]string, error) {
+	all, err := m.definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = c.Name
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (m *management) definitions(ctx context.Context) ([]*v1alpha1.Cluster, error) {
 	var list v1alpha1.ClusterList
 	if err := m.api.List(ctx, &list, client.InNamespace(m.namespace)); err != nil {
 		return nil, m.explain("list clusters", err)
 	}
-	names := make([]string, 0, len(list.Items))
+	all := make([]*v1alpha1.Cluster, len(list.Items))
 	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
+		all[i] = &list.Items[i]
 	}
-	slices.Sort(names)
-	return names, nil
+	return all, nil
 }
 
 func (m *management) releases(ctx context.Context) ([]*v1alpha1.Release, error) {

@@ -55,6 +55,8 @@ type loader interface {
 	client() client.WithWatch
 	namespaceOf(given string) string
 	clusters(ctx context.Context) ([]string, error)
+	// definitions returns all clusters, without their status if that is kept elsewhere.
+	definitions(ctx context.Context) ([]*v1alpha1.Cluster, error)
 	releases(ctx context.Context) ([]*v1alpha1.Release, error)
 	// load returns the objects of a cluster. With strict, it includes Secrets, and returns an error
 	// if anything is incomplete.

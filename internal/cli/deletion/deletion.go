@@ -69,7 +69,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	in, err := o.state.Open(cmd)
+	in, name, err := o.state.OpenCluster(cmd, name)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if o.lifetime < 0 {
 		return fmt.Errorf("--admin-lifetime %s is invalid: use a duration of more than 0s", o.lifetime)
 	}
-	from, err := o.state.Open(cmd)
+	from, name, err := o.state.OpenCluster(cmd, name)
 	if err != nil {
 		return err
 	}

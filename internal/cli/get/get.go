@@ -32,6 +32,9 @@ type kind struct {
 	ofCluster bool
 }
 
+// kindCluster is the kind of clusters, which users may also call by their names in kops.
+const kindCluster = "cluster"
+
 type options struct {
 	kind    kind
 	cluster string
@@ -74,7 +77,7 @@ func command(k kind) *cobra.Command {
 		_ = cmd.RegisterFlagCompletionFunc("cluster", o.state.CompleteCluster)
 	}
 	cmd.ValidArgsFunction = o.state.Complete(func(ctx context.Context, from *state.State) ([]string, error) {
-		if k.plural == "clusters" { // without reading them
+		if k.singular == kindCluster { // without reading them
 			return from.Clusters(ctx)
 		}
 		objects, err := k.find(ctx, from, o.cluster)
@@ -99,11 +102,20 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	objects, err := o.kind.find(cmd.Context(), from, o.cluster)
+	cluster, err := from.NameOf(cmd.Context(), o.cluster)
+	if err != nil {
+		return err
+	}
+	objects, err := o.kind.find(cmd.Context(), from, cluster)
 	if err != nil {
 		return err
 	}
 	if len(args) == 1 {
+		if o.kind.singular == kindCluster {
+			if args[0], err = from.NameOf(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+		}
 		all := objects
 		objects = nil
 		for _, object := range all { // two clusters may have groups of one name

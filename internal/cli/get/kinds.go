@@ -21,7 +21,7 @@ import (
 func kinds() []kind {
 	return []kind{
 		{
-			plural: "clusters", singular: "cluster", short: "Show clusters", find: clusters, row: clusterRow,
+			plural: "clusters", singular: kindCluster, short: "Show clusters", find: clusters, row: clusterRow,
 			columns: []string{"NAME", "RELEASE", "VERSION", "NODES", "READY", "REASON", "REGION", "ENDPOINT", "AGE"}, wide: 3,
 		},
 		{

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
@@ -127,7 +128,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 			return err
 		}
 	}
-	from, err := o.state.Open(cmd)
+	from, name, err := o.state.OpenCluster(cmd, name, manifest.Objects[*v1alpha1.Cluster](set)...)
 	if err != nil {
 		return err
 	}

@@ -123,11 +123,16 @@ func nothing(from *state.State) error {
 
 // namesOf returns the names of the clusters to plan, possibly none.
 func namesOf(ctx context.Context, set *manifest.Set, from *state.State, args []string) ([]string, error) {
+	clusters := manifest.Objects[*v1alpha1.Cluster](set)
 	if len(args) > 0 {
-		return args[1:], nil
+		name, err := from.NameOf(ctx, args[1], clusters...)
+		if err != nil {
+			return nil, err
+		}
+		return []string{name}, nil
 	}
 	var names []string
-	for _, c := range manifest.Objects[*v1alpha1.Cluster](set) {
+	for _, c := range clusters {
 		names = append(names, c.Name)
 	}
 	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {

@@ -89,6 +89,15 @@ func retry(ctx context.Context, namespace, reference string, now time.Time) (str
 	if namespaced {
 		objects = all.Resource(resource).Namespace(namespace)
 	}
+	if resource.GroupResource() == clusters && strings.Contains(name, ".") {
+		from, err := state.Open(ctx, state.Kubernetes, state.Options{Namespace: namespace})
+		if err != nil {
+			return "", err
+		}
+		if name, err = from.NameOf(ctx, name); err != nil {
+			return "", err
+		}
+	}
 	object, err := objects.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", reference, err)
@@ -107,6 +116,9 @@ func retry(ctx context.Context, namespace, reference string, now time.Time) (str
 	}
 	return fmt.Sprintf("The operator retries %s. It had stalled because: %s", reference, stalled.Message), nil
 }
+
+// clusters are the objects that users may also call by their names in kops.
+var clusters = clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource()
 
 var errNoKind = errors.New("the cluster of the kubeconfig has no such kind of the operator")
 

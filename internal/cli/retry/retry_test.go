@@ -12,6 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cli/retry"
+	"github.com/aws-operator/aws-operator/internal/kops"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -55,13 +56,30 @@ func TestOnlyStalledObjectsAreRetried(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	cluster := &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "k8s", Namespace: namespace, Annotations: map[string]string{kops.AnnotationName: "k8s.example.com"}},
+		Spec: v1alpha1.ClusterSpec{
+			Release: "v1.36.3", Region: "eu-central-1", Network: v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a"}},
+		},
+	}
+	if err := c.Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	operatorkit.SetCondition(cluster, metav1.Condition{
+		Type: operatorkit.ConditionStalled, Status: metav1.ConditionTrue, Reason: "CreateFailed", Message: "No more VPCs.",
+	})
+	if err := c.Status().Update(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
 	for reference, c := range map[string]struct{ says, fails string }{
-		"ig/stalled":            {says: "The operator retries ig/stalled. It had stalled because: The quota is used up."},
-		"InstanceGroup/stalled": {says: "The operator retries"},
-		"instancegroups/ready":  {fails: "is not stalled, so there is nothing to retry: All is up to date."},
-		"instancegroup/absent":  {fails: `"absent" not found`},
-		"queue/jobs":            {fails: "no such kind of the operator: queue"},
-		"stalled":               {fails: "name the object as KIND/NAME, for example dynamodb/stalled"},
+		"cluster/k8s.example.com": {says: "The operator retries cluster/k8s.example.com. It had stalled because: No more VPCs."},
+		"cluster/example.com":     {fails: "there is no cluster example.com"},
+		"ig/stalled":              {says: "The operator retries ig/stalled. It had stalled because: The quota is used up."},
+		"InstanceGroup/stalled":   {says: "The operator retries"},
+		"instancegroups/ready":    {fails: "is not stalled, so there is nothing to retry: All is up to date."},
+		"instancegroup/absent":    {fails: `"absent" not found`},
+		"queue/jobs":              {fails: "no such kind of the operator: queue"},
+		"stalled":                 {fails: "name the object as KIND/NAME, for example dynamodb/stalled"},
 	} {
 		t.Run(reference, func(t *testing.T) {
 			out := &bytes.Buffer{}

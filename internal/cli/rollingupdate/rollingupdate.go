@@ -171,7 +171,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	}
 	klog.SetLogger(logr.Discard()) // client-go's log about closed connections is not for users.
 	ctx := cmd.Context()
-	from, err := o.state.Open(cmd)
+	from, name, err := o.state.OpenCluster(cmd, name)
 	if err != nil {
 		return err
 	}

@@ -126,6 +126,7 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	name = objects.Cluster.Name // It may have been called by its name in kops.
 	if f.facts.issuerInBucket, err = publishesFromBucket(f.out, name); err != nil {
 		return err
 	}

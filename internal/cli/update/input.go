@@ -38,7 +38,7 @@ func (f *flags) read(cmd *cobra.Command, name string) (*state.Objects, error) {
 		}
 		return f.objectsOf(set, name)
 	}
-	from, err := f.state.Open(cmd)
+	from, name, err := f.state.OpenCluster(cmd, name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (f *flags) objectsOf(set *manifest.Set, name string) (*state.Objects, error
 	}
 	objects := &state.Objects{Cluster: cluster, Releases: manifest.Objects[*v1alpha1.Release](set)}
 	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {
-		if g.Namespace = cmp.Or(g.Namespace, f.state.Namespace()); g.Spec.Cluster == name && g.Namespace == cluster.Namespace {
+		if g.Namespace = cmp.Or(g.Namespace, f.state.Namespace()); g.Spec.Cluster == cluster.Name && g.Namespace == cluster.Namespace {
 			objects.Groups = append(objects.Groups, g)
 		}
 	}
@@ -137,11 +137,16 @@ func keysOf(in *terraform.Input, of *state.Objects) error {
 	return err //nolint:wrapcheck // it names what cannot be written
 }
 
-// clusterOf returns the cluster of that name.
+// clusterOf returns the cluster of that name, which may be its name in kops.
 func (f *flags) clusterOf(set *manifest.Set, name string) (*v1alpha1.Cluster, error) {
+	clusters := manifest.Objects[*v1alpha1.Cluster](set)
+	found := state.Named(name, clusters)
+	if len(found) > 1 {
+		return nil, &state.AmbiguousError{Name: name, Clusters: found}
+	}
 	var names []string
-	for _, c := range manifest.Objects[*v1alpha1.Cluster](set) {
-		if c.Name == name {
+	for _, c := range clusters {
+		if len(found) == 1 && c.Name == found[0] {
 			c.Namespace = cmp.Or(c.Namespace, f.state.Namespace())
 			return c, nil
 		}

@@ -168,6 +168,26 @@ func TestMistakesAreReportedAndNothingIsWritten(t *testing.T) {
 	}
 }
 
+func TestClusterOfFilesIsFoundByItsNameInKops(t *testing.T) {
+	text, err := os.ReadFile(examples + "minimal-public.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := strings.Replace(string(text), "  name: minimal\n", "  name: minimal\n  annotations: {cluster-operator.aws/kops-name: k8s.example.com}\n", 1)
+	file, dir := filepath.Join(t.TempDir(), "cluster.yaml"), t.TempDir()
+	if err := os.WriteFile(file, []byte(named), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := slices.Replace(minimal(dir), 0, 3, "k8s.example.com", "-f", file)
+	if out, err := run(t, args...); err != nil || !strings.Contains(out, "Cluster minimal is in ") || files(t, dir)["data/minimal/minimal-workers.bundle.json"] == "" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	args[0] = "other.example.com"
+	if _, err := run(t, args...); err == nil || !strings.Contains(err.Error(), "the files have no cluster other.example.com; they have minimal") {
+		t.Errorf("another name: %v", err)
+	}
+}
+
 // kept puts an example into a state in a folder, with keys, and returns its reference.
 func kept(t *testing.T, name string) string {
 	t.Helper()

@@ -67,7 +67,7 @@ one. After an interruption, the same command, or apply, continues.`,
 
 func (o *options) run(cmd *cobra.Command, name string) error {
 	ctx := cmd.Context()
-	in, err := o.state.Open(cmd)
+	in, name, err := o.state.OpenCluster(cmd, name)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	}
 	defer session.Close()
 	v := validation{
-		name: name, observe: session.Observe, output: &o.output, wait: o.wait, interval: o.interval,
+		name: session.Key().Name, observe: session.Observe, output: &o.output, wait: o.wait, interval: o.interval,
 		clock: clock.RealClock{}, out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(),
 	}
 	return v.run(cmd.Context())
@@ -92,7 +92,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 func (o *options) open(cmd *cobra.Command, name string) (*live.Session, error) {
 	ctx := cmd.Context()
 	klog.SetLogger(logr.Discard()) // client-go's log about closed connections is not for users.
-	from, err := o.state.Open(cmd)
+	from, name, err := o.state.OpenCluster(cmd, name)
 	if err != nil {
 		return nil, err
 	}

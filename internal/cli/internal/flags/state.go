@@ -65,6 +65,18 @@ func (f *State) Open(cmd *cobra.Command) (*state.State, error) {
 	return f.open(cmd.Context())
 }
 
+// OpenCluster opens the state for a command on one cluster, and returns the name of the cluster,
+// which users may also call by its name in kops. Clusters of manifests count like those of the
+// state. It returns the errors of [state.State.NameOf].
+func (f *State) OpenCluster(cmd *cobra.Command, name string, given ...*v1alpha1.Cluster) (*state.State, string, error) {
+	s, err := f.Open(cmd)
+	if err != nil {
+		return nil, "", err
+	}
+	name, err = s.NameOf(cmd.Context(), name, given...)
+	return s, name, err
+}
+
 func (f *State) open(ctx context.Context) (*state.State, error) {
 	f.options.UserAgent = "aws-operator/" + version.String()
 	f.options.Releases = os.Getenv(state.ReleasesVariable)
