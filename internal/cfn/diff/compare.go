@@ -71,6 +71,21 @@ func newSide(t *template.Template, values map[string]string) *side {
 	return s
 }
 
+// Resolve returns the resources of a stack that exist as far as known, by logical ID. In their
+// properties, parameters, mappings and conditions are resolved as Compare does it. It does not
+// change the template.
+func Resolve(of Side) map[string]*template.Resource {
+	known, _ := values(of, of)
+	s := newSide(of.Template, known)
+	all := make(map[string]*template.Resource, len(s.resources))
+	for id, r := range s.resources {
+		resolved := *r
+		resolved.Properties = s.properties[id]
+		all[id] = &resolved
+	}
+	return all
+}
+
 // comparison collects changes.
 type comparison struct {
 	old, new *side
