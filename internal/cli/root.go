@@ -26,6 +26,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/local"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
 	"github.com/aws-operator/aws-operator/internal/cli/plan"
+	"github.com/aws-operator/aws-operator/internal/cli/prices"
 	"github.com/aws-operator/aws-operator/internal/cli/render"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
 	"github.com/aws-operator/aws-operator/internal/cli/retry"
@@ -98,7 +99,7 @@ to the object and to a ConfigMap.`,
 	group(root, "Services:", render.Command())
 	group(root, "Operator:", operator.Command(), status.Command(), retry.Command(), iam.Command())
 	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())
-	group(root, "Other:", template.Command(), trial.Command(), version.Command())
+	group(root, "Other:", prices.Command(), template.Command(), trial.Command(), version.Command())
 	root.SetHelpCommandGroupID("Other:")
 	root.SetCompletionCommandGroupID("Other:")
 	usage.Check(root)

@@ -25,6 +25,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/internal/partition"
+	"github.com/aws-operator/aws-operator/internal/price"
 )
 
 // Input is the definition of a cluster, with its status. Planning does not change it.
@@ -52,6 +53,9 @@ type Options struct {
 	NodeupDir string
 	// ChangeSets also lets CloudFormation compute the changes, with temporary change sets.
 	ChangeSets bool
+	// Prices is the price list by which the plan says what the changes cost. Without it, the plan
+	// says nothing of prices.
+	Prices *price.List
 }
 
 // allowAnnotation lists dangerous changes that the user allows for an object.
@@ -118,6 +122,7 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	}
 	d.circumstances(p)
 	p.Notes = d.notes
+	p.addPrice(o.Prices, in.Cluster.Spec.Region, d.subjects)
 	return p, nil
 }
 

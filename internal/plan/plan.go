@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/price"
 )
 
 // Action is what happens to a stack or a resource.
@@ -58,6 +59,9 @@ type Plan struct {
 	// Takes is the minimum time until all instances are replaced, in seconds in JSON; 0 if none
 	// are.
 	Takes Duration `json:"takesAtLeastSeconds,omitempty"`
+	// Price is what the stacks cost in a month before and after; nil if nothing changes, or if no
+	// price list was given.
+	Price *price.Comparison `json:"price,omitempty"`
 	// Notes are sentences about assumptions of the plan: placeholders, operations in progress.
 	Notes []string `json:"notes,omitempty"`
 	// Summary counts the changes.

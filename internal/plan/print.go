@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/price"
 )
 
 // style is how an action is printed: with a mark, a verb and a color.
@@ -52,6 +54,7 @@ func Print(w io.Writer, p *Plan, colour bool) error {
 		out.line("\n%s", out.paint(dim, "Without changes: "+strings.Join(same, ", ")+"."))
 	}
 	out.rolls(p)
+	out.price(p.Price)
 	if len(p.Notes) > 0 {
 		out.line("\nNotes:")
 	}
@@ -178,6 +181,17 @@ func (o *printer) rolls(p *Plan) {
 	o.line("\nReplaced instances:")
 	for i := range p.Rolls {
 		o.line("  %s", p.Rolls[i].Sentence())
+	}
+}
+
+// price prints what the changes cost.
+func (o *printer) price(c *price.Comparison) {
+	if c == nil {
+		return
+	}
+	o.line("")
+	for _, line := range c.Text() {
+		o.line("%s", line)
 	}
 }
 

@@ -95,6 +95,7 @@ func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 		}
 	}
 	p.Notes = d.notes
+	p.addPrice(o.Prices, d.facts.Region, d.subjects)
 	return p, nil
 }
 

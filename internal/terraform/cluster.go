@@ -63,6 +63,8 @@ type Configuration struct {
 	Files map[string][]byte
 	// Folder holds the data files, and nothing else: data/CLUSTER.
 	Folder string
+	// Stacks are the stacks that it is made of: the base stack, slots and groups.
+	Stacks []*render.Stack
 	// Resources are the stacks' resources and what became of them, by stack and logical ID.
 	Resources []Resource
 	// Secrets are files that only their owner may read, by their paths below
@@ -168,6 +170,7 @@ func Cluster(in Input) (*Configuration, error) {
 	maps.Copy(files, m.files)
 	made := &Configuration{Files: files, Folder: m.folder, Secrets: m.secrets, Elsewhere: elsewhere(&in)}
 	for _, s := range m.scopes {
+		made.Stacks = append(made.Stacks, s.stack)
 		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
 			of := s.resources[id]
 			made.Resources = append(made.Resources, Resource{s.stack.Name, id, s.stack.Template.Resources[id].Type, of.address, of.row.ref})

@@ -34,6 +34,7 @@ type options struct {
 	state     flags.State
 	confirm   flags.Confirm
 	bring     converge.Flags
+	prices    flags.Prices
 
 	// approve is the digest of the approved plan.
 	approve  string
@@ -84,6 +85,7 @@ cluster.`,
 	o.state.Add(cmd)
 	o.confirm.Add(cmd)
 	o.bring.Add(cmd)
+	o.prices.Add(cmd)
 	cmd.Flags().
 		StringVar(&o.approve, "approve", "", "apply the changes only if the plan still has this digest, which plan prints; otherwise exit with 1")
 	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "without --yes, exit with 2 when there are changes")
@@ -115,13 +117,18 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	prices, err := o.prices.List()
+	if err != nil {
+		return err
+	}
 	changes, plans := false, make([]*plan.Plan, 0, len(names))
 	for _, name := range names {
 		if err := refuseOthers(cmd.Context(), set, in, name); err != nil {
 			return err
 		}
 		p, err := planverb.One(
-			cmd.Context(), set, in, name, plan.Options{NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName},
+			cmd.Context(), set, in, name,
+			plan.Options{NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName, Prices: prices},
 		)
 		if err != nil {
 			return err

@@ -33,6 +33,7 @@ const (
 type options struct {
 	state  flags.State
 	output flags.Output
+	prices flags.Prices
 	dryRun bool
 
 	zones                         []string
@@ -65,8 +66,8 @@ func clusterCommand() *cobra.Command {
 		Short: "Define a new cluster from a few flags",
 		Long: `Define a new cluster and one instance group, NAME-workers, from a few flags. All other
 fields have their defaults. The command writes the manifests to the state, as replace does,
-or with --dry-run to standard output, so that you can edit them and keep them in Git. It
-creates nothing in AWS.`,
+or with --dry-run to standard output, so that you can edit them and keep them in Git, and
+what the cluster costs in a month to standard error. It creates nothing in AWS.`,
 		Example: `  # Write manifests to review, edit and apply:
   aws-operator create cluster demo --zones eu-central-1a,eu-central-1b,eu-central-1c --topology private --bastion \
     --ssh-key ~/.ssh/id_ed25519.pub --ssh-access 192.0.2.0/24 --node-count 3 --dry-run -o yaml > demo.yml
@@ -79,6 +80,7 @@ creates nothing in AWS.`,
 	}
 	o.state.Add(cmd)
 	o.output.Add(cmd, flags.FormatYAML, flags.FormatJSON)
+	o.prices.Add(cmd)
 	set := cmd.Flags()
 	set.BoolVar(&o.dryRun, "dry-run", false, "only print the manifests")
 	set.StringSliceVar(&o.zones, "zones", nil, "availability zones, of one region")
@@ -135,7 +137,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		}
 	}
 	if o.dryRun {
-		return o.print(cmd, objects)
+		return errors.Join(o.print(cmd, objects), o.showPrice(cmd, objects))
 	}
 	into, err := o.state.Open(cmd)
 	if err != nil {

@@ -16,14 +16,58 @@ import (
 
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	var out bytes.Buffer
+	out, _, err := runBoth(t, args...)
+	return out, err
+}
+
+func runBoth(t *testing.T, args ...string) (out, errOut string, err error) {
+	t.Helper()
+	var o, e bytes.Buffer
 	cmd := Command()
 	cmd.SetArgs(append([]string{"cluster"}, args...))
-	cmd.SetOut(&out)
-	cmd.SetErr(&out)
+	cmd.SetOut(&o)
+	cmd.SetErr(&e)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err := cmd.ExecuteContext(t.Context())
-	return out.String(), err
+	err = cmd.ExecuteContext(t.Context())
+	return o.String(), e.String(), err
+}
+
+// The list of the test has a price for all of a cluster, so nothing is unknown.
+func TestDryRunSaysWhatTheClusterCosts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const list = `formatVersion: v1
+sections:
+- region: eu-central-1
+  offer: AmazonEC2
+  date: "2026-01-02"
+  source: test
+  prices: {"BoxUsage:m6i.large": 0.1, NatGateway-Hours: 0.05, "EBS:VolumeUsage.gp3": 0.1, "PublicIPv4:InUseAddress": 0.01,
+    LoadBalancerUsage/network: 0.02, KMS-Keys: 1, HostedZone: 0.5}
+`
+	if err := os.WriteFile("prices.yaml", []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"demo", "--zones=eu-central-1a", "--node-count=2", "--dry-run"}
+	out, errOut, err := runBoth(t, append(args, "--prices=prices.yaml")...)
+	if err != nil || strings.Contains(out, "price") || strings.Contains(errOut, "unknown") {
+		t.Fatalf("%v\n%s%s", err, out, errOut)
+	}
+	for _, want := range []string{
+		"Monthly price in USD (730 hours on demand, without discounts and taxes; prices of 2026-01-02):\n",
+		"    demo-workers/AutoScalingGroup ", " 2 × m6i.large ", " 146.00\n", " NAT gateway ", " KMS key ",
+		"By usage, and in no total: capacity units of load balancers, data through NAT gateways, objects and requests of S3 buckets, ",
+	} {
+		if !strings.Contains(errOut, want) {
+			t.Errorf("%q is missing in\n%s", want, errOut)
+		}
+	}
+	_, errOut, err = runBoth(t, "demo", "--zones=eu-central-2a", "--dry-run", "--prices=prices.yaml")
+	if err != nil || !strings.Contains(errOut, "Monthly price: unknown, since the price list has no prices of region eu-central-2.") {
+		t.Errorf("a region that the list lacks: %v\n%s", err, errOut)
+	}
+	if _, _, err := runBoth(t, append(args, "--prices=absent.yaml")...); err == nil || !strings.Contains(err.Error(), "absent.yaml") {
+		t.Errorf("a list that does not exist: %v", err)
+	}
 }
 
 func TestFlagsBecomeManifests(t *testing.T) {

@@ -22,8 +22,11 @@ import (
 // else of all of the state.
 func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error) {
 	set := &manifest.Set{}
+	var err error
+	if o.plan.Prices, err = o.prices.List(); err != nil {
+		return nil, err
+	}
 	if o.manifests.Given() {
-		var err error
 		if set, err = o.manifests.Read(cmd); err != nil {
 			return nil, err
 		}

@@ -29,6 +29,7 @@ type options struct {
 	state     flags.State
 	manifests manifests.Flags
 	output    flags.Output
+	prices    flags.Prices
 	plan      plan.Options
 
 	// region is that of services.
@@ -47,6 +48,9 @@ func Command() *cobra.Command {
 that would be created, updated, replaced and deleted, the properties that change and those
 that force a replacement, the nodes that would be replaced, in which order, and how long
 that takes at least. The command changes nothing.
+
+It also shows what the changes cost in a month, by a list of AWS's prices on demand. What is
+charged by usage, and what the list lacks, is named and in no total.
 
 With -f, the manifests replace the definitions in the state; without it, the definitions in
 the state are compared with the deployed stacks. Digests in the state record what is
@@ -80,6 +84,7 @@ a management cluster creates services; apply does not.`,
 	o.state.Add(cmd)
 	o.manifests.Add(cmd)
 	o.output.Add(cmd, formatText, formatJSON)
+	o.prices.Add(cmd)
 	set := cmd.Flags()
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
 	set.BoolVar(&o.plan.ChangeSets, "change-set", false, "also let CloudFormation compute the changes, with temporary change sets")

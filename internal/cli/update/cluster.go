@@ -27,6 +27,7 @@ type flags struct {
 	state     clusterflags.State
 	facts     facts
 	confirm   clusterflags.Confirm
+	prices    clusterflags.Prices
 
 	target, out, layout string
 	omitProvider        bool
@@ -57,6 +58,7 @@ The token with which workers join is in no file: the control plane creates and r
 
 With -f, the command reads the cluster from manifests. They contain no keys: name the
 certificate of the cluster's CA, and the command prints what you still have to provide.
+What the cluster costs in a month goes to standard error.
 
 The account of the cluster is that of its role; without a role, it is --aws-account-id, or
 else the account of Terraform's provider.
@@ -83,6 +85,7 @@ terraform apply creates new versions of launch templates but replaces no instanc
 	f.manifests.Add(cmd)
 	f.state.Add(cmd)
 	f.confirm.Add(cmd)
+	f.prices.Add(cmd)
 	set := cmd.Flags()
 	set.StringVar(
 		&f.target,
@@ -122,6 +125,10 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 	if layout != terraform.LayoutCluster && layout != terraform.LayoutStack {
 		return fmt.Errorf("--layout %s is unknown; use %s or %s", f.layout, terraform.LayoutCluster, terraform.LayoutStack)
 	}
+	prices, err := f.prices.List()
+	if err != nil {
+		return err
+	}
 	objects, err := f.read(cmd, name)
 	if err != nil {
 		return err
@@ -152,6 +159,9 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
+	for _, line := range priceOf(prices, in.Cluster.Region, configuration).Text() {
+		cmd.PrintErrln(line)
+	}
 	return errors.Join(report(out, f.out, name, done, configuration.Elsewhere), sayCharts(out, charts))
 }
 

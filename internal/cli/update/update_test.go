@@ -309,6 +309,32 @@ func TestDefaultTargetIsCloudFormationAndRequiresYes(t *testing.T) {
 	}
 }
 
+// The resources of Terraform are those of CloudFormation, and so are their prices.
+func TestPriceOfAConfigurationIsThatOfThePlan(t *testing.T) {
+	cmd := Command()
+	var errOut bytes.Buffer
+	programs := t.TempDir()
+	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
+		if err := os.WriteFile(filepath.Join(programs, name), []byte("the program "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd.SetArgs(append([]string{"cluster", "--nodeup-dir", programs, "--target", "terraform"}, minimal(t.TempDir())...))
+	cmd.SetOut(&bytes.Buffer{})
+	cmd.SetErr(&errOut)
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	planned, err := os.ReadFile("../../plan/testdata/price-minimal.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, total, _ := strings.Cut(string(planned), "Total: 0.00 → ")
+	if total == "" || !strings.HasSuffix(errOut.String(), "  Total: "+total) || !strings.Contains(errOut.String(), "network load balancer") {
+		t.Errorf("a plan says %s, but this\n%s", total, errOut.String())
+	}
+}
+
 func TestFlagsOfTheOtherTargetAreRefused(t *testing.T) {
 	if _, err := alone(t, "minimal", "-f", examples+"minimal-public.yaml", "--layout", "stack"); err == nil ||
 		!strings.Contains(err.Error(), "--layout requires --target terraform") {

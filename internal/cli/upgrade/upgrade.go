@@ -36,6 +36,7 @@ type options struct {
 	state   flags.State
 	confirm flags.Confirm
 	bring   converge.Flags
+	prices  flags.Prices
 
 	release string
 }
@@ -60,6 +61,7 @@ one. After an interruption, the same command, or apply, continues.`,
 	o.state.Add(cmd)
 	o.confirm.Add(cmd)
 	o.bring.Add(cmd)
+	o.prices.Add(cmd)
 	cmd.Flags().StringVar(&o.release, "release", "", "the Release to move to (default: the newest that the cluster can move to)")
 	_ = cmd.RegisterFlagCompletionFunc("release", o.state.CompleteRelease)
 	return cmd
@@ -96,7 +98,13 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	moved := definition(objects.Cluster)
 	moved.Spec.Release = to.Name
 	set := &manifest.Set{Manifests: []manifest.Manifest{{Object: moved}}}
-	p, err := planverb.One(ctx, set, in, name, plan.Options{NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName})
+	prices, err := o.prices.List()
+	if err != nil {
+		return err
+	}
+	p, err := planverb.One(ctx, set, in, name, plan.Options{
+		NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName, Prices: prices,
+	})
 	if err != nil {
 		return err
 	}
