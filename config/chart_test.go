@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	k8syaml "sigs.k8s.io/yaml"
 
@@ -96,7 +95,7 @@ func admit(t *testing.T, c client.Client, manifests string) {
 	if err := c.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
 		t.Errorf("the pod is not admitted: %v", err)
 	}
-	pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true)
+	pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = new(true)
 	if err := c.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) {
 		t.Errorf("a pod that may escalate privileges gives %v, want it forbidden", err)
 	}
@@ -124,7 +123,7 @@ func serviceMonitors() *apiextensionsv1.CustomResourceDefinition {
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: ptr.To(true),
+					Type: "object", XPreserveUnknownFields: new(true),
 				}},
 			}},
 		},

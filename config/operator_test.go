@@ -156,11 +156,11 @@ func runOperator(t *testing.T, admin *rest.Config, manifests string) (stop func(
 		}
 	})
 	t.Cleanup(stop)
-	for _, probe := range []*corev1.Probe{pod.Containers[0].StartupProbe, pod.Containers[0].LivenessProbe, pod.Containers[0].ReadinessProbe} {
-		url := fmt.Sprintf("http://127.0.0.1:%d%s", port(pod.Containers[0].Ports, probe.HTTPGet.Port.StrVal), probe.HTTPGet.Path)
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience.Left(t), true, func(ctx context.Context) (bool, error) {
-			return answers(ctx, url), nil
-		})
+	of := &pod.Containers[0]
+	for _, probe := range []*corev1.Probe{of.StartupProbe, of.LivenessProbe, of.ReadinessProbe} {
+		url := fmt.Sprintf("http://127.0.0.1:%d%s", port(of.Ports, probe.HTTPGet.Port.StrVal), probe.HTTPGet.Path)
+		healthy := func(ctx context.Context) (bool, error) { return answers(ctx, url), nil }
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience.Left(t), true, healthy)
 		if err != nil {
 			t.Fatalf("the probe of %s fails: %v", url, err)
 		}

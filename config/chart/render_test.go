@@ -249,7 +249,9 @@ log: info
 		t.Errorf("values.yaml (-want +got):\n%s", diff)
 	}
 	page := string(chart.Reference(found))
-	for _, row := range []string{"| `image.tag` | string | `\"\"` | A tag. |", "| `spread` | list | `[{a: 1, b: x}, {a: 2}]` |", "| `log` | `debug`, `info` | `info` |"} {
+	for _, row := range []string{
+		"| `image.tag` | string | `\"\"` | A tag. |", "| `spread` | list | `[{a: 1, b: x}, {a: 2}]` |", "| `log` | `debug`, `info` | `info` |",
+	} {
 		if !strings.Contains(page, row) {
 			t.Errorf("the page lacks %s:\n%s", row, page)
 		}

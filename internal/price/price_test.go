@@ -244,12 +244,12 @@ func TestOnlyWhatChangesIsListed(t *testing.T) {
 	c := price.Compare(prices(t), "eu-test-1", []price.Stack{
 		{Name: "same", Before: side(t, nat), After: side(t, nat)},
 		{Name: "changed", Before: side(t, nat+volume("10")), After: side(t, volume("!Ref Size"), "Size", "20")},
-		{Name: "gone", Before: side(t, "  A: {Type: AWS::EC2::EIP}\n")},
+		{Name: "deleted", Before: side(t, "  A: {Type: AWS::EC2::EIP}\n")},
 	})
 	const want = `Monthly price in USD (730 hours on demand, without discounts and taxes; prices of 2026-01-02):
   - changed/N  NAT gateway              36.50
   ~ changed/V  10 GiB gp3 → 20 GiB gp3  1.00 → 2.00
-  - gone/A     public IPv4 address      7.30
+  - deleted/A  public IPv4 address      7.30
   By usage, and in no total: data through NAT gateways.
   Total: 81.30 → 38.50 (-42.80).`
 	if got := strings.Join(c.Text(), "\n"); got != want {
@@ -288,9 +288,10 @@ func TestBuiltinListCanBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, region := range []string{"us-east-1", "eu-central-1"} {
-		c := price.Compare(l, region, []price.Stack{{Name: "s", After: side(t, instances("m6i.large", "true", fixed(`MinSize: "1", MaxSize: "1"`))+
+		after := side(t, instances("m6i.large", "true", fixed(`MinSize: "1", MaxSize: "1"`))+
 			"  N: {Type: AWS::EC2::NatGateway}\n  K: {Type: AWS::KMS::Key}\n  Z: {Type: AWS::Route53::HostedZone}\n"+
-			"  L: {Type: AWS::ElasticLoadBalancingV2::LoadBalancer, Properties: {Type: network, Subnets: [a]}}\n")}})
+			"  L: {Type: AWS::ElasticLoadBalancingV2::LoadBalancer, Properties: {Type: network, Subnets: [a]}}\n")
+		c := price.Compare(l, region, []price.Stack{{Name: "s", After: after}})
 		if c.After.Unknown > 0 || c.After.Low == 0 {
 			t.Errorf("%s: %s", region, strings.Join(c.Text(), "\n"))
 		}

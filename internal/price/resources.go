@@ -63,13 +63,13 @@ func (r *resource) parts() []part {
 	return []part{unknown("", "", "prices of "+r.Type)}
 }
 
-// usage is the charge of a type that costs nothing by itself.
+// usage is the charge of a type that only usage is charged for.
 func usage(what string) func(*resource) []part {
 	return func(*resource) []part { return []part{byUsage(what)} }
 }
 
 // usageAddress is the usage type of public IPv4 addresses, which cost the same whether they are in
-// use or not: https://aws.amazon.com/vpc/pricing/ ("Public IPv4 addresses")
+// use or not: https://aws.amazon.com/vpc/pricing/ ("Public IPv4 addresses").
 const usageAddress = "PublicIPv4:InUseAddress"
 
 func (r *resource) address() []part {

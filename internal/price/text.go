@@ -36,9 +36,9 @@ func (c *Comparison) Text() []string {
 // basis says by which prices the comparison was made.
 func (c *Comparison) basis() string {
 	text := fmt.Sprintf("%d hours on demand, without discounts and taxes", HoursPerMonth)
-	switch {
-	case c.OldestPrice == "":
-	case c.OldestPrice == c.NewestPrice:
+	switch c.OldestPrice {
+	case "":
+	case c.NewestPrice:
 		text += "; prices of " + c.OldestPrice
 	default:
 		text += fmt.Sprintf("; prices of %s to %s", c.OldestPrice, c.NewestPrice)

@@ -18,7 +18,7 @@ func inKops(name, kopsName string) string {
 
 func TestClusterIsFoundByItsNameInKops(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *state.State{
-		"folder":             func(t *testing.T) *state.State { return open(t, t.TempDir()) },
+		"folder":             func(t *testing.T) *state.State { t.Helper(); return open(t, t.TempDir()) },
 		"management cluster": newManagement,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,17 +47,21 @@ type State struct {
 
 // keeper is a type of state.
 type keeper interface {
+	lister
 	loader
 	changer
+}
+
+type lister interface {
+	clusters(ctx context.Context) ([]string, error)
+	// definitions returns all clusters, without their status if that is kept elsewhere.
+	definitions(ctx context.Context) ([]*v1alpha1.Cluster, error)
+	releases(ctx context.Context) ([]*v1alpha1.Release, error)
 }
 
 type loader interface {
 	client() client.WithWatch
 	namespaceOf(given string) string
-	clusters(ctx context.Context) ([]string, error)
-	// definitions returns all clusters, without their status if that is kept elsewhere.
-	definitions(ctx context.Context) ([]*v1alpha1.Cluster, error)
-	releases(ctx context.Context) ([]*v1alpha1.Release, error)
 	// load returns the objects of a cluster. With strict, it includes Secrets, and returns an error
 	// if anything is incomplete.
 	load(ctx context.Context, cluster string, strict bool) (*Objects, error)

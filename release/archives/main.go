@@ -85,7 +85,7 @@ func run(args []string, out io.Writer) error {
 
 // pack returns the files of the release by their names.
 func pack(o options) (map[string][]byte, error) {
-	license, err := os.ReadFile(o.license) //nolint:gosec // The flag names the file.
+	license, err := os.ReadFile(o.license)
 	if err != nil {
 		return nil, fmt.Errorf("read the license: %w", err)
 	}

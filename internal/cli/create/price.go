@@ -34,7 +34,7 @@ func (o *options) showPrice(cmd *cobra.Command, objects []client.Object) error {
 	if err != nil {
 		// The Release may be in the state, which a dry run does not read.
 		cmd.PrintErrf("Monthly price: unknown: %v\n", err)
-		return nil //nolint:nilerr // the manifests are what was asked for
+		return nil
 	}
 	for _, line := range plan.PriceOf(list, in.Cluster.Spec.Region, stacks).Text() {
 		cmd.PrintErrln(line)

@@ -111,20 +111,8 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(args) == 1 {
-		if o.kind.singular == kindCluster {
-			if args[0], err = from.NameOf(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-		}
-		all := objects
-		objects = nil
-		for _, object := range all { // two clusters may have groups of one name
-			if object.GetName() == args[0] {
-				objects = append(objects, object)
-			}
-		}
-		if len(objects) == 0 {
-			return &state.NotFoundError{Kind: o.kind.singular, Name: args[0], State: from.String(), Others: namesOf(all)}
+		if objects, err = o.named(cmd.Context(), from, args[0], objects); err != nil {
+			return err
 		}
 	}
 	if len(objects) == 0 && (o.output.Format == flags.FormatTable || o.output.Format == flags.FormatWide) {
@@ -140,6 +128,26 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 			strings.Join(unknown, ", "), unknown[0])
 	}
 	return nil
+}
+
+// named returns the objects with a name; two clusters may have groups of one name.
+func (o *options) named(ctx context.Context, from *state.State, name string, all []client.Object) ([]client.Object, error) {
+	if o.kind.singular == kindCluster {
+		var err error
+		if name, err = from.NameOf(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	var found []client.Object
+	for _, object := range all {
+		if object.GetName() == name {
+			found = append(found, object)
+		}
+	}
+	if len(found) == 0 {
+		return nil, &state.NotFoundError{Kind: o.kind.singular, Name: name, State: from.String(), Others: namesOf(all)}
+	}
+	return found, nil
 }
 
 // withoutStatus returns the names of the clusters that have no status.

@@ -49,8 +49,8 @@ that would be created, updated, replaced and deleted, the properties that change
 that force a replacement, the nodes that would be replaced, in which order, and how long
 that takes at least. The command changes nothing.
 
-It also shows what the changes cost in a month, by a list of AWS's prices on demand. What is
-charged by usage, and what the list lacks, is named and in no total.
+It also shows what the changes cost in a month, by a list of AWS's prices on demand. It names
+what is charged by usage and what the list lacks, and adds neither to a total.
 
 With -f, the manifests replace the definitions in the state; without it, the definitions in
 the state are compared with the deployed stacks. Digests in the state record what is

@@ -79,7 +79,19 @@ func (o *options) run(cmd *cobra.Command) error {
 		return err
 	}
 	d := &download{client: &http.Client{}, endpoint: at, families: o.families}
-	count := 0
+	count, err := o.fill(cmd, d, list)
+	if err != nil {
+		return err
+	}
+	if err := save(o.out, list); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s.\n", o.out, plural.Count(count, "price"), strings.Join(o.regions, ", "))
+	return err
+}
+
+// fill adds the prices of the regions to a list, and returns their number.
+func (o *options) fill(cmd *cobra.Command, d *download, list *price.List) (count int, err error) {
 	add := func(code, region, path string) error {
 		section, err := d.section(cmd.Context(), code, region, path)
 		if err != nil {
@@ -96,7 +108,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	for _, code := range offer.Codes() {
 		paths, err := d.regions(cmd.Context(), code)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		for _, region := range o.regions {
 			if paths[region] == "" {
@@ -104,21 +116,14 @@ func (o *options) run(cmd *cobra.Command) error {
 				continue
 			}
 			if err := add(code, region, paths[region]); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
 	if count == 0 {
-		return fmt.Errorf("AWS's price lists have nothing for %s: check the names of the regions", strings.Join(o.regions, ", "))
+		return 0, fmt.Errorf("AWS's price lists have nothing for %s: check the names of the regions", strings.Join(o.regions, ", "))
 	}
-	if err := add(offer.Route53, price.Global, index(offer.Route53)); err != nil {
-		return err
-	}
-	if err := save(o.out, list); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s.\n", o.out, plural.Count(count, "price"), strings.Join(o.regions, ", "))
-	return err
+	return count, add(offer.Route53, price.Global, index(offer.Route53))
 }
 
 // existing reads the list to update, a new one if there is none.
