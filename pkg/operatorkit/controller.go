@@ -90,6 +90,7 @@ func (r *Reconciler[T]) watch(c controller.Controller, mgr manager.Manager, sour
 		r.queue.Store(&q)
 		return nil
 	})
+	r.live = mgr.GetAPIReader()
 	objects := source.Kind(mgr.GetCache(), r.options.New(), r.changes())
 	for _, s := range append([]source.Source{keepQueue, objects}, sources...) {
 		if err := c.Watch(s); err != nil {
@@ -133,8 +134,12 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 				enqueue(q, priorityNormal, requestFor(e.ObjectNew))
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) {
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) {
 			r.fresh.forget(client.ObjectKeyFromObject(e.Object))
+			if r.isLost(e) {
+				r.lost.add(copyOf(e.Object))
+				enqueue(q, priorityEnqueued, requestFor(e.Object))
+			}
 		},
 	}
 }

@@ -118,8 +118,11 @@ type Reconciler[T client.Object] struct {
 	options Options[T]
 	kind    string
 	fresh   freshness
+	lost    lost[T]
 	recent  recent
 	queue   atomic.Pointer[queue]
+	// live reads from the API server.
+	live client.Reader
 	// running contains the keys of the objects that are being reconciled.
 	running sync.Map
 }
@@ -191,6 +194,9 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 
 // reconcile returns the outcome for the metrics in addition to the result for the queue.
 func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName) (string, reconcile.Result, error) {
+	if obj, ok := r.lost.find(key); ok {
+		return r.deleteLost(ctx, obj)
+	}
 	obj := r.options.New()
 	if err := r.options.Client.Get(ctx, key, obj); err != nil {
 		if apierrors.IsNotFound(err) {

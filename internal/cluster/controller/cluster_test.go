@@ -240,22 +240,32 @@ func (w *suite) mark(cluster *v1alpha1.Cluster, times int) {
 // nothingIsLeft checks that nothing remains in AWS and in the namespace.
 func (w *suite) nothingIsLeft(account, region string) {
 	w.t.Helper()
+	if err := w.isLeft(account, region); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// isLeft returns an error that lists what remains in AWS and in the namespace, or nil.
+func (w *suite) isLeft(account, region string) error {
+	w.t.Helper()
+	var left []error
 	if stacks := w.stacks(account, region); len(stacks) != 0 {
-		w.t.Errorf("remaining stacks: %v", stacks)
+		left = append(left, fmt.Errorf("remaining stacks: %v", stacks))
 	}
 	if buckets := w.buckets(account, region); len(buckets) != 0 {
-		w.t.Errorf("remaining buckets: %v", buckets)
+		left = append(left, fmt.Errorf("remaining buckets: %v", buckets))
 	}
 	out, err := ssm.NewFromConfig(w.awsConfig(account, region)).DescribeParameters(w.t.Context(), &ssm.DescribeParametersInput{})
 	if err != nil || len(out.Parameters) != 0 {
-		w.t.Errorf("%d remaining parameters: %v", len(out.Parameters), err)
+		left = append(left, fmt.Errorf("%d remaining parameters: %w", len(out.Parameters), err))
 	}
 	if kept := w.sim.Instances().Kept(account, region); len(kept) > 0 {
-		w.t.Errorf("remaining in EC2: %v", kept)
+		left = append(left, fmt.Errorf("remaining in EC2: %v", kept))
 	}
 	for _, suffix := range []string{"-ca", "-etcd-ca", "-front-proxy-ca", "-sa", "-kubeconfig"} {
 		if _, err := w.secret("demo" + suffix); !apierrors.IsNotFound(err) {
-			w.t.Errorf("the Secret demo%s remains: %v", suffix, err)
+			left = append(left, fmt.Errorf("the Secret demo%s remains: %w", suffix, err))
 		}
 	}
+	return errors.Join(left...)
 }
