@@ -21,6 +21,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
@@ -70,6 +71,20 @@ func TestDeletionDuringCreation(t *testing.T) {
 			w.nothingIsLeft(account, region)
 		})
 	}
+}
+
+// TestClusterThatLostARaceIsDeleted removes a Cluster and its group in spite of their finalizers, as a
+// deletion does that began before these were added.
+func TestClusterThatLostARaceIsDeleted(t *testing.T) {
+	w := newSuite(t, nil, func(string, string) time.Duration { return 50 * time.Millisecond })
+	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
+	seen := w.seen("cloudformation/CreateStack:2") // That of the base stack: such a deletion takes seconds at most.
+	w.start()
+	w.create(cluster, group)
+	<-seen
+	controlplanetest.RemoveFromStore(t, w.cluster, "clusters.cluster-operator.aws/"+w.namespace+"/demo")
+	controlplanetest.RemoveFromStore(t, w.cluster, "instancegroups.cluster-operator.aws/"+w.namespace+"/demo-workers")
+	w.eventually("nothing is left", func() error { return w.isLeft(account, region) })
 }
 
 // seen returns a channel that is closed at the nth call, "service/Operation:n".

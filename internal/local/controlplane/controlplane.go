@@ -51,6 +51,7 @@ type ControlPlane struct {
 	ca      *authority
 	admin   pair
 	host    string
+	store   string // the address of etcd
 
 	etcd, apiServer *process.Process
 
@@ -87,11 +88,11 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if err := c.makeKeys(); err != nil {
 		return err
 	}
-	etcdURL, err := c.startEtcd(ctx)
-	if err != nil {
+	var err error
+	if c.store, err = c.startEtcd(ctx); err != nil {
 		return err
 	}
-	if err := c.startAPIServer(ctx, etcdURL); err != nil {
+	if err := c.startAPIServer(ctx, c.store); err != nil {
 		return err
 	}
 	if !c.opts.ControllerManager {
@@ -145,6 +146,10 @@ func (c *ControlPlane) RESTConfig() *rest.Config {
 
 // Host is the address of the API server, as in https://127.0.0.1:6443.
 func (c *ControlPlane) Host() string { return c.host }
+
+// Store is the address of etcd, whose clients need the certificate and the key
+// kube-apiserver.crt and kube-apiserver.key in Dir.
+func (c *ControlPlane) Store() string { return c.store }
 
 // Dir holds the logs of the components: etcd.log, kube-apiserver.log and
 // kube-controller-manager.log.

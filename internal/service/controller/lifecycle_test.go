@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
@@ -247,6 +248,29 @@ func TestRetainKeepsTheStack(t *testing.T) {
 	if stacks := w.stacks(); len(stacks) != 0 {
 		t.Errorf("the stacks are %v", stacks)
 	}
+}
+
+// TestObjectThatLostARaceIsDeleted removes objects in spite of their finalizers, as a deletion does that
+// began before these were added. Their stacks are deleted, unless the object says otherwise.
+func TestObjectThatLostARaceIsDeleted(t *testing.T) {
+	w := newSuite(t, nil)
+	w.apply(`
+{kind: SQSQueue, metadata: {name: jobs}, spec: {}}
+---
+{kind: SQSQueue, metadata: {name: kept, annotations: {service-operator.aws/deletion-policy: Retain}}, spec: {}}
+`)
+	for _, name := range []string{"jobs", "kept"} {
+		w.ready("SQSQueue", name)
+		controlplanetest.RemoveFromStore(t, w.cluster, "sqsqueues.service-operator.aws/"+w.namespace+"/"+name)
+	}
+	w.eventually("only the stack to retain is left", func() error {
+		if stacks := w.stacks(); len(stacks) != 1 || !strings.Contains(fmt.Sprint(stacks), "kept") {
+			return fmt.Errorf("the stacks are %v", stacks)
+		}
+		return nil
+	})
+	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {}}")
+	w.ready("SQSQueue", "jobs")
 }
 
 // TestUnknownDeletionPolicyKeepsTheStack tests that an ambiguous policy deletes nothing: retain may

@@ -26,6 +26,7 @@ type kindManager struct {
 	mapper meta.RESTMapper
 	cache  cache.Cache
 	client client.Client
+	live   client.Reader
 }
 
 // newKindManager creates a kind's scheme, cache and client. The cache is not started.
@@ -59,6 +60,10 @@ func newKindManager(mgr manager.Manager, m *model.Model, namespaces []string) (*
 	if err != nil {
 		return nil, fmt.Errorf("create the client of %s: %w", m.Kind, err)
 	}
+	k.live, err = client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: k.scheme, Mapper: k.mapper})
+	if err != nil {
+		return nil, fmt.Errorf("create the client of %s: %w", m.Kind, err)
+	}
 	return k, nil
 }
 
@@ -70,6 +75,9 @@ func (k *kindManager) GetCache() cache.Cache { return k.cache }
 
 // GetClient returns the kind's client.
 func (k *kindManager) GetClient() client.Client { return k.client }
+
+// GetAPIReader returns a client of the kind without the cache.
+func (k *kindManager) GetAPIReader() client.Reader { return k.live }
 
 // GetRESTMapper returns the kind's mapper.
 func (k *kindManager) GetRESTMapper() meta.RESTMapper { return k.mapper }
