@@ -38,8 +38,8 @@ func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSet
 	if kind == "" {
 		kind = types.ChangeSetTypeUpdate
 	}
-	if in.DeploymentMode != "" {
-		return nil, invalid("DeploymentMode %s is not supported", in.DeploymentMode)
+	if err := checkDriftAware(in, kind); err != nil {
+		return nil, err
 	}
 	s, unlock, err := e.changeSetStack(ctx, in, kind)
 	if err != nil {
@@ -69,6 +69,10 @@ func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSet
 	}
 	if err := s.checkImportRequest(cs, in); err != nil {
 		return nil, err
+	}
+	if in.DeploymentMode != "" {
+		call := wire.CallFrom(ctx)
+		cs.reversal = &reversal{reader: driftDetection{caller: call.Caller, accessKey: call.AccessKeyID}, updated: s.updated, members: map[string]*actual{}}
 	}
 	if s.status == "" {
 		if existing := s.space.add(s); existing != nil {
@@ -160,6 +164,12 @@ func (e *Engine) describeChangeSet(ctx context.Context, in *awscfn.DescribeChang
 		NotificationARNs: cs.revision.notificationARNs, OnStackFailure: cs.onFailure, RollbackConfiguration: cs.rollback,
 		IncludeNestedStacks: aws.Bool(false), Changes: []types.Change{},
 	}
+	if cs.reversal != nil {
+		out.DeploymentMode = types.DeploymentModeRevertDrift
+		if cs.status == types.ChangeSetStatusCreateComplete {
+			out.StackDriftStatus = cs.reversal.stackStatus()
+		}
+	}
 	for _, change := range part {
 		out.Changes = append(out.Changes, types.Change{
 			Type: types.ChangeTypeResource, ResourceChange: shownChange(change, aws.ToBool(in.IncludePropertyValues)),
@@ -173,7 +183,7 @@ func shownChange(change types.ResourceChange, values bool) *types.ResourceChange
 	if values {
 		return &change
 	}
-	change.BeforeContext, change.AfterContext = nil, nil
+	change.BeforeContext, change.AfterContext, change.PreviousDeploymentContext = nil, nil, nil
 	change.Details = slices.Clone(change.Details)
 	for i := range change.Details {
 		target := *change.Details[i].Target

@@ -1,6 +1,7 @@
 package cloudformation
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -25,32 +26,43 @@ type changeSet struct {
 	onFailure             types.OnStackFailure
 	roleARN               string
 	rollback              *types.RollbackConfiguration
+	reversal              *reversal // nil unless it is drift-aware
 }
 
 const noChangesReason = "The submitted information didn't contain changes. Submit different information to create a change set."
 
 // compute computes the changes, as CloudFormation does after the call returns.
 func (s *stack) compute(cs *changeSet) {
-	fail := func(reason string) {
-		cs.status, cs.reason, cs.execution = types.ChangeSetStatusFailed, reason, types.ExecutionStatusUnavailable
-	}
-	if cs.kind == types.ChangeSetTypeImport {
+	switch {
+	case cs.kind == types.ChangeSetTypeImport:
 		changes, err := s.computeImport(cs)
 		if err != nil {
-			fail(messageOf(err))
+			cs.fail(messageOf(err))
 			return
 		}
 		cs.changes = changes
 		cs.status, cs.execution = types.ChangeSetStatusCreateComplete, types.ExecutionStatusAvailable
-		return
+	case cs.reversal != nil:
+		cs.status = types.ChangeSetStatusCreateInProgress
+		s.readAll(cs, slices.Sorted(maps.Keys(s.members)))
+	default:
+		s.computeUpdate(cs)
 	}
-	changes, outputs, err := s.plan(cs.revision)
+}
+
+func (cs *changeSet) fail(reason string) {
+	cs.status, cs.reason, cs.execution = types.ChangeSetStatusFailed, reason, types.ExecutionStatusUnavailable
+}
+
+// computeUpdate computes the changes of a creation or an update.
+func (s *stack) computeUpdate(cs *changeSet) {
+	changes, outputs, err := s.plan(cs.revision, cs.reversal)
 	if err != nil {
-		fail(messageOf(err))
+		cs.fail(messageOf(err))
 		return
 	}
 	if _, err := s.imports(cs.revision); err != nil {
-		fail(messageOf(err))
+		cs.fail(messageOf(err))
 		return
 	}
 	cs.changes = changes
@@ -58,7 +70,7 @@ func (s *stack) compute(cs *changeSet) {
 		sameElse := s.revision != nil && sameTags(s.revision.tags, cs.revision.tags) &&
 			slices.Equal(s.revision.notificationARNs, cs.revision.notificationARNs)
 		if !outputs && sameElse {
-			fail(noChangesReason)
+			cs.fail(noChangesReason)
 			return
 		}
 	}
@@ -105,6 +117,9 @@ func (s *stack) execute(cs *changeSet, disableRollback *bool, retainExceptOnCrea
 	case types.ChangeSetTypeImport:
 		s.beginImport(cs)
 	default:
+		if cs.reversal != nil {
+			s.reverting = cs.reversal.members
+		}
 		s.beginUpdate(cs.revision)
 	}
 	return nil

@@ -19,7 +19,7 @@ func (w *suite) changeSet(in *awscfn.CreateChangeSetInput) *awscfn.DescribeChang
 		out, err = w.DescribeChangeSet(w.t.Context(), &awscfn.DescribeChangeSetInput{
 			StackName: in.StackName, ChangeSetName: in.ChangeSetName, IncludePropertyValues: aws.Bool(true),
 		})
-		return err == nil && out.Status != types.ChangeSetStatusCreatePending
+		return err == nil && out.Status != types.ChangeSetStatusCreatePending && out.Status != types.ChangeSetStatusCreateInProgress
 	}, func() string { return "the change set is not computed" })
 	return out
 }

@@ -203,7 +203,7 @@ func (s *stack) rollbackCreate(reason string) {
 // operationEnded notifies the parent of a nested stack.
 func (s *stack) operationEnded(ok bool, reason string) {
 	s.abandon()
-	s.settings.policyDuringUpdate = ""
+	s.settings.policyDuringUpdate, s.reverting = "", nil
 	if ended := s.ended; ended != nil {
 		s.ended = nil
 		ended(ok, reason)

@@ -144,19 +144,7 @@ func (s *stack) compare(d *driftDetection, m *member) (*types.StackResourceDrift
 		out.StackResourceDriftStatus, out.DriftStatusReason = types.StackResourceDriftStatusUnknown, aws.String(err.Error())
 		d.failures = append(d.failures, driftFailure{Resource: m.id, FailureReason: err.Error()})
 	}
-	if err := s.readDenial(d, m.kind); err != nil {
-		fail(err)
-		return out, 0
-	}
-	expected := m.properties
-	r := s.request(m, newUUID())
-	r.Properties = expected
-	var actual map[string]any
-	result := s.call(OpRead, m, r, func(ctx context.Context, p resource.Provider, r resource.Request) (resource.Result, error) {
-		var err error
-		actual, err = p.Read(ctx, r)
-		return resource.Result{}, err
-	})
+	result := s.readMember(d, m)
 	switch {
 	case isNotFound(result.err):
 		out.StackResourceDriftStatus = types.StackResourceDriftStatusDeleted
@@ -167,19 +155,27 @@ func (s *stack) compare(d *driftDetection, m *member) (*types.StackResourceDrift
 	}
 	c := comparison{stackTags: m.tags}
 	c.kind, _ = s.engine.registry.Type(m.kind)
-	for _, name := range slices.Sorted(maps.Keys(expected)) {
-		var written *template.Node
-		if m.definition != nil {
-			written = m.definition.Properties.Get(name)
-		}
-		c.compare([]string{name}, written, expected[name], actual[name])
-	}
+	c.all(m, result.Attributes)
 	out.PropertyDifferences = c.differences
-	out.ExpectedProperties, out.ActualProperties = aws.String(compact(expected)), aws.String(compact(only(actual, expected)))
+	out.ExpectedProperties = aws.String(compact(m.properties))
+	out.ActualProperties = aws.String(compact(only(result.Attributes, m.properties)))
 	if len(out.PropertyDifferences) > 0 {
 		out.StackResourceDriftStatus = types.StackResourceDriftStatusModified
 	}
 	return out, result.latency
+}
+
+// readMember reads a member's resource with the permissions of a detection's caller.
+func (s *stack) readMember(d *driftDetection, m *member) outcome {
+	if err := s.readDenial(d, m.kind); err != nil {
+		return outcome{err: err}
+	}
+	r := s.request(m, newUUID())
+	r.Properties = m.properties
+	return s.call(OpRead, m, r, func(ctx context.Context, p resource.Provider, r resource.Request) (resource.Result, error) {
+		live, err := p.Read(ctx, r)
+		return resource.Result{Attributes: live}, err
+	})
 }
 
 func only(actual, expected map[string]any) map[string]any {
@@ -198,6 +194,18 @@ type comparison struct {
 	// stackTags are the tags that CloudFormation set on the resource besides those of its properties.
 	stackTags   map[string]string
 	differences []types.PropertyDifference
+	paths       [][]string // of the differences
+	// actual receives what a drift-aware change set does not revert; nil for a detection. Managed
+	// reports whether AWS manages a property.
+	actual  *actual
+	managed func(path []string) bool
+}
+
+// all compares the properties of a member with those of its resource.
+func (c *comparison) all(m *member, live map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(m.properties)) {
+		c.compare([]string{name}, m.written(name), m.properties[name], live[name])
+	}
 }
 
 // skips reports whether CloudFormation does not compare a property: AWS does not return it, it is a
@@ -206,13 +214,21 @@ type comparison struct {
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references-ssm.html
 // https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/1682 (write-only)
 func (c *comparison) skips(path []string, written *template.Node) bool {
-	if c.kind != nil && c.kind.IsWriteOnly(path) || strings.EqualFold(path[len(path)-1], "KMSKeyId") {
+	if c.kind != nil && c.kind.IsWriteOnly(path) {
+		c.ignore(path, types.DriftIgnoredReasonWriteOnlyProperty)
+		return true
+	}
+	if strings.EqualFold(path[len(path)-1], "KMSKeyId") {
 		return true
 	}
 	if written == nil || written.Kind == template.Map || written.Kind == template.List {
 		return false
 	}
-	return strings.Contains(compact(written.Interface()), "{{resolve:")
+	text := compact(written.Interface())
+	if strings.Contains(text, "{{resolve:secretsmanager:") || strings.Contains(text, "{{resolve:ssm-secure:") {
+		c.ignore(path, types.DriftIgnoredReasonSensitiveProperty)
+	}
+	return strings.Contains(text, "{{resolve:")
 }
 
 // compare compares a property. Only properties that the template has are compared.
@@ -220,8 +236,11 @@ func (c *comparison) compare(path []string, written *template.Node, expected, li
 	if c.skips(path, written) {
 		return
 	}
-	if c.kind != nil && len(path) == 1 && path[0] == c.kind.TagProperty {
-		live = c.withoutStackTags(expected, live)
+	if c.isTags(path) {
+		live = c.ownTags(path, expected, c.withoutStackTags(expected, live))
+	}
+	if c.keeps(path, expected, live) {
+		return
 	}
 	e, expectedMap := expected.(map[string]any)
 	l, liveMap := live.(map[string]any)
@@ -284,6 +303,7 @@ func unmatched(expected, live []any) (missing, extra []int) {
 }
 
 func (c *comparison) add(kind types.DifferenceType, path []string, expected, live any) {
+	c.paths = append(c.paths, path)
 	c.differences = append(c.differences, types.PropertyDifference{
 		PropertyPath: aws.String("/" + strings.Join(path, "/")), DifferenceType: kind,
 		ExpectedValue: aws.String(plain(expected)), ActualValue: aws.String(plain(live)),

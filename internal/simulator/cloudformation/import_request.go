@@ -134,7 +134,7 @@ func (s *stack) checkImportedOnly(cs *changeSet, named map[string]bool) error {
 // checkNothingModified rejects changes of the stack's resources.
 func (s *stack) checkNothingModified(cs *changeSet, named map[string]bool) error {
 	var modified []string
-	changes, _, err := s.plan(cs.revision)
+	changes, _, err := s.plan(cs.revision, nil)
 	if err != nil {
 		return refused(err)
 	}

@@ -24,11 +24,14 @@ type planner struct {
 	// attributes are unknown.
 	moved, touched map[string]bool
 	changes        []types.ResourceChange
+	// reversal has the actual state for a drift-aware change set; nil for others.
+	reversal *reversal
 }
 
 // plan returns the changes of a revision, ordered by logical ID, and whether outputs would change.
-func (s *stack) plan(rev *revision) (changes []types.ResourceChange, outputs bool, err error) {
-	p := &planner{s: s, rev: rev, moved: map[string]bool{}, touched: map[string]bool{}}
+// With a reversal, the changes are those of the actual state.
+func (s *stack) plan(rev *revision, actual *reversal) (changes []types.ResourceChange, outputs bool, err error) {
+	p := &planner{s: s, rev: rev, moved: map[string]bool{}, touched: map[string]bool{}, reversal: actual}
 	for _, id := range inOrder(rev.before()) {
 		if err := p.visit(id); err != nil {
 			return nil, false, err
@@ -107,23 +110,27 @@ func (p *planner) scope() *eval.Scope {
 func (p *planner) visit(id string) error {
 	definition := p.rev.template.Resources[id]
 	m := p.s.members[id]
-	if m == nil || m.physicalID == "" || m.status == types.ResourceStatusDeleteComplete {
+	found := p.actual(id)
+	if m == nil || m.physicalID == "" || m.status == types.ResourceStatusDeleteComplete || found.deleted() {
 		p.moved[id] = true
 		properties, err := p.s.properties(p.scope(), definition)
 		if err != nil {
 			return err
 		}
-		p.changes = append(p.changes, types.ResourceChange{
+		change := types.ResourceChange{
 			Action: types.ChangeActionAdd, LogicalResourceId: aws.String(id), ResourceType: aws.String(definition.Type),
 			AfterContext: aws.String(contextOf(properties)),
-		})
+		}
+		found.show(m, &change)
+		p.changes = append(p.changes, change)
 		return nil
 	}
 	properties, err := p.s.properties(p.scope(), definition)
 	if err != nil {
 		return err
 	}
-	details := p.propertyDetails(m, definition, properties)
+	before := found.before(m)
+	details := found.annotate(m, properties, p.propertyDetails(m, definition, before, properties))
 	details = append(details, p.attributeDetails(m, definition)...)
 	if len(details) == 0 {
 		return nil
@@ -131,16 +138,17 @@ func (p *planner) visit(id string) error {
 	change := types.ResourceChange{
 		Action: types.ChangeActionModify, LogicalResourceId: aws.String(id), PhysicalResourceId: aws.String(m.physicalID),
 		ResourceType: aws.String(m.kind), Details: details, Replacement: replacementOf(details), Scope: scopeOf(details),
-		BeforeContext: aws.String(compact(map[string]any{"Properties": m.properties})), AfterContext: aws.String(contextOf(properties)),
+		BeforeContext: aws.String(compact(map[string]any{"Properties": before})), AfterContext: aws.String(contextOf(properties)),
 	}
+	found.show(m, &change)
 	if change.Replacement == types.ReplacementTrue {
 		change.PolicyAction = types.PolicyActionReplaceAndDelete
 		if definition.UpdateReplacePolicy == "Retain" {
 			change.PolicyAction = types.PolicyActionReplaceAndRetain
 		}
 	}
-	p.moved[id] = change.Replacement != types.ReplacementFalse
-	p.touched[id] = true
+	p.moved[id] = change.Replacement != types.ReplacementFalse && change.Action != types.ChangeActionSyncWithActual
+	p.touched[id] = change.Action != types.ChangeActionSyncWithActual
 	p.changes = append(p.changes, change)
 	return nil
 }
@@ -196,11 +204,13 @@ func scopeOf(details []types.ResourceChangeDetail) []types.ResourceAttribute {
 }
 
 // propertyDetails returns the changed properties, the causes of the changes and what they require.
-func (p *planner) propertyDetails(m *member, definition *template.Resource, properties map[string]any) []types.ResourceChangeDetail {
+func (p *planner) propertyDetails(
+	m *member, definition *template.Resource, now, properties map[string]any,
+) []types.ResourceChangeDetail {
 	t, _ := p.s.engine.registry.Type(m.kind)
 	var out []types.ResourceChangeDetail
-	for _, path := range changedPaths(m.properties, properties) {
-		before, after := at(m.properties, path), at(properties, path)
+	for _, path := range changedPaths(now, properties) {
+		before, after := at(now, path), at(properties, path)
 		d := types.ResourceChangeDetail{
 			Evaluation: types.EvaluationTypeStatic, ChangeSource: types.ChangeSourceDirectModification,
 			Target: &types.ResourceTargetDefinition{
@@ -362,7 +372,7 @@ func (s *stack) noChange(rev *revision) bool {
 	if !sameTags(s.revision.tags, rev.tags) || !slices.Equal(s.revision.notificationARNs, rev.notificationARNs) {
 		return false
 	}
-	changes, outputs, err := s.plan(rev)
+	changes, outputs, err := s.plan(rev, nil)
 	return err == nil && len(changes) == 0 && !outputs && !s.nestedMayChange(rev)
 }
 

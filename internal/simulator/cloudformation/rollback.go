@@ -70,7 +70,7 @@ func (s *stack) rolledBack(cause string) {
 	s.revision = s.stable
 	s.leftovers = slices.DeleteFunc(s.leftovers, func(m *member) bool {
 		now := s.members[m.id]
-		return now != nil && now.physicalID == m.physicalID
+		return now != nil && now.physicalID == m.physicalID && !now.gone
 	})
 	for id, m := range s.members {
 		if r := s.stable.template.Resources[id]; r != nil {
@@ -102,7 +102,7 @@ func (s *stack) restore(st *step, skip bool) {
 		now = &member{id: before.id, kind: before.kind}
 	}
 	next := *before
-	next.status, next.reason, next.signals = now.status, now.reason, nil
+	next.status, next.reason, next.signals, next.actual, next.kept = now.status, now.reason, nil, nil, nil
 	s.members[st.id] = &next
 	if skip {
 		delete(s.undo, st.id)
@@ -111,7 +111,7 @@ func (s *stack) restore(st *step, skip bool) {
 		return
 	}
 	s.setMember(&next, types.ResourceStatusUpdateInProgress, "")
-	if now.physicalID != before.physicalID {
+	if now.physicalID != before.physicalID || before.gone {
 		if now.physicalID != "" {
 			s.leftovers = append(s.leftovers, now)
 		}
@@ -134,7 +134,7 @@ func (s *stack) restore(st *step, skip bool) {
 func (s *stack) restoreInPlace(st *step, before, now, next *member) {
 	st.cancelled = func() {}
 	fail := func(reason string) { s.restoreFailed(st, now, reason) }
-	plan, err := s.resize(st, next, s.stable, now.properties, before.properties)
+	plan, err := s.resize(st, next, s.stable, now.properties, before.target())
 	if err != nil {
 		fail(err.Error())
 		return
@@ -169,7 +169,7 @@ func (s *stack) restoreInPlace(st *step, before, now, next *member) {
 // untouched reports whether the update failed before it changed a resource, because its properties
 // were invalid.
 func untouched(before, now *member) bool {
-	return len(changedPaths(now.properties, before.properties)) == 0 && maps.Equal(now.tags, before.tags) &&
+	return len(changedPaths(now.properties, before.target())) == 0 && maps.Equal(now.tags, before.tags) &&
 		now.status == types.ResourceStatusUpdateFailed && now.reason != cancelText(types.ResourceStatusUpdateFailed)
 }
 

@@ -55,6 +55,8 @@ type stack struct {
 	// undo holds the members that the current update touched, in their state in the stable
 	// revision. A nil member did not exist.
 	undo map[string]*member
+	// reverting has the actual state of the members while a drift-aware change set is executed.
+	reverting map[string]*actual
 	// leftovers are physical resources to delete in the clean-up phase.
 	leftovers []*member
 	walk      *walk
@@ -110,6 +112,11 @@ type member struct {
 	tags       map[string]string
 	definition *template.Resource
 	drift      *types.StackResourceDrift
+	// actual are the properties to which a rollback restores the member if they are not properties, and
+	// kept the values that an update leaves alone. Gone means that the resource does not exist.
+	actual map[string]any
+	kept   []keptValue
+	gone   bool
 	// childBefore is the revision of a nested stack before the current update.
 	childBefore *revision
 	// signals are the received signals, by unique ID; for creation policies and wait conditions.

@@ -131,11 +131,17 @@ func (s *stack) cleanUpStep(st *step, m *member) {
 func (s *stack) updateStep(st *step) {
 	definition := s.revision.template.Resources[st.id]
 	old := s.members[st.id]
-	if old == nil || old.physicalID == "" {
+	if old != nil && s.reverting[st.id].deleted() {
+		gone := *old
+		gone.gone = true
+		s.members[st.id] = &gone
+	}
+	if old == nil || old.physicalID == "" || s.reverting[st.id].deleted() {
 		s.remember(st.id)
 		s.createStep(st)
 		return
 	}
+	old = s.asActual(old)
 	properties, err := s.properties(s.scope(s.revision), definition)
 	if err != nil {
 		s.updateRefused(st, old, err.Error())
@@ -154,6 +160,9 @@ func (s *stack) updateStep(st *step) {
 	if old.kind != stackType && len(changed) == 0 && (own || sameTags) {
 		next := *old
 		next.definition = definition
+		if s.reverting[st.id] != nil { // the template has the actual values now
+			next.properties, next.printed = properties, ""
+		}
 		s.members[st.id] = &next
 		st.succeed()
 		return
@@ -169,7 +178,7 @@ func (s *stack) updateStep(st *step) {
 	}
 	s.remember(st.id)
 	next := *old
-	next.definition, next.signals, next.drift, next.childBefore = definition, nil, nil, nil
+	next.definition, next.signals, next.drift, next.childBefore, next.gone = definition, nil, nil, nil, false
 	s.members[st.id] = &next
 	if replaces {
 		s.replace(st, old, &next, properties)
@@ -271,7 +280,7 @@ func (s *stack) change(st *step, old, m *member, properties map[string]any, tags
 		}
 		return
 	}
-	out := s.modify(m, st.token, old.properties, plan.properties, tags)
+	out := s.modify(m, st.token, old.properties, m.keeping(plan.properties), tags)
 	if out.err == nil {
 		m.properties = properties
 	}
