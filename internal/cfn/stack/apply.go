@@ -259,7 +259,11 @@ func (v *visit) keep(ctx context.Context) step {
 		v.record.StatusReason = ""
 	}
 	v.engine.denials.clear(v.key)
-	return end(Result{State: Ready, Reason: reasonReady, Message: readyMessage(&v.record)})
+	result := Result{State: Ready, Reason: reasonReady, Message: readyMessage(&v.record)}
+	if v.record.Reverted != v.desired.revertKey() { // the next revert is not due yet
+		result.RequeueAfter = v.revertIn()
+	}
+	return end(result)
 }
 
 func (v *visit) protect(ctx context.Context, on bool) step {

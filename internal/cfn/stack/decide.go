@@ -103,6 +103,8 @@ type Facts struct {
 	Review bool
 	// Import is true if the next change of the stack imports its resources. It needs no approval.
 	Import bool
+	// Revert is true if the next change of the stack reverts drift: it has the desired template.
+	Revert bool
 	// Proposal is the progress of the change towards its approval.
 	Proposal ProposalState
 }
@@ -196,9 +198,11 @@ func compare(f Facts) Action {
 	switch {
 	case f.Proposal == ProposalOutdated:
 		return ActionWithdraw
-	case f.Matches:
+	case f.Revert && f.Proposal != ProposalWaits:
+		return review(f)
+	case f.Matches && !f.Revert:
 		return ActionKeep
-	case f.Refused:
+	case f.Refused && !f.Revert:
 		return ActionStall
 	case f.Proposal == ProposalWaits:
 		return ActionAwait

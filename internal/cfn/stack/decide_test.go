@@ -39,6 +39,19 @@ func TestDecide(t *testing.T) {
 		{"a created stack is updated when the object is edited", "CREATE_COMPLETE", Present, nothing, ActionUpdate},
 		{"what is deployed is read before it is compared", "CREATE_COMPLETE", Present, unknown, ActionInspect},
 		{"an update that CloudFormation refused is not sent again", "CREATE_COMPLETE", Present, refused, ActionStall},
+		{"drift of a stack that matches is reverted by a change set", "CREATE_COMPLETE", Present, Facts{Matches: true, Revert: true}, ActionPropose},
+		{
+			"a revert that needs no approval is executed", "UPDATE_COMPLETE", Present,
+			Facts{Matches: true, Revert: true, Proposal: ProposalApproved}, ActionExecute,
+		},
+		{
+			"a revert waits for its approval", "UPDATE_COMPLETE", Present,
+			Facts{Matches: true, Revert: true, Review: true, Proposal: ProposalWaits}, ActionAwait,
+		},
+		{
+			"a revert that is not wanted any more is withdrawn", "UPDATE_COMPLETE", Present,
+			Facts{Matches: true, Proposal: ProposalOutdated}, ActionWithdraw,
+		},
 		{"a created stack is deleted", "CREATE_COMPLETE", Absent, nothing, ActionDelete},
 		{"a partially created stack is re-created", "CREATE_FAILED", Present, nothing, ActionRecreate},
 		{"a partially created stack is deleted", "CREATE_FAILED", Absent, nothing, ActionDelete},

@@ -14,7 +14,8 @@
 //   - apply.go sends creations and updates;
 //   - review.go holds changes for approval, as change sets; proposal.go and loss.go describe them;
 //   - import.go takes existing resources into new stacks;
-//   - drift.go detects changes outside of CloudFormation; drift_report.go describes them;
+//   - drift.go detects changes outside of CloudFormation; drift_report.go describes them,
+//     and revert.go reverts them;
 //   - signal.go sends instances' signals to running updates, and cancels updates;
 //   - status.go reads stacks and updates the record;
 //   - events.go finds the reason of a failure;

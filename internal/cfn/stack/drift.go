@@ -35,6 +35,10 @@ type DriftRequest struct {
 	Salt string
 	// Asked is a text that a user changes to request a check.
 	Asked string
+	// Except are properties and resources whose drift does not count.
+	Except []DriftException
+	// Remedy says what to do about drift, or what happens to it.
+	Remedy string
 }
 
 // DriftRecord is the engine's state of a stack's drift checks. The caller persists it with the object
@@ -354,16 +358,23 @@ func (v *driftVisit) read(ctx context.Context, detection *cloudformation.Describ
 			break
 		}
 	}
+	excepted := len(found)
+	found = unexcepted(found, v.request.Except)
+	excepted -= len(found)
 	failed := detection.DetectionStatus == types.StackDriftDetectionStatusDetectionFailed
 	switch {
 	case len(found) > 0:
 		report := v.engine.reportDrift(v.request, found)
-		return v.conclude(report.drift(failed, more))
+		return v.conclude(report.drift(failed, more, v.request.Remedy))
 	case failed || detection.StackDriftStatus == types.StackDriftStatusUnknown:
 		return v.conclude(&Drift{
 			Status: DriftUnknown, Reason: ReasonDetectionFailed,
 			Message: "CloudFormation could not check every resource for drift: " + clip(CleanReason(aws.ToString(detection.DetectionStatusReason)), maxSummary),
 		})
+	case excepted > 0:
+		drift := v.inSync()
+		drift.Message = "CloudFormation found no difference besides the excepted properties."
+		return v.conclude(drift)
 	case detection.StackDriftStatus == types.StackDriftStatusDrifted:
 		return v.again() // another detection replaced the results meanwhile
 	default:

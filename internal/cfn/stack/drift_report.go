@@ -78,7 +78,7 @@ func (e *Engine) reportDrift(request *DriftRequest, found []types.StackResourceD
 }
 
 // drift is the report as the result of a check.
-func (r *driftReport) drift(failed, more bool) *Drift {
+func (r *driftReport) drift(failed, more bool, remedy string) *Drift {
 	var said []string
 	for i := range r.resources {
 		said = append(said, r.resources[i].sentence())
@@ -91,8 +91,7 @@ func (r *driftReport) drift(failed, more bool) *Drift {
 	}
 	return &Drift{
 		Status: Drifted, Reason: ReasonDrifted, Resources: r.resources, Omitted: r.omitted,
-		Message: clip(strings.Join(said, " "), maxSummary) +
-			" Undo the change in AWS, or change the object so that it matches. The operator does not revert it.",
+		Message: strings.TrimSpace(clip(strings.Join(said, " "), maxSummary) + " " + remedy),
 	}
 }
 

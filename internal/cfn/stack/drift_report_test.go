@@ -68,7 +68,7 @@ func TestDriftHidesSecrets(t *testing.T) {
 		if shown != c.shown || !shown && (got.Expected != hidden || got.Actual != hidden) {
 			t.Errorf("%s of %s from %s to %s: shows %+v", c.path, c.resource, c.expected, c.actual, got)
 		}
-		if text := fmt.Sprint(report.drift(false, false)); strings.Contains(text, "Pa55word") {
+		if text := fmt.Sprint(report.drift(false, false, "")); strings.Contains(text, "Pa55word") {
 			t.Errorf("%s reveals the secret", text)
 		}
 	}
@@ -121,7 +121,7 @@ func TestDriftReportIsBounded(t *testing.T) {
 	if len(report.resources) != maxDriftedResources || report.omitted != 40 || properties != maxDriftedProperties {
 		t.Errorf("%d resources, %d omitted, %d properties", len(report.resources), report.omitted, properties)
 	}
-	if message := report.drift(true, true).Message; len(message) > maxSummary+200 {
+	if message := report.drift(true, true, "").Message; len(message) > maxSummary+200 {
 		t.Errorf("the message has %d bytes", len(message))
 	}
 }

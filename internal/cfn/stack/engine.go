@@ -154,6 +154,9 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 		desired: desired, digest: digest, before: record, record: record,
 	}
 	v.record.Deleting = false
+	if desired.Revert == nil { // the same drift may occur again
+		v.record.Reverted, v.record.RevertFailure = "", ""
+	}
 	e.inCharge()
 	v.record.retry(desired.Retry)
 	v.record.retryIfDue(v.now())
@@ -210,7 +213,7 @@ func (r *Record) retry(asked string) {
 func (e *Engine) untouched(desired *Desired, digest string, record *Record) bool {
 	if record.Digest != digest || record.PendingDigest != "" || record.FailedDigest != "" || record.Retried != desired.Retry ||
 		record.ChangeSet != "" || record.OutputsDigest == "" || desired.Refresh || record.Deleting ||
-		desired.TerminationProtection && !record.TerminationProtection || !stable(types.StackStatus(record.Status)) {
+		record.Reverted != desired.revertKey() || desired.TerminationProtection && !record.TerminationProtection || !stable(types.StackStatus(record.Status)) {
 		return false
 	}
 	_, changed := e.watchlist.changed(record)

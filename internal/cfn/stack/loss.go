@@ -69,6 +69,9 @@ func warning(change *types.ResourceChange, planned *diff.Change) string {
 	if id := aws.ToString(change.PhysicalResourceId); id != "" {
 		name += " (" + id + ")"
 	}
+	if change.ResourceDriftStatus == types.StackResourceDriftStatusDeleted {
+		return fmt.Sprintf("RE-CREATES %s, which was deleted outside of CloudFormation: the new one is empty.", name)
+	}
 	causes := causesOf(change, planned)
 	fate := fateOf(change, planned)
 	switch {

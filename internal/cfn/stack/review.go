@@ -67,11 +67,17 @@ const (
 
 // proposalState returns the progress of the change towards its approval.
 func (v *visit) proposalState() ProposalState {
-	review, importing := v.review(), v.importing()
+	review, importing, reverting := v.review(), v.importing(), v.reverting()
 	switch {
 	case v.record.ChangeSet == "":
 		return ProposalNone
-	case review == nil && !importing, v.record.Digest == v.digest, v.record.FailedDigest == v.digest, v.record.ProposedFrom != v.basis():
+	case v.record.ProposedFrom != v.basis():
+		return ProposalOutdated
+	case reverting && review == nil && v.proposal != nil:
+		return ProposalApproved
+	case reverting && review == nil:
+		return ProposalUnread
+	case !reverting && (review == nil && !importing || v.record.Digest == v.digest || v.record.FailedDigest == v.digest):
 		return ProposalOutdated
 	case importing && v.proposal != nil, v.alike && v.proposal != nil:
 		return ProposalApproved
@@ -91,16 +97,22 @@ func (v *visit) proposalState() ProposalState {
 
 // basis identifies what is deployed and what is desired.
 func (v *visit) basis() string {
-	if v.importing() {
+	switch {
+	case v.importing():
 		return v.importBasis()
+	case v.reverting():
+		return token("propose", v.record.StackID, v.record.Changed, v.desired.revertKey())
 	}
 	return token("propose", v.record.StackID, v.record.Changed, v.digest, v.desired.Policy)
 }
 
 // propose compares the templates, checks the policy and sends CreateChangeSet.
 func (v *visit) propose(ctx context.Context) step {
-	if v.importing() {
+	switch {
+	case v.importing():
 		return v.proposeImport(ctx)
+	case v.reverting():
+		return v.proposeRevert(ctx)
 	}
 	if !v.makePlan() {
 		return proceed()
@@ -183,7 +195,9 @@ func (v *visit) read(ctx context.Context) step {
 	}
 	switch found.Status {
 	case types.ChangeSetStatusCreatePending, types.ChangeSetStatusCreateInProgress:
-		return end(v.workingOut())
+		result := v.workingOut()
+		result.Reverting = v.reverting()
+		return end(result)
 	case types.ChangeSetStatusFailed:
 		return v.readFailed(ctx, aws.ToString(found.StatusReason))
 	case types.ChangeSetStatusCreateComplete:
@@ -198,8 +212,11 @@ func (v *visit) read(ctx context.Context) step {
 	if found.ExecutionStatus != types.ExecutionStatusAvailable { // another update happened, or another client executed the change set
 		return v.outdate(ctx)
 	}
-	if v.importing() {
+	switch {
+	case v.importing():
 		return v.readImport(ctx, found)
+	case v.reverting():
+		return v.readRevert(ctx, found)
 	}
 	if !v.makePlan() {
 		return proceed()
@@ -249,6 +266,12 @@ func (v *visit) describeChangeSet(ctx context.Context) (*cloudformation.Describe
 // changes, or CloudFormation refuses it.
 func (v *visit) readFailed(ctx context.Context, reason string) step {
 	importing := v.importing()
+	switch {
+	case v.reverting() && changesNothing(reason):
+		return v.noRevert(ctx, "")
+	case v.reverting():
+		return v.noRevert(ctx, CleanReason(reason))
+	}
 	if s := v.withdraw(ctx); s.done {
 		return s
 	}
@@ -282,7 +305,10 @@ func (v *visit) outdate(ctx context.Context) step {
 
 // awaitApproval reports whether an approval is missing or is for a superseded change.
 func (v *visit) awaitApproval() Result {
-	result := Result{State: Proposed, Reason: ReasonApprovalNeeded, Message: "A change of the stack waits for approval."}
+	result := Result{State: Proposed, Reason: ReasonApprovalNeeded, Message: "A change of the stack waits for approval.", Reverting: v.reverting()}
+	if result.Reverting {
+		result.Message = "The revert of drift waits for approval."
+	}
 	superseded := strings.Split(v.record.Superseded, ",")
 	switch approved := v.review().Approved; {
 	case slices.Contains(approved, v.record.Proposal):
@@ -299,8 +325,11 @@ func (v *visit) awaitApproval() Result {
 // execute executes the approved change set. It checks the policy again, because the user may have
 // withdrawn the consent to a loss.
 func (v *visit) execute(ctx context.Context) step {
-	if v.importing() {
+	switch {
+	case v.importing():
 		return v.executeImport(ctx)
+	case v.reverting():
+		return v.executeRevert(ctx)
 	}
 	if !v.makePlan() {
 		return proceed()

@@ -52,6 +52,8 @@ type Desired struct {
 	Review *Review
 	// Import, unless nil, takes existing resources into the stack if the stack does not exist.
 	Import *Import
+	// Revert, unless nil, reverts drift of the stack once it has the desired template.
+	Revert *Revert
 	// Prepare, unless nil, is called just before a creation or a change is sent, but not while a
 	// change waits for approval. It creates what the stack needs, such as objects in a bucket. If
 	// it returns an error, nothing is sent.
@@ -111,6 +113,12 @@ type Record struct {
 	Proposal string `json:"proposal,omitempty"`
 	// Superseded is a comma-separated list of the digests of the last superseded proposals.
 	Superseded string `json:"superseded,omitempty"`
+	// Reverted identifies the last attempt to revert drift, and RevertFailure is a sentence that says why
+	// it did not. RevertedAt is the time of the last revert; Reverting is true while it runs.
+	Reverted      string     `json:"reverted,omitempty"`
+	RevertFailure string     `json:"revertFailure,omitempty"`
+	RevertedAt    *time.Time `json:"revertedAt,omitempty"`
+	Reverting     bool       `json:"reverting,omitempty"`
 	// Retries counts the retries after the engine gave up; RetryAt is the time of the next one.
 	Retries int        `json:"retries,omitempty"`
 	RetryAt *time.Time `json:"retryAt,omitempty"`
@@ -159,6 +167,9 @@ type Result struct {
 	Plan *diff.Plan
 	// Foreign is true if the stack does not belong to the object, which stalls it.
 	Foreign bool
+	// Reverting is true while a revert of drift is prepared or waits for approval: the stack has the
+	// desired template.
+	Reverting bool
 	// Proposal is the change that waits for approval, if it was read in this call. Nil means that
 	// it is still the one of Record.Proposal, or that none waits.
 	Proposal *Proposal

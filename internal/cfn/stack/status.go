@@ -297,7 +297,7 @@ func (v *visit) settleApplied(found *live, old Record) {
 		v.record.Digest = ""
 		v.engine.memory.forget(found.id)
 	}
-	v.record.PendingDigest = ""
+	v.record.PendingDigest, v.record.Reverting = "", false
 	v.record.Changed = found.changed
 	if v.moved {
 		v.record.Digest = "" // the next update tags the stack with this management cluster
@@ -323,6 +323,8 @@ func (v *visit) settleUpdateFailed(ctx context.Context, found *live, old Record,
 	}
 	v.record.StatusReason = failure.sentence
 	switch {
+	case old.Reverting: // the stack has the desired template as before
+		v.record.RevertFailure, v.record.Reverting = "The revert failed, and the resources are as before. "+failure.sentence, false
 	case old.PendingDigest != "":
 		v.fails(old.PendingDigest)
 	case failure.tokens[v.updateToken(old.Changed)], v.desired.Import != nil && failure.tokens[v.importToken(old.Changed)]:

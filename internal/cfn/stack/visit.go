@@ -144,6 +144,9 @@ func (v *visit) reason(action Action) string {
 		return "no stack exists"
 	case ActionUpdate, ActionPropose, ActionExecute:
 		why = "the object differs from what is deployed"
+		if v.reverting() {
+			why = "the stack has drifted"
+		}
 	case ActionWithdraw:
 		why = "the proposed change is outdated"
 	case ActionRecreate:
@@ -172,6 +175,7 @@ func (v *visit) facts() Facts {
 		MaySkip:          v.desired.Allow.Skip,
 		Review:           v.review() != nil,
 		Import:           v.importing(),
+		Revert:           v.reverting(),
 		Proposal:         v.proposalState(),
 	}
 	facts.Unknown = !facts.Matches && v.deployed == nil && !v.remembers()
@@ -256,9 +260,9 @@ func (v *visit) finish(result Result) Result {
 
 func sameRecord(a, b Record) bool {
 	same := sameTime(a.StartedAt, b.StartedAt) && sameTime(a.NextAttempt, b.NextAttempt) && sameTime(a.LookedAt, b.LookedAt) &&
-		sameTime(a.RetryAt, b.RetryAt)
-	a.StartedAt, a.NextAttempt, a.LookedAt, a.RetryAt = nil, nil, nil, nil
-	b.StartedAt, b.NextAttempt, b.LookedAt, b.RetryAt = nil, nil, nil, nil
+		sameTime(a.RetryAt, b.RetryAt) && sameTime(a.RevertedAt, b.RevertedAt)
+	a.StartedAt, a.NextAttempt, a.LookedAt, a.RetryAt, a.RevertedAt = nil, nil, nil, nil, nil
+	b.StartedAt, b.NextAttempt, b.LookedAt, b.RetryAt, b.RevertedAt = nil, nil, nil, nil, nil
 	return same && a == b
 }
 
