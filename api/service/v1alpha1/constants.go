@@ -24,8 +24,15 @@ const (
 	// DriftPolicyReport, as the value of DriftPolicyAnnotation, reports them in the condition Drifted,
 	// status.drift and an Event. It is the default, since it only reads.
 	DriftPolicyReport = "Report"
+	// DriftPolicyRevert, as the value of DriftPolicyAnnotation, also reverts them by a drift-aware change
+	// set, under the same policy for losses and the same approval as any change.
+	DriftPolicyRevert = "Revert"
 	// DriftPolicyIgnore, as the value of DriftPolicyAnnotation, does not check the stack.
 	DriftPolicyIgnore = "Ignore"
+	// IgnoreDriftAnnotation lists, separated by commas, properties whose drift neither counts nor is
+	// reverted: the logical ID and the path as status.drift has them, such as Queue/VisibilityTimeout,
+	// or a logical ID alone for a resource.
+	IgnoreDriftAnnotation = "service-operator.aws/ignore-drift"
 	// CheckDriftAnnotation requests a check for drift: any new value, such as a time.
 	CheckDriftAnnotation = "service-operator.aws/check-drift"
 	// AllowAnnotation permits changes that lose data: a comma-separated list of "replace" and

@@ -57,6 +57,11 @@ func (k *kind) awaiting(obj *v1alpha1.Object, result *stack.Result) operatorkit.
 	for i := range obj.Status.PendingChanges {
 		message += " " + obj.Status.PendingChanges[i].Summary
 	}
-	return operatorkit.Wait(0, result.Reason, fmt.Sprintf("%s To carry it out: kubectl annotate --overwrite -n %s %s.%s/%s %s=%s",
-		message, obj.Namespace, strings.ToLower(k.name), v1alpha1.Group, obj.Name, stack.ApproveAnnotation, digest)).Degraded()
+	return operatorkit.Wait(0, result.Reason, message+" "+k.howToApprove(obj, digest)).Degraded()
+}
+
+// howToApprove is the command that approves a change.
+func (k *kind) howToApprove(obj *v1alpha1.Object, digest string) string {
+	return fmt.Sprintf("To carry it out: kubectl annotate --overwrite -n %s %s.%s/%s %s=%s",
+		obj.Namespace, strings.ToLower(k.name), v1alpha1.Group, obj.Name, stack.ApproveAnnotation, digest)
 }

@@ -225,13 +225,13 @@ func TestDriftPolicy(t *testing.T) {
 		}
 		return err
 	})
-	policy("Revert", "once more")
+	policy("Undo", "once more")
 	w.eventually("the condition says what is wrong", func() error {
 		obj, err := w.get("SQSQueue", "jobs")
 		if err != nil {
 			return err
 		}
-		if found := findCondition(obj, "Drifted"); found == nil || found.Reason != "UnknownDriftPolicy" || !strings.Contains(found.Message, "Report or Ignore") {
+		if found := findCondition(obj, "Drifted"); found == nil || found.Reason != "UnknownDriftPolicy" || !strings.Contains(found.Message, "Report, Revert or Ignore") {
 			return fmt.Errorf("condition %+v", found)
 		}
 		return nil
@@ -240,7 +240,10 @@ func TestDriftPolicy(t *testing.T) {
 	if n := calls()["DetectStackDrift"]; n != 0 {
 		t.Errorf("%d detections despite the policy", n)
 	}
-	policy("report", "at last")
+	w.change("SQSQueue", "jobs", fmt.Sprintf(`{"metadata":{"annotations":{%q:"Que ue"}}}`, v1alpha1.IgnoreDriftAnnotation))
+	policy("report", "once more")
+	w.condition("SQSQueue", "jobs", "Drifted", "Unknown", "InvalidIgnoreDrift")
+	w.change("SQSQueue", "jobs", fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.IgnoreDriftAnnotation))
 	w.eventually("the stack is checked", func() error {
 		if obj, err := w.get("SQSQueue", "jobs"); err != nil || nested(obj, "status", "drift", "checkedAt") == nil {
 			return errors.Join(err, errors.New("it is not"))

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,19 +29,57 @@ func (s driftStep) Name() string { return "drift" }
 
 // EnsureCreated advances the check by at most one operation.
 func (s driftStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
-	switch policy := obj.Annotations[v1alpha1.DriftPolicyAnnotation]; strings.ToLower(strings.TrimSpace(policy)) {
-	case "", strings.ToLower(v1alpha1.DriftPolicyReport):
-		return s.check(ctx, obj)
-	case strings.ToLower(v1alpha1.DriftPolicyIgnore):
+	switch policy := driftPolicy(obj); policy {
+	case v1alpha1.DriftPolicyReport, v1alpha1.DriftPolicyRevert:
+		except, err := stack.ParseDriftExceptions(obj.Annotations[v1alpha1.IgnoreDriftAnnotation])
+		if err != nil {
+			setDrifted(obj, metav1.ConditionUnknown, reasonDriftExceptions, fmt.Sprintf("The annotation %s: %s.", v1alpha1.IgnoreDriftAnnotation, err))
+			return operatorkit.Done()
+		}
+		return s.check(ctx, obj, policy, except)
+	case v1alpha1.DriftPolicyIgnore:
 		obj.Status.Drift = nil
 		operatorkit.RemoveCondition(obj, v1alpha1.ConditionDrifted)
 		return operatorkit.Done()
 	default:
-		setDrifted(obj, metav1.ConditionUnknown, "UnknownDriftPolicy", fmt.Sprintf(
-			"The annotation %s is %q; set it to %s or %s.",
-			v1alpha1.DriftPolicyAnnotation, clipped(policy), v1alpha1.DriftPolicyReport, v1alpha1.DriftPolicyIgnore))
+		setDrifted(obj, metav1.ConditionUnknown, reasonDriftPolicy, fmt.Sprintf(
+			"The annotation %s is %q; set it to %s, %s or %s.", v1alpha1.DriftPolicyAnnotation, clipped(policy),
+			v1alpha1.DriftPolicyReport, v1alpha1.DriftPolicyRevert, v1alpha1.DriftPolicyIgnore))
 		return operatorkit.Done()
 	}
+}
+
+// Reasons of the condition Drifted that the engine does not know.
+const (
+	reasonDriftPolicy     = "UnknownDriftPolicy"
+	reasonDriftExceptions = "InvalidIgnoreDrift"
+	reasonReverting       = "Reverting"
+	reasonRevertWaits     = "RevertNeedsApproval"
+	reasonRevertFailed    = "NotReverted"
+)
+
+// driftPolicy returns the object's policy as the API spells it, or what the user wrote if it is unknown.
+func driftPolicy(obj *v1alpha1.Object) string {
+	written := strings.TrimSpace(obj.Annotations[v1alpha1.DriftPolicyAnnotation])
+	for _, known := range []string{v1alpha1.DriftPolicyReport, v1alpha1.DriftPolicyRevert, v1alpha1.DriftPolicyIgnore} {
+		if strings.EqualFold(written, known) {
+			return known
+		}
+	}
+	return cmp.Or(written, v1alpha1.DriftPolicyReport)
+}
+
+// driftToRevert returns the drift that the last check found, if the object's policy is to revert it.
+// What exactly is reverted, CloudFormation finds out when it creates the change set.
+func driftToRevert(obj *v1alpha1.Object) *stack.Revert {
+	if driftPolicy(obj) != v1alpha1.DriftPolicyRevert {
+		return nil
+	}
+	except, err := stack.ParseDriftExceptions(obj.Annotations[v1alpha1.IgnoreDriftAnnotation])
+	if known := driftRecord(obj); err == nil && known.Reported != "" {
+		return &stack.Revert{Drift: known.Reported, Except: except}
+	}
+	return nil
 }
 
 // EnsureDeleted does nothing: CloudFormation ends a running detection.
@@ -47,7 +87,7 @@ func (s driftStep) EnsureDeleted(context.Context, *v1alpha1.Object) operatorkit.
 	return operatorkit.Done()
 }
 
-func (s driftStep) check(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+func (s driftStep) check(ctx context.Context, obj *v1alpha1.Object, policy string, except []stack.DriftException) operatorkit.Outcome {
 	k := s.kind
 	use, outcome := k.useNow(ctx, obj)
 	if !outcome.IsDone() {
@@ -63,7 +103,8 @@ func (s driftStep) check(ctx context.Context, obj *v1alpha1.Object) operatorkit.
 			Tags: render.Tags(k.name, obj, k.service.options.ClusterName), AdoptFrom: adoptFrom(obj),
 		},
 		Changed: known.Changed, Interval: k.service.options.DriftInterval, Since: obj.CreationTimestamp.Time, Salt: string(obj.UID),
-		Asked: obj.Annotations[v1alpha1.CheckDriftAnnotation],
+		Asked:  strings.TrimPrefix(obj.Annotations[v1alpha1.CheckDriftAnnotation]+"\n"+obj.Annotations[v1alpha1.IgnoreDriftAnnotation], "\n"),
+		Except: except, Remedy: driftRemedy[policy],
 		Deployed: func() (*cfntemplate.Template, map[string]string, error) {
 			return k.deployed(ctx, obj, use)
 		},
@@ -74,7 +115,46 @@ func (s driftStep) check(ctx context.Context, obj *v1alpha1.Object) operatorkit.
 	if result.Drift != nil && result.Drift.News {
 		k.reportDrift(obj, result.Drift)
 	}
+	if driftToRevert(obj) != nil {
+		k.showRevert(obj, &known)
+		if result.Drift != nil && result.Drift.Status == stack.Drifted { // the stack's step has not seen this drift yet
+			return operatorkit.Done().RequeueAfter(soonRevert)
+		}
+	}
 	return operatorkit.Done().RequeueAfter(result.RequeueAfter)
+}
+
+// soonRevert is when to reconcile an object whose drift was just found.
+const soonRevert = time.Second
+
+// driftRemedy ends the message about drift, by policy.
+var driftRemedy = map[string]string{
+	v1alpha1.DriftPolicyReport: "Undo the change in AWS, or change the object so that it matches. The operator does not revert it.",
+	v1alpha1.DriftPolicyRevert: "The operator reverts it.",
+}
+
+// showRevert says in the condition how far the revert is. The differences stay in status.drift.
+func (k *kind) showRevert(obj *v1alpha1.Object, known *stack.Record) {
+	last := operatorkit.FindCondition(obj, v1alpha1.ConditionDrifted)
+	if last == nil || last.Status != metav1.ConditionTrue {
+		return
+	}
+	const where = " The differences are in status.drift."
+	switch {
+	case known.RevertFailure != "":
+		setDrifted(obj, metav1.ConditionTrue, reasonRevertFailed, "The operator does not revert the drift. "+known.RevertFailure+where)
+	case known.ChangeSet != "" && known.Proposal != "":
+		message := "The revert of the drift waits for approval."
+		for i := range obj.Status.PendingChanges {
+			message += " " + obj.Status.PendingChanges[i].Summary
+		}
+		setDrifted(obj, metav1.ConditionTrue, reasonRevertWaits, message+where+" "+k.howToApprove(obj, known.Proposal))
+	case known.Reverted != "":
+		setDrifted(obj, metav1.ConditionTrue, reasonRevertFailed, "The revert did not resolve the drift: CloudFormation does not revert properties that "+
+			"cannot change in place, or another client sets them again. Undo the change in AWS, or change the object."+where)
+	default:
+		setDrifted(obj, metav1.ConditionTrue, reasonReverting, "The operator reverts the drift."+where)
+	}
 }
 
 // deployed returns the template and the parameters of the object's stack, which is up to date.
@@ -98,6 +178,10 @@ func (k *kind) deployed(ctx context.Context, obj *v1alpha1.Object, use identity.
 func driftRecord(obj *v1alpha1.Object) (r stack.DriftRecord) {
 	if obj.Status.Drift == nil || json.Unmarshal(obj.Status.Drift.Record, &r) != nil {
 		return stack.DriftRecord{}
+	}
+	last := operatorkit.FindCondition(obj, v1alpha1.ConditionDrifted)
+	if last != nil && (last.Reason == reasonDriftPolicy || last.Reason == reasonDriftExceptions) {
+		r.Recheck = true // the user corrected an annotation, and the condition does not say what is known
 	}
 	return r
 }

@@ -42,7 +42,8 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 		return operatorkit.Fail(err)
 	}
 	untouched := outputDigest(obj.Output) == obj.Status.OutputDigest
-	if last, ok := k.ready.get(obj.UID); ok && last == digest && untouched {
+	revert := driftToRevert(obj)
+	if last, ok := k.ready.get(obj.UID); ok && last == digest && untouched && revert == nil {
 		return operatorkit.Done()
 	}
 	k.ready.drop(obj.UID)
@@ -53,8 +54,8 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	if err != nil {
 		return invalid(err)
 	}
-	outcome = s.ensure(ctx, obj, use, desired, !untouched)
-	if outcome.IsDone() {
+	outcome = s.ensure(ctx, obj, use, desired, revert, !untouched)
+	if outcome.IsDone() && revert == nil { // otherwise the engine must be called to end the revert
 		if digest, err = in.digest(obj, version); err != nil {
 			return operatorkit.Fail(err)
 		}
@@ -76,7 +77,7 @@ func invalid(err error) operatorkit.Outcome {
 
 // ensure calls the engine and copies its result into the object.
 func (s stackStep) ensure(
-	ctx context.Context, obj *v1alpha1.Object, use identity.Use, desired *render.Desired, refresh bool,
+	ctx context.Context, obj *v1alpha1.Object, use identity.Use, desired *render.Desired, revert *stack.Revert, refresh bool,
 ) operatorkit.Outcome {
 	k := s.kind
 	known, err := record(obj)
@@ -88,7 +89,8 @@ func (s stackStep) ensure(
 		Tags: desired.Tags, OwnerTags: desired.OwnerTags, Salt: string(obj.UID),
 		Capabilities: desired.Capabilities, MaxAttempts: desired.MaxAttempts,
 		Allow: allowed(obj), AdoptFrom: adoptFrom(obj), Refresh: refresh, Review: review(obj, desired),
-		Retry: obj.Annotations[stack.RetryAnnotation],
+		Revert: revert,
+		Retry:  obj.Annotations[stack.RetryAnnotation],
 	}
 	if wanted.Import, err = k.adoption(obj, desired); err != nil {
 		return operatorkit.Fail(err)
@@ -108,6 +110,9 @@ func (s stackStep) ensure(
 			output = nil
 		}
 		obj.Output, obj.Status.OutputDigest = output, outputDigest(output)
+	}
+	if err == nil && result.Reverting { // the stack has the desired template, so that the object is ready
+		return operatorkit.Done().RequeueAfter(result.RequeueAfter)
 	}
 	if err == nil && result.State == stack.Proposed {
 		return k.awaiting(obj, &result)
