@@ -213,7 +213,8 @@ func (r *Record) retry(asked string) {
 func (e *Engine) untouched(desired *Desired, digest string, record *Record) bool {
 	if record.Digest != digest || record.PendingDigest != "" || record.FailedDigest != "" || record.Retried != desired.Retry ||
 		record.ChangeSet != "" || record.OutputsDigest == "" || desired.Refresh || record.Deleting ||
-		record.Reverted != desired.revertKey() || desired.TerminationProtection && !record.TerminationProtection || !stable(types.StackStatus(record.Status)) {
+		record.Reverted != desired.revertKey() || desired.TerminationProtection && !record.TerminationProtection ||
+		!stable(types.StackStatus(record.Status)) {
 		return false
 	}
 	_, changed := e.watchlist.changed(record)

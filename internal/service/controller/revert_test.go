@@ -66,7 +66,7 @@ func TestRevertWaitsForItsApproval(t *testing.T) {
 	w := newSuite(t, nil)
 	set, is := w.jobs("{kind: SQSQueue, metadata: {name: jobs}, spec: {visibilityTimeout: 30, updatePolicy: Manual}}")
 	w.revert("SQSQueue", "jobs")
-	set("60")
+	set("4711")
 	w.askDrift("SQSQueue", "jobs")
 	w.condition("SQSQueue", "jobs", "Drifted", "True", "RevertNeedsApproval")
 	obj, err := w.get("SQSQueue", "jobs")
@@ -74,7 +74,7 @@ func TestRevertWaitsForItsApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	pending, _ := nested(obj, "status", "pendingChanges").([]any)
-	if len(pending) != 1 || strings.Contains(show(pending), "60") {
+	if len(pending) != 1 || strings.Contains(show(pending), "4711") {
 		t.Fatalf("pending changes %s", show(pending))
 	}
 	digest, _ := pending[0].(map[string]any)["digest"].(string)
@@ -82,7 +82,7 @@ func TestRevertWaitsForItsApproval(t *testing.T) {
 		t.Errorf("the message %q lacks the command", found.Message)
 	}
 	w.condition("SQSQueue", "jobs", "Ready", "True", "")
-	is("60")
+	is("4711")
 	w.change("SQSQueue", "jobs", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, stack.ApproveAnnotation, digest))
 	is("30")
 	w.condition("SQSQueue", "jobs", "Drifted", "False", "InSync")

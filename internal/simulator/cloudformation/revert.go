@@ -1,6 +1,7 @@
 package cloudformation
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -142,7 +143,7 @@ func (s *stack) readActual(cs *changeSet, m *member) (*actual, time.Duration) {
 		if c.isTags(path) {
 			value = c.tags(m.properties[path[0]], value)
 		}
-		out.properties = withValue(out.properties, path, value)
+		out.properties = withValue(out.properties, path, decoded(value))
 	}
 	if c.kind != nil {
 		out.properties = simulated.Coerce(c.kind, out.properties)
@@ -152,6 +153,17 @@ func (s *stack) readActual(cs *changeSet, m *member) (*actual, time.Duration) {
 		out.status = types.StackResourceDriftStatusModified
 	}
 	return out, read.latency
+}
+
+// decoded returns a value with the types that a template's values have. Those of services have their own.
+func decoded(value any) any {
+	decoder := json.NewDecoder(strings.NewReader(compact(value)))
+	decoder.UseNumber()
+	var out any
+	if decoder.Decode(&out) != nil {
+		return value
+	}
+	return out
 }
 
 // outsideLists cuts a path before the first index of a list: change sets show lists as a whole.
