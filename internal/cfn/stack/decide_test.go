@@ -42,15 +42,18 @@ func TestDecide(t *testing.T) {
 		{"drift of a stack that matches is reverted by a change set", "CREATE_COMPLETE", Present, Facts{Matches: true, Revert: true}, ActionPropose},
 		{
 			"a revert that needs no approval is executed", "UPDATE_COMPLETE", Present,
-			Facts{Matches: true, Revert: true, Proposal: ProposalApproved}, ActionExecute,
+			Facts{Matches: true, Revert: true, Proposal: ProposalApproved},
+			ActionExecute,
 		},
 		{
 			"a revert waits for its approval", "UPDATE_COMPLETE", Present,
-			Facts{Matches: true, Revert: true, Review: true, Proposal: ProposalWaits}, ActionAwait,
+			Facts{Matches: true, Revert: true, Review: true, Proposal: ProposalWaits},
+			ActionAwait,
 		},
 		{
 			"a revert that is not wanted any more is withdrawn", "UPDATE_COMPLETE", Present,
-			Facts{Matches: true, Proposal: ProposalOutdated}, ActionWithdraw,
+			Facts{Matches: true, Proposal: ProposalOutdated},
+			ActionWithdraw,
 		},
 		{"a created stack is deleted", "CREATE_COMPLETE", Absent, nothing, ActionDelete},
 		{"a partially created stack is re-created", "CREATE_FAILED", Present, nothing, ActionRecreate},

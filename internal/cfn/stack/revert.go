@@ -157,7 +157,8 @@ func (v *visit) losses(changes []types.Change) string {
 			continue
 		}
 		one := diff.Change{
-			LogicalID: aws.ToString(change.LogicalResourceId), Type: aws.ToString(change.ResourceType), Stateful: true, OldResource: "Delete",
+			LogicalID: aws.ToString(change.LogicalResourceId), Type: aws.ToString(change.ResourceType),
+			Stateful: true, OldResource: "Delete",
 		}
 		shown := v.proposal.change(one.LogicalID)
 		switch {

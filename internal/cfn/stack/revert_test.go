@@ -194,7 +194,9 @@ func TestExceptedPropertyIsNotReverted(t *testing.T) {
 // TestFailedRevertIsNotRepeated: the object stays ready, since the stack has its template.
 func TestFailedRevertIsNotRepeated(t *testing.T) {
 	o := drifting(t)
-	o.faults.Add(fault.Rule{Service: "cloudformation", Operation: "Update", ResourceType: table, Code: "InvalidRequest", Message: "not now", Times: 1})
+	o.faults.Add(fault.Rule{
+		Service: "cloudformation", Operation: "Update", ResourceType: table, Code: "InvalidRequest", Message: "not now", Times: 1,
+	})
 	o.desired.Revert = &stack.Revert{Drift: "one"}
 	o.is(stack.Ready)
 	if failure := o.record.RevertFailure; !strings.Contains(failure, "not now") {
@@ -222,7 +224,7 @@ func TestExceptionsOfDrift(t *testing.T) {
 	for value, want := range map[string]string{
 		"":                                "[]",
 		"Queue":                           "[Queue]",
-		" Queue/VisibilityTimeout, A/B/0": "[Queue/VisibilityTimeout A/B/0]",
+		"Queue/VisibilityTimeout , A/B/0": "[Queue/VisibilityTimeout A/B/0]",
 		"/Queue/Tags/":                    "[Queue/Tags]",
 	} {
 		if got, err := stack.ParseDriftExceptions(value); err != nil || fmt.Sprint(got) != want {
@@ -230,7 +232,8 @@ func TestExceptionsOfDrift(t *testing.T) {
 		}
 	}
 	for _, value := range []string{"*", "Que ue", "my-queue/A", "Queue/A B", "Q\x00", strings.Repeat("ä", 5000)} {
-		if got, err := stack.ParseDriftExceptions(value); err == nil || len(err.Error()) > 500 || !strings.Contains(err.Error(), "Queue/VisibilityTimeout") {
+		got, err := stack.ParseDriftExceptions(value)
+		if err == nil || len(err.Error()) > 500 || !strings.Contains(err.Error(), "Queue/VisibilityTimeout") {
 			t.Errorf("%q: %v, %v", value, got, err)
 		}
 	}

@@ -22,7 +22,7 @@ func (w *suite) revert(kind, name string) {
 }
 
 // jobs makes a queue, and returns functions that change and read its visibility timeout.
-func (w *suite) jobs(manifest string) (set func(value string), is func(value string)) {
+func (w *suite) jobs(manifest string) (set, is func(value string)) {
 	w.t.Helper()
 	w.apply(manifest)
 	url := fmt.Sprint(nested(w.ready("SQSQueue", "jobs"), "output", "queueURL"))
@@ -110,7 +110,7 @@ func TestDeletedTableIsNotRecreatedByItself(t *testing.T) {
 		_, err := tables.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("dynamo-table")})
 		return err
 	})
-	w.eventually("the table is gone", func() error {
+	w.eventually("the table is deleted", func() error {
 		if _, err := tables.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("dynamo-table")}); err == nil {
 			return errors.New("it exists")
 		}

@@ -144,11 +144,12 @@ func (k *kind) showRevert(obj *v1alpha1.Object, known *stack.Record) {
 	case known.RevertFailure != "":
 		setDrifted(obj, metav1.ConditionTrue, reasonRevertFailed, "The operator does not revert the drift. "+known.RevertFailure+where)
 	case known.ChangeSet != "" && known.Proposal != "":
-		message := "The revert of the drift waits for approval."
+		message := []string{"The revert of the drift waits for approval."}
 		for i := range obj.Status.PendingChanges {
-			message += " " + obj.Status.PendingChanges[i].Summary
+			message = append(message, obj.Status.PendingChanges[i].Summary)
 		}
-		setDrifted(obj, metav1.ConditionTrue, reasonRevertWaits, message+where+" "+k.howToApprove(obj, known.Proposal))
+		setDrifted(obj, metav1.ConditionTrue, reasonRevertWaits,
+			strings.Join(message, " ")+where+" "+k.howToApprove(obj, known.Proposal))
 	case known.Reverted != "":
 		setDrifted(obj, metav1.ConditionTrue, reasonRevertFailed, "The revert did not resolve the drift: CloudFormation does not revert properties that "+
 			"cannot change in place, or another client sets them again. Undo the change in AWS, or change the object."+where)

@@ -72,7 +72,10 @@ func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSet
 	}
 	if in.DeploymentMode != "" {
 		call := wire.CallFrom(ctx)
-		cs.reversal = &reversal{reader: driftDetection{caller: call.Caller, accessKey: call.AccessKeyID}, updated: s.updated, members: map[string]*actual{}}
+		cs.reversal = &reversal{
+			reader:  driftDetection{caller: call.Caller, accessKey: call.AccessKeyID},
+			updated: s.updated, members: map[string]*actual{},
+		}
 	}
 	if s.status == "" {
 		if existing := s.space.add(s); existing != nil {

@@ -209,7 +209,7 @@ func (m *member) keeping(properties map[string]any) map[string]any {
 	return properties
 }
 
-// managed reports whether a service of AWS changes a property by itself, as far as the stack shows
+// managed reports whether a service of AWS changes a property without a user, as far as the stack shows
 // it: "Drift-aware change sets recognize that drift is expected for AWS-managed properties and leave
 // their actual value untouched".
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/drift-aware-change-sets.html
@@ -389,7 +389,8 @@ func (a *actual) annotate(m *member, wanted map[string]any, details []types.Reso
 		details = append(details, types.ResourceChangeDetail{
 			Evaluation: types.EvaluationTypeStatic, ChangeSource: types.ChangeSourceNoModification,
 			Target: &types.ResourceTargetDefinition{
-				Attribute: types.ResourceAttributeProperties, Name: aws.String(path[0]), Path: aws.String("/Properties/" + strings.Join(path, "/")),
+				Attribute: types.ResourceAttributeProperties, Name: aws.String(path[0]),
+				Path: aws.String("/Properties/" + strings.Join(path, "/")),
 				RequiresRecreation: types.RequiresRecreationNever, AttributeChangeType: types.AttributeChangeTypeSyncWithActual,
 				BeforeValue: valueText(at(a.properties, path)), AfterValue: valueText(at(wanted, path)),
 				BeforeValueFrom: types.BeforeValueFromActualState, AfterValueFrom: types.AfterValueFromTemplate, Drift: a.drift(m, path),

@@ -58,7 +58,8 @@ func changed(cs *awscfn.DescribeChangeSetOutput) []string {
 
 func (w *suite) wantChanges(cs *awscfn.DescribeChangeSetOutput, status types.StackDriftStatus, want ...string) {
 	w.t.Helper()
-	if cs.Status != types.ChangeSetStatusCreateComplete || cs.DeploymentMode != types.DeploymentModeRevertDrift || cs.StackDriftStatus != status {
+	if cs.Status != types.ChangeSetStatusCreateComplete || cs.DeploymentMode != types.DeploymentModeRevertDrift ||
+		cs.StackDriftStatus != status {
 		w.t.Fatalf("the change set is %s (%s), mode %s, stack %s; want %s",
 			cs.Status, aws.ToString(cs.StatusReason), cs.DeploymentMode, cs.StackDriftStatus, status)
 	}
@@ -98,7 +99,7 @@ func TestRevertOfDrift(t *testing.T) {
 }
 
 // TestRevertDoesNotTouchImmutableProperties: "Drift-aware change sets do not support drift
-// reconciliation for immutable properties."
+// reconciliation for immutable properties".
 func TestRevertDoesNotTouchImmutableProperties(t *testing.T) {
 	w := newSuite(t, nil)
 	w.createAndWait("images", `{"Resources": {"Images": {"Type": "AWS::ECR::Repository", "Properties": {
@@ -151,7 +152,8 @@ func TestFailedRevertRestoresTheActualState(t *testing.T) {
 	w.byHand(logGroup, "group", func(p map[string]any) { p["RetentionInDays"] = 30 })
 	w.byHand("AWS::Kinesis::Stream", "stream", func(p map[string]any) { p["RetentionPeriodHours"] = 48 })
 	w.faults.Add(fault.Rule{
-		Service: "cloudformation", Operation: "Update", ResourceType: "AWS::Kinesis::Stream", Code: "InvalidRequest", Message: "no", Times: 1,
+		Service: "cloudformation", Operation: "Update", ResourceType: "AWS::Kinesis::Stream",
+		Code: "InvalidRequest", Message: "no", Times: 1,
 	})
 	w.revertDrift("streams", "revert")
 	w.execute("streams", "revert")
@@ -220,7 +222,8 @@ func TestRevertFallsBackToTheTemplates(t *testing.T) {
 		"Stream": {"Type": "AWS::Kinesis::Stream", "Properties": {"Name": "stream", "ShardCount": %[2]d}}}}`
 	w.createAndWait("mixed", fmt.Sprintf(both, "a", 1))
 	w.faults.Add(fault.Rule{
-		Service: "cloudformation", Operation: "Read", ResourceType: "AWS::Kinesis::Stream", Code: "Throttling", Message: "Rate exceeded", Times: 1,
+		Service: "cloudformation", Operation: "Read", ResourceType: "AWS::Kinesis::Stream",
+		Code: "Throttling", Message: "Rate exceeded", Times: 1,
 	})
 	cs := w.changeSet(&awscfn.CreateChangeSetInput{
 		StackName: aws.String("mixed"), ChangeSetName: aws.String("next"), TemplateBody: aws.String(fmt.Sprintf(both, "b", 2)),
