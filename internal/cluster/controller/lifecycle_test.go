@@ -82,8 +82,8 @@ func TestClusterThatLostARaceIsDeleted(t *testing.T) {
 	w.start()
 	w.create(cluster, group)
 	<-seen
-	controlplanetest.RemoveFromStore(t, w.cluster, "clusters.cluster-operator.aws/"+w.namespace+"/demo")
-	controlplanetest.RemoveFromStore(t, w.cluster, "instancegroups.cluster-operator.aws/"+w.namespace+"/demo-workers")
+	controlplanetest.RemoveFromStore(t, w.cluster, "cluster-operator.aws/clusters/"+w.namespace+"/demo")
+	controlplanetest.RemoveFromStore(t, w.cluster, "cluster-operator.aws/instancegroups/"+w.namespace+"/demo-workers")
 	w.eventually("nothing is left", func() error { return w.isLeft(account, region) })
 }
 

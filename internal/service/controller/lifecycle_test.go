@@ -261,7 +261,7 @@ func TestObjectThatLostARaceIsDeleted(t *testing.T) {
 `)
 	for _, name := range []string{"jobs", "kept"} {
 		w.ready("SQSQueue", name)
-		controlplanetest.RemoveFromStore(t, w.cluster, "sqsqueues.service-operator.aws/"+w.namespace+"/"+name)
+		controlplanetest.RemoveFromStore(t, w.cluster, "service-operator.aws/sqsqueues/"+w.namespace+"/"+name)
 	}
 	w.eventually("only the stack to retain is left", func() error {
 		if stacks := w.stacks(); len(stacks) != 1 || !strings.Contains(fmt.Sprint(stacks), "kept") {

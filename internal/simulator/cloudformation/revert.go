@@ -390,7 +390,7 @@ func (a *actual) annotate(m *member, wanted map[string]any, details []types.Reso
 			Evaluation: types.EvaluationTypeStatic, ChangeSource: types.ChangeSourceNoModification,
 			Target: &types.ResourceTargetDefinition{
 				Attribute: types.ResourceAttributeProperties, Name: aws.String(path[0]),
-				Path: aws.String("/Properties/" + strings.Join(path, "/")),
+				Path:               aws.String("/Properties/" + strings.Join(path, "/")),
 				RequiresRecreation: types.RequiresRecreationNever, AttributeChangeType: types.AttributeChangeTypeSyncWithActual,
 				BeforeValue: valueText(at(a.properties, path)), AfterValue: valueText(at(wanted, path)),
 				BeforeValueFrom: types.BeforeValueFromActualState, AfterValueFrom: types.AfterValueFromTemplate, Drift: a.drift(m, path),

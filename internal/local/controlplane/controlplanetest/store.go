@@ -14,7 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 )
 
-// RemoveFromStore removes an object from etcd, whatever finalizers it has: plural.group/namespace/name.
+// RemoveFromStore removes a custom object from etcd, whatever finalizers it has:
+// group/plural/namespace/name.
 // A deletion does the same if it began before a finalizer was added: the API server looks for
 // finalizers first, and then removes the object without another look.
 // https://github.com/kubernetes/kubernetes/issues/77988
@@ -35,9 +36,7 @@ func RemoveFromStore(t *testing.T, cluster *controlplane.ControlPlane, object st
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, RootCAs: roots,
 	}}
 	defer transport.CloseIdleConnections()
-	plural, rest, _ := strings.Cut(object, ".")
-	group, name, _ := strings.Cut(rest, "/")
-	key := base64.StdEncoding.EncodeToString([]byte("/registry/" + group + "/" + plural + "/" + name))
+	key := base64.StdEncoding.EncodeToString([]byte("/registry/" + object))
 	req, err := http.NewRequestWithContext(
 		t.Context(), http.MethodPost, cluster.Store()+"/v3/kv/deleterange", strings.NewReader(`{"key":"`+key+`"}`),
 	)
