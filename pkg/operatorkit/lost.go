@@ -62,13 +62,15 @@ func (r *Reconciler[T]) isLost(e event.TypedDeleteEvent[T]) bool {
 func (r *Reconciler[T]) deleteLost(ctx context.Context, obj T) (string, reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(obj)
 	live := r.options.New()
-	switch err := r.live.Get(ctx, key, live); {
+	err := r.live.Get(ctx, key, live)
+	switch {
 	case err == nil && live.GetUID() == obj.GetUID(): // It left the cache for another reason.
 		r.lost.drop(key)
 		return OutcomeStale, reconcile.Result{RequeueAfter: cacheRequeue}, nil
 	case err != nil && !apierrors.IsNotFound(err):
 		return afterIO("", err)
 	}
+	replaced := err == nil
 	if !isDeleting(obj) {
 		log.FromContext(ctx).Info("The object was removed while its finalizer was added. What exists for it is deleted.", "uid", obj.GetUID())
 		obj.SetDeletionTimestamp(new(metav1.NewTime(r.options.Clock.Now())))
@@ -86,6 +88,11 @@ func (r *Reconciler[T]) deleteLost(ctx context.Context, obj T) (string, reconcil
 		return OutcomeDeleted, reconcile.Result{RequeueAfter: cacheRequeue}, nil // There may be a new object of the same name.
 	case outcome.Kind() == KindFail:
 		return outcome.Kind().String(), reconcile.Result{}, outcome.Err()
+	case outcome.Kind() == KindStall && replaced:
+		// A user can react to the conditions of the new object, which finds what is left.
+		log.FromContext(ctx).Info("The deletion ends, because a new object has the name: "+outcome.Message(), "reason", outcome.Reason())
+		r.lost.drop(key)
+		return outcome.Kind().String(), reconcile.Result{RequeueAfter: cacheRequeue}, nil
 	case outcome.After() > 0:
 		return outcome.Kind().String(), reconcile.Result{RequeueAfter: outcome.After()}, nil
 	}

@@ -84,6 +84,27 @@ func TestObjectThatLostARaceIsDeleted(t *testing.T) {
 	}
 }
 
+// A deletion that stalls does not keep a new object of the same name from its reconciles.
+func TestLostObjectWhoseDeletionStallsMakesWay(t *testing.T) {
+	w := newSuite(t)
+	removed := false
+	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
+		operatorkit.NewStep("thing", func(_ context.Context, widget *Widget) operatorkit.Outcome {
+			if !removed {
+				removed = true
+				w.removeFromStore(widget.Name)
+			}
+			return operatorkit.Done()
+		}, func(context.Context, *Widget) operatorkit.Outcome {
+			return operatorkit.Stall("Protected", "The thing is protected.")
+		}),
+	)})
+	w.create("one")
+	w.waitDeleted("one")
+	w.create("one")
+	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
+}
+
 // A user who removes the finalizer wants to keep what the object has.
 func TestObjectWithoutFinalizerIsNotDeleted(t *testing.T) {
 	w, things, deleted := newSuite(t), &callLog{}, &callLog{}
