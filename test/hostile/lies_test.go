@@ -154,7 +154,7 @@ func honestNode(id string) *corev1.Node {
 	identity := own[id]
 	return &corev1.Node{
 		TypeMeta:   metav1.TypeMeta{Kind: "Node", APIVersion: "v1"},
-		ObjectMeta: metav1.ObjectMeta{Name: identity.PrivateDNSName, ResourceVersion: "1"},
+		ObjectMeta: metav1.ObjectMeta{Name: identity.PrivateDNSName, ResourceVersion: honestVersion},
 		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/" + id},
 		Status: corev1.NodeStatus{
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: identity.Address}},
@@ -163,9 +163,15 @@ func honestNode(id string) *corev1.Node {
 	}
 }
 
-func list(next string, nodes ...*corev1.Node) []byte {
+// Resource versions of the API while it responds honestly, and while it lies.
+const (
+	honestVersion = "1"
+	lyingVersion  = "7"
+)
+
+func list(version, next string, nodes ...*corev1.Node) []byte {
 	page := corev1.NodeList{
-		TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "1", Continue: next},
+		TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: version, Continue: next},
 	}
 	for _, node := range nodes {
 		page.Items = append(page.Items, *node)
@@ -177,11 +183,19 @@ func list(next string, nodes ...*corev1.Node) []byte {
 	return text
 }
 
-// respondHonestly lists the nodes of the own instances, and sends nothing to watches.
+// respondHonestly lists the nodes of the own instances, and sends nothing to watches. As an API server
+// does, it refuses to watch from a version that it does not know:
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 func respondHonestly(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	if !req.URL.Query().Has("watch") {
-		_, _ = w.Write(list("", honestNode("i-own1"), honestNode("i-own2")))
+	query := req.URL.Query()
+	if !query.Has("watch") {
+		_, _ = w.Write(list(honestVersion, "", honestNode("i-own1"), honestNode("i-own2")))
+		return
+	}
+	if query.Get("resourceVersion") != honestVersion {
+		w.WriteHeader(http.StatusGone)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
 		return
 	}
 	w.WriteHeader(http.StatusOK)
@@ -224,11 +238,11 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		l.storm(w, nodes)
 	case lie == 4: // one huge node
 		nodes[0].Labels = map[string]string{"a": strings.Repeat("x", 3<<20)}
-		_, _ = w.Write(list("", nodes...))
+		_, _ = w.Write(list(lyingVersion, "", nodes...))
 	case lie < 8: // there is always more
-		_, _ = w.Write(list("more", nodes...))
+		_, _ = w.Write(list(lyingVersion, "more", nodes...))
 	default:
-		_, _ = w.Write(list("", nodes...))
+		_, _ = w.Write(list(lyingVersion, "", nodes...))
 	}
 }
 
@@ -238,6 +252,7 @@ func (l *liar) nodes(count int) []*corev1.Node {
 	all := make([]*corev1.Node, count)
 	for i := range all {
 		node := honestNode(pick(l.random, ids...))
+		node.ResourceVersion = lyingVersion
 		l.made++
 		if l.random.IntN(10) > 0 {
 			node.Name = fmt.Sprintf("n-%d", l.made)
