@@ -22,6 +22,8 @@ type content struct {
 	empty  func() client.Object
 	fill   func(client.Object)
 	digest string
+	// field is the entry of spec.writeTo whose name must be used; empty if another name may be.
+	field string
 }
 
 func configMapContent(values map[string]string) content {
@@ -69,9 +71,14 @@ func serviceContent(want render.Service) content {
 }
 
 // ensureAdditional creates or updates one ConfigMap, Secret or Service and returns its name: the
-// wanted one, or the wanted one with a hash if the wanted name belongs to another owner.
+// wanted one, or the wanted one with a hash if the wanted name belongs to another owner and the user
+// did not choose it.
 func (k *kind) ensureAdditional(ctx context.Context, obj *v1alpha1.Object, name string, want content, list *madeList) (string, error) {
-	if slices.ContainsFunc(list.items, func(item madeItem) bool { return item.kind == want.kind && item.wanted == name }) {
+	taken := func(item madeItem) bool { return item.kind == want.kind && (item.wanted == name || item.name == name) }
+	if slices.ContainsFunc(list.items, taken) {
+		if want.field != "" {
+			return "", &takenError{kind: want.kind, name: name, field: want.field, own: true}
+		}
 		return "", &invalidError{fmt.Errorf("two objects of kind %s would have the name %s; rename one of them", want.kind, name)}
 	}
 	got, err := k.placeAdditional(ctx, obj, name, want)
@@ -83,7 +90,11 @@ func (k *kind) ensureAdditional(ctx context.Context, obj *v1alpha1.Object, name 
 
 func (k *kind) placeAdditional(ctx context.Context, obj *v1alpha1.Object, name string, want content) (string, error) {
 	second := render.WithHash(name, maxNameOf(want), k.name, obj.Namespace, obj.Name)
-	for _, candidate := range []string{second, name} {
+	candidates := []string{name, second}
+	if want.field != "" {
+		candidates = candidates[:1]
+	}
+	for _, candidate := range slices.Backward(candidates) {
 		cached := want.empty()
 		err := k.service.additional.Get(ctx, client.ObjectKey{Namespace: obj.Namespace, Name: candidate}, cached)
 		if err == nil && metav1.IsControlledBy(cached, obj) {
@@ -97,13 +108,13 @@ func (k *kind) placeAdditional(ctx context.Context, obj *v1alpha1.Object, name s
 			return "", fmt.Errorf("read %s %s: %w", want.kind, candidate, err)
 		}
 	}
-	for _, candidate := range []string{name, second} {
+	for _, candidate := range candidates {
 		ours, err := k.takeOrCreate(ctx, obj, candidate, want)
 		if err != nil || ours {
 			return candidate, err
 		}
 	}
-	return "", &takenError{kind: want.kind, name: name, other: second}
+	return "", &takenError{kind: want.kind, name: name, other: second, field: want.field}
 }
 
 // maxNameOf returns the maximum length of such an object's name.

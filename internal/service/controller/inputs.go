@@ -25,7 +25,11 @@ func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, erro
 	_, _ = fmt.Fprintf(
 		sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus,
 	)
-	_, _ = sum.Write(obj.Spec)
+	spec, err := render.StackSpec(obj)
+	if err != nil {
+		return 0, fmt.Errorf("hash the spec: %w", err)
+	}
+	_, _ = sum.Write(spec)
 	if in.use.Identity != "" {
 		_, _ = fmt.Fprintf(sum, "|%+v", in.use)
 	}
@@ -39,6 +43,18 @@ func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, erro
 		}
 		_, _ = sum.Write(data)
 	}
+	return sum.Sum64(), nil
+}
+
+// additionalDigest hashes what determines the ConfigMaps, Secrets and Services of an object, except for
+// its output.
+func (in inputs) additionalDigest(obj *v1alpha1.Object, modelVersion uint64) (uint64, error) {
+	digest, err := in.digest(obj, modelVersion)
+	if err != nil {
+		return 0, err
+	}
+	sum := fnv.New64a() // writing to a hash never fails
+	_, _ = fmt.Fprintf(sum, "%d|%s", digest, obj.Spec)
 	return sum.Sum64(), nil
 }
 

@@ -11,11 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// additionalStep creates the ConfigMaps, Secrets and Services from the outputs.
+// additionalStep creates the ConfigMaps, Secrets and Services from the outputs: those of the model, and
+// those of spec.writeTo.
 type additionalStep struct{ kind *kind }
 
 // Name returns the step's name.
@@ -32,7 +34,7 @@ func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	inputs, err := in.digest(obj, s.kind.version.Load())
+	inputs, err := in.additionalDigest(obj, s.kind.version.Load())
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -42,26 +44,31 @@ func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	list := &madeList{inputs: inputs, output: obj.Status.OutputDigest}
 	made, err := s.make(ctx, obj, in, list)
 	if err != nil {
+		list.record(obj) // otherwise what was made would stay if the spec does not ask for it any more
 		return additionalOutcome(err)
 	}
 	if err := s.remove(ctx, obj, made); err != nil {
 		return additionalOutcome(err)
 	}
-	s.kind.made.keep(obj.UID, list)
 	obj.AdditionalResources = nil
 	if len(made.ConfigMaps)+len(made.Secrets)+len(made.Services) > 0 {
 		obj.AdditionalResources = made
 	}
+	if len(list.taken) > 0 {
+		return additionalOutcome(list.taken[0])
+	}
+	s.kind.made.keep(obj.UID, list)
 	return operatorkit.Done()
 }
 
-// make ensures everything that the model asks for and returns the names.
+// make ensures everything that the model and spec.writeTo ask for and returns the names.
 func (s additionalStep) make(
 	ctx context.Context, obj *v1alpha1.Object, in inputs, list *madeList,
 ) (*v1alpha1.AdditionalResources, error) {
 	m, made := s.kind.model.Load(), &v1alpha1.AdditionalResources{}
-	if len(m.ConfigMaps)+len(m.Secrets)+len(m.Services) == 0 {
-		return made, nil
+	ownConfigMaps, ownSecrets, err := render.WriteTo(m, obj)
+	if err != nil {
+		return nil, err
 	}
 	services, err := render.Services(m, obj, in.facts)
 	if err != nil {
@@ -80,14 +87,14 @@ func (s additionalStep) make(
 	if err != nil {
 		return nil, invalidOrMissing(err)
 	}
-	if made.ConfigMaps, err = s.ensureData(ctx, obj, configMaps, configMapContent, list); err != nil {
+	if made.ConfigMaps, err = s.ensureData(ctx, obj, append(configMaps, ownConfigMaps...), configMapContent, list); err != nil {
 		return nil, err
 	}
 	secrets, err := render.Secrets(m, obj, in.facts, names)
 	if err != nil {
 		return nil, invalidOrMissing(err)
 	}
-	made.Secrets, err = s.ensureData(ctx, obj, secrets, secretContent, list)
+	made.Secrets, err = s.ensureData(ctx, obj, append(secrets, ownSecrets...), secretContent, list)
 	return made, err
 }
 
@@ -96,7 +103,13 @@ func (s additionalStep) ensureData(
 ) ([]string, error) {
 	var names []string
 	for _, want := range wanted {
-		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, contentOf(want.Values), list)
+		filled := contentOf(want.Values)
+		filled.field = want.Field
+		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, filled, list)
+		if taken, ok := errors.AsType[*takenError](err); ok && want.Field != "" {
+			list.taken = append(list.taken, taken)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -154,22 +167,40 @@ func invalidOrMissing(err error) error {
 	return &invalidError{err}
 }
 
-// takenError means that both possible names are in use.
-type takenError struct{ kind, name, other string }
+// takenError means that all possible names are in use: the two of the model, or that of an entry of
+// spec.writeTo.
+type takenError struct {
+	kind, name, other string
+	// field is the entry of spec.writeTo, or empty. Own means that this object has the name already.
+	field string
+	own   bool
+}
 
 // Error names the objects with these names.
 func (e *takenError) Error() string {
+	switch {
+	case e.own:
+		return fmt.Sprintf("%s.name: the kind itself makes %s %s for this object; choose another name", e.field, e.kind, e.name)
+	case e.field != "":
+		return fmt.Sprintf("%s.name: %s %s already exists and does not belong to this object; delete it, or choose another name", e.field, e.kind, e.name)
+	}
 	return fmt.Sprintf("%s %s and %s already exist and do not belong to this object; rename or delete one of them", e.kind, e.name, e.other)
 }
 
 func additionalOutcome(err error) operatorkit.Outcome {
-	switch e := err.(type) { //nolint:errorlint // all are returned by functions in this file and never wrapped
+	switch e := err.(type) { //nolint:errorlint // all are returned by functions in this package or of render, and never wrapped
+	case template.Problems:
+		return invalidWriteTo(e)
 	case *invalidError:
 		return operatorkit.Stall("InvalidAdditionalResources", sentence("The additional resources of the ModelDefinition are invalid", e.error))
 	case *render.MissingValueError:
 		return operatorkit.Wait(0, "ValueMissing", missingMessage(e)).Degraded()
 	case *takenError:
-		return operatorkit.Stall("NameTaken", e.Error()+".")
+		taken := operatorkit.Stall("NameTaken", e.Error()+".")
+		if e.field != "" && !e.own {
+			taken = taken.RequeueAfter(poll) // no event says that the user freed the name
+		}
+		return taken
 	}
 	if apierrors.IsForbidden(err) {
 		return operatorkit.Fail(err).Explain("Forbidden", sentence("The operator lacks a permission in Kubernetes", err))
@@ -177,8 +208,17 @@ func additionalOutcome(err error) operatorkit.Outcome {
 	return operatorkit.Fail(err)
 }
 
+// invalidWriteTo reports the problems of spec.writeTo.
+func invalidWriteTo(err error) operatorkit.Outcome {
+	return operatorkit.Stall("InvalidWriteTo", sentence("The outputs cannot be written", err))
+}
+
 // missingMessage names the value and says where it may come from.
 func missingMessage(e *render.MissingValueError) string {
+	if e.Entry != "" {
+		return fmt.Sprintf("%s. Set what the output needs in the spec, or write {{ default \"\" %s }} in %s.data if the value is optional.",
+			e.Error(), e.Value, e.Entry)
+	}
 	source := "Set it in the spec"
 	if strings.Contains(e.Value, ".output.") {
 		source = "Add the output to the template of the stack"

@@ -50,6 +50,9 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	if outcome := k.verifyReferences(ctx, obj, in); !outcome.IsDone() {
 		return outcome
 	}
+	if err := render.CheckWriteTo(k.model.Load(), obj); err != nil { // before the user waits for the stack
+		return invalidWriteTo(err)
+	}
 	desired, err := render.Stack(k.model.Load(), obj, in.facts, in.override)
 	if err != nil {
 		return invalid(err)

@@ -48,6 +48,8 @@ type madeList struct {
 	inputs uint64
 	output string
 	items  []madeItem
+	// taken are the entries of spec.writeTo whose names are in use.
+	taken []*takenError
 }
 
 type madeItem struct {
@@ -72,6 +74,24 @@ func (k *kind) inPlace(ctx context.Context, obj *v1alpha1.Object, inputs uint64)
 		}
 	}
 	return true
+}
+
+// record adds what was created to what the status records.
+func (l *madeList) record(obj *v1alpha1.Object) {
+	if len(l.items) == 0 {
+		return
+	}
+	var all v1alpha1.AdditionalResources
+	if obj.AdditionalResources != nil {
+		all = *obj.AdditionalResources.DeepCopy()
+	}
+	groups := map[string]*[]string{"ConfigMap": &all.ConfigMaps, "Secret": &all.Secrets, "Service": &all.Services}
+	for _, item := range l.items {
+		if group := groups[item.kind]; !slices.Contains(*group, item.name) {
+			*group = append(*group, item.name)
+		}
+	}
+	obj.AdditionalResources = &all
 }
 
 // names lists the names of what was created, in order of creation.

@@ -17,6 +17,7 @@ import (
 	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/service/model"
+	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
@@ -88,7 +89,10 @@ func (a *admission) service(ctx context.Context, m *manifest.Manifest, object *v
 			return a.known.Problems(m, err)
 		}
 	}
-	return a.known.Problems(m, a.rules[object.Kind].Check(ctx, object))
+	if err := a.rules[object.Kind].Check(ctx, object); err != nil {
+		return a.known.Problems(m, err)
+	}
+	return a.known.Problems(m, render.CheckWriteTo(a.known.models[object.Kind], object))
 }
 
 // Problems returns an error about the object of a manifest, such as one of [Set.Stack], as problems

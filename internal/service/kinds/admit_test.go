@@ -212,3 +212,16 @@ func TestAllProblemsOfAllObjectsAreReportedAtOnce(t *testing.T) {
 		t.Errorf("got\n%v\nwant\n%s", err, strings.Join(want, "\n"))
 	}
 }
+
+// TestTextsOfWriteToAreChecked tests what the API server cannot check: the texts of spec.writeTo.
+func TestTextsOfWriteToAreChecked(t *testing.T) {
+	const entry = "  writeTo:\n  - kind: ConfigMap\n    name: settings\n    data:\n      URL: '{{ .output.queue%s }}'\n      ARN: '{{ .output.queueARN }}'\n"
+	if err := admit(t, queue(fmt.Sprintf(entry, "URL"))); err != nil {
+		t.Error(err)
+	}
+	err := admit(t, queue(fmt.Sprintf(entry, "Url")))
+	want := "x.yaml, line 10: SQSQueue orders: spec.writeTo[0].data.URL: line 1, column 11: there is no .output.queueUrl; did you mean .output.queueURL?"
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}

@@ -220,13 +220,13 @@ func asProblems(name string, err error) cfntemplate.Problems {
 	return problem(name, "spec.accessLevels", err.Error())
 }
 
+// subdomain is the pattern of the names of most objects, see
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names.
+const subdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+
 // grantsSchema is the schema of spec.grants.
 func (m *Model) grantsSchema() apiextensionsv1.JSONSchemaProps {
-	const (
-		most = 32
-		// https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names
-		subdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
-	)
+	const most = 32
 	items, length, least := int64(most), int64(253), int64(1)
 	access := apiextensionsv1.JSONSchemaProps{Type: "string", Description: "What the service account may do with the resource."}
 	for _, level := range m.AccessLevels {

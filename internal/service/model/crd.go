@@ -152,6 +152,7 @@ func sharedSchemas() map[string]apiextensionsv1.JSONSchemaProps {
 			Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"Automatic"`)}, {Raw: []byte(`"Manual"`)}},
 			Description: "Automatic, the default, applies changes. With Manual, a change of an existing stack waits until the annotation aws-operator/approve contains its digest from status.pendingChanges.",
 		},
+		WriteToField: writeToSchema(),
 	}
 }
 

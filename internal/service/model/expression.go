@@ -89,14 +89,32 @@ func (t *Text) execute(tmpl *template.Template, data map[string]any) (string, er
 	if t.literal {
 		return t.source, nil
 	}
-	var out bytes.Buffer
+	var out boundedBuffer
 	if err := tmpl.Execute(&out, data); err != nil {
 		if unset, ok := errors.AsType[*UnsetError](err); ok {
 			return "", unset
 		}
 		return "", syntaxProblem(tmpl.Name(), err)
 	}
-	return out.String(), nil
+	return out.text.String(), nil
+}
+
+// maxText is the maximum size of a rendered text: no ConfigMap, Secret or template is larger. See
+// https://kubernetes.io/docs/concepts/configuration/configmap/ and
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html.
+const maxText = 1 << 20
+
+var errTooLong = errors.New("the text is longer than 1 MiB")
+
+// boundedBuffer is a buffer for at most maxText bytes.
+type boundedBuffer struct{ text bytes.Buffer }
+
+// Write appends to the buffer.
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if b.text.Len()+len(p) > maxText {
+		return 0, errTooLong
+	}
+	return b.text.Write(p)
 }
 
 // eachNode calls the functions, which may be nil, for every text and every action below a node that
@@ -162,12 +180,10 @@ func functions(properties func(any) (map[string]any, error)) template.FuncMap {
 		"properties": properties,
 		"positive":   positive,
 		"quoteYAML":  quoteYAML,
-		"replace": func(from, to string, s any) any {
-			return ofText(func(s string) string { return strings.ReplaceAll(s, from, to) })(s)
-		},
-		"set":   func(v any) bool { return v != nil && v != "" },
-		"split": split,
-		"text":  asText,
+		"replace":    replace,
+		"set":        func(v any) bool { return v != nil && v != "" },
+		"split":      split,
+		"text":       asText,
 		"trimSuffix": func(suffix string, s any) any {
 			return ofText(func(s string) string { return strings.TrimSuffix(s, suffix) })(s)
 		},
@@ -183,6 +199,15 @@ func ofText(function func(string) string) func(any) any {
 		}
 		return function(asText(value))
 	}
+}
+
+// replace replaces every occurrence of from in a value's text. The result of an unset value is unset.
+func replace(from, to string, value any) (any, error) {
+	text := asText(value)
+	if len(text)+strings.Count(text, from)*(len(to)-len(from)) > maxText {
+		return nil, errTooLong
+	}
+	return ofText(func(s string) string { return strings.ReplaceAll(s, from, to) })(value), nil
 }
 
 // printf formats as fmt.Sprintf does. The result is unset if one of the values is unset.

@@ -238,7 +238,7 @@ func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *sc
 }
 
 // sharedFields are the spec fields that are not properties of the resource.
-var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "cloudFormationTemplateNamespace", "updatePolicy"}
+var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "cloudFormationTemplateNamespace", "updatePolicy", WriteToField}
 
 // propertiesOf converts a derived spec to properties, without the fields that every kind has.
 func (s *shape) propertiesOf(spec map[string]any) map[string]any {

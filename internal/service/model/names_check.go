@@ -18,6 +18,9 @@ type scope struct {
 	// field.
 	values []string
 	groups map[string][]string
+	// functions are the functions and keywords that a template may use; nil if there is no limit. With
+	// one, spec is nil.
+	functions []string
 }
 
 // stackScope contains the names in the template of a stack, in parameters, and in the names of
@@ -59,13 +62,16 @@ func (s *scope) unknown(path []string) (wrong, meant string) {
 	if len(path) == 0 || slices.Contains(s.values, path[0]) {
 		return "", ""
 	}
-	if path[0] == "spec" {
+	if path[0] == "spec" && s.functions == nil {
 		return unknownField(s.spec, path)
 	}
 	names, ok := s.groups[path[0]]
 	switch {
 	case !ok:
-		all := slices.Concat(s.values, slices.Collect(maps.Keys(s.groups)), []string{"spec"})
+		all := slices.Concat(s.values, slices.Collect(maps.Keys(s.groups)))
+		if s.functions == nil {
+			all = append(all, "spec")
+		}
 		return expression(path[:1]), suggest(nil, path[0], all)
 	case len(path) > 1 && !slices.Contains(names, path[1]):
 		return expression(path[:2]), suggest(path[:1], path[1], names)
@@ -139,6 +145,7 @@ func (c *nameCheck) list(list *parse.ListNode, dot []string) {
 		case *parse.ActionNode:
 			c.pipe(n.Pipe, dot)
 		case *parse.TemplateNode:
+			c.limit(n.Pos, "template")
 			c.pipe(n.Pipe, dot)
 		case *parse.IfNode:
 			c.pipe(n.Pipe, dot)
@@ -148,6 +155,7 @@ func (c *nameCheck) list(list *parse.ListNode, dot []string) {
 			c.list(n.List, c.pipe(n.Pipe, dot))
 			c.list(n.ElseList, dot)
 		case *parse.RangeNode:
+			c.limit(n.Pos, "range")
 			below := c.pipe(n.Pipe, dot)
 			if below != nil {
 				below = append(slices.Clone(below), element)
@@ -195,6 +203,8 @@ func (c *nameCheck) argument(node parse.Node, dot []string) []string {
 	switch n := node.(type) {
 	case *parse.DotNode:
 		return dot
+	case *parse.IdentifierNode:
+		c.limit(n.Pos, n.Ident)
 	case *parse.FieldNode:
 		if dot != nil {
 			return c.path(n.Pos, slices.Concat(dot, n.Ident))
@@ -211,6 +221,15 @@ func (c *nameCheck) argument(node parse.Node, dot []string) []string {
 		}
 	}
 	return nil
+}
+
+// limit checks a function or keyword.
+func (c *nameCheck) limit(pos parse.Pos, name string) {
+	if c.scope.functions != nil && !slices.Contains(c.scope.functions, name) {
+		c.problems = append(c.problems, cfntemplate.Problem{
+			Pos: positionAt(c.file, c.source, int(pos)), Message: name + " is not allowed",
+		})
+	}
 }
 
 // path checks one path. It returns nil if a part of it does not exist.

@@ -18,6 +18,9 @@ type Data struct {
 	Name string
 	// Values are the keys and values.
 	Values map[string]string
+	// Field is the entry of spec.writeTo that asks for it, and whose name must be used; empty if the
+	// model does.
+	Field string
 }
 
 // Service is a Service of type ExternalName for an object.
@@ -63,6 +66,8 @@ type MissingValueError struct {
 	Field string
 	// Value is the expression of the value.
 	Value string
+	// Entry is the entry of spec.writeTo that contains the expression; empty if the model does.
+	Entry string
 }
 
 // Error names the value and what needs it.

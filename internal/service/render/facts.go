@@ -28,8 +28,16 @@ type Facts struct {
 	Limits *Limits
 }
 
-// Spec decodes an object's spec. Integers are int64.
+// Spec decodes an object's spec without spec.writeTo, which does not describe the resource: no stack
+// may depend on it. Integers are int64.
 func Spec(obj *v1alpha1.Object) (map[string]any, error) {
+	spec, err := wholeSpec(obj)
+	delete(spec, model.WriteToField)
+	return spec, err
+}
+
+// wholeSpec decodes an object's spec.
+func wholeSpec(obj *v1alpha1.Object) (map[string]any, error) {
 	spec := map[string]any{}
 	if len(obj.Spec) == 0 || string(obj.Spec) == "null" {
 		return spec, nil
