@@ -36,6 +36,7 @@ Every kind also has these fields of ` + "`spec`" + `, and the same [status](stat
 - ` + "`rollbackCount`" + `: how many times the creation of a stack is attempted; 3 when it is 0.
 - ` + "`updatePolicy`" + `: with ` + "`Manual`" + `, changes wait for [approval](../guide/approval.md).
 - ` + "`cloudFormationTemplateName`" + ` and ` + "`cloudFormationTemplateNamespace`" + `: a CloudFormationTemplate that replaces the kind's own template.
+- ` + "`writeTo`" + `: [ConfigMaps and Secrets](../guide/README.md#choose-where-outputs-go) with names and keys of your choice for the outputs.
 
 The kinds of clusters are on [a page of their own](clusters.md).
 `
