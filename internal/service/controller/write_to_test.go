@@ -178,6 +178,28 @@ func TestWriteToLeavesObjectsOfOthersAlone(t *testing.T) {
 	w.absent(w.configMap, "settings")
 }
 
+// TestWhatAFailedWriteMadeIsDeleted tests that an entry is deleted although writing a later one failed.
+func TestWhatAFailedWriteMadeIsDeleted(t *testing.T) {
+	w := newSuite(t, nil)
+	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {writeTo: [{kind: Secret, name: fixed, data: {a: '1'}}]}}")
+	w.ready("SQSQueue", "jobs")
+	fixed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fixed"}}
+	if err := w.client.Patch(t.Context(), fixed, client.RawPatch("application/merge-patch+json", []byte(`{"immutable":true}`))); err != nil {
+		t.Fatal(err)
+	}
+	w.change("SQSQueue", "jobs", `{"spec":{"writeTo":[{"kind":"Secret","name":"fixed","data":{"a":"2"}},{"kind":"ConfigMap","name":"settings"}]}}`)
+	if c := w.condition("SQSQueue", "jobs", "Synced", "False", ""); !strings.Contains(c.Message, "update Secret fixed") {
+		t.Errorf("the message is %q", c.Message)
+	}
+	if _, err := w.configMap("settings"); err != nil {
+		t.Error(err)
+	}
+	w.change("SQSQueue", "jobs", `{"spec":{"writeTo":null}}`)
+	w.absent(w.configMap, "settings")
+	w.absent(w.secret, "fixed")
+	w.ready("SQSQueue", "jobs")
+}
+
 // TestObjectsExchangeNames tests that two objects can exchange the names that they write to.
 func TestObjectsExchangeNames(t *testing.T) {
 	w := newSuite(t, nil)

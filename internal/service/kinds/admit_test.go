@@ -55,6 +55,14 @@ func objects() map[string]struct{ text, want string } {
 		"a spec of null":    {queue(""), ""},
 		"yes for a boolean": {queue("  fifoQueue: yes\n"), ""},
 		"false for N":       {table("  hashAttribute: {name: id, type: N}\n"), ""},
+		"a rule of the keys to write to": {
+			queue("  writeTo:\n  - {kind: Secret, name: a, data: {a/b: c}}\n"),
+			"line 7: SQSQueue orders: spec.writeTo[0].data: a key consists of at most 253 letters, digits, ",
+		},
+		"the same to write to twice": {
+			queue("  writeTo:\n  - {kind: Secret, name: a}\n  - {kind: Secret, name: a}\n"),
+			"spec.writeTo[1]",
+		},
 		"an unknown field": {
 			queue("  visibiltyTimeout: 30\n"),
 			"line 6: SQSQueue orders: spec.visibiltyTimeout: there is no such field; did you mean visibilityTimeout?",
@@ -220,7 +228,7 @@ func TestTextsOfWriteToAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	err := admit(t, queue(fmt.Sprintf(entry, "Url")))
-	want := "x.yaml, line 10: SQSQueue orders: spec.writeTo[0].data.URL: line 1, column 11: there is no .output.queueUrl; did you mean .output.queueURL?"
+	want := "x.yaml, document 1, line 10: SQSQueue orders: spec.writeTo[0].data.URL: line 1, column 11: there is no .output.queueUrl; did you mean .output.queueURL?"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
