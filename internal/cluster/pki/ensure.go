@@ -105,8 +105,7 @@ func readSecrets(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster
 			return nil, fmt.Errorf("read the Secret %s: %w", key, err)
 		case ofAnother(secret, cluster):
 			return nil, fmt.Errorf(
-				"the Secret %s belongs to a deleted Cluster of the same name and is about to be deleted with it; to keep it, remove its owner reference",
-				key,
+				"the Secret %s belongs to %s and is deleted with it; delete it, or remove its owner reference to use it", key, ownerOf(secret),
 			)
 		default:
 			found[suffix] = secret
@@ -115,12 +114,24 @@ func readSecrets(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster
 	return found, nil
 }
 
-// ofAnother reports whether a Secret will be deleted: it is being deleted, or it belongs to a
-// deleted Cluster with the same name, with which Kubernetes deletes it. A cluster that uses it
-// would lose it.
+// ofAnother reports whether a Secret will be deleted: it is being deleted, or it belongs to another
+// object, with which Kubernetes deletes it. A cluster that uses it would lose it. The other object may
+// also be one whose author chose the content of the Secret (spec.writeTo of services) without the
+// right to write Secrets.
 func ofAnother(secret *corev1.Secret, cluster *v1alpha1.Cluster) bool {
 	owner := metav1.GetControllerOf(secret)
-	return secret.DeletionTimestamp != nil || owner != nil && owner.Kind == "Cluster" && owner.UID != cluster.UID
+	return secret.DeletionTimestamp != nil || owner != nil && owner.UID != cluster.UID
+}
+
+func ownerOf(secret *corev1.Secret) string {
+	switch owner := metav1.GetControllerOf(secret); {
+	case owner == nil:
+		return "an object that was deleted"
+	case owner.Kind == "Cluster":
+		return "a deleted Cluster of the same name"
+	default:
+		return owner.Kind + " " + owner.Name
+	}
 }
 
 // mayComplete returns an error if Secrets are missing that instances may have booted with. The

@@ -103,6 +103,29 @@ func TestEnsureTakesNoSecretsOfAClusterThatIsGone(t *testing.T) {
 	}
 }
 
+// An author of services can have a Secret written with a name and content of their choice, without the
+// right to write Secrets. No cluster trusts a CA of theirs.
+func TestEnsureTakesNoSecretsOfOtherObjects(t *testing.T) {
+	c, cluster := newClient(t)
+	if _, err := pki.Ensure(t.Context(), c, clock, cluster); err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixCA}, secret); err != nil {
+		t.Fatal(err)
+	}
+	secret.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "service-operator.aws/v1alpha1", Kind: "SQSQueue", Name: "planted", UID: "theirs", Controller: new(true),
+	}}
+	if err := c.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pki.Ensure(t.Context(), c, clock, cluster)
+	if err == nil || !strings.Contains(err.Error(), "demo-ca belongs to SQSQueue planted") {
+		t.Fatalf("it says %v", err)
+	}
+}
+
 func remove(t *testing.T, c client.Client, cluster *v1alpha1.Cluster, suffix string) {
 	t.Helper()
 	if err := c.Delete(t.Context(), &corev1.Secret{
