@@ -82,6 +82,22 @@ aws_operator_api_requests_total{code="ServiceUnavailable",operation="DescribeSta
 	}
 }
 
+func TestThrottledAttemptsAreCounted(t *testing.T) {
+	clients, registry, _ := respond(t,
+		answer{http.StatusBadRequest, "Throttling", "Rate exceeded"}, answer{http.StatusServiceUnavailable, "ServiceUnavailable", "try later"}, answer{})
+	if err := describe(t.Context(), clients); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+# HELP aws_operator_api_throttled_total HTTP attempts of AWS calls that AWS refused because of their rate.
+# TYPE aws_operator_api_throttled_total counter
+aws_operator_api_throttled_total{operation="DescribeStacks",service="cloudformation"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "aws_operator_api_throttled_total"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestExplain(t *testing.T) {
 	cases := []struct {
 		name    string

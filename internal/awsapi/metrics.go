@@ -12,9 +12,10 @@ import (
 
 // metrics counts and times attempts.
 type metrics struct {
-	requests *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	held     *prometheus.HistogramVec
+	requests  *prometheus.CounterVec
+	throttled *prometheus.CounterVec
+	duration  *prometheus.HistogramVec
+	held      *prometheus.HistogramVec
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -23,6 +24,10 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "aws_operator_api_requests_total",
 			Help: "HTTP attempts of AWS calls, by service, operation and AWS's error code (\"200\" for success).",
 		}, []string{"service", "operation", "code"}),
+		throttled: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "aws_operator_api_throttled_total",
+			Help: "HTTP attempts of AWS calls that AWS refused because of their rate.",
+		}, []string{"service", "operation"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "aws_operator_api_request_duration_seconds",
 			Help:    "Duration of HTTP attempts of AWS calls.",
@@ -37,7 +42,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	if registerer == nil {
 		return m, nil
 	}
-	for _, collector := range []prometheus.Collector{m.requests, m.duration, m.held} {
+	for _, collector := range []prometheus.Collector{m.requests, m.throttled, m.duration, m.held} {
 		if err := registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("register the metrics of AWS calls: %w", err)
 		}
@@ -48,6 +53,9 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 func (m *metrics) observe(service, operation string, took time.Duration, err error) {
 	m.requests.WithLabelValues(service, operation, metricCode(err)).Inc()
 	m.duration.WithLabelValues(service, operation).Observe(took.Seconds())
+	if failure := Explain(err); failure != nil && failure.Kind == Throttled {
+		m.throttled.WithLabelValues(service, operation).Inc()
+	}
 }
 
 func metricCode(err error) string {
