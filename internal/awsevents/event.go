@@ -88,7 +88,7 @@ func parseEvent(target awsapi.Target, body string) (Event, error) {
 	}
 	event.Stack = &stack.Event{
 		Target: target, StackID: detail.StackID, StackName: stackName(detail.StackID),
-		Status: detail.Details.Status, Reason: detail.Details.Reason, Token: detail.Token,
+		Status: detail.Details.Status, Reason: detail.Details.Reason, Token: detail.Token, Time: outer.Time,
 	}
 	return event, nil
 }

@@ -19,6 +19,7 @@
 //   - signal.go sends instances' signals to running updates, and cancels updates;
 //   - status.go reads stacks and updates the record;
 //   - events.go finds the reason of a failure;
+//   - metrics.go times the operations;
 //   - delete.go deletes stacks, and reports the resources that refuse.
 //
 // # API calls

@@ -34,6 +34,8 @@ type Options struct {
 	Clients Clients
 	// Clock defaults to the real one.
 	Clock clock.PassiveClock
+	// Metrics, if not nil, times the operations of stacks.
+	Metrics *Metrics
 	// Registry holds the resource schemas; it defaults to all of AWS's.
 	Registry *schema.Registry
 	// AccountID is the account of targets without a role; empty if unknown.

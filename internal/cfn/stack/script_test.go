@@ -35,6 +35,7 @@ type script struct {
 	after  func(operation string) error // if set, may lose the answer of a call
 	lag    bool                         // DescribeStacks returns the stack from before the last operation
 
+	metrics *Metrics       // of the engines
 	made    int            // change sets
 	changes []types.Change // the changes that the next change set reports
 	slow    bool           // change sets are still being computed
@@ -66,7 +67,9 @@ func (s *script) S3(awsapi.Target) awsapi.S3                           { return 
 func (s *script) ObjectURL(_ awsapi.Target, bucket, key string) string { return bucket + "/" + key }
 func (s *script) Waiting(awsapi.Target, string) int                    { return 0 }
 func (s *script) Region(awsapi.Target) string                          { return "eu-central-1" }
-func (s *script) engine() *Engine                                      { return New(Options{Clients: s, Clock: s.clock}) }
+func (s *script) engine() *Engine {
+	return New(Options{Clients: s, Clock: s.clock, Metrics: s.metrics})
+}
 
 func (s *script) step(by time.Duration) { s.clock.SetTime(s.clock.Now().Add(by)) }
 func (s *script) forgetCalls()          { s.calls = nil }

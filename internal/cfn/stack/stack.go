@@ -214,4 +214,6 @@ type Event struct {
 	Token string
 	// Changed identifies the stack's last change if the event comes from a sweep.
 	Changed string
+	// Time is when AWS reported the status; zero if the event comes from a sweep.
+	Time time.Time
 }

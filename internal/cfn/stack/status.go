@@ -128,7 +128,7 @@ func deleted(status types.StackStatus) bool {
 
 // refresh reads the stack from CloudFormation and updates the record.
 func (v *visit) refresh(ctx context.Context) step {
-	mark := v.engine.watchlist.mark()
+	mark, before := v.engine.watchlist.mark(), v.record
 	v.followed, _ = v.engine.watchlist.changed(&v.record)
 	name := v.record.StackID
 	if name == "" {
@@ -140,7 +140,11 @@ func (v *visit) refresh(ctx context.Context) step {
 	}
 	v.refreshed, v.found = true, found
 	if found == nil {
-		return v.settleMissing()
+		s := v.settleMissing()
+		if !s.done {
+			v.measure(&before)
+		}
+		return s
 	}
 	if !deleted(found.status) {
 		moved, foreign := v.engine.judge(found, v.owner)
@@ -152,6 +156,7 @@ func (v *visit) refresh(ctx context.Context) step {
 	}
 	s := v.settle(ctx, found)
 	if !s.done { // otherwise the engine must read the stack again for the same reason
+		v.measure(&before)
 		v.engine.watchlist.observed(found.id, v.key.place, sight{string(found.status), found.changed}, mark)
 	}
 	return s
