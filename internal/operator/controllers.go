@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/addons"
@@ -18,6 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/identity"
+	"github.com/aws-operator/aws-operator/internal/objectmetrics"
 	services "github.com/aws-operator/aws-operator/internal/service/controller"
 )
 
@@ -42,7 +44,7 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock, Identities: p.identities,
 		Region: p.clients.Region(awsapi.Target{}), AccountID: p.opts.Account, ClusterName: p.opts.ClusterName,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
-		Metrics: p.metrics, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
+		Metrics: p.metrics, ObjectMetrics: p.objects, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
 		ServiceAccountIssuer: p.opts.ServiceAccountIssuer,
 		DriftInterval:        p.opts.DriftInterval,
 	})
@@ -52,6 +54,9 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 	if err := setUpClusters(ctx, mgr, p); err != nil {
 		return fmt.Errorf("set up the controllers of clusters: %w", err)
 	}
+	p.objects.Add(objectmetrics.Cached(mgr.GetCache(), mgr.GetScheme(),
+		&clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}, &servicev1alpha1.ModelDefinitionList{},
+		&servicev1alpha1.CloudFormationTemplateList{}, &identityv1alpha1.AWSIdentityList{}))
 	return nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/identity"
+	"github.com/aws-operator/aws-operator/internal/objectmetrics"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -131,9 +132,13 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	operations, err := stack.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
 	engine := stack.New(stack.Options{
 		AccountID: opts.Account, ManagementCluster: management,
-		Clients: clients, Clock: opts.Clock, TemplateBucket: opts.TemplateBucket,
+		Clients: clients, Clock: opts.Clock, TemplateBucket: opts.TemplateBucket, Metrics: operations,
 	})
 	listener := awsevents.New(awsevents.Options{
 		Clients: clients, Engine: engine, Clock: opts.Clock, Logger: opts.Logger.WithName("events"),
@@ -154,6 +159,7 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 		engine:     engine,
 		listener:   listener,
 		metrics:    steps,
+		objects:    objectmetrics.New(metrics.Registry, opts.Logger.WithName("metrics")),
 		limiter:    operatorkit.NewBackgroundLimiter(opts.Clock, 0),
 	}
 	if err := setUpControllers(ctx, mgr, p); err != nil {
@@ -161,6 +167,9 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	}
 	if err := mgr.Add(listener); err != nil {
 		return nil, fmt.Errorf("add the listener for AWS's events: %w", err)
+	}
+	if err := mgr.Add(p.objects); err != nil {
+		return nil, fmt.Errorf("add the metrics of objects: %w", err)
 	}
 	if err := mgr.Add(memoryTrimmer{clock: opts.Clock}); err != nil {
 		return nil, fmt.Errorf("add what returns memory: %w", err)
@@ -175,6 +184,7 @@ type parts struct {
 	engine   *stack.Engine
 	listener *awsevents.Listener
 	metrics  *operatorkit.Metrics
+	objects  *objectmetrics.Collector
 	// identities says with which credentials the operator acts for an object.
 	identities *identity.Identities
 	limiter    *operatorkit.BackgroundLimiter // one for all: they share an API server

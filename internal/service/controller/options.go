@@ -12,6 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/objectmetrics"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -73,6 +74,8 @@ type Options struct {
 	BackgroundLimiter *operatorkit.BackgroundLimiter
 	// Metrics, if not nil, counts and measures reconciles.
 	Metrics *operatorkit.Metrics
+	// ObjectMetrics, if not nil, reports the objects of the kinds.
+	ObjectMetrics *objectmetrics.Collector
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 }

@@ -16,6 +16,7 @@ import (
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/objectmetrics"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -134,6 +135,20 @@ func (s *service) all() []*kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.kinds))
+}
+
+// visitObjects visits the cached objects of the kinds that are served. It skips kinds whose cache is
+// not filled yet.
+func (s *service) visitObjects(ctx context.Context, visit objectmetrics.Visit) error {
+	for _, k := range s.all() {
+		if !k.recorded.Load() {
+			continue
+		}
+		if err := objectmetrics.Cached(k.manager.cache, k.manager.scheme, &v1alpha1.ObjectList{})(ctx, visit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isBuiltIn reports whether the kind is in the catalog, served or not.

@@ -56,6 +56,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		options.Identities.Subscribe(s.identityChanged)
 		options.Identities.CountUsers(s.usersOf)
 	}
+	if options.ObjectMetrics != nil {
+		options.ObjectMetrics.Add(s.visitObjects)
+	}
 	if err := mgr.Add(s); err != nil {
 		return fmt.Errorf("add modeled kinds to the manager: %w", err)
 	}

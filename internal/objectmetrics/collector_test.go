@@ -1,0 +1,223 @@
+package objectmetrics_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/objectmetrics"
+	"github.com/aws-operator/aws-operator/internal/patience"
+)
+
+// start is 2026-01-02T03:04:05Z, 1767323045.
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// kind returns a scheme with a kind of a service.
+func kind(t *testing.T, name string) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := servicev1alpha1.AddObjectToScheme(scheme, name); err != nil {
+		t.Fatal(err)
+	}
+	return scheme
+}
+
+// meta returns the metadata of an object that was created some minutes after the start.
+func meta(namespace, name string, minutes time.Duration) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.NewTime(start.Add(minutes * time.Minute))}
+}
+
+// condition returns a condition whose status changed some minutes after the start.
+func condition(name string, status metav1.ConditionStatus, minutes time.Duration) metav1.Condition {
+	return metav1.Condition{Type: name, Status: status, Reason: "Test", LastTransitionTime: metav1.NewTime(start.Add(minutes * time.Minute))}
+}
+
+// object returns an object of a service.
+func object(at metav1.ObjectMeta, conditions ...metav1.Condition) client.Object {
+	return &servicev1alpha1.Object{ObjectMeta: at, Status: servicev1alpha1.ObjectStatus{Conditions: conditions}}
+}
+
+// started runs a collector of the sources until the test ends.
+func started(t *testing.T, log logr.Logger, sources ...objectmetrics.Source) *prometheus.Registry {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	collector := objectmetrics.New(registry, log)
+	for _, source := range sources {
+		collector.Add(source)
+	}
+	run(t, registry, collector)
+	return registry
+}
+
+// run starts a collector, waits until it is registered, and returns what stops it.
+func run(t *testing.T, registry *prometheus.Registry, collector *objectmetrics.Collector) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- collector.Start(ctx) }()
+	patience.Until(t, "the collector to be registered", func() error {
+		if described(registry) == 0 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// described returns the number of metrics in a registry.
+func described(registry *prometheus.Registry) int {
+	descs := make(chan *prometheus.Desc, 100)
+	registry.Describe(descs)
+	return len(descs)
+}
+
+func compare(t *testing.T, registry *prometheus.Registry, want string, names ...string) {
+	t.Helper()
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestObjectsAreCountedByConditions(t *testing.T) {
+	scheme := kind(t, "SQSQueue")
+	queues := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		object(meta("blue", "ready", 0), condition("Ready", metav1.ConditionTrue, 1), condition("Drifted", metav1.ConditionFalse, 1)),
+		object(meta("blue", "drifted", 0), condition("Ready", metav1.ConditionTrue, 1), condition("Drifted", metav1.ConditionTrue, 1)),
+		object(meta("blue", "stalled", 0), condition("Ready", metav1.ConditionFalse, 10), condition("Stalled", metav1.ConditionTrue, 10)),
+		object(meta("green", "new", 20)), // the operator has not seen it yet
+		object(meta("green", "creating", 2), condition("Ready", metav1.ConditionFalse, 3)),
+	).Build()
+	topics := fake.NewClientBuilder().WithScheme(kind(t, "SNSTopic")).WithObjects(
+		object(meta("blue", "ready", 0), condition("Ready", metav1.ConditionTrue, 1)),
+	).Build()
+	registry := started(t, logr.Discard(),
+		objectmetrics.Cached(queues, scheme, &servicev1alpha1.ObjectList{}),
+		objectmetrics.Cached(topics, kind(t, "SNSTopic"), &servicev1alpha1.ObjectList{}),
+	)
+	compare(t, registry, `
+# HELP aws_operator_drifted_objects Objects whose condition Drifted is True, of kinds that are checked for drift.
+# TYPE aws_operator_drifted_objects gauge
+aws_operator_drifted_objects{group="service-operator.aws",kind="SQSQueue"} 1
+# HELP aws_operator_not_ready_since_timestamp_seconds Unix time since which the object that is not Ready for the longest time is not Ready; absent if all are.
+# TYPE aws_operator_not_ready_since_timestamp_seconds gauge
+aws_operator_not_ready_since_timestamp_seconds{group="service-operator.aws",kind="SQSQueue"} 1.767323225e+09
+# HELP aws_operator_objects Objects whose condition Ready or Stalled has a status; Ready is Unknown and Stalled False if absent.
+# TYPE aws_operator_objects gauge
+aws_operator_objects{condition="Ready",group="service-operator.aws",kind="SNSTopic",namespace="blue",status="False"} 0
+aws_operator_objects{condition="Ready",group="service-operator.aws",kind="SNSTopic",namespace="blue",status="True"} 1
+aws_operator_objects{condition="Ready",group="service-operator.aws",kind="SNSTopic",namespace="blue",status="Unknown"} 0
+aws_operator_objects{condition="Ready",group="service-operator.aws",kind="SQSQueue",namespace="blue",status="False"} 1
+aws_operator_objects{condition="Ready",group="service-operator.aws",kind="SQSQueue",namespace="blue",status="True"} 2
+aws_operator_objects{condition="Ready",group="service-operator.aws",kind="SQSQueue",namespace="blue",status="Unknown"} 0
+aws_operator_objects{condition="Ready",group="service-operator.aws",kind="SQSQueue",namespace="green",status="False"} 1
+aws_operator_objects{condition="Ready",group="service-operator.aws",kind="SQSQueue",namespace="green",status="True"} 0
+aws_operator_objects{condition="Ready",group="service-operator.aws",kind="SQSQueue",namespace="green",status="Unknown"} 1
+aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SNSTopic",namespace="blue",status="False"} 1
+aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SNSTopic",namespace="blue",status="True"} 0
+aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SQSQueue",namespace="blue",status="False"} 2
+aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SQSQueue",namespace="blue",status="True"} 1
+aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SQSQueue",namespace="green",status="False"} 2
+aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SQSQueue",namespace="green",status="True"} 0
+`)
+}
+
+func TestBackupsOfClustersAreReported(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	last := metav1.NewTime(start)
+	clusters := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&clusterv1alpha1.Cluster{
+			ObjectMeta: meta("blue", "saved", 0),
+			Status:     clusterv1alpha1.ClusterStatus{Backup: &clusterv1alpha1.BackupStatus{LastTime: &last}},
+		},
+		&clusterv1alpha1.Cluster{ObjectMeta: meta("blue", "new", 0), Status: clusterv1alpha1.ClusterStatus{Backup: &clusterv1alpha1.BackupStatus{}}},
+		&clusterv1alpha1.Cluster{
+			ObjectMeta: meta("blue", "disabled", 0),
+			Spec:       clusterv1alpha1.ClusterSpec{Backup: clusterv1alpha1.EtcdBackup{Disabled: true}},
+			Status:     clusterv1alpha1.ClusterStatus{Backup: &clusterv1alpha1.BackupStatus{LastTime: &last}},
+		},
+		&clusterv1alpha1.Cluster{ObjectMeta: meta("green", "without", 0)},
+	).Build()
+	registry := started(t, logr.Discard(),
+		objectmetrics.Cached(clusters, scheme, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}))
+	compare(t, registry, `
+# HELP aws_operator_cluster_last_backup_timestamp_seconds Unix time at which the last backup of a Cluster completed; absent before the first one, and while backups are disabled.
+# TYPE aws_operator_cluster_last_backup_timestamp_seconds gauge
+aws_operator_cluster_last_backup_timestamp_seconds{name="saved",namespace="blue"} 1.767323045e+09
+`, "aws_operator_cluster_last_backup_timestamp_seconds")
+}
+
+// Only the leader runs the collector, and a process may lead more than once.
+func TestObjectsAreReportedOnlyWhileItRuns(t *testing.T) {
+	scheme, registry := kind(t, "SQSQueue"), prometheus.NewRegistry()
+	collector := objectmetrics.New(registry, logr.Discard())
+	collector.Add(objectmetrics.Cached(
+		fake.NewClientBuilder().WithScheme(scheme).WithObjects(object(meta("blue", "jobs", 0))).Build(), scheme, &servicev1alpha1.ObjectList{},
+	))
+	if !collector.NeedLeaderElection() {
+		t.Error("every replica reports objects")
+	}
+	for range 2 {
+		if n, err := testutil.GatherAndCount(registry); err != nil || n != 0 {
+			t.Errorf("%d time series without a leader, %v", n, err)
+		}
+		stop := run(t, registry, collector)
+		if n, err := testutil.GatherAndCount(registry, "aws_operator_objects"); err != nil || n != 5 {
+			t.Errorf("%d time series of a leader, %v", n, err)
+		}
+		stop()
+	}
+}
+
+// A scrape still has everything else.
+func TestFailingSourceIsLogged(t *testing.T) {
+	var logged []string
+	log := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
+	registry := started(t, log,
+		func(context.Context, objectmetrics.Visit) error { return errors.New("the cache is closed") },
+		func(_ context.Context, visit objectmetrics.Visit) error {
+			visit(schema.GroupKind{Kind: "Test"}, object(meta("blue", "odd", 0), condition("Ready", "Perhaps", 0)))
+			return nil
+		},
+	)
+	compare(t, registry, `
+# HELP aws_operator_objects Objects whose condition Ready or Stalled has a status; Ready is Unknown and Stalled False if absent.
+# TYPE aws_operator_objects gauge
+aws_operator_objects{condition="Ready",group="",kind="Test",namespace="blue",status="False"} 0
+aws_operator_objects{condition="Ready",group="",kind="Test",namespace="blue",status="True"} 0
+aws_operator_objects{condition="Ready",group="",kind="Test",namespace="blue",status="Unknown"} 1
+aws_operator_objects{condition="Stalled",group="",kind="Test",namespace="blue",status="False"} 1
+aws_operator_objects{condition="Stalled",group="",kind="Test",namespace="blue",status="True"} 0
+`, "aws_operator_objects")
+	if len(logged) != 1 || !strings.Contains(logged[0], "the cache is closed") {
+		t.Errorf("logged %q", logged)
+	}
+}
