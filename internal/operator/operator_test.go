@@ -9,8 +9,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/process"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -54,12 +58,31 @@ func TestLeadsServesAndLetsGo(t *testing.T) {
 	}
 	await(t, "the lease to be held", ended, func() bool { return holder() != "" })
 	await(t, "the operator to make its own stack", ended, func() bool { return sim.Calls()["cloudformation/CreateStack"] > 0 })
+	queue := &servicev1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Namespace: controlplanetest.Namespace(t, cluster), Name: "jobs"}}
+	create(t, cluster.RESTConfig(), queue)
+	checkMetrics(t, "http://"+metrics+"/metrics", queue.Namespace, ended)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("the operator's Run returned %v after its context ended", err)
 	}
 	if by := holder(); by != "" {
 		t.Errorf("the lease is still held by %s: the next operator would have to wait for it to run out", by)
+	}
+}
+
+// create creates an SQSQueue.
+func create(t *testing.T, config *rest.Config, queue *servicev1alpha1.Object) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := servicev1alpha1.AddObjectToScheme(scheme, "SQSQueue"); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), queue); err != nil {
+		t.Fatal(err)
 	}
 }
 
