@@ -30,7 +30,7 @@ import (
 // its pods. https://kubernetes.io/docs/concepts/security/pod-security-standards/
 func TestTheAPIServerAcceptsTheChart(t *testing.T) {
 	admin := controlplanetest.Shared(t).RESTConfig()
-	if err := operatorkit.EnsureCRDs(t.Context(), admin, "test", serviceMonitors()); err != nil {
+	if err := operatorkit.EnsureCRDs(t.Context(), admin, "test", prometheusKind("ServiceMonitor"), prometheusKind("PrometheusRule")); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(admin, client.Options{})
@@ -111,14 +111,15 @@ func makeNamespace(t *testing.T, c client.Client, name string) {
 	}
 }
 
-// serviceMonitors defines the kind of the Prometheus operator, with any fields.
-func serviceMonitors() *apiextensionsv1.CustomResourceDefinition {
+// prometheusKind defines a kind of the Prometheus operator, with any fields.
+func prometheusKind(kind string) *apiextensionsv1.CustomResourceDefinition {
+	singular := strings.ToLower(kind)
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "servicemonitors.monitoring.coreos.com"},
+		ObjectMeta: metav1.ObjectMeta{Name: singular + "s.monitoring.coreos.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "monitoring.coreos.com", Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Plural: "servicemonitors", Singular: "servicemonitor", Kind: "ServiceMonitor", ListKind: "ServiceMonitorList",
+				Plural: singular + "s", Singular: singular, Kind: kind, ListKind: kind + "List",
 			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,

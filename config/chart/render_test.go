@@ -108,6 +108,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"no service account":               {"serviceAccount: {create: false}", "serviceAccount.name is empty: set it to the ServiceAccount"},
 		"a role of another's account":      {"serviceAccount: {create: false, name: x, roleARN: 'arn:aws:iam::123456789012:role/x'}", "leave them empty and annotate the ServiceAccount"},
 		"a monitor of no metrics":          {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "set metrics.enabled to true"},
+		"alerts on no metrics":             {"metrics: {enabled: false, rules: {enabled: true}}", "set metrics.enabled to true"},
 		"two servers on a port":            {"metrics: {port: 8081}", "metrics.port and probes.port are both 8081"},
 		"aggregation of no roles":          {"roles: {create: false, aggregate: true}", "set roles.create to true"},
 	} {

@@ -109,6 +109,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if and .metrics.serviceMonitor.enabled (not .metrics.enabled) }}
 {{- fail "metrics.serviceMonitor.enabled is true, but metrics.enabled is false: set metrics.enabled to true" }}
 {{- end }}
+{{- if and .metrics.rules.enabled (not .metrics.enabled) }}
+{{- fail "metrics.rules.enabled is true, but metrics.enabled is false: set metrics.enabled to true" }}
+{{- end }}
 {{- if and .metrics.enabled (eq (int .metrics.port) (int .probes.port)) }}
 {{- fail (printf "metrics.port and probes.port are both %v: set them to different ports" .probes.port) }}
 {{- end }}
