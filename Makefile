@@ -142,6 +142,11 @@ test-operatorkit: build ## Run the tests of the module pkg/operatorkit.
 test-permissions: build ## Test an operator with the least policies, and that each of their statements is needed.
 	$(GO) test -count=1 -timeout 20m -v ./test/permissions
 
+# Prometheus is a large dependency, so its test is a module of its own; the first run compiles for some minutes.
+.PHONY: test-alerts
+test-alerts: ## Test the alerts of the chart with Prometheus' own code for rules.
+	cd test/alerts && $(GO) test -count=1 ./...
+
 .PHONY: test-upgrades
 test-upgrades: build previous ## Upgrade a cluster of each minor version that has a release to the next (builds a third Kubernetes).
 	@bin/aws-operator local build --oldest
