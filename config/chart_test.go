@@ -30,7 +30,8 @@ import (
 // its pods. https://kubernetes.io/docs/concepts/security/pod-security-standards/
 func TestTheAPIServerAcceptsTheChart(t *testing.T) {
 	admin := controlplanetest.Shared(t).RESTConfig()
-	if err := operatorkit.EnsureCRDs(t.Context(), admin, "test", prometheusKind("ServiceMonitor"), prometheusKind("PrometheusRule")); err != nil {
+	kinds := []*apiextensionsv1.CustomResourceDefinition{prometheusKind("ServiceMonitor"), prometheusKind("PrometheusRule")}
+	if err := operatorkit.EnsureCRDs(t.Context(), admin, "test", kinds...); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(admin, client.Options{})

@@ -83,8 +83,12 @@ aws_operator_api_requests_total{code="ServiceUnavailable",operation="DescribeSta
 }
 
 func TestThrottledAttemptsAreCounted(t *testing.T) {
-	clients, registry, _ := respond(t,
-		answer{http.StatusBadRequest, "Throttling", "Rate exceeded"}, answer{http.StatusServiceUnavailable, "ServiceUnavailable", "try later"}, answer{})
+	clients, registry, _ := respond(
+		t,
+		answer{http.StatusBadRequest, "Throttling", "Rate exceeded"},
+		answer{http.StatusServiceUnavailable, "ServiceUnavailable", "try later"},
+		answer{},
+	)
 	if err := describe(t.Context(), clients); err != nil {
 		t.Fatal(err)
 	}

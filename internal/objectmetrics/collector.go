@@ -99,13 +99,13 @@ var (
 		"Objects whose condition Ready or Stalled has a status; Ready is Unknown and Stalled False if absent.",
 		[]string{"group", "kind", "namespace", "condition", "status"}, nil)
 	notReadyDesc = prometheus.NewDesc("aws_operator_not_ready_since_timestamp_seconds",
-		"Unix time since which the object that is not Ready for the longest time is not Ready; absent if all are.",
+		"Earliest Unix time since which an object is not Ready; absent if all are.",
 		[]string{"group", "kind"}, nil)
 	driftedDesc = prometheus.NewDesc("aws_operator_drifted_objects",
 		"Objects whose condition Drifted is True, of kinds that are checked for drift.",
 		[]string{"group", "kind"}, nil)
 	backupDesc = prometheus.NewDesc("aws_operator_cluster_last_backup_timestamp_seconds",
-		"Unix time at which the last backup of a Cluster completed; absent before the first one, and while backups are disabled.",
+		"Unix time of the last backup; absent without one, and while backups are disabled.",
 		[]string{"namespace", "name"}, nil)
 )
 

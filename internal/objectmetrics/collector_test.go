@@ -43,7 +43,8 @@ func meta(namespace, name string, minutes time.Duration) metav1.ObjectMeta {
 
 // condition returns a condition whose status changed some minutes after the start.
 func condition(name string, status metav1.ConditionStatus, minutes time.Duration) metav1.Condition {
-	return metav1.Condition{Type: name, Status: status, Reason: "Test", LastTransitionTime: metav1.NewTime(start.Add(minutes * time.Minute))}
+	changed := metav1.NewTime(start.Add(minutes * time.Minute))
+	return metav1.Condition{Type: name, Status: status, Reason: "Test", LastTransitionTime: changed}
 }
 
 // object returns an object of a service.
@@ -66,7 +67,7 @@ func started(t *testing.T, log logr.Logger, sources ...objectmetrics.Source) *pr
 // run starts a collector, waits until it is registered, and returns what stops it.
 func run(t *testing.T, registry *prometheus.Registry, collector *objectmetrics.Collector) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- collector.Start(ctx) }()
 	patience.Until(t, "the collector to be registered", func() error {
@@ -124,7 +125,7 @@ func TestObjectsAreCountedByConditions(t *testing.T) {
 # HELP aws_operator_drifted_objects Objects whose condition Drifted is True, of kinds that are checked for drift.
 # TYPE aws_operator_drifted_objects gauge
 aws_operator_drifted_objects{group="service-operator.aws",kind="SQSQueue"} 1
-# HELP aws_operator_not_ready_since_timestamp_seconds Unix time since which the object that is not Ready for the longest time is not Ready; absent if all are.
+# HELP aws_operator_not_ready_since_timestamp_seconds Earliest Unix time since which an object is not Ready; absent if all are.
 # TYPE aws_operator_not_ready_since_timestamp_seconds gauge
 aws_operator_not_ready_since_timestamp_seconds{group="service-operator.aws",kind="SQSQueue"} 1.767323225e+09
 # HELP aws_operator_objects Objects whose condition Ready or Stalled has a status; Ready is Unknown and Stalled False if absent.
@@ -158,7 +159,10 @@ func TestBackupsOfClustersAreReported(t *testing.T) {
 			ObjectMeta: meta("blue", "saved", 0),
 			Status:     clusterv1alpha1.ClusterStatus{Backup: &clusterv1alpha1.BackupStatus{LastTime: &last}},
 		},
-		&clusterv1alpha1.Cluster{ObjectMeta: meta("blue", "new", 0), Status: clusterv1alpha1.ClusterStatus{Backup: &clusterv1alpha1.BackupStatus{}}},
+		&clusterv1alpha1.Cluster{
+			ObjectMeta: meta("blue", "new", 0),
+			Status:     clusterv1alpha1.ClusterStatus{Backup: &clusterv1alpha1.BackupStatus{}},
+		},
 		&clusterv1alpha1.Cluster{
 			ObjectMeta: meta("blue", "disabled", 0),
 			Spec:       clusterv1alpha1.ClusterSpec{Backup: clusterv1alpha1.EtcdBackup{Disabled: true}},
@@ -169,7 +173,7 @@ func TestBackupsOfClustersAreReported(t *testing.T) {
 	registry := started(t, logr.Discard(),
 		objectmetrics.Cached(clusters, scheme, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}))
 	compare(t, registry, `
-# HELP aws_operator_cluster_last_backup_timestamp_seconds Unix time at which the last backup of a Cluster completed; absent before the first one, and while backups are disabled.
+# HELP aws_operator_cluster_last_backup_timestamp_seconds Unix time of the last backup; absent without one, and while backups are disabled.
 # TYPE aws_operator_cluster_last_backup_timestamp_seconds gauge
 aws_operator_cluster_last_backup_timestamp_seconds{name="saved",namespace="blue"} 1.767323045e+09
 `, "aws_operator_cluster_last_backup_timestamp_seconds")
@@ -178,10 +182,9 @@ aws_operator_cluster_last_backup_timestamp_seconds{name="saved",namespace="blue"
 // Only the leader runs the collector, and a process may lead more than once.
 func TestObjectsAreReportedOnlyWhileItRuns(t *testing.T) {
 	scheme, registry := kind(t, "SQSQueue"), prometheus.NewRegistry()
+	queues := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object(meta("blue", "jobs", 0))).Build()
 	collector := objectmetrics.New(registry, logr.Discard())
-	collector.Add(objectmetrics.Cached(
-		fake.NewClientBuilder().WithScheme(scheme).WithObjects(object(meta("blue", "jobs", 0))).Build(), scheme, &servicev1alpha1.ObjectList{},
-	))
+	collector.Add(objectmetrics.Cached(queues, scheme, &servicev1alpha1.ObjectList{}))
 	if !collector.NeedLeaderElection() {
 		t.Error("every replica reports objects")
 	}

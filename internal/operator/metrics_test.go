@@ -27,8 +27,8 @@ A histogram ` + "`NAME`" + ` has the time series ` + "`NAME_bucket`, `NAME_sum` 
 
 - Every replica reports its own calls and operations. Only the leader reports the gauges of objects, from its caches: a scrape calls no API.
 - An operation of a stack counts when the operator sent it and knows its beginning and its end: from CloudFormation's event, or from a poll
-  within twice the poll interval. Operations of other clients, continued rollbacks, and those that ended long before a restart or the end of a
-  pause do not count.
+  within twice the poll interval. Operations of other clients, continued rollbacks, and those that ended long before a restart or the end
+  of a pause do not count.
 - Only Clusters have time series of their own.
 - There are also the metrics [of controller-runtime](https://book.kubebuilder.io/reference/metrics-reference), such as
   ` + "`leader_election_master_status`" + `, and those of the Go runtime and the process.

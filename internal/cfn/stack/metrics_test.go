@@ -97,37 +97,31 @@ func TestContinuedRollbackIsNotTimed(t *testing.T) {
 // A new engine knows from the record when an operation began, and from an event or a recent poll when
 // it ended.
 func TestOperationsAreTimedAcrossARestart(t *testing.T) {
-	const created = types.StackStatusCreateComplete
 	for name, c := range map[string]struct {
-		restart func(t *testing.T, s *script, record Record)
-		want    map[string]string
+		lost  bool          // the record of the first engine, so that the second one sends the operation again
+		ends  time.Duration // when the operation ends after that
+		event bool          // arrives
+		later time.Duration // when the object is reconciled after that
+		want  map[string]string
 	}{
-		"the event arrives after the restart": {func(t *testing.T, s *script, record Record) {
-			e := s.engine()
-			e.Observe(s.endAfter(75*time.Second, created, ""))
-			s.step(time.Hour)
-			ensured(t, s, e, desire(t, 1), record, Ready, "DescribeStacks")
-		}, map[string]string{"create done": "1 in 75s"}},
-		"a poll finds the end": {func(t *testing.T, s *script, record Record) {
-			s.endAfter(150*time.Second, created, "")
-			ensured(t, s, s.engine(), desire(t, 1), record, Ready, "DescribeStacks")
-		}, map[string]string{"create done": "1 in 150s"}},
-		"the end is older than the operator": {func(t *testing.T, s *script, record Record) {
-			s.endAfter(75*time.Second, created, "")
-			s.step(time.Hour)
-			ensured(t, s, s.engine(), desire(t, 1), record, Ready, "DescribeStacks")
-		}, map[string]string{}},
-		"the record is lost": {func(t *testing.T, s *script, _ Record) {
-			s.step(time.Minute)
-			e := s.engine()
-			record := ensured(t, s, e, desire(t, 1), Record{}, InProgress, "CreateStack").Record // the same token
-			e.Observe(s.endAfter(30*time.Second, created, ""))
-			ensured(t, s, e, desire(t, 1), record, Ready, "DescribeStacks")
-		}, map[string]string{"create done": "1 in 90s"}},
+		"the event arrives after the restart": {false, 75 * time.Second, true, time.Hour, map[string]string{"create done": "1 in 75s"}},
+		"a poll finds the end":                {false, 150 * time.Second, false, 0, map[string]string{"create done": "1 in 150s"}},
+		"the end is long ago":                 {false, 75 * time.Second, false, time.Hour, map[string]string{}},
+		"the record is lost":                  {true, 30 * time.Second, true, 0, map[string]string{"create done": "1 in 90s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, took := newTimed(t)
-			c.restart(t, s, ensured(t, s, s.engine(), desire(t, 1), Record{}, InProgress, "CreateStack").Record)
+			record := ensured(t, s, s.engine(), desire(t, 1), Record{}, InProgress, "CreateStack").Record
+			e := s.engine()
+			if c.lost {
+				s.step(time.Minute)
+				record = ensured(t, s, e, desire(t, 1), Record{}, InProgress, "CreateStack").Record // with the same token
+			}
+			if event := s.endAfter(c.ends, types.StackStatusCreateComplete, ""); c.event {
+				e.Observe(event)
+			}
+			s.step(c.later)
+			ensured(t, s, e, desire(t, 1), record, Ready, "DescribeStacks")
 			if diff := cmp.Diff(c.want, took()); diff != "" {
 				t.Errorf("durations (-want +got):\n%s", diff)
 			}
@@ -141,8 +135,8 @@ func TestOperationsOfOtherClientsAreNotTimed(t *testing.T) {
 	e, record := made(t, s)
 	s.step(time.Hour)
 	if _, err := s.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{
-		StackName: aws.String(record.StackID), TemplateBody: aws.String(string(desire(t, 2).Template.JSON())), ClientRequestToken: aws.String("Console-1"),
-		Tags: s.stacks[0].shown.Tags,
+		StackName: aws.String(record.StackID), TemplateBody: aws.String(string(desire(t, 2).Template.JSON())),
+		ClientRequestToken: aws.String("Console-1"), Tags: s.stacks[0].shown.Tags,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +154,7 @@ func TestOperationsOfOtherClientsAreNotTimed(t *testing.T) {
 
 func TestOperationOfEachStatus(t *testing.T) {
 	for _, status := range Statuses() {
-		want := operationUpdate
+		var want string
 		switch status {
 		case StatusNone, types.StackStatusReviewInProgress:
 			want = ""
@@ -172,6 +166,8 @@ func TestOperationOfEachStatus(t *testing.T) {
 		case types.StackStatusImportInProgress, types.StackStatusImportComplete, types.StackStatusImportRollbackInProgress,
 			types.StackStatusImportRollbackComplete, types.StackStatusImportRollbackFailed:
 			want = operationImport
+		default:
+			want = operationUpdate
 		}
 		if got := operationOf(status); got != want {
 			t.Errorf("%s belongs to %q, want %q", status, got, want)
