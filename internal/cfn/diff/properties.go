@@ -39,7 +39,7 @@ func (w *properties) lists(path []string, old, desired *template.Node, at *schem
 		w.changes = append(w.changes, PropertyChange{Path: strings.Join(path, "/"), Old: old, New: desired})
 		return
 	}
-	if len(old.Items) != len(desired.Items) {
+	if len(old.Items) != len(desired.Items) || !slices.Equal(elementKeys(old, at), elementKeys(desired, at)) {
 		w.note(path, old, desired)
 		return
 	}
@@ -63,6 +63,47 @@ func sameElements(a, b *template.Node) bool {
 	return true
 }
 
+// elementKeys returns the keys that identify the elements of a list. It returns nil if the schema has
+// no keys for them, if an element has none, or if two have the same.
+func elementKeys(list *template.Node, at *schema.Property) []string {
+	if at == nil || len(at.UniqueKeys) == 0 || list == nil || list.Kind != template.List {
+		return nil
+	}
+	all := make([]string, 0, len(list.Items))
+	for _, item := range list.Items {
+		values := make([]string, len(at.UniqueKeys))
+		for i, name := range at.UniqueKeys {
+			value, ok := item.Get(name).Scalar()
+			if !ok {
+				return nil
+			}
+			values[i] = value
+		}
+		key := strings.Join(values, "\x00")
+		if slices.Contains(all, key) {
+			return nil
+		}
+		all = append(all, key)
+	}
+	return all
+}
+
+// inBoth returns the elements that both lists have by their keys, in the same order: adding or
+// removing an element does not change the others. It returns other values as they are.
+func inBoth(old, desired *template.Node, at *schema.Property) (before, after *template.Node) {
+	oldKeys, desiredKeys := elementKeys(old, at), elementKeys(desired, at)
+	if oldKeys == nil || desiredKeys == nil {
+		return old, desired
+	}
+	before, after = &template.Node{Kind: template.List}, &template.Node{Kind: template.List}
+	for i, key := range desiredKeys {
+		if was := slices.Index(oldKeys, key); was >= 0 {
+			before.Items, after.Items = append(before.Items, old.Items[was]), append(after.Items, desired.Items[i])
+		}
+	}
+	return before, after
+}
+
 func (w *properties) schema(path []string) *schema.Property {
 	if w.t == nil {
 		return nil
@@ -74,8 +115,9 @@ func (w *properties) schema(path []string) *schema.Property {
 func (w *properties) note(path []string, old, desired *template.Node) {
 	change := PropertyChange{Path: strings.Join(path, "/"), Old: old, New: desired}
 	if w.t != nil && !hiddenFromUs(desired) {
-		change.ForcesReplacement = replaces(w.t.CreateOnly, path, old, desired)
-		change.MayReplace = !change.ForcesReplacement && replaces(w.t.ConditionalCreateOnly, path, old, desired)
+		before, after := inBoth(old, desired, w.schema(path))
+		change.ForcesReplacement = replaces(w.t.CreateOnly, path, before, after)
+		change.MayReplace = !change.ForcesReplacement && replaces(w.t.ConditionalCreateOnly, path, before, after)
 	}
 	w.changes = append(w.changes, change)
 }

@@ -67,6 +67,8 @@ type Property struct {
 	MaxProperties *int
 	// UniqueItems means that an array's elements must differ.
 	UniqueItems bool
+	// UniqueKeys names the properties of an array's elements that together identify an element.
+	UniqueKeys []string
 	// Unordered means that the order of an array does not matter (insertionOrder: false).
 	Unordered bool
 	// OneOf are schemas of which exactly one must match.
@@ -120,6 +122,7 @@ type keywords struct {
 	MinProperties        *float64             `json:"minProperties"`
 	MaxProperties        *float64             `json:"maxProperties"`
 	UniqueItems          bool                 `json:"uniqueItems"`
+	UniqueKeys           []string             `json:"uniqueKeys"`
 	InsertionOrder       *bool                `json:"insertionOrder"`
 	OneOf                []*Property          `json:"oneOf"`
 	AnyOf                []*Property          `json:"anyOf"`
@@ -150,7 +153,7 @@ func (p *Property) UnmarshalJSON(data []byte) error {
 		Default: k.Default, Pattern: k.Pattern, Format: k.Format, Minimum: k.Minimum, Maximum: k.Maximum,
 		ExclusiveMinimum: k.ExclusiveMinimum, ExclusiveMaximum: k.ExclusiveMaximum, MultipleOf: k.MultipleOf,
 		MinLength: whole(k.MinLength), MaxLength: whole(k.MaxLength), MinItems: whole(k.MinItems), MaxItems: whole(k.MaxItems),
-		MinProperties: whole(k.MinProperties), MaxProperties: whole(k.MaxProperties), UniqueItems: k.UniqueItems,
+		MinProperties: whole(k.MinProperties), MaxProperties: whole(k.MaxProperties), UniqueItems: k.UniqueItems, UniqueKeys: k.UniqueKeys,
 		Unordered: k.InsertionOrder != nil && !*k.InsertionOrder, OneOf: k.OneOf, AnyOf: k.AnyOf, AllOf: k.AllOf,
 		If: k.If, Then: k.Then, RequiredXor: k.RequiredXor, RequiredOr: k.RequiredOr,
 		DependentRequired: k.DependentRequired, DependentExcluded: k.DependentExcluded,
