@@ -141,6 +141,9 @@ func (p *tableProvider) change(r resource.Request, want *tableProperties) (resou
 			)
 		}
 	}
+	if !found.hasLocalIndexes(want.LocalSecondaryIndexes) {
+		return resource.Result{}, resource.Errorf(resource.NotUpdatable, "LocalSecondaryIndexes of table %s cannot be updated", id.name)
+	}
 	updates, err := found.updatesTo(want)
 	if err != nil {
 		return resource.Result{}, err
@@ -275,6 +278,22 @@ func (t *table) indexChanges(want *tableProperties) ([]types.GlobalSecondaryInde
 		return nil, resource.Errorf(resource.InvalidRequest, "Cannot perform more than one GSI creation or deletion in a single update")
 	}
 	return updates, nil
+}
+
+// hasLocalIndexes reports whether the table has exactly these local indexes. "A local secondary index
+// can only be created when its parent table is created":
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-dynamodb-table-localsecondaryindex.html
+func (t *table) hasLocalIndexes(want []indexProperty) bool {
+	local := 0
+	for _, x := range t.secondary {
+		if x.local {
+			local++
+		}
+	}
+	return local == len(want) && !slices.ContainsFunc(want, func(w indexProperty) bool {
+		x := t.index(w.IndexName)
+		return x == nil || !x.local || keySchemaOf(w.KeySchema) != x.key || !sameProjection(w.Projection, x.projection)
+	})
 }
 
 func sameProjection(want *types.Projection, have types.Projection) bool {

@@ -122,6 +122,72 @@ func TestTableProviderRefuses(t *testing.T) {
 	}
 }
 
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html
+func TestTableProviderRefusesUpdatesOfIndexes(t *testing.T) {
+	index := func(name, hash, sort string) properties {
+		keys := []any{properties{"AttributeName": hash, "KeyType": "HASH"}}
+		if sort != "" {
+			keys = append(keys, properties{"AttributeName": sort, "KeyType": "RANGE"})
+		}
+		return properties{"IndexName": name, "KeySchema": keys, "Projection": properties{"ProjectionType": "ALL"}}
+	}
+	table := func(local, global []any) properties {
+		p := tableProperties()
+		delete(p, "ProvisionedThroughput")
+		p["BillingMode"] = "PAY_PER_REQUEST"
+		p["AttributeDefinitions"] = []any{
+			properties{"AttributeName": "id", "AttributeType": "S"}, properties{"AttributeName": "at", "AttributeType": "N"},
+			properties{"AttributeName": "color", "AttributeType": "S"},
+		}
+		p["KeySchema"] = []any{properties{"AttributeName": "id", "KeyType": "HASH"}, properties{"AttributeName": "at", "KeyType": "RANGE"}}
+		p["LocalSecondaryIndexes"], p["GlobalSecondaryIndexes"] = local, global
+		return p
+	}
+	local, global := []any{index("own-color", "id", "color")}, []any{index("by-color", "color", "")}
+	for name, tt := range map[string]struct {
+		local, global []any
+		code, message string
+	}{
+		"two new global indexes": {
+			local, append([]any{index("one", "at", ""), index("two", "color", "at")}, global...),
+			resource.InvalidRequest, "Cannot perform more than one GSI creation or deletion in a single update",
+		},
+		"one more global index, and one fewer": {
+			local, []any{index("one", "at", "")},
+			resource.InvalidRequest, "Cannot perform more than one GSI creation or deletion in a single update",
+		},
+		"a global index with another key": {
+			local, []any{index("by-color", "color", "at")}, resource.InvalidRequest,
+			"Cannot update GSI's properties other than Provisioned Throughput and Contributor Insights Specification. You can create a new GSI with a different name.",
+		},
+		"a new local index": {
+			append([]any{index("own-id", "id", "at")}, local...), global,
+			resource.NotUpdatable, "LocalSecondaryIndexes of table things cannot be updated",
+		},
+		"no local index": {nil, global, resource.NotUpdatable, "LocalSecondaryIndexes of table things cannot be updated"},
+		"a local index with another key": {
+			[]any{index("own-color", "id", "at")}, global, resource.NotUpdatable, "LocalSecondaryIndexes of table things cannot be updated",
+		},
+		"one more global index": {local, append([]any{index("one", "at", "")}, global...), "", ""},
+		"one fewer":             {local, nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			provider := newSuite(t).tables.Providers()["AWS::DynamoDB::Table"]
+			if _, err := provider.Create(t.Context(), request(table(local, global))); err != nil {
+				t.Fatal(err)
+			}
+			_, err := provider.Update(t.Context(), request(table(tt.local, tt.global)))
+			if tt.code == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			wantHandlerError(t, err, tt.code, tt.message)
+		})
+	}
+}
+
 func TestTableProviderGeneratesNames(t *testing.T) {
 	p := tableProperties()
 	delete(p, "TableName")
