@@ -177,11 +177,11 @@ func (q *queue) set(attributes map[string]string, now time.Time) {
 			continue
 		}
 		q.attributes[name] = value
-		if name == "KmsMasterKeyId" {
-			q.attributes["SqsManagedSseEnabled"] = "false"
-			if q.attributes["KmsDataKeyReusePeriodSeconds"] == "" {
-				q.attributes["KmsDataKeyReusePeriodSeconds"] = "300"
-			}
+	}
+	if attributes["KmsMasterKeyId"] != "" {
+		q.attributes["SqsManagedSseEnabled"] = "false"
+		if q.attributes["KmsDataKeyReusePeriodSeconds"] == "" {
+			q.attributes["KmsDataKeyReusePeriodSeconds"] = "300"
 		}
 	}
 	q.modified = now

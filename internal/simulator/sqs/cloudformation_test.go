@@ -48,6 +48,34 @@ func TestCloudFormationQueue(t *testing.T) {
 	wantHandler(t, resource.NotFound, provider.Delete(t.Context(), request))
 }
 
+// A queue has one kind of encryption at a time:
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
+func TestCloudFormationChangesTheEncryptionOfAQueue(t *testing.T) {
+	r := start(t)
+	provider := r.service.Providers()["AWS::SQS::Queue"]
+	request := resource.Request{Account: "123456789012", Region: "eu-central-1", Properties: map[string]any{"QueueName": "secret"}}
+	made, err := provider.Create(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.PhysicalID = made.PhysicalID
+	for range 20 { // the order of a queue's attributes is random
+		for _, key := range []string{"alias/queues", ""} {
+			delete(request.Properties, "KmsMasterKeyId")
+			if key != "" {
+				request.Properties["KmsMasterKeyId"] = key
+			}
+			if _, err := provider.Update(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			live, err := provider.Read(t.Context(), request)
+			if err != nil || live["SqsManagedSseEnabled"] != (key == "") || (live["KmsMasterKeyId"] == nil) != (key == "") {
+				t.Fatalf("with key %q: %v %v", key, live, err)
+			}
+		}
+	}
+}
+
 func wantHandler(t *testing.T, code string, err error) {
 	t.Helper()
 	var e *resource.Error
