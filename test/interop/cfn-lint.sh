@@ -10,7 +10,9 @@ for file in examples/*.yaml; do files+=(-f "$file"); done
 for kind in dynamodb s3bucket ecrrepository snstopic snssubscription sqsqueue elasticache awssecret encryptionkey rdsinstance datastream elasticfilesystem auroracluster; do
   like "there is a template of $kind" "$(ls "$WORK/templates")" "^aws-operator-$kind-"
 done
-cfn-lint "$WORK"/templates/*.yaml
+# E3502 compares a queue with its dead-letter queue, and takes one of another template for one of
+# another type.
+cfn-lint --ignore-checks E3502 -- "$WORK"/templates/*.yaml
 echo "ok     cfn-lint accepts $(ls "$WORK/templates" | wc -l) templates"
 
 # W3010 warns about zone names. Here the user sets them: etcd's volumes and the subnets cannot move,

@@ -174,7 +174,7 @@ func write(page *bytes.Buffer, m *model.Model) {
 	}
 }
 
-// fields describes the properties of a schema, and those below them.
+// fields describes the properties of a schema, and those below them and in the elements of lists.
 func fields(page *bytes.Buffer, path string, s *apiextensionsv1.JSONSchemaProps) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		property := s.Properties[name]
@@ -190,6 +190,9 @@ func fields(page *bytes.Buffer, path string, s *apiextensionsv1.JSONSchemaProps)
 		}
 		fmt.Fprintf(page, "| `%s%s` | %s | %s |\n", path, name, kind, property.Description)
 		fields(page, path+name+".", &property)
+		if property.Items != nil && property.Items.Schema != nil {
+			fields(page, path+name+"[].", property.Items.Schema)
+		}
 	}
 }
 

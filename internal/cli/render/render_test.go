@@ -24,8 +24,9 @@ func TestExamplesBecomeStacks(t *testing.T) {
 	for _, stack := range []string{
 		"# stack aws-operator-dynamodb-dynamo-table-default\n",
 		"# stack aws-operator-snssubscription-orders-to-billing-default\n",
-		"# stack aws-operator-kinesisstream-clicks-default\n", // a kind that a ModelDefinition among them defines
-		"SqsManagedSseEnabled: true\n",                        // a CloudFormationTemplate among them
+		"# stack aws-operator-kinesisstream-clicks-default\n",                     // a kind that a ModelDefinition among them defines
+		"SqsManagedSseEnabled: true\n",                                            // a CloudFormationTemplate among them
+		"KMSMasterKeyId: arn:aws:kms:eu-central-2:123456789012:key/application\n", // the key of another object
 	} {
 		if !strings.Contains(out, stack) {
 			t.Errorf("there is no %q in\n%s", stack, out)

@@ -21,15 +21,28 @@ func TestBuiltInKinds(t *testing.T) {
 	want := map[string]kind{
 		"DynamoDB": {
 			[]string{"ddb", "ddbs", "dynamo", "dynamotable", "dynamotables"},
-			[]string{"hashAttribute", "rangeAttribute", "readCapacityUnits", "writeCapacityUnits"},
-			[]string{"tableName", "tableARN"},
+			[]string{
+				"attributes", "deletionProtection", "encryptionKeyName", "globalSecondaryIndexes", "hashAttribute", "kmsKeyID",
+				"localSecondaryIndexes", "pointInTimeRecovery", "rangeAttribute", "readCapacityUnits", "recoveryPeriodDays", "streamViewType",
+				"tableClass", "timeToLive", "writeCapacityUnits",
+			},
+			[]string{"tableName", "tableARN", "streamARN"},
 		},
 		"S3Bucket": {
 			[]string{"s3", "bucket", "buckets"},
-			[]string{"accessControl", "logging", "versioning", "website"},
+			[]string{
+				"accessControl", "blockPublicAccess", "corsRules", "encryptionKeyName", "kmsKeyID", "lifecycleRules", "logging",
+				"objectOwnership", "versioning", "website",
+			},
 			[]string{"bucketName", "bucketARN", "websiteURL"},
 		},
-		"ECRRepository": {[]string{"ecr", "repository"}, nil, []string{"repositoryName", "repositoryARN", "repositoryURL"}},
+		"ECRRepository": {
+			[]string{"ecr", "repository"},
+			[]string{
+				"encryptionKeyName", "imageTagMutability", "imageTagMutabilityExclusions", "kmsKeyID", "lifecyclePolicyText", "scanOnPush",
+			},
+			[]string{"repositoryName", "repositoryARN", "repositoryURL"},
+		},
 		"AWSSecret": {
 			[]string{"secretsmanager"},
 			[]string{"description", "encryptionKeyName", "generate", "kmsKeyID"},
@@ -72,15 +85,20 @@ func TestBuiltInKinds(t *testing.T) {
 			},
 			[]string{"fileSystemID", "fileSystemARN"},
 		},
-		"SNSTopic": {[]string{"sns", "topic", "topics"}, nil, []string{"topicARN"}},
+		"SNSTopic": {
+			[]string{"sns", "topic", "topics"},
+			[]string{"contentBasedDeduplication", "displayName", "encryptionKeyName", "fifoTopic", "kmsKeyID"},
+			[]string{"topicARN"},
+		},
 		"SNSSubscription": {
 			[]string{"subscription"}, []string{"endpoint", "protocol", "queueURL", "topicName"}, []string{"subscriptionARN"},
 		},
 		"SQSQueue": {
 			[]string{"sqs", "queue", "queues"},
 			[]string{
-				"contentBasedDeduplication", "delaySeconds", "fifoQueue", "maximumMessageSize", "messageRetentionPeriod",
-				"receiveMessageWaitTimeSeconds", "usedeadletterQueue", "visibilityTimeout",
+				"contentBasedDeduplication", "deadLetterQueueName", "deduplicationScope", "delaySeconds", "encryptionKeyName", "fifoQueue",
+				"fifoThroughputLimit", "kmsDataKeyReusePeriodSeconds", "kmsKeyID", "maxReceiveCount", "maximumMessageSize",
+				"messageRetentionPeriod", "receiveMessageWaitTimeSeconds", "usedeadletterQueue", "visibilityTimeout",
 			},
 			[]string{"queueURL", "queueARN", "queueName", "deadLetterQueueURL", "deadLetterQueueARN", "deadLetterQueueName"},
 		},
@@ -154,6 +172,11 @@ func TestEveryFieldIsExplained(t *testing.T) {
 	explained = func(path string, s apiextensionsv1.JSONSchemaProps) {
 		if s.Description == "" {
 			t.Errorf("%s has no description", path)
+		}
+		if s.Items != nil {
+			for name, child := range s.Items.Schema.Properties {
+				explained(path+"[]."+name, child)
+			}
 		}
 		for name, child := range s.Properties {
 			explained(path+"."+name, child)

@@ -2,6 +2,8 @@ package controller_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -88,4 +90,62 @@ func TestDynamoDB(t *testing.T) {
 	if _, err := tables.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("dynamo-table")}); err == nil {
 		t.Error("the table is left")
 	}
+}
+
+// TestIndexesAreAddedAndRemovedInPlace adds an index with an attribute of its own to a table with
+// items, and removes it. The API server refuses what AWS would roll back.
+func TestIndexesAreAddedAndRemovedInPlace(t *testing.T) {
+	w := newSuite(t, nil)
+	tables, name := dynamodb.NewFromConfig(w.awsConfig()), aws.String("indexed-table")
+	w.apply(`{kind: DynamoDB, metadata: {name: indexed-table}, spec: {hashAttribute: {name: id, type: S}}}`)
+	w.ready("DynamoDB", *name)
+	if _, err := tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: map[string]types.AttributeValue{
+		"id": &types.AttributeValueMemberS{Value: "a"}, "color": &types.AttributeValueMemberS{Value: "red"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	indexes := func(want string) func() error {
+		return func() error {
+			out, err := tables.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: name})
+			if err != nil {
+				return err
+			}
+			var names []string
+			for _, x := range out.Table.GlobalSecondaryIndexes {
+				names = append(names, aws.ToString(x.IndexName))
+			}
+			slices.Sort(names)
+			if got := strings.Join(names, " "); got != want || aws.ToInt64(out.Table.ItemCount) != 1 {
+				return fmt.Errorf("there are the indexes %q and %d items", got, aws.ToInt64(out.Table.ItemCount))
+			}
+			return nil
+		}
+	}
+	w.change("DynamoDB", *name, `{"spec":{
+		"attributes":[{"name":"color","type":"S"}],"globalSecondaryIndexes":[{"name":"by-color","hashAttribute":"color"}]}}`)
+	w.eventually("the index by-color", indexes("by-color"))
+	w.ready("DynamoDB", *name)
+
+	obj, err := w.get("DynamoDB", *name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reason, patch := range map[string]string{
+		"change them in several steps": `{"spec":{"globalSecondaryIndexes":[
+			{"name":"by-color","hashAttribute":"color"},{"name":"b-one","hashAttribute":"color"},{"name":"b-two","hashAttribute":"color"}]}}`,
+		"add an index under another name": `{"spec":{"globalSecondaryIndexes":[{"name":"by-color","hashAttribute":"id"}],"attributes":null}}`,
+		"cannot change, because DynamoDB creates them with the table": `{"spec":{"rangeAttribute":{"name":"at","type":"S"},
+			"localSecondaryIndexes":[{"name":"own-color","rangeAttribute":"color"}]}}`,
+		"add it, with its type, to attributes": `{"spec":{"attributes":null}}`,
+	} {
+		err := w.client.Patch(t.Context(), obj.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)))
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+
+	w.change("DynamoDB", *name, `{"spec":{"attributes":null,"globalSecondaryIndexes":null}}`)
+	w.eventually("no index", indexes(""))
+	w.ready("DynamoDB", *name)
+	w.delete("DynamoDB", *name)
 }

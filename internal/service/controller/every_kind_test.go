@@ -37,8 +37,24 @@ func TestStacksOfEveryKind(t *testing.T) {
 		{"AWSSecret", `{"generate": {}}`, `{"generate": {"length": 40, "template": "{}", "key": "password"}, "description": "changed"}`, nil},
 		{"AuroraCluster", `{"engine": "aurora-mysql"}`, `{"engine": "aurora-mysql", "instances": 3, "maxCapacity": 8, "deletionProtection": false}`, nil},
 		{"DataStream", `{}`, `{"mode": "PROVISIONED", "shardCount": 2, "retentionHours": 48}`, nil},
-		{"DynamoDB", `{"hashAttribute": {"name": "id", "type": "S"}}`, `{"hashAttribute": {"name": "id", "type": "S"}, "readCapacityUnits": 5}`, nil},
-		{"ECRRepository", `{}`, "", nil},
+		{
+			"DynamoDB",
+			`{"hashAttribute": {"name": "id", "type": "S"}, "rangeAttribute": {"name": "at", "type": "N"},
+				"attributes": [{"name": "color", "type": "S"}], "localSecondaryIndexes": [{"name": "own-color", "rangeAttribute": "color"}]}`,
+			`{"hashAttribute": {"name": "id", "type": "S"}, "rangeAttribute": {"name": "at", "type": "N"},
+				"attributes": [{"name": "size", "type": "N"}, {"name": "color", "type": "S"}],
+				"localSecondaryIndexes": [{"name": "own-color", "rangeAttribute": "color"}],
+				"globalSecondaryIndexes": [{"name": "by-size", "hashAttribute": "size", "rangeAttribute": "color", "readCapacityUnits": 2}],
+				"readCapacityUnits": 5, "streamViewType": "NEW_IMAGE", "timeToLive": {"attributeName": "until"}, "pointInTimeRecovery": true,
+				"recoveryPeriodDays": 7, "deletionProtection": false, "tableClass": "STANDARD_INFREQUENT_ACCESS", "kmsKeyID": "alias/tables"}`,
+			[]string{"streamARN"},
+		},
+		{
+			"ECRRepository", `{"kmsKeyID": "alias/images"}`,
+			`{"kmsKeyID": "alias/images", "scanOnPush": true, "imageTagMutability": "MUTABLE_WITH_EXCLUSION", "imageTagMutabilityExclusions": ["v*"],
+				"lifecyclePolicyText": "{\"rules\": [{\"rulePriority\": 1, \"selection\": {\"tagStatus\": \"any\", \"countType\": \"imageCountMoreThan\", \"countNumber\": 5}, \"action\": {\"type\": \"expire\"}}]}"}`,
+			nil,
+		},
 		{
 			"ElastiCache", `{"engine": "redis", "cacheNodeType": "cache.t4g.micro"}`, `{"engine": "redis", "cacheNodeType": "cache.t4g.small"}`,
 			[]string{"configurationEndpoint", "configurationEndpointPort"},
@@ -52,9 +68,17 @@ func TestStacksOfEveryKind(t *testing.T) {
 			"RDSInstance", `{"engine": "postgres", "instanceClass": "db.t4g.micro", "allocatedStorage": 20}`,
 			`{"engine": "postgres", "instanceClass": "db.t4g.small", "allocatedStorage": 40, "deletionProtection": false}`, nil,
 		},
-		{"S3Bucket", `{}`, `{"versioning": true}`, nil},
-		{"SNSTopic", `{}`, "", nil},
-		{"SQSQueue", `{}`, `{"delaySeconds": 5}`, []string{"deadLetterQueueURL", "deadLetterQueueARN", "deadLetterQueueName"}},
+		{
+			"S3Bucket", `{}`,
+			`{"versioning": true, "blockPublicAccess": true, "objectOwnership": "BucketOwnerEnforced", "kmsKeyID": "alias/buckets",
+				"lifecycleRules": [{"id": "a", "prefix": "a/", "tags": {"b": "c"}, "expirationDays": 9, "transitions": [{"days": 3, "storageClass": "GLACIER_IR"}],
+					"noncurrentExpirationDays": 5, "newerNoncurrentVersions": 2, "noncurrentTransitions": [{"days": 3, "storageClass": "GLACIER"}]},
+					{"id": "b", "enabled": false, "abortIncompleteMultipartUploadDays": 7}],
+				"corsRules": [{"allowedOrigins": ["*"], "allowedMethods": ["GET"], "allowedHeaders": ["*"], "exposedHeaders": ["ETag"], "maxAgeSeconds": 60}]}`,
+			nil,
+		},
+		{"SNSTopic", `{}`, `{"displayName": "News", "kmsKeyID": "alias/topics"}`, nil},
+		{"SQSQueue", `{}`, `{"delaySeconds": 5, "kmsKeyID": "alias/queues", "kmsDataKeyReusePeriodSeconds": 60}`, []string{"deadLetterQueueURL", "deadLetterQueueARN", "deadLetterQueueName"}},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			m := models[slices.IndexFunc(models, func(m *model.Model) bool { return m.Kind == c.kind })]

@@ -137,6 +137,76 @@ func objects() map[string]struct{ text, want string } {
 			table(hash + "  rangeAttribute: {name: id, type: S}\n"),
 			"line 5: DynamoDB orders: spec: the sort key must be another attribute than the partition key",
 		},
+		"indexes": {
+			table(hash + "  rangeAttribute: {name: at, type: N}\n  attributes: [{name: color, type: S}]\n" +
+				"  globalSecondaryIndexes: [{name: by-color, hashAttribute: color, rangeAttribute: at}]\n" +
+				"  localSecondaryIndexes: [{name: own-color, rangeAttribute: color}]\n"), "",
+		},
+		"a rule of an attribute that no index has": {
+			table(hash + "  attributes: [{name: color, type: S}]\n"),
+			"line 5: DynamoDB orders: spec: attributes contains an attribute that is in the key of no index",
+		},
+		"a rule of an attribute that is defined twice": {
+			table(hash + "  attributes: [{name: id, type: S}]\n  globalSecondaryIndexes: [{name: by-id, hashAttribute: id}]\n"),
+			"line 5: DynamoDB orders: spec: attributes contains an attribute of the table's key",
+		},
+		"a rule of an attribute that is not defined": {
+			table(hash + "  globalSecondaryIndexes: [{name: by-color, hashAttribute: color}]\n"),
+			"line 5: DynamoDB orders: spec: globalSecondaryIndexes has a key with an attribute that is not defined",
+		},
+		"a rule of a local index": {
+			table(hash + "  attributes: [{name: at, type: N}]\n  localSecondaryIndexes: [{name: by-time, rangeAttribute: at}]\n"),
+			"line 5: DynamoDB orders: spec: a table with localSecondaryIndexes needs a rangeAttribute",
+		},
+		"a rule of an index's capacity": {
+			table(hash + "  globalSecondaryIndexes: [{name: by-id, hashAttribute: id, readCapacityUnits: 2}]\n"),
+			"line 5: DynamoDB orders: spec: an index has capacity only if the table has",
+		},
+		"a rule of a projection": {
+			table(hash + "  globalSecondaryIndexes: [{name: by-id, hashAttribute: id, projection: INCLUDE}]\n"),
+			"line 7: DynamoDB orders: spec.globalSecondaryIndexes[0]: nonKeyAttributes and projection INCLUDE belong together",
+		},
+		"a rule of keys": {
+			queue("  kmsKeyID: alias/a\n  encryptionKeyName: b\n"), "line 5: SQSQueue orders: spec: set only one of encryptionKeyName and kmsKeyID",
+		},
+		"a rule of throughput": {
+			queue("  fifoQueue: true\n  fifoThroughputLimit: perMessageGroupId\n"),
+			"line 5: SQSQueue orders: spec: fifoThroughputLimit perMessageGroupId needs deduplicationScope messageGroup",
+		},
+		"a rule of FIFO queues": {
+			queue("  deduplicationScope: queue\n"), "line 5: SQSQueue orders: spec: deduplicationScope and fifoThroughputLimit are for FIFO queues",
+		},
+		"a rule of two dead-letter queues": {
+			queue("  usedeadletterQueue: true\n  deadLetterQueueName: dead\n"),
+			"line 5: SQSQueue orders: spec: set only one of usedeadletterQueue and deadLetterQueueName",
+		},
+		"a rule of no dead-letter queue": {
+			queue("  maxReceiveCount: 3\n"), "line 5: SQSQueue orders: spec: maxReceiveCount needs a dead-letter queue",
+		},
+		"a rule of a queue's own name": {
+			queue("  deadLetterQueueName: orders\n"),
+			"line 4: SQSQueue orders: metadata.name: spec.deadLetterQueueName names the queue itself",
+		},
+		"a rule of public access": {
+			of("S3Bucket", "acme-logs", "  accessControl: PublicRead\n  blockPublicAccess: true\n"),
+			"line 5: S3Bucket acme-logs: spec: website and a public accessControl need public access",
+		},
+		"a rule of object ownership": {
+			of("S3Bucket", "acme-logs", "  accessControl: BucketOwnerRead\n  objectOwnership: BucketOwnerEnforced\n"),
+			"line 5: S3Bucket acme-logs: spec: objectOwnership BucketOwnerEnforced disables access control lists",
+		},
+		"a rule of a lifecycle": {
+			of("S3Bucket", "acme-logs", "  lifecycleRules: [{id: all, prefix: a/}]\n"),
+			"line 6: S3Bucket acme-logs: spec.lifecycleRules[0]: a rule does something; set expirationDays",
+		},
+		"a rule of excepted tags": {
+			of("ECRRepository", "web", "  imageTagMutabilityExclusions: [latest]\n"),
+			"line 5: ECRRepository web: spec: imageTagMutabilityExclusions and an imageTagMutability that ends with _WITH_EXCLUSION belong together",
+		},
+		"a rule of FIFO topics": {
+			of("SNSTopic", "news", "  contentBasedDeduplication: true\n"),
+			"line 5: SNSTopic news: spec: contentBasedDeduplication is for FIFO topics",
+		},
 		"a rule of the name": {
 			of("DynamoDB", "ab", hash),
 			"line 4: DynamoDB ab: metadata.name: a table's name, which is metadata.name, has at least 3 characters",

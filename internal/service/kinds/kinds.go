@@ -136,11 +136,15 @@ func (s *Set) ExampleOutputs(reference render.Reference, facts render.Facts) map
 	}
 	arnPartition, suffix := partition.Of(facts.Region)
 	service := strings.ToLower(reference.Kind[:min(3, len(reference.Kind))]) // SNSTopic becomes sns, SQSQueue sqs
+	resource := reference.ObjectName
+	if reference.Kind == "EncryptionKey" {
+		service, resource = "kms", "key/"+resource
+	}
 	for _, output := range referenced.Outputs {
 		switch {
 		case strings.HasSuffix(output.Name, "ARN"):
 			values[output.Name] = fmt.Sprintf(
-				"arn:%s:%s:%s:%s:%s", arnPartition, service, facts.Region, facts.AccountID, reference.ObjectName,
+				"arn:%s:%s:%s:%s:%s", arnPartition, service, facts.Region, facts.AccountID, resource,
 			)
 		case strings.HasSuffix(output.Name, "URL"):
 			values[output.Name] = fmt.Sprintf(

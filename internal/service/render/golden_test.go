@@ -29,6 +29,10 @@ var facts = render.Facts{
 			"name": "orders", "queueARN": "arn:aws:sqs:eu-west-1:123456789012:orders",
 			"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/orders",
 		},
+		"deadLetterQueue": {
+			"name": "undelivered", "queueARN": "arn:aws:sqs:eu-west-1:123456789012:undelivered.fifo",
+			"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/undelivered.fifo", "queueName": "undelivered.fifo",
+		},
 		"encryptionKey": {
 			"name": "application", "keyID": "1234abcd-12ab-34cd-56ef-1234567890ab",
 			"keyARN": "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
