@@ -37,13 +37,13 @@ func kind(t *testing.T, name string) *runtime.Scheme {
 }
 
 // meta returns the metadata of an object that was created some minutes after the start.
-func meta(namespace, name string, minutes time.Duration) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.NewTime(start.Add(minutes * time.Minute))}
+func meta(namespace, name string, minutes int) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.NewTime(start.Add(time.Duration(minutes) * time.Minute))}
 }
 
 // condition returns a condition whose status changed some minutes after the start.
-func condition(name string, status metav1.ConditionStatus, minutes time.Duration) metav1.Condition {
-	changed := metav1.NewTime(start.Add(minutes * time.Minute))
+func condition(name string, status metav1.ConditionStatus, minutes int) metav1.Condition {
+	changed := metav1.NewTime(start.Add(time.Duration(minutes) * time.Minute))
 	return metav1.Condition{Type: name, Status: status, Reason: "Test", LastTransitionTime: changed}
 }
 

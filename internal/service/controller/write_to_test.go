@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -184,7 +185,8 @@ func TestWhatAFailedWriteMadeIsDeleted(t *testing.T) {
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {writeTo: [{kind: Secret, name: fixed, data: {a: '1'}}]}}")
 	w.ready("SQSQueue", "jobs")
 	fixed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fixed"}}
-	if err := w.client.Patch(t.Context(), fixed, client.RawPatch("application/merge-patch+json", []byte(`{"immutable":true}`))); err != nil {
+	immutable := client.RawPatch(types.MergePatchType, []byte(`{"immutable":true}`))
+	if err := w.client.Patch(t.Context(), fixed, immutable); err != nil {
 		t.Fatal(err)
 	}
 	w.change("SQSQueue", "jobs", `{"spec":{"writeTo":[{"kind":"Secret","name":"fixed","data":{"a":"2"}},{"kind":"ConfigMap","name":"settings"}]}}`)

@@ -136,7 +136,8 @@ func TestTableProviderRefusesUpdatesOfIndexes(t *testing.T) {
 		delete(p, "ProvisionedThroughput")
 		p["BillingMode"] = "PAY_PER_REQUEST"
 		p["AttributeDefinitions"] = []any{
-			properties{"AttributeName": "id", "AttributeType": "S"}, properties{"AttributeName": "at", "AttributeType": "N"},
+			properties{"AttributeName": "id", "AttributeType": "S"},
+			properties{"AttributeName": "at", "AttributeType": "N"},
 			properties{"AttributeName": "color", "AttributeType": "S"},
 		}
 		p["KeySchema"] = []any{properties{"AttributeName": "id", "KeyType": "HASH"}, properties{"AttributeName": "at", "KeyType": "RANGE"}}
@@ -153,11 +154,14 @@ func TestTableProviderRefusesUpdatesOfIndexes(t *testing.T) {
 			resource.InvalidRequest, "Cannot perform more than one GSI creation or deletion in a single update",
 		},
 		"one more global index, and one fewer": {
-			local, []any{index("one", "at", "")},
+			local,
+			[]any{index("one", "at", "")},
 			resource.InvalidRequest, "Cannot perform more than one GSI creation or deletion in a single update",
 		},
 		"a global index with another key": {
-			local, []any{index("by-color", "color", "at")}, resource.InvalidRequest,
+			local,
+			[]any{index("by-color", "color", "at")},
+			resource.InvalidRequest,
 			"Cannot update GSI's properties other than Provisioned Throughput and Contributor Insights Specification. You can create a new GSI with a different name.",
 		},
 		"a new local index": {
