@@ -38,7 +38,8 @@ func kind(t *testing.T, name string) *runtime.Scheme {
 
 // meta returns the metadata of an object that was created some minutes after the start.
 func meta(namespace, name string, minutes int) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.NewTime(start.Add(time.Duration(minutes) * time.Minute))}
+	created := metav1.NewTime(start.Add(time.Duration(minutes) * time.Minute))
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: created}
 }
 
 // condition returns a condition whose status changed some minutes after the start.

@@ -101,37 +101,49 @@ func TestAlertsFire(t *testing.T) {
 			`leader_election_master_status{name="aws-operator-everything",namespace="platform",pod="a"} 1x10 0x30 1x30
 			leader_election_master_status{name="aws-operator-everything",namespace="platform",pod="b"} 0x80
 			leader_election_master_status{name="aws-operator-other",namespace="other",pod="c"} 1x80`,
-			20 * time.Minute, 21 * time.Minute, []string{"critical AWSOperatorDown: No pod of the operator everything reconciles."}, 42 * time.Minute,
+			20 * time.Minute, 21 * time.Minute,
+			[]string{"critical AWSOperatorDown: No pod of the operator everything reconciles."},
+			42 * time.Minute,
 		},
 		"no pod runs": {
 			`up{job="other"} 1x60`,
-			9 * time.Minute, 10 * time.Minute, []string{"critical AWSOperatorDown: No pod of the operator everything reconciles."}, 0,
+			9 * time.Minute, 10 * time.Minute,
+			[]string{"critical AWSOperatorDown: No pod of the operator everything reconciles."},
+			0,
 		},
 		"objects are stalled": {
 			leads + `aws_operator_objects{condition="Stalled",status="True",group="g",kind="SQSQueue",namespace="blue",pod="a"} 0x10 2x90 0x60
 			aws_operator_objects{condition="Stalled",status="True",group="g",kind="SQSQueue",namespace="green",pod="a"} 1x30 0x90
 			aws_operator_objects{condition="Stalled",status="False",group="g",kind="SQSQueue",namespace="green",pod="a"} 3x200
 			aws_operator_objects{condition="Ready",status="False",group="g",kind="SNSTopic",namespace="green",pod="a"} 3x200`,
-			70 * time.Minute, 71 * time.Minute, []string{
+			70 * time.Minute, 71 * time.Minute,
+			[]string{
 				"warning AWSOperatorObjectsStalled: Objects of the kind SQSQueue in the namespace blue that need a user to act: 2.",
-			}, 103 * time.Minute,
+			},
+			103 * time.Minute,
 		},
 		"a backup is old": {
 			leads + `aws_operator_cluster_last_backup_timestamp_seconds{namespace="blue",name="old",pod="a"} 0x2950 175000x50
 			aws_operator_cluster_last_backup_timestamp_seconds{namespace="blue",name="new",pod="a"} 86400x3000`,
-			48*time.Hour + 10*time.Minute, 48*time.Hour + 11*time.Minute, []string{
+			48*time.Hour + 10*time.Minute, 48*time.Hour + 11*time.Minute,
+			[]string{
 				"critical AWSOperatorBackupOld: The last backup of the Cluster blue/old is 2d 0h 11m 0s old.",
-			}, 2960 * time.Minute,
+			},
+			2960 * time.Minute,
 		},
 		"AWS throttles": {
 			leads + `aws_operator_api_throttled_total{service="ec2",operation="DescribeInstances",pod="a"} 0+12x100
 			aws_operator_api_throttled_total{service="sts",operation="AssumeRole",pod="a"} 0+1x100`,
-			29 * time.Minute, 40 * time.Minute, []string{"warning AWSOperatorThrottled: AWS throttles ec2 DescribeInstances for more than half an hour."}, 0,
+			29 * time.Minute, 40 * time.Minute,
+			[]string{"warning AWSOperatorThrottled: AWS throttles ec2 DescribeInstances for more than half an hour."},
+			0,
 		},
 		"objects have drifted": {
 			leads + `aws_operator_drifted_objects{group="g",kind="DynamoDB",pod="a"} 1x100
 			aws_operator_drifted_objects{group="g",kind="SQSQueue",pod="a"} 0x100`,
-			59 * time.Minute, 60 * time.Minute, []string{"warning AWSOperatorDrift: Objects of the kind DynamoDB that differ from their templates: 1."}, 0,
+			59 * time.Minute, 60 * time.Minute,
+			[]string{"warning AWSOperatorDrift: Objects of the kind DynamoDB that differ from their templates: 1."},
+			0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
