@@ -74,7 +74,7 @@ func TestAccountsAndRegionsAreSeparate(t *testing.T) {
 }
 
 func TestAnInjectedFaultIsReturnedUntilItIsRemoved(t *testing.T) {
-	cloud := simulator.Start(t, simulator.WithFaults(simulator.Throttle("sqs", "ListQueues", 1)))
+	cloud := simulator.Start(t, simulator.WithFaults(simulator.Throttle("sqs", "ListQueues", 1)), simulator.WithLag(-1)) // refuses no other call
 	queues := sqs.NewFromConfig(cloud.Config(), func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} })
 	_, err := queues.ListQueues(t.Context(), &sqs.ListQueuesInput{})
 	if apiError, ok := errors.AsType[smithy.APIError](err); !ok ||

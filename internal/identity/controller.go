@@ -82,12 +82,12 @@ func (i *Identities) watch(ctx context.Context, mgr ctrl.Manager) error {
 	for obj, tell := range map[client.Object]func(was, is client.Object){
 		&v1alpha1.AWSIdentity{}: func(was, is client.Object) {
 			if was == nil || was.GetGeneration() != is.GetGeneration() {
-				i.tell(Change{Identity: is.GetName()})
+				i.tell(ctx, Change{Identity: is.GetName()})
 			}
 		},
 		&corev1.Namespace{}: func(was, is client.Object) {
 			if was == nil || !maps.Equal(was.GetLabels(), is.GetLabels()) || !maps.Equal(was.GetAnnotations(), is.GetAnnotations()) {
-				i.tell(Change{Namespace: is.GetName()})
+				i.tell(ctx, Change{Namespace: is.GetName()})
 			}
 		},
 	} {
@@ -139,7 +139,7 @@ func (s step) EnsureCreated(ctx context.Context, obj *v1alpha1.AWSIdentity) oper
 		}
 		target.ExternalID = value
 		if s.identities.learn(obj.Name, *secret, value) {
-			s.identities.tell(Change{Identity: obj.Name})
+			s.identities.tell(ctx, Change{Identity: obj.Name})
 		}
 	}
 	out, err := s.sts(target).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})

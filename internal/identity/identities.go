@@ -38,7 +38,7 @@ type Identities struct {
 	mu sync.RWMutex
 	// externalIDs are the external IDs by the name of the AWSIdentity.
 	externalIDs map[string]externalID
-	subscribers []func(Change)
+	subscribers []func(context.Context, Change)
 	users       []func(ctx context.Context, identity string) ([]string, error)
 }
 
@@ -103,8 +103,9 @@ func Outcome(err error) operatorkit.Outcome {
 // of all that use an identity.
 type Change struct{ Namespace, Identity string }
 
-// Subscribe calls fn at every change. Call it before the manager starts. fn must return quickly.
-func (i *Identities) Subscribe(fn func(Change)) { i.subscribers = append(i.subscribers, fn) }
+// Subscribe calls fn at every change. Call it before the manager starts. fn must return quickly, and
+// when its context ends, which it does with the operator: until then, the operator does not stop.
+func (i *Identities) Subscribe(fn func(context.Context, Change)) { i.subscribers = append(i.subscribers, fn) }
 
 // CountUsers registers a function that lists the objects that use an identity. Call it before the
 // manager starts.
@@ -237,9 +238,9 @@ func (i *Identities) forget(name string) {
 }
 
 // tell passes a change to the subscribers.
-func (i *Identities) tell(change Change) {
+func (i *Identities) tell(ctx context.Context, change Change) {
 	for _, subscriber := range i.subscribers {
-		subscriber(change)
+		subscriber(ctx, change)
 	}
 }
 

@@ -53,8 +53,7 @@ func (o *operator) isWhereItWas(cluster *v1alpha1.Cluster) operatorkit.Outcome {
 
 // identityChanged enqueues the Clusters that a change of an identity or a Namespace may concern, and
 // their groups.
-func (o *operator) identityChanged(change identity.Change) {
-	ctx := context.Background() // reads from the cache
+func (o *operator) identityChanged(ctx context.Context, change identity.Change) {
 	clusters, err := o.concerned(ctx, change)
 	if err != nil {
 		return // the cache is not filled yet, so every Cluster is going to be reconciled

@@ -52,7 +52,7 @@ type Events interface {
 type Identities interface {
 	targets.Identities
 	Concerns(ctx context.Context, change identity.Change, wish identity.Wish) bool
-	Subscribe(fn func(identity.Change))
+	Subscribe(fn func(context.Context, identity.Change))
 	CountUsers(fn func(ctx context.Context, identity string) ([]string, error))
 }
 

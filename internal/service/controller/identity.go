@@ -20,7 +20,7 @@ import (
 type Identities interface {
 	Of(ctx context.Context, wish identity.Wish) (identity.Use, error)
 	Concerns(ctx context.Context, change identity.Change, wish identity.Wish) bool
-	Subscribe(fn func(identity.Change))
+	Subscribe(fn func(context.Context, identity.Change))
 	CountUsers(fn func(ctx context.Context, identity string) ([]string, error))
 }
 
@@ -86,10 +86,13 @@ func createdIn(obj *v1alpha1.Object) string {
 	return awsapi.Place{Account: id.AccountID, Region: id.Region}.String()
 }
 
-// identityChanged enqueues the objects that a change of an identity or a Namespace may concern.
-func (s *service) identityChanged(change identity.Change) {
-	ctx := context.Background() // reads from the caches
+// identityChanged enqueues the objects that a change of an identity or a Namespace may concern. It
+// omits kinds whose cache is not filled yet, for which it would wait: their first reconciles follow.
+func (s *service) identityChanged(ctx context.Context, change identity.Change) {
 	for _, k := range s.all() {
+		if !k.recorded.Load() {
+			continue
+		}
 		for _, obj := range k.concerned(ctx, change) {
 			k.reconciler.Enqueue(client.ObjectKeyFromObject(obj))
 		}
