@@ -99,12 +99,12 @@ func (f *freshness) hold(obj client.Object) {
 	delete(f.released, client.ObjectKeyFromObject(obj))
 }
 
-// isReleased reports whether the deletion of obj is done.
-func (f *freshness) isReleased(obj client.Object) bool {
+// releasedBy returns the UID of the object whose deletion is done, or "". Call it before the cache is
+// read: a deletion that arrives after that read forgets the object.
+func (f *freshness) releasedBy(key types.NamespacedName) types.UID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	uid, ok := f.released[client.ObjectKeyFromObject(obj)]
-	return ok && uid == obj.GetUID()
+	return f.released[key]
 }
 
 // order compares obj with the last write, if there was one.

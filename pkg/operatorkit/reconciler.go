@@ -197,6 +197,7 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName)
 	if obj, ok := r.lost.find(key); ok {
 		return r.deleteLost(ctx, obj)
 	}
+	released := r.fresh.releasedBy(key)
 	obj := r.options.New()
 	if err := r.options.Client.Get(ctx, key, obj); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -210,7 +211,7 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName)
 	if wait := r.fresh.tooSoon(obj); wait > 0 {
 		return OutcomeStale, reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if isDeleting(obj) && (r.fresh.isReleased(obj) || !controllerutil.ContainsFinalizer(obj, r.options.Finalizer)) {
+	if isDeleting(obj) && (released != "" && obj.GetUID() == released || !controllerutil.ContainsFinalizer(obj, r.options.Finalizer)) {
 		return OutcomeDeleted, reconcile.Result{}, nil
 	}
 	done, granted := r.options.BackgroundLimiter.begin(obj.GetUID())
