@@ -105,7 +105,9 @@ type Change struct{ Namespace, Identity string }
 
 // Subscribe calls fn at every change. Call it before the manager starts. fn must return quickly, and
 // when its context ends, which it does with the operator: until then, the operator does not stop.
-func (i *Identities) Subscribe(fn func(context.Context, Change)) { i.subscribers = append(i.subscribers, fn) }
+func (i *Identities) Subscribe(fn func(context.Context, Change)) {
+	i.subscribers = append(i.subscribers, fn)
+}
 
 // CountUsers registers a function that lists the objects that use an identity. Call it before the
 // manager starts.
