@@ -106,7 +106,7 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 var serviceExamples = []string{
 	"quickstart/dynamodb.yaml", "quickstart/messaging.yaml", "s3bucket.yaml", "ecrrepository.yaml", "elasticache.yaml",
 	"encryptionkey.yaml", "awssecret.yaml", "rdsinstance.yaml", "datastream.yaml", "elasticfilesystem.yaml", "auroracluster.yaml",
-	"sqsqueue.yaml", "snstopic.yaml",
+	"sqsqueue-options.yaml", "snstopic.yaml",
 }
 
 // tenantRole is a role that an AWSIdentity names; it is the one in config/iam.
