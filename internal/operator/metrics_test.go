@@ -1,10 +1,7 @@
 package operator_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -101,20 +98,11 @@ func metricType(name string) string {
 // scrape returns what an operator serves.
 func scrape(t *testing.T, url string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	_, body, err := fetch(t, url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	var body bytes.Buffer
-	if _, err := io.Copy(&body, response.Body); err != nil {
-		t.Fatal(err)
-	}
-	return body.String()
+	return body
 }
 
 // checkMetrics waits until an operator that leads reports a queue in a namespace, and compares its

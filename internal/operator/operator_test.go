@@ -3,6 +3,7 @@ package operator_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -88,16 +89,24 @@ func create(t *testing.T, config *rest.Config, queue *servicev1alpha1.Object) {
 
 func answers(t *testing.T, url string) bool {
 	t.Helper()
+	status, _, err := fetch(t, url)
+	return err == nil && status == http.StatusOK
+}
+
+// fetch returns the status and the body of a response.
+func fetch(t *testing.T, url string) (status int, body string, err error) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return 0, "", err
 	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), err
 }
 
 func await(t *testing.T, what string, ended <-chan error, holds func() bool) {
