@@ -18,7 +18,12 @@ func (d *Desired) Digest() string { return d.digestWith(d.Template.Digest()) }
 func (d *Desired) digestWith(template string) string {
 	h := sha256.New()
 	write(h, template)
-	writeMap(h, d.Parameters)
+	parameters := d.Parameters
+	if len(d.Hidden) > 0 {
+		parameters = maps.Clone(parameters)
+		maps.Copy(parameters, d.Hidden)
+	}
+	writeMap(h, parameters)
 	writeMap(h, d.Tags)
 	if d.RoleARN != "" || len(d.Capabilities) > 0 {
 		write(h, d.RoleARN)

@@ -18,6 +18,9 @@ type Desired struct {
 	Template *template.Template
 	// Parameters are the values of the template's parameters.
 	Parameters map[string]string
+	// Hidden replaces, in every digest, the values of parameters that are secrets: records are no secrets,
+	// and a digest of a short secret reveals it. Each text must change with its value.
+	Hidden map[string]string
 	// Tags are set on the stack; CloudFormation propagates them to its resources. Avoid tags that
 	// change often.
 	Tags map[string]string
