@@ -12,9 +12,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
@@ -38,6 +42,19 @@ type Services struct {
 
 	// manifests are the manifests of Objects, by keyOf, if files define them.
 	manifests map[string]*manifest.Manifest
+	// held are the ConfigMaps and Secrets of the manifests, by kind, namespace and name; api reads others,
+	// and is nil without a management cluster.
+	held map[string]*values
+	api  client.Reader
+}
+
+// values are those of a ConfigMap or a Secret.
+type values struct {
+	values map[string]string
+	// uid is that of a Secret that exists.
+	uid types.UID
+	// of is the ConfigMap or Secret.
+	of metav1.Object
 }
 
 // serviceDraft is an incomplete plan of services.
@@ -142,6 +159,15 @@ func (d *serviceDraft) desire(
 	if err != nil {
 		return err
 	}
+	for name, parameter := range rendered.Template.Parameters {
+		if _, known := rendered.Parameters[name]; !known && parameter.NoEcho && parameter.Default == nil {
+			rendered.Parameters = maps.Clone(rendered.Parameters)
+			if rendered.Parameters == nil {
+				rendered.Parameters = map[string]string{}
+			}
+			rendered.Parameters[name] = diff.Hidden // a secret that nobody read counts as unchanged
+		}
+	}
 	subject.Wanted = &render.Stack{
 		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags,
 		Capabilities: rendered.Capabilities,
@@ -149,6 +175,7 @@ func (d *serviceDraft) desire(
 	want := stack.Desired{
 		Template:     rendered.Template,
 		Parameters:   rendered.Parameters,
+		Hidden:       rendered.Hidden,
 		Tags:         rendered.Tags,
 		Capabilities: rendered.Capabilities,
 	}
@@ -183,7 +210,46 @@ func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *
 			return nil, err
 		}
 	}
-	return d.of.Kinds.Stack(kind, object, facts)
+	changed, secrets, err := d.of.Kinds.WithValues(ctx, kind, object, func(from servicerender.Source) (servicerender.Value, error) {
+		return d.value(ctx, object.Namespace, from)
+	})
+	if err != nil {
+		return nil, err
+	}
+	facts.Secrets = secrets
+	return d.of.Kinds.Stack(kind, changed, facts)
+}
+
+// value returns a value for a field of an object of a namespace: an output as of a referenced object, or that of a ConfigMap or a
+// Secret in the manifests or the management cluster.
+func (d *serviceDraft) value(ctx context.Context, namespace string, from servicerender.Source) (servicerender.Value, error) {
+	if !from.OfData() {
+		outputs, err := d.outputsOf(ctx, from.Namespace, servicerender.Reference{Kind: from.Kind, ObjectName: from.Name})
+		if err != nil {
+			return servicerender.Value{}, err
+		}
+		return d.of.Kinds.OutputValue(from, outputs)
+	}
+	value := servicerender.Value{Source: from}
+	held, err := d.of.data(ctx, from)
+	if err != nil {
+		return value, err
+	}
+	if held == nil {
+		value.Unknown = true
+		d.note("There is no %s %s in namespace %s that could be read; the plan does not know its value.", from.Kind, from.Name, from.Namespace)
+		return value, nil
+	}
+	var found bool
+	if value.Text, found = held.values[from.Key]; !found {
+		return value, from.Problem("key", "%s %s has no key %s; correct the name, or add it", from.Kind, from.Name, from.Key)
+	}
+	value.UID = held.uid
+	if !model.SharesValues(held.of, namespace) {
+		d.note("%s %s in namespace %s lacks the label %s=%s, or does not share with namespace %s by the annotation %s; the operator waits for that.",
+			from.Kind, from.Name, from.Namespace, servicev1alpha1.ValuesLabel, servicev1alpha1.ValuesAllowed, namespace, servicev1alpha1.ShareWithAnnotation)
+	}
+	return value, nil
 }
 
 // resolve returns the outputs of the objects that an object references.

@@ -3,8 +3,10 @@ package plan
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +16,7 @@ import (
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
+	servicerender "github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -47,9 +50,9 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 		return Services{}, err
 	}
 	if all {
-		return Services{Objects: there, Kinds: known}, nil
+		return Services{Objects: there, Kinds: known, api: m.api}, nil
 	}
-	of := Services{Kinds: known, manifests: map[string]*manifest.Manifest{}}
+	of := Services{Kinds: known, manifests: map[string]*manifest.Manifest{}, held: m.held(set), api: m.api}
 	planned := map[string]*servicev1alpha1.Object{}
 	for i := range set.Manifests {
 		object, ok := set.Manifests[i].Object.(*servicev1alpha1.Object)
@@ -77,6 +80,61 @@ func keyOf(o *servicev1alpha1.Object) string { return o.Kind + "/" + o.Namespace
 type management struct {
 	api       client.Reader
 	namespace string
+}
+
+// held returns the ConfigMaps and Secrets in manifests.
+func (m management) held(set *manifest.Set) map[string]*values {
+	found := map[string]*values{}
+	for _, object := range manifest.Objects[*unstructured.Unstructured](set) {
+		if kind := object.GetKind(); object.GetAPIVersion() == "v1" && (kind == "ConfigMap" || kind == "Secret") {
+			object = object.DeepCopy()
+			object.SetNamespace(cmp.Or(object.GetNamespace(), m.namespace))
+			found[heldKey(kind, object.GetNamespace(), object.GetName())] = valuesOf(object)
+		}
+	}
+	return found
+}
+
+func heldKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// valuesOf reads the values of a ConfigMap or a Secret. It omits what has no right form, as if it did not
+// exist.
+func valuesOf(object *unstructured.Unstructured) *values {
+	found := &values{values: map[string]string{}, of: object}
+	given, _, _ := unstructured.NestedMap(object.Object, "data")
+	for key, value := range given {
+		text, ok := value.(string)
+		if object.GetKind() == "Secret" {
+			decoded, err := base64.StdEncoding.DecodeString(text)
+			text, ok = string(decoded), ok && err == nil
+		}
+		if ok {
+			found.values[key] = text
+		}
+	}
+	if object.GetKind() == "Secret" {
+		found.uid = object.GetUID()
+		plain, _, _ := unstructured.NestedStringMap(object.Object, "stringData")
+		maps.Copy(found.values, plain)
+	}
+	return found
+}
+
+// data returns the values of a ConfigMap or a Secret, nil if none can be read.
+func (s *Services) data(ctx context.Context, from servicerender.Source) (*values, error) {
+	if held := s.held[heldKey(from.Kind, from.Namespace, from.Name)]; held != nil || s.api == nil {
+		return held, nil
+	}
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("v1")
+	object.SetKind(from.Kind)
+	switch err := s.api.Get(ctx, from.NamespacedName, object); {
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+		return nil, nil //nolint:nilnil // as documented
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s of the management cluster: %w", from.Kind, from.NamespacedName, err)
+	}
+	return valuesOf(object), nil
 }
 
 // define adds the kinds and templates of the management cluster.

@@ -6,6 +6,15 @@ const (
 	DeletionPolicyAnnotation = "service-operator.aws/deletion-policy"
 	// DeletionPolicyRetain, as the value of DeletionPolicyAnnotation, keeps the stack.
 	DeletionPolicyRetain = "retain"
+	// ValuesLabel, with the value ValuesAllowed, lets objects take values from a ConfigMap or a Secret by
+	// spec.valuesFrom. Without it, who may create objects could read every Secret of the namespace by the
+	// operator's permissions.
+	ValuesLabel = "service-operator.aws/values"
+	// ValuesAllowed is the value of ValuesLabel.
+	ValuesAllowed = "allowed"
+	// ShareWithAnnotation are the other namespaces, separated by commas, whose objects may take values from
+	// an object, a ConfigMap or a Secret by spec.valuesFrom. * means every namespace.
+	ShareWithAnnotation = "service-operator.aws/share-with"
 	// AdoptAnnotation is the primary identifier of an existing resource that the object's stack takes
 	// over instead of creating it, such as a queue's URL or a table's name. A stack with several
 	// resources needs the logical ID before it: LOGICALID=IDENTIFIER. It has no effect once the stack

@@ -37,6 +37,7 @@ Every kind also has these fields of ` + "`spec`" + `, and the same [status](stat
 - ` + "`updatePolicy`" + `: with ` + "`Manual`" + `, changes wait for [approval](../guide/approval.md).
 - ` + "`cloudFormationTemplateName`" + ` and ` + "`cloudFormationTemplateNamespace`" + `: a CloudFormationTemplate that replaces the kind's own template.
 - ` + "`writeTo`" + `: [ConfigMaps and Secrets](../guide/README.md#choose-where-outputs-go) with names and keys of your choice for the outputs.
+- ` + "`valuesFrom`" + `: [values of other fields](../guide/README.md#take-values-from-elsewhere) from outputs, ConfigMaps and Secrets.
 
 The kinds of clusters are on [a page of their own](clusters.md).
 `

@@ -203,6 +203,42 @@ func TestServicesArePlannedFromTheirStacks(t *testing.T) {
 	}
 }
 
+// TestPlanTakesValues tests that a plan has the values that ConfigMaps and Secrets of the files hold, shows no
+// secret, and says what it does not know.
+func TestPlanTakesValues(t *testing.T) {
+	s := newServices(t)
+	const (
+		labels = "labels: {service-operator.aws/values: allowed}"
+		queue  = "apiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: orders}\n" +
+			"spec: {valuesFrom: [{field: visibilityTimeout, configMapKeyRef: {name: settings, key: timeout}}]}\n"
+		settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, " + labels + "}\ndata: {timeout: \"120\"}\n"
+		vaults   = "apiVersion: service-operator.aws/v1alpha1\nkind: ModelDefinition\nmetadata: {name: vaults}\n" +
+			"spec: {kind: Vault, resourceType: 'AWS::SSM::Parameter'}\n"
+		vault = "apiVersion: service-operator.aws/v1alpha1\nkind: Vault\nmetadata: {name: mine}\n" +
+			"spec: {name: /vault, type: String, valuesFrom: [{field: value, secretKeyRef: {name: database, key: password}}]}\n"
+		secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: database, " + labels + "}\nstringData: {password: hunter1}\n"
+	)
+	s.deployed(queueManifest)
+	if p := s.plan(queue, settings); p.Summary != (plan.Summary{}) || len(p.Notes) > 0 {
+		t.Errorf("a value that is deployed changes: %+v", p)
+	}
+	if p := s.plan(queue, strings.ReplaceAll(settings, "120", "60")); p.Stacks[0].Action != plan.Update {
+		t.Errorf("another value changes nothing: %+v", p)
+	}
+	p := s.plan(queue, strings.ReplaceAll(settings, labels, ""))
+	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "ConfigMap settings in namespace default lacks the label service-operator.aws/values=allowed") {
+		t.Errorf("the consent is missing, and the notes are %q", p.Notes)
+	}
+	p = s.plan(vaults, vault)
+	if want := "There is no Secret database in namespace default that could be read; the plan does not know its value."; p.Notes[0] != want {
+		t.Errorf("the notes are %q, want %q", p.Notes, want)
+	}
+	code, out, errOut := s.run("-f", s.file(vaults, vault, secret))
+	if code != 0 || strings.Contains(out+errOut, "hunter1") || !strings.Contains(out, "(Vault default/mine): create") || strings.Contains(out, "lacks") {
+		t.Errorf("it exits with %d and says %s%s", code, out, errOut)
+	}
+}
+
 // With a management cluster its objects are planned, by what their status knows: all of them, or
 // those of the files in their place.
 func TestServicesOfAManagementCluster(t *testing.T) {

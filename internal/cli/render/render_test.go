@@ -34,6 +34,40 @@ func TestExamplesBecomeStacks(t *testing.T) {
 	}
 }
 
+// TestUnknownValuesAreParameters tests that a template has a parameter in place of a value that only the
+// management cluster has, and a plausible output of another object.
+func TestUnknownValuesAreParameters(t *testing.T) {
+	const header = "apiVersion: service-operator.aws/v1alpha1\n"
+	out, err := run(t, header+`kind: SQSQueue
+metadata: {name: jobs}
+spec:
+  valuesFrom:
+    - {field: delaySeconds, configMapKeyRef: {name: settings, key: delay}}
+    - {field: kmsKeyID, valueFrom: {kind: EncryptionKey, name: main, output: keyARN}}
+---
+`+header+`kind: ModelDefinition
+metadata: {name: vaults}
+spec: {kind: Vault, resourceType: 'AWS::SSM::Parameter'}
+---
+`+header+`kind: Vault
+metadata: {name: mine}
+spec: {type: String, valuesFrom: [{field: value, secretKeyRef: {name: database, key: password}}]}
+`, "-f", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"SecretDelaySeconds:\n    Type: String\n    Description: 'The value of spec.delaySeconds: key delay of ConfigMap settings.'\n",
+		"DelaySeconds: !Ref SecretDelaySeconds\n",
+		"KmsMasterKeyId: arn:aws:kms:eu-central-2:123456789012:key/main\n",
+		"    NoEcho: true\n", "Value: !Ref SecretValue\n",
+	} {
+		if !strings.Contains(out, part) {
+			t.Errorf("there is no %q in\n%s", part, out)
+		}
+	}
+}
+
 func TestOutWritesAFileForEachStack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "templates")
 	if _, err := run(t, "", "-f", "../../../examples/quickstart/messaging.yaml", "--out", dir, "--cluster-name", "blue"); err != nil {
@@ -53,6 +87,16 @@ func TestMistakesAreReported(t *testing.T) {
 			"a kind that nothing defines",
 			header + "kind: KinesisStream\nmetadata: {name: a}\n",
 			"there is no kind KinesisStream",
+		},
+		{
+			"an output that the kind does not have",
+			header + "kind: SQSQueue\nmetadata: {name: a}\nspec:\n  valuesFrom:\n    - field: kmsKeyID\n      valueFrom: {kind: EncryptionKey, name: b, output: arn}\n",
+			"spec.valuesFrom[0].valueFrom.output: EncryptionKey has no output arn; use one of ",
+		},
+		{
+			"a field that the kind does not have",
+			header + "kind: SQSQueue\nmetadata: {name: a}\nspec:\n  valuesFrom:\n    - field: kmsKeyId\n      configMapKeyRef: {name: b, key: c}\n",
+			"line 6: SQSQueue a: spec.valuesFrom[0].field: there is no field kmsKeyId; did you mean kmsKeyID?",
 		},
 		{
 			"a template that nothing gives",

@@ -103,6 +103,33 @@ func (d *directory) dependents(target objectKey) []objectKey {
 	return keys
 }
 
+// cycle returns the shortest chain of references from an object to itself, which begins and ends with
+// it; nil if there is none.
+func (d *directory) cycle(key objectKey) []objectKey {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	from := map[objectKey]objectKey{}
+	for next := []objectKey{key}; len(next) > 0; next = next[1:] {
+		for _, target := range d.names[next[0]] {
+			if _, seen := from[target]; seen {
+				continue
+			}
+			from[target] = next[0]
+			if target == key {
+				chain := []objectKey{key}
+				for at := next[0]; at != key; at = from[at] {
+					chain = append(chain, at)
+				}
+				chain = append(chain, key)
+				slices.Reverse(chain)
+				return chain
+			}
+			next = append(next, target)
+		}
+	}
+	return nil
+}
+
 // siblings returns the other objects of key's kind that reference an object that key references
 // too.
 func (d *directory) siblings(key objectKey) []objectKey {

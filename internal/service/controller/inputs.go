@@ -14,8 +14,10 @@ import (
 
 // inputs are everything that determines an object's stack.
 type inputs struct {
-	use      identity.Use
-	facts    render.Facts
+	use   identity.Use
+	facts render.Facts
+	// object is the object with the values of spec.valuesFrom in its spec.
+	object   *v1alpha1.Object
 	override *render.Override
 }
 
@@ -25,7 +27,7 @@ func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, erro
 	_, _ = fmt.Fprintf(
 		sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus,
 	)
-	spec, err := render.StackSpec(obj)
+	spec, err := render.StackSpec(in.object)
 	if err != nil {
 		return 0, fmt.Errorf("hash the spec: %w", err)
 	}

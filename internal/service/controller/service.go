@@ -30,6 +30,8 @@ type service struct {
 	// them.
 	additional cache.Cache
 	direct     client.Client
+	// sources is the cache of the ConfigMaps and Secrets from which objects may take values.
+	sources cache.Cache
 	// roles are those of the service accounts to which objects grant access.
 	roles *roles
 
@@ -55,6 +57,9 @@ func (s *service) Start(ctx context.Context) error {
 	s.mu.Unlock()
 	if !s.additional.WaitForCacheSync(ctx) {
 		return fmt.Errorf("the cache of additional resources did not sync: %w", context.Cause(ctx))
+	}
+	if !s.sources.WaitForCacheSync(ctx) {
+		return fmt.Errorf("the cache of ConfigMaps and Secrets with values did not sync: %w", context.Cause(ctx))
 	}
 	for _, m := range s.builtIn {
 		if err := s.serve(ctx, m, ""); err != nil {

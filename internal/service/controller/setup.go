@@ -111,8 +111,18 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 			return nil, err
 		}
 	}
-	if err := mgr.Add(s.additional); err != nil {
-		return nil, fmt.Errorf("add the cache of additional resources to the manager: %w", err)
+	sourceOptions := sourceCacheOptions(options.WatchNamespaces)
+	sourceOptions.HTTPClient, sourceOptions.Scheme, sourceOptions.Mapper = mgr.GetHTTPClient(), scheme, mgr.GetRESTMapper()
+	if s.sources, err = cache.New(mgr.GetConfig(), sourceOptions); err != nil {
+		return nil, fmt.Errorf("create the cache of ConfigMaps and Secrets with values: %w", err)
+	}
+	if err := s.watchSources(ctx); err != nil {
+		return nil, err
+	}
+	for _, one := range []cache.Cache{s.additional, s.sources} {
+		if err := mgr.Add(one); err != nil {
+			return nil, fmt.Errorf("add a cache of ConfigMaps and Secrets to the manager: %w", err)
+		}
 	}
 	s.direct, err = client.New(
 		mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()},

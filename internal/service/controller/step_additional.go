@@ -30,9 +30,12 @@ func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	if !outcome.IsDone() {
 		return outcome
 	}
-	in, _, err := s.kind.inputs(ctx, obj, use)
+	in, lack, err := s.kind.inputs(ctx, obj, use)
 	if err != nil {
 		return operatorkit.Fail(err)
+	}
+	if lack != nil {
+		return operatorkit.Wait(lack.after, lack.reason, lack.message)
 	}
 	inputs, err := in.additionalDigest(obj, s.kind.version.Load())
 	if err != nil {
@@ -70,7 +73,7 @@ func (s additionalStep) make(
 	if err != nil {
 		return nil, err
 	}
-	services, err := render.Services(m, obj, in.facts)
+	services, err := render.Services(m, in.object, in.facts)
 	if err != nil {
 		return nil, invalidOrMissing(err)
 	}
@@ -83,14 +86,14 @@ func (s additionalStep) make(
 		made.Services = append(made.Services, name)
 		names[want.ID] = name
 	}
-	configMaps, err := render.ConfigMaps(m, obj, in.facts, names)
+	configMaps, err := render.ConfigMaps(m, in.object, in.facts, names)
 	if err != nil {
 		return nil, invalidOrMissing(err)
 	}
 	if made.ConfigMaps, err = s.ensureData(ctx, obj, append(configMaps, ownConfigMaps...), configMapContent, list); err != nil {
 		return nil, err
 	}
-	secrets, err := render.Secrets(m, obj, in.facts, names)
+	secrets, err := render.Secrets(m, in.object, in.facts, names)
 	if err != nil {
 		return nil, invalidOrMissing(err)
 	}

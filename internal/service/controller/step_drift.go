@@ -167,7 +167,7 @@ func (k *kind) deployed(ctx context.Context, obj *v1alpha1.Object, use identity.
 	if lack != nil {
 		return nil, nil, fmt.Errorf("render the template: %s", lack.message)
 	}
-	desired, err := render.Stack(k.model.Load(), obj, in.facts, in.override)
+	desired, err := render.Stack(k.model.Load(), in.object, in.facts, in.override)
 	if err != nil {
 		return nil, nil, err //nolint:wrapcheck // of the same module
 	}

@@ -32,6 +32,10 @@ func (s referencesStep) Name() string { return "references" }
 // EnsureCreated finds the referenced objects and reports in a condition whether all are ready.
 func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
+	if _, err := render.Sources(k.model.Load(), obj); err != nil {
+		outcome, _ := invalidValues(err)
+		return outcome
+	}
 	targets, err := k.targets(obj)
 	if outcome, ok := refused(err); ok {
 		k.service.directory.refer(k.key(obj), k.withAccounts(obj, nil))
@@ -43,6 +47,9 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	if k.service.directory.refer(k.key(obj), k.withAccounts(obj, targets)) {
 		k.service.enqueue(k.service.directory.siblings(k.key(obj))...)
 	}
+	if cycle := k.service.directory.cycle(k.key(obj)); cycle != nil {
+		return operatorkit.Stall("ReferenceCycle", cycleMessage(cycle))
+	}
 	if len(targets) == 0 {
 		operatorkit.RemoveCondition(obj, v1alpha1.ConditionReferencesResolved)
 		return operatorkit.Done()
@@ -52,7 +59,7 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 		return outcome
 	}
 	_, missing, err := k.inputs(ctx, obj, use)
-	if outcome, ok := refused(err); ok {
+	if outcome, ok := invalidValues(err); ok {
 		return outcome
 	}
 	if err != nil {
@@ -82,6 +89,18 @@ func (s referencesStep) EnsureDeleted(context.Context, *v1alpha1.Object) operato
 	return operatorkit.Done()
 }
 
+// reasonNotFound says that a referenced object does not exist.
+const reasonNotFound = "ReferenceNotFound"
+
+// cycleMessage says that objects reference each other.
+func cycleMessage(cycle []objectKey) string {
+	names := make([]string, len(cycle))
+	for i, key := range cycle {
+		names[i] = fmt.Sprintf("%s %s", key.Kind, key.Name)
+	}
+	return fmt.Sprintf("The objects wait for each other: %s. Remove one of the references.", strings.Join(names, " needs "))
+}
+
 // refused is the outcome for an object that exceeds the limits of the operator.
 func refused(err error) (operatorkit.Outcome, bool) {
 	refusal, ok := errors.AsType[*render.RefusedError](err)
@@ -105,6 +124,15 @@ func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 		return nil, err
 	}
 	var targets []objectKey
+	sources, err := render.Sources(k.model.Load(), obj)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sources {
+		if target := (objectKey{Kind: s.Kind, NamespacedName: s.NamespacedName}); !slices.Contains(targets, target) {
+			targets = append(targets, target)
+		}
+	}
 	for _, r := range references {
 		targets = append(
 			targets, objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}},
@@ -166,6 +194,11 @@ func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object, use identity.Us
 		Region: use.Place.Region, AccountID: use.Place.Account,
 		ClusterName: k.service.options.ClusterName, Limits: &k.service.options.Limits,
 	}}
+	var lack *missing
+	var err error
+	if in.object, in.facts.Secrets, lack, err = k.withValues(ctx, obj); err != nil || lack != nil {
+		return in, lack, err
+	}
 	references, err := render.References(k.model.Load(), obj)
 	if err != nil {
 		return in, nil, err
@@ -220,7 +253,7 @@ func (s *service) find(ctx context.Context, kindName string, key types.Namespace
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, &missing{
-			"ReferenceNotFound",
+			reasonNotFound,
 			fmt.Sprintf("There is no %s %s in namespace %s; create it.", kindName, key.Name, key.Namespace),
 			0,
 		}, nil

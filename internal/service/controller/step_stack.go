@@ -53,11 +53,11 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	if err := render.CheckWriteTo(k.model.Load(), obj); err != nil { // before the user waits for the stack
 		return invalidWriteTo(err)
 	}
-	desired, err := render.Stack(k.model.Load(), obj, in.facts, in.override)
+	desired, err := render.Stack(k.model.Load(), in.object, in.facts, in.override)
 	if err != nil {
 		return invalid(err)
 	}
-	outcome = s.ensure(ctx, obj, use, desired, revert, !untouched)
+	outcome = s.ensure(ctx, obj, in, desired, revert, !untouched)
 	if outcome.IsDone() && revert == nil { // otherwise the engine must be called to end the revert
 		if digest, err = in.digest(obj, version); err != nil {
 			return operatorkit.Fail(err)
@@ -80,15 +80,15 @@ func invalid(err error) operatorkit.Outcome {
 
 // ensure calls the engine and copies its result into the object.
 func (s stackStep) ensure(
-	ctx context.Context, obj *v1alpha1.Object, use identity.Use, desired *render.Desired, revert *stack.Revert, refresh bool,
+	ctx context.Context, obj *v1alpha1.Object, in inputs, desired *render.Desired, revert *stack.Revert, refresh bool,
 ) operatorkit.Outcome {
-	k := s.kind
+	k, use := s.kind, in.use
 	known, err := record(obj)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
 	wanted := stack.Desired{
-		Name: desired.Name, Template: desired.Template, Parameters: desired.Parameters,
+		Name: desired.Name, Template: desired.Template, Parameters: desired.Parameters, Hidden: desired.Hidden,
 		Tags: desired.Tags, OwnerTags: desired.OwnerTags, Salt: string(obj.UID),
 		Capabilities: desired.Capabilities, MaxAttempts: desired.MaxAttempts,
 		Allow: allowed(obj), AdoptFrom: adoptFrom(obj), Refresh: refresh, Review: review(obj, desired),
@@ -102,6 +102,7 @@ func (s stackStep) ensure(
 		return identity.Outcome(err)
 	}
 	result, err := k.service.options.Engine.Ensure(ctx, use.Target, wanted, known)
+	err = redact(&result, err, in.facts.Secrets)
 	obj.Status.StackName = desired.Name
 	showPending(obj, desired.Name, &result)
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
@@ -122,6 +123,22 @@ func (s stackStep) ensure(
 	}
 	explainMissingAttribute(&result, obj, k.model.Load(), desired.Template)
 	return outcome(result, err)
+}
+
+// redact removes secrets from what AWS says about a stack, which ends in the status, Events and logs.
+func redact(result *stack.Result, err error, secrets []render.Secret) error {
+	if len(secrets) == 0 {
+		return err
+	}
+	for _, text := range []*string{&result.Message, &result.Record.StatusReason, &result.Record.RevertFailure} {
+		*text = render.Redact(*text, secrets)
+	}
+	if err != nil {
+		if shown := render.Redact(err.Error(), secrets); shown != err.Error() {
+			return errors.New(shown)
+		}
+	}
+	return err
 }
 
 // EnsureDeleted deletes the stack unless the object's deletion policy is to retain it.

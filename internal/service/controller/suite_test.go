@@ -63,6 +63,7 @@ type suite struct {
 	limits    render.Limits
 	issuer    string        // of service account tokens
 	drift     time.Duration // the interval of drift checks; 0 is on request
+	other     string        // another namespace that the operator watches, if any
 	stop      func()
 }
 
@@ -157,12 +158,20 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Region: region, AccountID: account, ClusterName: clusterName,
-		WatchNamespaces: []string{w.namespace}, Limits: w.limits, ServiceAccountIssuer: w.issuer, DriftInterval: w.drift,
+		WatchNamespaces: w.watched(), Limits: w.limits, ServiceAccountIssuer: w.issuer, DriftInterval: w.drift,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return mgr, mgr.Add(events)
+}
+
+// watched are the namespaces that the operator watches.
+func (w *suite) watched() []string {
+	if w.other == "" {
+		return []string{w.namespace}
+	}
+	return []string{w.namespace, w.other}
 }
 
 // apply applies the objects of a YAML document.

@@ -24,7 +24,7 @@ import (
 // Admit adds the kinds and templates that manifests define, and checks all manifests as the API
 // server would. The error is yamltree.Problems: everything that is wrong, by file and line.
 func (s *Set) Admit(ctx context.Context, manifests []manifest.Manifest) error {
-	a := admission{known: s, rules: map[string]*admit.Definition{}, invalid: map[string]bool{}}
+	a := admission{known: s, invalid: map[string]bool{}}
 	var problems yamltree.Problems
 	for i := range manifests {
 		problems = append(problems, a.define(&manifests[i])...)
@@ -45,8 +45,6 @@ func (s *Set) Admit(ctx context.Context, manifests []manifest.Manifest) error {
 // admission checks manifests.
 type admission struct {
 	known *Set
-	// rules are the rules of kinds, each read for the first object of the kind.
-	rules map[string]*admit.Definition
 	// invalid are the kinds with an invalid definition.
 	invalid map[string]bool
 }
@@ -78,21 +76,19 @@ func (a *admission) service(ctx context.Context, m *manifest.Manifest, object *v
 	if a.invalid[object.Kind] {
 		return nil // The problems of the definition are reported.
 	}
-	if a.rules[object.Kind] == nil {
-		kind, err := a.known.Model(object.Kind)
-		if err != nil {
-			return yamltree.Problems{m.Locate(yamltree.Problem{
-				Path: "kind", Message: err.Error(), Suggestion: cfntemplate.Closest(object.Kind, slices.Sorted(maps.Keys(a.known.models))),
-			})}
-		}
-		if a.rules[object.Kind], err = admit.Define(kind.CRD()); err != nil {
-			return a.known.Problems(m, err)
-		}
+	kind, err := a.known.Model(object.Kind)
+	if err != nil {
+		return yamltree.Problems{m.Locate(yamltree.Problem{
+			Path: "kind", Message: err.Error(), Suggestion: cfntemplate.Closest(object.Kind, slices.Sorted(maps.Keys(a.known.models))),
+		})}
 	}
-	if err := a.rules[object.Kind].Check(ctx, object); err != nil {
+	if err := kind.Admits(ctx, object); err != nil {
 		return a.known.Problems(m, err)
 	}
-	return a.known.Problems(m, render.CheckWriteTo(a.known.models[object.Kind], object))
+	if _, err := render.Sources(kind, object); err != nil {
+		return a.known.Problems(m, err)
+	}
+	return a.known.Problems(m, render.CheckWriteTo(kind, object))
 }
 
 // Problems returns an error about the object of a manifest, such as one of [Set.Stack], as problems

@@ -4,6 +4,7 @@ package kinds
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -125,6 +126,51 @@ func (s *Set) override(object *v1alpha1.Object) (*render.Override, error) {
 		}}}
 	}
 	return found, nil
+}
+
+// WithValues returns an object with the values that its spec.valuesFrom names, which lookup finds, and
+// those among them that the stack has as parameters.
+func (s *Set) WithValues(
+	ctx context.Context, m *model.Model, object *v1alpha1.Object, lookup func(render.Source) (render.Value, error),
+) (*v1alpha1.Object, []render.Secret, error) {
+	sources, err := render.Sources(m, object)
+	if err != nil {
+		return nil, nil, err
+	}
+	values := make([]render.Value, len(sources))
+	for i, from := range sources {
+		if values[i], err = lookup(from); err != nil {
+			return nil, nil, err
+		}
+	}
+	return render.WithValues(ctx, m, object, values)
+}
+
+// ExampleValue returns a plausible value of an object that does not exist yet. Those of ConfigMaps and
+// Secrets are unknown.
+func (s *Set) ExampleValue(from render.Source, facts render.Facts) (render.Value, error) {
+	if from.OfData() {
+		return render.Value{Source: from, Unknown: true}, nil
+	}
+	return s.OutputValue(from, s.ExampleOutputs(render.Reference{Kind: from.Kind, ObjectName: from.Name}, facts))
+}
+
+// OutputValue returns the value of an output of an object, whose outputs are given. The error is
+// cfntemplate.Problems if there is no such output.
+func (s *Set) OutputValue(from render.Source, outputs map[string]any) (render.Value, error) {
+	kind, err := s.Model(from.Kind)
+	if err != nil {
+		return render.Value{}, from.Problem("kind", "%s", err)
+	}
+	names := make([]string, len(kind.Outputs))
+	for i, o := range kind.Outputs {
+		names[i] = o.Name
+	}
+	if !slices.Contains(names, from.Key) {
+		return render.Value{}, from.Problem("output", "%s has no output %s; use one of %s", from.Kind, from.Key, strings.Join(names, ", "))
+	}
+	text, known := outputs[from.Key].(string)
+	return render.Value{Source: from, Text: text, Unknown: !known}, nil
 }
 
 // ExampleOutputs returns plausible outputs for a referenced object that does not exist yet.

@@ -143,7 +143,7 @@ func TestDerivedDescriptions(t *testing.T) {
 	for field, want := range map[string]string{
 		"engine":               "",
 		"dbInstanceIdentifier": "Changing it replaces the resource.",
-		"masterUserPassword": "AWS does not return it. It is a secret: plain text is refused. Write a dynamic reference, such as " +
+		"masterUserPassword": "AWS does not return it. It is a secret: plain text is refused. Take it from a Secret by valuesFrom, or write a dynamic reference, such as " +
 			"{{resolve:secretsmanager:NAME:SecretString:KEY}}, which spec.dynamicReferences of the ModelDefinition must allow for the field.",
 	} {
 		if got := m.Schema.Properties[field]; got.Description != want {

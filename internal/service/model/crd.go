@@ -127,6 +127,7 @@ func (m *Model) specSchema() *apiextensionsv1.JSONSchemaProps {
 	if len(m.AccessLevels) > 0 {
 		spec.Properties[GrantsField] = m.grantsSchema()
 	}
+	requiredFrom(spec)
 	return spec
 }
 
@@ -152,7 +153,8 @@ func sharedSchemas() map[string]apiextensionsv1.JSONSchemaProps {
 			Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"Automatic"`)}, {Raw: []byte(`"Manual"`)}},
 			Description: "Automatic, the default, applies changes. With Manual, a change of an existing stack waits until the annotation aws-operator/approve contains its digest from status.pendingChanges.",
 		},
-		WriteToField: writeToSchema(),
+		WriteToField:    writeToSchema(),
+		ValuesFromField: valuesFromSchema(),
 	}
 }
 

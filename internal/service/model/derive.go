@@ -207,7 +207,7 @@ func (d *deriver) describe(path string) string {
 		facts = append(facts, "AWS does not return it.")
 	}
 	if d.resource.IsSecret(segments) {
-		facts = append(facts, "It is a secret: plain text is refused. Write a dynamic reference, such as "+
+		facts = append(facts, "It is a secret: plain text is refused. Take it from a Secret by valuesFrom, or write a dynamic reference, such as "+
 			"{{resolve:secretsmanager:NAME:SecretString:KEY}}, which spec.dynamicReferences of the ModelDefinition must allow for the field.")
 	}
 	return strings.Join(facts, " ")

@@ -1,16 +1,19 @@
 package model
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/admit"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
 )
@@ -58,6 +61,8 @@ type Model struct {
 	// fields converts the spec of a derived kind; nil without a resource type.
 	fields   *shape
 	registry *schema.Registry
+	// rules are those by which the API server checks objects of the kind.
+	rules func() (*admit.Definition, error)
 }
 
 // Output is one field of an object's output.
@@ -145,7 +150,17 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	if err := m.checkStructural(); err != nil {
 		return nil, err
 	}
+	m.rules = sync.OnceValues(func() (*admit.Definition, error) { return admit.Define(m.CRD()) })
 	return m, nil
+}
+
+// Admits returns an *admit.RefusedError if the API server would refuse to create an object of the kind.
+func (m *Model) Admits(ctx context.Context, obj *v1alpha1.Object) error {
+	rules, err := m.rules()
+	if err != nil {
+		return err
+	}
+	return rules.Check(ctx, obj)
 }
 
 // resourceType returns the definition's type, or nil if it names none.
@@ -238,7 +253,7 @@ func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *sc
 }
 
 // sharedFields are the spec fields that are not properties of the resource.
-var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "cloudFormationTemplateNamespace", "updatePolicy", WriteToField}
+var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "cloudFormationTemplateNamespace", "updatePolicy", WriteToField, ValuesFromField}
 
 // propertiesOf converts a derived spec to properties, without the fields that every kind has.
 func (s *shape) propertiesOf(spec map[string]any) map[string]any {

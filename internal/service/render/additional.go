@@ -50,6 +50,9 @@ func Services(m *model.Model, obj *v1alpha1.Object, facts Facts) ([]Service, err
 		if err != nil {
 			return nil, err
 		}
+		if reveal(service.ExternalName, facts.Secrets) != service.ExternalName {
+			return nil, fmt.Errorf("Service %s would show the value of a Secret as its externalName", service.Name)
+		}
 		if service.ExternalName != "" {
 			services = append(services, service)
 		}
@@ -155,8 +158,12 @@ func renderData(
 		}
 		one.Name = strings.TrimSpace(one.Name)
 		for _, key := range slices.Sorted(maps.Keys(w.Values)) {
-			if one.Values[key], err = text(w.Values[key], data, kind, one.Name, "key "+key); err != nil {
+			value, err := text(w.Values[key], data, kind, one.Name, "key "+key)
+			if err != nil {
 				return nil, err
+			}
+			if one.Values[key] = reveal(value, facts.Secrets); one.Values[key] != value && kind != kindSecret {
+				return nil, fmt.Errorf("key %s of %s %s would show the value of a Secret; write it to a Secret", key, kind, one.Name)
 			}
 		}
 		out = append(out, one)

@@ -23,16 +23,19 @@ type Facts struct {
 	// Siblings contains, by the reference's name in the model, the references of every object of
 	// the same kind that references the same object, including this one, sorted by name.
 	Siblings map[string][]any
+	// Secrets are the values of Secrets for which texts stand in the spec.
+	Secrets []Secret
 	// Limits restrict what the object may make the operator do; nil where users act with their own
 	// credentials.
 	Limits *Limits
 }
 
-// Spec decodes an object's spec without spec.writeTo, which does not describe the resource: no stack
-// may depend on it. Integers are int64.
+// Spec decodes an object's spec without spec.writeTo and spec.valuesFrom, which do not describe the
+// resource: no stack may depend on them. Integers are int64.
 func Spec(obj *v1alpha1.Object) (map[string]any, error) {
 	spec, err := wholeSpec(obj)
 	delete(spec, model.WriteToField)
+	delete(spec, model.ValuesFromField)
 	return spec, err
 }
 

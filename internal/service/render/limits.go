@@ -214,15 +214,15 @@ func checkSecrets(m *model.Model, t *cfntemplate.Template) error {
 	if len(secrets) == 0 {
 		return nil
 	}
-	const remedy = "Store it in Secrets Manager, and write a dynamic reference, such as {{resolve:secretsmanager:NAME:SecretString:KEY}}."
+	const remedy = "Take it from a Secret by spec.valuesFrom, or store it in Secrets Manager, and write a dynamic reference, such as {{resolve:secretsmanager:NAME:SecretString:KEY}}."
 	s := secrets[0]
 	if s.Field == "" {
 		return &RefusedError{"PlainTextSecret", fmt.Sprintf("Property %s of resource %s is a secret, which the stack's template would contain "+
-			"as plain text. %s The ModelDefinition %s must allow that by its field in spec.dynamicReferences.", s.Property, s.Resource, remedy, m.Name)}
+			"as plain text. %s The ModelDefinition %s must allow a dynamic reference by its field in spec.dynamicReferences.", s.Property, s.Resource, remedy, m.Name)}
 	}
 	message := fmt.Sprintf("spec.%s is a secret, which the stack's template would contain as plain text. %s", s.Field, remedy)
 	if field, _, _ := strings.Cut(s.Field, "["); !slices.Contains(m.DynamicReferences, field) {
-		message += fmt.Sprintf(" An administrator must allow that by %s in spec.dynamicReferences of the ModelDefinition %s.", field, m.Name)
+		message += fmt.Sprintf(" An administrator must allow a dynamic reference by %s in spec.dynamicReferences of the ModelDefinition %s.", field, m.Name)
 	}
 	return &RefusedError{"PlainTextSecret", message}
 }

@@ -123,8 +123,8 @@ func TestPlainTextSecretsAreRefused(t *testing.T) {
 		want      string // empty if it is allowed
 	}{
 		{"plain text", `{"masterUserPassword":"hunter2"}`, derived, "spec.masterUserPassword is a secret, which the stack's template would contain as plain text. " +
-			"Store it in Secrets Manager, and write a dynamic reference, such as {{resolve:secretsmanager:NAME:SecretString:KEY}}. " +
-			"An administrator must allow that by masterUserPassword in spec.dynamicReferences of the ModelDefinition databases."},
+			"Take it from a Secret by spec.valuesFrom, or store it in Secrets Manager, and write a dynamic reference, such as {{resolve:secretsmanager:NAME:SecretString:KEY}}. " +
+			"An administrator must allow a dynamic reference by masterUserPassword in spec.dynamicReferences of the ModelDefinition databases."},
 		{"a reference that the model does not allow", `{"masterUserPassword":"` + reference + `"}`, derived, "add the field to dynamicReferences"},
 		{"a reference that the model allows", `{"masterUserPassword":"` + reference + `"}`, allowed, ""},
 		{"plain text where the model allows references", `{"masterUserPassword":"hunter2"}`, allowed, "SecretString:KEY}}."},

@@ -20,6 +20,9 @@ type Desired struct {
 	Template *cfntemplate.Template
 	// Parameters of the template.
 	Parameters map[string]string
+	// Hidden are, for the parameters that hold secrets, texts that change with their values and do not
+	// reveal them.
+	Hidden map[string]string
 	// Tags of the stack.
 	Tags map[string]string
 	// OwnerTags are the names of the tags that identify the stack's owner.
@@ -59,7 +62,8 @@ func Tags(kind string, obj *v1alpha1.Object, clusterName string) map[string]stri
 
 // Stack renders the stack of an object. Override may be nil. The error is cfntemplate.Problems,
 // with positions, if the template is invalid, and a *RefusedError if the object exceeds
-// facts.Limits or has a secret as plain text.
+// facts.Limits or has a secret as plain text. It needs the values of spec.valuesFrom in the spec, see
+// [WithValues].
 func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override) (*Desired, error) {
 	spec, err := Spec(obj)
 	if err != nil {
@@ -92,6 +96,9 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 		if desired.Parameters, err = parameters(m, obj, data, spec, facts, desired.Template); err != nil {
 			return nil, err
 		}
+		if err := insert(desired, facts.Secrets, true); err != nil {
+			return nil, err
+		}
 		return desired, facts.Limits.checkRendered(m, desired)
 	}
 	text, err := m.Template.Execute(data)
@@ -102,6 +109,9 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 		return nil, fmt.Errorf("parse the rendered template: %w", err)
 	}
 	m.Locate(desired.Template)
+	if err := insert(desired, facts.Secrets, false); err != nil {
+		return nil, err
+	}
 	if err := checkSecrets(m, desired.Template); err != nil {
 		return nil, err
 	}
