@@ -61,6 +61,9 @@ type Wish struct {
 	Name string
 	// Region is the region that the object names; empty for its namespace's, or the default.
 	Region string
+	// Tagged asks for the tags of the object, and Tags are its annotation with them.
+	Tagged bool
+	Tags   string
 	// OwnRegions lets an object without an identity use any region of the operator's own account.
 	OwnRegions bool
 }
@@ -70,6 +73,7 @@ func WishOf(obj client.Object) Wish {
 	annotations := obj.GetAnnotations()
 	return Wish{
 		Namespace: obj.GetNamespace(), Name: annotations[v1alpha1.IdentityAnnotation], Region: annotations[v1alpha1.RegionAnnotation],
+		Tagged: true, Tags: annotations[v1alpha1.TagsAnnotation],
 	}
 }
 
@@ -125,10 +129,11 @@ func (i *Identities) Of(ctx context.Context, wish Wish) (Use, error) {
 	case err != nil:
 		return Use{}, fmt.Errorf("read namespace %s: %w", wish.Namespace, err)
 	}
-	wish.Name = cmp.Or(wish.Name, defaultOf(namespace, v1alpha1.IdentityAnnotation))
+	wish.Name = NameFor(namespace, wish)
 	wish.Region = cmp.Or(wish.Region, defaultOf(namespace, v1alpha1.RegionAnnotation))
 	if wish.Name == "" {
-		return i.own(wish)
+		use, err := i.own(wish)
+		return tagged(use, err, nil, namespace, wish)
 	}
 	found := &v1alpha1.AWSIdentity{}
 	err = i.options.Client.Get(ctx, client.ObjectKey{Name: wish.Name}, found, client.UnsafeDisableDeepCopy)
@@ -139,15 +144,30 @@ func (i *Identities) Of(ctx context.Context, wish Wish) (Use, error) {
 	case err != nil:
 		return Use{}, fmt.Errorf("read AWSIdentity %s: %w", wish.Name, err)
 	}
-	return i.use(found, namespace, wish)
+	use, err := i.use(found, namespace, wish)
+	return tagged(use, err, found.Spec.Tags, namespace, wish)
+}
+
+// tagged adds the tags to how the operator acts for an object.
+func tagged(use Use, err error, ofIdentity map[string]string, namespace *corev1.Namespace, wish Wish) (Use, error) {
+	if err != nil || !wish.Tagged {
+		return use, err
+	}
+	use.Tags, err = Tags(ofIdentity, namespace, wish.Tags)
+	return use, err
 }
 
 // Cached is [Identities.Of] for callers without a context: it reads only from the cache.
 func (i *Identities) Cached(wish Wish) (Use, error) { return i.Of(context.Background(), wish) }
 
 // defaultOf returns what a Namespace names: by an annotation, or by a label.
-func defaultOf(namespace *corev1.Namespace, key string) string {
-	return cmp.Or(namespace.Annotations[key], namespace.Labels[key])
+func defaultOf(namespace client.Object, key string) string {
+	return cmp.Or(namespace.GetAnnotations()[key], namespace.GetLabels()[key])
+}
+
+// NameFor returns the name of the AWSIdentity of an object of a namespace; empty for none.
+func NameFor(namespace client.Object, wish Wish) string {
+	return cmp.Or(wish.Name, defaultOf(namespace, v1alpha1.IdentityAnnotation))
 }
 
 // own is how the operator acts for an object without an identity.

@@ -29,6 +29,8 @@ type Use struct {
 	Boundary string
 	// Types are the resource types that stacks may contain; empty for all.
 	Types []string
+	// Tags are those of the object, its namespace and its identity.
+	Tags map[string]string
 }
 
 // Note writes where an object's stacks are going to be into its annotations: a stack is found even if

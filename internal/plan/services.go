@@ -169,7 +169,7 @@ func (d *serviceDraft) desire(
 		}
 	}
 	subject.Wanted = &render.Stack{
-		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags,
+		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Hidden: rendered.Hidden, Tags: rendered.Tags,
 		Capabilities: rendered.Capabilities,
 	}
 	want := stack.Desired{
@@ -217,6 +217,9 @@ func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *
 		return nil, err
 	}
 	facts.Secrets = secrets
+	if facts.Tags, err = d.of.tags(ctx, object); err != nil {
+		return nil, err
+	}
 	return d.of.Kinds.Stack(kind, changed, facts)
 }
 

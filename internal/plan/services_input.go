@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
 	servicerender "github.com/aws-operator/aws-operator/internal/service/render"
@@ -122,19 +126,55 @@ func valuesOf(object *unstructured.Unstructured) *values {
 
 // data returns the values of a ConfigMap or a Secret, nil if none can be read.
 func (s *Services) data(ctx context.Context, from servicerender.Source) (*values, error) {
-	if held := s.held[heldKey(from.Kind, from.Namespace, from.Name)]; held != nil || s.api == nil {
+	if held := s.held[heldKey(from.Kind, from.Namespace, from.Name)]; held != nil {
 		return held, nil
 	}
-	object := &unstructured.Unstructured{}
-	object.SetAPIVersion("v1")
-	object.SetKind(from.Kind)
-	switch err := s.api.Get(ctx, from.NamespacedName, object); {
-	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
-		return nil, nil //nolint:nilnil // as documented
-	case err != nil:
-		return nil, fmt.Errorf("read %s %s of the management cluster: %w", from.Kind, from.NamespacedName, err)
+	object, err := s.read(ctx, from.NamespacedName, corev1.SchemeGroupVersion.WithKind(from.Kind))
+	if err != nil || object == nil {
+		return nil, err
 	}
 	return valuesOf(object), nil
+}
+
+// tags returns the tags of an object's stack: those of its annotation, and, with a management cluster, of
+// its namespace and its AWSIdentity, as far as the user may read these.
+func (s *Services) tags(ctx context.Context, object *servicev1alpha1.Object) (map[string]string, error) {
+	wish := identity.WishOf(object)
+	namespace, err := s.read(ctx, client.ObjectKey{Name: object.Namespace}, corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err != nil {
+		return nil, err
+	}
+	if namespace == nil {
+		return identity.Tags(nil, nil, wish.Tags) //nolint:wrapcheck // a sentence for the user
+	}
+	var used *unstructured.Unstructured
+	if name := identity.NameFor(namespace, wish); name != "" {
+		if used, err = s.read(ctx, client.ObjectKey{Name: name}, identityv1alpha1.GroupVersion.WithKind("AWSIdentity")); err != nil {
+			return nil, err
+		}
+	}
+	var theirs map[string]string
+	if used != nil {
+		theirs, _, _ = unstructured.NestedStringMap(used.Object, "spec", "tags")
+	}
+	return identity.Tags(theirs, namespace, wish.Tags) //nolint:wrapcheck // a sentence for the user
+}
+
+// read reads an object of the management cluster. It returns nil if there is no such cluster or object, or
+// if the user may not read it.
+func (s *Services) read(ctx context.Context, key client.ObjectKey, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	if s.api == nil {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	switch err := s.api.Get(ctx, key, object); {
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err):
+		return nil, nil //nolint:nilnil // as documented
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s of the management cluster: %w", kind.Kind, key.Name, err)
+	}
+	return object, nil
 }
 
 // define adds the kinds and templates of the management cluster.

@@ -3,6 +3,7 @@ package identities_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,7 @@ spec:
   roleARN: %s
   regions: [eu-west-1]
   allowedResourceTypes: ["AWS::SQS::*"]
+  tags: {team: b, cost: none}
   allowedNamespaces:
     selector: {matchLabels: {kubernetes.io/metadata.name: tenant-b}}
 `
@@ -75,6 +77,51 @@ metadata: {name: east-workers, namespace: tenant-a}
 spec: {cluster: east, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}
 `
 
+// tagsFollow tests that a queue has the tags of the identity, the namespace and the object, and follows their
+// changes.
+func (w *tenants) tagsFollow(t *testing.T) {
+	w.tagged(map[string]string{"team": "b", "cost": "low"})
+	w.annotate("Namespace", "", "tenant-b", "aws-operator/tags", "{cost: high, stage: test}")
+	w.tagged(map[string]string{"team": "b", "cost": "high", "stage": "test"})
+	w.annotate("SQSQueue", "tenant-b", "jobs", "aws-operator/tags", `{"stage":"production"}`)
+	w.tagged(map[string]string{"team": "b", "cost": "high", "stage": "production"})
+	w.patch("AWSIdentity", "", "team-b", map[string]any{"spec": map[string]any{"tags": nil}})
+	w.tagged(map[string]string{"cost": "high", "stage": "production"})
+
+	w.annotate("Namespace", "", "tenant-b", "aws-operator/tags", "high")
+	message := w.condition("SQSQueue", "tenant-b", "jobs", "Stalled", "True", "InvalidTags")
+	if !strings.Contains(message, `The annotation aws-operator/tags of namespace tenant-b: "high" is no map of texts`) {
+		t.Errorf("the message is %q", message)
+	}
+	w.tagged(map[string]string{"cost": "high", "stage": "production"})
+	w.annotate("Namespace", "", "tenant-b", "aws-operator/tags", "")
+	w.tagged(map[string]string{"stage": "production"})
+	w.ready("SQSQueue", "tenant-b", "jobs")
+}
+
+// tagged waits until the queue of tenant b has tags, besides those of the operator and CloudFormation.
+func (w *tenants) tagged(want map[string]string) {
+	w.t.Helper()
+	api := sqs.NewFromConfig(w.root(accountB, "eu-west-1"))
+	patience.Until(w.t, fmt.Sprintf("the queue has the tags %v", want), func() error {
+		queue, err := api.GetQueueUrl(w.t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("jobs")})
+		if err != nil {
+			return err
+		}
+		out, err := api.ListQueueTags(w.t.Context(), &sqs.ListQueueTagsInput{QueueUrl: queue.QueueUrl})
+		if err != nil {
+			return err
+		}
+		maps.DeleteFunc(out.Tags, func(key, _ string) bool {
+			return strings.HasPrefix(key, "aws:") || strings.HasPrefix(key, "aws-operator/") || strings.HasPrefix(key, "service-operator.aws/")
+		})
+		if !maps.Equal(want, out.Tags) {
+			return fmt.Errorf("it has %v", out.Tags)
+		}
+		return nil
+	})
+}
+
 // TestTwoTenantsInTwoAccountsAndThreeRegions follows two tenants: each gets its own account and
 // nothing else, and nothing is left behind when identities are taken away and given back.
 func TestTwoTenantsInTwoAccountsAndThreeRegions(t *testing.T) {
@@ -87,7 +134,7 @@ func TestTwoTenantsInTwoAccountsAndThreeRegions(t *testing.T) {
 	}
 	w.apply(identities, w.roleA, w.roleB)
 	w.namespace("tenant-a", map[string]string{"aws-operator/identity": "team-a"})
-	w.namespace("tenant-b", map[string]string{"aws-operator/identity": "team-b"})
+	w.namespace("tenant-b", map[string]string{"aws-operator/identity": "team-b", "aws-operator/tags": "{cost: low}"})
 	w.ready("AWSIdentity", "", "team-a")
 	w.ready("AWSIdentity", "", "team-b")
 
@@ -106,6 +153,7 @@ func TestTwoTenantsInTwoAccountsAndThreeRegions(t *testing.T) {
 	for _, region := range []string{home, "us-east-1", "eu-west-1"} {
 		w.has(platform, region)
 	}
+	t.Run("tags", w.tagsFollow)
 	t.Run("roles have the boundary", func(t *testing.T) { w.rolesHaveBoundary(t) })
 	t.Run("another tenant's identity is refused", w.othersIdentityIsRefused)
 	t.Run("limits hold", w.limitsHold)

@@ -157,6 +157,8 @@ func (w *tenants) get(kind, namespace, name string) (*unstructured.Unstructured,
 	switch kind {
 	case "Cluster", "InstanceGroup":
 		version = "cluster-operator.aws/v1alpha1"
+	case "Namespace":
+		version = "v1"
 	case "AWSIdentity":
 		version = "aws-operator.aws/v1alpha1"
 	}
@@ -196,12 +198,17 @@ func (w *tenants) ready(kind, namespace, name string) {
 
 func (w *tenants) annotate(kind, namespace, name, key, value string) {
 	w.t.Helper()
+	w.patch(kind, namespace, name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+}
+
+func (w *tenants) patch(kind, namespace, name string, content map[string]any) {
+	w.t.Helper()
 	object, err := w.get(kind, namespace, name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	var patch bytes.Buffer
-	_ = json.NewEncoder(&patch).Encode(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+	_ = json.NewEncoder(&patch).Encode(content)
 	if err := w.client.Patch(w.t.Context(), object, client.RawPatch(types.MergePatchType, patch.Bytes())); err != nil {
 		w.t.Fatal(err)
 	}

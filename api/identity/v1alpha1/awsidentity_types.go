@@ -95,6 +95,16 @@ type AWSIdentitySpec struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	AllowedResourceTypes []string `json:"allowedResourceTypes,omitempty"`
 
+	// Tags are set on the stacks of services, and by CloudFormation on their resources. The annotation
+	// aws-operator/tags of a Namespace or an object takes precedence, and so do tags in a spec. At most
+	// 40. A change updates the resources in place.
+	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=40
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !['aws:', 'AWS:', 'service-operator.aws/', 'cluster-operator.aws/', 'aws-operator/', 'aws-operator.aws/', 'kubernetes.io/'].exists(p, k.startsWith(p)))",message="tags that begin with aws:, kubernetes.io/ or the name of an operator are reserved: use another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: shorten it"
+	Tags map[string]string `json:"tags,omitempty"`
+
 	// AllowedNamespaces are the namespaces whose objects may use the identity.
 	AllowedNamespaces AllowedNamespaces `json:"allowedNamespaces"`
 }

@@ -21,6 +21,9 @@ const (
 	IdentityAnnotation = "aws-operator/identity"
 	// RegionAnnotation names a region of the AWSIdentity, on an object or a Namespace as above.
 	RegionAnnotation = "aws-operator/region"
+	// TagsAnnotation are tags, as a map in YAML, of the stacks of services and their resources: on an
+	// object, or on a Namespace for its objects. An object's take precedence.
+	TagsAnnotation = "aws-operator/tags"
 	// CreatedInAnnotation is the account and region of an object's stacks, which the operator writes
 	// before it creates the first, for example 123456789012/eu-central-1.
 	CreatedInAnnotation = "aws-operator/created-in"

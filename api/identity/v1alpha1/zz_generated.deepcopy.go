@@ -93,6 +93,13 @@ func (in *AWSIdentitySpec) DeepCopyInto(out *AWSIdentitySpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Tags != nil {
+		in, out := &in.Tags, &out.Tags
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	in.AllowedNamespaces.DeepCopyInto(&out.AllowedNamespaces)
 }
 

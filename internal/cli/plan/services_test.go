@@ -167,6 +167,10 @@ func TestServicesArePlannedFromTheirStacks(t *testing.T) {
 		t.Errorf("a queue that is not there: %+v", p)
 	}
 	s.deployed(queueManifest, topicManifest)
+	tagged := strings.ReplaceAll(queueManifest, "{name: orders}", "{name: orders, annotations: {aws-operator/tags: '{team: shop}'}}")
+	if code, out, errOut := s.run("-f", s.file(tagged)); code != 0 || !strings.Contains(out, "team") || !strings.Contains(out, "shop") {
+		t.Errorf("with a tag, it exits with %d and says %s%s", code, out, errOut)
+	}
 	if p := s.plan(queueManifest, topicManifest); p.Summary != (plan.Summary{}) || len(p.Stacks) != 2 {
 		t.Errorf("what was just made changes: %+v", p)
 	}

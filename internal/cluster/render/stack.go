@@ -13,6 +13,8 @@ type Stack struct {
 	Template *template.Template
 	// Parameters are the values of the template's parameters.
 	Parameters map[string]string
+	// Hidden replaces, in digests, the values of parameters that are secrets.
+	Hidden map[string]string
 	// Tags are put on the stack and, by CloudFormation, on what is in it.
 	Tags map[string]string
 	// OwnerTags are the names of the tags that identify the stack's owner.

@@ -123,7 +123,7 @@ func (m *Made) finish(
 // consent, approval.
 func Desired(rendered *render.Stack) stack.Desired {
 	return stack.Desired{
-		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags,
+		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Hidden: rendered.Hidden, Tags: rendered.Tags,
 		OwnerTags:    rendered.OwnerTags,
 		Capabilities: rendered.Capabilities, TerminationProtection: rendered.TerminationProtection, Policy: rendered.Policy,
 	}

@@ -33,10 +33,17 @@ func (s *service) own() identity.Use {
 
 // use returns how the operator acts for an object.
 func (s *service) use(ctx context.Context, obj *v1alpha1.Object) (identity.Use, error) {
+	wish := identity.WishOf(obj)
+	wish.Tagged = obj.DeletionTimestamp.IsZero() // a mistake in a tag keeps no stack from being deleted
 	if s.options.Identities == nil {
-		return s.own(), nil
+		use := s.own()
+		var err error
+		if wish.Tagged {
+			use.Tags, err = identity.Tags(nil, nil, wish.Tags)
+		}
+		return use, err //nolint:wrapcheck // a sentence for the user
 	}
-	return s.options.Identities.Of(ctx, identity.WishOf(obj)) //nolint:wrapcheck // a sentence for the user
+	return s.options.Identities.Of(ctx, wish) //nolint:wrapcheck // a sentence for the user
 }
 
 // admit refuses an object without a usable identity before it gets a finalizer: nothing is made for

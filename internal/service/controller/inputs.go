@@ -34,6 +34,8 @@ func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, erro
 	_, _ = sum.Write(spec)
 	if in.use.Identity != "" {
 		_, _ = fmt.Fprintf(sum, "|%+v", in.use)
+	} else if len(in.use.Tags) > 0 {
+		_, _ = fmt.Fprintf(sum, "|%v", in.use.Tags)
 	}
 	if in.override != nil {
 		_, _ = fmt.Fprintf(sum, "|%s|%s", in.override.File, in.override.Template)

@@ -192,7 +192,7 @@ func templateOf(obj *v1alpha1.Object) (types.NamespacedName, error) {
 func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object, use identity.Use) (inputs, *missing, error) {
 	in := inputs{use: use, facts: render.Facts{
 		Region: use.Place.Region, AccountID: use.Place.Account,
-		ClusterName: k.service.options.ClusterName, Limits: &k.service.options.Limits,
+		ClusterName: k.service.options.ClusterName, Tags: use.Tags, Limits: &k.service.options.Limits,
 	}}
 	var lack *missing
 	var err error

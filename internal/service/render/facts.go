@@ -25,6 +25,8 @@ type Facts struct {
 	Siblings map[string][]any
 	// Secrets are the values of Secrets for which texts stand in the spec.
 	Secrets []Secret
+	// Tags are those that users give to the stack and its resources.
+	Tags map[string]string
 	// Limits restrict what the object may make the operator do; nil where users act with their own
 	// credentials.
 	Limits *Limits

@@ -71,12 +71,16 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 	}
 	desired := &Desired{
 		Name:         StackName(facts.ClusterName, m.Kind, obj.Namespace, obj.Name),
-		Tags:         Tags(m.Kind, obj, facts.ClusterName),
+		Tags:         maps.Clone(facts.Tags),
 		OwnerTags:    []string{TagName, TagNamespace, TagKind, TagCluster},
 		Capabilities: m.Capabilities,
 		MaxAttempts:  attempts(spec),
 		Manual:       spec[updatePolicy] == v1alpha1.UpdateManual,
 	}
+	if desired.Tags == nil {
+		desired.Tags = map[string]string{}
+	}
+	maps.Copy(desired.Tags, Tags(m.Kind, obj, facts.ClusterName))
 	if err := facts.Limits.checkSpec(m, spec); err != nil {
 		return nil, err
 	}
