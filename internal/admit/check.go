@@ -84,8 +84,9 @@ func Define(definition *apiextensionsv1.CustomResourceDefinition) (*Definition, 
 }
 
 // Check returns a *RefusedError if the API server would refuse to create an object of the kind, or
-// would warn of fields that the kind does not have, which it drops.
-func (d *Definition) Check(ctx context.Context, object client.Object) error {
+// would warn of fields that the kind does not have, which it drops. The cost of a kind's rules is limited,
+// as in the API server.
+func (d *Definition) Check(object client.Object) error {
 	content, err := manifest.Definition(object)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (d *Definition) Check(ctx context.Context, object client.Object) error {
 	for _, path := range unknown {
 		problems = append(problems, d.unknown(path))
 	}
-	return refusal(object, append(problems, d.check(ctx, content, nil)...))
+	return refusal(object, append(problems, d.check(context.Background(), content, nil)...))
 }
 
 // metadata returns what is wrong with the metadata of an object in a namespace.

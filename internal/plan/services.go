@@ -165,7 +165,7 @@ func (d *serviceDraft) desire(
 			if rendered.Parameters == nil {
 				rendered.Parameters = map[string]string{}
 			}
-			rendered.Parameters[name] = diff.Hidden // a secret that nobody read counts as unchanged
+			rendered.Parameters[name] = diff.Hidden // the value is not known, and counts as unchanged
 		}
 	}
 	subject.Wanted = &render.Stack{
@@ -210,7 +210,7 @@ func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *
 			return nil, err
 		}
 	}
-	changed, secrets, err := d.of.Kinds.WithValues(ctx, kind, object, func(from servicerender.Source) (servicerender.Value, error) {
+	changed, secrets, err := d.of.Kinds.WithValues(kind, object, func(from servicerender.Source) (servicerender.Value, error) {
 		return d.value(ctx, object.Namespace, from)
 	})
 	if err != nil {
@@ -250,7 +250,8 @@ func (d *serviceDraft) value(ctx context.Context, namespace string, from service
 	value.UID = held.uid
 	if !model.SharesValues(held.of, namespace) {
 		d.note("%s %s in namespace %s lacks the label %s=%s, or does not share with namespace %s by the annotation %s; the operator waits for that.",
-			from.Kind, from.Name, from.Namespace, servicev1alpha1.ValuesLabel, servicev1alpha1.ValuesAllowed, namespace, servicev1alpha1.ShareWithAnnotation)
+			from.Kind, from.Name, from.Namespace, servicev1alpha1.ValuesLabel, servicev1alpha1.ValuesAllowed, namespace,
+			servicev1alpha1.ShareWithAnnotation)
 	}
 	return value, nil
 }

@@ -238,7 +238,8 @@ func TestPlanTakesValues(t *testing.T) {
 		t.Errorf("the notes are %q, want %q", p.Notes, want)
 	}
 	code, out, errOut := s.run("-f", s.file(vaults, vault, secret))
-	if code != 0 || strings.Contains(out+errOut, "hunter1") || !strings.Contains(out, "(Vault default/mine): create") || strings.Contains(out, "lacks") {
+	if code != 0 || strings.Contains(out+errOut, "hunter1") || strings.Contains(out, "lacks") ||
+		!strings.Contains(out, "(Vault default/mine): create") {
 		t.Errorf("it exits with %d and says %s%s", code, out, errOut)
 	}
 }

@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,7 +13,7 @@ import (
 
 // stackOf returns the stack of an object, or nil if its kind makes no stack. It makes up the
 // outputs of other objects that the stack uses; values of ConfigMaps and Secrets are its parameters.
-func stackOf(ctx context.Context, known *kinds.Set, m *manifest.Manifest, facts render.Facts) (*render.Desired, error) {
+func stackOf(known *kinds.Set, m *manifest.Manifest, facts render.Facts) (*render.Desired, error) {
 	object, ok := m.Object.(*servicev1alpha1.Object)
 	if !ok {
 		return nil, nil //nolint:nilnil // no stack is a valid answer
@@ -35,7 +34,7 @@ func stackOf(ctx context.Context, known *kinds.Set, m *manifest.Manifest, facts 
 		siblings[reference.Name] = facts.References[reference.Name]
 		facts.Siblings[reference.Name] = []any{siblings}
 	}
-	changed, secrets, err := known.WithValues(ctx, kind, object, func(from render.Source) (render.Value, error) {
+	changed, secrets, err := known.WithValues(kind, object, func(from render.Source) (render.Value, error) {
 		return known.ExampleValue(from, facts)
 	})
 	if err != nil {

@@ -77,7 +77,7 @@ func (f *flags) run(ctx context.Context, set *manifest.Set, out io.Writer) error
 	var problems yamltree.Problems
 	stacks := make([]*render.Desired, len(set.Manifests))
 	for i := range set.Manifests {
-		stacks[i], err = stackOf(ctx, known, &set.Manifests[i], f.facts)
+		stacks[i], err = stackOf(known, &set.Manifests[i], f.facts)
 		problems = append(problems, known.Problems(&set.Manifests[i], err)...)
 	}
 	if err := problems.Err(); err != nil {

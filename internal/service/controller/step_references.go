@@ -89,9 +89,6 @@ func (s referencesStep) EnsureDeleted(context.Context, *v1alpha1.Object) operato
 	return operatorkit.Done()
 }
 
-// reasonNotFound says that a referenced object does not exist.
-const reasonNotFound = "ReferenceNotFound"
-
 // cycleMessage says that objects reference each other.
 func cycleMessage(cycle []objectKey) string {
 	names := make([]string, len(cycle))
@@ -253,7 +250,7 @@ func (s *service) find(ctx context.Context, kindName string, key types.Namespace
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, &missing{
-			reasonNotFound,
+			"ReferenceNotFound",
 			fmt.Sprintf("There is no %s %s in namespace %s; create it.", kindName, key.Name, key.Namespace),
 			0,
 		}, nil

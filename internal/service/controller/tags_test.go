@@ -20,8 +20,9 @@ metadata:
 `)
 	obj := w.ready("SQSQueue", "jobs")
 	stack := fmt.Sprint(nested(obj, "status", "stackName"))
+	api := cloudformation.NewFromConfig(w.awsConfig())
 	tags := func() map[string]string {
-		out, err := cloudformation.NewFromConfig(w.awsConfig()).DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &stack})
+		out, err := api.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &stack})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func (k *kind) withValues(ctx context.Context, obj *v1alpha1.Object) (*v1alpha1.
 			return obj, nil, lack, err
 		}
 	}
-	changed, secrets, err := render.WithValues(ctx, k.model.Load(), obj, values)
+	changed, secrets, err := render.WithValues(k.model.Load(), obj, values)
 	return changed, secrets, nil, err //nolint:wrapcheck // of the same module, and a sentence for the user
 }
 
@@ -86,7 +86,7 @@ func (s *service) value(ctx context.Context, namespace string, from *render.Sour
 	}
 	var held client.Object
 	var err error
-	found := true
+	var found bool
 	switch from.Kind {
 	case kindConfigMap:
 		configMap := &corev1.ConfigMap{}
@@ -101,20 +101,7 @@ func (s *service) value(ctx context.Context, namespace string, from *render.Sour
 		data, found = secret.Data[from.Key]
 		value.Text, value.UID = string(data), secret.UID
 	default:
-		target, lack, err := s.find(ctx, from.Kind, from.NamespacedName)
-		if err != nil {
-			return value, nil, err
-		}
-		if from.Namespace != namespace && (lack != nil && lack.reason == reasonNotFound || target != nil && !model.SharesWith(target, namespace)) {
-			return value, s.noSource(namespace, from), nil
-		}
-		if lack != nil {
-			return value, lack, nil
-		}
-		held = target
-		var output v1alpha1.Value
-		output, found = target.Output[from.Key]
-		value.Text = output.Text
+		return s.output(ctx, namespace, from)
 	}
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && !model.SharesWith(held, namespace):
@@ -122,15 +109,46 @@ func (s *service) value(ctx context.Context, namespace string, from *render.Sour
 	case err != nil:
 		return value, nil, fmt.Errorf("read %s %s: %w", from.Kind, from.NamespacedName, err)
 	case !found:
-		return value, &missing{"ValueNotFound", fmt.Sprintf("%s: %s %s of namespace %s has no %s; correct the name, or add it.",
-			from.From, from.Kind, from.Name, from.Namespace, keyOf(from)), 0}, nil
+		return value, notFound(from), nil
 	}
 	return value, nil, nil
 }
 
+// output reads an output of another object. It does not tell anything of one in another namespace whose
+// owner has not consented.
+func (s *service) output(ctx context.Context, namespace string, from *render.Source) (render.Value, *missing, error) {
+	value := render.Value{Source: *from}
+	if other := s.served(from.Kind); other != nil && from.Namespace != namespace {
+		there := &v1alpha1.Object{}
+		err := other.manager.cache.Get(ctx, from.NamespacedName, there)
+		if apierrors.IsNotFound(err) || err == nil && !model.SharesWith(there, namespace) {
+			return value, s.noSource(namespace, from), nil
+		}
+		if err != nil {
+			return value, nil, fmt.Errorf("read %s %s: %w", from.Kind, from.NamespacedName, err)
+		}
+	}
+	target, lack, err := s.find(ctx, from.Kind, from.NamespacedName)
+	if err != nil || lack != nil {
+		return value, lack, err
+	}
+	output, found := target.Output[from.Key]
+	if !found {
+		return value, notFound(from), nil
+	}
+	value.Text = output.Text
+	return value, nil, nil
+}
+
+// notFound says that a source has no such key or output.
+func notFound(from *render.Source) *missing {
+	return &missing{"ValueNotFound", fmt.Sprintf("%s: %s %s of namespace %s has no %s; correct the name, or add it.",
+		from.From, from.Kind, from.Name, from.Namespace, keyOf(from)), 0}
+}
+
 // keyOf names the key or the output in messages.
 func keyOf(from *render.Source) string {
-	if from.Kind == kindConfigMap || from.Kind == kindSecret {
+	if from.OfData() {
 		return "key " + from.Key
 	}
 	return "output " + from.Key
@@ -146,17 +164,14 @@ func (s *service) watches(namespace string) bool {
 func (s *service) noSource(namespace string, from *render.Source) *missing {
 	label := fmt.Sprintf("the label %s=%s", v1alpha1.ValuesLabel, v1alpha1.ValuesAllowed)
 	share := fmt.Sprintf("the annotation %s with %s in it", v1alpha1.ShareWithAnnotation, namespace)
-	ofKind := from.Kind == kindConfigMap || from.Kind == kindSecret
 	switch {
 	case !s.watches(from.Namespace):
 		return &missing{"SourceNotFound", fmt.Sprintf("%s: the operator does not watch namespace %s; name an object of another one.",
 			from.From, from.Namespace), 0}
-	case ofKind && from.Namespace == namespace:
+	case from.OfData() && from.Namespace == namespace:
 		share = label
-	case ofKind:
+	case from.OfData():
 		share = label + " and " + share
-	case from.Namespace == namespace:
-		return &missing{reasonNotFound, fmt.Sprintf("There is no %s %s in namespace %s; create it.", from.Kind, from.Name, namespace), 0}
 	}
 	return &missing{"SourceNotFound", fmt.Sprintf("%s: there is no %s %s in namespace %s with %s; create it, or add what is missing.",
 		from.From, from.Kind, from.Name, from.Namespace, share), 0}

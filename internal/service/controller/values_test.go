@@ -153,7 +153,8 @@ func (w *suite) nowhere(kind, name string, texts ...string) {
 		}
 	}
 	stack := fmt.Sprint(nested(obj, "status", "stackName"))
-	described, err := cloudformation.NewFromConfig(w.awsConfig()).DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: &stack})
+	api := cloudformation.NewFromConfig(w.awsConfig())
+	described, err := api.DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: &stack})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func (w *suite) nowhere(kind, name string, texts ...string) {
 }
 
 // TestValuesOfOtherNamespaces tests that a value of another namespace needs its owner's consent, and that
-// nobody learns what exists there without it.
+// no message reveals what exists there without it.
 func TestValuesOfOtherNamespaces(t *testing.T) {
 	w := prepareSuite(t, simulator.Options{}, render.Limits{})
 	w.other = controlplanetest.Namespace(t, w.cluster)
@@ -196,7 +197,7 @@ spec:
 	w.apply("{kind: SQSQueue, metadata: {name: barrier}}")
 	w.ready("SQSQueue", "barrier")
 	if got := message(); got != absent {
-		t.Errorf("the message tells that the ConfigMap exists: %q instead of %q", got, absent)
+		t.Errorf("the message reveals that the ConfigMap exists: %q instead of %q", got, absent)
 	}
 	for _, c := range []struct{ annotation, reason string }{
 		{"someone-else", "SourceNotFound"}, {"x, " + w.namespace, ""}, {w.namespace + "x", "SourceNotFound"}, {"*", ""},
@@ -212,9 +213,33 @@ spec:
 		w.condition("SQSQueue", "jobs", "Ready", status, c.reason)
 	}
 	w.delay("jobs", "5")
+
+	// The same holds for an object, whether it is ready or not.
+	w.apply(`
+kind: SQSQueue
+metadata: {name: keyed}
+spec: {valuesFrom: [{field: kmsKeyID, valueFrom: {kind: SQSQueue, name: theirs, namespace: ` + w.other + `, output: queueName}}]}
+`)
+	message = func() string { return w.condition("SQSQueue", "keyed", "Ready", "False", "SourceNotFound").Message }
+	absent = message()
+	theirs := w.decode("{kind: SQSQueue, metadata: {name: theirs, annotations: {aws-operator/paused: 'true'}}}")[0]
+	theirs.SetNamespace(w.other)
+	if err := w.client.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	w.apply("{kind: SQSQueue, metadata: {name: barrier2}}")
+	w.ready("SQSQueue", "barrier2")
+	if got := message(); got != absent {
+		t.Errorf("the message reveals that the SQSQueue exists: %q instead of %q", got, absent)
+	}
+	theirs.SetAnnotations(map[string]string{"service-operator.aws/share-with": w.namespace})
+	if err := w.client.Update(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	w.ready("SQSQueue", "keyed")
 }
 
-// TestReferenceCycle tests that objects that wait for each other are told so, and go on when one of them
+// TestReferenceCycle tests that objects that wait for each other say so, and go on when one of them
 // no longer does.
 func TestReferenceCycle(t *testing.T) {
 	w := newSuite(t, nil)

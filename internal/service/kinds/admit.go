@@ -65,14 +65,14 @@ func (a *admission) define(m *manifest.Manifest) yamltree.Problems {
 func (a *admission) check(ctx context.Context, m *manifest.Manifest) yamltree.Problems {
 	switch object := m.Object.(type) {
 	case *v1alpha1.Object:
-		return a.service(ctx, m, object)
+		return a.service(m, object)
 	case *clusterv1alpha1.Cluster, *clusterv1alpha1.InstanceGroup, *clusterv1alpha1.Release:
 		return a.known.Problems(m, admit.Check(ctx, m.Object, nil))
 	}
 	return nil
 }
 
-func (a *admission) service(ctx context.Context, m *manifest.Manifest, object *v1alpha1.Object) yamltree.Problems {
+func (a *admission) service(m *manifest.Manifest, object *v1alpha1.Object) yamltree.Problems {
 	if a.invalid[object.Kind] {
 		return nil // The problems of the definition are reported.
 	}
@@ -82,7 +82,7 @@ func (a *admission) service(ctx context.Context, m *manifest.Manifest, object *v
 			Path: "kind", Message: err.Error(), Suggestion: cfntemplate.Closest(object.Kind, slices.Sorted(maps.Keys(a.known.models))),
 		})}
 	}
-	if err := kind.Admits(ctx, object); err != nil {
+	if err := kind.Admits(object); err != nil {
 		return a.known.Problems(m, err)
 	}
 	if _, err := render.Sources(kind, object); err != nil {

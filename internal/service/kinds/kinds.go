@@ -4,7 +4,6 @@ package kinds
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -131,7 +130,7 @@ func (s *Set) override(object *v1alpha1.Object) (*render.Override, error) {
 // WithValues returns an object with the values that its spec.valuesFrom names, which lookup finds, and
 // those among them that the stack has as parameters.
 func (s *Set) WithValues(
-	ctx context.Context, m *model.Model, object *v1alpha1.Object, lookup func(render.Source) (render.Value, error),
+	m *model.Model, object *v1alpha1.Object, lookup func(render.Source) (render.Value, error),
 ) (*v1alpha1.Object, []render.Secret, error) {
 	sources, err := render.Sources(m, object)
 	if err != nil {
@@ -143,7 +142,7 @@ func (s *Set) WithValues(
 			return nil, nil, err
 		}
 	}
-	return render.WithValues(ctx, m, object, values)
+	return render.WithValues(m, object, values)
 }
 
 // ExampleValue returns a plausible value of an object that does not exist yet. Those of ConfigMaps and

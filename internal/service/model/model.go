@@ -1,7 +1,6 @@
 package model
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,12 +154,12 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 }
 
 // Admits returns an *admit.RefusedError if the API server would refuse to create an object of the kind.
-func (m *Model) Admits(ctx context.Context, obj *v1alpha1.Object) error {
+func (m *Model) Admits(obj *v1alpha1.Object) error {
 	rules, err := m.rules()
 	if err != nil {
 		return err
 	}
-	return rules.Check(ctx, obj)
+	return rules.Check(obj)
 }
 
 // resourceType returns the definition's type, or nil if it names none.

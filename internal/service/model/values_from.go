@@ -100,7 +100,8 @@ func fieldAt(props *apiextensionsv1.JSONSchemaProps, parts []any) (*apiextension
 
 // orAny returns no schema if any field is allowed below one, or else the error.
 func orAny(props *apiextensionsv1.JSONSchemaProps, err error) (*apiextensionsv1.JSONSchemaProps, error) {
-	if extra := props.AdditionalProperties; extra != nil && extra.Allows || props.XPreserveUnknownFields != nil && *props.XPreserveUnknownFields {
+	extra, unknown := props.AdditionalProperties, props.XPreserveUnknownFields
+	if extra != nil && extra.Allows || unknown != nil && *unknown {
 		return nil, nil //nolint:nilnil // as documented
 	}
 	return nil, err

@@ -90,17 +90,7 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 		return nil, err
 	}
 	if override != nil {
-		desired.Template, err = cfntemplate.Parse(override.File, []byte(override.Template))
-		if err != nil {
-			return nil, fmt.Errorf("parse the template: %w", err)
-		}
-		if err := facts.Limits.CheckTemplate(desired.Template); err != nil {
-			return nil, err
-		}
-		if desired.Parameters, err = parameters(m, obj, data, spec, facts, desired.Template); err != nil {
-			return nil, err
-		}
-		if err := insert(desired, facts.Secrets, true); err != nil {
+		if err := fromOverride(desired, m, obj, data, spec, facts, override); err != nil {
 			return nil, err
 		}
 		return desired, facts.Limits.checkRendered(m, desired)
@@ -123,6 +113,23 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 		return nil, err
 	}
 	return desired, facts.Limits.checkRendered(m, desired)
+}
+
+// fromOverride uses a user's template and its parameters.
+func fromOverride(
+	desired *Desired, m *model.Model, obj *v1alpha1.Object, data, spec map[string]any, facts Facts, override *Override,
+) error {
+	var err error
+	if desired.Template, err = cfntemplate.Parse(override.File, []byte(override.Template)); err != nil {
+		return fmt.Errorf("parse the template: %w", err)
+	}
+	if err := facts.Limits.CheckTemplate(desired.Template); err != nil {
+		return err
+	}
+	if desired.Parameters, err = parameters(m, obj, data, spec, facts, desired.Template); err != nil {
+		return err
+	}
+	return insert(desired, facts.Secrets, true)
 }
 
 // attempts reads spec.rollbackCount.

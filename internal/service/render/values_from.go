@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -48,7 +47,7 @@ type Value struct {
 	Text string
 	// UID is that of the Secret; empty for other sources.
 	UID types.UID
-	// Unknown means that nobody read the value: the template gets a parameter without a value instead.
+	// Unknown means that the value was not read: the template gets a parameter without a value instead.
 	Unknown bool
 }
 
@@ -58,7 +57,7 @@ type Secret struct {
 	Field, From string
 	// Text is the value.
 	Text string
-	// unknown means that nobody read the value, and echo that it is no secret.
+	// unknown means that the value was not read, and echo that it is no secret.
 	unknown, echo bool
 	// Version changes with the value. It does not reveal the value to those who do not know the Secret's
 	// UID, and only who may read the Secret does.
@@ -164,7 +163,7 @@ func (s *Source) String() string {
 // parameters of them, so that no template, record or message contains them. The error is
 // cfntemplate.Problems, each at a field, if a value does not fit, and a *RefusedError if one would read
 // secrets with the operator's permissions.
-func WithValues(ctx context.Context, m *model.Model, obj *v1alpha1.Object, values []Value) (*v1alpha1.Object, []Secret, error) {
+func WithValues(m *model.Model, obj *v1alpha1.Object, values []Value) (*v1alpha1.Object, []Secret, error) {
 	if len(values) == 0 {
 		return obj, nil, nil
 	}
@@ -177,7 +176,7 @@ func WithValues(ctx context.Context, m *model.Model, obj *v1alpha1.Object, value
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := m.Admits(ctx, revealed); err != nil {
+		if err := m.Admits(revealed); err != nil {
 			return nil, nil, hideSecrets(err, secrets)
 		}
 	}
@@ -237,7 +236,7 @@ func (v *Value) converted() (any, cfntemplate.Problems) {
 		err = utiljson.Unmarshal(data, &value)
 	}
 	if err != nil || !isA(value, wanted) {
-		return nil, problemAt(v.From, "the %s is no %s, which spec.%s must be; correct the value", v.Source.String(), wanted, v.field)
+		return nil, problemAt(v.From, "the %s is no %s, which spec.%s must be; correct the value", v.String(), wanted, v.field)
 	}
 	if _, text := value.(string); !text && v.Kind == kindSecret && (wanted == "object" || wanted == "array") {
 		return nil, problemAt(v.From, "spec.%s is of type %s, but the value of a Secret can only be that of a field with a single value; name such a field", v.field, wanted)
@@ -268,21 +267,21 @@ func isA(value any, wanted string) bool {
 func (v *Value) secret() (Secret, error) {
 	switch {
 	case !utf8.ValidString(v.Text):
-		return Secret{}, problemAt(v.From, "the %s is not UTF-8, as a parameter of CloudFormation must be; encode the value as text", v.Source.String())
+		return Secret{}, problemAt(v.From, "the %s is not UTF-8, as a parameter of CloudFormation must be; encode the value as text", v.String())
 	case len(v.Text) > maxParameter:
 		return Secret{}, problemAt(v.From, "the %s has %d bytes, but a parameter of CloudFormation has at most %d; store the value in Secrets Manager",
-			v.Source.String(), len(v.Text), maxParameter)
+			v.String(), len(v.Text), maxParameter)
 	case len(dynamic.Values("", v.Text, nil)) > 0:
 		return Secret{}, &RefusedError{"DynamicReferenceNotAllowed", fmt.Sprintf(
 			"The %s holds a dynamic reference ({{resolve:…}}), or a piece of one, which would read secrets with the operator's permissions; store the value itself.",
-			v.Source.String())}
+			v.String())}
 	}
 	mac := hmac.New(sha256.New, []byte(v.UID))
 	_, _ = mac.Write([]byte(v.Text)) // a hash never returns an error
 	version := hex.EncodeToString(mac.Sum(nil)[:16])
 	place := sha256.Sum256([]byte(v.field.String() + " " + version))
 	return Secret{
-		Field: v.field.String(), From: v.Source.String(), Text: v.Text, Version: version, unknown: v.Unknown, echo: v.Kind != kindSecret,
+		Field: v.field.String(), From: v.String(), Text: v.Text, Version: version, unknown: v.Unknown, echo: v.Kind != kindSecret,
 		stand: stands + hex.EncodeToString(place[:16]),
 	}, nil
 }
@@ -429,7 +428,8 @@ func (d *Desired) hide(name, value, version string) {
 // parameter returns a name that no other parameter of the template has, nor a resource.
 func (s *Secret) parameter(t *cfntemplate.Template) string {
 	name := "Secret"
-	for part := range strings.FieldsFuncSeq(s.Field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) || r > unicode.MaxASCII }) {
+	separates := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) || r > unicode.MaxASCII }
+	for part := range strings.FieldsFuncSeq(s.Field, separates) {
 		name += model.PascalName(part)
 	}
 	if t.Parameters[name] != nil || t.Resources[name] != nil {
@@ -438,7 +438,7 @@ func (s *Secret) parameter(t *cfntemplate.Template) string {
 	return name
 }
 
-// replace replaces the secret's stand-in below a value of a template by a reference to a parameter, and
+// replace replaces the text that stands for the secret below a value of a template by a reference to a parameter, and
 // reports whether there was one.
 func (s *Secret) replace(n *cfntemplate.Node, parameter string) bool {
 	if n == nil {

@@ -35,7 +35,7 @@ func taken(t *testing.T, m *model.Model, spec, field, value string, uid types.UI
 	if err != nil {
 		return nil, err
 	}
-	changed, secrets, err := render.WithValues(t.Context(), m, obj, []render.Value{{Source: sources[0], Text: value, UID: uid}})
+	changed, secrets, err := render.WithValues(m, obj, []render.Value{{Source: sources[0], Text: value, UID: uid}})
 	if err != nil {
 		return nil, err
 	}
