@@ -232,8 +232,8 @@ spec: {valuesFrom: [{field: kmsKeyID, valueFrom: {kind: SQSQueue, name: theirs, 
 	if got := message(); got != absent {
 		t.Errorf("the message reveals that the SQSQueue exists: %q instead of %q", got, absent)
 	}
-	theirs.SetAnnotations(map[string]string{"service-operator.aws/share-with": w.namespace})
-	if err := w.client.Update(t.Context(), theirs); err != nil {
+	consent := fmt.Appendf(nil, `{"metadata":{"annotations":{"aws-operator/paused":null,"service-operator.aws/share-with":%q}}}`, w.namespace)
+	if err := w.client.Patch(t.Context(), theirs, client.RawPatch("application/merge-patch+json", consent)); err != nil {
 		t.Fatal(err)
 	}
 	w.ready("SQSQueue", "keyed")

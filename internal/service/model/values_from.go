@@ -167,12 +167,28 @@ func setAt(in any, parts []any, value any) (any, error) {
 	return nil, nil //nolint:nilnil // no other type is in a path
 }
 
-// requiredFrom moves required fields of the spec to rules that spec.valuesFrom also meets.
+// typed reports whether rules can read a field: they see nothing of what has no type.
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules
+func typed(props *apiextensionsv1.JSONSchemaProps) bool {
+	switch {
+	case props.XIntOrString:
+		return true
+	case props.Items != nil && props.Items.Schema != nil:
+		return typed(props.Items.Schema)
+	case props.AdditionalProperties != nil && props.AdditionalProperties.Schema != nil:
+		return typed(props.AdditionalProperties.Schema)
+	}
+	return props.Type != "" && props.Type != "array"
+}
+
+// requiredFrom moves required fields of the spec to rules that spec.valuesFrom also meets. Fields without a
+// type stay required.
 func requiredFrom(spec *apiextensionsv1.JSONSchemaProps) {
 	var kept []string
 	for _, name := range spec.Required {
 		escaped, ok := cel.Escape(name)
-		if !ok { // CEL has no way to name the field
+		field := spec.Properties[name]
+		if !ok || !typed(&field) {
 			kept = append(kept, name)
 			continue
 		}
@@ -183,7 +199,6 @@ func requiredFrom(spec *apiextensionsv1.JSONSchemaProps) {
 			Message: "set it, or say in valuesFrom where its value comes from",
 			Reason:  &reason, FieldPath: "." + name,
 		})
-		field := spec.Properties[name]
 		field.Description = strings.TrimSpace("Required. " + field.Description)
 		spec.Properties[name] = field
 	}
