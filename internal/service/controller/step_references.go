@@ -32,9 +32,12 @@ func (s referencesStep) Name() string { return "references" }
 // EnsureCreated finds the referenced objects and reports in a condition whether all are ready.
 func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
-	if _, err := render.Sources(k.model.Load(), obj); err != nil {
-		outcome, _ := invalidValues(err)
+	sources, err := render.Sources(k.model.Load(), obj)
+	if outcome, ok := invalidValues(err); ok {
 		return outcome
+	}
+	if err != nil {
+		return operatorkit.Fail(err)
 	}
 	targets, err := k.targets(obj)
 	if outcome, ok := refused(err); ok {
@@ -47,7 +50,10 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	if k.service.directory.refer(k.key(obj), k.withAccounts(obj, targets)) {
 		k.service.enqueue(k.service.directory.siblings(k.key(obj))...)
 	}
-	if cycle := k.service.directory.cycle(k.key(obj)); cycle != nil {
+	// Objects that exist may name each other, such as two queues with each other's dead letters, but no value
+	// may depend on itself.
+	cycle := k.service.directory.cycle(k.key(obj))
+	if cycle != nil && len(sources) > 0 {
 		return operatorkit.Stall("ReferenceCycle", cycleMessage(cycle))
 	}
 	if len(targets) == 0 {
@@ -78,6 +84,9 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	}
 	condition.LastTransitionTime = metav1.NewTime(k.service.options.Clock.Now())
 	operatorkit.SetCondition(obj, condition)
+	if missing != nil && cycle != nil {
+		return operatorkit.Stall("ReferenceCycle", cycleMessage(cycle))
+	}
 	if missing != nil {
 		return operatorkit.Wait(missing.after, missing.reason, missing.message)
 	}

@@ -114,7 +114,7 @@ func (s *service) value(ctx context.Context, namespace string, from *render.Sour
 	return value, nil, nil
 }
 
-// output reads an output of another object. It does not tell anything of one in another namespace whose
+// output reads an output of another object. It reveals nothing of one in another namespace whose
 // owner has not consented.
 func (s *service) output(ctx context.Context, namespace string, from *render.Source) (render.Value, *missing, error) {
 	value := render.Value{Source: *from}

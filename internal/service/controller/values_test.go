@@ -264,6 +264,20 @@ spec: {valuesFrom: [{field: kmsKeyID, valueFrom: {kind: SQSQueue, name: %s, outp
 	}
 	w.apply("{kind: SQSQueue, metadata: {name: own}, spec: {valuesFrom: [{field: kmsKeyID, valueFrom: {kind: SQSQueue, name: own, output: queueName}}]}}")
 	w.condition("SQSQueue", "own", "Stalled", "True", "ReferenceCycle")
+
+	// Two queues that exist may have each other's dead letters; two that wait for each other never exist.
+	for _, name := range []string{"left", "right"} {
+		w.apply("{kind: SQSQueue, metadata: {name: " + name + "}}")
+		w.ready("SQSQueue", name)
+	}
+	w.change("SQSQueue", "left", `{"spec":{"deadLetterQueueName":"right"}}`)
+	w.change("SQSQueue", "right", `{"spec":{"deadLetterQueueName":"left"}}`)
+	w.ready("SQSQueue", "left")
+	w.ready("SQSQueue", "right")
+	w.apply("{kind: SQSQueue, metadata: {name: first}, spec: {deadLetterQueueName: second}}\n---\n" +
+		"{kind: SQSQueue, metadata: {name: second}, spec: {deadLetterQueueName: first}}")
+	w.condition("SQSQueue", "first", "Stalled", "True", "ReferenceCycle")
+	w.condition("SQSQueue", "second", "Stalled", "True", "ReferenceCycle")
 }
 
 // TestBadValues tests what a value can have wrong: the object says so before anything is made.
