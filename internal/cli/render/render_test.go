@@ -57,8 +57,8 @@ spec: {type: String, valuesFrom: [{field: value, secretKeyRef: {name: database, 
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		"SecretDelaySeconds:\n    Description: \"The value of spec.delaySeconds: key delay of ConfigMap settings.\"\n    Type: String\n",
-		"DelaySeconds: !Ref SecretDelaySeconds\n",
+		"ValueDelaySeconds:\n    Description: \"The value of spec.delaySeconds: key delay of ConfigMap settings.\"\n    Type: String\n",
+		"DelaySeconds: !Ref ValueDelaySeconds\n",
 		"KmsMasterKeyId: arn:aws:kms:eu-central-2:123456789012:key/main\n",
 		"    NoEcho: true\n", "Value: !Ref SecretValue\n",
 	} {

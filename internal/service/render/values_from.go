@@ -428,6 +428,9 @@ func (d *Desired) hide(name, value, version string) {
 // parameter returns a name that no other parameter of the template has, nor a resource.
 func (s *Secret) parameter(t *cfntemplate.Template) string {
 	name := "Secret"
+	if s.echo {
+		name = "Value"
+	}
 	separates := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) || r > unicode.MaxASCII }
 	for part := range strings.FieldsFuncSeq(s.Field, separates) {
 		name += model.PascalName(part)
