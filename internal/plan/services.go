@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -51,8 +50,6 @@ type Services struct {
 // values are those of a ConfigMap or a Secret.
 type values struct {
 	values map[string]string
-	// uid is that of a Secret that exists.
-	uid types.UID
 	// of is the ConfigMap or Secret.
 	of metav1.Object
 }
@@ -247,7 +244,7 @@ func (d *serviceDraft) value(ctx context.Context, namespace string, from service
 	if value.Text, found = held.values[from.Key]; !found {
 		return value, from.Problem("key", "%s %s has no key %s; correct the name, or add it", from.Kind, from.Name, from.Key)
 	}
-	value.UID = held.uid
+	value.UID = held.of.GetUID()
 	if !model.SharesValues(held.of, namespace) {
 		d.note("%s %s in namespace %s lacks the label %s=%s, or does not share with namespace %s by the annotation %s; the operator waits for that.",
 			from.Kind, from.Name, from.Namespace, servicev1alpha1.ValuesLabel, servicev1alpha1.ValuesAllowed, namespace,

@@ -117,7 +117,6 @@ func valuesOf(object *unstructured.Unstructured) *values {
 		}
 	}
 	if object.GetKind() == "Secret" {
-		found.uid = object.GetUID()
 		plain, _, _ := unstructured.NestedStringMap(object.Object, "stringData")
 		maps.Copy(found.values, plain)
 	}

@@ -81,17 +81,10 @@ func Sources(m *model.Model, obj *v1alpha1.Object) ([]Source, error) {
 	if !mayTake(obj) {
 		return nil, nil
 	}
-	spec, err := wholeSpec(obj)
+	const field = "spec." + model.ValuesFromField
+	list, err := entries(obj, model.ValuesFromField, model.MaxValuesFrom, "field and where its value comes from")
 	if err != nil {
 		return nil, err
-	}
-	const field = "spec." + model.ValuesFromField
-	list, ok := spec[model.ValuesFromField].([]any)
-	switch {
-	case !ok && spec[model.ValuesFromField] != nil:
-		return nil, problemAt(field, "it is no list; write a list of entries with field and where its value comes from")
-	case len(list) > model.MaxValuesFrom:
-		return nil, problemAt(field, "it has %d entries, but may have %d; remove some", len(list), model.MaxValuesFrom)
 	}
 	var found []Source
 	var problems cfntemplate.Problems

@@ -118,17 +118,10 @@ func targets(m *model.Model, obj *v1alpha1.Object) ([]target, error) {
 	if !mayWrite(obj) {
 		return nil, nil
 	}
-	spec, err := wholeSpec(obj)
+	const field = "spec." + model.WriteToField
+	list, err := entries(obj, model.WriteToField, model.MaxWriteTo, "kind and name")
 	if err != nil {
 		return nil, err
-	}
-	const field = "spec." + model.WriteToField
-	list, ok := spec[model.WriteToField].([]any)
-	switch {
-	case !ok && spec[model.WriteToField] != nil:
-		return nil, problemAt(field, "it is no list; write a list of entries with kind and name")
-	case len(list) > model.MaxWriteTo:
-		return nil, problemAt(field, "it has %d entries, but may have %d; remove some", len(list), model.MaxWriteTo)
 	}
 	var found []target
 	var problems cfntemplate.Problems
@@ -140,6 +133,23 @@ func targets(m *model.Model, obj *v1alpha1.Object) ([]target, error) {
 		found, problems = append(found, t), append(problems, wrong...)
 	}
 	return found, problems.Err()
+}
+
+// entries returns the list in a field of the spec, whose entries have what holds says. The error is
+// cfntemplate.Problems at the field.
+func entries(obj *v1alpha1.Object, name string, most int, holds string) ([]any, error) {
+	spec, err := wholeSpec(obj)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := spec[name].([]any)
+	switch {
+	case !ok && spec[name] != nil:
+		return nil, problemAt("spec."+name, "it is no list; write a list of entries with %s", holds)
+	case len(list) > most:
+		return nil, problemAt("spec."+name, "it has %d entries, but may have %d; remove some", len(list), most)
+	}
+	return list, nil
 }
 
 // compileTarget compiles an entry of spec.writeTo.
