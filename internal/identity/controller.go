@@ -28,7 +28,7 @@ const (
 	// fieldOwner is the operator's field manager.
 	fieldOwner = "aws-operator"
 	// crdTimeout limits the wait until the API server serves the kind.
-	crdTimeout = time.Minute
+	crdTimeout = 2 * time.Minute
 	// again is how often the operator reads the external ID and assumes the role, to notice changes
 	// of the Secret and the trust policy.
 	again = 5 * time.Minute

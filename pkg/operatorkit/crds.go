@@ -24,8 +24,9 @@ import (
 
 // EnsureCRDs applies the definitions concurrently (server-side, as the given
 // field owner) and waits until they are established and listed by discovery. It
-// returns an error if a definition cannot be applied, if its names conflict with
-// another definition, or if the context ends first; use one with a deadline.
+// tries again if the API server is too busy to answer in time. It returns an
+// error if a definition cannot be applied, if its names conflict with another
+// definition, or if the context ends first; use one with a deadline.
 func EnsureCRDs(ctx context.Context, cfg *rest.Config, fieldOwner string, crds ...*apiextensionsv1.CustomResourceDefinition) error {
 	clients, err := apiextensions.NewForConfig(cfg)
 	if err != nil {
@@ -90,14 +91,40 @@ func ensureCRD(
 		return err
 	}
 	for {
-		applied, err := c.Patch(ctx, crd.Name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: fieldOwner, Force: new(true)})
-		if err != nil {
-			return fmt.Errorf("apply: %w", err)
-		}
-		if err := waitForCRD(ctx, c, applied); !errors.Is(err, errDeleted) {
+		err := applyCRD(ctx, c, fieldOwner, crd.Name, data)
+		switch {
+		case errors.Is(err, errDeleted):
+		case tooBusy(err):
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(busyInterval):
+			}
+		default:
 			return err
 		}
 	}
+}
+
+// busyInterval is how long EnsureCRDs leaves a busy API server alone.
+const busyInterval = time.Second
+
+// tooBusy reports whether the API server was too busy to answer the request. It
+// gives a request 34 seconds (for a write) or its --request-timeout.
+func tooBusy(err error) bool {
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsServiceUnavailable(err)
+}
+
+// applyCRD applies the definition and waits until it is established.
+func applyCRD(
+	ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, fieldOwner, name string, data []byte,
+) error {
+	applied, err := c.Patch(ctx, name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: fieldOwner, Force: new(true)})
+	if err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	return waitForCRD(ctx, c, applied)
 }
 
 // errDeleted means that the definition was being deleted and must be applied again.

@@ -2,8 +2,13 @@ package operatorkit_test
 
 import (
 	"context"
+	"io"
+	"math"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
@@ -14,6 +19,53 @@ import (
 
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
+
+// busyFor answers the first requests to change something as an API server does
+// that cannot complete them in time.
+type busyFor struct {
+	requests atomic.Int32
+	next     http.RoundTripper
+}
+
+func (b *busyFor) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || b.requests.Add(-1) < 0 {
+		return b.next.RoundTrip(r)
+	}
+	const status = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
+		`"message":"Timeout: request did not complete within requested timeout - context deadline exceeded",` +
+		`"reason":"Timeout","details":{},"code":504}`
+	return &http.Response{
+		StatusCode: http.StatusGatewayTimeout,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(strings.NewReader(status)),
+		Request:    r,
+	}, nil
+}
+
+func TestEnsureCRDsTriesAgainIfTheAPIServerIsTooBusy(t *testing.T) {
+	cfg := rest.CopyConfig(apiServer(t))
+	busy := &busyFor{}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		busy.next = next
+		return busy
+	})
+	crd := definition("Crank", "crank", "cranks")
+
+	busy.requests.Store(1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := operatorkit.EnsureCRDs(ctx, cfg, "operatorkit-test", crd); err != nil {
+		t.Fatalf("busy once: %v", err)
+	}
+
+	busy.requests.Store(math.MaxInt32)
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err := operatorkit.EnsureCRDs(short, cfg, "operatorkit-test", crd)
+	if err == nil || !strings.Contains(err.Error(), "cranks.example.com") {
+		t.Errorf("always busy: the error is %v and does not name the definition", err)
+	}
+}
 
 func TestEnsureCRDsReturnsWhenKindsAreServed(t *testing.T) {
 	cfg := apiServer(t)

@@ -25,7 +25,7 @@ import (
 )
 
 // crdTimeout bounds how long the API server may take to serve the CRDs.
-const crdTimeout = time.Minute
+const crdTimeout = 2 * time.Minute
 
 // Setup ensures that the CustomResourceDefinitions of clusters and the options' Releases exist, and
 // adds the controllers of Clusters and InstanceGroups to the manager and their types to its scheme.

@@ -22,7 +22,7 @@ import (
 )
 
 // crdTimeout limits the wait until the API server serves the built-in kinds.
-const crdTimeout = time.Minute
+const crdTimeout = 2 * time.Minute
 
 // Setup applies the CustomResourceDefinitions of the built-in kinds and adds the controllers of AWS
 // services to the manager: of the built-in kinds, ModelDefinitions and CloudFormationTemplates. It
