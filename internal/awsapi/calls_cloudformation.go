@@ -19,6 +19,7 @@ type cloudformationCalls struct {
 	describeStackDriftDetectionStatus call[cloudformation.DescribeStackDriftDetectionStatusInput, cloudformation.DescribeStackDriftDetectionStatusOutput, cloudformation.Options]
 	describeStackEvents               call[cloudformation.DescribeStackEventsInput, cloudformation.DescribeStackEventsOutput, cloudformation.Options]
 	describeStackResourceDrifts       call[cloudformation.DescribeStackResourceDriftsInput, cloudformation.DescribeStackResourceDriftsOutput, cloudformation.Options]
+	describeStackResources            call[cloudformation.DescribeStackResourcesInput, cloudformation.DescribeStackResourcesOutput, cloudformation.Options]
 	describeStacks                    call[cloudformation.DescribeStacksInput, cloudformation.DescribeStacksOutput, cloudformation.Options]
 	detectStackDrift                  call[cloudformation.DetectStackDriftInput, cloudformation.DetectStackDriftOutput, cloudformation.Options]
 	executeChangeSet                  call[cloudformation.ExecuteChangeSetInput, cloudformation.ExecuteChangeSetOutput, cloudformation.Options]
@@ -45,6 +46,7 @@ func newCloudformationCalls(cfg aws.Config) *cloudformationCalls {
 		describeStackDriftDetectionStatus: client.DescribeStackDriftDetectionStatus,
 		describeStackEvents:               client.DescribeStackEvents,
 		describeStackResourceDrifts:       client.DescribeStackResourceDrifts,
+		describeStackResources:            client.DescribeStackResources,
 		describeStacks:                    client.DescribeStacks,
 		detectStackDrift:                  client.DetectStackDrift,
 		executeChangeSet:                  client.ExecuteChangeSet,
@@ -117,6 +119,12 @@ func (c *cloudformationCalls) DescribeStackResourceDrifts(
 	ctx context.Context, in *cloudformation.DescribeStackResourceDriftsInput, options ...func(*cloudformation.Options),
 ) (*cloudformation.DescribeStackResourceDriftsOutput, error) {
 	return c.describeStackResourceDrifts(ctx, in, options...)
+}
+
+func (c *cloudformationCalls) DescribeStackResources(
+	ctx context.Context, in *cloudformation.DescribeStackResourcesInput, options ...func(*cloudformation.Options),
+) (*cloudformation.DescribeStackResourcesOutput, error) {
+	return c.describeStackResources(ctx, in, options...)
 }
 
 func (c *cloudformationCalls) DescribeStacks(

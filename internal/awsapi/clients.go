@@ -159,6 +159,16 @@ func (c *Clients) CloudControl(t Target) CloudControl {
 	return client(c, "cloudcontrol", t, newCloudcontrolCalls)
 }
 
+// Inventory returns the client of Cloud Control API that lists resources.
+func (c *Clients) Inventory(t Target) Inventory {
+	return client(c, "cloudcontrol", t, newCloudcontrolCalls)
+}
+
+// StackFinder returns the client of CloudFormation that finds the stacks of resources.
+func (c *Clients) StackFinder(t Target) StackFinder {
+	return client(c, "cloudformation", t, newCloudformationCalls)
+}
+
 // Templates returns the client of CloudFormation that checks templates.
 func (c *Clients) Templates(t Target) Templates {
 	return client(c, "cloudformation", t, newCloudformationCalls)

@@ -18,6 +18,18 @@ type CloudControl interface {
 	GetResource(context.Context, *cloudcontrol.GetResourceInput, ...func(*cloudcontrol.Options)) (*cloudcontrol.GetResourceOutput, error)
 }
 
+// Inventory lists resources of any CloudFormation type.
+type Inventory interface {
+	ListResources(context.Context, *cloudcontrol.ListResourcesInput, ...func(*cloudcontrol.Options)) (*cloudcontrol.ListResourcesOutput, error)
+}
+
+// StackFinder finds the stack of a resource.
+type StackFinder interface {
+	DescribeStackResources(
+		context.Context, *cloudformation.DescribeStackResourcesInput, ...func(*cloudformation.Options),
+	) (*cloudformation.DescribeStackResourcesOutput, error)
+}
+
 // CloudFormation contains every call of CloudFormation that the project makes for stacks.
 type CloudFormation interface { //nolint:interfacebloat // the sum of the others
 	StackReader

@@ -187,6 +187,12 @@ var statements = []statement{
 		why:   "The command trial checks what CloudFormation refuses in templates.",
 	},
 	{
+		sid: "Import", users: terminal, resources: all,
+		calls: []string{"cloudcontrol.ListResources", "cloudformation.DescribeStackResources"},
+		why: "The command import lists resources, and leaves out those of stacks. Cloud Control API calls the services of their types with the caller's permissions: " +
+			"AWS's policy ReadOnlyAccess has those.",
+	},
+	{
 		sid: "State", users: terminal, resources: []string{"arn:{partition}:s3:::{stateBucket}", "arn:{partition}:s3:::{stateBucket}/*"},
 		calls: []string{"s3.GetObject", "s3.PutObject", "s3.DeleteObject", "s3.ListObjectsV2"},
 		why:   "The bucket with the commands' state. Set the bucket's name, or remove the statement if the state is in a folder.",

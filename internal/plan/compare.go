@@ -37,6 +37,18 @@ type Subject struct {
 	After bool
 	// Allow has the dangerous changes that the user has allowed.
 	Allow policy.Allow
+	// Adopted is the existing resource that the stack imports if it is not deployed, nil for none.
+	Adopted *Adopted
+}
+
+// Adopted is an existing resource.
+type Adopted struct {
+	// LogicalID is its name in the template, Identifier its primary identifier.
+	LogicalID, Identifier string
+	// Changes are the properties that the stack then changes.
+	Changes []diff.PropertyChange
+	// Refused says why the resource cannot be imported.
+	Refused string
 }
 
 // Compare returns the changes of each stack, and the instances that are then replaced. It is pure.
@@ -56,6 +68,9 @@ func compareStack(s *Subject, registry *schema.Registry) Stack {
 	made := Stack{Name: s.Name, Part: s.Part, Of: s.Of, Action: None}
 	if s.Same || s.Wanted == nil && s.Deployed == nil {
 		return made
+	}
+	if s.Adopted != nil && s.Deployed == nil {
+		return importStack(s)
 	}
 	var before, after diff.Side
 	if s.Deployed != nil {
@@ -94,6 +109,24 @@ func compareStack(s *Subject, registry *schema.Registry) Stack {
 	slices.SortFunc(made.Resources, func(a, b Resource) int { return strings.Compare(a.LogicalID, b.LogicalID) })
 	made.Tags = tagsOf(before.Tags, after.Tags)
 	made.Parameters, made.Outputs, made.Sections = changes.ParametersChanged, changes.Outputs, changes.SectionsChanged
+	return made
+}
+
+// importStack returns the changes of a stack that imports a resource and creates its others.
+func importStack(s *Subject) Stack {
+	made := Stack{Name: s.Name, Part: s.Part, Of: s.Of, Action: Import}
+	if s.Adopted.Refused != "" {
+		made.Refused = []string{s.Adopted.Refused}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Wanted.Template.Resources)) {
+		r := s.Wanted.Template.Resources[id]
+		one := Resource{LogicalID: id, Type: r.Type, Action: Create, Stateful: schema.IsStateful(r.Type), Size: sizeOf(r)}
+		if id == s.Adopted.LogicalID {
+			one = resourceOf(&diff.Change{LogicalID: id, Type: r.Type, Properties: s.Adopted.Changes})
+			one.Action, one.Identifier = Import, s.Adopted.Identifier
+		}
+		made.Resources = append(made.Resources, one)
+	}
 	return made
 }
 
@@ -252,6 +285,11 @@ func (p *Plan) count() {
 				p.Summary.MayReplace++
 			case Delete:
 				p.Summary.Delete++
+			case Import:
+				p.Summary.Import++
+				if len(p.Stacks[i].Resources[j].Properties) > 0 {
+					p.Summary.Update++
+				}
 			case None:
 			}
 		}

@@ -40,6 +40,10 @@ func (d *draft) fetch(ctx context.Context) error {
 	if d.options.Clients == nil {
 		return fmt.Errorf("stack %s differs from its desired state; the comparison needs AWS to read the deployed template", d.subjects[d.pending[0].subject].Name)
 	}
+	known, err := d.list(ctx)
+	if err != nil {
+		return err
+	}
 	errs := make([]error, len(d.pending))
 	slots := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
@@ -48,7 +52,7 @@ func (d *draft) fetch(ctx context.Context) error {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			s := &d.subjects[one.subject]
-			s.Deployed, errs[i] = deployed(ctx, d.options.Clients.CloudFormation(d.target), one.id)
+			s.Deployed, errs[i] = deployed(ctx, d.options.Clients.CloudFormation(d.target), one.id, known)
 		})
 	}
 	all.Wait()
@@ -80,8 +84,33 @@ func (s *Subject) keepManagement() {
 	s.Wanted = &wanted
 }
 
-// deployed reads a deployed stack; nil if it does not exist or is empty.
-func deployed(ctx context.Context, client awsapi.StackReader, id string) (*diff.Side, error) {
+// many is the number of stacks from which on a list of all is cheaper than a call for each.
+const many = 20
+
+// list returns all stacks of the account and region by name and by ID; nil if only a few are pending.
+func (d *draft) list(ctx context.Context) (map[string]*types.Stack, error) {
+	if len(d.pending) < many {
+		return nil, nil //nolint:nilnil // then each is read by itself
+	}
+	known := map[string]*types.Stack{}
+	pages := cloudformation.NewDescribeStacksPaginator(d.options.Clients.CloudFormation(d.target), &cloudformation.DescribeStacksInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awsapi.Explain(err)
+		}
+		for i := range page.Stacks {
+			known[aws.ToString(page.Stacks[i].StackName)], known[aws.ToString(page.Stacks[i].StackId)] = &page.Stacks[i], &page.Stacks[i]
+		}
+	}
+	return known, nil
+}
+
+// describe returns a stack; nil if it does not exist. Known are all stacks, or nil.
+func describe(ctx context.Context, client awsapi.StackReader, id string, known map[string]*types.Stack) (*types.Stack, error) {
+	if known != nil {
+		return known[id], nil
+	}
 	found, err := client.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(id)})
 	if isMissing(err) || err == nil && len(found.Stacks) == 0 {
 		return nil, nil //nolint:nilnil // nil is a valid result
@@ -89,7 +118,15 @@ func deployed(ctx context.Context, client awsapi.StackReader, id string) (*diff.
 	if err != nil {
 		return nil, awsapi.Explain(err)
 	}
-	stack := &found.Stacks[0]
+	return &found.Stacks[0], nil
+}
+
+// deployed reads a deployed stack; nil if it does not exist or is empty. Known are all stacks, or nil.
+func deployed(ctx context.Context, client awsapi.StackReader, id string, known map[string]*types.Stack) (*diff.Side, error) {
+	stack, err := describe(ctx, client, id, known)
+	if stack == nil || err != nil {
+		return nil, err
+	}
 	switch stack.StackStatus { //nolint:exhaustive // all others have resources
 	case types.StackStatusDeleteComplete, types.StackStatusRollbackComplete, types.StackStatusReviewInProgress:
 		return nil, nil //nolint:nilnil // as above

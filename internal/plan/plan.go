@@ -25,6 +25,8 @@ const (
 	MayReplace Action = "MayReplace"
 	// Delete deletes it.
 	Delete Action = "Delete"
+	// Import takes an existing resource into a stack, which changes nothing of the resource.
+	Import Action = "Import"
 )
 
 // Part is the part of a cluster that a stack contains.
@@ -76,6 +78,8 @@ type Summary struct {
 	Replace    int `json:"replace"`
 	MayReplace int `json:"mayReplace"`
 	Delete     int `json:"delete"`
+	// Import counts the resources that are imported, whether they then change or not.
+	Import int `json:"import,omitempty"`
 	// Stacks counts the stacks that change.
 	Stacks int `json:"stacks"`
 	// Roll counts the instances that are replaced.
@@ -89,7 +93,7 @@ type Stack struct {
 	// Part is its part of the cluster, Of its slot or instance group.
 	Part Part   `json:"part"`
 	Of   string `json:"of,omitempty"`
-	// Action is what happens to the stack: None, Create, Update or Delete.
+	// Action is what happens to the stack: None, Create, Update, Delete or Import.
 	Action Action `json:"action"`
 	// Resources are the resources that change, sorted by logical ID.
 	Resources []Resource `json:"resources,omitempty"`
@@ -122,6 +126,9 @@ type Resource struct {
 	Type      string `json:"type"`
 	// Action is its change.
 	Action Action `json:"action"`
+	// Identifier is the primary identifier of a resource that is imported. Its properties change in the
+	// update that follows, which waits for approval.
+	Identifier string `json:"identifier,omitempty"`
 	// Size describes in a few words how large a resource that is created is; empty if unknown.
 	Size string `json:"size,omitempty"`
 	// Properties are the properties that change, by path. Resources that are created or deleted

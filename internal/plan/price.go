@@ -27,7 +27,7 @@ func pricedStacks(subjects []Subject) []price.Stack {
 			wanted = sideOf(s.Wanted)
 		}
 		stacks[i] = price.Stack{Name: s.Name, Before: s.Deployed, After: wanted}
-		if s.Same { // The deployed stack was not read, because it is as desired.
+		if s.Same || s.Adopted != nil && s.Deployed == nil { // It is as desired, or costs the same in a stack as outside of one.
 			stacks[i].Before = wanted
 		}
 	}

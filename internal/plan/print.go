@@ -19,6 +19,7 @@ var styles = map[Action]style{
 	MayReplace: {"?", "update, or replace", magenta},
 	Replace:    {"!", "replace", red},
 	Delete:     {"-", "delete", red},
+	Import:     {"=", "import", green},
 }
 
 // Escape sequences of terminals:
@@ -145,6 +146,12 @@ func (o *printer) resource(r *Resource) {
 	if r.Rolls {
 		text += ", and replace its instances"
 	}
+	if r.Action == Import {
+		text += " " + r.Identifier
+		if len(r.Properties) > 0 {
+			text += ", then update in place, which waits for approval"
+		}
+	}
 	if r.Stateful && r.OldResource != "" {
 		text += "; it holds data"
 	}
@@ -244,6 +251,7 @@ func (p *Plan) Sentence() string {
 		count int
 		verb  string
 	}{
+		{s.Import, "import"},
 		{s.Create, "create"},
 		{s.Update, "update in place"},
 		{s.MayReplace, "update or replace"},
@@ -258,6 +266,9 @@ func (p *Plan) Sentence() string {
 		parts = []string{"no resource changes"}
 	}
 	text := fmt.Sprintf("Plan: %s, in %s.", strings.Join(parts, ", "), number(s.Stacks, "stack", "stacks"))
+	if s.Import > 0 && s.Create+s.Update+s.MayReplace+s.Replace+s.Delete == 0 {
+		text += " No resource changes."
+	}
 	switch upTo := slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.UpTo }); {
 	case s.Roll > 0 && upTo:
 		text += fmt.Sprintf(" Up to %s replaced.", number(s.Roll, "instance is", "instances are"))

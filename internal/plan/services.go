@@ -62,6 +62,8 @@ type serviceDraft struct {
 	facts servicerender.Facts
 	// outputs are the known outputs of objects, by stack.
 	outputs map[string]map[string]any
+	// adoptions are what the objects without a stack adopt.
+	adoptions []adoptionOf
 }
 
 // OfServices plans services, in the region of the clients. It compares an object with the stack of
@@ -95,6 +97,9 @@ func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 		return nil, err
 	}
 	if err := d.checkOwners(objects); err != nil {
+		return nil, err
+	}
+	if err := d.readAdopted(ctx); err != nil {
 		return nil, err
 	}
 	p := Compare("", d.subjects, schema.Default())
@@ -176,8 +181,12 @@ func (d *serviceDraft) desire(
 		Tags:         rendered.Tags,
 		Capabilities: rendered.Capabilities,
 	}
-	if object.Annotations[servicev1alpha1.AdoptAnnotation] != "" && object.Status.StackID == "" {
-		d.note("%s adopts an existing resource: CloudFormation imports it, and what differs waits for approval.", subject.Of)
+	if object.Status.StackID == "" {
+		adoption, err := servicerender.Adopts(object, rendered, schema.Default(), nil)
+		if err != nil {
+			return err
+		}
+		d.adoptions = append(d.adoptions, adoptionOf{subject: len(d.subjects), Adoption: adoption})
 	}
 	digest := want.Digest()
 	subject.Same = known.Digest == digest && known.PendingDigest == ""

@@ -2,6 +2,7 @@ package simulator_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,6 +50,51 @@ func TestResourceMadeByHandIsReadByCloudControl(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := control.GetResource(t.Context(), &cloudcontrol.GetResourceInput{TypeName: &c.kind, Identifier: &c.identifier})
+			if awsapi.Code(err) != c.code || !strings.Contains(awsapi.AWSMessage(err), c.message) {
+				t.Errorf("%v, want %s: %s", err, c.code, c.message)
+			}
+		})
+	}
+}
+
+// Cloud Control API lists the resources of a type in pages, also those that their services' own APIs made.
+// https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/resource-operations-list.html
+func TestResourcesAreListedByCloudControl(t *testing.T) {
+	config := start(t)
+	queues, control := sqs.NewFromConfig(config), cloudcontrol.NewFromConfig(config)
+	made := map[string]bool{}
+	for i := range 50 {
+		out, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(fmt.Sprintf("listed-%d", i))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[*out.QueueUrl] = true
+	}
+	kind := "AWS::SQS::Queue"
+	pages, n := cloudcontrol.NewListResourcesPaginator(control, &cloudcontrol.ListResourcesInput{TypeName: &kind}), 0
+	for ; pages.HasMorePages(); n++ {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range page.ResourceDescriptions {
+			if !made[*found.Identifier] || *found.Properties != fmt.Sprintf("{%q:%q}", "QueueUrl", *found.Identifier) {
+				t.Errorf("found %s with %s", *found.Identifier, *found.Properties)
+			}
+			delete(made, *found.Identifier)
+		}
+	}
+	if len(made) > 0 || n < 2 {
+		t.Errorf("%d pages lack %v", n, made)
+	}
+	for name, c := range map[string]struct{ kind, code, message string }{
+		"a type that does not exist":      {"AWS::SQS::Kew", "TypeNotFoundException", "The type 'AWS::SQS::Kew' cannot be found."},
+		"a type without a handler":        {"AWS::Route53::RecordSet", "UnsupportedActionException", "Resource type AWS::Route53::RecordSet does not support LIST action"},
+		"a type that needs a container":   {"AWS::EKS::Nodegroup", "InvalidRequestException", "(#: required key [ClusterName] not found)"},
+		"a type with a longer identifier": {"AWS::ApiGateway::Stage", "InvalidRequestException", "(#: required key [RestApiId] not found)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := control.ListResources(t.Context(), &cloudcontrol.ListResourcesInput{TypeName: &c.kind})
 			if awsapi.Code(err) != c.code || !strings.Contains(awsapi.AWSMessage(err), c.message) {
 				t.Errorf("%v, want %s: %s", err, c.code, c.message)
 			}

@@ -99,6 +99,16 @@ var documentedReplacements = map[string][]string{
 // ConditionalCreateOnly replaces the resource.
 func (t *Type) ReplacesExisting() bool { return documentedReplacements[t.Name] != nil }
 
+// IdentifierText returns a primary identifier as Cloud Control API takes it: its values, separated by |.
+// https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/resource-identifier.html
+func (t *Type) IdentifierText(by map[string]string) string {
+	values := make([]string, len(t.PrimaryIdentifier))
+	for i, name := range t.PrimaryIdentifier {
+		values[i] = by[name]
+	}
+	return strings.Join(values, "|")
+}
+
 // customNames are the properties with the names of resources that AWS identifies by a URL or an ARN
 // made of the name, by type. "If you specify a name, you cannot perform updates that require
 // replacement of this resource":

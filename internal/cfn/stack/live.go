@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
-	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
@@ -35,7 +33,7 @@ func (v *visit) compareLive(ctx context.Context) (differences, step) {
 			continue
 		}
 		out, err := v.engine.options.Clients.CloudControl(v.target).GetResource(ctx, &cloudcontrol.GetResourceInput{
-			TypeName: aws.String(r.Type), Identifier: aws.String(identifierOf(t, v.desired.Import.Resources[id])),
+			TypeName: aws.String(r.Type), Identifier: aws.String(t.IdentifierText(v.desired.Import.Resources[id])),
 			RoleArn: optional(v.desired.RoleARN),
 		})
 		switch awsapi.Code(err) {
@@ -51,52 +49,16 @@ func (v *visit) compareLive(ctx context.Context) (differences, step) {
 				return nil, proceed()
 			}
 			return nil, end(v.stall(reasonImportFailed, fmt.Sprintf("The object cannot adopt the resource: there is no %s %s.",
-				r.Type, identifierOf(t, v.desired.Import.Resources[id]))))
+				r.Type, t.IdentifierText(v.desired.Import.Resources[id]))))
 		default:
 			return nil, v.failed(err)
 		}
-		if of, ok := v.differencesOf(r, aws.ToString(out.ResourceDescription.Properties)); ok {
-			found[id] = of
+		desired := diff.Side{Template: v.desired.Template, Parameters: v.desired.Parameters}
+		if changes, ok := diff.Live(aws.ToString(out.ResourceDescription.Properties), id, desired, v.engine.options.Registry); ok {
+			found[id] = diff.Sets(changes)
 		}
 	}
 	return found, proceed()
-}
-
-// identifierOf returns the primary identifier as Cloud Control API takes it.
-// https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/resource-identifier.html
-func identifierOf(t *schema.Type, by map[string]string) string {
-	values := make([]string, len(t.PrimaryIdentifier))
-	for i, name := range t.PrimaryIdentifier {
-		values[i] = by[name]
-	}
-	return strings.Join(values, "|")
-}
-
-// differencesOf compares a resource of the template with the properties of one that exists. It
-// returns false if these cannot be read as a template's, for example because a value is like a
-// function.
-func (v *visit) differencesOf(r *template.Resource, properties string) ([]diff.PropertyChange, bool) {
-	text, err := json.Marshal(map[string]any{"Resources": map[string]any{
-		r.LogicalID: map[string]any{"Type": r.Type, "Properties": json.RawMessage(properties)},
-	}})
-	if err != nil {
-		return nil, false
-	}
-	live, err := template.Parse(r.Type, text)
-	if err != nil {
-		return nil, false
-	}
-	wanted := *v.desired.Template
-	wanted.Resources = map[string]*template.Resource{r.LogicalID: r}
-	change := diff.Compare(
-		diff.Side{Template: live}, diff.Side{Template: &wanted, Parameters: v.desired.Parameters}, v.engine.options.Registry,
-	).Change(r.LogicalID)
-	if change == nil {
-		return nil, true
-	}
-	return slices.DeleteFunc(change.Properties, func(p diff.PropertyChange) bool {
-		return strings.HasPrefix(p.Path, ".") || p.New == nil || p.New.IsNoValue()
-	}), true
 }
 
 // checkLive refuses an import if a property that replaces the resource when it changes, or may, has

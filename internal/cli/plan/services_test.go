@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -309,12 +311,62 @@ func TestClustersAndServicesArePlannedTogether(t *testing.T) {
 	}
 }
 
-func TestAdoptionIsNoted(t *testing.T) {
+// TestAdoptionIsPlanned has a queue that was made by hand, and objects that say what it has and what it has
+// not.
+func TestAdoptionIsPlanned(t *testing.T) {
 	s := newServices(t)
-	file := s.file(strings.Replace(queueManifest, "name: orders", "name: orders, annotations: {service-operator.aws/adopt: u}", 1))
-	code, out, errOut := s.run("-f", file)
-	if code != 0 || !strings.Contains(out, "SQSQueue default/orders adopts an existing resource") {
-		t.Errorf("it exits with %d and says %s%s", code, out, errOut)
+	out, err := sqs.NewFromConfig(aws.Config{
+		Region: region, BaseEndpoint: aws.String(os.Getenv("AWS_ENDPOINT_URL")),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	}).CreateQueue(t.Context(), &sqs.CreateQueueInput{
+		QueueName: aws.String("orders"), Attributes: map[string]string{"VisibilityTimeout": "120"},
+	})
+	s.must(err)
+	adopting := func(url, spec, more string) string {
+		return fmt.Sprintf("apiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\n"+
+			"metadata: {name: orders, annotations: {service-operator.aws/adopt: %q%s}}\nspec: {%s}\n", url, more, spec)
+	}
+	for name, c := range map[string]struct {
+		manifest  string
+		want, not []string
+	}{
+		"nothing differs": {
+			adopting(*out.QueueUrl, "visibilityTimeout: 120", ""),
+			[]string{"(SQSQueue default/orders): import\n", "= Queue (AWS::SQS::Queue): import " + *out.QueueUrl + "\n", "Plan: 1 to import, in 1 stack. No resource changes.\n"},
+			[]string{"VisibilityTimeout"},
+		},
+		"a property differs": {
+			adopting(*out.QueueUrl, "visibilityTimeout: 60", ""),
+			[]string{", then update in place, which waits for approval\n", "VisibilityTimeout: 120 → 60", "Plan: 1 to import, 1 to update in place, in 1 stack.\n"},
+			[]string{"No resource changes"},
+		},
+		"a property that cannot change differs": {
+			adopting(*out.QueueUrl, "fifoQueue: true", ""),
+			[]string{"Refused: a change of FifoQueue, QueueName can replace the resource"}, nil,
+		},
+		"another resource is created": {
+			adopting("Queue="+*out.QueueUrl, "visibilityTimeout: 120, usedeadletterQueue: true", ""),
+			[]string{"+ DeadLetterQueue (AWS::SQS::Queue): create", "RedrivePolicy", "Plan: 1 to import, 1 to create, 1 to update in place, in 1 stack.\n"}, nil,
+		},
+		"there is none": {adopting(*out.QueueUrl+"s", "", ""), []string{"Refused: there is no AWS::SQS::Queue " + *out.QueueUrl + "s."}, nil},
+		"there is none, and it is created": {
+			adopting(*out.QueueUrl+"s", "", ", service-operator.aws/adoption-policy: AdoptOrCreate"),
+			[]string{"(SQSQueue default/orders): create\n"}, []string{"import"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errOut := s.run("-f", s.file(c.manifest))
+			for _, want := range c.want {
+				if code != 0 || !strings.Contains(out, want) {
+					t.Errorf("it exits with %d and does not say %q but\n%s%s", code, want, out, errOut)
+				}
+			}
+			for _, not := range c.not {
+				if strings.Contains(out, not) {
+					t.Errorf("it says %q:\n%s", not, out)
+				}
+			}
+		})
 	}
 }
 

@@ -185,6 +185,7 @@ func TestABudgetThatBlocksIsNamedUntilItAllowsMore(t *testing.T) {
 	}
 	w.budget("web-budget", "web", 1)
 	w.eventually("the instance terminates", func() error {
+		w.restore("web-budget")
 		w.clock.Step(time.Second)
 		if p, _ := w.drains.Get(instance); p.State != drain.Empty {
 			return fmt.Errorf("it is %s: %s", p.State, p.Message)
@@ -254,6 +255,7 @@ func TestAnInstanceIsKeptUntilItsPodsAreEvicted(t *testing.T) {
 	w.reaches(instance, drain.Kept)
 	w.budget("web-budget", "web", 1)
 	w.eventually("the pod is evicted", func() error {
+		w.restore("web-budget")
 		w.clock.Step(10 * time.Second)
 		if p, _ := w.drains.Get(instance); p.State != drain.Empty {
 			return fmt.Errorf("it is %s: %s", p.State, p.Message)

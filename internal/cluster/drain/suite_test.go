@@ -328,6 +328,22 @@ func (w *suite) budget(name, app string, allowed int32) {
 	}
 }
 
+// restore allows a disruption again if an eviction used it up and then failed, for example because the API
+// server was too busy to delete the pod in time. The disruption controller does that after two minutes.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/disruption/disruption.go (DeletionTimeout)
+func (w *suite) restore(name string) {
+	w.t.Helper()
+	budgets := w.kube.PolicyV1().PodDisruptionBudgets(w.namespace)
+	budget, err := budgets.Get(w.t.Context(), name, metav1.GetOptions{})
+	if err == nil && budget.Status.DisruptionsAllowed == 0 {
+		budget.Status.DisruptionsAllowed = 1
+		_, err = budgets.UpdateStatus(w.t.Context(), budget, metav1.UpdateOptions{})
+	}
+	if err != nil && !apierrors.IsConflict(err) {
+		w.t.Fatal(err)
+	}
+}
+
 // pods returns the names of the pods that are left, sorted.
 func (w *suite) pods() []string {
 	w.t.Helper()

@@ -40,7 +40,9 @@ func (s *Service) Service() *wire.Service {
 	return &wire.Service{
 		Name: "cloudcontrolapi", Protocols: []wire.Protocol{wire.JSON10}, TargetPrefix: "CloudApiService", APIVersion: "2021-09-30",
 		ErrorNamespace: "com.amazon.cloudapiservice",
-		Operations:     map[string]wire.Operation{"GetResource": wire.Op(s.getResource)},
+		Operations: map[string]wire.Operation{
+			"GetResource": wire.Op(s.getResource), "ListResources": wire.Op(s.listResources),
+		},
 	}
 }
 
@@ -78,6 +80,94 @@ func (s *Service) getResource(ctx context.Context, in *cloudcontrol.GetResourceI
 	return &cloudcontrol.GetResourceOutput{TypeName: in.TypeName, ResourceDescription: &types.ResourceDescription{
 		Identifier: aws.String(identifier), Properties: aws.String(string(properties)),
 	}}, nil
+}
+
+// pageSize is what a page of ListResources has. The API reference names no size, and calls the field that
+// asks for one reserved.
+var pageSize = wire.PageSize{Standard: 20, Most: 100}
+
+// listResources returns the resources of a type, of which most types' handlers return only the properties
+// that identify them.
+// https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/resource-operations-list.html
+func (s *Service) listResources(ctx context.Context, in *cloudcontrol.ListResourcesInput) (*cloudcontrol.ListResourcesOutput, error) {
+	kind := aws.ToString(in.TypeName)
+	t, readable := s.resources.Type(kind)
+	if t == nil {
+		return nil, wire.Errorf("TypeNotFoundException", "The type '%s' cannot be found.", kind)
+	}
+	lister, ok := s.resources.Provider(kind).(resource.Lister)
+	if !ok || !readable { // https://github.com/aws/aws-toolkit-vscode/pull/2198
+		return nil, wire.Errorf("UnsupportedActionException", "Resource type %s does not support LIST action", kind)
+	}
+	within, err := container(t, aws.ToString(in.ResourceModel))
+	if err != nil {
+		return nil, err
+	}
+	at := wire.CallFrom(ctx)
+	found, err := lister.List(ctx, wire.Target{Account: at.Account, Region: at.Region})
+	if err != nil {
+		return nil, failed(kind, err)
+	}
+	found, next := pageSize.Page(found, in.NextToken, in.MaxResults)
+	out := &cloudcontrol.ListResourcesOutput{TypeName: in.TypeName, NextToken: next, ResourceDescriptions: []types.ResourceDescription{}}
+	for _, identifier := range found {
+		text, by, err := identify(t, identifier)
+		if err != nil {
+			return nil, err
+		}
+		if !contains(by, within) {
+			continue
+		}
+		properties, err := json.Marshal(by)
+		if err != nil {
+			return nil, wire.Errorf("HandlerInternalFailureException", "%s", err).WithStatus(http.StatusBadGateway)
+		}
+		out.ResourceDescriptions = append(out.ResourceDescriptions, types.ResourceDescription{
+			Identifier: aws.String(text), Properties: aws.String(string(properties)),
+		})
+	}
+	return out, nil
+}
+
+// containers are the properties that a list of a type needs although they do not identify its resources.
+// https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/resource-operations-list.html#resource-operations-list-containers
+var containers = map[string][]string{
+	"AWS::EKS::Nodegroup":                       {"ClusterName"},
+	"AWS::ElasticLoadBalancingV2::Listener":     {"LoadBalancerArn"},
+	"AWS::ElasticLoadBalancingV2::ListenerRule": {"ListenerArn"},
+}
+
+// container returns the properties of the resource that contains those to list. A type whose resources
+// several properties identify has all of these but the last from its container.
+func container(t *schema.Type, model string) (map[string]any, error) {
+	required := containers[t.Name]
+	if n := len(t.PrimaryIdentifier); n > 1 {
+		required = t.PrimaryIdentifier[:n-1]
+	}
+	given := map[string]any{}
+	if model != "" {
+		if err := json.Unmarshal([]byte(model), &given); err != nil {
+			return nil, wire.Errorf("InvalidRequestException", "ResourceModel is not valid JSON")
+		}
+	}
+	for _, name := range required {
+		if _, ok := given[name]; !ok { // https://github.com/awslabs/mcp/issues/403
+			return nil, wire.Errorf("InvalidRequestException",
+				"Missing or invalid ResourceModel property in %s list handler request input.Required property: (#: required key [%s] not found)",
+				t.Name, name)
+		}
+	}
+	return given, nil
+}
+
+// contains reports whether the identifying properties have the container's values.
+func contains(identifier, container map[string]any) bool {
+	for name, value := range container {
+		if own, ok := identifier[name]; ok && own != value {
+			return false
+		}
+	}
+	return true
 }
 
 // identify returns the primary identifier as text, and by property. It can be written as text, in

@@ -1,4 +1,4 @@
-// Package cloudcontrol simulates the reads of AWS Cloud Control API: the properties of any resource, in
+// Package cloudcontrol simulates the reads and lists of AWS Cloud Control API: the properties of any resource, in
 // the form of its CloudFormation type, also if another client made it.
 //
 // Besides cloudformation:GetResource, AWS asks for the permissions of the type's own handler, which the

@@ -8,7 +8,21 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
+
+// List returns the names of the tables.
+func (p *tableProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	p.tables.mu.RLock()
+	defer p.tables.mu.RUnlock()
+	var names []string
+	for id := range p.tables.tables {
+		if id.account == at.Account && id.region == at.Region && p.tables.find(id) != nil {
+			names = append(names, id.name)
+		}
+	}
+	return names, nil
+}
 
 // Read returns a table's live properties.
 func (p *tableProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {

@@ -190,6 +190,19 @@ func (p *repositoryProvider) Delete(_ context.Context, req resource.Request) err
 	return nil
 }
 
+// List returns the names of the repositories.
+func (p *repositoryProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	p.registry.mu.RLock()
+	defer p.registry.mu.RUnlock()
+	var names []string
+	for id := range p.registry.repositories {
+		if id.account == at.Account && id.region == at.Region {
+			names = append(names, id.name)
+		}
+	}
+	return names, nil
+}
+
 // Read returns a repository's live properties.
 func (p *repositoryProvider) Read(_ context.Context, req resource.Request) (map[string]any, error) {
 	p.registry.mu.RLock()

@@ -3,6 +3,8 @@ package eventbridge
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -134,9 +136,13 @@ func ruleResult(made *rule) resource.Result {
 
 // find runs fn on the rule with a physical ID.
 func (p ruleProvider) find(r resource.Request, fn func(*region, *rule) error) error {
-	busName, name, custom := strings.Cut(r.PhysicalID, "|")
+	id := r.PhysicalID
+	if _, name, isARN := strings.Cut(id, ":rule/"); isARN { // the primary identifier, which Ref does not return
+		id = strings.Replace(name, "/", "|", 1)
+	}
+	busName, name, custom := strings.Cut(id, "|")
 	if !custom {
-		busName, name = defaultBus, r.PhysicalID
+		busName, name = defaultBus, id
 	}
 	return handled(p.s.withRule(r.Target(), &busName, &name, fn))
 }
@@ -165,6 +171,19 @@ func (p ruleProvider) Delete(_ context.Context, r resource.Request) error {
 		delete(found.bus.rules, found.name)
 		return nil
 	})
+}
+
+// List returns the ARNs of the rules of the default bus.
+func (p ruleProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	var arns []string
+	name := defaultBus
+	err := p.s.withBus(at, &name, func(_ *region, b *bus) error {
+		for _, found := range b.rules {
+			arns = append(arns, found.arn)
+		}
+		return nil
+	})
+	return arns, handled(err)
 }
 
 // Read returns a rule's properties.
@@ -280,6 +299,14 @@ func (p busProvider) Delete(_ context.Context, r resource.Request) error {
 	return handled(p.s.withBus(r.Target(), &r.PhysicalID, func(reg *region, b *bus) error {
 		return reg.removeBus(b.name)
 	}))
+}
+
+// List returns the names of the buses.
+func (p busProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	reg := p.s.regions.At(at)
+	reg.mu.RLock()
+	defer reg.mu.RUnlock()
+	return slices.Collect(maps.Keys(reg.buses)), nil
 }
 
 // Read returns a bus's properties.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // Create creates a role or user with its policies.
@@ -79,6 +80,17 @@ func (p entityProvider) Delete(_ context.Context, r resource.Request) error {
 		}
 		return a.remove(e)
 	})
+}
+
+// List returns the names of the roles or users.
+func (p entityProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	a, unlock := p.s.lock(at.Account)
+	defer unlock()
+	all := a.roles
+	if p.kind == "user" {
+		all = a.users
+	}
+	return slices.Collect(maps.Keys(all)), nil
 }
 
 // Read returns a role's or user's properties.
@@ -249,6 +261,13 @@ func (p managedPolicyProvider) Delete(_ context.Context, r resource.Request) err
 	return nil
 }
 
+// List returns the ARNs of the account's policies.
+func (p managedPolicyProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	a, unlock := p.s.lock(at.Account)
+	defer unlock()
+	return slices.Collect(maps.Keys(a.policies)), nil
+}
+
 // Read returns a managed policy's properties.
 func (p managedPolicyProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
 	a, unlock := p.s.lock(r.Account)
@@ -350,6 +369,13 @@ func (p profileProvider) Delete(_ context.Context, r resource.Request) error {
 		delete(a.profiles, found.name)
 		return nil
 	})
+}
+
+// List returns the names of the instance profiles.
+func (p profileProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	a, unlock := p.s.lock(at.Account)
+	defer unlock()
+	return slices.Collect(maps.Keys(a.profiles)), nil
 }
 
 // Read returns an instance profile's properties.

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 const (
@@ -102,6 +105,15 @@ func (p keyProvider) Delete(_ context.Context, r resource.Request) error {
 	return p.live(r, func(k *key) error { return p.s.schedule(k, cmp.Or(props.PendingWindowInDays, 30)) })
 }
 
+// List returns the IDs of the keys, also of those that belong to AWS.
+func (p keyProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	r := p.s.regions.At(at)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.s.sweep(r)
+	return slices.Collect(maps.Keys(r.keys)), nil
+}
+
 // Read returns a key's properties.
 func (p keyProvider) Read(_ context.Context, r resource.Request) (props map[string]any, err error) {
 	err = p.live(r, func(k *key) error {
@@ -167,6 +179,15 @@ func (p aliasProvider) Delete(_ context.Context, r resource.Request) error {
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	return handled(p.s.removeAlias(reg, r.PhysicalID))
+}
+
+// List returns the names of the aliases.
+func (p aliasProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	r := p.s.regions.At(at)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.s.sweep(r)
+	return slices.Collect(maps.Keys(r.aliases)), nil
 }
 
 // Read returns an alias's properties.

@@ -77,6 +77,12 @@ type Provider interface {
 	Read(ctx context.Context, r Request) (map[string]any, error)
 }
 
+// Lister is a [Provider] of a type whose resources Cloud Control API can list.
+type Lister interface {
+	// List returns the primary identifiers of the resources in an account and a region, in any order.
+	List(ctx context.Context, at wire.Target) ([]string, error)
+}
+
 // Handler error codes, from
 // https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-test-contract-errors.html
 const (

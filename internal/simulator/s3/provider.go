@@ -243,6 +243,19 @@ func (p *bucketProvider) Delete(_ context.Context, r resource.Request) error {
 	return nil
 }
 
+// List returns the names of the account's buckets in the region.
+func (p *bucketProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	p.buckets.mu.RLock()
+	defer p.buckets.mu.RUnlock()
+	var names []string
+	for name, k := range p.buckets.buckets {
+		if k.account == at.Account && k.region == at.Region {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
 // Read returns a bucket's live properties.
 func (p *bucketProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
 	p.buckets.mu.RLock()

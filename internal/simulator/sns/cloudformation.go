@@ -173,6 +173,18 @@ func (p topicProvider) Delete(ctx context.Context, r resource.Request) error {
 	}))
 }
 
+// List returns the ARNs of the topics.
+func (p topicProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	reg := p.s.regions.At(at)
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	var arns []string
+	for _, t := range reg.topics {
+		arns = append(arns, t.arn)
+	}
+	return arns, nil
+}
+
 // Read returns a topic's properties.
 func (p topicProvider) Read(ctx context.Context, r resource.Request) (props map[string]any, err error) {
 	err = p.s.withTopic(inStack(ctx), &r.PhysicalID, func(_ *region, t *topic) error {

@@ -169,6 +169,12 @@ func (p queueProvider) Read(ctx context.Context, r resource.Request) (map[string
 	return props, nil
 }
 
+// List returns the URLs of the queues.
+func (p queueProvider) List(ctx context.Context, at wire.Target) ([]string, error) {
+	reg := p.s.regions.At(at)
+	return p.s.urls(within(ctx, resource.Request{Account: at.Account, Region: at.Region}), reg, reg.names()), nil
+}
+
 func number(text string) any {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -3,11 +3,13 @@ package ssm
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 const parameterType = "AWS::SSM::Parameter"
@@ -81,6 +83,14 @@ func (p provider) Delete(_ context.Context, r resource.Request) error {
 	}
 	delete(reg.parameters, r.PhysicalID)
 	return nil
+}
+
+// List returns the names of the parameters.
+func (p provider) List(_ context.Context, at wire.Target) ([]string, error) {
+	reg := p.s.regions.At(at)
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	return slices.Collect(maps.Keys(reg.parameters)), nil
 }
 
 // Read returns a parameter's properties.

@@ -2,12 +2,14 @@ package simulated
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // Store holds the simulated resources of all accounts and regions.
@@ -177,6 +179,30 @@ func (p *provider) Read(_ context.Context, r resource.Request) (map[string]any, 
 	}
 	maps.Copy(live, it.properties)
 	return live, nil
+}
+
+// List returns the primary identifiers of the resources.
+func (p *provider) List(_ context.Context, at wire.Target) ([]string, error) {
+	t, err := p.schema()
+	if err != nil {
+		return nil, err
+	}
+	sh := p.store.shard(resource.Request{Account: at.Account, Region: at.Region}, p.resourceType)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	found := make([]string, 0, len(sh.items))
+	for physicalID, it := range sh.items {
+		if _, differs := refs[p.resourceType]; !differs {
+			found = append(found, physicalID)
+			continue
+		}
+		parts := make([]string, len(t.PrimaryIdentifier))
+		for i, path := range t.PrimaryIdentifier {
+			parts[i] = fmt.Sprint(it.attributes[dotted(path)])
+		}
+		found = append(found, strings.Join(parts, "|"))
+	}
+	return found, nil
 }
 
 func (p *provider) missing(r resource.Request) error {
