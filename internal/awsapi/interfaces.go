@@ -20,7 +20,9 @@ type CloudControl interface {
 
 // Inventory lists resources of any CloudFormation type.
 type Inventory interface {
-	ListResources(context.Context, *cloudcontrol.ListResourcesInput, ...func(*cloudcontrol.Options)) (*cloudcontrol.ListResourcesOutput, error)
+	ListResources(
+		context.Context, *cloudcontrol.ListResourcesInput, ...func(*cloudcontrol.Options),
+	) (*cloudcontrol.ListResourcesOutput, error)
 }
 
 // StackFinder finds the stack of a resource.

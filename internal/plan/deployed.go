@@ -90,7 +90,7 @@ const many = 20
 // list returns all stacks of the account and region by name and by ID; nil if only a few are pending.
 func (d *draft) list(ctx context.Context) (map[string]*types.Stack, error) {
 	if len(d.pending) < many {
-		return nil, nil //nolint:nilnil // then each is read by itself
+		return nil, nil //nolint:nilnil // then a call reads each
 	}
 	known := map[string]*types.Stack{}
 	pages := cloudformation.NewDescribeStacksPaginator(d.options.Clients.CloudFormation(d.target), &cloudformation.DescribeStacksInput{})

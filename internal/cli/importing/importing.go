@@ -186,7 +186,7 @@ func (o *options) put(out io.Writer, name string, text []byte) error {
 	if err := os.MkdirAll(o.out, 0o750); err != nil {
 		return fmt.Errorf("make the folder for the manifests: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(o.out, name+".yaml"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(filepath.Join(o.out, name+".yaml"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // the user names the folder
 	if err != nil {
 		return fmt.Errorf("write a manifest; choose an empty folder with --out: %w", err)
 	}

@@ -76,32 +76,41 @@ func (f *finding) expand(ofBuiltIn map[string]string) ([]string, error) {
 	}
 	var found []string
 	for _, pattern := range f.types {
-		before := len(found)
-		for kind, name := range ofBuiltIn {
-			if strings.EqualFold(pattern, kind) {
-				found = append(found, name)
-			}
+		matching, err := typesLike(pattern, ofBuiltIn)
+		if err != nil {
+			return nil, err
 		}
-		for _, name := range schema.Default().Names() {
-			kind := strings.ReplaceAll(strings.TrimPrefix(name, "AWS::"), "::", "")
-			matches, err := path.Match(pattern, name)
-			if err != nil {
-				return nil, fmt.Errorf("--type %q is no pattern; use * for any text and ? for any character", pattern)
-			}
-			if matches || strings.EqualFold(pattern, kind) {
-				found = append(found, name)
-			}
-		}
-		if len(found) == before {
-			message := fmt.Sprintf("--type %s: there is no such kind or CloudFormation type", pattern)
-			if near := schema.Default().Suggest(pattern); near != "" {
-				message += "; did you mean " + near + "?"
-			}
-			return nil, fmt.Errorf("%s", message)
-		}
+		found = append(found, matching...)
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
+}
+
+// typesLike returns the types of a kind, or that match a pattern.
+func typesLike(pattern string, ofBuiltIn map[string]string) (found []string, err error) {
+	for kind, name := range ofBuiltIn {
+		if strings.EqualFold(pattern, kind) {
+			found = append(found, name)
+		}
+	}
+	for _, name := range schema.Default().Names() {
+		kind := strings.ReplaceAll(strings.TrimPrefix(name, "AWS::"), "::", "")
+		matches, err := path.Match(pattern, name)
+		if err != nil {
+			return nil, fmt.Errorf("--type %q is no pattern; use * for any text and ? for any character", pattern)
+		}
+		if matches || strings.EqualFold(pattern, kind) {
+			found = append(found, name)
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	suggestion := ""
+	if near := schema.Default().Suggest(pattern); near != "" {
+		suggestion = "; did you mean " + near + "?"
+	}
+	return nil, fmt.Errorf("--type %s: there is no such kind or CloudFormation type%s", pattern, suggestion)
 }
 
 // named reports whether the name in an identifier, or all of it, matches --name.

@@ -24,7 +24,7 @@ type terraformState struct {
 		Type      string `json:"type"`
 		Name      string `json:"name"`
 		Instances []struct {
-			IndexKey   any                        `json:"index_key"`
+			IndexKey   any                        `json:"index_key"` //nolint:tagliatelle // Terraform's name
 			Attributes map[string]json.RawMessage `json:"attributes"`
 		} `json:"instances"`
 	} `json:"resources"`

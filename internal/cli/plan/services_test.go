@@ -342,16 +342,19 @@ func TestAdoptionIsPlanned(t *testing.T) {
 		},
 		"a property that cannot change differs": {
 			adopting(*out.QueueUrl, "fifoQueue: true", ""),
-			[]string{"Refused: a change of FifoQueue, QueueName can replace the resource"}, nil,
+			[]string{"Refused: a change of FifoQueue, QueueName can replace the resource"},
+			nil,
 		},
 		"another resource is created": {
 			adopting("Queue="+*out.QueueUrl, "visibilityTimeout: 120, usedeadletterQueue: true", ""),
-			[]string{"+ DeadLetterQueue (AWS::SQS::Queue): create", "RedrivePolicy", "Plan: 1 to import, 1 to create, 1 to update in place, in 1 stack.\n"}, nil,
+			[]string{"+ DeadLetterQueue (AWS::SQS::Queue): create", "RedrivePolicy", "Plan: 1 to import, 1 to create, 1 to update in place, in 1 stack.\n"},
+			nil,
 		},
 		"there is none": {adopting(*out.QueueUrl+"s", "", ""), []string{"Refused: there is no AWS::SQS::Queue " + *out.QueueUrl + "s."}, nil},
 		"there is none, and it is created": {
 			adopting(*out.QueueUrl+"s", "", ", service-operator.aws/adoption-policy: AdoptOrCreate"),
-			[]string{"(SQSQueue default/orders): create\n"}, []string{"import"},
+			[]string{"(SQSQueue default/orders): create\n"},
+			[]string{"import"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -145,9 +145,11 @@ func unreturned(t *schema.Type, live map[string]any) string {
 	return ""
 }
 
-// object returns an object that adopts a resource. It keeps the resource when it is deleted: whoever made
-// the resource may still need it.
-func (a *Adopter) object(kind *model.Model, name string, r Resource, spec map[string]any, tags map[string]string) (*v1alpha1.Object, error) {
+// object returns an object that adopts a resource. It keeps the resource when it is deleted: the user
+// did not make the resource with the operator, and another program may need it.
+func (a *Adopter) object(
+	kind *model.Model, name string, r Resource, spec map[string]any, tags map[string]string,
+) (*v1alpha1.Object, error) {
 	object := &v1alpha1.Object{}
 	object.APIVersion, object.Kind = v1alpha1.GroupVersion.String(), kind.Kind
 	object.Name, object.Namespace = name, a.namespace

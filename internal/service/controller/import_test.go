@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"bytes"
-	"fmt"
 	"reflect"
 	"testing"
 
@@ -65,7 +64,9 @@ func TestImportedObjectsAdoptTheirResourcesUnchanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := adopter.Of(adopt.Resource{Type: c.resource, Identifier: c.identifier, Properties: *read.ResourceDescription.Properties})
+			made, err := adopter.Of(adopt.Resource{
+				Type: c.resource, Identifier: c.identifier, Properties: *read.ResourceDescription.Properties,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,6 +102,6 @@ func (w *suite) unchanged(before map[string]any, resource, identifier string) {
 	delete(now, "Tags")
 	delete(before, "Tags")
 	if !reflect.DeepEqual(now, before) {
-		w.t.Error(fmt.Sprintf("%s %s has %v, had %v", resource, identifier, now, before))
+		w.t.Errorf("%s %s has %v, had %v", resource, identifier, now, before)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // Inference is what the properties of a resource say about the spec of its object, for a kind with a
 // template of its own. It is found by rendering the template with samples: a property that always has
-// the value of a field tells the field's value.
+// the value of a field has it also in a resource.
 type Inference struct {
 	// Type is the CloudFormation type of the kind's resource.
 	Type string
@@ -22,11 +22,11 @@ type Inference struct {
 	fields []inferred
 }
 
-// inferred is what tells the value of one field.
+// inferred is how the value of one field is found.
 type inferred struct {
 	path   []string
 	schema apiextensionsv1.JSONSchemaProps
-	// property is the path of the property with the field's value; empty if choices tell the value.
+	// property is the path of the property with the field's value; empty if choices have the values.
 	property string
 	choices  []choice
 }
@@ -102,7 +102,7 @@ func (m *Model) sampleProperties(id string, spec map[string]any) map[string]stri
 	return flat
 }
 
-// inferField finds out what tells the value of a field: all says whether the other optional fields are set.
+// inferField finds out how to find the value of a field: all says whether the other optional fields are set.
 func (m *Model) inferField(
 	id, path string, s *apiextensionsv1.JSONSchemaProps, required, all bool, values []any,
 ) (inferred, bool) {
@@ -129,7 +129,8 @@ func (m *Model) inferField(
 	for i, value := range values {
 		signs := map[string]string{}
 		for at, text := range rendered[i] {
-			if !strings.Contains(text, sampleWord) && slices.ContainsFunc(others, func(other map[string]string) bool { return other[at] != text }) {
+			differs := func(other map[string]string) bool { return other[at] != text }
+			if !strings.Contains(text, sampleWord) && slices.ContainsFunc(others, differs) {
 				signs[at] = text
 			}
 		}
@@ -140,7 +141,7 @@ func (m *Model) inferField(
 	return one, len(one.choices) > 0
 }
 
-// Spec returns the spec that the properties of a resource tell.
+// Spec returns the spec for the properties of a resource.
 func (in *Inference) Spec(live map[string]any) map[string]any {
 	flat := map[string]string{}
 	leaves(live, "", flat)
@@ -169,7 +170,7 @@ func prune(spec map[string]any, s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// of returns the value of the field; nil if the properties do not tell one.
+// of returns the value of the field; nil if it has none.
 func (f *inferred) of(live map[string]any, flat map[string]string) any {
 	if f.property != "" {
 		return fit(&f.schema, at(live, f.property))
