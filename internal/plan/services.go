@@ -137,7 +137,14 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 		}
 	}
 	retain := servicev1alpha1.DeletionPolicyRetain
+	observes, err := servicerender.Observes(object)
+	if err != nil {
+		return err
+	}
 	switch {
+	case observes:
+		s.Same = true
+		d.note("%s only observes its resource.", s.Of)
 	case object.DeletionTimestamp.IsZero():
 		if err := d.desire(ctx, &s, kind, object, &known); err != nil {
 			return err

@@ -27,6 +27,15 @@ const (
 	AdoptionPolicyAdopt = "Adopt"
 	// AdoptionPolicyAdoptOrCreate, as the value of AdoptionPolicyAnnotation, creates the resource.
 	AdoptionPolicyAdoptOrCreate = "AdoptOrCreate"
+	// ManagementPolicyAnnotation is what the operator does with the object's resource.
+	ManagementPolicyAnnotation = "service-operator.aws/management-policy"
+	// ManagementPolicyManage makes a stack that creates or adopts the resource, and changes it. It is the
+	// default.
+	ManagementPolicyManage = "Manage"
+	// ManagementPolicyObserve reads the resource that AdoptAnnotation names and publishes its outputs. It
+	// makes no stack and changes nothing, also not when the object is deleted.
+	ManagementPolicyObserve = "Observe"
+
 	// DriftPolicyAnnotation is what to do about changes of the stack's resources outside of
 	// CloudFormation. It is an annotation for the same reason as AdoptAnnotation.
 	DriftPolicyAnnotation = "service-operator.aws/drift-policy"

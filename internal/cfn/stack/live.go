@@ -32,10 +32,7 @@ func (v *visit) compareLive(ctx context.Context) (differences, step) {
 		if !ok {
 			continue
 		}
-		out, err := v.engine.options.Clients.CloudControl(v.target).GetResource(ctx, &cloudcontrol.GetResourceInput{
-			TypeName: aws.String(r.Type), Identifier: aws.String(t.IdentifierText(v.desired.Import.Resources[id])),
-			RoleArn: optional(v.desired.RoleARN),
-		})
+		properties, err := v.engine.Read(ctx, v.target, v.desired.RoleARN, r.Type, t.IdentifierText(v.desired.Import.Resources[id]))
 		switch awsapi.Code(err) {
 		case "":
 			if err != nil {
@@ -54,11 +51,23 @@ func (v *visit) compareLive(ctx context.Context) (differences, step) {
 			return nil, v.failed(err)
 		}
 		desired := diff.Side{Template: v.desired.Template, Parameters: v.desired.Parameters}
-		if changes, ok := diff.Live(aws.ToString(out.ResourceDescription.Properties), id, desired, v.engine.options.Registry); ok {
+		if changes, ok := diff.Live(properties, id, desired, v.engine.options.Registry); ok {
 			found[id] = diff.Sets(changes)
 		}
 	}
 	return found, proceed()
+}
+
+// Read returns the properties of a resource of a CloudFormation type as JSON, as Cloud Control API returns
+// them. With a role, CloudFormation reads the resource with its permissions. The error is that of AWS.
+func (e *Engine) Read(ctx context.Context, target awsapi.Target, role, kind, identifier string) (properties string, err error) {
+	out, err := e.options.Clients.CloudControl(target).GetResource(ctx, &cloudcontrol.GetResourceInput{
+		TypeName: aws.String(kind), Identifier: aws.String(identifier), RoleArn: optional(role),
+	})
+	if err != nil {
+		return "", err //nolint:wrapcheck // callers ask for its code
+	}
+	return aws.ToString(out.ResourceDescription.Properties), nil
 }
 
 // checkLive refuses an import if a property that replaces the resource when it changes, or may, has

@@ -29,6 +29,8 @@ type kind struct {
 	// unchanged and no event about the stack arrives, there is nothing to render and nothing to
 	// call.
 	ready *uidCache[uint64]
+	// observed caches when resources that are only observed were last read.
+	observed *uidCache[observation]
 	// made caches what was created from an object's outputs.
 	made *uidCache[*madeList]
 	// model is replaced when the definition changes; version counts the replacements.
@@ -62,12 +64,13 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 		return nil, err
 	}
 	k := &kind{
-		name:    m.Kind,
-		service: s,
-		manager: manager,
-		ready:   newUIDCache[uint64](),
-		made:    newUIDCache[*madeList](),
-		done:    make(chan struct{}),
+		name:     m.Kind,
+		service:  s,
+		manager:  manager,
+		ready:    newUIDCache[uint64](),
+		made:     newUIDCache[*madeList](),
+		observed: newUIDCache[observation](),
+		done:     make(chan struct{}),
 	}
 	k.events = manager.GetEventRecorder(strings.ToLower(m.Kind))
 	k.model.Store(m)
@@ -172,6 +175,7 @@ func (k *kind) onDelete(obj *v1alpha1.Object) {
 	siblings := k.service.directory.siblings(key)
 	k.ready.drop(obj.UID)
 	k.made.drop(obj.UID)
+	k.observed.drop(obj.UID)
 	k.service.directory.forget(key, k.stackName(obj), obj.UID)
 	k.service.enqueue(siblings...)
 	if events := k.service.options.Events; events != nil {

@@ -40,6 +40,11 @@ func (s rolesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	if len(grants) == 0 {
 		return operatorkit.Done()
 	}
+	if observes, _ := render.Observes(obj); observes { // the stack's step reports an unknown policy
+		return operatorkit.Stall("CannotGrant", fmt.Sprintf(
+			"The annotation %s is %s, so that no stack can have the policies of spec.grants; remove the annotation or the grants.",
+			v1alpha1.ManagementPolicyAnnotation, v1alpha1.ManagementPolicyObserve))
+	}
 	use, made := k.useOfRoles(ctx, obj)
 	if !made.IsDone() {
 		return made

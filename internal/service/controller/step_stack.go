@@ -43,7 +43,11 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	}
 	untouched := outputDigest(obj.Output) == obj.Status.OutputDigest
 	revert := driftToRevert(obj)
-	if last, ok := k.ready.get(obj.UID); ok && last == digest && untouched && revert == nil {
+	observes, err := render.Observes(obj)
+	if err != nil {
+		return invalid(err)
+	}
+	if last, ok := k.ready.get(obj.UID); ok && last == digest && untouched && revert == nil && !observes {
 		return operatorkit.Done()
 	}
 	k.ready.drop(obj.UID)
@@ -56,6 +60,9 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	desired, err := render.Stack(k.model.Load(), in.object, in.facts, in.override)
 	if err != nil {
 		return invalid(err)
+	}
+	if observes {
+		return k.observe(ctx, obj, in, desired, digest)
 	}
 	outcome = s.ensure(ctx, obj, in, desired, revert, !untouched)
 	if outcome.IsDone() && revert == nil { // otherwise the engine must be called to end the revert
@@ -144,6 +151,9 @@ func redact(result *stack.Result, err error, secrets []render.Secret) error {
 // EnsureDeleted deletes the stack unless the object's deletion policy is to retain it.
 func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
+	if observes, err := render.Observes(obj); observes || err != nil { // an unknown policy must not delete
+		return s.leave(ctx, obj)
+	}
 	switch policy := obj.Annotations[v1alpha1.DeletionPolicyAnnotation]; strings.ToLower(strings.TrimSpace(policy)) {
 	case "", "delete":
 	case v1alpha1.DeletionPolicyRetain:
