@@ -106,6 +106,17 @@ resource "aws_iam_policy" "aws_operator_1" {
           ]
         },
         {
+          "Sid": "Import",
+          "Effect": "Allow",
+          "Action": [
+            "cloudformation:DescribeStackResources",
+            "cloudformation:ListResources"
+          ],
+          "Resource": [
+            "*"
+          ]
+        },
+        {
           "Sid": "State",
           "Effect": "Allow",
           "Action": [
