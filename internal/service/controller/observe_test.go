@@ -52,7 +52,8 @@ func TestObservedResourceThatIsMissingIsAwaited(t *testing.T) {
 	if !strings.Contains(waits.Message, "There is no AWS::SQS::Queue "+url) {
 		t.Errorf("the condition says %q", waits.Message)
 	}
-	if _, err := sqs.NewFromConfig(w.awsConfig()).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("orders")}); err != nil {
+	_, err := sqs.NewFromConfig(w.awsConfig()).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("orders")})
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.change("SQSQueue", "orders", `{"metadata":{"annotations":{"aws-operator/retry":"now"}}}`)

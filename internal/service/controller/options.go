@@ -26,6 +26,11 @@ type Engine interface {
 	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
 	Withdraw(ctx context.Context, target awsapi.Target, owner stack.Owner, record stack.Record) error
 	Drift(ctx context.Context, target awsapi.Target, request stack.DriftRequest, record stack.DriftRecord) stack.DriftResult
+	Reader
+}
+
+// Reader reads resources; *stack.Engine implements it.
+type Reader interface {
 	Read(ctx context.Context, target awsapi.Target, role, kind, identifier string) (properties string, err error)
 	PhysicalIDs(ctx context.Context, target awsapi.Target, name string) ([]string, error)
 }
