@@ -27,7 +27,7 @@ func (d *serviceDraft) readAdopted(ctx context.Context) error {
 	slots := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for i, one := range d.adoptions {
-		if one.Adoption == nil || d.subjects[one.subject].Deployed != nil {
+		if d.subjects[one.subject].Deployed != nil {
 			continue
 		}
 		all.Go(func() {

@@ -193,7 +193,9 @@ func (d *serviceDraft) desire(
 		if err != nil {
 			return err
 		}
-		d.adoptions = append(d.adoptions, adoptionOf{subject: len(d.subjects), Adoption: adoption})
+		if adoption != nil {
+			d.adoptions = append(d.adoptions, adoptionOf{subject: len(d.subjects), Adoption: adoption})
+		}
 	}
 	digest := want.Digest()
 	subject.Same = known.Digest == digest && known.PendingDigest == ""

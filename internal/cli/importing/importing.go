@@ -75,7 +75,9 @@ manages a resource in one stack only. The command says what it left out, and why
 	set.StringVar(&o.out, "out", "", "folder to write a file for each object to, instead of printing")
 	set.StringVar(&o.region, "aws-region", "", "AWS region (default: the SDK's default chain, such as AWS_REGION)")
 	set.StringVar(&o.operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name")
-	cmd.MarkFlagsMutuallyExclusive("stack", "terraform-state", "type")
+	for _, selecting := range []string{"type", "tag", "name"} { // they select resources of the account
+		cmd.MarkFlagsMutuallyExclusive("stack", "terraform-state", selecting)
+	}
 	return cmd
 }
 

@@ -322,6 +322,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"a stack that there is not": {[]string{"--stack", "none"}, "--stack none: there is no such stack in region eu-central-1"},
 		"a state of an old version": {[]string{"--terraform-state", noState}, "has version 3; the command reads version 4"},
 		"two sources":               {[]string{"--terraform-state", noState, "--stack", "x"}, "none of the others can be"},
+		"a pattern for a stack":     {[]string{"--stack", "x", "--name", "a*"}, "none of the others can be"},
 		"an empty account":          {[]string{"--type", "SQSQueue"}, "nothing to import"},
 	} {
 		t.Run(name, func(t *testing.T) {

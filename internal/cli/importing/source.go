@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
@@ -65,7 +64,7 @@ func (s *source) ofAccount(ctx context.Context, find *finding, ofBuiltIn map[str
 	if err != nil {
 		return nil, err
 	}
-	tagged := slices.DeleteFunc(read, func(r adopt.Resource) bool { return !find.tagged(tagsOf(r)) })
+	tagged := slices.DeleteFunc(read, func(r adopt.Resource) bool { return !find.tagged(r.Tags()) })
 	return s.outsideOfStacks(ctx, tagged)
 }
 
@@ -131,29 +130,6 @@ func (f *finding) tagged(tags map[string]string) bool {
 		has, ok := tags[key]
 		return !ok || given && has != value
 	})
-}
-
-// tagsOf returns the tags among a resource's properties.
-func tagsOf(r adopt.Resource) map[string]string {
-	tags := map[string]string{}
-	t, ok := schema.Default().Type(r.Type)
-	live := map[string]any{}
-	if !ok || utiljson.Unmarshal([]byte(r.Properties), &live) != nil {
-		return tags
-	}
-	switch list := live[t.TagProperty].(type) {
-	case map[string]any:
-		for key, value := range list {
-			tags[key], _ = value.(string)
-		}
-	case []any:
-		for _, item := range list {
-			tag, _ := item.(map[string]any)
-			key, _ := tag["Key"].(string)
-			tags[key], _ = tag["Value"].(string)
-		}
-	}
-	return tags
 }
 
 // list returns the identifiers of the resources of a type, sorted. A type that AWS cannot list is left out.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
@@ -15,7 +17,7 @@ import (
 // builtIn returns an object of a built-in kind, or why that kind cannot say everything about the resource.
 func (a *Adopter) builtIn(in inference, t *schema.Type, r Resource, live map[string]any) (object *v1alpha1.Object, instead string) {
 	settable := model.Settable(t, live)
-	tags, ok := tagsOf(settable[t.TagProperty])
+	tags, ok := parseTags(settable[t.TagProperty])
 	if !ok {
 		return nil, fmt.Sprintf("%s cannot have its tags", in.kind.Kind)
 	}
@@ -41,8 +43,19 @@ func (a *Adopter) builtIn(in inference, t *schema.Type, r Resource, live map[str
 	return object, ""
 }
 
-// tagsOf returns tags that the annotation for them can have.
-func tagsOf(value any) (map[string]string, bool) {
+// Tags returns the tags of a resource, by key, also those that belong to AWS.
+func (r *Resource) Tags() map[string]string {
+	t, ok := schema.Default().Type(r.Type)
+	live := map[string]any{}
+	if !ok || utiljson.Unmarshal([]byte(r.Properties), &live) != nil {
+		return nil
+	}
+	tags, _ := parseTags(live[t.TagProperty]) // a list of another form has none
+	return tags
+}
+
+// parseTags reads a property with tags; false if it has another form than a map or a list of keys and values.
+func parseTags(value any) (map[string]string, bool) {
 	tags := map[string]string{}
 	switch list := value.(type) {
 	case nil:
@@ -65,6 +78,9 @@ func tagsOf(value any) (map[string]string, bool) {
 	return tags, true
 }
 
+// ofAWS stands for a default that AWS computes.
+const ofAWS = "*"
+
 // defaults are what AWS gives resources whose templates do not set these properties, by type and path. A
 // template that says nothing about them keeps them.
 //
@@ -85,7 +101,7 @@ var defaults = map[string]map[string]string{
 		"BillingMode": "PROVISIONED", "DeletionProtectionEnabled": "false", "TableClass": "STANDARD",
 		"PointInTimeRecoverySpecification": `{"PointInTimeRecoveryEnabled":false}`, "ContributorInsightsSpecification": `{"Enabled":false}`,
 		"SSESpecification": `{"SSEEnabled":false}`, "TimeToLiveSpecification": `{"Enabled":false}`,
-		"WarmThroughput": "",
+		"WarmThroughput": ofAWS,
 	},
 	"AWS::ECR::Repository": {
 		"ImageTagMutability": "MUTABLE", "EncryptionConfiguration": `{"EncryptionType":"AES256"}`,
@@ -100,7 +116,7 @@ func isDefault(kind string, c diff.PropertyChange) bool {
 	if !known {
 		return false
 	}
-	if want == "" { // AWS chooses the value
+	if want == ofAWS {
 		return true
 	}
 	text, scalar := c.Old.Scalar()

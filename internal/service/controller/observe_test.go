@@ -79,7 +79,8 @@ func TestObserveIsRefused(t *testing.T) {
 			if !strings.Contains(condition.Message, c.want) {
 				t.Errorf("the message is %q, want %q", condition.Message, c.want)
 			}
-			w.delete("SQSQueue", "orders")
+			w.change("SQSQueue", "orders", `{"metadata":{"annotations":{"service-operator.aws/management-policy":"Observe"}}}`)
+			w.delete("SQSQueue", "orders") // an unknown policy keeps the object
 		})
 	}
 	t.Run("an object with a stack", func(t *testing.T) {
@@ -88,6 +89,17 @@ func TestObserveIsRefused(t *testing.T) {
 		w.change("SQSQueue", "made", fmt.Sprintf(
 			`{"metadata":{"annotations":{"service-operator.aws/management-policy":"Observe","service-operator.aws/adopt":%q}}}`, url))
 		w.condition("SQSQueue", "made", "Stalled", "True", "HasStack")
+	})
+	t.Run("the deletion of an object with an unknown policy", func(t *testing.T) {
+		w.apply("{kind: SQSQueue, metadata: {name: kept}, spec: {}}")
+		obj := w.ready("SQSQueue", "kept")
+		w.change("SQSQueue", "kept", `{"metadata":{"annotations":{"service-operator.aws/management-policy":"Look"}}}`)
+		if err := w.client.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		w.condition("SQSQueue", "kept", "Stalled", "True", "UnknownManagementPolicy")
+		w.change("SQSQueue", "kept", `{"metadata":{"annotations":{"service-operator.aws/management-policy":null}}}`)
+		w.gone("SQSQueue", "kept")
 	})
 	t.Run("without a grant", func(t *testing.T) {
 		other := newLimitedSuite(t, nil, render.Limits{})

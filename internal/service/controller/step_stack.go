@@ -151,7 +151,11 @@ func redact(result *stack.Result, err error, secrets []render.Secret) error {
 // EnsureDeleted deletes the stack unless the object's deletion policy is to retain it.
 func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
-	if observes, err := render.Observes(obj); observes || err != nil { // an unknown policy must not delete
+	observes, err := render.Observes(obj)
+	if err != nil { // an unknown policy must neither delete the stack nor leave it behind
+		return invalid(err)
+	}
+	if observes {
 		return s.leave(ctx, obj)
 	}
 	switch policy := obj.Annotations[v1alpha1.DeletionPolicyAnnotation]; strings.ToLower(strings.TrimSpace(policy)) {
