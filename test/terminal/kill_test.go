@@ -125,7 +125,12 @@ func (p *user) killedAt(command []string, words ...string) {
 			}
 			continue
 		}
-		if out, _ := p.run(0, "rolling-update", "cluster", "demo"); strings.Contains(out, "No instance needs to be replaced.") {
+		out, _ := p.run(0, "rolling-update", "cluster", "demo")
+		switch nothing := strings.Contains(out, "No instance needs to be replaced."); {
+		case nothing && strings.Contains(out, "is not complete"): // killed after the last machine, before the run ended
+			p.run(0, command...)
+			return
+		case nothing:
 			return
 		}
 	}
