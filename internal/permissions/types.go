@@ -21,6 +21,7 @@ type resourceType struct {
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
 // https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
 // https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/rds-secrets-manager.html
+// https://docs.aws.amazon.com/opensearch-service/latest/developerguide/encryption-at-rest.html
 // https://docs.aws.amazon.com/efs/latest/ug/API_CreateMountTarget.html
 // https://docs.aws.amazon.com/efs/latest/ug/API_DeleteMountTarget.html
 // https://docs.aws.amazon.com/efs/latest/ug/API_ModifyMountTargetSecurityGroups.html
@@ -200,6 +201,11 @@ var resourceTypes = []resourceType{
 		"kinesis:RemoveTagsFromStream", "kinesis:StartStreamEncryption", "kinesis:StopStreamEncryption", "kinesis:TagResource",
 		"kinesis:UntagResource", "kinesis:UpdateMaxRecordSize", "kinesis:UpdateShardCount", "kinesis:UpdateStreamMode",
 		"kinesis:UpdateStreamWarmThroughput",
+	}},
+	{"AWS::OpenSearchService::Domain", services, []string{
+		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "es:AddTags", "es:CreateDomain", "es:DeleteDomain",
+		"es:DescribeDomain", "es:DescribeDomainChangeProgress", "es:ListTags", "es:RemoveTags", "es:UpdateDomainConfig",
+		"es:UpgradeDomain", "iam:CreateServiceLinkedRole", "kms:CreateGrant", "kms:DescribeKey",
 	}},
 	{"AWS::RDS::DBCluster", services, []string{
 		"ec2:DescribeSecurityGroups", "iam:CreateServiceLinkedRole", "kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey",

@@ -105,7 +105,7 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 // serviceExamples are the manifests with all built-in kinds.
 var serviceExamples = []string{
 	"quickstart/dynamodb.yaml", "quickstart/messaging.yaml", "s3bucket.yaml", "ecrrepository.yaml", "elasticache.yaml",
-	"encryptionkey.yaml", "awssecret.yaml", "rdsinstance.yaml", "datastream.yaml", "elasticfilesystem.yaml", "auroracluster.yaml",
+	"encryptionkey.yaml", "awssecret.yaml", "rdsinstance.yaml", "datastream.yaml", "elasticfilesystem.yaml", "auroracluster.yaml", "opensearchdomain.yaml",
 	"sqsqueue-options.yaml", "snstopic.yaml",
 }
 

@@ -202,7 +202,7 @@ type ModelAccessStatement struct {
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:Pattern=`^[a-z0-9-]+:[A-Z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9-]+:[A-Za-z][A-Za-z0-9]*$`
 	// +kubebuilder:validation:items:MaxLength=128
 	Actions []string `json:"actions"`
 

@@ -85,6 +85,14 @@ func TestBuiltInKinds(t *testing.T) {
 			},
 			[]string{"fileSystemID", "fileSystemARN"},
 		},
+		"OpenSearchDomain": {
+			[]string{"opensearch"},
+			[]string{
+				"autoSoftwareUpdate", "availabilityZones", "encryptionKeyName", "engineVersion", "instanceCount", "instanceType", "iops",
+				"kmsKeyID", "masterType", "securityGroupIDs", "subnetIDs", "throughputMiBps", "volumeSize", "volumeType",
+			},
+			[]string{"domainName", "domainARN", "endpoint"},
+		},
 		"SNSTopic": {
 			[]string{"sns", "topic", "topics"},
 			[]string{"contentBasedDeduplication", "displayName", "encryptionKeyName", "fifoTopic", "kmsKeyID"},

@@ -65,6 +65,11 @@ func TestStacksOfEveryKind(t *testing.T) {
 		},
 		{"EncryptionKey", `{}`, `{"rotationPeriodDays": 90, "pendingWindowDays": 7, "description": "changed"}`, nil},
 		{
+			"OpenSearchDomain", `{"instanceType": "t3.small.search", "volumeSize": 10}`,
+			`{"instanceType": "m7g.large.search", "instanceCount": 2, "availabilityZones": 2, "masterType": "m7g.large.search", "volumeSize": 20,
+				"volumeType": "io1", "iops": 3000, "engineVersion": "OpenSearch_2.19", "autoSoftwareUpdate": false}`, nil,
+		},
+		{
 			"RDSInstance", `{"engine": "postgres", "instanceClass": "db.t4g.micro", "allocatedStorage": 20}`,
 			`{"engine": "postgres", "instanceClass": "db.t4g.small", "allocatedStorage": 40, "deletionProtection": false}`, nil,
 		},

@@ -56,7 +56,7 @@ func (m *Model) AccessNames() []string {
 
 // actionPattern is that of an IAM action without a wildcard. A wildcard would grant actions that AWS
 // adds later.
-var actionPattern = lazyregexp.New(`^[a-z0-9-]+:[A-Z][A-Za-z0-9]*$`)
+var actionPattern = lazyregexp.New(`^[a-z0-9-]+:[A-Za-z][A-Za-z0-9]*$`)
 
 // compileAccess compiles the access levels. The API server checks the same, but definitions are also
 // read from files.

@@ -81,6 +81,7 @@ var verbs = map[string]string{
 	"AWS::ElastiCache::CacheCluster/Update":        "elasticache:ModifyCacheCluster",
 	"AWS::EFS::MountTarget/Update":                 "elasticfilesystem:ModifyMountTargetSecurityGroups",
 	"AWS::Kinesis::Stream/Update":                  "kinesis:UpdateShardCount",
+	"AWS::OpenSearchService::Domain/Update":        "es:UpdateDomainConfig",
 	"AWS::RDS::DBCluster/Update":                   "rds:ModifyDBCluster",
 	"AWS::RDS::DBInstance/Update":                  "rds:ModifyDBInstance",
 	"AWS::ECR::Repository/Update":                  "ecr:PutImageScanningConfiguration",
