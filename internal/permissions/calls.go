@@ -187,6 +187,13 @@ var statements = []statement{
 		why:   "The command trial checks what CloudFormation refuses in templates.",
 	},
 	{
+		sid: "Drift", users: terminal, resources: all,
+		calls: []string{
+			"cloudformation.DetectStackDrift", "cloudformation.DescribeStackDriftDetectionStatus", "cloudformation.DescribeStackResourceDrifts",
+		},
+		why: "The command plan with --drift. CloudFormation reads the resources with the caller's permissions: AWS's policy ReadOnlyAccess has those.",
+	},
+	{
 		sid: "Import", users: terminal, resources: all,
 		calls: []string{"cloudcontrol.ListResources", "cloudformation.DescribeStackResources"},
 		why: "The command import lists resources, and leaves out those of stacks. Cloud Control API calls the services of their types with the caller's permissions: " +

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
@@ -23,26 +22,18 @@ type adoptionOf struct {
 
 // readAdopted compares the resources that stacks without a deployed one adopt with their templates.
 func (d *serviceDraft) readAdopted(ctx context.Context) error {
-	errs, notes := make([]error, len(d.adoptions)), make([]string, len(d.adoptions))
-	slots := make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i, one := range d.adoptions {
-		if d.subjects[one.subject].Deployed != nil {
-			continue
+	notes := make([]string, len(d.adoptions))
+	if err := parallel(len(d.adoptions), func(i int) (err error) {
+		if s := &d.subjects[d.adoptions[i].subject]; s.Deployed == nil {
+			notes[i], err = d.readOne(ctx, s, d.adoptions[i].Adoption)
 		}
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			notes[i], errs[i] = d.readOne(ctx, &d.subjects[one.subject], one.Adoption)
-		})
+		return err
+	}); err != nil {
+		return err
 	}
-	all.Wait()
-	for i := range d.adoptions {
-		if errs[i] != nil {
-			return errs[i]
-		}
-		if notes[i] != "" {
-			d.note("%s", notes[i])
+	for _, note := range notes {
+		if note != "" {
+			d.note("%s", note)
 		}
 	}
 	return nil

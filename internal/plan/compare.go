@@ -10,6 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
@@ -37,6 +38,8 @@ type Subject struct {
 	After bool
 	// Allow has the dangerous changes that the user has allowed.
 	Allow policy.Allow
+	// Except are the properties and resources whose drift does not count.
+	Except []stack.DriftException
 	// Adopted is the existing resource that the stack imports if it is not deployed, nil for none.
 	Adopted *Adopted
 }

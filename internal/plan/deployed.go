@@ -32,6 +32,27 @@ func sideOf(rendered *render.Stack) *diff.Side {
 // atOnce is how many stacks are read in parallel.
 const atOnce = 8
 
+// parallel calls a function with 0 to n-1, some at once. It returns the error of the first number that has one.
+func parallel(n int, call func(i int) error) error {
+	errs := make([]error, n)
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			errs[i] = call(i)
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // fetch reads the deployed stacks that are not known from CloudFormation, in two calls each.
 func (d *draft) fetch(ctx context.Context) error {
 	if len(d.pending) == 0 {
@@ -40,26 +61,18 @@ func (d *draft) fetch(ctx context.Context) error {
 	if d.options.Clients == nil {
 		return fmt.Errorf("stack %s differs from its desired state; the comparison needs AWS to read the deployed template", d.subjects[d.pending[0].subject].Name)
 	}
-	known, err := d.list(ctx)
+	known, err := d.list(ctx, len(d.pending))
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(d.pending))
-	slots := make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i, one := range d.pending {
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			s := &d.subjects[one.subject]
-			s.Deployed, errs[i] = deployed(ctx, d.options.Clients.CloudFormation(d.target), one.id, known)
-		})
+	if err := parallel(len(d.pending), func(i int) (err error) {
+		s := &d.subjects[d.pending[i].subject]
+		s.Deployed, err = deployed(ctx, d.options.Clients.CloudFormation(d.target), d.pending[i].id, known)
+		return err
+	}); err != nil {
+		return err
 	}
-	all.Wait()
-	for i, one := range d.pending {
-		if errs[i] != nil {
-			return errs[i]
-		}
+	for _, one := range d.pending {
 		if s := &d.subjects[one.subject]; s.Deployed == nil && !one.guessed {
 			d.note("Stack %s was created before and no longer exists.", s.Name)
 		}
@@ -87,9 +100,9 @@ func (s *Subject) keepManagement() {
 // many is the number of stacks from which on a list of all is cheaper than a call for each.
 const many = 20
 
-// list returns all stacks of the account and region by name and by ID; nil if only a few are pending.
-func (d *draft) list(ctx context.Context) (map[string]*types.Stack, error) {
-	if len(d.pending) < many {
+// list returns all stacks of the account and region by name and by ID; nil if only a few are to be read.
+func (d *draft) list(ctx context.Context, reads int) (map[string]*types.Stack, error) {
+	if reads < many {
 		return nil, nil //nolint:nilnil // then a call reads each
 	}
 	known := map[string]*types.Stack{}
@@ -127,8 +140,7 @@ func deployed(ctx context.Context, client awsapi.StackReader, id string, known m
 	if stack == nil || err != nil {
 		return nil, err
 	}
-	switch stack.StackStatus { //nolint:exhaustive // all others have resources
-	case types.StackStatusDeleteComplete, types.StackStatusRollbackComplete, types.StackStatusReviewInProgress:
+	if isEmpty(stack.StackStatus) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	out, err := client.GetTemplate(ctx, &cloudformation.GetTemplateInput{StackName: aws.String(id)})
@@ -147,6 +159,15 @@ func deployed(ctx context.Context, client awsapi.StackReader, id string, known m
 		side.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	return side, nil
+}
+
+// isEmpty reports whether a stack with the status has no resources.
+func isEmpty(status types.StackStatus) bool {
+	switch status { //nolint:exhaustive // all others have resources
+	case types.StackStatusDeleteComplete, types.StackStatusRollbackComplete, types.StackStatusReviewInProgress:
+		return true
+	}
+	return false
 }
 
 // isMissing reports whether CloudFormation's error means that a stack does not exist:

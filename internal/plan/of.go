@@ -53,6 +53,8 @@ type Options struct {
 	NodeupDir string
 	// ChangeSets also lets CloudFormation compute the changes, with temporary change sets.
 	ChangeSets bool
+	// Drift also lets CloudFormation detect the drift of the deployed stacks, which can take minutes.
+	Drift bool
 	// Prices is the price list by which the plan says what the changes cost. Without it, the plan
 	// says nothing of prices.
 	Prices *price.List
@@ -115,15 +117,26 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	}
 	p := Compare(in.Cluster.Name, d.subjects, schema.Default())
 	d.refuseUnoffered(ctx, p)
-	if o.ChangeSets {
-		if err := d.ask(ctx, p); err != nil {
-			return nil, err
-		}
+	if err := d.askAWS(ctx, p); err != nil {
+		return nil, err
 	}
 	d.circumstances(p)
 	p.Notes = d.notes
 	p.addPrice(o.Prices, in.Cluster.Spec.Region, d.subjects)
 	return p, nil
+}
+
+// askAWS adds to a plan what CloudFormation says about the changes and about drift, if the options ask for it.
+func (d *draft) askAWS(ctx context.Context, p *Plan) error {
+	if d.options.ChangeSets {
+		if err := d.ask(ctx, p); err != nil {
+			return err
+		}
+	}
+	if !d.options.Drift {
+		return nil
+	}
+	return d.addDrift(ctx, p)
 }
 
 // madeByTerraform reports whether Terraform made the cluster. A plan without access to AWS assumes

@@ -84,6 +84,15 @@ type Summary struct {
 	Stacks int `json:"stacks"`
 	// Roll counts the instances that are replaced.
 	Roll int `json:"roll"`
+	// Drift counts the stacks that were checked for drift; nil if none was to be checked.
+	Drift *DriftSummary `json:"drift,omitempty"`
+}
+
+// DriftSummary counts stacks.
+type DriftSummary struct {
+	// Checked are the deployed stacks, Drifted those of them that differ from their templates.
+	Checked int `json:"checked"`
+	Drifted int `json:"drifted"`
 }
 
 // Stack describes the changes of one stack.
@@ -110,6 +119,9 @@ type Stack struct {
 	// whether there was a change set.
 	Differences []string `json:"differences,omitempty"`
 	Asked       bool     `json:"changeSet,omitempty"`
+	// Drift is how the resources differ from the deployed template; nil if the stack was not to be
+	// checked, is not deployed or is deleted.
+	Drift *Drift `json:"drift,omitempty"`
 }
 
 // Value is a named text before and after, empty for none.
@@ -210,6 +222,11 @@ func (d Duration) String() string { return words(time.Duration(d)) }
 
 // Empty reports whether nothing would change.
 func (p *Plan) Empty() bool { return p == nil || p.Summary.Stacks == 0 }
+
+// Drifted reports whether a stack differs from its template.
+func (p *Plan) Drifted() bool {
+	return p != nil && p.Summary.Drift != nil && p.Summary.Drift.Drifted > 0
+}
 
 // Stack returns the stack of that name, nil if there is none.
 func (p *Plan) Stack(name string) *Stack {

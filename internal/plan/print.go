@@ -55,6 +55,7 @@ func Print(w io.Writer, p *Plan, colour bool) error {
 		out.line("\n%s", out.paint(dim, "Without changes: "+strings.Join(same, ", ")+"."))
 	}
 	out.rolls(p)
+	out.drift(p)
 	out.price(p.Price)
 	if len(p.Notes) > 0 {
 		out.line("\nNotes:")
@@ -242,10 +243,10 @@ func (p *Plan) Sentence() string {
 		return fmt.Sprintf("Terraform made this cluster. To see what would change, run "+
 			"aws-operator update cluster %s --target terraform --out DIR, then terraform plan.", p.Name)
 	}
-	if p.Empty() {
-		return "No changes."
-	}
 	s := p.Summary
+	if p.Empty() {
+		return "No changes." + s.Drift.sentence()
+	}
 	var parts []string
 	for _, one := range []struct {
 		count int
@@ -275,7 +276,15 @@ func (p *Plan) Sentence() string {
 	case s.Roll > 0:
 		text += fmt.Sprintf(" %s replaced, in at least %s.", number(s.Roll, "instance is", "instances are"), p.Takes)
 	}
-	return text
+	return text + s.Drift.sentence()
+}
+
+// sentence says how many stacks differ from their templates; it is empty without checks.
+func (s *DriftSummary) sentence() string {
+	if s == nil || s.Checked == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d of %s drifted.", s.Drifted, number(s.Checked, "deployed stack", "deployed stacks"))
 }
 
 func number(n int, one, many string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -45,6 +46,12 @@ type Services struct {
 	// and is nil without a management cluster.
 	held map[string]*values
 	api  client.Reader
+	// was are the objects of the management cluster, by keyOf, and before are their kinds there: what they
+	// render is deployed if a record says so.
+	was    map[string]*servicev1alpha1.Object
+	before *kinds.Set
+	// seen are the objects that were read, nil for those that could not be: many services share a namespace.
+	seen map[string]*unstructured.Unstructured
 }
 
 // values are those of a ConfigMap or a Secret.
@@ -103,10 +110,8 @@ func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 		return nil, err
 	}
 	p := Compare("", d.subjects, schema.Default())
-	if o.ChangeSets {
-		if err := d.ask(ctx, p); err != nil {
-			return nil, err
-		}
+	if err := d.askAWS(ctx, p); err != nil {
+		return nil, err
 	}
 	for i, object := range objects {
 		if s := &p.Stacks[i]; s.Action == Update && d.manual(object) {
@@ -130,6 +135,7 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 	}
 	s.Allow, _ = policy.ParseAllow(object.Annotations[servicev1alpha1.AllowAnnotation]) // Unknown values allow nothing.
 	s.Allow.Annotation, s.Allow.Object = servicev1alpha1.AllowAnnotation, object.Name
+	s.Except, _ = stack.ParseDriftExceptions(object.Annotations[servicev1alpha1.IgnoreDriftAnnotation]) // Unknown values except nothing.
 	var known stack.Record
 	if len(object.Status.Stack) > 0 {
 		if err := json.Unmarshal(object.Status.Stack, &known); err != nil {
@@ -153,7 +159,7 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 		s.Same = true
 		d.note("%s is being deleted, and its annotation keeps the stack.", s.Of)
 	}
-	if !s.Same {
+	if !s.Same && s.Deployed == nil {
 		d.pending = append(d.pending, pending{subject: len(d.subjects), id: s.Name, guessed: object.Status.StackID == ""})
 	}
 	d.subjects = append(d.subjects, s)
@@ -164,29 +170,13 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 func (d *serviceDraft) desire(
 	ctx context.Context, subject *Subject, kind *model.Model, object *servicev1alpha1.Object, known *stack.Record,
 ) error {
-	rendered, err := d.rendered(ctx, kind, object)
+	rendered, err := d.rendered(ctx, d.of.Kinds, kind, object)
 	if err != nil {
 		return err
 	}
-	for name, parameter := range rendered.Template.Parameters {
-		if _, known := rendered.Parameters[name]; !known && parameter.NoEcho && parameter.Default == nil {
-			rendered.Parameters = maps.Clone(rendered.Parameters)
-			if rendered.Parameters == nil {
-				rendered.Parameters = map[string]string{}
-			}
-			rendered.Parameters[name] = diff.Hidden // the value is not known, and counts as unchanged
-		}
-	}
 	subject.Wanted = &render.Stack{
 		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Hidden: rendered.Hidden, Tags: rendered.Tags,
-		Capabilities: rendered.Capabilities,
-	}
-	want := stack.Desired{
-		Template:     rendered.Template,
-		Parameters:   rendered.Parameters,
-		Hidden:       rendered.Hidden,
-		Tags:         rendered.Tags,
-		Capabilities: rendered.Capabilities,
+		OwnerTags: rendered.OwnerTags, Capabilities: rendered.Capabilities,
 	}
 	if object.Status.StackID == "" {
 		adoption, err := servicerender.Adopts(object, rendered, schema.Default(), nil)
@@ -197,8 +187,11 @@ func (d *serviceDraft) desire(
 			d.adoptions = append(d.adoptions, adoptionOf{subject: len(d.subjects), Adoption: adoption})
 		}
 	}
-	digest := want.Digest()
+	digest := digestOf(rendered)
 	subject.Same = known.Digest == digest && known.PendingDigest == ""
+	if !subject.Same {
+		subject.Deployed = d.recorded(ctx, object, known)
+	}
 	if known.FailedDigest == digest {
 		d.note(
 			"A previous update of stack %s to this template failed (%s); the operator does not retry it until the definition changes.",
@@ -209,8 +202,50 @@ func (d *serviceDraft) desire(
 	return nil
 }
 
-// rendered renders the stack of an object, with the outputs of the objects that it references.
-func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *servicev1alpha1.Object) (*servicerender.Desired, error) {
+// recorded returns what is deployed without asking AWS: what the object renders as it is in the management
+// cluster, with its kind there, if that is what its record says. It returns nil if AWS must be asked.
+func (d *serviceDraft) recorded(ctx context.Context, object *servicev1alpha1.Object, known *stack.Record) *diff.Side {
+	was := d.of.was[keyOf(object)]
+	if was == nil || known.Digest == "" || known.PendingDigest != "" {
+		return nil
+	}
+	kind, err := d.of.before.Model(was.Kind)
+	if err != nil {
+		return nil
+	}
+	rendered, err := d.rendered(ctx, d.of.before, kind, was)
+	if err != nil || digestOf(rendered) != known.Digest {
+		return nil
+	}
+	return &diff.Side{Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags}
+}
+
+// digestOf returns the digest of a stack as the operator records it.
+func digestOf(rendered *servicerender.Desired) string {
+	desired := stack.Desired{
+		Template: rendered.Template, Parameters: rendered.Parameters, Hidden: rendered.Hidden, Tags: rendered.Tags,
+		Capabilities: rendered.Capabilities,
+	}
+	return desired.Digest()
+}
+
+// hideUnknown gives a value to parameters whose secrets are not known, so that they count as unchanged.
+func hideUnknown(rendered *servicerender.Desired) {
+	for name, parameter := range rendered.Template.Parameters {
+		if _, known := rendered.Parameters[name]; !known && parameter.NoEcho && parameter.Default == nil {
+			rendered.Parameters = maps.Clone(rendered.Parameters)
+			if rendered.Parameters == nil {
+				rendered.Parameters = map[string]string{}
+			}
+			rendered.Parameters[name] = diff.Hidden
+		}
+	}
+}
+
+// rendered renders the stack of an object of a kind in a set, with the outputs of the objects that it references.
+func (d *serviceDraft) rendered(
+	ctx context.Context, set *kinds.Set, kind *model.Model, object *servicev1alpha1.Object,
+) (*servicerender.Desired, error) {
 	references, err := servicerender.References(kind, object)
 	if err != nil {
 		return nil, err
@@ -225,7 +260,7 @@ func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *
 			return nil, err
 		}
 	}
-	changed, secrets, err := d.of.Kinds.WithValues(kind, object, func(from servicerender.Source) (servicerender.Value, error) {
+	changed, secrets, err := set.WithValues(kind, object, func(from servicerender.Source) (servicerender.Value, error) {
 		return d.value(ctx, object.Namespace, from)
 	})
 	if err != nil {
@@ -235,7 +270,12 @@ func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *
 	if facts.Tags, err = d.of.tags(ctx, object); err != nil {
 		return nil, err
 	}
-	return d.of.Kinds.Stack(kind, changed, facts)
+	rendered, err := set.Stack(kind, changed, facts)
+	if err != nil {
+		return nil, err
+	}
+	hideUnknown(rendered)
+	return rendered, nil
 }
 
 // value returns a value for a field of an object of a namespace: an output as of a referenced object, or that of a ConfigMap or a

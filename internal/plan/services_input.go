@@ -25,21 +25,27 @@ import (
 )
 
 // ReadServices returns the services of the manifests, with their status in the management cluster
-// if the state is one. Without manifests, it returns all services of the management cluster; other
-// states have none. The error is yamltree.Problems, with all problems of all manifests, if the API
-// server would refuse them.
+// if the state is one, and those of the management cluster whose ModelDefinitions the manifests have.
+// Without manifests, it returns all services of the management cluster; other states have none. The error is
+// yamltree.Problems, with all problems of all manifests, if the API server would refuse them.
 func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Services, error) {
-	all := len(set.Manifests) == 0
-	if len(manifest.Objects[*servicev1alpha1.Object](set)) == 0 && (!all || from.Kubernetes() == nil) {
+	all, changed := len(set.Manifests) == 0, map[string]bool{}
+	for _, definition := range manifest.Objects[*servicev1alpha1.ModelDefinition](set) {
+		changed[definition.Spec.ObjectKind()] = true
+	}
+	if len(manifest.Objects[*servicev1alpha1.Object](set)) == 0 && (!all && len(changed) == 0 || from.Kubernetes() == nil) {
 		return Services{}, new(kinds.Set).Admit(ctx, set.Manifests)
 	}
-	known, err := kinds.BuiltIn()
+	m := management{api: from.Kubernetes(), namespace: from.Namespace()}
+	known, err := m.kinds(ctx)
 	if err != nil {
 		return Services{}, err
 	}
-	m := management{api: from.Kubernetes(), namespace: from.Namespace()}
-	if err := m.define(ctx, known); err != nil {
-		return Services{}, err
+	before := known
+	if len(changed) > 0 {
+		if before, err = m.kinds(ctx); err != nil {
+			return Services{}, err
+		}
 	}
 	for _, one := range set.Manifests {
 		if template, ok := one.Object.(*servicev1alpha1.CloudFormationTemplate); ok {
@@ -53,29 +59,45 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 	if err != nil {
 		return Services{}, err
 	}
-	if all {
-		return Services{Objects: there, Kinds: known, api: m.api}, nil
+	of := Services{
+		Kinds: known, manifests: map[string]*manifest.Manifest{}, held: m.held(set), api: m.api, before: before,
+		was: map[string]*servicev1alpha1.Object{},
 	}
-	of := Services{Kinds: known, manifests: map[string]*manifest.Manifest{}, held: m.held(set), api: m.api}
+	for _, object := range there {
+		of.was[keyOf(object)] = object
+	}
+	if all {
+		of.Objects = there
+	} else {
+		of.choose(set, m.namespace, there, changed)
+	}
+	return of, nil
+}
+
+// choose plans the objects of the manifests, and those that are there of the kinds that the manifests change.
+func (s *Services) choose(set *manifest.Set, namespace string, there []*servicev1alpha1.Object, changed map[string]bool) {
 	planned := map[string]*servicev1alpha1.Object{}
 	for i := range set.Manifests {
 		object, ok := set.Manifests[i].Object.(*servicev1alpha1.Object)
 		if !ok {
 			continue
 		}
-		object.Namespace = cmp.Or(object.Namespace, m.namespace)
+		object.Namespace = cmp.Or(object.Namespace, namespace)
 		next := object.DeepCopy()
-		of.Objects = append(of.Objects, next)
-		planned[keyOf(object)], of.manifests[keyOf(object)] = next, &set.Manifests[i]
+		s.Objects = append(s.Objects, next)
+		planned[keyOf(object)], s.manifests[keyOf(object)] = next, &set.Manifests[i]
 	}
 	for _, object := range there {
 		if next := planned[keyOf(object)]; next != nil {
 			next.Status, next.Output, next.DeletionTimestamp = object.Status, object.Output, object.DeletionTimestamp
 			continue
 		}
-		of.Others = append(of.Others, object)
+		if changed[object.Kind] {
+			s.Objects = append(s.Objects, object)
+			continue
+		}
+		s.Others = append(s.Others, object)
 	}
-	return of, nil
 }
 
 func keyOf(o *servicev1alpha1.Object) string { return o.Kind + "/" + o.Namespace + "/" + o.Name }
@@ -165,15 +187,32 @@ func (s *Services) read(ctx context.Context, key client.ObjectKey, kind schema.G
 	if s.api == nil {
 		return nil, nil //nolint:nilnil // as documented
 	}
+	id := kind.String() + " " + key.String()
+	if found, known := s.seen[id]; known {
+		return found, nil
+	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
 	switch err := s.api.Get(ctx, key, object); {
 	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err):
-		return nil, nil //nolint:nilnil // as documented
+		object = nil
 	case err != nil:
 		return nil, fmt.Errorf("read %s %s of the management cluster: %w", kind.Kind, key.Name, err)
 	}
+	if s.seen == nil {
+		s.seen = map[string]*unstructured.Unstructured{}
+	}
+	s.seen[id] = object
 	return object, nil
+}
+
+// kinds returns the built-in kinds, and the kinds and templates of the management cluster.
+func (m management) kinds(ctx context.Context) (*kinds.Set, error) {
+	known, err := kinds.BuiltIn()
+	if err != nil {
+		return nil, err
+	}
+	return known, m.define(ctx, known)
 }
 
 // define adds the kinds and templates of the management cluster.

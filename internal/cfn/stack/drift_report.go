@@ -20,24 +20,27 @@ import (
 // into an object's status.
 type DriftedResource struct {
 	// Resource is the logical ID, Type the CloudFormation type, PhysicalID the name in AWS.
-	Resource, Type, PhysicalID string
+	Resource   string `json:"resource"`
+	Type       string `json:"type"`
+	PhysicalID string `json:"physicalID"`
 	// Deleted is true if the resource does not exist any more.
-	Deleted bool
+	Deleted bool `json:"deleted,omitempty"`
 	// Properties are the properties that differ; Omitted is the number of further ones.
-	Properties []DriftedProperty
-	Omitted    int
+	Properties []DriftedProperty `json:"properties,omitempty"`
+	Omitted    int               `json:"omitted,omitempty"`
 }
 
 // DriftedProperty is a property whose value differs from the template.
 type DriftedProperty struct {
 	// Path is the path of the property, such as RedrivePolicy/maxReceiveCount.
-	Path string
+	Path string `json:"path"`
 	// Difference is CloudFormation's term: NOT_EQUAL, REMOVE or, of elements of lists, ADD.
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_PropertyDifference.html
-	Difference string
+	Difference string `json:"difference"`
 	// Expected is the value that the template sets, Actual the one in AWS. Values that are secret, or
 	// may be, are "****".
-	Expected, Actual string
+	Expected string `json:"expected,omitempty"`
+	Actual   string `json:"actual,omitempty"`
 }
 
 const (
@@ -102,22 +105,27 @@ func (r *DriftedResource) sentence() string {
 		return name + " was deleted outside of CloudFormation."
 	}
 	var said []string
-	for _, p := range r.Properties {
-		switch types.DifferenceType(p.Difference) {
-		case types.DifferenceTypeAdd:
-			said = append(said, fmt.Sprintf("%s was added with the value %s", p.Path, p.Actual))
-		case types.DifferenceTypeRemove:
-			said = append(said, fmt.Sprintf("%s was removed and should be %s", p.Path, p.Expected))
-		case types.DifferenceTypeNotEqual:
-			said = append(said, fmt.Sprintf("%s is %s and should be %s", p.Path, p.Actual, p.Expected))
-		default:
-			said = append(said, fmt.Sprintf("%s is %s and should be %s", p.Path, p.Actual, p.Expected))
-		}
+	for i := range r.Properties {
+		said = append(said, r.Properties[i].Sentence())
 	}
 	if r.Omitted > 0 {
 		said = append(said, "and "+plural.Count(r.Omitted, "further difference"))
 	}
 	return name + " was changed outside of CloudFormation: " + strings.Join(said, ", ") + "."
+}
+
+// Sentence says how the property differs, without a period.
+func (p *DriftedProperty) Sentence() string {
+	switch types.DifferenceType(p.Difference) {
+	case types.DifferenceTypeAdd:
+		return fmt.Sprintf("%s was added with the value %s", p.Path, p.Actual)
+	case types.DifferenceTypeRemove:
+		return fmt.Sprintf("%s was removed and should be %s", p.Path, p.Expected)
+	case types.DifferenceTypeNotEqual:
+		return fmt.Sprintf("%s is %s and should be %s", p.Path, p.Actual, p.Expected)
+	default:
+		return fmt.Sprintf("%s is %s and should be %s", p.Path, p.Actual, p.Expected)
+	}
 }
 
 // secrets knows which values of a stack's properties must not be shown.

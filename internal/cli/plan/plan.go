@@ -57,18 +57,25 @@ the state are compared with the deployed stacks. Digests in the state record wha
 deployed, so CloudFormation returns templates only of the stacks that change. With
 --change-set, CloudFormation also computes the changes, and the plan shows where they differ.
 
+With --drift, CloudFormation also compares the resources of the deployed stacks with their
+templates, and the plan shows what another client changed or deleted, with both values.
+
 The digest at the end identifies the plan: apply --approve DIGEST proceeds only if the plan
 is the same.
 
 Services (DynamoDB, SQSQueue and all other kinds of the operator, including those that
 ModelDefinitions in the files define) are compared with the stacks that the operator would
 create for them, by name, in the region of --aws-region. With --state k8s, the services of
-the management cluster are planned, or, with -f, those of the files instead. An operator in
-a management cluster creates services; apply does not.`,
+the management cluster are planned, or, with -f, those of the files instead, and those whose
+ModelDefinition the files have. An operator in a management cluster creates services; apply
+does not.`,
 		Example: `  aws-operator plan -f demo.yaml
   aws-operator plan cluster demo --state ./state
   aws-operator plan -f queue.yaml --aws-region eu-central-1
   aws-operator plan cluster demo -f demo.yaml --state s3://bucket/clusters --change-set
+
+  # What was changed by hand, for example in the console?
+  aws-operator plan --state k8s --drift
 
   # For a pipeline: exit code 2 when there are changes.
   aws-operator plan --detailed-exitcode -o json > plan.json`,
@@ -86,8 +93,9 @@ a management cluster creates services; apply does not.`,
 	o.output.Add(cmd, formatText, formatJSON)
 	o.prices.Add(cmd)
 	set := cmd.Flags()
-	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
+	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there are changes, or drift with --drift")
 	set.BoolVar(&o.plan.ChangeSets, "change-set", false, "also let CloudFormation compute the changes, with temporary change sets")
+	set.BoolVar(&o.plan.Drift, "drift", false, "also let CloudFormation detect what other clients changed in deployed stacks, which can take minutes")
 	set.BoolVar(&o.plain, "no-color", false, "disable colors (default: colors on a terminal, unless NO_COLOR is set)")
 	set.StringVar(
 		&o.plan.Operator,
@@ -121,7 +129,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	}
 	changes := false
 	for _, p := range plans {
-		changes = changes || !p.Empty()
+		changes = changes || !p.Empty() || p.Drifted()
 	}
 	if err := o.print(cmd.OutOrStdout(), plans); err != nil {
 		return err

@@ -15,12 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -283,6 +285,83 @@ func TestServicesOfAManagementCluster(t *testing.T) {
 	}
 }
 
+// TestModelIsPlannedOverItsObjects tests that the plan of a ModelDefinition has all objects of its kind in the
+// management cluster. AWS is not asked for what the operator's records say.
+func TestModelIsPlannedOverItsObjects(t *testing.T) {
+	f := newFolder(t) // no call to AWS succeeds
+	s := &services{folder: f}
+	setenv(t, "AWS_REGION", region)
+	const count = 30
+	api := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
+	server := httptest.NewServer(api.Trusted())
+	t.Cleanup(func() {
+		api.Close()
+		server.Close()
+	})
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	s.must(os.WriteFile(path, []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: c, cluster: {server: "+server.URL+
+		"}}]\ncontexts: [{name: x, context: {cluster: c}}]\n"), 0o600))
+	setenv(t, "KUBECONFIG", path)
+	const definition = `apiVersion: service-operator.aws/v1alpha1
+kind: ModelDefinition
+metadata: {name: mailboxes}
+spec:
+  kind: Mailbox
+  schema: {type: object, properties: {seconds: {type: integer}}}
+  template: |
+    Resources:
+      Queue: {Type: "AWS::SQS::Queue", Properties: {VisibilityTimeout: {{ default 30 .spec.seconds }}, DelaySeconds: 1}}
+`
+	known, err := kinds.BuiltIn()
+	s.must(err)
+	s.load(api, server.URL, known, definition)
+	kind, err := known.Model("Mailbox")
+	s.must(err)
+	clusters, err := clusterv1alpha1.CustomResourceDefinitions()
+	s.must(err)
+	s.must(operatorkit.EnsureCRDs(t.Context(), &rest.Config{Host: server.URL}, "test", append(clusters, kind.CRD())...))
+	for i := range count {
+		object := &servicev1alpha1.Object{}
+		object.APIVersion, object.Kind, object.Namespace = "service-operator.aws/v1alpha1", "Mailbox", "default"
+		object.Name, object.Spec = fmt.Sprintf("box-%d", i), []byte("{}")
+		made, err := known.Stack(kind, object, render.Facts{Region: region, AccountID: account, ClusterName: operator.DefaultClusterName})
+		s.must(err)
+		desired := stack.Desired{Template: made.Template, Parameters: made.Parameters, Tags: made.Tags, Capabilities: made.Capabilities}
+		s.must(api.Load(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": object.APIVersion, "kind": object.Kind, "metadata": map[string]any{"name": object.Name, "namespace": "default"},
+			"spec": map[string]any{},
+			"status": map[string]any{
+				"stackID": "arn:aws:cloudformation:" + region + ":" + account + ":stack/" + made.Name + "/1",
+				"stack":   map[string]any{"digest": desired.Digest()},
+			},
+		}}))
+	}
+	code, out, errOut := s.run("--state", "k8s", "--aws-account-id", account, "-f", s.file(strings.ReplaceAll(definition, "DelaySeconds: 1", "DelaySeconds: 5")))
+	if code != 0 || strings.Count(out, "DelaySeconds: 1 → 5") != count || !strings.Contains(out, "Plan: 30 to update in place, in 30 stacks.") {
+		t.Errorf("it exits with %d and says\n%s%s", code, out, errOut)
+	}
+	code, out, errOut = s.run("--state", "k8s", "--aws-account-id", account, "-f", s.file(definition))
+	if code != 0 || !strings.Contains(out, "No changes.") {
+		t.Errorf("of the same definition it exits with %d and says\n%s%s", code, out, errOut)
+	}
+}
+
+// load defines ModelDefinitions in a management cluster.
+func (s *services) load(api *kubeapi.Server, host string, known *kinds.Set, manifests ...string) {
+	s.t.Helper()
+	definitions, err := servicev1alpha1.CustomResourceDefinitions()
+	s.must(err)
+	s.must(operatorkit.EnsureCRDs(s.t.Context(), &rest.Config{Host: host}, "test", definitions...))
+	for _, text := range manifests {
+		content := map[string]any{}
+		s.must(yaml.Unmarshal([]byte(text), &content))
+		s.must(api.Load(&unstructured.Unstructured{Object: content}))
+		definition := &servicev1alpha1.ModelDefinition{}
+		s.must(yaml.Unmarshal([]byte(text), definition))
+		s.must(known.Define(definition))
+	}
+}
+
 func TestSecretsOfServicesAreMasked(t *testing.T) {
 	s := newServices(t)
 	s.deployed(vaultDefinition, vaultManifest)
@@ -370,6 +449,63 @@ func TestAdoptionIsPlanned(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPlanShowsDrift has a queue that another client changed, one that only CloudFormation made, one that is not deployed,
+// and a parameter with a secret value that another client changed.
+func TestPlanShowsDrift(t *testing.T) {
+	s := newServices(t)
+	bills := strings.ReplaceAll(queueManifest, "orders", "bills")
+	s.deployed(queueManifest, bills, vaultDefinition, vaultManifest)
+	at := aws.Config{
+		Region: region, BaseEndpoint: aws.String(os.Getenv("AWS_ENDPOINT_URL")),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	}
+	queues := sqs.NewFromConfig(at)
+	queue, err := queues.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("orders")})
+	s.must(err)
+	_, err = queues.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{
+		QueueUrl: queue.QueueUrl, Attributes: map[string]string{"VisibilityTimeout": "45"},
+	})
+	s.must(err)
+	_, err = ssm.NewFromConfig(at).PutParameter(t.Context(), &ssm.PutParameterInput{
+		Name: aws.String("/vault"), Value: aws.String("hunter3"), Overwrite: aws.Bool(true),
+	})
+	s.must(err)
+	file := s.file(queueManifest, bills, strings.ReplaceAll(queueManifest, "orders", "news"), vaultDefinition, vaultManifest)
+	code, out, errOut := s.run("-f", file, "--drift", "--detailed-exitcode")
+	for _, want := range []string{
+		"\nDrift:\n",
+		"  stack aws-operator-sqsqueue-orders-default (SQSQueue default/orders) differs from its template\n",
+		"    Queue (AWS::SQS::Queue, " + *queue.QueueUrl + ")\n      VisibilityTimeout is 45 and should be 120\n",
+		"      Value is **** and should be ****\n",
+		"  No drift: aws-operator-sqsqueue-bills-default.\n",
+		"in 2 stacks. 2 of 3 deployed stacks drifted.\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q, but\n%s%s", want, out, errOut)
+		}
+	}
+	if code != 2 || strings.Contains(out, "hunter") {
+		t.Errorf("it exits with %d and says\n%s%s", code, out, errOut)
+	}
+	_, err = queues.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: queue.QueueUrl})
+	s.must(err)
+	excepted := strings.ReplaceAll(bills, "{name: bills}", "{name: bills, annotations: {service-operator.aws/ignore-drift: Queue/VisibilityTimeout}}")
+	other, err := queues.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("bills")})
+	s.must(err)
+	_, err = queues.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{
+		QueueUrl: other.QueueUrl, Attributes: map[string]string{"VisibilityTimeout": "45"},
+	})
+	s.must(err)
+	code, out, errOut = s.run("-f", s.file(queueManifest, excepted), "--drift", "--detailed-exitcode", "-o", "json")
+	var all struct{ Plans []*plan.Plan }
+	s.must(json.Unmarshal([]byte(out), &all))
+	stacks := all.Plans[0].Stacks
+	if code != 2 || !all.Plans[0].Empty() || stacks[0].Drift.Status != stack.InSync || stacks[1].Drift.Status != stack.Drifted ||
+		len(stacks[1].Drift.Resources) != 1 || !stacks[1].Drift.Resources[0].Deleted {
+		t.Errorf("it exits with %d and says\n%s%s", code, out, errOut)
 	}
 }
 

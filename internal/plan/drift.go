@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	cfnstack "github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+)
+
+// driftPoll is the delay before the first poll of a detection. It doubles up to three times.
+const driftPoll = time.Second
+
+// Drift is what CloudFormation's drift detection says about a stack.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html
+type Drift struct {
+	// Status is Drifted, InSync or Unknown.
+	Status cfnstack.DriftStatus `json:"status"`
+	// Message says what differs, or why that is not known.
+	Message string `json:"message"`
+	// Resources are the resources that differ from the deployed template; Omitted is the number of
+	// further ones.
+	Resources []cfnstack.DriftedResource `json:"resources,omitempty"`
+	Omitted   int                        `json:"omitted,omitempty"`
+}
+
+// addDrift lets CloudFormation detect the drift of the deployed stacks. A stack that cannot be checked
+// does not fail the plan.
+func (d *draft) addDrift(ctx context.Context, p *Plan) error {
+	if d.options.Clients == nil {
+		return errors.New("the detection of drift needs AWS")
+	}
+	known, err := d.list(ctx, len(d.subjects))
+	if err != nil {
+		return err
+	}
+	engine := cfnstack.New(cfnstack.Options{Clients: d.options.Clients, DriftPoll: driftPoll})
+	if err := parallel(len(d.subjects), func(i int) (err error) {
+		p.Stacks[i].Drift, err = d.drift(ctx, engine, &d.subjects[i], known)
+		return err
+	}); err != nil {
+		return err
+	}
+	p.Summary.Drift = &DriftSummary{}
+	for i := range p.Stacks {
+		if found := p.Stacks[i].Drift; found != nil {
+			p.Summary.Drift.Checked++
+			if found.Status == cfnstack.Drifted {
+				p.Summary.Drift.Drifted++
+			}
+		}
+	}
+	return nil
+}
+
+// drift detects the drift of one stack. It returns nil for a stack that is not deployed or is deleted.
+func (d *draft) drift(ctx context.Context, engine *cfnstack.Engine, s *Subject, known map[string]*types.Stack) (*Drift, error) {
+	if s.Wanted == nil {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	there, err := describe(ctx, d.options.Clients.CloudFormation(d.target), s.Name, known)
+	if err != nil || there == nil || isEmpty(there.StackStatus) {
+		return nil, err
+	}
+	request := cfnstack.DriftRequest{
+		Owner:  ownerOf(s.Wanted, there),
+		Asked:  "plan",
+		Except: s.Except,
+		Deployed: func() (*template.Template, map[string]string, error) {
+			side := cmp.Or(s.Deployed, sideOf(s.Wanted))
+			return side.Template, side.Parameters, nil
+		},
+	}
+	var record cfnstack.DriftRecord
+	for {
+		result := engine.Drift(ctx, d.target, request, record)
+		if record = result.Record; record.Concluded != nil {
+			found := result.Drift
+			return &Drift{Status: found.Status, Message: found.Message, Resources: found.Resources, Omitted: found.Omitted}, nil
+		}
+		next := time.NewTimer(result.RequeueAfter)
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return nil, ctx.Err() //nolint:wrapcheck // the user canceled the command
+		case <-next.C:
+		}
+	}
+}
+
+// ownerOf returns the owner of a deployed stack. A plan may read stacks of every management cluster.
+func ownerOf(wanted *render.Stack, there *types.Stack) cfnstack.Owner {
+	owner := cfnstack.Owner{Name: wanted.Name, StackID: aws.ToString(there.StackId), Tags: map[string]string{}}
+	for name, value := range wanted.Tags {
+		if slices.Contains(wanted.OwnerTags, name) {
+			owner.Tags[name] = value
+		}
+	}
+	for _, tag := range there.Tags {
+		if aws.ToString(tag.Key) == cfnstack.ManagementTag {
+			owner.AdoptFrom = []string{aws.ToString(tag.Value)}
+		}
+	}
+	return owner
+}
+
+// drift prints what differs from the deployed templates.
+func (o *printer) drift(p *Plan) {
+	if p.Summary.Drift == nil {
+		return
+	}
+	o.line("\nDrift:")
+	var same []string
+	for i := range p.Stacks {
+		s := &p.Stacks[i]
+		switch found := s.Drift; {
+		case found == nil:
+		case found.Status == cfnstack.InSync:
+			same = append(same, s.Name)
+		case found.Status == cfnstack.Drifted:
+			o.line("  %s", o.paint(magenta, "stack "+s.Name+" ("+s.title()+") differs from its template"))
+			for j := range found.Resources {
+				o.drifted(&found.Resources[j])
+			}
+			if found.Omitted > 0 {
+				o.line("    and %s", number(found.Omitted, "further resource", "further resources"))
+			}
+		default:
+			o.line("  %s", o.paint(yellow, "stack "+s.Name+" ("+s.title()+") was not checked: "+found.Message))
+		}
+	}
+	if len(same) > 0 {
+		o.line("  %s", o.paint(dim, "No drift: "+strings.Join(same, ", ")+"."))
+	}
+	if p.Summary.Drift.Checked == 0 {
+		o.line("  %s", o.paint(dim, "No stack is deployed."))
+	}
+	if p.Summary.Drift.Drifted > 0 {
+		o.line("  An update does not set these properties back, since it changes only what differs between two templates.")
+		o.line("  Undo the changes in AWS, or write the actual values into the definitions.")
+	}
+}
+
+// drifted prints how a resource differs.
+func (o *printer) drifted(r *cfnstack.DriftedResource) {
+	name := r.Resource + " (" + r.Type + ", " + r.PhysicalID + ")"
+	if r.Deleted {
+		o.line("    %s", o.paint(red, name+" was deleted"))
+		return
+	}
+	o.line("    %s", name)
+	for i := range r.Properties {
+		o.line("      %s", r.Properties[i].Sentence())
+	}
+	if r.Omitted > 0 {
+		o.line("      and %s", number(r.Omitted, "further difference", "further differences"))
+	}
+}
