@@ -25,6 +25,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/importing"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/local"
+	"github.com/aws-operator/aws-operator/internal/cli/modeltest"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
 	"github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/cli/prices"
@@ -97,7 +98,7 @@ to the object and to a ConfigMap.`,
 	group(root, "Clusters:",
 		create.Command(), replace.Command(), get.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(),
 		upgrade.Command(), validate.Command(), diagnose.Command(), export.Command(), graph.Command(), deletion.Command())
-	group(root, "Services:", importing.Command(), render.Command())
+	group(root, "Services:", importing.Command(), modeltest.Command(), render.Command())
 	group(root, "Operator:", operator.Command(), status.Command(), retry.Command(), iam.Command())
 	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())
 	group(root, "Other:", prices.Command(), template.Command(), trial.Command(), version.Command())
