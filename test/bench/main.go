@@ -18,7 +18,7 @@ import (
 
 func main() {
 	binary := flag.String("operator", "bin/aws-operator", "the operator to measure")
-	only := flag.String("only", "", "comma-separated: create, edit, idle, restart, memory, latency, clusters, fleet, roll; empty for all")
+	only := flag.String("only", "", "comma-separated: create, edit, drift, idle, restart, memory, latency, clusters, fleet, roll; empty for all")
 	objects := flag.Int("objects", 1000, "number of queues in the first measurements")
 	many := flag.Int("many", 10000, "number of idle queues for measuring memory")
 	some := flag.Int("clusters", 100, "number of clusters in the first measurement of clusters")
@@ -76,7 +76,7 @@ func (b *bench) wants(name string) bool {
 }
 
 func (b *bench) run(ctx context.Context) error {
-	if slices.ContainsFunc([]string{"create", "edit", "idle", "restart", "memory"}, b.wants) {
+	if slices.ContainsFunc([]string{"create", "edit", "drift", "idle", "restart", "memory"}, b.wants) {
 		if err := b.zeroLatency(ctx); err != nil {
 			return err
 		}
@@ -120,6 +120,7 @@ func (b *bench) zeroLatency(ctx context.Context) error {
 	}{
 		{"create", b.create}, // the others need its objects
 		{"edit", b.edit},
+		{"drift", b.drift},
 		{"idle", b.idle},
 		{"restart", b.restart},
 		{"memory", b.memory},

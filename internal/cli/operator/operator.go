@@ -2,11 +2,13 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -79,8 +81,18 @@ aws-operator-events, through which it receives the events of CloudFormation.`,
 	return cmd
 }
 
+// aliases are flags of the AWS Service Operator with other names, and their names here.
+// https://github.com/awslabs/aws-service-operator/blob/master/cmd/aws-service-operator/main.go
+var aliases = map[string]string{
+	"region": "aws-region", "account-id": "aws-account-id", "bucket": "template-bucket", "k8s-namespace": "watch-namespace",
+	"loglevel": "log-level",
+}
+
 func (f *flags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
+	set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(aliases[name], name))
+	})
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: in-cluster, KUBECONFIG or ~/.kube/config)")
 	set.StringVar(&f.Region, "aws-region", "", "AWS region (default: the SDK's default chain, such as AWS_REGION)")
 	set.StringVar(

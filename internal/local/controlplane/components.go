@@ -59,6 +59,9 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, etcdURL string) error
 	return c.await(ctx, c.apiServer, c.host+"/api/v1/namespaces/default")
 }
 
+// Issuer is the issuer of service account tokens.
+const Issuer = "https://kubernetes.default.svc"
+
 func (c *ControlPlane) apiServerFlags(etcdURL string, port int) []string {
 	flags := []string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
@@ -68,7 +71,7 @@ func (c *ControlPlane) apiServerFlags(etcdURL string, port int) []string {
 		"--etcd-certfile=" + c.file("kube-apiserver.crt"), "--etcd-keyfile=" + c.file("kube-apiserver.key"),
 		"--tls-cert-file=" + c.file("kube-apiserver.crt"), "--tls-private-key-file=" + c.file("kube-apiserver.key"),
 		"--client-ca-file=" + c.file("ca.crt"), "--anonymous-auth=false", "--authorization-mode=RBAC",
-		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-issuer=" + Issuer,
 		"--service-account-key-file=" + c.file("service-account.pub"),
 		"--service-account-signing-key-file=" + c.file("service-account.key"),
 		fmt.Sprintf("--profiling=%t", c.opts.Profiling),

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
@@ -133,13 +134,28 @@ func Credentials(endpoint, names string) []string {
 	}
 }
 
+// root returns the configuration of the root user's clients.
+func (s *awsServer) root() aws.Config {
+	return aws.Config{Region: Region, BaseEndpoint: &s.url, Credentials: credentials.NewStaticCredentialsProvider(Account, Secret, "")}
+}
+
+// trustIssuer registers the issuer of the cluster's service account tokens in IAM, so that pods can have roles.
+// https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateOpenIDConnectProvider.html
+func (s *awsServer) trustIssuer(ctx context.Context) error {
+	_, err := iam.NewFromConfig(s.root()).CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{
+		Url: aws.String(controlplane.Issuer), ClientIDList: []string{"sts.amazonaws.com"},
+	})
+	if err != nil {
+		return fmt.Errorf("register the issuer of service account tokens in IAM: %w", err)
+	}
+	return nil
+}
+
 // operatorKey creates the user that the operator is, and returns its key. Unlike a root user, a user
 // can assume roles of other accounts, whose trust policies decide.
 // https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
 func (s *awsServer) operatorKey(ctx context.Context) (*types.AccessKey, error) {
-	client := iam.NewFromConfig(aws.Config{
-		Region: Region, BaseEndpoint: &s.url, Credentials: credentials.NewStaticCredentialsProvider(Account, Secret, ""),
-	})
+	client := iam.NewFromConfig(s.root())
 	name := aws.String("aws-operator")
 	if _, err := client.CreateUser(ctx, &iam.CreateUserInput{UserName: name}); err != nil {
 		return nil, fmt.Errorf("create the operator's user: %w", err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
@@ -16,6 +17,13 @@ const (
 	operatorReadyWithin = time.Minute
 	operatorProbeEvery  = 50 * time.Millisecond
 )
+
+// adoptable are the types of the built-in kinds' resources that objects may adopt.
+var adoptable = []string{
+	"AWS::DynamoDB::Table", "AWS::ECR::Repository", "AWS::EFS::FileSystem", "AWS::Kinesis::Stream", "AWS::KMS::Key",
+	"AWS::OpenSearchService::Domain", "AWS::RDS::DBCluster", "AWS::RDS::DBInstance", "AWS::S3::Bucket", "AWS::SecretsManager::Secret",
+	"AWS::SNS::Topic", "AWS::SQS::Queue",
+}
 
 // startOperator runs the operator as a separate process, as in a cluster: it can be killed, and it
 // shares nothing with the simulator.
@@ -32,10 +40,16 @@ func (e *Environment) startOperator(ctx context.Context) (string, error) {
 		"aws-operator", "operator", "--log-format=text",
 		"--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + probes,
 		// There is one user, and AWS is simulated.
-		"--user-templates-allowed-types=*", "--allow-roles=*=arn:*",
+		"--user-templates-allowed-types=*", "--allow-roles=*=arn:*", "--service-account-issuer=" + controlplane.Issuer,
+	}
+	for _, kind := range adoptable {
+		args = append(args, "--allow-adoption=*="+kind+"/*")
 	}
 	if e.programs.NodeupDir != "" {
 		args = append(args, "--nodeup-dir="+e.programs.NodeupDir)
+	}
+	if err := e.aws.trustIssuer(ctx); err != nil {
+		return "", err
 	}
 	key, err := e.aws.operatorKey(ctx)
 	if err != nil {
