@@ -231,18 +231,9 @@ func (v *visit) stale(found *live) bool {
 	return string(found.status) == v.record.PreviousStatus && v.youngerThan(consistency)
 }
 
-// behind reports whether DescribeStacks returned an operation in progress whose end an event has just
-// reported. Without a limit, a forged event would cause calls forever.
-func (v *visit) behind(found *live) bool {
-	e := &v.followed
-	age := v.now().Sub(e.Time)
-	return inProgress(found.status) && e.Token != "" && e.Token == v.record.Token && !inProgress(types.StackStatus(e.Status)) &&
-		age >= -consistency && age < consistency
-}
-
 // settle updates the record from the stack that was read.
 func (v *visit) settle(ctx context.Context, found *live) step {
-	if v.stale(found) || v.behind(found) {
+	if v.stale(found) {
 		return end(v.pollSoon())
 	}
 	old := v.record
