@@ -206,7 +206,8 @@ func (d *serviceDraft) desire(
 // cluster, with its kind there, if that is what its record says. It returns nil if AWS must be asked.
 func (d *serviceDraft) recorded(ctx context.Context, object *servicev1alpha1.Object, known *stack.Record) *diff.Side {
 	was := d.of.was[keyOf(object)]
-	if was == nil || known.Digest == "" || known.PendingDigest != "" {
+	unchanged := was == object && d.of.before == d.of.Kinds // then it was just rendered, and differs
+	if was == nil || unchanged || known.Digest == "" || known.PendingDigest != "" {
 		return nil
 	}
 	kind, err := d.of.before.Model(was.Kind)

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"slices"
 	"time"
 
@@ -52,11 +50,11 @@ type made struct {
 // run runs the case. It returns sentences about what differs from the expectations; an error means
 // that the case could not be run.
 func (c *testCase) run(ctx context.Context, known *kinds.Set) ([]string, error) {
-	endpoint, stop, err := serve(ctx)
+	endpoint, stop, err := environment.ServeAWS(ctx, environment.AWSOptions{Lag: -1}) // nothing lags or fails by chance
 	if err != nil {
 		return nil, err
 	}
-	defer stop()
+	defer func() { _ = stop() }()
 	clients, err := awsapi.New(ctx, awsapi.Options{
 		Region: environment.Region, EndpointURL: endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider(environment.Account, environment.Secret, ""),
@@ -83,22 +81,6 @@ func (c *testCase) run(ctx context.Context, known *kinds.Set) ([]string, error) 
 		}
 	}
 	return a.delete(ctx)
-}
-
-// serve serves a simulator of AWS on loopback, in which nothing lags or fails by chance.
-func serve(ctx context.Context) (endpoint string, stop func(), err error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, fmt.Errorf("listen on loopback: %w", err)
-	}
-	endpoint = "http://" + listener.Addr().String()
-	sim := environment.NewAWS(environment.AWSOptions{Endpoint: endpoint, Lag: -1})
-	server := &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }() // it ends with stop
-	return endpoint, func() {
-		_ = server.Close()
-		sim.Close()
-	}, nil
 }
 
 // step applies the objects of a step.

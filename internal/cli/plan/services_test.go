@@ -94,6 +94,22 @@ func newServices(t *testing.T) *services {
 	return s
 }
 
+// management starts a management cluster, to which KUBECONFIG leads, and returns it with its URL.
+func (s *services) management() (*kubeapi.Server, string) {
+	s.t.Helper()
+	api := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
+	server := httptest.NewServer(api.Trusted())
+	s.t.Cleanup(func() {
+		api.Close()
+		server.Close()
+	})
+	path := filepath.Join(s.t.TempDir(), "kubeconfig")
+	s.must(os.WriteFile(path, []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: c, cluster: {server: "+server.URL+
+		"}}]\ncontexts: [{name: x, context: {cluster: c}}]\n"), 0o600))
+	setenv(s.t, "KUBECONFIG", path)
+	return api, server.URL
+}
+
 // file writes manifests into a file.
 func (s *services) file(manifests ...string) string {
 	s.t.Helper()
@@ -252,23 +268,14 @@ func TestPlanTakesValues(t *testing.T) {
 // those of the files in their place.
 func TestServicesOfAManagementCluster(t *testing.T) {
 	s := newServices(t)
-	api := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
-	server := httptest.NewServer(api.Trusted())
-	t.Cleanup(func() {
-		api.Close()
-		server.Close()
-	})
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	s.must(os.WriteFile(path, []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: c, cluster: {server: "+server.URL+
-		"}}]\ncontexts: [{name: x, context: {cluster: c}}]\n"), 0o600))
-	setenv(t, "KUBECONFIG", path)
+	api, url := s.management()
 	known, err := kinds.BuiltIn()
 	s.must(err)
 	kind, err := known.Model("SQSQueue")
 	s.must(err)
 	clusters, err := clusterv1alpha1.CustomResourceDefinitions()
 	s.must(err)
-	s.must(operatorkit.EnsureCRDs(t.Context(), &rest.Config{Host: server.URL}, "test", append(clusters, kind.CRD())...))
+	s.must(operatorkit.EnsureCRDs(t.Context(), &rest.Config{Host: url}, "test", append(clusters, kind.CRD())...))
 	content := map[string]any{}
 	s.must(yaml.Unmarshal([]byte(queueManifest), &content))
 	queue := &unstructured.Unstructured{Object: content}
@@ -292,16 +299,7 @@ func TestModelIsPlannedOverItsObjects(t *testing.T) {
 	s := &services{folder: f}
 	setenv(t, "AWS_REGION", region)
 	const count = 30
-	api := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
-	server := httptest.NewServer(api.Trusted())
-	t.Cleanup(func() {
-		api.Close()
-		server.Close()
-	})
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	s.must(os.WriteFile(path, []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: c, cluster: {server: "+server.URL+
-		"}}]\ncontexts: [{name: x, context: {cluster: c}}]\n"), 0o600))
-	setenv(t, "KUBECONFIG", path)
+	api, url := s.management()
 	const definition = `apiVersion: service-operator.aws/v1alpha1
 kind: ModelDefinition
 metadata: {name: mailboxes}
@@ -314,12 +312,12 @@ spec:
 `
 	known, err := kinds.BuiltIn()
 	s.must(err)
-	s.load(api, server.URL, known, definition)
+	s.load(api, url, known, definition)
 	kind, err := known.Model("Mailbox")
 	s.must(err)
 	clusters, err := clusterv1alpha1.CustomResourceDefinitions()
 	s.must(err)
-	s.must(operatorkit.EnsureCRDs(t.Context(), &rest.Config{Host: server.URL}, "test", append(clusters, kind.CRD())...))
+	s.must(operatorkit.EnsureCRDs(t.Context(), &rest.Config{Host: url}, "test", append(clusters, kind.CRD())...))
 	for i := range count {
 		object := &servicev1alpha1.Object{}
 		object.APIVersion, object.Kind, object.Namespace = "service-operator.aws/v1alpha1", "Mailbox", "default"

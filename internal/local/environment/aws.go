@@ -64,6 +64,15 @@ func serveAWS(ctx context.Context, o AWSOptions) (*awsServer, error) {
 	return s, nil
 }
 
+// ServeAWS serves a simulator on a loopback port until stop is called.
+func ServeAWS(ctx context.Context, o AWSOptions) (endpoint string, stop func() error, err error) {
+	s, err := serveAWS(ctx, o)
+	if err != nil {
+		return "", nil, err
+	}
+	return s.url, s.stop, nil
+}
+
 // AWSOptions configure a simulator for users.
 type AWSOptions struct {
 	// Latency is how long CloudFormation takes for each resource.
