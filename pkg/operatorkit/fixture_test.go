@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for a condition before it fails.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // shared is the API server of all tests of this package.
 var shared struct {

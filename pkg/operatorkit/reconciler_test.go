@@ -374,7 +374,7 @@ func TestReconcilePausedRunsDuringAPause(t *testing.T) {
 	widget := w.waitFor("one", operatorkit.ConditionSynced, metav1.ConditionUnknown, operatorkit.ReasonPaused)
 	select {
 	case <-repeated:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("ReconcilePaused ran %d times, want 3", runs.Load())
 	}
 	if widget.Spec.Size == 7 || len(seen.read()) != 0 {
