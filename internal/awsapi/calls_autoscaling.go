@@ -14,6 +14,7 @@ type autoscalingCalls struct {
 	deleteTags                          call[autoscaling.DeleteTagsInput, autoscaling.DeleteTagsOutput, autoscaling.Options]
 	describeAutoScalingGroups           call[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput, autoscaling.Options]
 	describeAutoScalingInstances        call[autoscaling.DescribeAutoScalingInstancesInput, autoscaling.DescribeAutoScalingInstancesOutput, autoscaling.Options]
+	describeScalingActivities           call[autoscaling.DescribeScalingActivitiesInput, autoscaling.DescribeScalingActivitiesOutput, autoscaling.Options]
 	recordLifecycleActionHeartbeat      call[autoscaling.RecordLifecycleActionHeartbeatInput, autoscaling.RecordLifecycleActionHeartbeatOutput, autoscaling.Options]
 	resumeProcesses                     call[autoscaling.ResumeProcessesInput, autoscaling.ResumeProcessesOutput, autoscaling.Options]
 	setDesiredCapacity                  call[autoscaling.SetDesiredCapacityInput, autoscaling.SetDesiredCapacityOutput, autoscaling.Options]
@@ -29,6 +30,7 @@ func newAutoscalingCalls(cfg aws.Config) *autoscalingCalls {
 		deleteTags:                          client.DeleteTags,
 		describeAutoScalingGroups:           client.DescribeAutoScalingGroups,
 		describeAutoScalingInstances:        client.DescribeAutoScalingInstances,
+		describeScalingActivities:           client.DescribeScalingActivities,
 		recordLifecycleActionHeartbeat:      client.RecordLifecycleActionHeartbeat,
 		resumeProcesses:                     client.ResumeProcesses,
 		setDesiredCapacity:                  client.SetDesiredCapacity,
@@ -65,6 +67,12 @@ func (c *autoscalingCalls) DescribeAutoScalingInstances(
 	ctx context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, options ...func(*autoscaling.Options),
 ) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 	return c.describeAutoScalingInstances(ctx, in, options...)
+}
+
+func (c *autoscalingCalls) DescribeScalingActivities(
+	ctx context.Context, in *autoscaling.DescribeScalingActivitiesInput, options ...func(*autoscaling.Options),
+) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+	return c.describeScalingActivities(ctx, in, options...)
 }
 
 func (c *autoscalingCalls) RecordLifecycleActionHeartbeat(

@@ -148,6 +148,9 @@ type AutoScalingReader interface {
 	DescribeAutoScalingInstances(
 		context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options),
 	) (*autoscaling.DescribeAutoScalingInstancesOutput, error)
+	DescribeScalingActivities(
+		context.Context, *autoscaling.DescribeScalingActivitiesInput, ...func(*autoscaling.Options),
+	) (*autoscaling.DescribeScalingActivitiesOutput, error)
 }
 
 // AutoScalingLifecycle completes lifecycle actions and terminates instances.

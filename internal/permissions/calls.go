@@ -102,6 +102,7 @@ var statements = []statement{
 		sid: "ReadInstances", users: clusters, resources: all,
 		calls: []string{
 			"autoscaling.DescribeAutoScalingGroups", "autoscaling.DescribeAutoScalingInstances",
+			"autoscaling.DescribeScalingActivities",
 			"ec2.DescribeDhcpOptions", "ec2.DescribeImages", "ec2.DescribeInstanceTypeOfferings", "ec2.DescribeInstances", "ec2.DescribeLaunchTemplates", "ec2.DescribeNetworkInterfaces",
 			"ec2.DescribeRouteTables",
 			"ec2.DescribeSecurityGroups", "ec2.DescribeSnapshots", "ec2.DescribeSubnets", "ec2.DescribeTags", "ec2.DescribeVolumes",

@@ -381,6 +381,35 @@ func TestRollbackWhenNewNodesNeverJoin(t *testing.T) {
 	r.kept(2)
 }
 
+// The operator observes the rollback late: the instance that never joined is terminated already, and others replace it. The
+// operator finds the instance in the activities of the Auto Scaling group.
+func TestRollbackThatIsObservedLateNamesTheInstance(t *testing.T) {
+	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {
+		group.Spec.RollingUpdate.ReadyTimeout = &metav1.Duration{Duration: 10 * time.Second}
+	})
+	r.sim.Instances().AddImage(region, ec2types.Image{ImageId: aws.String(brokenImage)})
+	r.host.SetImage(brokenImage, fake.Behaviour{NeverJoins: true})
+	r.sim.Faults().Add(fault.Rule{Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Latency: 6 * time.Second})
+	r.patch(r.group, `{"spec":{"image":"`+brokenImage+`","labels":{"team":"new"}}}`)
+	stalled := r.condition(r.group, "Stalled", metav1.ConditionTrue, "NodesNotReady")
+	out, err := r.scaling().DescribeScalingActivities(t.Context(), &autoscaling.DescribeScalingActivitiesInput{
+		AutoScalingGroupName: aws.String(r.group.Status.AutoScalingGroup),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, want := r.mustNodes(), "New nodes were not ready within 10s:"
+	for i := range out.Activities {
+		id, launched := strings.CutPrefix(*out.Activities[i].Description, "Launching a new EC2 instance: ")
+		if _, joined := nodes[id]; launched && !joined && out.Activities[i].StartTime.After(r.group.Status.Rollout.Started.Time) {
+			want += " instance " + id + " did not join"
+		}
+	}
+	if !strings.Contains(stalled.Message, want+".") {
+		t.Errorf("the group reports %q, want %q", stalled.Message, want)
+	}
+}
+
 // A PodDisruptionBudget that permits no eviction cancels the change. The group reports the node and
 // the budget, the pods stay until they may be evicted, and the next edit succeeds.
 func TestDrainTimeoutCancelsTheUpdate(t *testing.T) {

@@ -99,7 +99,17 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 	}
 	if late || blame {
 		past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
-		past.Miss(instancesOf(found), s.nodesOf(group))
+		launched := instancesOf(found)
+		if blame {
+			inVain, readable, err := s.launchedInVain(ctx, api, found, known)
+			if err != nil {
+				return err
+			}
+			if readable {
+				launched, past.Missing = inVain, nil // instead of what was recorded before the rollback was observed
+			}
+		}
+		past.Miss(launched, s.nodesOf(group))
 		dead = append(dead, past.Missing...)
 	}
 	signalled := func(instance string) bool { return s.signals.Sent(group.UID, known.Record.Token, instance) }
@@ -116,6 +126,59 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 		return nil
 	}
 	return s.holdOrReleaseAutoscaler(ctx, api, group, known, found, over)
+}
+
+// launchedInVain returns the instances that may be the reason of a rollback: those that the Auto Scaling group launched in
+// the change, also if it has terminated them since, and so long ago that they had time to become Ready. The others replace
+// them in the rollback. It returns false without the permission to read the activities.
+func (s groupStackStep) launchedInVain(
+	ctx context.Context, api awsapi.AutoScalingReader, found *types.AutoScalingGroup, known *record.Stack,
+) ([]string, bool, error) {
+	if known.StartedAt == nil {
+		return nil, false, nil
+	}
+	before := s.options.Clock.Now().Add(-known.History().Next.Ready.Duration * 3 / 4) // clocks differ
+	launched, err := launchedBetween(ctx, api, aws.ToString(found.AutoScalingGroupName), known.StartedAt.Truncate(time.Second), before)
+	if err != nil && awsapi.Explain(err).Kind == awsapi.Denied {
+		return nil, false, nil
+	}
+	return launched, err == nil, err
+}
+
+// launchActivity begins the description of an activity that launched an instance, before the ID. There are examples on
+// https://docs.aws.amazon.com/cli/latest/reference/autoscaling/describe-scaling-activities.html
+const launchActivity = "Launching a new EC2 instance: "
+
+// maxActivityPages limits the calls that read activities.
+const maxActivityPages = 5
+
+// launchedBetween returns the instances that an Auto Scaling group launched between two times. Activities are sorted, newest
+// first.
+func launchedBetween(
+	ctx context.Context, api awsapi.AutoScalingReader, group string, since, before time.Time,
+) (launched []string, err error) {
+	in := &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &group}
+	for range maxActivityPages {
+		page, err := api.DescribeScalingActivities(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("describe the activities of the Auto Scaling group %s: %w", group, err)
+		}
+		for i := range page.Activities {
+			activity := &page.Activities[i]
+			if aws.ToTime(activity.StartTime).Before(since) {
+				return launched, nil
+			}
+			id, ok := strings.CutPrefix(aws.ToString(activity.Description), launchActivity)
+			if ok && aws.ToTime(activity.StartTime).Before(before) {
+				id, _, _ = strings.Cut(id, " ")
+				launched = append(launched, id)
+			}
+		}
+		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
+			break
+		}
+	}
+	return launched, nil
 }
 
 // holdOrReleaseAutoscaler suspends the cluster autoscaler for a group while its instances are
