@@ -97,35 +97,44 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 	if err := s.owner.CheckScalingGroup(group, found); err != nil {
 		return err
 	}
-	if late || blame {
-		past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
-		launched := instancesOf(found)
-		if blame {
-			inVain, readable, err := s.launchedInVain(ctx, api, found, known)
-			if err != nil {
-				return err
-			}
-			if readable {
-				launched, past.Missing = inVain, nil // instead of what was recorded before the rollback was observed
-			}
+	if blame {
+		if err := s.findCause(ctx, api, group, found, known); err != nil {
+			return err
 		}
-		past.Miss(launched, s.nodesOf(group))
-		dead = append(dead, past.Missing...)
-	}
-	signalled := func(instance string) bool { return s.signals.Sent(group.UID, known.Record.Token, instance) }
-	if !blame && len(dead) > 0 {
+	} else {
+		if late {
+			past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
+			past.Miss(instancesOf(found), s.nodesOf(group))
+			dead = append(dead, past.Missing...)
+		}
+		signalled := func(instance string) bool { return s.signals.Sent(group.UID, known.Record.Token, instance) }
 		if err := s.repairs.ReplaceTerminated(ctx, group, target, found, dead, signalled); err != nil {
 			return err
 		}
-	}
-	if blame {
-		seen := progress.View{History: past, Status: record.StatusUpdating, Nodes: s.nodesOf(group)}
-		past.Cause = seen.Blame(past.Missing)
 	}
 	if !adjustsAutoscaler {
 		return nil
 	}
 	return s.holdOrReleaseAutoscaler(ctx, api, group, known, found, over)
+}
+
+// findCause records which instances of the change that is rolled back have no node, or one that is not Ready.
+func (s groupStackStep) findCause(
+	ctx context.Context, api awsapi.AutoScalingReader, group *v1alpha1.InstanceGroup, found *types.AutoScalingGroup, known *record.Stack,
+) error {
+	past, launched := known.History(), instancesOf(found)
+	inVain, readable, err := s.launchedInVain(ctx, api, found, known)
+	if err != nil {
+		return err
+	}
+	if readable {
+		launched, past.Missing = inVain, nil // instead of what was recorded before the rollback was observed
+	}
+	past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
+	past.Miss(launched, s.nodesOf(group))
+	seen := progress.View{History: past, Status: record.StatusUpdating, Nodes: s.nodesOf(group)}
+	past.Cause = seen.Blame(past.Missing)
+	return nil
 }
 
 // launchedInVain returns the instances that may be the reason of a rollback: those that the Auto Scaling group launched in

@@ -202,6 +202,9 @@ func (r *Repairs) ReplaceTerminated(
 	named []string,
 	signalled func(instance string) bool,
 ) error {
+	if len(named) == 0 {
+		return nil
+	}
 	outdated, err := rollout.Outdated(ctx, r.options.Clients.EC2(target), found)
 	if err != nil {
 		return err //nolint:wrapcheck // the error names the call
