@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/objects"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/progress"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 )
@@ -60,39 +61,39 @@ func (o *options) run(cmd *cobra.Command, _ []string) error {
 	if err := o.output.Check(); err != nil {
 		return err
 	}
-	from, err := connect(o.namespace, o.everywhere)
+	from, err := objects.Connect(o.namespace, o.everywhere)
 	if err != nil {
 		return err
 	}
 	if o.watch {
 		return follow(cmd.Context(), from, cmd.OutOrStdout(), clock.RealClock{})
 	}
-	objects, hidden, err := from.list(cmd.Context())
+	found, hidden, err := from.List(cmd.Context())
 	if err != nil {
 		return err
 	}
 	if len(hidden) > 0 {
 		cmd.PrintErrf("Not shown, because you lack the permission to list them: %s.\n", strings.Join(hidden, ", "))
 	}
-	if len(objects) == 0 && o.output.Format == flags.FormatTable {
+	if len(found) == 0 && o.output.Format == flags.FormatTable {
 		cmd.PrintErrf("There are no objects of the operator in %s.\n", from)
 		return nil
 	}
-	return o.print(cmd.OutOrStdout(), objects, clock.RealClock{}.Now())
+	return o.print(cmd.OutOrStdout(), found, clock.RealClock{}.Now())
 }
 
 // print prints the objects as a table, or as a Kubernetes list.
-func (o *options) print(out io.Writer, objects []unstructured.Unstructured, now time.Time) error {
+func (o *options) print(out io.Writer, found []unstructured.Unstructured, now time.Time) error {
 	table := flags.Table{Columns: []string{"OBJECT", "READY", "REASON", "AGE", "MESSAGE"}}
 	if o.everywhere {
 		table.Columns = append([]string{"NAMESPACE"}, table.Columns...)
 	}
-	list := make([]any, len(objects))
-	for i := range objects {
-		list[i] = objects[i].Object
-		row := rowOf(&objects[i], now)
+	list := make([]any, len(found))
+	for i := range found {
+		list[i] = found[i].Object
+		row := rowOf(&found[i], now)
 		if o.everywhere {
-			row = append([]string{objects[i].GetNamespace()}, row...)
+			row = append([]string{found[i].GetNamespace()}, row...)
 		}
 		table.Rows = append(table.Rows, row)
 	}
@@ -130,14 +131,14 @@ func itemName(object *unstructured.Unstructured, everywhere bool) string {
 }
 
 // follow shows the objects until the context ends.
-func follow(ctx context.Context, from *source, out io.Writer, clk clock.WithTicker) error {
+func follow(ctx context.Context, from *objects.Source, out io.Writer, clk clock.WithTicker) error {
 	printer := progress.New(out, clk)
 	defer printer.Close()
 	var before []progress.Item
-	err := from.watch(ctx, func(objects []unstructured.Unstructured) {
-		items := make([]progress.Item, len(objects))
-		for i := range objects {
-			items[i] = progress.Object(itemName(&objects[i], from.namespace == ""), &objects[i])
+	err := from.Watch(ctx, func(found []unstructured.Unstructured, _ []string) {
+		items := make([]progress.Item, len(found))
+		for i := range found {
+			items[i] = progress.Object(itemName(&found[i], from.Everywhere()), &found[i])
 		}
 		slices.SortStableFunc(items, func(a, b progress.Item) int { return urgency(a.Mark) - urgency(b.Mark) })
 		var above []string

@@ -1,4 +1,6 @@
-package status
+// Package objects reads and watches all objects of the operator in a management cluster, whatever their
+// kinds, with the permissions of the user's kubeconfig.
+package objects
 
 import (
 	"cmp"
@@ -6,17 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -28,25 +34,25 @@ const (
 	pageSize = 500
 	// calm is how long changes are collected before they are shown.
 	calm = 200 * time.Millisecond
-	// newKinds is how often the command looks for kinds that ModelDefinitions added.
+	// newKinds is how often a watch looks for kinds that ModelDefinitions added.
 	newKinds = 10 * time.Second
 )
 
-// source is the objects of the operator in a management cluster.
-type source struct {
+// Source is the objects of the operator in a management cluster.
+type Source struct {
 	discovery discovery.DiscoveryInterface
 	objects   dynamic.Interface
 	// namespace limits the objects; empty means all namespaces.
 	namespace string
 }
 
-// connect connects to the cluster of the current kubeconfig.
-func connect(namespace string, everywhere bool) (*source, error) {
+// Connect connects to the cluster of the current kubeconfig. An empty namespace is that of its context.
+func Connect(namespace string, everywhere bool) (*Source, error) {
 	config, current, err := state.Kubeconfig()
 	if err != nil {
 		return nil, err
 	}
-	s := &source{namespace: cmp.Or(namespace, current)}
+	s := &Source{namespace: cmp.Or(namespace, current)}
 	if everywhere {
 		s.namespace = ""
 	}
@@ -59,8 +65,11 @@ func connect(namespace string, everywhere bool) (*source, error) {
 	return s, nil
 }
 
+// Everywhere reports whether the objects are those of all namespaces.
+func (s *Source) Everywhere() bool { return s.namespace == "" }
+
 // String names where the objects are.
-func (s *source) String() string {
+func (s *Source) String() string {
 	if s.namespace == "" {
 		return "any namespace of the management cluster"
 	}
@@ -75,7 +84,7 @@ type kind struct {
 }
 
 // kinds returns the kinds of the operator whose objects have a status, clusters first.
-func (s *source) kinds() ([]kind, error) {
+func (s *Source) kinds() ([]kind, error) {
 	var found []kind
 	for _, group := range []schema.GroupVersion{clusterv1alpha1.GroupVersion, servicev1alpha1.GroupVersion} {
 		list, err := s.discovery.ServerResourcesForGroupVersion(group.String())
@@ -108,15 +117,77 @@ var errNoKinds = errors.New(
 	"the cluster of the kubeconfig has no kinds of the operator: install the operator there, or select another context",
 )
 
-func (s *source) of(k kind) dynamic.ResourceInterface {
+func (s *Source) in(k kind) dynamic.ResourceInterface {
 	if k.namespace == "" {
 		return s.objects.Resource(k.GroupVersionResource)
 	}
 	return s.objects.Resource(k.GroupVersionResource).Namespace(k.namespace)
 }
 
-// list reads the objects of all kinds. Hidden are the kinds that the user may not list.
-func (s *source) list(ctx context.Context) (all []unstructured.Unstructured, hidden []string, err error) {
+// Of returns the API of a kind of the operator, in a namespace if it has one.
+func (s *Source) Of(apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
+	group, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || group != clusterv1alpha1.GroupVersion && group != servicev1alpha1.GroupVersion {
+		return nil, fmt.Errorf("%w: %s of %s", errNoKind, kind, apiVersion)
+	}
+	list, err := s.discovery.ServerResourcesForGroupVersion(apiVersion)
+	if err != nil {
+		return nil, fmt.Errorf("ask the management cluster for its kinds: %w", err)
+	}
+	for i := range list.APIResources {
+		r := &list.APIResources[i]
+		switch {
+		case r.Kind != kind || strings.Contains(r.Name, "/"):
+		case r.Namespaced:
+			return s.objects.Resource(group.WithResource(r.Name)).Namespace(namespace), nil
+		default:
+			return s.objects.Resource(group.WithResource(r.Name)), nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %s of %s", errNoKind, kind, apiVersion)
+}
+
+var errNoKind = errors.New("the cluster of the kubeconfig has no such kind of the operator")
+
+// maxEvents limits the Events of one object.
+const maxEvents = 200
+
+// Events returns the Events about an object, newest first. Those of an object without a namespace are in
+// the namespace default.
+func (s *Source) Events(ctx context.Context, object *unstructured.Unstructured) ([]corev1.Event, error) {
+	list, err := s.objects.Resource(corev1.SchemeGroupVersion.WithResource("events")).
+		Namespace(cmp.Or(object.GetNamespace(), metav1.NamespaceDefault)).
+		List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(object.GetUID()), Limit: maxEvents})
+	if err != nil {
+		return nil, fmt.Errorf("list the Events: %w", err)
+	}
+	events := make([]corev1.Event, len(list.Items))
+	for i := range list.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &events[i]); err != nil {
+			return nil, fmt.Errorf("read an Event: %w", err)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return LastSeen(&b).Compare(LastSeen(&a)) })
+	return events, nil
+}
+
+// LastSeen returns the time of the last occurrence of an Event. Which field has it depends on the client
+// that wrote the Event.
+func LastSeen(event *corev1.Event) time.Time {
+	switch {
+	case event.Series != nil:
+		return event.Series.LastObservedTime.Time
+	case !event.LastTimestamp.IsZero():
+		return event.LastTimestamp.Time
+	case !event.EventTime.IsZero():
+		return event.EventTime.Time
+	default:
+		return event.CreationTimestamp.Time
+	}
+}
+
+// List reads the objects of all kinds. Hidden are the kinds that the user may not list.
+func (s *Source) List(ctx context.Context) (all []unstructured.Unstructured, hidden []string, err error) {
 	kinds, err := s.kinds()
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +195,7 @@ func (s *source) list(ctx context.Context) (all []unstructured.Unstructured, hid
 	for _, k := range kinds {
 		options := metav1.ListOptions{Limit: pageSize}
 		for {
-			page, err := s.of(k).List(ctx, options)
+			page, err := s.in(k).List(ctx, options)
 			if apierrors.IsForbidden(err) {
 				hidden = append(hidden, k.Resource)
 				break
@@ -155,10 +226,11 @@ func order(objects []unstructured.Unstructured) {
 	})
 }
 
-// watch calls show with the objects of all kinds, now and after every change, until the context
-// ends. Kinds that are added meanwhile are included.
-func (s *source) watch(ctx context.Context, show func([]unstructured.Unstructured)) error {
-	w := &watch{source: s, informers: map[kind]cache.SharedIndexInformer{}, changed: make(chan struct{}, 1)}
+// Watch calls show with the objects of all kinds, now and after every change, until the context
+// ends, and with the kinds that the user may not list. Kinds that are added meanwhile are included.
+// The objects must not be changed.
+func (s *Source) Watch(ctx context.Context, show func(all []unstructured.Unstructured, hidden []string)) error {
+	w := &watch{Source: s, informers: map[kind]cache.SharedIndexInformer{}, changed: make(chan struct{}, 1)}
 	defer w.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -170,7 +242,7 @@ func (s *source) watch(ctx context.Context, show func([]unstructured.Unstructure
 		}
 	showing:
 		for {
-			show(w.read())
+			show(w.read(), w.hidden)
 			select {
 			case <-ctx.Done():
 				return nil
@@ -188,9 +260,10 @@ func (s *source) watch(ctx context.Context, show func([]unstructured.Unstructure
 
 // watch holds an informer for each kind.
 type watch struct {
-	*source
+	*Source
 
 	informers map[kind]cache.SharedIndexInformer
+	hidden    []string
 	changed   chan struct{}
 	running   sync.WaitGroup
 }
@@ -207,20 +280,27 @@ func (w *watch) add(ctx context.Context) error {
 		default:
 		}
 	}
+	w.hidden = nil
 	for _, k := range kinds {
 		if w.informers[k] != nil {
 			continue
 		}
 		// An informer would retry forever, and its cache would never be complete.
-		switch _, err := w.of(k).List(ctx, metav1.ListOptions{Limit: 1}); {
-		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		switch _, err := w.in(k).List(ctx, metav1.ListOptions{Limit: 1}); {
+		case apierrors.IsForbidden(err):
+			w.hidden = append(w.hidden, k.Resource)
+			continue
+		case apierrors.IsNotFound(err):
 			continue
 		case err != nil:
 			return fmt.Errorf("list the %s: %w", k.Resource, err)
 		}
 		informer := dynamicinformer.NewFilteredDynamicInformer(
-			w.source.objects, k.GroupVersionResource, k.namespace, 0, cache.Indexers{}, nil,
+			w.objects, k.GroupVersionResource, k.namespace, 0, cache.Indexers{}, nil,
 		).Informer()
+		if err := informer.SetTransform(ctrlcache.TransformStripManagedFields()); err != nil {
+			return fmt.Errorf("watch the %s: %w", k.Resource, err)
+		}
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
 		}); err != nil {

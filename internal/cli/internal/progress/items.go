@@ -46,14 +46,14 @@ func Items(p *inprocess.Progress) []Item {
 	if c := p.Cluster; c != nil {
 		items = append(items, whole("Cluster "+c.Name, c, c.Status.Nodes))
 		for i := range c.Status.Stacks {
-			items = append(items, stack(&c.Status.Stacks[i]))
+			items = append(items, Stack(&c.Status.Stacks[i]))
 		}
 	}
 	for i := range p.Groups {
 		g := &p.Groups[i]
 		items = append(items, whole("InstanceGroup "+g.Name, g, g.Status.Nodes))
 		if g.Status.Stack != nil {
-			items = append(items, stack(g.Status.Stack))
+			items = append(items, Stack(g.Status.Stack))
 		}
 	}
 	return items
@@ -116,8 +116,8 @@ func (i *Item) count(nodes string) {
 	}
 }
 
-// stack returns the item of a stack, with CloudFormation's status.
-func stack(s *v1alpha1.StackStatus) Item {
+// Stack returns the item of a stack, with CloudFormation's status.
+func Stack(s *v1alpha1.StackStatus) Item {
 	item := Item{Name: "stack " + s.Name, Mark: Working, Text: strings.TrimSpace(s.Status + " " + s.Reason), Part: true}
 	switch {
 	case s.Status == "":
