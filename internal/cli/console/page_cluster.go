@@ -1,0 +1,167 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/progress"
+)
+
+const (
+	kindCluster = "Cluster"
+	kindGroup   = "InstanceGroup"
+)
+
+// isCluster reports whether an object is of a kind of the cluster API group.
+func isCluster(object *unstructured.Unstructured, kind string) bool {
+	return object.GetKind() == kind && object.GroupVersionKind().Group == clusterv1alpha1.GroupVersion.Group
+}
+
+// addCluster adds what a cluster has.
+func (s *server) addCluster(p *page, object *unstructured.Unstructured) {
+	var spec clusterv1alpha1.ClusterSpec
+	var status clusterv1alpha1.ClusterStatus
+	if !decode(object, "spec", &spec) || !decode(object, "status", &status) {
+		return
+	}
+	p.Facts = append(p.Facts,
+		fact{"Kubernetes", text(status.Version)},
+		fact{"Release", text(released(status.Release, spec.Release))},
+		fact{"API", text(status.Endpoint)},
+		fact{"Account and region", text(strings.TrimSpace(status.Account + " " + spec.Region))},
+		fact{"Nodes", text(nodes(&status.Nodes))},
+	)
+	p.Sections = append(p.Sections, rolloutOf("Rollout of the control plane", status.Rollout), s.groupsOf(object))
+	stacks := section{Title: "Stacks", Columns: []string{"Stack", "Status", "Reason"}}
+	for i := range status.Stacks {
+		stacks.Rows = append(stacks.Rows, stackRow(&status.Stacks[i]))
+	}
+	repairs := section{Title: "Repairs of the control plane", Columns: []string{"Slot", "Instances replaced", "Last", "Not before"}}
+	for i := range status.Repairs {
+		r := &status.Repairs[i]
+		repairs.Rows = append(repairs.Rows, []cell{
+			text(fmt.Sprint(r.Slot)), text(fmt.Sprint(r.Replaced)), at(&r.LastTime), at(&r.NextTime),
+		})
+	}
+	addons := section{Title: "Addons", Columns: []string{"Name", "Chart", "Version"}}
+	for i := range status.Addons {
+		a := &status.Addons[i]
+		addons.Rows = append(addons.Rows, texts(a.Name, strings.TrimSpace(a.Chart+" "+a.Repository), a.Version))
+	}
+	p.Sections = append(p.Sections, stacks, repairs, addons, backupsOf(status.Backup))
+}
+
+// released describes the release that runs, and the one that is on its way.
+func released(running, wanted string) string {
+	if running == "" || running == wanted {
+		return wanted
+	}
+	return running + " → " + wanted
+}
+
+func nodes(count *clusterv1alpha1.NodeCount) string {
+	if count.Desired == 0 {
+		return ""
+	}
+	description := fmt.Sprintf("%d of %d ready", count.Ready, count.Desired)
+	if count.Updated < count.Desired {
+		description += fmt.Sprintf(", %d up to date", count.Updated)
+	}
+	return description
+}
+
+// groupsOf lists the instance groups of a cluster.
+func (s *server) groupsOf(cluster *unstructured.Unstructured) section {
+	found := section{Title: "Instance groups", Columns: []string{"Group", "Nodes", "Kubernetes", "Status"}}
+	for _, group := range s.fleet.groups(cluster.GetNamespace(), cluster.GetName()) {
+		var status clusterv1alpha1.InstanceGroupStatus
+		decode(group, "status", &status)
+		r := rowOf(group)
+		found.Rows = append(found.Rows, []cell{
+			{Text: r.Name, ID: r.ID}, text(cmp.Or(nodes(&status.Nodes), "-")), text(cmp.Or(status.Version, "-")), {Text: r.Text, Mark: r.Mark},
+		})
+	}
+	return found
+}
+
+// addGroup adds what an instance group has.
+func addGroup(p *page, object *unstructured.Unstructured) {
+	var spec clusterv1alpha1.InstanceGroupSpec
+	var status clusterv1alpha1.InstanceGroupStatus
+	if !decode(object, "spec", &spec) || !decode(object, "status", &status) {
+		return
+	}
+	of := &unstructured.Unstructured{}
+	of.SetGroupVersionKind(clusterv1alpha1.GroupVersion.WithKind(kindCluster))
+	of.SetNamespace(object.GetNamespace())
+	of.SetName(spec.Cluster)
+	p.Facts = append(p.Facts,
+		fact{"Cluster", cell{Text: spec.Cluster, ID: idOf(of)}},
+		fact{"Nodes", text(nodes(&status.Nodes))},
+		fact{"Size", text(fmt.Sprintf("%d to %d", spec.MinSize, spec.MaxSize))},
+		fact{"Instance types", text(strings.Join(spec.InstanceTypes, ", "))},
+		fact{"Kubernetes", text(status.Version)},
+		fact{"Auto Scaling group", text(status.AutoScalingGroup)},
+	)
+	p.Sections = append(p.Sections, rolloutOf("Rollout", status.Rollout))
+	if status.Stack != nil {
+		p.Sections = append(p.Sections, section{
+			Title: "Stack", Columns: []string{"Stack", "Status", "Reason"}, Rows: [][]cell{stackRow(status.Stack)},
+		})
+	}
+	if r := status.Repair; r != nil {
+		p.Sections = append(p.Sections, section{
+			Title: "Repairs", Columns: []string{"Instances replaced", "Last", "Not before"},
+			Rows: [][]cell{{text(fmt.Sprint(r.Replaced)), at(&r.LastTime), at(&r.NextTime)}},
+		})
+	}
+}
+
+func stackRow(s *clusterv1alpha1.StackStatus) []cell {
+	item := progress.Stack(s)
+	return []cell{text(s.Name), {Text: cmp.Or(s.Status, "does not exist yet"), Mark: item.Mark}, text(s.Reason)}
+}
+
+// rolloutOf shows a rollout: how many nodes are replaced, and what the drains wait for.
+func rolloutOf(title string, rollout *clusterv1alpha1.RolloutStatus) section {
+	if rollout == nil {
+		return section{}
+	}
+	found := section{
+		Title: title, Text: strings.TrimSpace(string(rollout.State) + ". " + rollout.Message),
+		Columns: []string{"Draining node", "Since", "Until", "Pods left", "Blocked by"},
+	}
+	if rollout.Total > 0 && (rollout.State == clusterv1alpha1.RolloutRolling || rollout.State == clusterv1alpha1.RolloutRollingBack) {
+		found.Bar = &bar{
+			Done: int64(rollout.Updated), Total: int64(rollout.Total),
+			Label: fmt.Sprintf("%d of %d nodes have the new configuration", rollout.Updated, rollout.Total),
+		}
+	}
+	for i := range rollout.Draining {
+		d := &rollout.Draining[i]
+		blocked := cell{Text: "-"}
+		if len(d.BlockedBy) > 0 {
+			blocked = cell{Text: "PodDisruptionBudget " + strings.Join(d.BlockedBy, ", "), Mark: progress.Working}
+		}
+		found.Rows = append(found.Rows, []cell{
+			text(strings.TrimSpace(d.Node + " " + d.Instance)), at(d.Since), at(d.Deadline), text(fmt.Sprint(d.Pods)), blocked,
+		})
+	}
+	return found
+}
+
+func backupsOf(backup *clusterv1alpha1.BackupStatus) section {
+	found := section{Title: "Backups", Columns: []string{"Snapshot", "Taken", "Slot", "State"}}
+	if backup == nil {
+		return found
+	}
+	for i := range backup.Backups {
+		b := &backup.Backups[i]
+		found.Rows = append(found.Rows, []cell{text(b.Snapshot), at(&b.Time), text(fmt.Sprint(b.Slot)), text(b.State)})
+	}
+	return found
+}
