@@ -94,6 +94,10 @@ containers: build ## Build bin/containers, with which simulated machines run con
 test-containers: containers ## Test a cluster on machines with the real kubelet, containerd and runc; Linux, as root.
 	TEST_CONTAINERS=1 $(GO) test -count=1 -timeout 60m -v ./test/containers
 
+.PHONY: test-console
+test-console: build ## Test the page of the console in Chromium, with axe; with node, npm, chromium and kubectl.
+	test/console/run.sh
+
 .PHONY: test-systemd
 test-systemd: build ## Test instances with real systemd and cloud-init, from a Debian tree; Linux, as root, with debootstrap.
 	TEST_SYSTEMD=1 $(GO) test -count=1 -timeout 30m -v ./test/systemd
