@@ -97,20 +97,20 @@ func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.Insta
 	if err := s.owner.CheckScalingGroup(group, found); err != nil {
 		return err
 	}
-	if blame {
-		if err := s.findCause(ctx, api, group, found, known); err != nil {
-			return err
-		}
-	} else {
-		if late {
-			past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
-			past.Miss(instancesOf(found), s.nodesOf(group))
-			dead = append(dead, past.Missing...)
-		}
-		signalled := func(instance string) bool { return s.signals.Sent(group.UID, known.Record.Token, instance) }
-		if err := s.repairs.ReplaceTerminated(ctx, group, target, found, dead, signalled); err != nil {
-			return err
-		}
+	signalled := func(instance string) bool { return s.signals.Sent(group.UID, known.Record.Token, instance) }
+	switch {
+	case blame:
+		err = s.findCause(ctx, api, group, found, known)
+	case late:
+		past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
+		past.Miss(instancesOf(found), s.nodesOf(group))
+		dead = append(dead, past.Missing...)
+		fallthrough
+	default:
+		err = s.repairs.ReplaceTerminated(ctx, group, target, found, dead, signalled)
+	}
+	if err != nil {
+		return err
 	}
 	if !adjustsAutoscaler {
 		return nil
