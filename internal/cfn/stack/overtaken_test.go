@@ -254,3 +254,56 @@ func TestJustCreatedStackIsDeletedWithoutItsRecord(t *testing.T) {
 	s.step(consistency)
 	deletedBy(t, s, e, lost, options, InProgress, "DescribeStacks", "DeleteStack")
 }
+
+// TestReadThatIsBehindAnEventIsRepeated tests that the end of an operation is not missed until the next poll if an
+// event reports it before DescribeStacks does. An old or a forged event does not cause calls forever.
+func TestReadThatIsBehindAnEventIsRepeated(t *testing.T) {
+	s := newScript(t)
+	e, record := made(t, s)
+	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
+	s.step(time.Minute)
+	e.Observe(Event{StackID: record.StackID, Status: "UPDATE_COMPLETE", Token: record.Token, Time: s.clock.Now()})
+	result := ensured(t, s, e, desire(t, 2), record, InProgress, "DescribeStacks")
+	if result.RequeueAfter != stalePoll {
+		t.Errorf("the stack is read again after %s", result.RequeueAfter)
+	}
+	s.step(result.RequeueAfter)
+	result = ensured(t, s, e, desire(t, 2), result.Record, InProgress, "DescribeStacks")
+	s.end(types.StackStatusUpdateComplete, "")
+	s.step(result.RequeueAfter)
+	record = ensured(t, s, e, desire(t, 2), result.Record, Ready, "DescribeStacks").Record
+
+	record = ensured(t, s, e, desire(t, 3), record, InProgress, "UpdateStack").Record
+	e.Observe(Event{StackID: record.StackID, Status: "UPDATE_COMPLETE", Token: record.Token, Time: s.clock.Now()})
+	for range 5 {
+		result = ensured(t, s, e, desire(t, 3), record, InProgress, "DescribeStacks")
+		record = result.Record
+		s.step(result.RequeueAfter)
+	}
+	result = ensured(t, s, e, desire(t, 3), record, InProgress, "DescribeStacks")
+	if result.RequeueAfter < time.Minute {
+		t.Errorf("after %s, the stack is still read every %s", 5*stalePoll, result.RequeueAfter)
+	}
+}
+
+// TestAnswerFromBeforeAnUpdateIsNotItsEnd tests that an answer from before an update is not its end although it has the
+// status that an event just reported. The engine would send the update again, with the same token: CloudFormation starts
+// nothing then, and the engine would wait for an event that it has had.
+func TestAnswerFromBeforeAnUpdateIsNotItsEnd(t *testing.T) {
+	s := newScript(t)
+	e, record := made(t, s)
+	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
+	e.Observe(s.end(types.StackStatusUpdateComplete, ""))
+	record = ensured(t, s, e, desire(t, 2), record, Ready, "DescribeStacks").Record
+	s.step(time.Second)
+	record = ensured(t, s, e, desire(t, 3), record, InProgress, "UpdateStack").Record
+	e.Observe(s.end(types.StackStatusUpdateComplete, ""))
+	s.lag = true
+	result := ensured(t, s, e, desire(t, 3), record, InProgress, "DescribeStacks")
+	if result.RequeueAfter != stalePoll {
+		t.Errorf("the stack is read again after %s", result.RequeueAfter)
+	}
+	s.lag = false
+	s.step(result.RequeueAfter)
+	ensured(t, s, e, desire(t, 3), result.Record, Ready, "DescribeStacks")
+}

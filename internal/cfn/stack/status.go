@@ -218,6 +218,10 @@ func (v *visit) stale(found *live) bool {
 	if !inProgress(v.status()) || inProgress(found.status) || v.record.StartedAt == nil {
 		return false
 	}
+	if v.record.PendingDigest != "" && v.status() == types.StackStatusUpdateInProgress && found.changed == v.record.Changed {
+		// The status may be the one that an event just reported, because the previous update ended with it, too.
+		return v.youngerThan(max(consistency, v.engine.options.PollInterval))
+	}
 	if hint, _ := v.engine.watchlist.changed(&v.record); hint.Token != "" && hint.Token == v.record.Token &&
 		hint.Status == string(found.status) {
 		return false // an event reported that the operation ended with this status
@@ -226,14 +230,23 @@ func (v *visit) stale(found *live) bool {
 		return v.youngerThan(consistency)
 	}
 	if v.record.PendingDigest != "" && v.status() == types.StackStatusUpdateInProgress {
-		return found.changed == v.record.Changed && v.youngerThan(max(consistency, v.engine.options.PollInterval))
+		return false
 	}
 	return string(found.status) == v.record.PreviousStatus && v.youngerThan(consistency)
 }
 
+// behind reports whether DescribeStacks returned an operation in progress whose end an event has just
+// reported. Without a limit, a forged event would cause calls forever.
+func (v *visit) behind(found *live) bool {
+	e := &v.followed
+	age := v.now().Sub(e.Time)
+	return inProgress(found.status) && e.Token != "" && e.Token == v.record.Token && !inProgress(types.StackStatus(e.Status)) &&
+		age >= -consistency && age < consistency
+}
+
 // settle updates the record from the stack that was read.
 func (v *visit) settle(ctx context.Context, found *live) step {
-	if v.stale(found) {
+	if v.stale(found) || v.behind(found) {
 		return end(v.pollSoon())
 	}
 	old := v.record
