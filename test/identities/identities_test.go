@@ -45,7 +45,7 @@ metadata: {name: team-b}
 spec:
   roleARN: %s
   regions: [eu-west-1]
-  allowedResourceTypes: ["AWS::SQS::*"]
+  allowedResourceTypes: ["AWS::SQS::*", "AWS::IAM::Role", "AWS::IAM::Policy"]
   tags: {team: b, cost: none}
   allowedNamespaces:
     selector: {matchLabels: {kubernetes.io/metadata.name: tenant-b}}
@@ -80,9 +80,14 @@ spec: {cluster: east, minSize: 1, maxSize: 1, instanceTypes: [t3.medium]}
 // tagsFollow tests that a queue has the tags of the identity, the namespace and the object, and follows their
 // changes.
 func (w *tenants) tagsFollow(t *testing.T) {
+	w.patch("SQSQueue", "tenant-b", "jobs", map[string]any{"spec": map[string]any{"grants": []any{map[string]any{"serviceAccount": "web", "access": "Send"}}}})
 	w.tagged(map[string]string{"team": "b", "cost": "low"})
+	w.roleTagged(map[string]string{"team": "b", "cost": "low"})
 	w.annotate("Namespace", "", "tenant-b", "aws-operator/tags", "{cost: high, stage: test}")
 	w.tagged(map[string]string{"team": "b", "cost": "high", "stage": "test"})
+	w.roleTagged(map[string]string{"team": "b", "cost": "high", "stage": "test"})
+	w.patch("SQSQueue", "tenant-b", "jobs", map[string]any{"spec": map[string]any{"grants": nil}})
+	w.has(accountB, "eu-west-1", "aws-operator-sqsqueue-jobs-tenant-b")
 	w.annotate("SQSQueue", "tenant-b", "jobs", "aws-operator/tags", `{"stage":"production"}`)
 	w.tagged(map[string]string{"team": "b", "cost": "high", "stage": "production"})
 	w.patch("AWSIdentity", "", "team-b", map[string]any{"spec": map[string]any{"tags": nil}})
@@ -112,15 +117,45 @@ func (w *tenants) tagged(want map[string]string) {
 		if err != nil {
 			return err
 		}
-		maps.DeleteFunc(out.Tags, func(key, _ string) bool {
-			prefix, _, _ := strings.Cut(strings.ReplaceAll(key, ":", "/"), "/")
-			return slices.Contains([]string{"aws", "aws-operator", "service-operator.aws"}, prefix)
-		})
-		if !maps.Equal(want, out.Tags) {
-			return fmt.Errorf("it has %v", out.Tags)
-		}
-		return nil
+		return sameTags(want, out.Tags)
 	})
+}
+
+// roleTagged waits until the role of tenant b's service account has tags, besides those of the operator and
+// CloudFormation.
+func (w *tenants) roleTagged(want map[string]string) {
+	w.t.Helper()
+	api := iam.NewFromConfig(w.root(accountB, "eu-west-1"))
+	patience.Until(w.t, fmt.Sprintf("the role has the tags %v", want), func() error {
+		roles, err := api.ListRoles(w.t.Context(), &iam.ListRolesInput{PathPrefix: aws.String("/aws-operator/")})
+		if err != nil {
+			return err
+		}
+		if len(roles.Roles) != 1 {
+			return fmt.Errorf("there are %d roles", len(roles.Roles))
+		}
+		out, err := api.ListRoleTags(w.t.Context(), &iam.ListRoleTagsInput{RoleName: roles.Roles[0].RoleName})
+		if err != nil {
+			return err
+		}
+		tags := map[string]string{}
+		for _, tag := range out.Tags {
+			tags[*tag.Key] = *tag.Value
+		}
+		return sameTags(want, tags)
+	})
+}
+
+// sameTags returns an error if a resource has other tags, besides those of the operator and CloudFormation.
+func sameTags(want, got map[string]string) error {
+	maps.DeleteFunc(got, func(key, _ string) bool {
+		prefix, _, _ := strings.Cut(strings.ReplaceAll(key, ":", "/"), "/")
+		return slices.Contains([]string{"aws", "aws-operator", "service-operator.aws"}, prefix)
+	})
+	if !maps.Equal(want, got) {
+		return fmt.Errorf("it has %v", got)
+	}
+	return nil
 }
 
 // TestTwoTenantsInTwoAccountsAndThreeRegions follows two tenants: each gets its own account and

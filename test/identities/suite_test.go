@@ -81,7 +81,9 @@ func newTenants(t *testing.T) *tenants {
 		_, err := client.AttachUserPolicy(t.Context(), &iam.AttachUserPolicyInput{UserName: aws.String("operator"), PolicyArn: arn})
 		return err
 	})
-	operatortest.Run(t, sim, key, operator.Options{RESTConfig: admin, Region: home, EndpointURL: endpoint})
+	operatortest.Run(t, sim, key, operator.Options{
+		RESTConfig: admin, Region: home, EndpointURL: endpoint, ServiceAccountIssuer: "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE",
+	})
 	return w
 }
 
@@ -95,7 +97,7 @@ func (w *tenants) role(account, name, externalID string) string {
 	root := w.root(account, home)
 	arn := simulatortest.Role(w.t, root, name, platform, externalID)
 	choice := permissions.Choice{
-		Kinds: permissions.Kinds(), Clusters: true, Partition: "aws", Suffix: "amazonaws.com", Account: account,
+		Kinds: permissions.Kinds(), Clusters: true, Grants: true, Partition: "aws", Suffix: "amazonaws.com", Account: account,
 		Operator: operator.DefaultClusterName, Events: awsevents.StackName(operator.DefaultClusterName),
 	}
 	w.attach(root, &choice, func(client *iam.Client, policy *string) error {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -151,8 +152,11 @@ func (r *roles) converge(ctx context.Context, use identity.Use, one *role, retry
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
+	tags := map[string]string{}
+	maps.Copy(tags, use.Tags)
+	maps.Copy(tags, desired.Tags) // they identify the owner
 	wanted := stack.Desired{
-		Name: desired.Name, Template: desired.Template, Tags: desired.Tags, OwnerTags: desired.OwnerTags,
+		Name: desired.Name, Template: desired.Template, Tags: tags, OwnerTags: desired.OwnerTags,
 		Capabilities: desired.Capabilities, Retry: retry, TerminationProtection: protected,
 	}
 	if err := use.Limit(&wanted); err != nil {

@@ -72,7 +72,7 @@ func (s rolesStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	if retained && (obj.Status.StackID == "" || k.service.options.ServiceAccountIssuer == "") {
 		return operatorkit.Done()
 	}
-	use, err := k.service.roleUse(ctx, obj.Namespace)
+	use, err := k.service.roleUse(ctx, obj.Namespace, retained)
 	switch {
 	case err != nil && retained:
 		return left(identity.Outcome(err))
@@ -147,12 +147,13 @@ func (k *kind) accounts(obj *v1alpha1.Object) []types.NamespacedName {
 }
 
 // roleUse returns how the operator acts for the roles of a namespace's service accounts: with the
-// namespace's identity, because several objects share a role.
-func (s *service) roleUse(ctx context.Context, namespace string) (identity.Use, error) {
+// namespace's identity, because several objects share a role. Tagged is whether it needs their tags, which
+// may be wrong.
+func (s *service) roleUse(ctx context.Context, namespace string, tagged bool) (identity.Use, error) {
 	if s.options.Identities == nil {
 		return s.own(), nil
 	}
-	return s.options.Identities.Of(ctx, identity.Wish{Namespace: namespace}) //nolint:wrapcheck // a sentence for the user
+	return s.options.Identities.Of(ctx, identity.Wish{Namespace: namespace, Tagged: tagged}) //nolint:wrapcheck // a sentence for the user
 }
 
 // useOfRoles returns how the operator acts for the roles of an object's grants. It refuses an object
@@ -167,7 +168,7 @@ func (k *kind) useOfRoles(ctx context.Context, obj *v1alpha1.Object) (identity.U
 	if !made.IsDone() {
 		return own, made
 	}
-	use, err := k.service.roleUse(ctx, obj.Namespace)
+	use, err := k.service.roleUse(ctx, obj.Namespace, true)
 	if err != nil {
 		return use, identity.Outcome(err)
 	}
@@ -198,7 +199,7 @@ func (s accountsStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) o
 	if len(grants)+len(obj.Status.Grants) == 0 {
 		return operatorkit.Done()
 	}
-	use, err := k.service.roleUse(ctx, obj.Namespace)
+	use, err := k.service.roleUse(ctx, obj.Namespace, false)
 	if err != nil {
 		return identity.Outcome(err)
 	}
