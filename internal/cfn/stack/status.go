@@ -218,7 +218,8 @@ func (v *visit) stale(found *live) bool {
 	if !inProgress(v.status()) || inProgress(found.status) || v.record.StartedAt == nil {
 		return false
 	}
-	if v.record.PendingDigest != "" && v.status() == types.StackStatusUpdateInProgress && found.changed == v.record.Changed {
+	updating := v.record.PendingDigest != "" && v.status() == types.StackStatusUpdateInProgress
+	if updating && found.changed == v.record.Changed {
 		// The status may be the one that an event just reported, because the previous update ended with it, too.
 		return v.youngerThan(max(consistency, v.engine.options.PollInterval))
 	}
@@ -229,10 +230,7 @@ func (v *visit) stale(found *live) bool {
 	if changedBefore(found.changed, v.record.Changed) {
 		return v.youngerThan(consistency)
 	}
-	if v.record.PendingDigest != "" && v.status() == types.StackStatusUpdateInProgress {
-		return false
-	}
-	return string(found.status) == v.record.PreviousStatus && v.youngerThan(consistency)
+	return !updating && string(found.status) == v.record.PreviousStatus && v.youngerThan(consistency)
 }
 
 // behind reports whether DescribeStacks returned an operation in progress whose end an event has just

@@ -4,14 +4,12 @@ package retry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/objects"
 	"github.com/aws-operator/aws-operator/internal/state"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -85,9 +83,9 @@ func retry(ctx context.Context, namespace, reference string, now time.Time) (str
 	if err != nil {
 		return "", fmt.Errorf("use the kubeconfig: %w", err)
 	}
-	objects := dynamic.ResourceInterface(all.Resource(resource))
+	api := dynamic.ResourceInterface(all.Resource(resource))
 	if namespaced {
-		objects = all.Resource(resource).Namespace(namespace)
+		api = all.Resource(resource).Namespace(namespace)
 	}
 	if resource.GroupResource() == clusters && strings.Contains(name, ".") {
 		from, err := state.Open(ctx, state.Kubernetes, state.Options{Namespace: namespace})
@@ -98,7 +96,7 @@ func retry(ctx context.Context, namespace, reference string, now time.Time) (str
 			return "", err
 		}
 	}
-	object, err := objects.Get(ctx, name, metav1.GetOptions{})
+	object, err := api.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", reference, err)
 	}
@@ -111,7 +109,7 @@ func retry(ctx context.Context, namespace, reference string, now time.Time) (str
 		return "", fmt.Errorf("%s is not stalled, so there is nothing to retry: %s", reference, message)
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, stack.RetryAnnotation, now.UTC().Format(time.RFC3339))
-	if _, err := objects.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return "", fmt.Errorf("annotate %s: %w", reference, err)
 	}
 	return fmt.Sprintf("The operator retries %s. It had stalled because: %s", reference, stalled.Message), nil
@@ -120,26 +118,10 @@ func retry(ctx context.Context, namespace, reference string, now time.Time) (str
 // clusters are the objects that users may also call by their names in kops.
 var clusters = clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource()
 
-var errNoKind = errors.New("the cluster of the kubeconfig has no such kind of the operator")
-
 // find finds a kind of the operator by its kind, plural, singular or short name.
 func find(kinds discovery.DiscoveryInterface, kind string) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	kind = strings.ToLower(kind)
-	for _, group := range []schema.GroupVersion{clusterv1alpha1.GroupVersion, servicev1alpha1.GroupVersion} {
-		list, err := kinds.ServerResourcesForGroupVersion(group.String())
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return resource, false, fmt.Errorf("ask the management cluster for its kinds: %w", err)
-		}
-		for i := range list.APIResources {
-			r := &list.APIResources[i]
-			if !strings.Contains(r.Name, "/") && (kind == r.Name || kind == r.SingularName || kind == strings.ToLower(r.Kind) ||
-				slices.Contains(r.ShortNames, kind)) {
-				return group.WithResource(r.Name), r.Namespaced, nil
-			}
-		}
-	}
-	return resource, false, fmt.Errorf("%w: %s", errNoKind, kind)
+	return objects.Find(kinds, kind, func(_ schema.GroupVersion, r *metav1.APIResource) bool {
+		return kind == r.Name || kind == r.SingularName || kind == strings.ToLower(r.Kind) || slices.Contains(r.ShortNames, kind)
+	})
 }

@@ -38,6 +38,9 @@ const (
 	newKinds = 10 * time.Second
 )
 
+// groups are the API groups of the objects.
+var groups = []schema.GroupVersion{clusterv1alpha1.GroupVersion, servicev1alpha1.GroupVersion}
+
 // Source is the objects of the operator in a management cluster.
 type Source struct {
 	discovery discovery.DiscoveryInterface
@@ -86,7 +89,7 @@ type kind struct {
 // kinds returns the kinds of the operator whose objects have a status, clusters first.
 func (s *Source) kinds() ([]kind, error) {
 	var found []kind
-	for _, group := range []schema.GroupVersion{clusterv1alpha1.GroupVersion, servicev1alpha1.GroupVersion} {
+	for _, group := range groups {
 		list, err := s.discovery.ServerResourcesForGroupVersion(group.String())
 		if apierrors.IsNotFound(err) {
 			continue
@@ -126,28 +129,40 @@ func (s *Source) in(k kind) dynamic.ResourceInterface {
 
 // Of returns the API of a kind of the operator, in a namespace if it has one.
 func (s *Source) Of(apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
-	group, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || group != clusterv1alpha1.GroupVersion && group != servicev1alpha1.GroupVersion {
-		return nil, fmt.Errorf("%w: %s of %s", errNoKind, kind, apiVersion)
-	}
-	list, err := s.discovery.ServerResourcesForGroupVersion(apiVersion)
+	resource, namespaced, err := Find(s.discovery, kind, func(group schema.GroupVersion, r *metav1.APIResource) bool {
+		return group.String() == apiVersion && r.Kind == kind
+	})
 	if err != nil {
-		return nil, fmt.Errorf("ask the management cluster for its kinds: %w", err)
+		return nil, err
 	}
-	for i := range list.APIResources {
-		r := &list.APIResources[i]
-		switch {
-		case r.Kind != kind || strings.Contains(r.Name, "/"):
-		case r.Namespaced:
-			return s.objects.Resource(group.WithResource(r.Name)).Namespace(namespace), nil
-		default:
-			return s.objects.Resource(group.WithResource(r.Name)), nil
-		}
+	if namespaced {
+		return s.objects.Resource(resource).Namespace(namespace), nil
 	}
-	return nil, fmt.Errorf("%w: %s of %s", errNoKind, kind, apiVersion)
+	return s.objects.Resource(resource), nil
 }
 
 var errNoKind = errors.New("the cluster of the kubeconfig has no such kind of the operator")
+
+// Find returns the first kind of the operator that matches. Its error names the kind as the user calls it.
+func Find(
+	kinds discovery.DiscoveryInterface, called string, matches func(schema.GroupVersion, *metav1.APIResource) bool,
+) (resource schema.GroupVersionResource, namespaced bool, err error) {
+	for _, group := range groups {
+		list, err := kinds.ServerResourcesForGroupVersion(group.String())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return resource, false, fmt.Errorf("ask the management cluster for its kinds: %w", err)
+		}
+		for i := range list.APIResources {
+			if r := &list.APIResources[i]; !strings.Contains(r.Name, "/") && matches(group, r) {
+				return group.WithResource(r.Name), r.Namespaced, nil
+			}
+		}
+	}
+	return resource, false, fmt.Errorf("%w: %s", errNoKind, called)
+}
 
 // maxEvents limits the Events of one object.
 const maxEvents = 200
