@@ -153,6 +153,7 @@ func (c *cloud) asManifest(objects []*unstructured.Unstructured) {
 				shape[group.GetName()] = group
 			}
 		}
+		c.awaitRoles(object.GetName())
 		got := map[string]int64{}
 		zones := map[string]bool{}
 		for _, node := range c.nodes(object.GetName()) {
@@ -167,6 +168,23 @@ func (c *cloud) asManifest(objects []*unstructured.Unstructured) {
 			c.t.Errorf("the nodes of cluster %s are only in %v", object.GetName(), zones)
 		}
 	}
+}
+
+// awaitRoles waits until all nodes of a cluster have the label of their role: the operator sets it when it sees the
+// node, and a Cluster is Ready with its first worker.
+func (c *cloud) awaitRoles(cluster string) {
+	c.t.Helper()
+	lacking := ""
+	c.await(func() string { return "the role of node " + lacking }, func() bool {
+		for _, node := range c.nodes(cluster) {
+			_, isSlot := node.Labels["node-role.kubernetes.io/control-plane"]
+			if _, isWorker := node.Labels["node-role.kubernetes.io/worker"]; !isSlot && !isWorker {
+				lacking = node.Name
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // checkNode checks one node and returns its group.
