@@ -75,7 +75,8 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 		Workload:  workload.New(workload.Options{Logger: p.opts.Logger.WithName("workload"), UserAgent: p.opts.UserAgent}),
 		AccountID: p.opts.Account, ClusterName: p.opts.ClusterName, NodeupDir: p.opts.NodeupDir,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
-		Metrics: p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles, Identities: p.identities,
+		DriftInterval: p.opts.DriftInterval,
+		Metrics:       p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles, Identities: p.identities,
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: p.opts.Clock, Logger: p.opts.Logger.WithName("addons")}),
 		Cleanup: cleanup.New(p.clients, p.opts.ClusterName, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
 	})

@@ -79,7 +79,7 @@ type Options struct {
 	// SweepInterval is how often to list all stacks, in case an event was lost; 0 is the
 	// listener's default.
 	SweepInterval time.Duration
-	// DriftInterval is the time between two checks of a stack of an AWS service for drift; 0 checks
+	// DriftInterval is the time between two checks of a stack for drift; 0 checks
 	// only on request.
 	DriftInterval time.Duration
 

@@ -67,7 +67,7 @@ var statements = []statement{
 		why:   "The stacks of objects and of the event queue. Their names begin with the operator's cluster name: change aws-operator to yours.",
 	},
 	{
-		sid: "DriftDetections", users: services, resources: all,
+		sid: "DriftDetections", users: services | clusters, resources: all,
 		calls: []string{"cloudformation.DescribeStackDriftDetectionStatus"},
 		why:   "The progress of a drift detection. Its ID names no stack, and AWS supports no resource-level permissions for this action.",
 	},
@@ -75,6 +75,7 @@ var statements = []statement{
 		sid: "ClusterStacks", users: clusters, resources: []string{"arn:{partition}:cloudformation:{region}:{account}:stack/{clusterStack}"},
 		calls: append([]string{
 			"cloudformation.SetStackPolicy", "cloudformation.SignalResource", "cloudformation.CancelUpdateStack",
+			"cloudformation.DetectStackDrift", "cloudformation.DescribeStackResourceDrifts",
 		}, stackCalls...),
 		why: "Stacks of clusters have the cluster's name. SignalResource continues a rolling update; CancelUpdateStack cancels an update that cannot succeed.",
 	},
@@ -84,9 +85,9 @@ var statements = []statement{
 		why:   "The operator lists all stacks of an account and region to find its own; AWS supports no narrower resource for that.",
 	},
 	{
-		sid: "ReadResources", users: services, resources: all,
+		sid: "ReadResources", users: services | terminal, resources: all,
 		calls: []string{"cloudcontrol.GetResource"},
-		why:   "The operator compares a resource with the object that adopts it; AWS supports no narrower resource for that.",
+		why:   "The operator compares a resource with the object that adopts it, and the command import reads resources; AWS supports no narrower resource for that.",
 	},
 	{
 		sid: "AssumeRoles", users: services | clusters, resources: []string{"{role}"},
@@ -186,13 +187,6 @@ var statements = []statement{
 		sid: "Trial", users: terminal, resources: all,
 		calls: []string{"cloudformation.ValidateTemplate"},
 		why:   "The command trial checks what CloudFormation refuses in templates.",
-	},
-	{
-		sid: "Drift", users: terminal, resources: all,
-		calls: []string{
-			"cloudformation.DetectStackDrift", "cloudformation.DescribeStackDriftDetectionStatus", "cloudformation.DescribeStackResourceDrifts",
-		},
-		why: "The command plan with --drift. CloudFormation reads the resources with the caller's permissions: AWS's policy ReadOnlyAccess has those.",
 	},
 	{
 		sid: "Import", users: terminal, resources: all,

@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	cfnstack "github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/existingvpc"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -468,6 +469,7 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	}
 	s.Allow, _ = policy.ParseAllow(owner.GetAnnotations()[allowAnnotation]) // Unknown values allow nothing.
 	s.Allow.Annotation, s.Allow.Object = allowAnnotation, owner.GetName()
+	s.Except, _ = cfnstack.ParseDriftExceptions(owner.GetAnnotations()[v1alpha1.IgnoreDriftAnnotation]) // Unknown values except nothing.
 	want := stacks.Desired(s.Wanted)
 	digest := want.Digest()
 	there := known.StackID != "" && known.Status != "DELETE_COMPLETE"

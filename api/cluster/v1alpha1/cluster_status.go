@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 )
 
 // ClusterStatus is the observed state of a cluster.
@@ -12,8 +14,8 @@ type ClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Conditions are the conditions of the cluster: Ready, Synced, Stalled, Reconciling,
-	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady. Their messages name
-	// the action that a user can take.
+	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady, Drifted. Their messages
+	// name the action that a user can take.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -386,6 +388,24 @@ type StackStatus struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Record *runtime.RawExtension `json:"record,omitempty"`
+
+	// Drift is what the last check for drift found.
+	// +optional
+	Drift *StackDriftStatus `json:"drift,omitempty"`
+}
+
+// StackDriftStatus is what the last check of one of several stacks for drift found.
+type StackDriftStatus struct {
+	// Status is Drifted, InSync or Unknown.
+	// +optional
+	Status string `json:"status,omitempty"`
+
+	// Reason is the reason for the status, Message its explanation.
+	// +optional
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+
+	servicev1alpha1.DriftStatus `json:",inline"`
 }
 
 // GetConditions returns the cluster's conditions.

@@ -18,6 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="REGION",type=string,priority=1,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,priority=1,JSONPath=`.status.endpoint`
+// +kubebuilder:printcolumn:name="DRIFTED",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Drifted")].status`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="stacks, a zone and a bucket are named after the cluster: use a name of at most 40 lower-case letters, digits and hyphens that begins with a letter"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^internal(-.*)?$')",message="the API's load balancer is named after the cluster, and AWS rejects load balancers whose names begin with internal-: use another name"

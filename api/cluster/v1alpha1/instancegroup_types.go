@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="UPDATED",type=string,JSONPath=`.status.nodes.updatedSummary`
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="DRIFTED",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Drifted")].status`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a stack is named after the group: use a name of at most 63 lower-case letters, digits and hyphens that begins with a letter"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^(.*-)?control-plane-[0-9]+$')",message="names of control-plane stacks have this form: use a name that does not end in control-plane and a number"

@@ -12,6 +12,17 @@ const Group = "cluster-operator.aws"
 // PausedAnnotation stops the operator from reconciling the object if its value is "true".
 const PausedAnnotation = "aws-operator/paused"
 
+const (
+	// DriftPolicyAnnotation on a Cluster or an InstanceGroup is what to do about changes of its stacks'
+	// resources outside of CloudFormation: Report, the default, or Ignore.
+	DriftPolicyAnnotation = Group + "/drift-policy"
+	// CheckDriftAnnotation requests a check for drift: any new value, such as a time.
+	CheckDriftAnnotation = Group + "/check-drift"
+	// IgnoreDriftAnnotation lists, separated by commas, properties whose drift does not count, such as
+	// AutoScalingGroup/MaxSize, or whole resources by their logical ID.
+	IgnoreDriftAnnotation = Group + "/ignore-drift"
+)
+
 // Version is the only version served.
 const Version = "v1alpha1"
 

@@ -28,7 +28,7 @@ var sections = []struct {
 		"config", "internal/operator", "internal/admit", "internal/grant", "internal/identity", "internal/partition", "internal/permissions", "internal/awsapi",
 		"internal/awsevents", "internal/objectmetrics", "internal/program", "internal/lazyregexp", "internal/plural",
 	}},
-	{"CloudFormation", "Templates, plans and stacks, of services and clusters alike.", []string{"internal/cfn"}},
+	{"CloudFormation", "Templates, plans and stacks, of services and clusters alike.", []string{"internal/cfn", "internal/driftstatus"}},
 	{"Services", "AWS services as Kubernetes objects.", []string{"internal/service"}},
 	{"Clusters", "Kubernetes clusters as Kubernetes objects.", []string{"internal/cluster"}},
 	{"Instances", "What runs on the instances of clusters.", []string{"internal/nodeup", "internal/etcdrestore"}},

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cli/console"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -69,7 +70,13 @@ func demo() *clusterv1alpha1.Cluster {
 			{Stack: "demo", Digest: "aaa", Summary: "Adds a subnet."}, {Stack: "demo-control-plane-0", Digest: "bbb", Summary: "Replaces the instance."},
 		},
 		Stacks: []clusterv1alpha1.StackStatus{
-			{Name: "demo", Status: "UPDATE_COMPLETE"}, {Name: "demo-control-plane-0", Status: "UPDATE_ROLLBACK_FAILED", Reason: "No capacity."},
+			{Name: "demo", Status: "UPDATE_COMPLETE", Drift: &clusterv1alpha1.StackDriftStatus{Status: "Drifted", DriftStatus: servicev1alpha1.DriftStatus{
+				Resources: []servicev1alpha1.DriftedResource{{
+					Resource: "PublicSubnetA", State: servicev1alpha1.DriftModified,
+					Properties: []servicev1alpha1.DriftedProperty{{Path: "MapPublicIpOnLaunch", Expected: "true", Actual: "false"}},
+				}},
+			}}},
+			{Name: "demo-control-plane-0", Status: "UPDATE_ROLLBACK_FAILED", Reason: "No capacity."},
 		},
 		Backup: &clusterv1alpha1.BackupStatus{
 			Backups: []clusterv1alpha1.Backup{{Snapshot: "snap-1", Time: now, Slot: 2, State: "completed"}},
@@ -104,6 +111,7 @@ func TestPageOfACluster(t *testing.T) {
 	for title, wants := range map[string][]string{
 		"Rollout of the control plane": {"Slot 1 is being replaced.", "1/3", "ip-10-0-0-1 i-1 |", "| 4 | PodDisruptionBudget shop/front |"},
 		"Instance groups":              {"workers |", "CloudFormation is updating the stack. |"},
+		"Drift of demo":                {"PublicSubnetA | MapPublicIpOnLaunch | true | false |"},
 		"Stacks":                       {"demo | UPDATE_COMPLETE |", "demo-control-plane-0 | UPDATE_ROLLBACK_FAILED | No capacity. |"},
 		"Backups":                      {"snap-1 |", "| 2 | completed |"},
 		"Manifest":                     {"release: v1.36.3", "kind: Cluster"},

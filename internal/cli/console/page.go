@@ -237,7 +237,7 @@ func addService(p *page, object *unstructured.Unstructured) {
 		fact{"Stack status", text(status.ResourceStatus)},
 		fact{"Account and region", text(placeOf(status.StackID))},
 	)
-	p.Sections = append(p.Sections, outputsOf(object), grantsOf(&status), driftOf(&status))
+	p.Sections = append(p.Sections, outputsOf(object), grantsOf(&status), driftOf("Drift", status.Drift))
 }
 
 // placeOf returns the account and region of a stack, from its ARN.
@@ -281,9 +281,8 @@ func grantsOf(status *servicev1alpha1.ObjectStatus) section {
 	return found
 }
 
-func driftOf(status *servicev1alpha1.ObjectStatus) section {
-	found := section{Title: "Drift", Columns: []string{"Resource", "Property", "Should be", "Is"}}
-	drift := status.Drift
+func driftOf(title string, drift *servicev1alpha1.DriftStatus) section {
+	found := section{Title: title, Columns: []string{"Resource", "Property", "Should be", "Is"}}
 	if drift == nil {
 		return found
 	}

@@ -40,6 +40,10 @@ func (s *server) addCluster(p *page, object *unstructured.Unstructured) {
 	for i := range status.Stacks {
 		stacks.Rows = append(stacks.Rows, stackRow(&status.Stacks[i]))
 	}
+	p.Sections = append(p.Sections, stacks)
+	for i := range status.Stacks {
+		p.Sections = append(p.Sections, driftOfStack(&status.Stacks[i]))
+	}
 	repairs := section{Title: "Repairs of the control plane", Columns: []string{"Slot", "Instances replaced", "Last", "Not before"}}
 	for i := range status.Repairs {
 		r := &status.Repairs[i]
@@ -52,7 +56,7 @@ func (s *server) addCluster(p *page, object *unstructured.Unstructured) {
 		a := &status.Addons[i]
 		addons.Rows = append(addons.Rows, texts(a.Name, strings.TrimSpace(a.Chart+" "+a.Repository), a.Version))
 	}
-	p.Sections = append(p.Sections, stacks, repairs, addons, backupsOf(status.Backup))
+	p.Sections = append(p.Sections, repairs, addons, backupsOf(status.Backup))
 }
 
 // released describes the release that runs, and the one that is on its way.
@@ -111,7 +115,7 @@ func addGroup(p *page, object *unstructured.Unstructured) {
 	if status.Stack != nil {
 		p.Sections = append(p.Sections, section{
 			Title: "Stack", Columns: []string{"Stack", "Status", "Reason"}, Rows: [][]cell{stackRow(status.Stack)},
-		})
+		}, driftOfStack(status.Stack))
 	}
 	if r := status.Repair; r != nil {
 		p.Sections = append(p.Sections, section{
@@ -124,6 +128,14 @@ func addGroup(p *page, object *unstructured.Unstructured) {
 func stackRow(s *clusterv1alpha1.StackStatus) []cell {
 	item := progress.Stack(s)
 	return []cell{text(s.Name), {Text: cmp.Or(s.Status, "does not exist yet"), Mark: item.Mark}, text(s.Reason)}
+}
+
+// driftOfStack shows what of a stack has drifted.
+func driftOfStack(s *clusterv1alpha1.StackStatus) section {
+	if s.Drift == nil || len(s.Drift.Resources) == 0 {
+		return section{}
+	}
+	return driftOf("Drift of "+s.Name, &s.Drift.DriftStatus)
 }
 
 // rolloutOf shows a rollout: how many nodes are replaced, and what the drains wait for.

@@ -152,7 +152,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.IntVar(&f.MaxConcurrentReconciles, "max-concurrent-reconciles", 0, "concurrent reconciles per kind (default: 8)")
 	set.DurationVar(&f.SweepInterval, "sweep-interval", 10*time.Minute, "how often to list all stacks, in case an event was lost")
 	set.DurationVar(&f.DriftInterval, "drift-interval", defaultDriftInterval,
-		"how often to check the stack of each object of an AWS service for changes outside of CloudFormation; 0 checks only on request, else at least 10m")
+		"how often to check each stack of services and clusters for changes outside of CloudFormation; 0 checks only on request, else at least 10m")
 	set.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8080", "address of Prometheus metrics; 0 disables them")
 	set.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 disables them")
 	set.StringVar(&f.ProfilingAddress, "pprof-bind-address", "0", "address of Go's profiles; 0 disables them")

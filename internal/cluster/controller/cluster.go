@@ -21,6 +21,7 @@ func (o *operator) clusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 		unlessAbandoned{storeStep{o}},
 		unlessAbandoned{o.cleanupAfterNodes()},
 		unlessAbandoned{slotsStep{o}},
+		driftStep{o},
 		kubeconfigStep{o},
 		apiStep{o},
 		unlessAbandoned{tokenStep{o}},

@@ -16,6 +16,7 @@
 //	cleanup-after-nodes
 //	             deletion only: delete what the cluster's controllers created, before the network
 //	slots        a bundle and a stack for each control-plane slot, in parallel when new
+//	drift        check the stacks for changes outside of CloudFormation
 //	kubeconfig   the Secret with the cluster's kubeconfig
 //	api          connect to the Kubernetes API
 //	token        the token that workers join with, renewed after half its lifetime
@@ -35,6 +36,7 @@
 //	cluster      wait until the Cluster has what nodes need
 //	stack        a bundle and a stack
 //	roll         replace instances where CloudFormation does not
+//	drift        check the stack for changes outside of CloudFormation
 //	nodes        wait until the nodes have joined; replace unhealthy ones
 //	drains       deletion only: end the drains of the group's nodes
 //
@@ -64,6 +66,7 @@
 //	instances       what EC2 reports about nodes
 //	backup          snapshots of etcd's volumes
 //	etcdvolumes     lost volumes, and volumes to restore
+//	drift           checks of stacks for changes outside of CloudFormation
 //	progress        the progress of a rollout in terms of nodes
 //	outcomes        what steps return for errors
 //	conditions      the conditions of Clusters and InstanceGroups

@@ -14,6 +14,7 @@ func (o *operator) groupSteps() []operatorkit.Step[*v1alpha1.InstanceGroup] {
 		groupClusterStep{o},
 		groupStackStep{o},
 		groupRollStep{o},
+		groupDriftStep{o},
 		groupNodesStep{o},
 		groupDrainsStep{o},
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/draining"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/drift"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
@@ -81,6 +82,8 @@ type operator struct {
 	// signals sends signals for new instances, boots finds those that do not become nodes.
 	signals *signals.Signals
 	boots   *boots.Boots
+	// drifts checks stacks for changes outside of CloudFormation.
+	drifts *drift.Checks
 }
 
 func newOperator(options Options, cached, direct client.Client, recorder events.EventRecorder) *operator {
@@ -91,6 +94,7 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine),
 		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock), boots: boots.New(options.Clock),
 		catalog: offerings.New(options.Clock),
+		drifts:  drift.New(drift.Options{Engine: options.Engine, Interval: options.DriftInterval, Recorder: recorder}),
 		targets: targets.New(targets.Options{
 			Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles, Identities: options.Identities,
 		}),

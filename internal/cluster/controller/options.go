@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -11,6 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/drift"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/targets"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/grant"
@@ -27,8 +30,8 @@ const (
 
 // Engine reconciles stacks. *stack.Engine implements it.
 type Engine interface {
-	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
-	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
+	apply.Engine
+	drift.Engine
 	Signal(ctx context.Context, target awsapi.Target, owner stack.Owner, logicalID, instanceID string) (waiting bool, err error)
 	Cancel(ctx context.Context, target awsapi.Target, owner stack.Owner) (cancelled bool, err error)
 	Outputs(ctx context.Context, target awsapi.Target, owner stack.Owner) (map[string]string, error)
@@ -125,6 +128,8 @@ type Options struct {
 	WatchNamespaces []string
 	// MaxConcurrentReconciles is how many objects of a kind are reconciled at once, by default 8.
 	MaxConcurrentReconciles int
+	// DriftInterval is the time between two checks of a stack for drift; 0 checks only on request.
+	DriftInterval time.Duration
 	// BackgroundLimiter, if not nil, delays background reconciles while users edit. All controllers
 	// of a process should share one.
 	BackgroundLimiter *operatorkit.BackgroundLimiter

@@ -176,6 +176,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	}
 	engine := stack.New(stack.Options{
 		Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond,
+		DriftPoll: 20 * time.Millisecond,
 	})
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
 	w.metrics = prometheus.NewRegistry()

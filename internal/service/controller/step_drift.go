@@ -1,9 +1,7 @@
 package controller
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +12,7 @@ import (
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/driftstatus"
 	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -33,7 +32,7 @@ func (s driftStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	case v1alpha1.DriftPolicyReport, v1alpha1.DriftPolicyRevert:
 		except, err := stack.ParseDriftExceptions(obj.Annotations[v1alpha1.IgnoreDriftAnnotation])
 		if err != nil {
-			setDrifted(obj, metav1.ConditionUnknown, reasonDriftExceptions, fmt.Sprintf("The annotation %s: %s.", v1alpha1.IgnoreDriftAnnotation, err))
+			setDrifted(obj, metav1.ConditionUnknown, driftstatus.ReasonExceptions, fmt.Sprintf("The annotation %s: %s.", v1alpha1.IgnoreDriftAnnotation, err))
 			return operatorkit.Done()
 		}
 		return s.check(ctx, obj, policy, except)
@@ -42,31 +41,23 @@ func (s driftStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 		operatorkit.RemoveCondition(obj, v1alpha1.ConditionDrifted)
 		return operatorkit.Done()
 	default:
-		setDrifted(obj, metav1.ConditionUnknown, reasonDriftPolicy, fmt.Sprintf(
-			"The annotation %s is %q; set it to %s, %s or %s.", v1alpha1.DriftPolicyAnnotation, clipped(policy),
+		setDrifted(obj, metav1.ConditionUnknown, driftstatus.ReasonPolicy, fmt.Sprintf(
+			"The annotation %s is %q; set it to %s, %s or %s.", v1alpha1.DriftPolicyAnnotation, driftstatus.Clipped(policy),
 			v1alpha1.DriftPolicyReport, v1alpha1.DriftPolicyRevert, v1alpha1.DriftPolicyIgnore))
 		return operatorkit.Done()
 	}
 }
 
-// Reasons of the condition Drifted that the engine does not know.
+// Reasons of the condition Drifted about reverts.
 const (
-	reasonDriftPolicy     = "UnknownDriftPolicy"
-	reasonDriftExceptions = "InvalidIgnoreDrift"
-	reasonReverting       = "Reverting"
-	reasonRevertWaits     = "RevertNeedsApproval"
-	reasonRevertFailed    = "NotReverted"
+	reasonReverting    = "Reverting"
+	reasonRevertWaits  = "RevertNeedsApproval"
+	reasonRevertFailed = "NotReverted"
 )
 
-// driftPolicy returns the object's policy as the API spells it, or what the user wrote if it is unknown.
+// driftPolicy returns the object's policy.
 func driftPolicy(obj *v1alpha1.Object) string {
-	written := strings.TrimSpace(obj.Annotations[v1alpha1.DriftPolicyAnnotation])
-	for _, known := range []string{v1alpha1.DriftPolicyReport, v1alpha1.DriftPolicyRevert, v1alpha1.DriftPolicyIgnore} {
-		if strings.EqualFold(written, known) {
-			return known
-		}
-	}
-	return cmp.Or(written, v1alpha1.DriftPolicyReport)
+	return driftstatus.Policy(obj.Annotations[v1alpha1.DriftPolicyAnnotation])
 }
 
 // driftToRevert returns the drift that the last check found, if the object's policy is to revert it.
@@ -103,7 +94,7 @@ func (s driftStep) check(ctx context.Context, obj *v1alpha1.Object, policy strin
 			Tags: render.Tags(k.name, obj, k.service.options.ClusterName), AdoptFrom: adoptFrom(obj),
 		},
 		Changed: known.Changed, Interval: k.service.options.DriftInterval, Since: obj.CreationTimestamp.Time, Salt: string(obj.UID),
-		Asked:  strings.TrimPrefix(obj.Annotations[v1alpha1.CheckDriftAnnotation]+"\n"+obj.Annotations[v1alpha1.IgnoreDriftAnnotation], "\n"),
+		Asked:  driftstatus.Asked(obj.Annotations[v1alpha1.CheckDriftAnnotation], obj.Annotations[v1alpha1.IgnoreDriftAnnotation]),
 		Except: except, Remedy: driftRemedy[policy],
 		Deployed: func() (*cfntemplate.Template, map[string]string, error) {
 			return k.deployed(ctx, obj, use)
@@ -174,86 +165,32 @@ func (k *kind) deployed(ctx context.Context, obj *v1alpha1.Object, use identity.
 	return desired.Template, desired.Parameters, nil
 }
 
-// driftRecord returns the engine's record of the checks. One that cannot be read, because another
-// client wrote it, counts as none.
-func driftRecord(obj *v1alpha1.Object) (r stack.DriftRecord) {
-	if obj.Status.Drift == nil || json.Unmarshal(obj.Status.Drift.Record, &r) != nil {
-		return stack.DriftRecord{}
-	}
+// driftRecord returns the engine's record of the checks.
+func driftRecord(obj *v1alpha1.Object) stack.DriftRecord {
+	r := driftstatus.Record(obj.Status.Drift)
 	last := operatorkit.FindCondition(obj, v1alpha1.ConditionDrifted)
-	if last != nil && (last.Reason == reasonDriftPolicy || last.Reason == reasonDriftExceptions) {
+	if last != nil && (last.Reason == driftstatus.ReasonPolicy || last.Reason == driftstatus.ReasonExceptions) {
 		r.Recheck = true // the user corrected an annotation, and the condition does not say what is known
 	}
 	return r
 }
 
 // showDrift writes the outcome of a check into the object's status.
-func showDrift(obj *v1alpha1.Object, result *stack.DriftResult) error {
-	data, err := json.Marshal(result.Record)
-	if err != nil {
-		return fmt.Errorf("encode the record of drift checks: %w", err)
+func showDrift(obj *v1alpha1.Object, result *stack.DriftResult) (err error) {
+	before := driftRecord(obj)
+	if obj.Status.Drift, err = driftstatus.Keep(obj.Status.Drift, &before, result); err != nil {
+		return err //nolint:wrapcheck // of the same module
 	}
-	if before := driftRecord(obj); !result.Record.Equal(&before) {
-		if obj.Status.Drift == nil {
-			obj.Status.Drift = &v1alpha1.DriftStatus{}
-		}
-		obj.Status.Drift.Record = data
-	}
-	drift := result.Drift
-	if drift == nil {
-		if last := operatorkit.FindCondition(obj, v1alpha1.ConditionDrifted); last != nil && last.ObservedGeneration != obj.Generation {
-			setDrifted(obj, last.Status, last.Reason, last.Message)
-		}
-		return nil
-	}
-	setDrifted(obj, conditionOf(drift.Status), drift.Reason, drift.Message)
-	if obj.Status.Drift == nil {
-		return nil
-	}
-	obj.Status.Drift.Resources = driftedResources(drift)
-	obj.Status.Drift.Omitted = int32(drift.Omitted) //nolint:gosec // CloudFormation allows 500 resources
-	if drift.Status != stack.DriftUnknown && result.Record.Concluded != nil {
-		obj.Status.Drift.CheckedAt = new(metav1.NewTime(*result.Record.Concluded))
+	if drift := result.Drift; drift != nil {
+		setDrifted(obj, driftstatus.Condition(drift.Status), drift.Reason, drift.Message)
+	} else if last := operatorkit.FindCondition(obj, v1alpha1.ConditionDrifted); last != nil && last.ObservedGeneration != obj.Generation {
+		setDrifted(obj, last.Status, last.Reason, last.Message)
 	}
 	return nil
 }
 
 func setDrifted(obj *v1alpha1.Object, status metav1.ConditionStatus, reason, message string) {
 	operatorkit.SetCondition(obj, metav1.Condition{Type: v1alpha1.ConditionDrifted, Status: status, Reason: reason, Message: message})
-}
-
-func conditionOf(status stack.DriftStatus) metav1.ConditionStatus {
-	switch status {
-	case stack.Drifted:
-		return metav1.ConditionTrue
-	case stack.InSync:
-		return metav1.ConditionFalse
-	case stack.DriftUnknown:
-		return metav1.ConditionUnknown
-	default:
-		return metav1.ConditionUnknown
-	}
-}
-
-func driftedResources(drift *stack.Drift) []v1alpha1.DriftedResource {
-	var resources []v1alpha1.DriftedResource
-	for i := range drift.Resources {
-		found := &drift.Resources[i]
-		shown := v1alpha1.DriftedResource{
-			Resource: found.Resource, Type: found.Type, PhysicalID: found.PhysicalID, State: v1alpha1.DriftModified,
-			Omitted: int32(found.Omitted), //nolint:gosec // a template has at most 1 MB
-		}
-		if found.Deleted {
-			shown.State = v1alpha1.DriftDeleted
-		}
-		for _, p := range found.Properties {
-			shown.Properties = append(shown.Properties, v1alpha1.DriftedProperty{
-				Path: p.Path, Difference: p.Difference, Expected: p.Expected, Actual: p.Actual,
-			})
-		}
-		resources = append(resources, shown)
-	}
-	return resources
 }
 
 // reportDrift records an Event: the drift is new, differs from the last one, or is resolved.
@@ -263,13 +200,4 @@ func (k *kind) reportDrift(obj *v1alpha1.Object, drift *stack.Drift) {
 		kind = corev1.EventTypeWarning
 	}
 	k.events.Eventf(obj, nil, kind, drift.Reason, "CheckDrift", "%s", drift.Message)
-}
-
-// clipped returns the beginning of a value of a user for a message.
-func clipped(value string) string {
-	const most = 50
-	if runes := []rune(value); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return value
 }

@@ -106,19 +106,6 @@ resource "aws_iam_policy" "aws_operator_1" {
           ]
         },
         {
-          "Sid": "Drift",
-          "Effect": "Allow",
-          "Action": [
-            "cloudformation:DescribeStackDriftDetectionStatus",
-            "cloudformation:DescribeStackResourceDrifts",
-            "cloudformation:DetectStackDrift",
-            "cloudformation:DetectStackResourceDrift"
-          ],
-          "Resource": [
-            "*"
-          ]
-        },
-        {
           "Sid": "Import",
           "Effect": "Allow",
           "Action": [

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -21,6 +22,7 @@ const (
 	Updated      = "NodesUpdated"
 	Addons       = "AddonsReady"
 	Deprecated   = "ReleaseDeprecated"
+	Drifted      = servicev1alpha1.ConditionDrifted
 )
 
 // Conclude sets a step's own condition from its outcome, and returns the outcome.
