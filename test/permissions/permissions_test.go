@@ -36,6 +36,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
+	"github.com/aws-operator/aws-operator/test/policies"
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
@@ -97,9 +98,15 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 			return version == "v1.36.3" && rolled(now)
 		})
 	}
+	for _, object := range objects {
+		w.patch(object, `{"metadata": {"annotations": {"cluster-operator.aws/check-drift": "now"}}}`)
+	}
+	for _, object := range objects {
+		w.await(object, "checked for drift", inSync)
+	}
 	w.leaveVolume(cluster.GetName())
 	w.remove(slices.Concat(services, []*unstructured.Unstructured{group, cluster}, adopted, tenants)...)
-	w.requests.check(t, chosen(t))
+	check(t, w.requests, chosen(t))
 }
 
 // serviceExamples are the manifests with all built-in kinds.
@@ -150,7 +157,7 @@ type limited struct {
 	root   aws.Config
 	client client.Client
 	// requests are those of the operator, and those that CloudFormation makes for it.
-	requests *recorder
+	requests *policies.Recorder
 	// versions are the versions of the operator's policies, by their ARNs.
 	versions map[string]int
 }
@@ -159,18 +166,18 @@ func newLimited(t *testing.T) *limited {
 	t.Helper()
 	admin := controlplanetest.SharedWithControllers(t).RESTConfig()
 	operatortest.Releases(t, admin, "v1.35.7", "v1.36.3")
-	w := &limited{t: t, requests: &recorder{}, versions: map[string]int{}}
+	w := &limited{t: t, requests: policies.NewRecorder(operatorName), versions: map[string]int{}}
 	var err error
 	if w.client, err = client.New(admin, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Machines: fake.New(fake.Options{}), Region: region, Patience: time.Second, IAM: access.Enforce,
-		Decided: w.requests.add,
+		Decided: w.requests.Add,
 	})
 	w.root = simulatortest.Root(endpoint, account, region)
-	policies := simulatortest.Policies(t, w.root, "../../config/iam/*-services*.json")
-	simulatortest.Role(t, w.root, tenantRole, account, "", policies...)
+	ofServices := simulatortest.Policies(t, w.root, "../../config/iam/*-services*.json")
+	simulatortest.Role(t, w.root, tenantRole, account, "", ofServices...)
 	w.iam = iam.NewFromConfig(w.root)
 	key := simulatortest.User(t, w.root, operatorName)
 	operatortest.Run(t, sim, key, operator.Options{

@@ -106,11 +106,12 @@ func (p *user) lockOfAnother() {
 }
 
 // A team keeps its cluster in a bucket: nothing is stored as plain text, only one process at a time
-// changes it, and a killed process does not block others.
+// changes it, and a killed process does not block others. The user has the least permissions for that.
 func TestClusterLifecycleInABucket(t *testing.T) {
 	t.Parallel()
 	p := newUser(t, fake.Options{})
 	key := p.keepInBucket()
+	p.limit(key)
 	with := []string{"--state-kms-key", key, "--nodeup-dir", p.path("nodeup"), "--poll", "200ms"}
 	command := func(args ...string) []string { return append(args, with...) }
 	before := inventory.Of(t, p.aws())
@@ -144,7 +145,8 @@ func TestClusterLifecycleInABucket(t *testing.T) {
 	}
 	p.run(0, command("apply", "cluster", "demo", "--yes")...)
 	p.launchedAs("m6a.large", "demo-workers", 2)
-	p.run(0, "plan", "-f", "demo.yaml", "--nodeup-dir", p.path("nodeup"), "--detailed-exitcode")
+	p.run(0, "plan", "-f", "demo.yaml", "--nodeup-dir", p.path("nodeup"), "--detailed-exitcode", "--drift")
+	p.reads()
 
 	out, _ = p.run(0, "rolling-update", "cluster", "demo", "--state-kms-key", key)
 	p.says(out, "No instance needs to be replaced.\n")
@@ -163,4 +165,5 @@ func TestClusterLifecycleInABucket(t *testing.T) {
 	if left := slices.DeleteFunc(p.kept(), func(name string) bool { return strings.HasPrefix(name, prefix+"releases/") }); len(left) > 0 {
 		t.Errorf("left in the bucket: %v", left)
 	}
+	p.everyStatementIsNeeded()
 }

@@ -29,8 +29,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/patience"
+	"github.com/aws-operator/aws-operator/internal/permissions"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
+	"github.com/aws-operator/aws-operator/test/policies"
 )
 
 const (
@@ -55,13 +58,18 @@ type user struct {
 	dir      string
 	env      []string
 	endpoint string
+	// requests are those of the user with limited permissions.
+	requests *policies.Recorder
+	// documents are its policies.
+	documents []permissions.Document
 }
 
 func newUser(t *testing.T, machines fake.Options) *user {
 	t.Helper()
-	p := &user{t: t, dir: t.TempDir()}
+	p := &user{t: t, dir: t.TempDir(), requests: policies.NewRecorder(limitedUser)}
 	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Account: account, Region: region, Machines: fake.New(machines), Patience: 300 * time.Millisecond, Latency: slowNetwork,
+		IAM: access.Enforce, Decided: p.requests.Add,
 	})
 	p.endpoint = endpoint
 	names, err := sim.ServeNames(t.Context())

@@ -83,7 +83,7 @@ The template receives these parameters, if it declares them: ` + "`Namespace`, `
 		return err
 	}
 	page.Reset()
-	if err := writePermissions(&page, args[3], "../../../test/permissions/testdata/mutations.json"); err != nil {
+	if err := writePermissions(&page, args[3], "../../../test/permissions/testdata/mutations.json", "../../../test/terminal/testdata/mutations.json"); err != nil {
 		return err
 	}
 	if err := save(args[2], &page); err != nil {

@@ -67,22 +67,25 @@ const mutationsHead = `
 
 ` + "`make test-permissions`" + ` runs an operator with the policies that ` + "`aws-operator iam policy`" + ` prints for all kinds and two clusters, one of
 them in an existing VPC, and takes each statement away. The test (` + "`TestOperatorsPoliciesAreSufficient`" + `) fails if no request is denied
-then. This table has the first request that is denied without each statement. The statements ` + "`CloudFormationGrants`, `Validate`, `Trial` and `State`" + `
-are not among these policies.
+then. The test of a cluster's life with the terminal's commands (` + "`TestClusterLifecycleInABucket`" + `, part of ` + "`make test`" + `) does the same with a user
+who has the least policies for that. This table has the first request that is denied without each statement. The statements
+` + "`CloudFormationGrants` and `Trial`" + ` are not among these policies.
 
 | without the statement | is denied first |
 | --- | --- |
 `
 
-// writeMutations writes what the test of the policies found without each statement.
-func writeMutations(page *bytes.Buffer, file string) error {
-	data, err := os.ReadFile(file) //nolint:gosec // The Makefile names the file.
-	if err != nil {
-		return fmt.Errorf("read what the test of the policies found: %w", err)
-	}
-	var found map[string]string
-	if err := json.Unmarshal(data, &found); err != nil {
-		return fmt.Errorf("parse %s: %w", file, err)
+// writeMutations writes what the tests of the policies found without each statement.
+func writeMutations(page *bytes.Buffer, files []string) error {
+	found := map[string]string{}
+	for _, file := range files {
+		data, err := os.ReadFile(file) //nolint:gosec // The Makefile names the files.
+		if err != nil {
+			return fmt.Errorf("read what the tests of the policies found: %w", err)
+		}
+		if err := json.Unmarshal(data, &found); err != nil {
+			return fmt.Errorf("parse %s: %w", file, err)
+		}
 	}
 	page.WriteString(mutationsHead)
 	for _, sid := range slices.Sorted(maps.Keys(found)) {
@@ -92,7 +95,7 @@ func writeMutations(page *bytes.Buffer, file string) error {
 }
 
 // writePermissions writes the page of the policies, and each policy as a file in a folder.
-func writePermissions(page *bytes.Buffer, folder, mutations string) error {
+func writePermissions(page *bytes.Buffer, folder string, mutations ...string) error {
 	page.WriteString(permissionsHead)
 	if err := writeMutations(page, mutations); err != nil {
 		return err
