@@ -400,9 +400,12 @@ type StackDriftStatus struct {
 	// +optional
 	Status string `json:"status,omitempty"`
 
-	// Reason is the reason for the status, Message its explanation.
+	// Reason is the reason for the status, in CamelCase.
 	// +optional
-	Reason  string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"`
+
+	// Message explains the status.
+	// +optional
 	Message string `json:"message,omitempty"`
 
 	servicev1alpha1.DriftStatus `json:",inline"`

@@ -158,10 +158,13 @@ type DriftStatus struct {
 
 // DriftedResource is a resource that differs from the template.
 type DriftedResource struct {
-	// Resource is the logical ID of the resource, Type its CloudFormation type, PhysicalID its ID in
-	// AWS.
-	Resource   string `json:"resource"`
-	Type       string `json:"type,omitempty"`
+	// Resource is the logical ID of the resource.
+	Resource string `json:"resource"`
+
+	// Type is the CloudFormation type of the resource.
+	Type string `json:"type,omitempty"`
+
+	// PhysicalID is the ID of the resource in AWS.
 	PhysicalID string `json:"physicalID,omitempty"`
 
 	// State is Modified or Deleted.
@@ -193,10 +196,12 @@ type DriftedProperty struct {
 	// Difference is the difference that CloudFormation reports: NOT_EQUAL, REMOVE or ADD.
 	Difference string `json:"difference,omitempty"`
 
-	// Expected is the value in the template, Actual the value in AWS, each cut to 256 bytes. "****"
-	// stands for values that are secret or may be.
+	// Expected is the value in the template, cut to 256 bytes. "****" stands for a value that is secret
+	// or may be.
 	Expected string `json:"expected,omitempty"`
-	Actual   string `json:"actual,omitempty"`
+
+	// Actual is the value in AWS, cut to 256 bytes. "****" stands for a value that is secret or may be.
+	Actual string `json:"actual,omitempty"`
 }
 
 // PendingChange is a change of a stack that waits for approval.
