@@ -23,6 +23,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -89,6 +90,9 @@ func (home) Region(awsapi.Target) string { return "eu-central-1" }
 
 // Resolver resolves names like the host.
 func (home) Resolver() awsapi.Resolver { return awsapi.EnvironmentResolver() }
+
+// nowhere has no clients.
+type nowhere struct{ stack.Clients }
 
 // TestUnchangedClusterIsReconciledFromCaches tests that the reconcile of an unchanged cluster calls
 // neither AWS nor an API server: home and cached panic at any call but those of the fixture.
@@ -165,7 +169,10 @@ func ready(tb testing.TB) (*operator, *cached) {
 
 	connections, connect := connections(tb, keyOf(c.cluster))
 	o := newOperator(
-		Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}},
+		Options{
+			Engine: stack.New(stack.Options{Clients: nowhere{}}), DriftInterval: 24 * time.Hour,
+			Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{},
+		},
 		c,
 		nil,
 		nil,

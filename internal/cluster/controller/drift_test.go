@@ -139,6 +139,12 @@ func TestDriftOfAClustersStacks(t *testing.T) {
 		t.Errorf("the condition says %q, want %q only", found.Message, want)
 	}
 	w.refusedDriftPolicies(group)
+
+	w.stop()
+	setNames(false)
+	w.drift = time.Second
+	w.start()
+	w.condition(cluster, "Drifted", metav1.ConditionTrue, "Drifted") // on schedule
 }
 
 // namesOf returns a function that lets instances in the VPC of a cluster have public DNS names, or not.

@@ -46,7 +46,8 @@ func (s groupDriftStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 		return stackOf(stacks.Group(resolved, shape, cluster.Status.Outputs, authority, &known, s.bucket.NodeupHash))
 	}
 	return s.drifts.Ensure(ctx, group, s.targets.Of(cluster), []drift.Stack{{
-		Owner: s.owner.Group(group, &known), Status: group.Status.Stack, Deployed: s.deployed(ctx, models.AsRun(cluster), made),
+		Owner: s.owner.Group(group, &known), Changed: known.Changed, Status: group.Status.Stack,
+		Deployed: s.deployed(ctx, models.AsRun(cluster), made),
 	}})
 }
 

@@ -29,7 +29,13 @@ func (s driftStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	var checked []drift.Stack
 	if status := record.Find(cluster, base.Name); status != nil {
-		checked = append(checked, drift.Stack{Owner: base, Status: status, Deployed: s.deployed(ctx, cluster, render.Base)})
+		known, err := record.Decode(status)
+		if err != nil {
+			return operatorkit.Fail(err)
+		}
+		checked = append(checked, drift.Stack{
+			Owner: base, Changed: known.Changed, Status: status, Deployed: s.deployed(ctx, cluster, render.Base),
+		})
 	}
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		status := record.Find(cluster, model.SlotStackName(cluster.Name, slot))
@@ -44,7 +50,7 @@ func (s driftStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 			return stackOf(stacks.Slot(resolved, slot, cluster.Status.Outputs, &known, s.bucket.NodeupHash))
 		}
 		checked = append(checked, drift.Stack{
-			Owner: s.owner.Slot(cluster, slot, &known), Status: status, Deployed: s.deployed(ctx, cluster, made),
+			Owner: s.owner.Slot(cluster, slot, &known), Changed: known.Changed, Status: status, Deployed: s.deployed(ctx, cluster, made),
 		})
 	}
 	return s.drifts.Ensure(ctx, cluster, s.targets.Of(cluster), checked)

@@ -80,6 +80,7 @@ type suite struct {
 	metrics  *prometheus.Registry // of the operator that was last started
 	clock    clock.Clock          // of the controllers; nil is the real clock
 	resolver awsapi.Resolver      // of the operator; nil is the simulator's
+	drift    time.Duration        // the interval of checks for drift; 0 checks only on request
 	stop     func()
 }
 
@@ -185,7 +186,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		return nil, err
 	}
 	err = controller.Setup(ctx, mgr, controller.Options{
-		Metrics: metrics, Clock: w.clock,
+		Metrics: metrics, Clock: w.clock, DriftInterval: w.drift,
 		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
 		Workload:  workload.New(workload.Options{}),
 		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace},

@@ -18,7 +18,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
-	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/driftstatus"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -50,6 +49,8 @@ func New(options Options) *Checks { return &Checks{options: options} }
 type Stack struct {
 	// Owner is the object that the stack must belong to.
 	Owner stack.Owner
+	// Changed is the stack's last change, from its record.
+	Changed string
 	// Status is the entry of the stack in the object's status.
 	Status *v1alpha1.StackStatus
 	// Deployed returns the deployed template and its parameters, which say which values are secret.
@@ -96,22 +97,19 @@ func (c *Checks) Ensure(ctx context.Context, obj client.Object, target awsapi.Ta
 func (c *Checks) check(
 	ctx context.Context, obj client.Object, target awsapi.Target, s *Stack, except []stack.DriftException,
 ) (time.Duration, error) {
-	known, err := record.Decode(s.Status)
-	if err != nil {
-		return 0, err //nolint:wrapcheck // of the same module
-	}
 	var status *servicev1alpha1.DriftStatus
 	if s.Status.Drift != nil {
 		status = &s.Status.Drift.DriftStatus
 	}
 	before, annotations := driftstatus.Record(status), obj.GetAnnotations()
 	result := c.options.Engine.Drift(ctx, target, stack.DriftRequest{
-		Owner: s.Owner, Changed: known.Changed, Interval: c.options.Interval, Since: obj.GetCreationTimestamp().Time,
+		Owner: s.Owner, Changed: s.Changed, Interval: c.options.Interval, Since: obj.GetCreationTimestamp().Time,
 		Salt:   string(obj.GetUID()) + " " + s.Status.Name,
 		Asked:  driftstatus.Asked(annotations[v1alpha1.CheckDriftAnnotation], annotations[v1alpha1.IgnoreDriftAnnotation]),
 		Except: except, Deployed: s.Deployed,
 	}, before)
-	if status, err = driftstatus.Keep(status, &before, &result); err != nil {
+	status, err := driftstatus.Keep(status, &before, &result)
+	if err != nil {
 		return 0, err //nolint:wrapcheck // of the same module
 	}
 	if status == nil {
