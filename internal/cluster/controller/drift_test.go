@@ -21,27 +21,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 )
 
-// annotateForDrift sets annotations of an object; an empty value removes one.
-func (w *suite) annotateForDrift(obj conditioned, annotations map[string]string) {
-	w.t.Helper()
-	w.eventually("the annotations are set", func() error {
-		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		values := obj.GetAnnotations()
-		if values == nil {
-			values = map[string]string{}
-		}
-		for name, value := range annotations {
-			if values[name] = value; value == "" {
-				delete(values, name)
-			}
-		}
-		obj.SetAnnotations(values)
-		return w.client.Update(w.t.Context(), obj)
-	})
-}
-
 // checkDrift asks for checks until the result is the expected one: an answer may be of a check that began
 // before a change by hand.
 func (w *suite) checkDrift(obj conditioned, status metav1.ConditionStatus, reason string) *metav1.Condition {
@@ -51,7 +30,7 @@ func (w *suite) checkDrift(obj conditioned, status metav1.ConditionStatus, reaso
 	w.eventually(fmt.Sprintf("%T %s is checked: %s %s", obj, obj.GetName(), status, reason), func() error {
 		if time.Since(last) > time.Second {
 			asked, last = asked+1, time.Now()
-			w.annotateForDrift(obj, map[string]string{v1alpha1.CheckDriftAnnotation: fmt.Sprintf("%s %d", status, asked)})
+			w.patch(obj, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%s %d"}}}`, v1alpha1.CheckDriftAnnotation, status, asked))
 		}
 		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
 			return err
@@ -114,9 +93,9 @@ func TestDriftOfAClustersStacks(t *testing.T) {
 	}
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "") // drift does not make a cluster unready
 
-	w.annotateForDrift(cluster, map[string]string{v1alpha1.IgnoreDriftAnnotation: "VPC/EnableDnsHostnames"})
+	w.patch(cluster, fmt.Sprintf(`{"metadata":{"annotations":{%q:"VPC/EnableDnsHostnames"}}}`, v1alpha1.IgnoreDriftAnnotation))
 	w.checkDrift(cluster, metav1.ConditionFalse, "InSync")
-	w.annotateForDrift(cluster, map[string]string{v1alpha1.IgnoreDriftAnnotation: ""})
+	w.patch(cluster, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.IgnoreDriftAnnotation))
 	w.checkDrift(cluster, metav1.ConditionTrue, "Drifted")
 	setNames(true)
 	w.checkDrift(cluster, metav1.ConditionFalse, "InSync")
@@ -169,14 +148,14 @@ func (w *suite) refusedDriftPolicies(group *v1alpha1.InstanceGroup) {
 		{v1alpha1.DriftPolicyAnnotation, "Revert", "UnknownDriftPolicy", `is "Revert"; set it to Report or Ignore`},
 		{v1alpha1.IgnoreDriftAnnotation, "not a path", "InvalidIgnoreDrift", `"not a path" is no property`},
 	} {
-		w.annotateForDrift(group, map[string]string{c.annotation: c.value})
+		w.patch(group, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, c.annotation, c.value))
 		if found := w.condition(group, "Drifted", metav1.ConditionUnknown, c.reason); !strings.Contains(found.Message, c.message) {
 			w.t.Errorf("the condition says %q, want %q", found.Message, c.message)
 		}
-		w.annotateForDrift(group, map[string]string{c.annotation: ""})
+		w.patch(group, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, c.annotation))
 		w.condition(group, "Drifted", metav1.ConditionTrue, "Drifted")
 	}
-	w.annotateForDrift(group, map[string]string{v1alpha1.DriftPolicyAnnotation: "ignore"})
+	w.patch(group, fmt.Sprintf(`{"metadata":{"annotations":{%q:"ignore"}}}`, v1alpha1.DriftPolicyAnnotation))
 	w.eventually("the group's checks are turned off", func() error {
 		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(group), group); err != nil {
 			return err

@@ -2,7 +2,6 @@ package autoscaling
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -330,14 +329,15 @@ func (p groupProvider) Read(_ context.Context, r resource.Request) (map[string]a
 		if tags != nil {
 			props["Tags"] = tags
 		}
-		return g.readMore(props)
+		g.readMore(props)
+		return nil
 	})
 	return props, err
 }
 
 // readMore adds the properties whose names are those of the SDK. The hooks are all of the group's, those of
 // resources of their own among them: https://github.com/go-to-k/cdk-real-drift/issues/700
-func (g *group) readMore(props map[string]any) error {
+func (g *group) readMore(props map[string]any) {
 	hooks := make([]types.LifecycleHookSpecification, len(g.hooks))
 	for i, h := range g.hooks {
 		hooks[i] = types.LifecycleHookSpecification{
@@ -345,48 +345,17 @@ func (g *group) readMore(props map[string]any) error {
 			NotificationMetadata: h.metadata, NotificationTargetARN: h.target, RoleARN: h.roleARN,
 		}
 	}
-	data, err := json.Marshal(map[string]any{
-		"MixedInstancesPolicy": g.mixed, "InstanceLifecyclePolicy": g.lifecycle, "LifecycleHookSpecificationList": hooks,
+	if len(hooks) > 0 {
+		props["LifecycleHookSpecificationList"] = property.Plain(hooks)
+	}
+	for name, value := range map[string]any{
+		"MixedInstancesPolicy": g.mixed, "InstanceLifecyclePolicy": g.lifecycle,
 		"DefaultInstanceWarmup": g.warmup, "CapacityRebalance": g.rebalance,
-	})
-	if err != nil {
-		return fmt.Errorf("encode the properties of %s: %w", g.name, err)
-	}
-	var more map[string]any
-	if err := json.Unmarshal(data, &more); err != nil {
-		return fmt.Errorf("decode the properties of %s: %w", g.name, err)
-	}
-	if set, ok := withoutUnset(more).(map[string]any); ok {
-		maps.Copy(props, set)
-	}
-	return nil
-}
-
-// withoutUnset returns a value without what is not set in it, nil if nothing is.
-func withoutUnset(value any) any {
-	switch v := value.(type) {
-	case string:
-		if v == "" {
-			return nil
-		}
-	case map[string]any:
-		for name, one := range v {
-			if v[name] = withoutUnset(one); v[name] == nil {
-				delete(v, name)
-			}
-		}
-		if len(v) == 0 {
-			return nil
-		}
-	case []any:
-		for i := range v {
-			v[i] = withoutUnset(v[i])
-		}
-		if len(v) == 0 {
-			return nil
+	} {
+		if v := property.Plain(value); v != nil {
+			props[name] = v
 		}
 	}
-	return value
 }
 
 func texts(list []string) []any {

@@ -173,7 +173,7 @@ func (p templateProvider) Read(_ context.Context, r resource.Request) (map[strin
 		return nil, err
 	}
 	v := t.versions[t.latest]
-	live := map[string]any{"LaunchTemplateName": t.name, "LaunchTemplateData": plain(v.data)}
+	live := map[string]any{"LaunchTemplateName": t.name, "LaunchTemplateData": property.Plain(v.data)}
 	if v.description != "" {
 		live["VersionDescription"] = v.description
 	}

@@ -2,7 +2,6 @@ package ec2
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -344,35 +343,4 @@ func merge(to, from map[string]any) map[string]any {
 		}
 	}
 	return to
-}
-
-// plain converts a structure of the SDK to properties and omits unset members.
-func plain(v any) any {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	var tree any
-	if json.Unmarshal(text, &tree) != nil {
-		return nil
-	}
-	return prune(tree)
-}
-
-func prune(tree any) any {
-	switch t := tree.(type) {
-	case map[string]any:
-		for name, v := range t {
-			if v = prune(v); v == nil || v == "" {
-				delete(t, name)
-			} else {
-				t[name] = v
-			}
-		}
-	case []any:
-		for n := range t {
-			t[n] = prune(t[n])
-		}
-	}
-	return tree
 }

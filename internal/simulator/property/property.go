@@ -238,3 +238,35 @@ func Name(r resource.Request, limit int, suffix string) string {
 	}
 	return stack + "-" + logical + tail
 }
+
+// Plain converts a structure of the SDK, whose members have the names of properties, to properties, and omits unset
+// members. It returns nil for a nil pointer.
+func Plain(v any) any {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	var tree any
+	if json.Unmarshal(text, &tree) != nil {
+		return nil
+	}
+	return prune(tree)
+}
+
+func prune(tree any) any {
+	switch t := tree.(type) {
+	case map[string]any:
+		for name, v := range t {
+			if v = prune(v); v == nil || v == "" {
+				delete(t, name)
+			} else {
+				t[name] = v
+			}
+		}
+	case []any:
+		for n := range t {
+			t[n] = prune(t[n])
+		}
+	}
+	return tree
+}
