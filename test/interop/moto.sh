@@ -83,7 +83,8 @@ same "s3: a bucket that does not exist" aws s3api head-bucket --bucket nothing-t
 export KUBECONFIG="$WORK/beside-moto/kubeconfig" AWS_ENDPOINT_URL=$moto
 "$OPERATOR" operator --metrics-bind-address=0 --health-probe-bind-address=0 --sweep-interval=1s >"$WORK/moto-operator.log" 2>&1 &
 started+=($!)
-served() { kubectl get crd dynamodbs.service-operator.aws sqsqueues.service-operator.aws; }
+# A CustomResourceDefinition exists before the API server serves its kind.
+served() { kubectl get dynamodbs.service-operator.aws,sqsqueues.service-operator.aws; }
 eventually "the operator serves its kinds" served
 kubectl apply -f examples/quickstart/dynamodb.yaml -f examples/sqsqueue.yaml
 ready() { kubectl wait --for=condition=Ready --timeout=1s dynamodb/dynamo-table sqsqueue/thumbnails sqsqueue/payments; }
