@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -28,6 +29,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 const root = "123456789012"
@@ -45,7 +47,8 @@ func enforced(t *testing.T, o simulator.Options) aws.Config {
 	_, endpoint := simulatortest.Start(t, o)
 	return aws.Config{
 		Region: o.Region, BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider(root, wire.RootSecret, ""),
-		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+		Retryer:    func() aws.Retryer { return aws.NopRetryer{} },
+		HTTPClient: wiretest.SteadyClient{HTTPClient: awshttp.NewBuildableClient()},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 // Clients in any language make incidents happen by the control endpoint, and observe them as on AWS.
@@ -37,6 +39,7 @@ func TestIncidentsArePosted(t *testing.T) {
 	})
 	config := aws.Config{
 		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+		HTTPClient:  wiretest.SteadyClient{HTTPClient: awshttp.NewBuildableClient()},
 		Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
 	}
 	client := ec2.NewFromConfig(config)

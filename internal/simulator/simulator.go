@@ -3,6 +3,7 @@ package simulator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -172,7 +174,7 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 	events := eventbridge.New(env, queues, topics, o.Faults)
 	publish := o.observed(events.Publish)
 	identities, ciphers, network := iam.New(env, keys), kms.New(env), vpc.New(env, vpc.WithQuotas(o.Quotas), vpc.WithDefaultVPC())
-	buckets := s3.New(env, s3.WithCiphers(ciphers))
+	buckets := s3.New(env, s3.WithCiphers(ciphers), s3.WithDestinations(destinations{s, queues, topics}))
 	instances := ec2.New(env, network, ec2.Options{
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: publish, Quotas: o.Quotas,
 	})
@@ -217,7 +219,7 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 		FetchS3: fetch(buckets), SSMParameter: store.Value,
 	})
 	s.described = stacks.Simulated()
-	parts = append(parts, stacks, cloudcontrol.New(stacks))
+	parts = append(parts, stacks, cloudcontrol.New(env, stacks))
 	services := make([]*wire.Service, len(parts))
 	for i, p := range parts {
 		services[i] = p.Service()
@@ -378,6 +380,53 @@ func (s *Simulator) ServeNames(ctx context.Context) (address string, err error) 
 
 // Names returns the simulated Route 53.
 func (s *Simulator) Names() *route53.Service { return s.names }
+
+var errNoDestination = errors.New("S3 cannot notify the destination")
+
+// destinations are the queues, topics and functions that buckets notify.
+type destinations struct {
+	sim    *Simulator
+	queues *sqs.Service
+	topics *sns.Service
+}
+
+// MayNotify returns an error if a bucket may not notify a queue, a topic or a function.
+func (d destinations) MayNotify(account, bucketARN, target string) error {
+	switch parts := strings.Split(target, ":"); {
+	case len(parts) > 3 && parts[2] == "sqs":
+		return d.queues.MayNotify(account, bucketARN, target)
+	case len(parts) > 3 && parts[2] == "sns":
+		return d.topics.MayNotify(account, bucketARN, target)
+	case len(parts) > 3 && parts[2] == "lambda":
+		return d.sim.mayCall(account, bucketARN, target)
+	}
+	return errNoDestination
+}
+
+// mayCall returns an error if no permission of a function lets S3 call it for a bucket.
+// https://docs.aws.amazon.com/lambda/latest/dg/with-s3.html
+func (s *Simulator) mayCall(account, bucketARN, function string) error {
+	at, name := wire.TargetOf(function)
+	name = strings.TrimPrefix(name, "function:")
+	r := resource.Request{Account: at.Account, Region: at.Region, PhysicalID: name}
+	if _, err := s.Read(context.Background(), "AWS::Lambda::Function", r); err != nil {
+		return err
+	}
+	ids, err := s.described.Provider("AWS::Lambda::Permission").(resource.Lister).List(context.Background(), at)
+	if err != nil {
+		return err
+	}
+	for _, r.PhysicalID = range ids {
+		p, err := s.Read(context.Background(), "AWS::Lambda::Permission", r)
+		of := func(property string) string { text, _ := p[property].(string); return text }
+		named := of("FunctionName")
+		if err == nil && (named == name || named == function) && of("Principal") == "s3.amazonaws.com" &&
+			(of("SourceArn") == "" || of("SourceArn") == bucketARN) && (of("SourceAccount") == "" || of("SourceAccount") == account) {
+			return nil
+		}
+	}
+	return errNoDestination
+}
 
 // Read returns the live properties of a resource of a CloudFormation type, in that type's form, as
 // drift detection reads them. The resource need not belong to a stack. The request carries the

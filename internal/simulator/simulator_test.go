@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 func start(t *testing.T) aws.Config {
@@ -40,6 +42,7 @@ func clientsOf(endpoint string) aws.Config {
 	return aws.Config{
 		Region: "eu-central-1", BaseEndpoint: &endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
+		HTTPClient:  wiretest.SteadyClient{HTTPClient: awshttp.NewBuildableClient()},
 	}
 }
 

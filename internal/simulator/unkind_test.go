@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -35,6 +36,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 // unkind is a simulator of which clients see every refusal, because they do not retry.
@@ -62,6 +64,7 @@ func startUnkind(t *testing.T, seed uint64, exact bool) *unkind {
 	})
 	u.config = aws.Config{
 		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+		HTTPClient:  wiretest.SteadyClient{HTTPClient: awshttp.NewBuildableClient()},
 		Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
 	}
 	return u

@@ -21,17 +21,27 @@ import (
 
 // Resources are the resources of all CloudFormation types.
 type Resources interface {
-	// Type returns the schema of a type, and whether its resources can be read.
-	Type(name string) (t *schema.Type, readable bool)
+	// Type returns the schema of a type, or nil if there is none.
+	Type(name string) *schema.Type
+	// HasHandler reports whether a type has a handler: create, read, update, delete or list.
+	HasHandler(kind, handler string) bool
 	// Provider returns the provider of a type's resources.
 	Provider(name string) resource.Provider
+	// SystemTags returns the tags that CloudFormation set on a resource and that only AWS can set.
+	SystemTags(at wire.Target, t *schema.Type, identifier string) map[string]string
 }
 
 // Service is the simulated Cloud Control API.
-type Service struct{ resources Resources }
+type Service struct {
+	resources Resources
+	env       *resource.Env
+	requests  requests
+}
 
-// New returns a service that reads resources.
-func New(resources Resources) *Service { return &Service{resources: resources} }
+// New returns a service that reads and changes resources.
+func New(env *resource.Env, resources Resources) *Service {
+	return &Service{resources: resources, env: env}
+}
 
 // Service returns the operations for the wire layer. The names of the service differ: requests are
 // signed for cloudcontrolapi, and the prefix of its actions is that of CloudFormation.
@@ -42,6 +52,8 @@ func (s *Service) Service() *wire.Service {
 		ErrorNamespace: "com.amazon.cloudapiservice",
 		Operations: map[string]wire.Operation{
 			"GetResource": wire.Op(s.getResource), "ListResources": wire.Op(s.listResources),
+			"CreateResource": wire.Op(s.createResource), "UpdateResource": wire.Op(s.updateResource),
+			"DeleteResource": wire.Op(s.deleteResource), "GetResourceRequestStatus": wire.Op(s.getResourceRequestStatus),
 		},
 	}
 }
@@ -51,35 +63,60 @@ func (s *Service) Service() *wire.Service {
 // https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/resource-operations-read.html
 func (s *Service) getResource(ctx context.Context, in *cloudcontrol.GetResourceInput) (*cloudcontrol.GetResourceOutput, error) {
 	kind := aws.ToString(in.TypeName)
-	t, readable := s.resources.Type(kind)
-	switch {
-	case t == nil: // https://github.com/pulumi/pulumi-aws-native/issues/2308
-		return nil, wire.Errorf("TypeNotFoundException", "The type '%s' cannot be found.", kind)
-	case !readable: // https://github.com/aws/aws-toolkit-vscode/pull/2198 has the message about LIST
-		return nil, wire.Errorf("UnsupportedActionException", "Resource type %s does not support READ action", kind)
-	}
-	identifier, identified, err := identify(t, aws.ToString(in.Identifier))
+	t, err := s.typeWith(kind, "read")
 	if err != nil {
 		return nil, err
 	}
-	at := wire.CallFrom(ctx)
-	live, err := s.resources.Provider(kind).Read(ctx, resource.Request{
-		Account: at.Account, Region: at.Region, PhysicalID: identifier, Properties: identified,
-	})
+	r, live, err := s.read(ctx, t, aws.ToString(in.Identifier))
 	if err != nil {
-		return nil, failed(kind, err)
+		return nil, err
 	}
-	maps.DeleteFunc(live, func(name string, value any) bool {
-		_, known := t.Root.Properties[name]
-		return !known || value == nil || slices.Contains(t.WriteOnly, name)
-	})
 	properties, err := json.Marshal(live)
 	if err != nil {
 		return nil, wire.Errorf("HandlerInternalFailureException", "%s", err).WithStatus(http.StatusBadGateway)
 	}
 	return &cloudcontrol.GetResourceOutput{TypeName: in.TypeName, ResourceDescription: &types.ResourceDescription{
-		Identifier: aws.String(identifier), Properties: aws.String(string(properties)),
+		Identifier: aws.String(r.PhysicalID), Properties: aws.String(string(properties)),
 	}}, nil
+}
+
+// typeWith returns the schema of a type that has a handler.
+func (s *Service) typeWith(kind, handler string) (*schema.Type, error) {
+	t := s.resources.Type(kind)
+	if t == nil { // https://github.com/pulumi/pulumi-aws-native/issues/2308
+		return nil, wire.Errorf("TypeNotFoundException", "The type '%s' cannot be found.", kind)
+	}
+	// The simulator's CloudFormation implements its own types, without handlers.
+	if len(t.PrimaryIdentifier) == 0 || strings.HasPrefix(kind, "AWS::CloudFormation::") || !s.resources.HasHandler(kind, handler) {
+		// https://github.com/aws/aws-toolkit-vscode/pull/2198 has the message about LIST
+		return nil, wire.Errorf("UnsupportedActionException", "Resource type %s does not support %s action", kind, strings.ToUpper(handler))
+	}
+	return t, nil
+}
+
+// read returns the properties of a resource that its handler returns, and the request for them.
+func (s *Service) read(ctx context.Context, t *schema.Type, identifier string) (r resource.Request, live map[string]any, err error) {
+	identifier, identified, err := identify(t, identifier)
+	if err != nil {
+		return r, nil, err
+	}
+	r = s.request(ctx)
+	r.PhysicalID, r.Properties = identifier, identified
+	live, err = s.resources.Provider(t.Name).Read(ctx, r)
+	if err != nil {
+		return r, nil, failed(t.Name, err)
+	}
+	maps.DeleteFunc(live, func(name string, value any) bool {
+		_, known := t.Root.Properties[name]
+		return !known || value == nil || slices.Contains(t.WriteOnly, name)
+	})
+	return r, live, nil
+}
+
+// request returns a request to a provider in the account and region of a call.
+func (s *Service) request(ctx context.Context) resource.Request {
+	at := wire.CallFrom(ctx)
+	return resource.Request{Account: at.Account, Region: at.Region, Token: uuid.NewString()}
 }
 
 // pageSize is what a page of ListResources has. The API reference names no size, and calls the field that
@@ -91,12 +128,12 @@ var pageSize = wire.PageSize{Standard: 20, Most: 100}
 // https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/resource-operations-list.html
 func (s *Service) listResources(ctx context.Context, in *cloudcontrol.ListResourcesInput) (*cloudcontrol.ListResourcesOutput, error) {
 	kind := aws.ToString(in.TypeName)
-	t, readable := s.resources.Type(kind)
-	if t == nil {
-		return nil, wire.Errorf("TypeNotFoundException", "The type '%s' cannot be found.", kind)
+	t, err := s.typeWith(kind, "list")
+	if err != nil {
+		return nil, err
 	}
 	lister, ok := s.resources.Provider(kind).(resource.Lister)
-	if !ok || !readable { // https://github.com/aws/aws-toolkit-vscode/pull/2198
+	if !ok {
 		return nil, wire.Errorf("UnsupportedActionException", "Resource type %s does not support LIST action", kind)
 	}
 	within, err := container(t, aws.ToString(in.ResourceModel))

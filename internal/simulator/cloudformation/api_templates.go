@@ -10,7 +10,6 @@ import (
 	awscfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -141,7 +140,7 @@ func (e *Engine) describeType(_ context.Context, in *awscfn.DescribeTypeInput) (
 	}
 	return &awscfn.DescribeTypeOutput{
 		Arn: aws.String(typeARN(name)), Type: types.RegistryTypeResource, TypeName: aws.String(name), Schema: aws.String(string(t.JSON())),
-		Visibility: types.VisibilityPublic, DeprecatedStatus: types.DeprecatedStatusLive, ProvisioningType: provisioning(t),
+		Visibility: types.VisibilityPublic, DeprecatedStatus: types.DeprecatedStatusLive, ProvisioningType: e.provisioning(name),
 		DefaultVersionId: aws.String("00000001"), IsDefaultVersion: aws.Bool(true), IsActivated: aws.Bool(true),
 	}, nil
 }
@@ -150,8 +149,15 @@ func typeARN(name string) string {
 	return "arn:aws:cloudformation:us-east-1::type/resource/" + strings.ReplaceAll(name, "::", "-")
 }
 
-func provisioning(t *schema.Type) types.ProvisioningType {
-	if len(t.CreateOnly) > 0 && t.Root != nil && len(t.CreateOnly) >= len(t.Root.Properties)-len(t.ReadOnly) {
+// provisioning returns which handlers a type has.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeType.html
+func (e *Engine) provisioning(kind string) types.ProvisioningType {
+	for _, handler := range []string{"create", "read", "delete"} {
+		if !e.HasHandler(kind, handler) {
+			return types.ProvisioningTypeNonProvisionable
+		}
+	}
+	if !e.HasHandler(kind, "update") {
 		return types.ProvisioningTypeImmutable
 	}
 	return types.ProvisioningTypeFullyMutable

@@ -90,7 +90,7 @@ func (s *stack) detect(d *driftDetection, ids []string) {
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackDrift.html
 func (s *stack) unchecked(kind string) bool {
 	_, own := s.own(kind)
-	return own || unreadable[kind]
+	return own || !s.engine.HasHandler(kind, "read")
 }
 
 // detected ends a detection. "A stack with no resources that support drift detection will also have a

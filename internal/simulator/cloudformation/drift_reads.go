@@ -5,18 +5,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// unreadable are types whose published schema has no read handler. CloudFormation does not check
-// them for drift.
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/resource-import-supported-resources.html
-var unreadable = map[string]bool{
-	"AWS::SQS::QueuePolicy": true,
-}
-
 // readActions are the permissions of the read handlers in the schemas that AWS publishes, for the
 // types of the built-in kinds, except s3:GetBucketMetadataTableConfiguration, which is for a property
 // that no built-in kind has. Reads of other types need no permission in the simulator.
 // https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
 var readActions = map[string][]string{
+	"AWS::CloudFront::Distribution": {
+		"cloudfront:GetDistribution", "cloudfront:GetDistributionConfig", "cloudfront:ListTagsForResource",
+	},
+	"AWS::CloudFront::OriginAccessControl": {"cloudfront:GetOriginAccessControl"},
 	"AWS::DynamoDB::Table": {
 		"dynamodb:DescribeTable", "dynamodb:DescribeContinuousBackups", "dynamodb:DescribeContributorInsights",
 		"dynamodb:DescribeKinesisStreamingDestination", "dynamodb:ListTagsOfResource", "dynamodb:GetResourcePolicy",

@@ -2,8 +2,6 @@ package cloudformation
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -95,19 +93,12 @@ func (e *Engine) partition() string {
 	return e.options.Env.Partition
 }
 
-// notReadable are types whose resources nothing but their own service can read. The schemas do not say
-// which; these were reported to have no handler for it.
-// https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/supported-resources.html
-var notReadable = []string{"AWS::CloudWatch::AnomalyDetector", "AWS::IAM::Policy", "AWS::Route53::RecordSet"}
-
-// Type returns the schema of a type of AWS, nil if there is none, and whether Cloud Control API can
-// read its resources.
-func (e *Engine) Type(name string) (t *schema.Type, readable bool) {
-	t, known := e.registry.Type(name)
-	if !known {
-		return nil, false
+// Type returns the schema of a type of AWS whose resources Cloud Control API manages, and nil for other types.
+func (e *Engine) Type(name string) *schema.Type {
+	if t, known := e.registry.Type(name); known {
+		return t
 	}
-	return t, len(t.PrimaryIdentifier) > 0 && !strings.HasPrefix(name, "AWS::CloudFormation::") && !slices.Contains(notReadable, name)
+	return nil
 }
 
 // Provider returns the provider of a resource type.

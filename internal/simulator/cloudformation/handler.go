@@ -44,6 +44,9 @@ func (s *stack) call(
 	if out.err = tagRefusal(r); out.err != nil {
 		return out
 	}
+	if out.err = s.refuseRole(operation, m.kind, r); out.err != nil {
+		return out
+	}
 	failure := s.failure(effect, action)
 	if failure == nil {
 		failure = s.failure(called, action)
@@ -66,6 +69,15 @@ func (s *stack) denial(operation, action string) error {
 	if operation == OpRead {
 		return nil
 	}
+	reason := s.engine.options.Env.Control.Denial(s.callerOf(action))
+	if reason == "" {
+		return nil
+	}
+	return s.notAuthorized(action, reason)
+}
+
+// callerOf returns the request of the stack's caller, or of its service role, for an action.
+func (s *stack) callerOf(action string) *access.Request {
 	key, caller := s.accessKey, s.principal
 	if role := s.settings.roleARN; role != "" { // a service role acts, not the caller
 		key, caller = "", &access.Principal{Account: s.space.Account, ARN: s.caller(), Role: role}
@@ -73,11 +85,7 @@ func (s *stack) denial(operation, action string) error {
 			caller.UserID = of.ID + ":AWSCloudFormation"
 		}
 	}
-	reason := s.engine.options.Env.Control.Denial(s.asCaller(key, s.caller(), caller, action))
-	if reason == "" {
-		return nil
-	}
-	return s.notAuthorized(action, reason)
+	return s.asCaller(key, s.caller(), caller, action)
 }
 
 // asCaller returns the request for an action that CloudFormation takes for a principal.

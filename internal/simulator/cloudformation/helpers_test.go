@@ -2,8 +2,6 @@ package cloudformation_test
 
 import (
 	"context"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -23,6 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 const (
@@ -102,21 +101,10 @@ func fakeTime(w *suite, o *cloudformation.Options) {
 	o.Env.Clock = clocktesting.NewFakeClock(time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC))
 }
 
-// steadyClient keeps a connection open if a response begins before the transport has read the end
-// of the request's body. In that case smithy-go closes the body, its WriteTo returns io.EOF as an
-// error, and net/http closes the connection. Without WriteTo the end of the body is not an error.
-type steadyClient struct{ aws.HTTPClient }
-
-func (c steadyClient) Do(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		r.Body = struct{ io.ReadCloser }{r.Body}
-	}
-	return c.HTTPClient.Do(r)
-}
-
 func (w *suite) client(key string) *awscfn.Client {
 	return awscfn.New(awscfn.Options{
-		Region: region, BaseEndpoint: aws.String(w.server.URL), RetryMaxAttempts: 1, HTTPClient: steadyClient{awshttp.NewBuildableClient()},
+		Region: region, BaseEndpoint: aws.String(w.server.URL), RetryMaxAttempts: 1,
+		HTTPClient:  wiretest.SteadyClient{HTTPClient: awshttp.NewBuildableClient()},
 		Credentials: credentials.NewStaticCredentialsProvider(key, "secret", ""),
 	})
 }

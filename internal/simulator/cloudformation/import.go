@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
@@ -215,6 +216,9 @@ func (s *stack) importStep(st *step, r types.ResourceToImport) {
 		default:
 			// The tags of the stack reach the resource with its next update.
 			m.attributes = out.Attributes
+			if ref, ok := simulated.Ref(m.kind, out.Attributes); ok {
+				m.physicalID = ref
+			}
 			s.setMember(m, types.ResourceStatusImportComplete, "Resource import completed.")
 			st.succeed()
 		}

@@ -9,17 +9,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// notImportable are types without support for imports, besides those that CloudFormation implements
-// itself. The schemas do not say which; this list has those that clients of AWS reported.
+// importable reports whether resources of a type can be imported: those that CloudFormation can read, and
+// does not implement itself.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/resource-import-supported-resources.html
 // https://github.com/aws-solutions/aws-waf-security-automations/issues/226
-var notImportable = []string{"AWS::IAM::Policy", "AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy"}
-
-// importable reports whether resources of a type can be imported.
 func (s *stack) importable(kind string) bool {
 	t, known := s.engine.registry.Type(kind)
 	_, own := s.own(kind)
-	return known && !own && len(t.PrimaryIdentifier) > 0 && !slices.Contains(notImportable, kind)
+	return known && !own && len(t.PrimaryIdentifier) > 0 && s.engine.HasHandler(kind, "read")
 }
 
 // checkImportRequest returns CloudFormation's error for a request that is not of an import alone:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -185,7 +186,16 @@ func withValue(properties map[string]any, path []string, value any) map[string]a
 	if out == nil {
 		out = map[string]any{}
 	}
-	switch {
+	switch items := asList(out[path[0]]); {
+	case len(path) > 2 && len(items) > 0: // the path continues with the position in a list
+		position, err := strconv.Atoi(path[1])
+		if err != nil || position < 0 || position >= len(items) {
+			return out
+		}
+		below, _ := items[position].(map[string]any)
+		items = slices.Clone(items)
+		items[position] = withValue(below, path[2:], value)
+		out[path[0]] = items
 	case len(path) > 1:
 		below, _ := out[path[0]].(map[string]any)
 		out[path[0]] = withValue(below, path[1:], value)
@@ -227,6 +237,9 @@ func (s *stack) managed(m *member, path []string) bool {
 	scaled := func(resource, dimension string) bool {
 		return with("AWS::ApplicationAutoScaling::ScalableTarget", map[string]string{"ResourceId": resource, "ScalableDimension": dimension})
 	}
+	if scales, index := m.indexCapacity(path); index != "" {
+		return scaled("table/"+m.physicalID+"/index/"+index, "dynamodb:index:"+scales)
+	}
 	switch m.kind + "/" + strings.Join(path, "/") {
 	case "AWS::RDS::DBInstance/EngineVersion":
 		text, _ := property.Text(m.properties["AutoMinorVersionUpgrade"])
@@ -239,6 +252,23 @@ func (s *stack) managed(m *member, path []string) bool {
 		return with("AWS::AutoScaling::ScalingPolicy", map[string]string{"AutoScalingGroupName": m.physicalID})
 	}
 	return false
+}
+
+// indexCapacity returns the name of the capacity and of the index, if the path is that of the capacity of
+// a table's index.
+func (m *member) indexCapacity(path []string) (capacity, index string) {
+	const length = 4 // GlobalSecondaryIndexes, position, ProvisionedThroughput, capacity
+	if m.kind != "AWS::DynamoDB::Table" || len(path) != length || path[0] != "GlobalSecondaryIndexes" {
+		return "", ""
+	}
+	indexes := asList(m.properties[path[0]])
+	position, err := strconv.Atoi(path[1])
+	if err != nil || position < 0 || position >= len(indexes) {
+		return "", ""
+	}
+	of, _ := indexes[position].(map[string]any)
+	name, _ := property.Text(of["IndexName"])
+	return path[3], name
 }
 
 // keeps handles a property that a drift-aware change set does not revert although its actual value

@@ -45,9 +45,10 @@ type targetProperties struct {
 		InputPathsMap map[string]string
 		InputTemplate string
 	}
-	SqsParameters    *struct{ MessageGroupId string } //nolint:revive // the property's name
-	DeadLetterConfig *struct{ Arn string }
-	RetryPolicy      *struct{ MaximumEventAgeInSeconds, MaximumRetryAttempts *int32 }
+	SqsParameters     *struct{ MessageGroupId string } //nolint:revive // the property's name
+	KinesisParameters *struct{ PartitionKeyPath string }
+	DeadLetterConfig  *struct{ Arn string }
+	RetryPolicy       *struct{ MaximumEventAgeInSeconds, MaximumRetryAttempts *int32 }
 }
 
 func (p *targetProperties) target() types.Target {
@@ -63,6 +64,9 @@ func (p *targetProperties) target() types.Target {
 	}
 	if x := p.SqsParameters; x != nil {
 		t.SqsParameters = &types.SqsParameters{MessageGroupId: aws.String(x.MessageGroupId)}
+	}
+	if x := p.KinesisParameters; x != nil {
+		t.KinesisParameters = &types.KinesisParameters{PartitionKeyPath: aws.String(x.PartitionKeyPath)}
 	}
 	if x := p.DeadLetterConfig; x != nil {
 		t.DeadLetterConfig = &types.DeadLetterConfig{Arn: aws.String(x.Arn)}
@@ -117,7 +121,7 @@ func (p ruleProvider) apply(reg *region, b *bus, r resource.Request, props *rule
 	for i := range props.Targets {
 		list[i] = props.Targets[i].target()
 	}
-	if err := made.setTargets(list); err != nil {
+	if err := p.s.setTargets(made, list); err != nil {
 		made.targets = targets
 		return nil, err
 	}
@@ -233,8 +237,22 @@ func targetMap(t types.Target) map[string]any {
 	if x := t.SqsParameters; x != nil {
 		m["SqsParameters"] = map[string]any{"MessageGroupId": aws.ToString(x.MessageGroupId)}
 	}
+	if x := t.KinesisParameters; x != nil {
+		m["KinesisParameters"] = map[string]any{"PartitionKeyPath": aws.ToString(x.PartitionKeyPath)}
+	}
 	if x := t.DeadLetterConfig; x != nil {
 		m["DeadLetterConfig"] = map[string]any{"Arn": aws.ToString(x.Arn)}
+	}
+	if x := t.RetryPolicy; x != nil {
+		policy := map[string]any{}
+		for name, value := range map[string]*int32{
+			"MaximumEventAgeInSeconds": x.MaximumEventAgeInSeconds, "MaximumRetryAttempts": x.MaximumRetryAttempts,
+		} {
+			if value != nil {
+				policy[name] = float64(*value)
+			}
+		}
+		m["RetryPolicy"] = policy
 	}
 	return m
 }

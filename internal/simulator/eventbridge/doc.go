@@ -3,8 +3,8 @@
 // and the CloudFormation types AWS::Events::Rule and AWS::Events::EventBus.
 //
 // Other simulated services emit their events with [Service.Publish]. Rules with a schedule are
-// stored but never fire. Targets of other kinds are stored but receive nothing. Queue policies are
-// not enforced.
+// stored but never fire. Targets of other kinds are stored but receive nothing. The policies of queues
+// and topics decide who may deliver, and with a role of the target also the role's.
 //
 // Faults lose, duplicate and delay deliveries. A fault rule on service "events", operation
 // [OpDeliver], resource type "AWS::Events::Rule" and the rule's name loses the event with HangUp,

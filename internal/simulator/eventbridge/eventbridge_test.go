@@ -199,6 +199,19 @@ func TestRuleLifeCycle(t *testing.T) {
 	wiretest.WantCode(t, err, "ResourceNotFoundException")
 	_, err = r.PutRule(ctx, &awsevents.PutRuleInput{Name: aws.String("r"), EventPattern: aws.String(`{"a":"b"}`)})
 	wiretest.WantCode(t, err, "InvalidEventPatternException")
+	for _, bad := range []string{"rate(1 minutes)", "rate(5 minute)", "rate(0 minutes)", "cron(0 12 * * ?)", "at(2026-01-01T00:00:00)"} {
+		_, err = r.PutRule(ctx, &awsevents.PutRuleInput{Name: aws.String("r"), ScheduleExpression: &bad})
+		wiretest.WantCode(t, err, "ValidationException")
+	}
+	for _, good := range []string{"rate(1 minute)", "rate(10 hours)", "cron(0 12 * * ? *)"} {
+		if _, err = r.PutRule(ctx, &awsevents.PutRuleInput{Name: aws.String("scheduled"), ScheduleExpression: &good}); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	_, err = r.PutTargets(ctx, &awsevents.PutTargetsInput{Rule: aws.String("scheduled"), Targets: []types.Target{
+		{Id: aws.String("stream"), Arn: aws.String("arn:aws:kinesis:eu-central-1:123456789012:stream/s")},
+	}})
+	wiretest.WantCode(t, err, "ValidationException") // RoleArn is required for target …
 	_, err = r.PutRule(
 		ctx,
 		&awsevents.PutRuleInput{Name: aws.String("r"), EventBusName: aws.String("none"), EventPattern: aws.String(`{"a":["b"]}`)},

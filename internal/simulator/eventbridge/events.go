@@ -181,20 +181,21 @@ func (s *Service) deliver(ctx context.Context, d *delivery) {
 	if len(parts) != 6 {
 		return
 	}
-	var err error
-	switch parts[2] {
-	case "sqs":
-		message := sqs.Delivery{Body: body, Sender: "AIDAIRGEWTHU6JW4QEVBW", Service: principal, Source: d.ruleARN}
+	session, err := s.assume(aws.ToString(d.target.RoleArn), d.ruleARN)
+	switch {
+	case err != nil: // the target is not called
+	case parts[2] == "sqs":
+		message := sqs.Delivery{Body: body, Sender: "AIDAIRGEWTHU6JW4QEVBW", Service: principal, Source: d.ruleARN, Session: session}
 		if p := d.target.SqsParameters; p != nil {
 			message.Group = aws.ToString(p.MessageGroupId)
 			message.Dedup = d.event.ID
 		}
 		err = s.queues.Deliver(arn, message)
-	case "sns":
-		if err = s.topics.MayPublish(principal, d.ruleARN, arn); err == nil {
+	case parts[2] == "sns":
+		if err = s.topics.MayPublish(principal, d.ruleARN, arn, session); err == nil {
 			err = s.topics.Publish(ctx, arn, "", body)
 		}
-	case "events":
+	case parts[2] == "events":
 		if d.hops < maxHops {
 			to := s.regions.At(wire.Target{Account: parts[4], Region: parts[3]})
 			s.emit(ctx, to, strings.TrimPrefix(parts[5], "event-bus/"), d.event, d.hops+1)

@@ -21,7 +21,11 @@ const maxTargets = 5
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html
 const maxRules = 300
 
-var schedule = regexp.MustCompile(`^(rate\(\d+ (minute|minutes|hour|hours|day|days)\)|cron\([^)]+\))$`)
+// schedule is an expression of a schedule: a rate, whose unit is singular for 1, or the six fields of cron.
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html
+var schedule = regexp.MustCompile(
+	`^(rate\((1 (minute|hour|day)|([2-9]|[1-9]\d+) (minutes|hours|days))\)|cron\(\S+( \S+){5}\))$`,
+)
 
 // specification holds the parameters of a rule.
 type specification struct {
@@ -186,12 +190,12 @@ func (s *Service) listRuleNamesByTarget(
 func (s *Service) putTargets(ctx context.Context, in *eventbridge.PutTargetsInput) (*eventbridge.PutTargetsOutput, error) {
 	return &eventbridge.PutTargetsOutput{FailedEntries: []types.PutTargetsResultEntry{}},
 		s.withRule(wire.TargetFrom(ctx), in.EventBusName, in.Rule, func(_ *region, found *rule) error {
-			return found.setTargets(in.Targets)
+			return s.setTargets(found, in.Targets)
 		})
 }
 
 // setTargets adds targets or replaces those with the same ID.
-func (r *rule) setTargets(targets []types.Target) error {
+func (s *Service) setTargets(r *rule, targets []types.Target) error {
 	next := slices.Clone(r.targets)
 	for _, t := range targets {
 		if aws.ToString(t.Id) == "" || aws.ToString(t.Arn) == "" {
@@ -199,6 +203,9 @@ func (r *rule) setTargets(targets []types.Target) error {
 		}
 		if countSet(t.Input != nil, t.InputPath != nil, t.InputTransformer != nil) > 1 {
 			return validation("Only one of Input, InputPath, or InputTransformer must be provided for target %s.", *t.Id)
+		}
+		if err := s.checkRole(r, &t); err != nil {
+			return err
 		}
 		at := slices.IndexFunc(next, func(o types.Target) bool { return *o.Id == *t.Id })
 		if at < 0 {

@@ -12,8 +12,10 @@ const (
 	roleType          = "AWS::IAM::Role"
 	userType          = "AWS::IAM::User"
 	policyType        = "AWS::IAM::Policy"
+	rolePolicyType    = "AWS::IAM::RolePolicy"
 	managedPolicyType = "AWS::IAM::ManagedPolicy"
 	profileType       = "AWS::IAM::InstanceProfile"
+	issuerType        = "AWS::IAM::OIDCProvider"
 )
 
 // Providers returns the providers of the CloudFormation types for IAM.
@@ -22,8 +24,10 @@ func (s *Service) Providers() map[string]resource.Provider {
 		roleType:          entityProvider{s, "role", roleType},
 		userType:          entityProvider{s, "user", userType},
 		policyType:        policyProvider{s},
+		rolePolicyType:    rolePolicyProvider{s},
 		managedPolicyType: managedPolicyProvider{s},
 		profileType:       profileProvider{s},
+		issuerType:        issuerProvider{s},
 	}
 }
 

@@ -3,6 +3,7 @@ package iam_test
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -163,5 +164,43 @@ func TestCloudFormationTypes(t *testing.T) {
 		if err := providers[step.kind].Delete(t.Context(), step.r); err != nil {
 			t.Errorf("deleting %s: %v", step.kind, err)
 		}
+	}
+}
+
+// TestTokensOfAStacksProviderAreAccepted tests that STS knows the provider of a stack, until its deletion.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-oidcprovider.html
+func TestTokensOfAStacksProviderAreAccepted(t *testing.T) {
+	s := iam.New(&resource.Env{Clock: testclock.NewFakeClock(time.Unix(0, 0))}, &wire.Keys{})
+	provider := s.Providers()["AWS::IAM::OIDCProvider"]
+	r := resource.Request{Account: "1", Region: "eu-west-1", StackName: "s", LogicalID: "L", Properties: map[string]any{
+		"Url": "https://issuer.example.com/oidc", "ClientIdList": []any{"sts.amazonaws.com"},
+	}}
+	made, err := provider.Create(t.Context(), r)
+	const arn = "arn:aws:iam::1:oidc-provider/issuer.example.com/oidc"
+	if err != nil || made.PhysicalID != arn || made.Attributes["Arn"] != arn {
+		t.Fatalf("made %+v, %v", made, err)
+	}
+	if got, audiences, ok := s.Provider("1", "issuer.example.com/oidc"); !ok || got != arn || !slices.Equal(audiences, []string{"sts.amazonaws.com"}) {
+		t.Errorf("IAM knows %s for %v, %v", got, audiences, ok)
+	}
+	var refused *resource.Error
+	if _, err := provider.Create(t.Context(), r); !errors.As(err, &refused) || refused.Code != resource.AlreadyExists {
+		t.Errorf("a second provider with the URL: %v", err)
+	}
+	r.PhysicalID, r.Properties = arn, map[string]any{"Url": "https://issuer.example.com/oidc", "ClientIdList": []any{"vault"}}
+	if _, err := provider.Update(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if _, audiences, _ := s.Provider("1", "issuer.example.com/oidc"); !slices.Equal(audiences, []string{"vault"}) {
+		t.Errorf("after the update, the audiences are %v", audiences)
+	}
+	if live, err := provider.Read(t.Context(), r); err != nil || live["Url"] != "https://issuer.example.com/oidc" {
+		t.Errorf("read %v, %v", live, err)
+	}
+	if err := provider.Delete(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := s.Provider("1", "issuer.example.com/oidc"); ok {
+		t.Error("IAM knows the provider after its deletion")
 	}
 }

@@ -146,24 +146,15 @@ func (s *Service) listInstanceProfilesForRole(
 func (s *Service) createProvider(
 	ctx context.Context, in *iam.CreateOpenIDConnectProviderInput,
 ) (*iam.CreateOpenIDConnectProviderOutput, error) {
-	host, ok := strings.CutPrefix(aws.ToString(in.Url), "https://")
-	if !ok || host == "" {
-		return nil, wire.Errorf("InvalidInput", "Invalid Open ID Connect Provider URL")
-	}
 	if err := checkTags(nil, in.Tags); err != nil {
 		return nil, err
 	}
 	a, unlock := s.locked(ctx)
 	defer unlock()
-	p := &provider{
-		arn: s.arn(a, "oidc-provider/", "", strings.TrimSuffix(host, "/")), url: host, clients: in.ClientIDList,
-		thumbprints: in.ThumbprintList,
-		created:     s.env.Clock.Now(), tags: tagMap(in.Tags),
+	p, err := s.addProvider(a, in)
+	if err != nil {
+		return nil, err
 	}
-	if _, ok := a.providers[p.arn]; ok {
-		return nil, exists("Provider with url %s already exists.", *in.Url)
-	}
-	a.providers[p.arn] = p
 	return &iam.CreateOpenIDConnectProviderOutput{OpenIDConnectProviderArn: &p.arn, Tags: in.Tags}, nil
 }
 

@@ -25,6 +25,16 @@ type Option func(*Buckets)
 // them.
 func WithCiphers(ciphers Ciphers) Option { return func(b *Buckets) { b.ciphers = ciphers } }
 
+// Destinations decides whom buckets notify.
+type Destinations interface {
+	// MayNotify returns an error if a bucket of an account may not notify the queue, topic or function with
+	// an ARN.
+	MayNotify(account, bucketARN, target string) error
+}
+
+// WithDestinations sets what decides whom buckets may notify. By default every bucket may notify all.
+func WithDestinations(d Destinations) Option { return func(b *Buckets) { b.destinations = d } }
+
 // versioned are actions of another name if a request names a version.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
 var versioned = map[string]string{

@@ -17,9 +17,10 @@ import (
 
 // Buckets are the S3 buckets of every account. They are safe for concurrent use.
 type Buckets struct {
-	env     *resource.Env
-	ciphers Ciphers
-	routes  []route
+	env          *resource.Env
+	ciphers      Ciphers
+	destinations Destinations
+	routes       []route
 
 	mu      sync.RWMutex
 	buckets map[string]*bucket
@@ -33,6 +34,8 @@ type Buckets struct {
 type bucket struct {
 	name, account, region string
 	env                   *resource.Env
+	destinations          Destinations
+	all                   map[string]*bucket   // shared with [Buckets]
 	accounts              map[string]*node     // shared with [Buckets]
 	pastAccounts          map[string]pastBlock // shared with [Buckets]
 	created               time.Time
@@ -132,6 +135,7 @@ func (b *Buckets) create(name, account, region string) (*bucket, error) {
 	}
 	made := &bucket{
 		name: name, account: account, region: region, env: b.env, accounts: b.blocks, pastAccounts: b.pastBlocks,
+		all: b.buckets, destinations: b.destinations,
 		created: b.env.Clock.Now().UTC().Truncate(time.Second),
 		configuration: map[string]*node{
 			"ownershipControls": element("OwnershipControls", element("Rule", leaf("ObjectOwnership", bucketOwnerEnforced))),

@@ -68,6 +68,7 @@ var subresources = []subresource{
 		operation: "BucketNotificationConfiguration",
 		root:      "NotificationConfiguration",
 		absent:    empty("NotificationConfiguration"),
+		check:     checkNotification,
 	},
 	{
 		query:     "accelerate",
@@ -217,12 +218,48 @@ func checkOwnership(k *bucket, n *node) error {
 	return malformedXML()
 }
 
+// checkNotification tries the destinations, as S3 does, which for FIFO queues and topics fails.
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketNotificationConfiguration.html
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-event-types-and-destinations.html
+func checkNotification(k *bucket, n *node) error {
+	if k.destinations == nil {
+		return nil
+	}
+	partition := "aws"
+	if k.env.Partition != "" {
+		partition = k.env.Partition
+	}
+	for kind, target := range map[string]string{
+		"QueueConfiguration": "Queue", "TopicConfiguration": "Topic", "CloudFunctionConfiguration": "CloudFunction",
+	} {
+		for _, c := range n.all(kind) {
+			arn := c.at(target)
+			if strings.HasSuffix(arn, ".fifo") || k.destinations.MayNotify(k.account, "arn:"+partition+":s3:::"+k.name, arn) != nil {
+				return invalidArgument(arn, "null", "Unable to validate the following destination configurations")
+			}
+		}
+	}
+	return nil
+}
+
+// checkReplication is as in
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketReplication.html and
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication.html#replication-requirements.
 func checkReplication(k *bucket, n *node) error {
 	if k.versioning() != "Enabled" {
 		return invalidRequest("Versioning must be 'Enabled' on the bucket to apply a replication configuration")
 	}
 	if n.at("Role") == "" || len(n.all("Rule")) == 0 {
 		return malformedXML()
+	}
+	for _, rule := range n.all("Rule") {
+		arn := rule.at("Destination", "Bucket")
+		switch to := k.all[arn[strings.LastIndexByte(arn, ':')+1:]]; {
+		case to == nil:
+			return invalidRequest("Destination bucket must exist.")
+		case to.versioning() != "Enabled":
+			return invalidRequest("Destination bucket must have versioning enabled.")
+		}
 	}
 	return nil
 }

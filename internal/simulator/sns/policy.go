@@ -22,26 +22,30 @@ func (s *Service) access(arn string) access.Resource {
 	}
 }
 
-// permits reports whether the topic's policy lets a service publish.
-// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-sns-permissions
-func (s *Service) permits(arn, service, source string) bool {
-	if !s.env.Control.Checks() {
-		return true
+// MayNotify returns an error if the topic does not exist, or its policy does not let S3 publish for a
+// bucket of an account.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/grant-destinations-permissions-to-s3.html
+func (s *Service) MayNotify(account, bucketARN, topicARN string) error {
+	of := s.access(topicARN)
+	if of.ARN == "" {
+		return wire.Errorf("NotFound", "Topic does not exist")
 	}
-	of := s.access(arn)
-	at, _ := wire.TargetOf(source)
-	return s.env.Control.Denial(&access.Request{
-		Service: service, Action: "sns:Publish", Resource: arn, Of: &of, Context: map[string][]string{
-			"aws:sourcearn": {source}, "aws:sourceaccount": {at.Account}, "aws:securetransport": {"true"},
-		},
-	}) == ""
+	return s.env.Control.MayNotify(account, bucketARN, "sns:Publish", &of)
 }
 
 // MayPublish returns an error if the topic's policy does not let a service publish. Source is the ARN
-// of what the service acts for.
-func (s *Service) MayPublish(service, source, topicARN string) error {
-	if s.permits(topicARN, service, source) {
+// of what the service acts for; session is that of a role in which it does, whose policies decide
+// then, too, and nil for none.
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-sns-permissions
+func (s *Service) MayPublish(service, source, topicARN string, session *access.Principal) error {
+	if !s.env.Control.Checks() {
 		return nil
 	}
-	return wire.Errorf("AuthorizationError", "%s is not authorized to perform: SNS:Publish on resource: %s", service, topicARN)
+	of := s.access(topicARN)
+	request, who := access.ByService(service, source, session)
+	request.Action, request.Resource, request.Of = "sns:Publish", topicARN, &of
+	if s.env.Control.Denial(request) == "" {
+		return nil
+	}
+	return wire.Errorf("AuthorizationError", "%s is not authorized to perform: SNS:Publish on resource: %s", who, topicARN)
 }

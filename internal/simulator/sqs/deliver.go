@@ -4,6 +4,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -18,8 +19,10 @@ type Delivery struct {
 	// Sender is the service's principal, shown as SenderId.
 	Sender string
 	// Service is the service's name, as "sns.amazonaws.com", and Source the ARN of what it acts for;
-	// the queue's policy decides about them.
+	// the queue's policy decides about them. Session is that of a role in which the service sends,
+	// whose policies decide then, too; nil for none.
 	Service, Source string
+	Session         *access.Principal
 }
 
 // Deliver puts a message into the queue with the given ARN. It returns an error if the queue does

@@ -245,7 +245,7 @@ func changeAddress(r *region, q resource.Request) (resource.Result, error) {
 	if err := property.Decode(q.Previous, &before); err != nil {
 		return resource.Result{}, err
 	}
-	a, err := r.addressOf(nil, &q.PhysicalID)
+	a, err := r.addressIn(q)
 	if err != nil {
 		return resource.Result{}, err
 	}
@@ -261,10 +261,17 @@ func changeAddress(r *region, q resource.Request) (resource.Result, error) {
 	return addressResult(a), r.setTags(q, a.id)
 }
 
+// addressIn returns the address of a request. Its physical ID is the IP address, or the primary identifier: the IP
+// address and the allocation ID.
+func (r *region) addressIn(q resource.Request) (*address, error) {
+	ip, _, _ := strings.Cut(q.PhysicalID, "|")
+	return r.addressOf(nil, &ip)
+}
+
 // deleteAddress releases an address. If the template itself maps it to an instance, deleteAddress
 // unmaps it first.
 func deleteAddress(r *region, q resource.Request) error {
-	a, err := r.addressOf(nil, &q.PhysicalID)
+	a, err := r.addressIn(q)
 	if err != nil {
 		return err
 	}
@@ -280,12 +287,14 @@ func deleteAddress(r *region, q resource.Request) error {
 }
 
 func readAddress(r *region, q resource.Request) (map[string]any, error) {
-	a, err := r.addressOf(nil, &q.PhysicalID)
+	a, err := r.addressIn(q)
 	if err != nil {
 		return nil, err
 	}
 	return r.with(
 		map[string]any{
+			"AllocationId":       a.id,
+			"PublicIp":           a.ip.String(),
 			"Domain":             "vpc",
 			"InstanceId":         value(r.describeAddress(a).InstanceId),
 			"NetworkBorderGroup": r.Region,

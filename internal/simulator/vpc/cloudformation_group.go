@@ -206,6 +206,18 @@ func readGroup(r *region, q resource.Request) (map[string]any, error) {
 		return nil, err
 	}
 	properties := map[string]any{"GroupDescription": g.description, "GroupName": g.name, "VpcId": g.vpc.id}
+	if q.StackID == "" {
+		// Cloud Control API returns all rules, also those of other clients.
+		for _, x := range g.rules {
+			name := "SecurityGroupIngress"
+			if x.egress {
+				name = "SecurityGroupEgress"
+			}
+			list, _ := properties[name].([]any)
+			properties[name] = append(list, propertiesOf(x))
+		}
+		return r.with(properties, q, g.id), nil
+	}
 	own, err := p.rules(r, g)
 	if err != nil {
 		return nil, err

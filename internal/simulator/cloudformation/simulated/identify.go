@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
-	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -24,30 +24,81 @@ type made struct {
 	identifier string
 }
 
-// refs are the types whose Ref is not their primary identifier.
+// refs are the types whose Ref is not their primary identifier, and the property whose value it is. An
+// empty one is a name that CloudFormation generates. The section "Return values" of the type's page documents it:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-template-resource-type-ref.html
 var refs = map[string]string{
-	"AWS::Events::Rule": "Name",
-	"AWS::EC2::EIP":     "PublicIp",
+	"AWS::ApiGateway::Deployment":    "DeploymentId",
+	"AWS::ApiGateway::Method":        "",
+	"AWS::ApiGateway::Resource":      "ResourceId",
+	"AWS::ApiGateway::Stage":         "StageName",
+	"AWS::ApiGatewayV2::Integration": "IntegrationId",
+	"AWS::ApiGatewayV2::Route":       "RouteId",
+	"AWS::ApiGatewayV2::Stage":       "StageName",
+	"AWS::Cognito::UserPoolClient":   "ClientId",
+	"AWS::EC2::EIP":                  "PublicIp",
+	"AWS::ECS::Service":              "ServiceArn",
+	"AWS::Events::Rule":              "Name",
+	"AWS::IAM::RolePolicy":           "PolicyName",
 }
 
-// arns generate the ARNs that contain more than a name.
-var arns = map[string]func(r resource.Request) string{
-	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-oidcprovider.html
-	"AWS::IAM::OIDCProvider": func(r resource.Request) string {
-		url, _ := r.Properties["Url"].(string)
-		name, _ := partition.Of(r.Region)
-		return fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", name, r.Account, strings.TrimPrefix(url, "https://"))
-	},
+// Ref returns what Ref returns for a resource with these properties and attributes, if that is not its
+// primary identifier.
+func Ref(resourceType string, live map[string]any) (ref string, ok bool) {
+	name := refs[resourceType]
+	if name == "" || live[name] == nil {
+		return "", false
+	}
+	return fmt.Sprint(live[name]), true
+}
+
+// IdentifierOf returns the primary identifier of a resource as Cloud Control API writes it. Ref is its
+// physical ID.
+// https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/resource-identifier.html
+func IdentifierOf(t *schema.Type, ref string, attributes, properties map[string]any) string {
+	parts := make([]string, 0, len(t.PrimaryIdentifier))
+	for _, path := range t.PrimaryIdentifier {
+		value := attributes[dotted(path)]
+		if value == nil {
+			value = at(properties, path)
+		}
+		if value == nil {
+			return ref
+		}
+		parts = append(parts, fmt.Sprint(value))
+	}
+	return strings.Join(parts, "|")
+}
+
+// Differs reports whether two sets of properties have different values at a path, in which * stands for every
+// element of a list.
+func Differs(path string, a, b any) bool {
+	name, rest, nested := strings.Cut(path, "/")
+	if name == "*" {
+		x, _ := a.([]any)
+		y, _ := b.([]any)
+		for i := range max(len(x), len(y)) {
+			if i >= len(x) || i >= len(y) || nested && Differs(rest, x[i], y[i]) || !nested && !reflect.DeepEqual(x[i], y[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	x, _ := a.(map[string]any)
+	y, _ := b.(map[string]any)
+	if nested {
+		return Differs(rest, x[name], y[name])
+	}
+	return !reflect.DeepEqual(x[name], y[name])
 }
 
 // identify generates the values that AWS would return: the primary identifier, from the properties
 // if they contain it, and the read-only attributes.
-func identify(t *schema.Type, r resource.Request) made {
-	n := &namer{t: t, r: r, values: map[string]any{}}
+//
+// Revision counts the resources of a family.
+func identify(t *schema.Type, r resource.Request, revision func(family string) int) made {
+	n := &namer{t: t, r: r, values: map[string]any{}, forms: forms[t.Name], revision: revision}
 	maps.Copy(n.values, r.Properties)
-	if of, ok := arns[t.Name]; ok {
-		n.values["Arn"] = of(r)
-	}
 	for _, path := range t.PrimaryIdentifier {
 		n.ensure(path)
 	}
@@ -61,7 +112,10 @@ func identify(t *schema.Type, r resource.Request) made {
 		id = generatedName(r, 0)
 	}
 	physical := id
-	if name, ok := refs[t.Name]; ok {
+	switch name, ok := refs[t.Name]; {
+	case ok && name == "":
+		physical = generatedName(r, 0)
+	case ok:
 		n.ensure(name)
 		physical = fmt.Sprint(n.values[name])
 		attributes[name] = n.values[name]
@@ -73,7 +127,7 @@ func identify(t *schema.Type, r resource.Request) made {
 // generated ones. An attribute that the new properties no longer imply is deleted, and one that they
 // newly imply is generated.
 func refreshed(t *schema.Type, r resource.Request, attributes map[string]any) map[string]any {
-	n := &namer{t: t, r: r, values: maps.Clone(r.Properties)}
+	n := &namer{t: t, r: r, values: maps.Clone(r.Properties), forms: forms[t.Name], revision: func(string) int { return 1 }}
 	if n.values == nil {
 		n.values = map[string]any{}
 	}
@@ -82,7 +136,7 @@ func refreshed(t *schema.Type, r resource.Request, attributes map[string]any) ma
 			n.set(path, value)
 		}
 	}
-	if name, ok := refs[t.Name]; ok {
+	if name := refs[t.Name]; name != "" {
 		n.set(name, attributes[name])
 	}
 	return n.attributes(r.Properties)
@@ -105,6 +159,9 @@ type namer struct {
 	t      *schema.Type
 	r      resource.Request
 	values map[string]any
+	forms  map[string]func(*namer) string
+	// revision returns the next revision of a family, for types whose resources are revisions.
+	revision func(family string) int
 }
 
 // attributes generates the attributes that a resource with these properties has, and returns them
@@ -144,9 +201,14 @@ func (n *namer) remove(path string) {
 // ensure generates a value for the property at a path, unless it has one.
 func (n *namer) ensure(path string) {
 	n.visit(path, func(object map[string]any, name string, p *schema.Property) {
-		if _, given := object[name]; !given {
-			object[name] = n.value(name, p, 0)
+		if _, given := object[name]; given {
+			return
 		}
+		if form, ok := n.forms[path]; ok {
+			object[name] = form(n)
+			return
+		}
+		object[name] = n.value(name, p, 0)
 	})
 }
 
@@ -232,6 +294,10 @@ func (n *namer) guesses(name string, maximum int) []string {
 	service, kind := serviceOf(n.t.Name), strings.ToLower(parts[len(parts)-1])
 	id := prefixOf(n.t.Name, name) + randomHex(17)
 	switch {
+	case service == "rds" && name == "SecretArn":
+		return []string{n.managedSecret()}
+	case service == "rds" && name == "Port":
+		return []string{databasePort(n.values)}
 	case strings.HasSuffix(name, "Arn") || strings.HasSuffix(name, "ARN") || name == "Id" && strings.Contains(n.t.Name, "SecretsManager"):
 		return []string{n.arn(service, kind, false), n.arn(service, kind, true)}
 	case strings.HasSuffix(name, "Name") && !strings.Contains(name, "Domain"):

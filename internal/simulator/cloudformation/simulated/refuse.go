@@ -1,7 +1,10 @@
 package simulated
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -17,6 +20,29 @@ type refusal struct {
 
 // refusals are the rules by type. Each cites the page that documents it.
 var refusals = map[string][]refusal{
+	"AWS::ApplicationAutoScaling::ScalableTarget": {
+		// https://docs.aws.amazon.com/autoscaling/application/APIReference/API_RegisterScalableTarget.html
+		{
+			func(wanted, _ map[string]any) bool {
+				least, _ := numberAt(wanted, "MinCapacity")
+				most, ok := numberAt(wanted, "MaxCapacity")
+				return ok && least > most
+			},
+			"ValidationException", "Maximum capacity cannot be less than minimum capacity",
+		},
+	},
+	"AWS::ApplicationAutoScaling::ScalingPolicy": {
+		// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/AutoScaling.html
+		{
+			func(wanted, previous map[string]any) bool {
+				const path = "TargetTrackingScalingPolicyConfiguration/"
+				metric := fmt.Sprint(at(wanted, path+"PredefinedMetricSpecification/PredefinedMetricType"))
+				return strings.HasPrefix(metric, "DynamoDB") && outside(path+"TargetValue", 20, 90)(wanted, previous)
+			},
+			"ValidationException", "The target utilization of a table must be between 20 and 90 percent",
+		},
+	},
+	distributionType: distributionRules,
 	"AWS::EFS::FileSystem": {
 		// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-efs-filesystem.html
 		{
@@ -50,6 +76,39 @@ var refusals = map[string][]refusal{
 			"LimitExceededException", "ShardCount cannot be scaled to more than double or below half of the current number of shards",
 		},
 	},
+	"AWS::Lambda::EventSourceMapping": {
+		// https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
+		{
+			both(above("BatchSize", 10), not(above("MaximumBatchingWindowInSeconds", 0))), //nolint:mnd // the limit of the page
+			"InvalidParameterValueException", "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than 10",
+		},
+		{
+			both(ends("EventSourceArn", ".fifo"), above("MaximumBatchingWindowInSeconds", 0)),
+			"InvalidParameterValueException", "Batching window is not supported for FIFO queues",
+		},
+	},
+	"AWS::Lambda::Function": {
+		// https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html
+		{
+			both(not(is("PackageType", "Image")), not(isSet("Handler"))),
+			"InvalidParameterValueException", "Runtime and Handler are mandatory parameters for functions created with deployment packages.",
+		},
+		{
+			both(is("PackageType", "Image"), isSet("Runtime")),
+			"InvalidParameterValueException", "Please don't provide Handler or Runtime or Layer when the intent is to create a function with container image.",
+		},
+		// https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
+		{
+			func(wanted, _ map[string]any) bool { return reservesVariable(wanted) },
+			"InvalidParameterValueException", "Lambda was unable to configure your environment variables because the environment variables you have provided " +
+				"contains reserved keys that are currently not supported for modification.",
+		},
+		// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html
+		{
+			both(ends("DeadLetterConfig/TargetArn", ".fifo"), isSet("DeadLetterConfig")),
+			"InvalidParameterValueException", "A FIFO queue is not a valid target of DeadLetterConfig",
+		},
+	},
 	"AWS::RDS::DBInstance": {
 		// https://docs.aws.amazon.com/AmazonRDS/latest/APIReference/API_CreateDBInstance.html
 		{
@@ -73,6 +132,13 @@ var refusals = map[string][]refusal{
 		{
 			changes("AllocatedStorage", func(from, to float64) bool { return to < from }),
 			"InvalidParameterCombination", "The storage of an instance cannot be reduced",
+		},
+	},
+	"AWS::StepFunctions::StateMachine": {
+		// https://docs.aws.amazon.com/step-functions/latest/dg/statemachine-structure.html
+		{
+			both(isSet("DefinitionString"), not(isStateMachine)),
+			"InvalidDefinition", "Invalid State Machine Definition: 'SCHEMA_VALIDATION_FAILED': the definition needs StartAt and States",
 		},
 	},
 	"AWS::SecretsManager::Secret": {
@@ -124,6 +190,43 @@ func refusedBy(resourceType, message, code string) error {
 // both is broken by properties for which both conditions hold.
 func both(a, b condition) func(wanted, previous map[string]any) bool {
 	return func(wanted, _ map[string]any) bool { return a(wanted) && b(wanted) }
+}
+
+// above holds for a number that is greater than another.
+func above(path string, least float64) condition {
+	return func(p map[string]any) bool {
+		n, ok := numberAt(p, path)
+		return ok && n > least
+	}
+}
+
+// ends holds for a text with an ending.
+func ends(path, ending string) condition {
+	return func(p map[string]any) bool {
+		text, ok := at(p, path).(string)
+		return ok && strings.HasSuffix(text, ending)
+	}
+}
+
+// isStateMachine holds for a definition that is JSON and has a first state.
+func isStateMachine(p map[string]any) bool {
+	text, _ := at(p, "DefinitionString").(string)
+	var definition struct {
+		StartAt string
+		States  map[string]any
+	}
+	return json.Unmarshal([]byte(text), &definition) == nil && definition.States[definition.StartAt] != nil
+}
+
+// reserved are the environment variables that Lambda sets, in part.
+var reserved = []string{
+	"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_LAMBDA_FUNCTION_NAME",
+}
+
+// reservesVariable reports whether the environment of a function has a variable that Lambda sets.
+func reservesVariable(wanted map[string]any) bool {
+	variables, _ := at(wanted, "Environment/Variables").(map[string]any)
+	return slices.ContainsFunc(reserved, func(name string) bool { return variables[name] != nil })
 }
 
 // outside is broken by a number that is not in a range.

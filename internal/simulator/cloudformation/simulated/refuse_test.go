@@ -14,6 +14,7 @@ func TestRulesOfServices(t *testing.T) {
 	const (
 		stream, database = "AWS::Kinesis::Stream", "AWS::RDS::DBInstance"
 		secret, files    = "AWS::SecretsManager::Secret", "AWS::EFS::FileSystem"
+		target, scaling  = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
 	)
 	for _, c := range []struct {
 		reason, kind, created, updated, want string
@@ -36,6 +37,12 @@ func TestRulesOfServices(t *testing.T) {
 		{"a value that is too long", secret, `{"GenerateSecretString": {"PasswordLength": 4097}}`, "", "between 1 and 4096"},
 		{"a throughput that is missing", files, `{"ThroughputMode": "provisioned"}`, "", "must be specified"},
 		{"a key of files that are not encrypted", files, `{"KmsKeyId": "k"}`, "", "requires that Encrypted is true"},
+		{"a range of capacity", target, `{"MinCapacity": 5, "MaxCapacity": 5}`, "", ""},
+		{"an empty range of capacity", target, `{"MinCapacity": 6, "MaxCapacity": 5}`, "", "cannot be less than minimum capacity"},
+		{
+			"a utilization that a table cannot have", scaling, `{"TargetTrackingScalingPolicyConfiguration": {"TargetValue": 95,
+				"PredefinedMetricSpecification": {"PredefinedMetricType": "DynamoDBReadCapacityUtilization"}}}`, "", "between 20 and 90",
+		},
 		{"two transitions in one policy", files, `{"LifecyclePolicies": [{"TransitionToIA": "a", "TransitionToArchive": "b"}]}`, "", "single transition"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {

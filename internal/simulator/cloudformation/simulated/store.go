@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -16,17 +17,55 @@ import (
 type Store struct {
 	registry *schema.Registry
 	shards   sync.Map // shardKey → *shard
+	// cloudFront serializes the changes of resources of CloudFront that depend on each other.
+	cloudFront sync.Mutex
 }
 
 type shardKey struct{ account, region, resourceType string }
 
 type shard struct {
 	mu    sync.Mutex
-	items map[string]*item
+	items map[string]*item // by primary identifier
+	// revisions are the numbers of resources that each family has had.
+	revisions map[string]int
+}
+
+// revision returns the next revision of a family. Revisions are not used again: "The revision is a version number
+// of a task in a family", which each registration increments.
+// https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_TaskDefinition.html
+func (sh *shard) revision(family string) int {
+	sh.revisions[family]++
+	return sh.revisions[family]
+}
+
+// find returns the resource with a primary identifier, or the one whose Ref is the physical ID and whose
+// primary identifier has the request's properties.
+func (sh *shard) find(t *schema.Type, r resource.Request) (identifier string, it *item) {
+	if it, ok := sh.items[r.PhysicalID]; ok {
+		return r.PhysicalID, it
+	}
+	for identifier, it := range sh.items {
+		if it.ref == r.PhysicalID && it.isIdentified(t, r.Properties) {
+			return identifier, it
+		}
+	}
+	return "", nil
+}
+
+// isIdentified reports whether a resource has the values of the properties that identify it.
+func (it *item) isIdentified(t *schema.Type, properties map[string]any) bool {
+	for _, path := range t.PrimaryIdentifier {
+		own := it.attributes[dotted(path)]
+		if value := at(properties, path); value != nil && fmt.Sprint(value) != fmt.Sprint(own) {
+			return false
+		}
+	}
+	return true
 }
 
 // item is one simulated resource.
 type item struct {
+	ref        string
 	properties map[string]any
 	attributes map[string]any
 }
@@ -42,15 +81,22 @@ func (s *Store) shard(r resource.Request, resourceType string) *shard {
 	if v, ok := s.shards.Load(key); ok {
 		return v.(*shard)
 	}
-	v, _ := s.shards.LoadOrStore(key, &shard{items: map[string]*item{}})
+	v, _ := s.shards.LoadOrStore(key, &shard{items: map[string]*item{}, revisions: map[string]int{}})
 	return v.(*shard)
 }
 
 // Provider returns the provider of a type.
 func (s *Store) Provider(resourceType string) resource.Provider {
 	p := &provider{store: s, resourceType: resourceType}
-	if resourceType == cacheClusterType {
+	switch resourceType {
+	case cacheClusterType:
 		return &cacheCluster{provider: p}
+	case distributionType:
+		return &distribution{provider: p}
+	case accessControlType:
+		return &accessControl{provider: p}
+	case podIdentityType:
+		return &podIdentity{provider: p}
 	}
 	return p
 }
@@ -113,15 +159,15 @@ func (p *provider) Create(_ context.Context, r resource.Request) (resource.Resul
 	if err := refuse(p.resourceType, r.Properties, nil); err != nil {
 		return resource.Result{}, err
 	}
-	made := identify(t, r)
 	sh := p.store.shard(r, p.resourceType)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if _, exists := sh.items[made.PhysicalID]; exists {
+	made := identify(t, r, sh.revision)
+	if _, exists := sh.items[made.identifier]; exists {
 		return resource.Result{}, resource.Errorf(resource.AlreadyExists,
 			"Resource of type '%s' with identifier '%s' already exists.", p.resourceType, made.identifier)
 	}
-	sh.items[made.PhysicalID] = &item{properties: r.Properties, attributes: made.Attributes}
+	sh.items[made.identifier] = &item{ref: made.PhysicalID, properties: r.Properties, attributes: made.Attributes}
 	return made.Result, nil
 }
 
@@ -134,8 +180,8 @@ func (p *provider) Update(_ context.Context, r resource.Request) (resource.Resul
 	sh := p.store.shard(r, p.resourceType)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	it, ok := sh.items[r.PhysicalID]
-	if !ok {
+	_, it := sh.find(t, r)
+	if it == nil {
 		return resource.Result{}, p.missing(r)
 	}
 	if err := refuse(p.resourceType, r.Properties, it.properties); err != nil {
@@ -143,32 +189,40 @@ func (p *provider) Update(_ context.Context, r resource.Request) (resource.Resul
 	}
 	it.properties = r.Properties
 	it.attributes = refreshed(t, r, it.attributes)
-	return resource.Result{PhysicalID: r.PhysicalID, Attributes: it.attributes}, nil
+	return resource.Result{PhysicalID: it.ref, Attributes: it.attributes}, nil
 }
 
 // Delete deletes the resource.
 func (p *provider) Delete(_ context.Context, r resource.Request) error {
+	t, err := p.schema()
+	if err != nil {
+		return err
+	}
 	sh := p.store.shard(r, p.resourceType)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	it, ok := sh.items[r.PhysicalID]
-	if !ok {
+	identifier, it := sh.find(t, r)
+	if it == nil {
 		return p.missing(r)
 	}
 	if err := refuseDeletion(p.resourceType, it.properties); err != nil {
 		return err
 	}
-	delete(sh.items, r.PhysicalID)
+	delete(sh.items, identifier)
 	return nil
 }
 
 // Read returns the resource's current properties and attributes.
 func (p *provider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
+	t, err := p.schema()
+	if err != nil {
+		return nil, err
+	}
 	sh := p.store.shard(r, p.resourceType)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	it, ok := sh.items[r.PhysicalID]
-	if !ok {
+	_, it := sh.find(t, r)
+	if it == nil {
 		return nil, p.missing(r)
 	}
 	live := map[string]any{}
@@ -183,26 +237,10 @@ func (p *provider) Read(_ context.Context, r resource.Request) (map[string]any, 
 
 // List returns the primary identifiers of the resources.
 func (p *provider) List(_ context.Context, at wire.Target) ([]string, error) {
-	t, err := p.schema()
-	if err != nil {
-		return nil, err
-	}
 	sh := p.store.shard(resource.Request{Account: at.Account, Region: at.Region}, p.resourceType)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	found := make([]string, 0, len(sh.items))
-	for physicalID, it := range sh.items {
-		if _, differs := refs[p.resourceType]; !differs {
-			found = append(found, physicalID)
-			continue
-		}
-		parts := make([]string, len(t.PrimaryIdentifier))
-		for i, path := range t.PrimaryIdentifier {
-			parts[i] = fmt.Sprint(it.attributes[dotted(path)])
-		}
-		found = append(found, strings.Join(parts, "|"))
-	}
-	return found, nil
+	return slices.Collect(maps.Keys(sh.items)), nil
 }
 
 func (p *provider) missing(r resource.Request) error {

@@ -84,7 +84,18 @@ func TestIdentifiers(t *testing.T) {
 			`{"Url": "https://demo.example.com/oidc"}`,
 			"arn:aws:iam::123456789012:oidc-provider/demo.example.com/oidc",
 		},
-		{"several parts are joined", "AWS::ApiGateway::Resource", `{"RestApiId": "api", "ParentId": "p", "PathPart": "x"}`, "api|"},
+		{"several parts are joined", "AWS::Lambda::Permission", `{"FunctionName": "f", "Action": "lambda:InvokeFunction", "Principal": "*"}`, "f|"},
+		{"Ref of a stage is its name", "AWS::ApiGateway::Stage", `{"RestApiId": "one", "StageName": "prod"}`, "prod"},
+		{"another API has a stage of that name", "AWS::ApiGateway::Stage", `{"RestApiId": "two", "StageName": "prod"}`, "prod"},
+		{
+			"the first revision of a task definition", "AWS::ECS::TaskDefinition", `{"Family": "web"}`,
+			"arn:aws:ecs:eu-west-1:123456789012:task-definition/web:1",
+		},
+		{
+			"a second revision", "AWS::ECS::TaskDefinition", `{"Family": "web"}`,
+			"arn:aws:ecs:eu-west-1:123456789012:task-definition/web:2",
+		},
+		{"a secret's ARN ends in six characters", "AWS::SecretsManager::Secret", `{"Name": "db"}`, "arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-"},
 		{"Ref of a rule is its name", "AWS::Events::Rule", `{"Name": "rule"}`, "rule"},
 	}
 	for _, c := range cases {

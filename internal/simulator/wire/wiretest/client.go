@@ -21,7 +21,7 @@ func Serve(t *testing.T, handler http.Handler) aws.Config {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return aws.Config{
-		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: steadyClient{server.Client()},
+		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: SteadyClient{server.Client()},
 		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
 		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
 	}
@@ -36,17 +36,17 @@ func ServeRoot(t *testing.T, handler http.Handler) aws.Config {
 	return config
 }
 
-// steadyClient keeps a connection open if a response begins before the transport has read the end
-// of the request's body. In that case smithy-go closes the body, its WriteTo returns io.EOF as an
-// error, and net/http closes the connection. Without WriteTo the end of the body is not an error.
-type steadyClient struct{ *http.Client }
+// SteadyClient keeps a connection open if a response begins before the transport has read the end of
+// the request's body. In that case smithy-go closes the body, its WriteTo returns io.EOF as an error,
+// and net/http closes the connection. Without WriteTo the end of the body is not an error.
+type SteadyClient struct{ aws.HTTPClient }
 
 // Do sends a request.
-func (c steadyClient) Do(r *http.Request) (*http.Response, error) {
+func (c SteadyClient) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body = struct{ io.ReadCloser }{r.Body}
 	}
-	return c.Client.Do(r) //nolint:gosec // tests choose the URL
+	return c.HTTPClient.Do(r)
 }
 
 // WantCode fails the test unless err is an AWS error with the code.
