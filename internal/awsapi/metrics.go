@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/smithy-go"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // metrics counts and times attempts.
@@ -50,12 +51,23 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) observe(service, operation string, took time.Duration, err error) {
+func (m *metrics) observe(service, operation string, took time.Duration, span trace.Span, err error) {
 	m.requests.WithLabelValues(service, operation, metricCode(err)).Inc()
-	m.duration.WithLabelValues(service, operation).Observe(took.Seconds())
+	observe(m.duration.WithLabelValues(service, operation), took, span)
 	if failure := Explain(err); failure != nil && failure.Kind == Throttled {
 		m.throttled.WithLabelValues(service, operation).Inc()
 	}
+}
+
+// observe observes a duration, with the trace of a span as its exemplar if the trace is exported.
+// https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/#exemplars
+func observe(histogram prometheus.Observer, took time.Duration, span trace.Span) {
+	of, ok := histogram.(prometheus.ExemplarObserver)
+	if at := span.SpanContext(); ok && at.IsSampled() {
+		of.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": at.TraceID().String()})
+		return
+	}
+	histogram.Observe(took.Seconds())
 }
 
 func metricCode(err error) string {

@@ -18,6 +18,8 @@ func (c *Clients) attempts(service string, b *bucket) func(*middleware.Stack) er
 			ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
 		) (middleware.FinalizeOutput, middleware.Metadata, error) {
 			operation := awsmiddleware.GetOperationName(ctx)
+			ctx, span := startCall(ctx, operation)
+			defer span.End()
 			arrived := c.options.Clock.Now()
 			if err := b.take(ctx, isUrgent(operation)); err != nil {
 				return middleware.FinalizeOutput{}, middleware.Metadata{}, fmt.Errorf("wait for the budget of %s: %w", service, err)
@@ -25,7 +27,8 @@ func (c *Clients) attempts(service string, b *bucket) func(*middleware.Stack) er
 			started := c.options.Clock.Now()
 			c.metrics.held.WithLabelValues(service).Observe(started.Sub(arrived).Seconds())
 			out, metadata, err := next.HandleFinalize(ctx, in)
-			c.metrics.observe(service, operation, c.options.Clock.Since(started), err)
+			endCall(span, started.Sub(arrived), metadata, err)
+			c.metrics.observe(service, operation, c.options.Clock.Since(started), span, err)
 			return out, metadata, err
 		},
 	)

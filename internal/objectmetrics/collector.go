@@ -107,6 +107,24 @@ var (
 	backupDesc = prometheus.NewDesc("aws_operator_cluster_last_backup_timestamp_seconds",
 		"Unix time of the last backup; absent without one, and while backups are disabled.",
 		[]string{"namespace", "name"}, nil)
+	certificatesDesc = prometheus.NewDesc("aws_operator_cluster_certificate_expiry_timestamp_seconds",
+		"Unix time at which the first certificate expires, of the CAs or the slots.",
+		[]string{"namespace", "name", "of"}, nil)
+	pendingDesc = prometheus.NewDesc("aws_operator_pending_changes",
+		"Changes of stacks that wait for approval.",
+		[]string{"group", "kind", "namespace"}, nil)
+	runningDesc = prometheus.NewDesc("aws_operator_stack_operations_running",
+		"Stacks that CloudFormation creates, updates, deletes or rolls back.",
+		[]string{"group", "kind", "namespace"}, nil)
+	nodesDesc = prometheus.NewDesc("aws_operator_cluster_nodes",
+		"Nodes of a Cluster: desired, ready and updated.",
+		[]string{"namespace", "name", "status"}, nil)
+	rolloutDesc = prometheus.NewDesc("aws_operator_rollout_start_timestamp_seconds",
+		"Unix time at which a rollout began that is Rolling, RollingBack or Stopped; else absent.",
+		[]string{"kind", "namespace", "name", "state"}, nil)
+	rolloutNodesDesc = prometheus.NewDesc("aws_operator_rollout_nodes",
+		"Nodes of a rollout that is not complete, updated and in total.",
+		[]string{"kind", "namespace", "name", "status"}, nil)
 )
 
 // scrapes collects while the operator leads, which is until ctx ends.
@@ -117,7 +135,10 @@ type scrapes struct {
 
 // Describe implements prometheus.Collector.
 func (s *scrapes) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{objectsDesc, notReadyDesc, driftedDesc, backupDesc} {
+	for _, desc := range []*prometheus.Desc{
+		objectsDesc, notReadyDesc, driftedDesc, backupDesc, certificatesDesc,
+		pendingDesc, runningDesc, nodesDesc, rolloutDesc, rolloutNodesDesc,
+	} {
 		descs <- desc
 	}
 }
@@ -142,6 +163,16 @@ type tally struct {
 	notReady map[schema.GroupKind]time.Time
 	drifted  map[schema.GroupKind]int
 	backups  map[client.ObjectKey]time.Time
+	// certificates are the times at which those of Clusters expire.
+	certificates map[client.ObjectKey]*clusterv1alpha1.CertificatesStatus
+	nodes        map[client.ObjectKey]clusterv1alpha1.NodeCount
+	rollouts     map[owner]*clusterv1alpha1.RolloutStatus
+}
+
+// owner is a Cluster or an InstanceGroup.
+type owner struct {
+	kind string
+	key  client.ObjectKey
 }
 
 // series is a kind in a namespace.
@@ -150,15 +181,28 @@ type series struct {
 	namespace string
 }
 
-// counts are numbers of objects by the status of a condition.
+// counts are numbers of objects by the status of a condition, and of their changes and stacks.
 type counts struct {
-	ready, stalled map[metav1.ConditionStatus]int
+	ready, stalled   map[metav1.ConditionStatus]int
+	pending, running int
+}
+
+// addStacks counts the changes of an object that wait for approval, and its stacks by their status.
+func (c *counts) addStacks(pending int, statuses ...string) {
+	c.pending += pending
+	for _, status := range statuses {
+		// REVIEW_IN_PROGRESS is a stack of which only a change set exists.
+		if strings.HasSuffix(status, "_IN_PROGRESS") && status != "REVIEW_IN_PROGRESS" {
+			c.running++
+		}
+	}
 }
 
 func newTally() *tally {
 	return &tally{
 		objects: map[series]*counts{}, notReady: map[schema.GroupKind]time.Time{}, drifted: map[schema.GroupKind]int{},
-		backups: map[client.ObjectKey]time.Time{},
+		backups: map[client.ObjectKey]time.Time{}, certificates: map[client.ObjectKey]*clusterv1alpha1.CertificatesStatus{},
+		nodes: map[client.ObjectKey]clusterv1alpha1.NodeCount{}, rollouts: map[owner]*clusterv1alpha1.RolloutStatus{},
 	}
 }
 
@@ -194,14 +238,46 @@ func (t *tally) add(kind schema.GroupKind, obj client.Object) {
 		}
 		t.drifted[kind] += drifted
 	}
-	if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok {
-		t.addBackup(cluster)
+	switch obj := obj.(type) {
+	case *servicev1alpha1.Object:
+		t.objects[at].addStacks(len(obj.Status.PendingChanges), obj.Status.ResourceStatus)
+	case *clusterv1alpha1.Cluster:
+		t.addCluster(obj, t.objects[at])
+	case *clusterv1alpha1.InstanceGroup:
+		status := ""
+		if obj.Status.Stack != nil {
+			status = obj.Status.Stack.Status
+		}
+		t.objects[at].addStacks(len(obj.Status.PendingChanges), status)
+		t.addRollout(kind.Kind, obj, obj.Status.Rollout)
 	}
 }
 
-func (t *tally) addBackup(cluster *clusterv1alpha1.Cluster) {
+func (t *tally) addCluster(cluster *clusterv1alpha1.Cluster, n *counts) {
+	key := client.ObjectKeyFromObject(cluster)
+	n.addStacks(len(cluster.Status.PendingChanges))
+	for i := range cluster.Status.Stacks {
+		n.addStacks(0, cluster.Status.Stacks[i].Status)
+	}
+	t.nodes[key] = cluster.Status.Nodes
 	if backup := cluster.Status.Backup; backup != nil && backup.LastTime != nil && !cluster.Spec.Backup.Disabled {
-		t.backups[client.ObjectKeyFromObject(cluster)] = backup.LastTime.Time
+		t.backups[key] = backup.LastTime.Time
+	}
+	if expiry := cluster.Status.Certificates; expiry != nil {
+		t.certificates[key] = expiry
+	}
+	t.addRollout("Cluster", cluster, cluster.Status.Rollout)
+}
+
+// addRollout adds a rollout that is not complete.
+func (t *tally) addRollout(kind string, obj client.Object, rollout *clusterv1alpha1.RolloutStatus) {
+	if rollout == nil || rollout.Started == nil {
+		return
+	}
+	switch rollout.State {
+	case clusterv1alpha1.RolloutRolling, clusterv1alpha1.RolloutRollingBack, clusterv1alpha1.RolloutStopped:
+		t.rollouts[owner{kind: kind, key: client.ObjectKeyFromObject(obj)}] = rollout
+	case clusterv1alpha1.RolloutDone, clusterv1alpha1.RolloutRolledBack:
 	}
 }
 
@@ -217,12 +293,36 @@ func (t *tally) report(metrics chan<- prometheus.Metric) {
 		for status, number := range n.stalled {
 			gauge(objectsDesc, float64(number), at.kind.Group, at.kind.Kind, at.namespace, operatorkit.ConditionStalled, string(status))
 		}
+		gauge(pendingDesc, float64(n.pending), at.kind.Group, at.kind.Kind, at.namespace)
+		gauge(runningDesc, float64(n.running), at.kind.Group, at.kind.Kind, at.namespace)
 	}
 	for kind, since := range t.notReady {
 		gauge(notReadyDesc, float64(since.Unix()), kind.Group, kind.Kind)
 	}
 	for kind, number := range t.drifted {
 		gauge(driftedDesc, float64(number), kind.Group, kind.Kind)
+	}
+	t.reportClusters(gauge)
+}
+
+// reportClusters sends the metrics of single Clusters and of rollouts.
+func (t *tally) reportClusters(gauge func(desc *prometheus.Desc, value float64, labels ...string)) {
+	for cluster, count := range t.nodes {
+		for status, number := range map[string]int32{"desired": count.Desired, "ready": count.Ready, "updated": count.Updated} {
+			gauge(nodesDesc, float64(number), cluster.Namespace, cluster.Name, status)
+		}
+	}
+	for of, rollout := range t.rollouts {
+		gauge(rolloutDesc, float64(rollout.Started.Unix()), of.kind, of.key.Namespace, of.key.Name, string(rollout.State))
+		gauge(rolloutNodesDesc, float64(rollout.Updated), of.kind, of.key.Namespace, of.key.Name, "updated")
+		gauge(rolloutNodesDesc, float64(rollout.Total), of.kind, of.key.Namespace, of.key.Name, "total")
+	}
+	for cluster, expiry := range t.certificates {
+		for of, at := range map[string]*metav1.Time{"cas": expiry.CAsExpire, "slots": expiry.SlotsExpire} {
+			if at != nil {
+				gauge(certificatesDesc, float64(at.Unix()), cluster.Namespace, cluster.Name, of)
+			}
+		}
 	}
 	for cluster, at := range t.backups {
 		gauge(backupDesc, float64(at.Unix()), cluster.Namespace, cluster.Name)

@@ -146,7 +146,7 @@ aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SQSQ
 aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SQSQueue",namespace="blue",status="True"} 1
 aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SQSQueue",namespace="green",status="False"} 2
 aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SQSQueue",namespace="green",status="True"} 0
-`)
+`, "aws_operator_objects", "aws_operator_not_ready_since_timestamp_seconds", "aws_operator_drifted_objects")
 }
 
 func TestBackupsOfClustersAreReported(t *testing.T) {
@@ -178,6 +178,126 @@ func TestBackupsOfClustersAreReported(t *testing.T) {
 # TYPE aws_operator_cluster_last_backup_timestamp_seconds gauge
 aws_operator_cluster_last_backup_timestamp_seconds{name="saved",namespace="blue"} 1.767323045e+09
 `, "aws_operator_cluster_last_backup_timestamp_seconds")
+}
+
+func TestExpiryOfCertificatesIsReported(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	expiry := metav1.NewTime(start)
+	clusters := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&clusterv1alpha1.Cluster{
+			ObjectMeta: meta("blue", "up", 0),
+			Status: clusterv1alpha1.ClusterStatus{Certificates: &clusterv1alpha1.CertificatesStatus{
+				CAsExpire: &expiry, SlotsExpire: new(metav1.NewTime(start.Add(-time.Minute))),
+			}},
+		},
+		&clusterv1alpha1.Cluster{
+			ObjectMeta: meta("blue", "new", 0),
+			Status:     clusterv1alpha1.ClusterStatus{Certificates: &clusterv1alpha1.CertificatesStatus{CAsExpire: &expiry}},
+		},
+		&clusterv1alpha1.Cluster{ObjectMeta: meta("green", "without", 0)},
+	).Build()
+	registry := started(t, logr.Discard(),
+		objectmetrics.Cached(clusters, scheme, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}))
+	compare(t, registry, `
+# HELP aws_operator_cluster_certificate_expiry_timestamp_seconds Unix time at which the first certificate expires, of the CAs or the slots.
+# TYPE aws_operator_cluster_certificate_expiry_timestamp_seconds gauge
+aws_operator_cluster_certificate_expiry_timestamp_seconds{name="new",namespace="blue",of="cas"} 1.767323045e+09
+aws_operator_cluster_certificate_expiry_timestamp_seconds{name="up",namespace="blue",of="cas"} 1.767323045e+09
+aws_operator_cluster_certificate_expiry_timestamp_seconds{name="up",namespace="blue",of="slots"} 1.767322985e+09
+`, "aws_operator_cluster_certificate_expiry_timestamp_seconds")
+}
+
+func TestChangesAndStacksAreCounted(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	waiting := []clusterv1alpha1.PendingChange{{Stack: "waits"}}
+	queues, clusters := kind(t, "SQSQueue"), fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&clusterv1alpha1.Cluster{ObjectMeta: meta("blue", "up", 0), Status: clusterv1alpha1.ClusterStatus{
+			PendingChanges: waiting,
+			Stacks: []clusterv1alpha1.StackStatus{
+				{Status: "UPDATE_IN_PROGRESS"}, {Status: "CREATE_COMPLETE"}, {Status: "ROLLBACK_IN_PROGRESS"},
+			},
+		}},
+		&clusterv1alpha1.InstanceGroup{ObjectMeta: meta("blue", "new", 0)},
+		&clusterv1alpha1.InstanceGroup{ObjectMeta: meta("blue", "workers", 0), Status: clusterv1alpha1.InstanceGroupStatus{
+			PendingChanges: waiting, Stack: &clusterv1alpha1.StackStatus{Status: "DELETE_IN_PROGRESS"},
+		}},
+	).Build()
+	object := func(namespace, status string, pending ...servicev1alpha1.PendingChange) client.Object {
+		return &servicev1alpha1.Object{ObjectMeta: meta(namespace, strings.ToLower(status), 0), Status: servicev1alpha1.ObjectStatus{
+			ResourceStatus: status, PendingChanges: pending,
+		}}
+	}
+	registry := started(t, logr.Discard(),
+		objectmetrics.Cached(clusters, scheme, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}),
+		objectmetrics.Cached(fake.NewClientBuilder().WithScheme(queues).WithObjects(
+			object("blue", "CREATE_IN_PROGRESS"), object("blue", "REVIEW_IN_PROGRESS", servicev1alpha1.PendingChange{Stack: "imports"}),
+			object("green", "UPDATE_COMPLETE"),
+		).Build(), queues, &servicev1alpha1.ObjectList{}),
+	)
+	compare(t, registry, `
+# HELP aws_operator_pending_changes Changes of stacks that wait for approval.
+# TYPE aws_operator_pending_changes gauge
+aws_operator_pending_changes{group="cluster-operator.aws",kind="Cluster",namespace="blue"} 1
+aws_operator_pending_changes{group="cluster-operator.aws",kind="InstanceGroup",namespace="blue"} 1
+aws_operator_pending_changes{group="service-operator.aws",kind="SQSQueue",namespace="blue"} 1
+aws_operator_pending_changes{group="service-operator.aws",kind="SQSQueue",namespace="green"} 0
+# HELP aws_operator_stack_operations_running Stacks that CloudFormation creates, updates, deletes or rolls back.
+# TYPE aws_operator_stack_operations_running gauge
+aws_operator_stack_operations_running{group="cluster-operator.aws",kind="Cluster",namespace="blue"} 2
+aws_operator_stack_operations_running{group="cluster-operator.aws",kind="InstanceGroup",namespace="blue"} 1
+aws_operator_stack_operations_running{group="service-operator.aws",kind="SQSQueue",namespace="blue"} 1
+aws_operator_stack_operations_running{group="service-operator.aws",kind="SQSQueue",namespace="green"} 0
+`, "aws_operator_pending_changes", "aws_operator_stack_operations_running")
+}
+
+func TestNodesAndRolloutsAreReported(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	began := metav1.NewTime(start)
+	rollout := func(state clusterv1alpha1.RolloutState) *clusterv1alpha1.RolloutStatus {
+		return &clusterv1alpha1.RolloutStatus{State: state, Started: &began, Updated: 1, Total: 3}
+	}
+	group := func(name string, state clusterv1alpha1.RolloutState) client.Object {
+		return &clusterv1alpha1.InstanceGroup{ObjectMeta: meta("blue", name, 0), Status: clusterv1alpha1.InstanceGroupStatus{Rollout: rollout(state)}}
+	}
+	clusters := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&clusterv1alpha1.Cluster{ObjectMeta: meta("blue", "up", 0), Status: clusterv1alpha1.ClusterStatus{
+			Rollout: rollout(clusterv1alpha1.RolloutStopped), Nodes: clusterv1alpha1.NodeCount{Desired: 5, Ready: 4, Updated: 3},
+		}},
+		group("rolls", clusterv1alpha1.RolloutRolling), group("rolls-back", clusterv1alpha1.RolloutRollingBack),
+		group("rolled", clusterv1alpha1.RolloutDone), group("rolled-back", clusterv1alpha1.RolloutRolledBack),
+		&clusterv1alpha1.InstanceGroup{ObjectMeta: meta("blue", "new", 0)},
+	).Build()
+	registry := started(t, logr.Discard(),
+		objectmetrics.Cached(clusters, scheme, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}))
+	compare(t, registry, `
+# HELP aws_operator_cluster_nodes Nodes of a Cluster: desired, ready and updated.
+# TYPE aws_operator_cluster_nodes gauge
+aws_operator_cluster_nodes{name="up",namespace="blue",status="desired"} 5
+aws_operator_cluster_nodes{name="up",namespace="blue",status="ready"} 4
+aws_operator_cluster_nodes{name="up",namespace="blue",status="updated"} 3
+# HELP aws_operator_rollout_nodes Nodes of a rollout that is not complete, updated and in total.
+# TYPE aws_operator_rollout_nodes gauge
+aws_operator_rollout_nodes{kind="Cluster",name="up",namespace="blue",status="total"} 3
+aws_operator_rollout_nodes{kind="Cluster",name="up",namespace="blue",status="updated"} 1
+aws_operator_rollout_nodes{kind="InstanceGroup",name="rolls",namespace="blue",status="total"} 3
+aws_operator_rollout_nodes{kind="InstanceGroup",name="rolls",namespace="blue",status="updated"} 1
+aws_operator_rollout_nodes{kind="InstanceGroup",name="rolls-back",namespace="blue",status="total"} 3
+aws_operator_rollout_nodes{kind="InstanceGroup",name="rolls-back",namespace="blue",status="updated"} 1
+# HELP aws_operator_rollout_start_timestamp_seconds Unix time at which a rollout began that is Rolling, RollingBack or Stopped; else absent.
+# TYPE aws_operator_rollout_start_timestamp_seconds gauge
+aws_operator_rollout_start_timestamp_seconds{kind="Cluster",name="up",namespace="blue",state="Stopped"} 1.767323045e+09
+aws_operator_rollout_start_timestamp_seconds{kind="InstanceGroup",name="rolls",namespace="blue",state="Rolling"} 1.767323045e+09
+aws_operator_rollout_start_timestamp_seconds{kind="InstanceGroup",name="rolls-back",namespace="blue",state="RollingBack"} 1.767323045e+09
+`, "aws_operator_cluster_nodes", "aws_operator_rollout_nodes", "aws_operator_rollout_start_timestamp_seconds")
 }
 
 // Only the leader runs the collector, and a process may lead more than once.

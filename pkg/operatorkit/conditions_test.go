@@ -2,7 +2,9 @@ package operatorkit
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 var (
@@ -91,9 +94,11 @@ func TestOutcomesDetermineConditions(t *testing.T) {
 			"Ready Unknown Paused 1 day1", "Synced Unknown Paused 1 day1",
 		}},
 	}
+	written := map[string]any{}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			u := atGeneration(1)
+			written[name] = u.Object
 			tc.first.write(u, firstRun)
 			if tc.edited {
 				u.SetGeneration(2)
@@ -103,6 +108,31 @@ func TestOutcomesDetermineConditions(t *testing.T) {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 		})
+	}
+	checkConditionsFile(t, written)
+}
+
+var update = flag.Bool("update", false, "rewrite testdata/conditions.yaml")
+
+// checkConditionsFile compares objects with testdata/conditions.yaml, which the tests of GitOps tools read.
+func checkConditionsFile(t *testing.T, objects map[string]any) {
+	t.Helper()
+	const file = "testdata/conditions.yaml"
+	got, err := yaml.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs; run with -update to accept (-want +got):\n%s", file, diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Metrics counts and times the work of reconcilers. All reconcilers of a process
@@ -14,6 +15,7 @@ import (
 //     steps that ran. The outcome is done, wait, stall or fail.
 //   - <prefix>_reconcile_duration_seconds{kind,outcome}: a histogram of
 //     reconciles. The outcome is one of those four, or one of the constants below.
+//     The label trace_id of its exemplars is the trace of a reconcile, if exported.
 //   - <prefix>_reconcile_writes_total{kind,what}: a counter of writes to the API
 //     server; "what" is finalizer or status.
 type Metrics struct {
@@ -71,10 +73,18 @@ func (m *Metrics) step(kind, step string, outcome Kind, took time.Duration) {
 	}
 }
 
-func (m *Metrics) reconcile(kind, outcome string, took time.Duration) {
-	if m != nil {
-		m.reconciles.WithLabelValues(kind, outcome).Observe(took.Seconds())
+// reconcile observes a reconcile, with its trace as the exemplar if the trace is exported.
+func (m *Metrics) reconcile(kind, outcome string, took time.Duration, span trace.Span) {
+	if m == nil {
+		return
 	}
+	histogram := m.reconciles.WithLabelValues(kind, outcome)
+	of, ok := histogram.(prometheus.ExemplarObserver)
+	if at := span.SpanContext(); ok && at.IsSampled() {
+		of.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": at.TraceID().String()})
+		return
+	}
+	histogram.Observe(took.Seconds())
 }
 
 func (m *Metrics) wrote(kind, what string) {

@@ -155,7 +155,9 @@ func (r runner[T]) step(ctx context.Context, step Step[T], obj T) Outcome {
 		return c.run(ctx, obj, r)
 	}
 	start := r.clock.Now()
+	ctx, span := tracer.Start(ctx, step.Name())
 	outcome := call(ctx, step, obj, r.deleting)
+	endStep(span, outcome)
 	r.observe(step.Name(), outcome, r.clock.Since(start))
 	return inStep(step.Name(), outcome)
 }

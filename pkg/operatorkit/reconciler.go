@@ -187,8 +187,10 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 			r.Enqueue(req.NamespacedName)
 		}
 	}()
+	ctx, span := startReconcile(ctx, r.kind, req.NamespacedName)
 	outcome, result, err := r.reconcile(ctx, req.NamespacedName)
-	r.options.Metrics.reconcile(r.kind, outcome, r.options.Clock.Since(start))
+	endReconcile(span, outcome, err)
+	r.options.Metrics.reconcile(r.kind, outcome, r.options.Clock.Since(start), span)
 	return result, err
 }
 
@@ -467,7 +469,7 @@ func (r *Reconciler[T]) pausedVerdict() verdict {
 	message := "The object is paused: the operator does not reconcile or delete it until it is resumed."
 	if r.options.PausedAnnotation != "" {
 		message = fmt.Sprintf(
-			"The object is paused: the operator does not reconcile or delete it until it is resumed (annotation %s).",
+			"The object is paused: the operator does not reconcile or delete it until the annotation %s is removed, or is \"false\".",
 			r.options.PausedAnnotation,
 		)
 	}
