@@ -109,6 +109,40 @@ func resources(drift *stack.Drift) []v1alpha1.DriftedResource {
 	return shown
 }
 
+// Resources returns the resources that a status says have drifted.
+func Resources(status *v1alpha1.DriftStatus) []stack.DriftedResource {
+	if status == nil {
+		return nil
+	}
+	var found []stack.DriftedResource
+	for i := range status.Resources {
+		shown := &status.Resources[i]
+		one := stack.DriftedResource{
+			Resource: shown.Resource, Type: shown.Type, PhysicalID: shown.PhysicalID, Deleted: shown.State == v1alpha1.DriftDeleted,
+			Omitted: int(shown.Omitted),
+		}
+		for _, p := range shown.Properties {
+			one.Properties = append(one.Properties, stack.DriftedProperty{
+				Path: p.Path, Difference: p.Difference, Expected: p.Expected, Actual: p.Actual,
+			})
+		}
+		found = append(found, one)
+	}
+	return found
+}
+
+// maxNote is the longest text of an Event, in bytes: "it should be less than 1kB".
+// https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
+const maxNote = 1000
+
+// Note returns a text that fits into an Event.
+func Note(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote], "") + " …"
+}
+
 // Clipped returns the beginning of a value of a user for a message.
 func Clipped(value string) string {
 	const most = 50

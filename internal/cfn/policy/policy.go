@@ -31,6 +31,8 @@ type Allow struct {
 	Remove bool
 	// Skip consents to rollbacks that skip the resources that failed.
 	Skip bool
+	// Unknown are the other words of the annotation, which consent to nothing.
+	Unknown []string
 	// Gone are the logical IDs of resources that no longer exist in AWS, so that removing them
 	// loses nothing.
 	Gone []string
@@ -40,14 +42,19 @@ type Allow struct {
 	Object string
 }
 
-// Where returns the name of the annotation for messages.
-func (a Allow) Where() string { return cmp.Or(a.Annotation, AllowAnnotation) }
+// Asks names the annotation with the word that consents to something, for messages. It also names words that mean
+// nothing, because one of them may be a misspelled consent.
+func (a Allow) Asks(word string) string {
+	asks := cmp.Or(a.Annotation, AllowAnnotation) + ": " + word
+	if len(a.Unknown) > 0 {
+		asks += fmt.Sprintf(" (it has %q, which means nothing)", strings.Join(a.Unknown, ", "))
+	}
+	return asks
+}
 
-// ParseAllow parses the value of AllowAnnotation. It returns an error for unknown words, because a
-// misspelled consent is not a consent; the known words still count.
-func ParseAllow(value string) (Allow, error) {
+// ParseAllow parses the value of AllowAnnotation.
+func ParseAllow(value string) Allow {
 	var allow Allow
-	var unknown []string
 	for word := range strings.SplitSeq(value, ",") {
 		switch word = strings.TrimSpace(word); word {
 		case "":
@@ -58,14 +65,10 @@ func ParseAllow(value string) (Allow, error) {
 		case AllowSkip:
 			allow.Skip = true
 		default:
-			unknown = append(unknown, word)
+			allow.Unknown = append(allow.Unknown, word)
 		}
 	}
-	if len(unknown) > 0 {
-		return allow, fmt.Errorf("annotation %s accepts %s, %s and %s, not %s",
-			AllowAnnotation, AllowReplace, AllowRemove, AllowSkip, strings.Join(unknown, ", "))
-	}
-	return allow, nil
+	return allow
 }
 
 // Reasons of refusals.
@@ -155,13 +158,12 @@ func statefulIsNotReplaced(change *diff.Change, allow Allow) (reason, message st
 		return "", ""
 	}
 	return StatefulReplacement, fmt.Sprintf(
-		"%s (%s) would be replaced with an empty one%s, %s. Undo the change, or accept the replacement with the annotation %s: %s.",
+		"%s (%s) would be replaced with an empty one%s, %s. Undo the change, or accept the replacement with the annotation %s.",
 		change.LogicalID,
 		change.Type,
 		because(change),
 		fate(change),
-		allow.Where(),
-		AllowReplace,
+		allow.Asks(AllowReplace),
 	)
 }
 
@@ -170,13 +172,12 @@ func statefulIsNotPerhapsReplaced(change *diff.Change, allow Allow) (reason, mes
 		return "", ""
 	}
 	return StatefulMayBeReplaced, fmt.Sprintf(
-		"%s (%s) may be replaced with an empty one%s, %s. Undo the change, or accept a replacement with the annotation %s: %s.",
+		"%s (%s) may be replaced with an empty one%s, %s. Undo the change, or accept a replacement with the annotation %s.",
 		change.LogicalID,
 		change.Type,
 		because(change),
 		fate(change),
-		allow.Where(),
-		AllowReplace,
+		allow.Asks(AllowReplace),
 	)
 }
 
@@ -187,12 +188,11 @@ func statefulIsNotRemoved(change *diff.Change, allow Allow) (reason, message str
 		return "", ""
 	}
 	return StatefulRemoval, fmt.Sprintf(
-		"%s (%s) would be removed, %s. Restore it in the template, or accept the removal with the annotation %s: %s.",
+		"%s (%s) would be removed, %s. Restore it in the template, or accept the removal with the annotation %s.",
 		change.LogicalID,
 		change.Type,
 		fate(change),
-		allow.Where(),
-		AllowRemove,
+		allow.Asks(AllowRemove),
 	)
 }
 

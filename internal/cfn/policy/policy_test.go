@@ -121,20 +121,20 @@ func TestParseAllow(t *testing.T) {
 	for _, c := range []struct {
 		reason, value string
 		want          policy.Allow
-		err           string
+		asks          string
 	}{
-		{"no annotation", "", policy.Allow{}, ""},
-		{"one word", "replace", policy.Allow{Replace: true}, ""},
-		{"two words with spaces", " remove , replace", policy.Allow{Replace: true, Remove: true}, ""},
-		{"a misspelled word is not a consent", "replace,removal", policy.Allow{Replace: true}, "annotation service-operator.aws/allow accepts replace, remove and skip, not removal"},
+		{"no annotation", "", policy.Allow{}, "service-operator.aws/allow: remove"},
+		{"one word", "replace", policy.Allow{Replace: true}, "service-operator.aws/allow: remove"},
+		{"two words with spaces", " remove , replace", policy.Allow{Replace: true, Remove: true}, "service-operator.aws/allow: remove"},
+		{
+			"a misspelled word is not a consent", "replace,removal",
+			policy.Allow{Replace: true, Unknown: []string{"removal"}},
+			`service-operator.aws/allow: remove (it has "removal", which means nothing)`,
+		},
 	} {
-		got, err := policy.ParseAllow(c.value)
-		message := ""
-		if err != nil {
-			message = err.Error()
-		}
-		if !cmp.Equal(got, c.want) || message != c.err {
-			t.Errorf("%s: got %v, %q", c.reason, got, message)
+		got := policy.ParseAllow(c.value)
+		if !cmp.Equal(got, c.want) || got.Asks(policy.AllowRemove) != c.asks {
+			t.Errorf("%s: got %v, %q", c.reason, got, got.Asks(policy.AllowRemove))
 		}
 	}
 }

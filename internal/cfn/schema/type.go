@@ -81,9 +81,18 @@ func ParseType(name string, raw []byte) (*Type, error) {
 	for _, set := range doc.AdditionalIdentifiers {
 		t.AdditionalIdentifiers = append(t.AdditionalIdentifiers, paths(set))
 	}
+	if newer, ok := newerIdentifiers[name]; ok {
+		t.PrimaryIdentifier, t.ReadOnly = newer, slices.DeleteFunc(t.ReadOnly, func(path string) bool { return path == "Id" })
+	}
 	t.ConditionalCreateOnly = append(t.ConditionalCreateOnly, documentedReplacements[name]...)
 	t.tags(doc)
 	return t, nil
+}
+
+// newerIdentifiers are primary identifiers of types that had none but their Ref when the schemas were collected.
+var newerIdentifiers = map[string][]string{
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-apigatewayv2-stage.html
+	"AWS::ApiGatewayV2::Stage": {"ApiId", "StageName"},
 }
 
 // documentedReplacements are properties whose change may replace a resource according to AWS's

@@ -116,6 +116,9 @@ func (v *visit) update(ctx context.Context) step {
 	if refused := v.refusal(); refused != "" {
 		return end(v.stall(reasonRefused, refused))
 	}
+	if s := v.checkDrift(ctx); s.done {
+		return s
+	}
 	if s := v.prepare(ctx); s.done {
 		return s
 	}
@@ -172,6 +175,7 @@ func (d *Desired) consent() string {
 
 // updating records that an update was sent.
 func (v *visit) updating(sent string) step {
+	v.sent = true
 	v.record.PendingDigest, v.record.StatusReason = v.digest, ""
 	v.record.RollbackAttempts, v.record.RollbackFor = 0, ""
 	v.began(types.StackStatusUpdateInProgress, sent)
@@ -324,12 +328,11 @@ func (v *visit) askSkip(ctx context.Context) step {
 		v.stall(
 			reasonSkip,
 			fmt.Sprintf(
-				"The update and its rollback failed in %s. %s Fix these resources and change the object, or annotate it with %s=%s: "+
-					"the rollback then skips these resources, which may differ from the template afterwards.",
+				"The update and its rollback failed in %s. %s Fix these resources and change the object, or annotate it with %s. "+
+					"The rollback then skips these resources, which may differ from the template afterwards.",
 				listed(names),
 				refusals(failures, v.record.StatusReason),
-				v.desired.Allow.Where(),
-				policy.AllowSkip,
+				v.desired.Allow.Asks(policy.AllowSkip),
 			),
 		),
 	)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,34 @@ func (v *visit) delete(ctx context.Context, action Action) step {
 	if action == ActionRecreate && v.record.FailedDigest != v.digest {
 		v.record.Attempts = 0
 	}
+	if action == ActionDelete && v.deletion.Snapshot {
+		if s := v.checkSnapshots(ctx); s.done {
+			return s
+		}
+	}
 	return v.sendDelete(ctx, nil)
+}
+
+// checkSnapshots ends the visit if a resource would be deleted without the snapshot that CloudFormation can take.
+func (v *visit) checkSnapshots(ctx context.Context) step {
+	deployed, s := v.template(ctx, "of what a deletion would take snapshots")
+	if s.done {
+		return s
+	}
+	var lost []string
+	kept := []string{"Snapshot", "Retain", "RetainExceptOnCreate"}
+	for _, id := range slices.Sorted(maps.Keys(deployed.Resources)) {
+		if r := deployed.Resources[id]; r.SupportsSnapshot() && !slices.Contains(kept, r.DeletionPolicy) {
+			lost = append(lost, id)
+		}
+	}
+	if len(lost) == 0 {
+		return s
+	}
+	return end(v.stall(reasonNoSnapshot, fmt.Sprintf(
+		"Stack %s would be deleted without a snapshot of %s: its template was deployed before the deletion policy asked for one. "+
+			"To delete it without a snapshot, change the policy to delete; to keep the stack, to retain.",
+		v.desired.Name, strings.Join(lost, ", "))))
 }
 
 func (v *visit) sendDelete(ctx context.Context, retain []string) step {

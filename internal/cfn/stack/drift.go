@@ -57,8 +57,10 @@ type DriftRecord struct {
 	Recheck bool `json:"recheck,omitempty"`
 	// Changed is the stack's last change when the detection started.
 	Changed string `json:"changed,omitempty"`
-	// Concluded is the end of the last check, with or without a result.
+	// Concluded is the end of the last check, with or without a result, or when a later change of the stack
+	// was noticed. Checked is the end of the last check.
 	Concluded *time.Time `json:"concluded,omitempty"`
+	Checked   *time.Time `json:"checked,omitempty"`
 	// Asked is the digest of the last DriftRequest.Asked that was followed.
 	Asked string `json:"asked,omitempty"`
 	// Reported is the digest of the drift that was last reported; empty if there was none.
@@ -68,9 +70,10 @@ type DriftRecord struct {
 // Equal reports whether two records say the same.
 func (r *DriftRecord) Equal(other *DriftRecord) bool {
 	a, b := *r, *other
-	same := sameTime(a.StartedAt, b.StartedAt) && sameTime(a.NextCall, b.NextCall) && sameTime(a.Concluded, b.Concluded)
-	a.StartedAt, a.NextCall, a.Concluded = nil, nil, nil
-	b.StartedAt, b.NextCall, b.Concluded = nil, nil, nil
+	same := sameTime(a.StartedAt, b.StartedAt) && sameTime(a.NextCall, b.NextCall) && sameTime(a.Concluded, b.Concluded) &&
+		sameTime(a.Checked, b.Checked)
+	a.StartedAt, a.NextCall, a.Concluded, a.Checked = nil, nil, nil, nil
+	b.StartedAt, b.NextCall, b.Concluded, b.Checked = nil, nil, nil, nil
 	return same && a == b
 }
 
@@ -145,6 +148,9 @@ type driftVisit struct {
 	request *DriftRequest
 	record  DriftRecord
 	now     time.Time
+	// delaysUpdate is true if an update waits for the check: it is polled sooner, and ends with its first
+	// failure.
+	delaysUpdate bool
 }
 
 // Drift advances the drift check of a stack that is up to date by at most one operation. It never
@@ -156,7 +162,7 @@ type driftVisit struct {
 // Failures never are the caller's: they are retried, and then are the result of the check.
 func (e *Engine) Drift(ctx context.Context, target awsapi.Target, request DriftRequest, record DriftRecord) DriftResult {
 	e.inCharge()
-	v := &driftVisit{engine: e, target: target, request: &request, record: record, now: e.options.Clock.Now().UTC()}
+	v := e.driftVisit(target, &request, record)
 	v.distrust()
 	drift := v.outdated()
 	if v.record.NextCall == nil || !v.now.Before(*v.record.NextCall) {
@@ -184,6 +190,9 @@ func (v *driftVisit) distrust() {
 	}
 	if v.record.Concluded != nil && v.record.Concluded.After(v.now) {
 		v.record.Concluded = nil
+	}
+	if v.record.Checked != nil && v.record.Checked.After(v.now) {
+		v.record.Checked = nil
 	}
 	if v.record.StartedAt == nil || v.record.StartedAt.After(v.now) {
 		v.record.DetectionID, v.record.StartedAt = "", nil
@@ -278,7 +287,11 @@ func (v *driftVisit) start(ctx context.Context) *Drift {
 	if there, err := v.engine.verify(ctx, v.target, &v.request.Owner); err != nil || !there {
 		return v.failed(err)
 	}
-	ctx = awsapi.WithReason(ctx, "a drift check is due")
+	why := "a drift check is due"
+	if v.delaysUpdate {
+		why = "the stack is about to be updated"
+	}
+	ctx = awsapi.WithReason(ctx, why)
 	out, err := v.cloudformation().DetectStackDrift(ctx, &cloudformation.DetectStackDriftInput{
 		StackName: aws.String(v.request.Owner.StackID),
 	})
@@ -358,6 +371,11 @@ func (v *driftVisit) read(ctx context.Context, detection *cloudformation.Describ
 			break
 		}
 	}
+	all := len(found)
+	if deployed, _, err := v.request.Deployed(); err == nil {
+		found = scaledIn(deployed).unscaled(found)
+	}
+	expected := all - len(found)
 	excepted := len(found)
 	found = unexcepted(found, v.request.Except)
 	excepted -= len(found)
@@ -375,6 +393,10 @@ func (v *driftVisit) read(ctx context.Context, detection *cloudformation.Describ
 		drift := v.inSync()
 		drift.Message = "CloudFormation found no difference besides the excepted properties."
 		return v.conclude(drift)
+	case expected > 0:
+		drift := v.inSync()
+		drift.Message = "CloudFormation found no difference besides capacities that Application Auto Scaling sets."
+		return v.conclude(drift)
 	case detection.StackDriftStatus == types.StackDriftStatusDrifted:
 		return v.again() // another detection replaced the results meanwhile
 	default:
@@ -384,7 +406,9 @@ func (v *driftVisit) read(ctx context.Context, detection *cloudformation.Describ
 
 // conclude ends a check.
 func (v *driftVisit) conclude(drift *Drift) *Drift {
-	v.record = DriftRecord{Concluded: new(v.now), Asked: v.asked(), Changed: v.request.Changed, Reported: v.record.Reported}
+	v.record = DriftRecord{
+		Concluded: new(v.now), Checked: new(v.now), Asked: v.asked(), Changed: v.request.Changed, Reported: v.record.Reported,
+	}
 	if drift.Status != DriftUnknown {
 		reported := ""
 		if drift.Status == Drifted {
@@ -399,7 +423,7 @@ func (v *driftVisit) conclude(drift *Drift) *Drift {
 // again starts the check again later, without the running detection.
 func (v *driftVisit) again() *Drift {
 	v.record.DetectionID, v.record.StartedAt = "", nil
-	if v.record.Attempts >= maxDriftAttempts {
+	if v.delaysUpdate || v.record.Attempts >= maxDriftAttempts {
 		return v.conclude(&Drift{
 			Status: DriftUnknown, Reason: ReasonDetectionFailed, Message: "The results of the drift detections were lost. The next check is on schedule.",
 		})
@@ -413,7 +437,7 @@ func (v *driftVisit) again() *Drift {
 // failed retries a check whose call failed, and ends it if that does not help.
 func (v *driftVisit) failed(err error) *Drift {
 	drift, retry := unknownDrift(err)
-	if !retry || v.record.Attempts >= maxDriftAttempts {
+	if !retry || v.delaysUpdate || v.record.Attempts >= maxDriftAttempts {
 		return v.conclude(drift)
 	}
 	v.postpone(v.record.Attempts)
@@ -447,7 +471,15 @@ func (v *driftVisit) longestDelay() time.Duration {
 
 // postpone postpones the next call: by the poll delay, doubled a number of times.
 func (v *driftVisit) postpone(doublings int) {
-	v.record.NextCall = new(v.now.Add(min(v.engine.options.DriftPoll<<doublings, v.longestDelay())))
+	v.record.NextCall = new(v.now.Add(v.pollDelay(doublings)))
+}
+
+func (v *driftVisit) pollDelay(doublings int) time.Duration {
+	poll := v.engine.options.DriftPoll
+	if v.delaysUpdate {
+		poll /= updatePollFraction
+	}
+	return min(poll<<doublings, v.longestDelay())
 }
 
 func shortDigest(text string) string {

@@ -200,7 +200,11 @@ func (s *secrets) hides(found *types.StackResourceDrift, path []string, texts ..
 	if resource == nil || !known || s.inTemplate(resource.Properties, path) {
 		return true
 	}
-	if kind.IsWriteOnly(path) || kind.IsSecret(path) || slices.ContainsFunc(path, namesSecret) {
+	named := path
+	if p := kind.At(path); p != nil && !p.Allows("string") && (p.Allows("boolean") || p.Allows("integer") || p.Allows("number")) {
+		named = path[:len(path)-1] // such as ApiKeyRequired: a secret is a text
+	}
+	if kind.IsWriteOnly(path) || kind.IsSecret(path) || slices.ContainsFunc(named, namesSecret) {
 		return true
 	}
 	return slices.ContainsFunc(texts, func(text string) bool {

@@ -33,6 +33,9 @@ Resources:
       MemorySize: 128
       Environment: {Variables: {MODE: fast}}
       VpcConfig: {SubnetIds: [!Ref Plain]}
+  Client:
+    Type: AWS::Cognito::UserPoolClient
+    Properties: {UserPoolId: !Ref Plain, RefreshTokenValidity: 30, TokenValidityUnits: {RefreshToken: days}}
 `
 
 // TestDriftHidesSecrets lists values that a report shows, and those that it must not.
@@ -55,6 +58,8 @@ func TestDriftHidesSecrets(t *testing.T) {
 		{"Function", "AWS::Lambda::Function", "/Layers", `[{"Name":"DB_PASSWORD","Value":"1"}]`, "[]", false},
 		{"Function", "AWS::Lambda::Function", "/Layers", `[{"Name":"x"}]`, "[]", true},
 		{"Function", "AWS::Lambda::Function", "/Layers/DB_ACCESS_KEY", "1", "2", false},
+		{"Client", "AWS::Cognito::UserPoolClient", "/RefreshTokenValidity", "30", "10", true}, // a number is no token
+		{"Client", "AWS::Cognito::UserPoolClient", "/TokenValidityUnits/RefreshToken", "days", "hours", false},
 		{"Unknown", "AWS::SNS::Topic", "/TopicName", "plain", "other", false},
 		{"Topic", "AWS::Unknown::Type", "/TopicName", "plain", "other", false},
 	} {

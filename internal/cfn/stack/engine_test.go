@@ -165,7 +165,7 @@ func TestFailedRollbackIsContinued(t *testing.T) {
 	e.Observe(s.end(types.StackStatusUpdateRollbackFailed, "no such queue"))
 	asking := ensured(t, s, e, desire(t, 2), record, Stalled, "DescribeStacks", "DescribeStackEvents", "ListStackResources")
 	if asking.Reason != "RollbackNeedsConsent" || !strings.Contains(asking.Message, "Queue") ||
-		!strings.Contains(asking.Message, "service-operator.aws/allow=skip") ||
+		!strings.Contains(asking.Message, "service-operator.aws/allow: skip") ||
 		len(s.stacks[0].skipped) > 0 {
 		t.Errorf("skipped %q without consent, %s: %s", s.stacks[0].skipped, asking.Reason, asking.Message)
 	}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ import (
 // An import changes no property of a resource, and CloudFormation does not compare the template
 // with the resource. Later updates change only what differs between two templates. So the template
 // of the import has no property besides the required ones and those that cannot change in place:
-// the update sets all others.
+// the update sets all others. Required properties that can change in place have the resource's value.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-manually.html
 type Import struct {
 	// Resources are the primary identifiers, by property, of the resources to import, by logical ID.
@@ -124,7 +125,7 @@ func (v *visit) creation(ctx context.Context) (*template.Template, step) {
 	if v.desired.Import == nil {
 		return v.desired.Template, proceed()
 	}
-	if _, s := v.importTemplate(); s.done {
+	if _, s := v.templateOfImport(nil); s.done {
 		return nil, s
 	}
 	if s := v.checkLive(ctx); s.done {
@@ -136,8 +137,9 @@ func (v *visit) creation(ctx context.Context) (*template.Template, step) {
 	return shellTemplate(), proceed()
 }
 
-// importTemplate returns the template of the import. The error is a sentence for the user.
-func importTemplate(desired *Desired, registry *schema.Registry) (*template.Template, error) {
+// importTemplate returns the template of the import. Live are the properties of the resources, as far as they
+// are known; nil before they are read. The error is a sentence for the user.
+func importTemplate(desired *Desired, registry *schema.Registry, live map[string]*template.Node) (*template.Template, error) {
 	from := desired.Template
 	if len(from.Transforms) > 0 || len(from.Macros) > 0 {
 		return nil, fmt.Errorf("its template has macros, whose result the operator does not know")
@@ -158,9 +160,9 @@ func importTemplate(desired *Desired, registry *schema.Registry) (*template.Temp
 		}
 		one := &template.Resource{
 			LogicalID: id, Type: r.Type, Condition: r.Condition, DeletionPolicy: "Retain", UpdateReplacePolicy: r.UpdateReplacePolicy,
-			Properties: fixedProperties(t, r.Properties),
+			Properties: fixedProperties(t, r.Properties, live[id]),
 		}
-		for _, reference := range one.References() {
+		for _, reference := range fixedReferences(one, t, live == nil) {
 			if other := reference.Target; from.Resources[other] != nil && desired.Import.Resources[other] == nil {
 				return nil, fmt.Errorf("resource %s refers to %s, which does not exist yet", id, other)
 			}
@@ -171,31 +173,109 @@ func importTemplate(desired *Desired, registry *schema.Registry) (*template.Temp
 }
 
 // fixedProperties returns the properties that an import must have: the required ones and those
-// whose change replaces the resource, or may.
-func fixedProperties(t *schema.Type, from *template.Node) *template.Node {
+// whose change replaces the resource, or may. The required ones that can change in place have their live
+// value, if it is known: otherwise the update after the import would not set them.
+func fixedProperties(t *schema.Type, from, live *template.Node) *template.Node {
 	if from == nil {
 		return nil
 	}
 	fixed := &template.Node{Kind: template.Map}
-	first := func(paths []string) []string {
-		names := make([]string, 0, len(paths))
-		for _, path := range paths {
-			name, _, _ := strings.Cut(path, "/")
-			names = append(names, name)
-		}
-		return names
-	}
-	names := slices.Concat(t.Required, first(t.PrimaryIdentifier), first(t.CreateOnly), first(t.ConditionalCreateOnly))
+	inPlace := requiredInPlace(t, from)
 	for _, field := range from.Fields {
-		if slices.Contains(names, field.Key) {
+		switch {
+		case slices.Contains(inPlace, field.Key):
+			if value := live.Get(field.Key); value != nil {
+				field.Value = value
+			}
+			fixed.Fields = append(fixed.Fields, field)
+		case slices.Contains(replacing(t), field.Key) || slices.Contains(t.Required, field.Key):
 			fixed.Fields = append(fixed.Fields, field)
 		}
 	}
 	return fixed
 }
 
+// fixedReferences returns the references of a resource to import. Before the live values are read, those of properties that
+// get their live values do not count.
+func fixedReferences(r *template.Resource, t *schema.Type, unread bool) []template.Reference {
+	if !unread || r.Properties == nil {
+		return r.References()
+	}
+	inPlace := requiredInPlace(t, r.Properties)
+	kept := *r
+	kept.Properties = &template.Node{Kind: template.Map, Fields: slices.DeleteFunc(
+		slices.Clone(r.Properties.Fields), func(field template.Field) bool { return slices.Contains(inPlace, field.Key) },
+	)}
+	return kept.References()
+}
+
+// replacing returns the properties that identify a resource, or whose change replaces it, or may.
+func replacing(t *schema.Type) []string {
+	var names []string
+	for _, path := range slices.Concat(t.PrimaryIdentifier, t.CreateOnly, t.ConditionalCreateOnly) {
+		name, _, _ := strings.Cut(path, "/")
+		names = append(names, name)
+	}
+	return names
+}
+
+// requiredInPlace returns the properties of a resource that the type requires, alone or as alternatives, and
+// that can change in place.
+func requiredInPlace(t *schema.Type, from *template.Node) []string {
+	required := slices.Concat(t.Required, t.Root.RequiredXor, t.Root.RequiredOr)
+	return slices.DeleteFunc(required, func(name string) bool {
+		return from.Get(name) == nil || slices.Contains(replacing(t), name)
+	})
+}
+
+// liveForImport reads the properties of the resources to import whose values the template of the import has.
+func (v *visit) liveForImport(ctx context.Context) (map[string]*template.Node, step) {
+	live := map[string]*template.Node{}
+	for id, identifier := range v.desired.Import.Resources {
+		r := v.desired.Template.Resources[id]
+		t, ok := v.engine.options.Registry.Type(r.Type)
+		if !ok || len(requiredInPlace(t, r.Properties)) == 0 {
+			continue
+		}
+		text, err := v.engine.Read(ctx, v.target, v.desired.RoleARN, r.Type, t.IdentifierText(identifier))
+		switch {
+		case awsapi.Code(err) == "UnsupportedActionException" || awsapi.Code(err) == "TypeNotFoundException" ||
+			awsapi.Code(err) == "ResourceNotFoundException":
+			continue // CloudFormation refuses the import
+		case err != nil:
+			return nil, v.failed(err)
+		}
+		properties := map[string]any{}
+		if json.Unmarshal([]byte(text), &properties) != nil {
+			continue
+		}
+		if node := template.FromInterface(properties); !computes(node) {
+			live[id] = node
+		}
+	}
+	return live, proceed()
+}
+
+// computes reports whether CloudFormation would compute a value: other clients set the properties of a resource,
+// and must not make it read something with the operator's permissions.
+func computes(n *template.Node) bool {
+	switch n.Kind {
+	case template.Intrinsic:
+		return true
+	case template.String:
+		return strings.Contains(n.Text, "{{resolve:")
+	case template.List:
+		return slices.ContainsFunc(n.Items, computes)
+	case template.Map:
+		return slices.ContainsFunc(n.Fields, func(field template.Field) bool { return computes(field.Value) })
+	case template.Null, template.Bool, template.Number:
+	}
+	return false
+}
+
 // checkName refuses to import a resource whose name is not the template's: CloudFormation would not
-// notice. A URL or an ARN ends in the name.
+// notice. A URL or an ARN ends in the name, and those of load balancers and target groups in the name and an ID.
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_awselasticloadbalancingv2.html
 func checkName(t *schema.Type, r *template.Resource, identifier map[string]string) error {
 	property := t.CustomName()
 	if property == "" || r.Properties == nil || r.Properties.Get(property) == nil {
@@ -206,6 +286,9 @@ func checkName(t *schema.Type, r *template.Resource, identifier map[string]strin
 		return fmt.Errorf("property %s of resource %s is computed, so the operator cannot compare it with the identifier", property, r.LogicalID)
 	}
 	for _, value := range identifier {
+		if strings.HasPrefix(r.Type, "AWS::ElasticLoadBalancingV2::") {
+			value = value[:max(strings.LastIndexByte(value, '/'), 0)]
+		}
 		if value == name || strings.HasSuffix(value, "/"+name) || strings.HasSuffix(value, ":"+name) {
 			return nil
 		}
@@ -215,11 +298,23 @@ func checkName(t *schema.Type, r *template.Resource, identifier map[string]strin
 }
 
 // importTemplate returns the template of the import, unless the import is refused.
-func (v *visit) importTemplate() (*template.Template, step) {
+func (v *visit) importTemplate(ctx context.Context) (*template.Template, step) {
+	if v.desired.Import.Refusal != nil {
+		return v.templateOfImport(nil)
+	}
+	live, s := v.liveForImport(ctx)
+	if s.done {
+		return nil, s
+	}
+	return v.templateOfImport(live)
+}
+
+// templateOfImport is importTemplate with the live properties that are known.
+func (v *visit) templateOfImport(live map[string]*template.Node) (*template.Template, step) {
 	if refusal := v.desired.Import.Refusal; refusal != nil {
 		return nil, end(v.stall(refusal.Reason, refusal.Message))
 	}
-	t, err := importTemplate(&v.desired, v.engine.options.Registry)
+	t, err := importTemplate(&v.desired, v.engine.options.Registry, live)
 	if err != nil {
 		return nil, end(v.stall(reasonImportFailed, "The object cannot adopt the resource, because "+err.Error()+"."))
 	}
@@ -228,7 +323,7 @@ func (v *visit) importTemplate() (*template.Template, step) {
 
 // proposeImport sends CreateChangeSet for the import.
 func (v *visit) proposeImport(ctx context.Context) step {
-	t, s := v.importTemplate()
+	t, s := v.importTemplate(ctx)
 	if s.done {
 		return s
 	}
@@ -316,7 +411,7 @@ func importReason(reason string) string {
 
 // executeImport executes the change set that was read in this visit.
 func (v *visit) executeImport(ctx context.Context) step {
-	t, s := v.importTemplate()
+	t, s := v.importTemplate(ctx)
 	if s.done {
 		return s
 	}
@@ -328,7 +423,7 @@ func (v *visit) executeImport(ctx context.Context) step {
 	switch {
 	case err == nil, awsapi.Code(err) == "TokenAlreadyExistsException":
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", ""
-		v.record.PendingDigest, v.record.StatusReason = v.stageDigest(t), ""
+		v.record.PendingDigest, v.record.StatusReason = v.importDigest(), ""
 		v.began(types.StackStatusImportInProgress, sent)
 		side := v.desired.side()
 		side.Template = t
@@ -348,8 +443,16 @@ func (v *visit) isStage(digest string) bool {
 	if v.desired.Import == nil {
 		return false
 	}
-	t, err := importTemplate(&v.desired, v.engine.options.Registry)
-	return digest == v.stageDigest(shellTemplate()) || err == nil && digest == v.stageDigest(t)
+	return digest == v.stageDigest(shellTemplate()) || digest == v.importDigest()
+}
+
+// importDigest is the digest of the import that is desired, whatever the resources have.
+func (v *visit) importDigest() string {
+	t, err := importTemplate(&v.desired, v.engine.options.Registry, nil)
+	if err != nil {
+		return ""
+	}
+	return v.stageDigest(t)
 }
 
 // review returns how changes of the stack are approved, nil if they need no approval.

@@ -99,6 +99,50 @@ func TestImportThenUpdate(t *testing.T) {
 
 // The first change of an imported resource waits for approval; until then the resource is as it was,
 // and a deletion of the stack retains it.
+// An import gives required properties that can change in place the values of the resource. Otherwise
+// CloudFormation would see no difference, and the update after the import would not set them.
+func TestImportSetsRequiredProperties(t *testing.T) {
+	for _, c := range []struct{ kind, name, before, after, property string }{
+		{
+			"AWS::Events::ApiDestination", "Name",
+			`"ConnectionArn": "arn:aws:events:eu-west-1:123456789012:connection/a/b", "HttpMethod": "GET", "InvocationEndpoint": "https://example.org"`,
+			`"ConnectionArn": "arn:aws:events:eu-west-1:123456789012:connection/a/b", "HttpMethod": "POST", "InvocationEndpoint": "https://example.org"`,
+			"HttpMethod",
+		},
+		{ // one of several properties is required
+			"AWS::CloudWatch::Alarm", "AlarmName",
+			`"MetricName": "Errors", "ComparisonOperator": "LessThanThreshold", "EvaluationPeriods": 1`,
+			`"MetricName": "Faults", "ComparisonOperator": "LessThanThreshold", "EvaluationPeriods": 1`,
+			"MetricName",
+		},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			l := newSuite(t)
+			template := func(properties string) string {
+				return fmt.Sprintf(`{"Resources": {"It": {"Type": %q, "DeletionPolicy": "Retain", "Properties": {%q: "it", %s}}}}`, c.kind, c.name, properties)
+			}
+			if _, err := l.console.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+				StackName: aws.String("other"), TemplateBody: aws.String(template(c.before)),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			l.until("done", func() (stack.Result, error) { return l.otherIs(types.StackStatusCreateComplete) })
+			if _, err := l.console.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: aws.String("other")}); err != nil {
+				t.Fatal(err)
+			}
+			l.until("done", func() (stack.Result, error) { return l.otherIs("") })
+			o := l.object(template(c.after))
+			o.desired.Import = &stack.Import{Resources: map[string]map[string]string{"It": {c.name: "it"}}}
+			o.is(stack.Ready)
+			var live map[string]any
+			l.sim.Simulated().Change("123456789012", region, c.kind, "it", func(p map[string]any) { live = p })
+			if want := map[string]string{"HttpMethod": "POST", "MetricName": "Faults"}[c.property]; live[c.property] != want {
+				t.Errorf("%s is %v, want %s", c.property, live[c.property], want)
+			}
+		})
+	}
+}
+
 func TestImportHoldsTheFirstChange(t *testing.T) {
 	l := newSuite(t)
 	url := l.orphan()
@@ -251,6 +295,46 @@ func TestImportOfAMissingResource(t *testing.T) {
 	}
 	if len(l.passed) > 4 { // those of the stack that left the queue behind
 		t.Errorf("a stack was created although there is nothing to import: %q", l.passed)
+	}
+}
+
+// A property that the type requires and that can change in place has its live value in the import. So it may refer to a
+// resource that the update after the import creates.
+func TestImportBeforeWhatItRefersTo(t *testing.T) {
+	l := newSuite(t)
+	const control = `{"Name": "pages", "OriginAccessControlOriginType": "s3", "SigningBehavior": "always", "SigningProtocol": "sigv4"}`
+	body := func(resources, access string) string {
+		return `{"Resources": {` + resources + `"Site": {"Type": "AWS::CloudFront::Distribution", "DeletionPolicy": "Retain",
+			"Properties": {"DistributionConfig": {"Enabled": true,
+			"Origins": [{"Id": "a", "DomainName": "pages.s3.amazonaws.com", "S3OriginConfig": {"OriginAccessIdentity": ""}` + access + `}],
+			"DefaultCacheBehavior": {"TargetOriginId": "a", "ViewerProtocolPolicy": "https-only", "CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}}}}}}`
+	}
+	if _, err := l.console.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+		StackName: aws.String("other"), TemplateBody: aws.String(body("", "")),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	l.until("done", func() (stack.Result, error) { return l.otherIs(types.StackStatusCreateComplete) })
+	found, err := l.console.DescribeStackResource(t.Context(), &cloudformation.DescribeStackResourceInput{
+		StackName: aws.String("other"), LogicalResourceId: aws.String("Site"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.console.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: aws.String("other")}); err != nil {
+		t.Fatal(err)
+	}
+	l.until("done", func() (stack.Result, error) { return l.otherIs("") })
+	o := l.object(body(
+		`"Control": {"Type": "AWS::CloudFront::OriginAccessControl", "Properties": {"OriginAccessControlConfig": `+control+`}}, `,
+		`, "OriginAccessControlId": {"Ref": "Control"}`,
+	))
+	o.desired.Import = &stack.Import{Resources: map[string]map[string]string{
+		"Site": {"Id": aws.ToString(found.StackResourceDetail.PhysicalResourceId)},
+	}}
+	o.is(stack.Ready)
+	if !l.through(types.StackStatusImportComplete) {
+		t.Errorf("after %q", l.passed)
 	}
 }
 

@@ -23,6 +23,7 @@ const (
 	reasonSkip         = "RollbackNeedsConsent"
 	reasonRefused      = "RefusedByPolicy"
 	reasonProtected    = "TerminationProtected"
+	reasonNoSnapshot   = "NoSnapshot"
 	reasonCreateFailed = "CreateFailed"
 	reasonUpdateFailed = "UpdateFailed"
 	reasonRollback     = "RollbackFailed"

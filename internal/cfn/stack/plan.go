@@ -21,18 +21,9 @@ func (v *visit) inspect(ctx context.Context) step {
 	if !v.refreshed {
 		return v.refresh(ctx)
 	}
-	out, err := v.cloudformation().GetTemplate(ctx, &cloudformation.GetTemplateInput{StackName: aws.String(v.record.StackID)})
-	if err != nil {
-		return v.failed(err)
-	}
-	parsed, err := template.Parse("the template of stack "+v.found.name, []byte(aws.ToString(out.TemplateBody)))
-	if err != nil {
-		return end(
-			v.stall(
-				reasonUnreadable,
-				"The deployed template cannot be parsed, so the operator cannot determine what an update would change: "+err.Error(),
-			),
-		)
+	parsed, s := v.template(ctx, "what an update would change")
+	if s.done {
+		return s
 	}
 	v.deployed = &diff.Side{Template: parsed, Parameters: v.found.parameters, Tags: unmarked(v.found.tags)}
 	if v.deploysDesired() {
@@ -41,6 +32,21 @@ func (v *visit) inspect(ctx context.Context) step {
 	}
 	v.recognize()
 	return proceed()
+}
+
+// template reads the deployed template, to determine something.
+func (v *visit) template(ctx context.Context, what string) (*template.Template, step) {
+	out, err := v.cloudformation().GetTemplate(ctx, &cloudformation.GetTemplateInput{StackName: aws.String(v.record.StackID)})
+	if err != nil {
+		return nil, v.failed(err)
+	}
+	parsed, err := template.Parse("the template of stack "+v.desired.Name, []byte(aws.ToString(out.TemplateBody)))
+	if err != nil {
+		return nil, end(v.stall(
+			reasonUnreadable, "The deployed template cannot be parsed, so the operator cannot determine "+what+": "+err.Error(),
+		))
+	}
+	return parsed, proceed()
 }
 
 // deploysDesired reports whether nothing at all differs. The value of a NoEcho parameter cannot be
@@ -76,6 +82,7 @@ func (v *visit) makePlan() bool {
 		}
 		deployed = &side
 	}
+	v.compared = deployed
 	v.plan = diff.Compare(*deployed, v.desired.side(), v.engine.options.Registry)
 	return true
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// PhysicalIDs returns the physical IDs of the resources in a stack, none if no stack has that name.
+// PhysicalIDs returns the physical IDs of the resources of a type in a stack, or of all types if it is
+// empty; none if no stack has that name.
 // Only CloudFormation sets them: unlike an output, the template's author cannot choose them. The
 // error is transient or names a missing permission.
-func (e *Engine) PhysicalIDs(ctx context.Context, target awsapi.Target, name string) ([]string, error) {
+func (e *Engine) PhysicalIDs(ctx context.Context, target awsapi.Target, name, of string) ([]string, error) {
 	var ids []string
 	client := e.options.Clients.CloudFormation(target)
 	paginator := cloudformation.NewListStackResourcesPaginator(client, &cloudformation.ListStackResourcesInput{StackName: aws.String(name)})
@@ -25,7 +26,8 @@ func (e *Engine) PhysicalIDs(ctx context.Context, target awsapi.Target, name str
 			return nil, awsapi.Explain(err)
 		}
 		for i := range page.StackResourceSummaries {
-			if id := aws.ToString(page.StackResourceSummaries[i].PhysicalResourceId); id != "" {
+			summary := &page.StackResourceSummaries[i]
+			if id := aws.ToString(summary.PhysicalResourceId); id != "" && (of == "" || of == aws.ToString(summary.ResourceType)) {
 				ids = append(ids, id)
 			}
 		}

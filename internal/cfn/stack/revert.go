@@ -122,8 +122,10 @@ func (v *visit) readRevert(ctx context.Context, found *cloudformation.DescribeCh
 	return proceed()
 }
 
-// excepted returns the refusal of a change set that changes an excepted property, or "".
+// excepted returns the refusal of a change set that changes an excepted property, or a capacity that
+// Application Auto Scaling sets, or "".
 func (v *visit) excepted(changes []types.Change) string {
+	capacities := scaledIn(v.desired.Template)
 	for i := range changes {
 		change := changes[i].ResourceChange
 		if change == nil {
@@ -135,6 +137,9 @@ func (v *visit) excepted(changes []types.Change) string {
 			if target := change.Details[j].Target; target != nil && target.AttributeChangeType != types.AttributeChangeTypeSyncWithActual {
 				paths = append(paths, pathOf(target))
 			}
+		}
+		if refusal := capacities.refusal(id, paths); refusal != "" {
+			return refusal
 		}
 		for _, e := range v.desired.Revert.Except {
 			for _, path := range paths {
@@ -165,7 +170,7 @@ func (v *visit) losses(changes []types.Change) string {
 		case change.ResourceDriftStatus == types.StackResourceDriftStatusDeleted:
 			if !v.desired.Allow.Replace {
 				sentences = append(sentences, fmt.Sprintf("%s (%s) was deleted outside of CloudFormation, and a new one would be empty. "+
-					"Restore it, or accept an empty one with the annotation %s: %s.", one.LogicalID, one.Type, v.desired.Allow.Where(), policy.AllowReplace))
+					"Restore it, or accept an empty one with the annotation %s.", one.LogicalID, one.Type, v.desired.Allow.Asks(policy.AllowReplace)))
 			}
 			continue
 		case change.Action == types.ChangeActionRemove:

@@ -120,6 +120,9 @@ func (v *visit) propose(ctx context.Context) step {
 	if refused := v.refusal(); refused != "" {
 		return end(v.stall(reasonRefused, refused))
 	}
+	if s := v.checkDrift(ctx); s.done {
+		return s
+	}
 	body, url, s := v.templateArgument(ctx, v.desired.Template)
 	if s.done {
 		return s
@@ -137,6 +140,7 @@ func (v *visit) proposed(ctx context.Context, input *cloudformation.CreateChange
 	id, err := v.sendPropose(ctx, input)
 	switch {
 	case err == nil:
+		v.sent = true
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = id, v.basis(), ""
 		return end(v.workingOut())
 	case awsapi.Code(err) == "AlreadyExistsException":
@@ -336,6 +340,9 @@ func (v *visit) execute(ctx context.Context) step {
 	}
 	if refused := v.refusal(); refused != "" {
 		return end(v.stall(reasonRefused, refused))
+	}
+	if s := v.checkDrift(ctx); s.done {
+		return s
 	}
 	if s := v.prepare(ctx); s.done {
 		return s

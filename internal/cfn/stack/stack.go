@@ -57,6 +57,8 @@ type Desired struct {
 	Import *Import
 	// Revert, unless nil, reverts drift of the stack once it has the desired template.
 	Revert *Revert
+	// DriftCheck, unless nil, checks the stack for drift before an update is sent or proposed.
+	DriftCheck *DriftCheck
 	// Prepare, unless nil, is called just before a creation or a change is sent, but not while a
 	// change waits for approval. It creates what the stack needs, such as objects in a bucket. If
 	// it returns an error, nothing is sent.
@@ -173,6 +175,13 @@ type Result struct {
 	// Reverting is true while a revert of drift is prepared or waits for approval: the stack has the
 	// desired template.
 	Reverting bool
+	// Drift is the state of Desired.DriftCheck, if the stack was checked, or considered, in this call. Its
+	// record must be persisted.
+	Drift *DriftResult
+	// Sent is true if an update was sent or proposed in this call. Unchecked is then a sentence that says why
+	// the stack was not checked for drift before, although that was due.
+	Sent      bool
+	Unchecked string
 	// Proposal is the change that waits for approval, if it was read in this call. Nil means that
 	// it is still the one of Record.Proposal, or that none waits.
 	Proposal *Proposal
@@ -195,6 +204,9 @@ type DeleteOptions struct {
 	// DisableTerminationProtection allows the engine to disable termination protection in order to
 	// delete the stack.
 	DisableTerminationProtection bool
+	// Snapshot does not delete the stack if CloudFormation would delete a resource without a snapshot
+	// although it can take one of it.
+	Snapshot bool
 	// Clean is called for each resource that could not be deleted, before the next attempt. It may
 	// empty a bucket that belongs to the caller.
 	Clean func(context.Context, ResourceFailure) error

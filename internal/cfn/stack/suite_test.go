@@ -58,9 +58,10 @@ func newSuite(t *testing.T) *suite {
 func newSuiteWith(t *testing.T, attempts int, poll time.Duration) *suite {
 	t.Helper()
 	l := &suite{t: t, poll: poll, faults: fault.New(), events: make(chan stack.Event, 10_000)}
-	simulated := simcfn.New(simcfn.Options{Env: &resource.Env{Clock: clock.RealClock{}}, Faults: l.faults, Publish: l.publish})
+	env := &resource.Env{Clock: clock.RealClock{}}
+	simulated := simcfn.New(simcfn.Options{Env: env, Faults: l.faults, Publish: l.publish})
 	l.sim = simulated
-	services := []*wire.Service{simulated.Service(), simcontrol.New(simulated).Service()}
+	services := []*wire.Service{simulated.Service(), simcontrol.New(env, simulated).Service()}
 	server := httptest.NewServer(wire.NewRouter(services, l.faults, clock.RealClock{}, wire.WithRegion(region)))
 	t.Cleanup(server.Close)
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")

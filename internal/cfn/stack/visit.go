@@ -38,10 +38,14 @@ type visit struct {
 	followed      Event             // the event that triggered the last read, if any
 	found         *live             // the stack as last read; nil if none exists
 	deployed      *diff.Side        // as read by inspect
+	compared      *diff.Side        // what the plan compares with what is desired
 	outputs       map[string]string // nil unless read
 	plan          *diff.Plan
-	proposal      *Proposal // nil unless read
-	alike         bool      // the proposal changes nothing of imported resources, and needs no approval
+	proposal      *Proposal    // nil unless read
+	drift         *DriftResult // nil unless the stack was checked for drift before an update
+	unchecked     string       // why the update goes on without a check
+	sent          bool         // an update was sent or proposed
+	alike         bool         // the proposal changes nothing of imported resources, and needs no approval
 }
 
 // step is the outcome of one action: a result, or nothing if the visit continues.
@@ -252,6 +256,7 @@ func (v *visit) finish(result Result) Result {
 	result.Record = v.record
 	result.Outputs = maps.Clone(v.outputs)
 	result.Plan = v.plan
+	result.Drift, result.Sent, result.Unchecked = v.drift, v.sent, v.unchecked
 	if v.record.Proposal != "" {
 		result.Proposal = v.proposal
 	}

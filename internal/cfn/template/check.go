@@ -107,6 +107,8 @@ func (c *checker) resource(r *Resource) {
 	c.condition(r.Condition, r.Pos, s.path)
 	c.oneOf(r.DeletionPolicy, deletionPolicies, r, "DeletionPolicy")
 	c.oneOf(r.UpdateReplacePolicy, updateReplacePolicies, r, "UpdateReplacePolicy")
+	c.snapshot(r, "DeletionPolicy", r.DeletionPolicy)
+	c.snapshot(r, "UpdateReplacePolicy", r.UpdateReplacePolicy)
 	for _, id := range r.DependsOn {
 		switch {
 		case id == r.LogicalID:
@@ -115,6 +117,14 @@ func (c *checker) resource(r *Resource) {
 			c.problem(r.Pos, s.path+"/DependsOn", "resource "+r.LogicalID+" depends on "+id+", which is not a resource of this template",
 				Closest(id, c.resourceNames()))
 		}
+	}
+}
+
+// snapshot checks that a resource with the policy Snapshot supports it.
+func (c *checker) snapshot(r *Resource, attribute, policy string) {
+	if policy == "Snapshot" && !r.SupportsSnapshot() {
+		c.problem(r.Pos, "Resources/"+r.LogicalID+"/"+attribute, attribute+" Snapshot of resource "+r.LogicalID+
+			": CloudFormation takes no snapshot of this "+r.Type, "Retain")
 	}
 }
 

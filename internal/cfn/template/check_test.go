@@ -52,6 +52,17 @@ func TestCheck(t *testing.T) {
 		{"a default that violates its constraints", "Parameters: {P: {Type: String, Default: c, AllowedValues: [a, b]}}\nResources:" + queue, `t:1:41: the value "c" of parameter P is not one of a, b`},
 		{"names are alphanumeric", "Resources:\n  my-queue: {Type: T}", "t:2:3: the name of resource my-queue may hold only letters and digits"},
 		{"a misspelled policy would lose data", "Resources:\n  R: {Type: T, DeletionPolicy: Retian}", "t:2:3: DeletionPolicy Retian of resource R is not one of Delete, Retain, RetainExceptOnCreate, Snapshot; did you mean Retain?"},
+		{
+			"a snapshot of a queue", "Resources:\n  R: {Type: AWS::SQS::Queue, DeletionPolicy: Snapshot, UpdateReplacePolicy: Snapshot}",
+			"t:2:3: DeletionPolicy Snapshot of resource R: CloudFormation takes no snapshot of this AWS::SQS::Queue; did you mean Retain?\n" +
+				"t:2:3: UpdateReplacePolicy Snapshot of resource R: CloudFormation takes no snapshot of this AWS::SQS::Queue; did you mean Retain?",
+		},
+		{"a snapshot of a database", "Resources:\n  R: {Type: AWS::RDS::DBInstance, DeletionPolicy: Snapshot}", ""},
+		{
+			"a snapshot of an instance of a cluster",
+			"Resources:\n  R: {Type: AWS::RDS::DBInstance, DeletionPolicy: Snapshot, Properties: {DBClusterIdentifier: c}}",
+			"t:2:3: DeletionPolicy Snapshot of resource R: CloudFormation takes no snapshot of this AWS::RDS::DBInstance; did you mean Retain?",
+		},
 		{"no resource at all", "Parameters: {P: {Type: String}}", "t:1:1: a template needs at least one resource"},
 		{"another version", "AWSTemplateFormatVersion: 2010-09-10\nResources:" + queue, "t:1:1: AWSTemplateFormatVersion 2010-09-10 is unknown; the only version is 2010-09-09"},
 		{"language extensions add no names", "Transform: AWS::LanguageExtensions\nResources:\n  R: {Type: T, Properties: {A: !Ref Added}}", "t:3:32: there is no parameter or resource Added"},
