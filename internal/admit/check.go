@@ -180,6 +180,7 @@ func (r *rules) content(object client.Object) (map[string]any, error) {
 func (r *rules) complete(content map[string]any) {
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, r.structural)
 	defaulting.Default(content, r.structural)
+	delete(content, "status") // it has a default, too
 }
 
 func (r *rules) check(ctx context.Context, now, before map[string]any) yamltree.Problems {

@@ -1,6 +1,7 @@
-// Package patience provides waits for tests. A wait polls a condition until the deadline of the
-// test run (go test -timeout), never for a fixed time: how long something takes depends on the load
-// of the machine. While you debug a test that hangs, pass a short -timeout.
+// Package patience provides waits for tests. A wait polls a condition for ten minutes, or until shortly
+// before the deadline of the test run (go test -timeout): how long something takes depends on the load of
+// the machine, and a test that hangs must leave time for the others. While you debug one, pass a short
+// -timeout.
 //
 // A failed wait reports the condition's last error. Tests in a testing/synctest bubble have their
 // own clock and do not need this package.
@@ -17,6 +18,8 @@ import (
 const (
 	// margin is the time before the deadline that is left for tests to report and clean up.
 	margin = 20 * time.Second
+	// longest is how long a wait for one condition may take.
+	longest = 10 * time.Minute
 	// unbounded is the duration of a wait if the run has no deadline.
 	unbounded = time.Hour
 	// interval is how often a condition is polled.
@@ -50,10 +53,11 @@ func Context(tb testing.TB) context.Context {
 }
 
 // Until polls check until it returns nil. It ends the test with what it waited for and check's last
-// error if the time of the run is up.
+// error if that takes too long.
 func Until(tb testing.TB, what string, check func() error) {
 	tb.Helper()
-	deadline := time.NewTimer(Left(tb))
+	patience := min(Left(tb), longest)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -64,7 +68,7 @@ func Until(tb testing.TB, what string, check func() error) {
 		}
 		select {
 		case <-deadline.C:
-			tb.Fatalf("waited until the deadline of the test run for: %s: %v", what, err)
+			tb.Fatalf("waited %s for: %s: %v", patience.Round(time.Second), what, err)
 		case <-tb.Context().Done():
 			tb.Fatalf("the test ended while it waited for: %s: %v", what, err)
 		case <-tick.C:
@@ -86,11 +90,12 @@ func UntilTrue(tb testing.TB, what string, holds func() bool) {
 // Receive returns the next value of a channel. It ends the test if none arrives.
 func Receive[T any](tb testing.TB, what string, from <-chan T) T {
 	tb.Helper()
+	patience := min(Left(tb), longest)
 	select {
 	case value := <-from:
 		return value
-	case <-time.After(Left(tb)):
-		tb.Fatalf("waited until the deadline of the test run for: %s", what)
+	case <-time.After(patience):
+		tb.Fatalf("waited %s for: %s", patience.Round(time.Second), what)
 		panic("unreachable")
 	}
 }

@@ -10,10 +10,16 @@ const (
 	clusters
 	// events is the stack of the operator's event queue, which every operator has.
 	events
-	// grants is an operator whose objects grant access to service accounts.
+	// grants is an operator whose objects grant access to service accounts, or have roles.
 	grants
+	// roles is an operator whose objects have roles that CloudFormation passes to services.
+	roles
+	// podIdentities is an operator that associates roles with service accounts of an EKS cluster.
+	podIdentities
 	// terminal is a user of the commands, in addition to the operator's own policies.
 	terminal
+	// trials is a user of the command trial, in addition to the policies for clusters.
+	trials
 )
 
 // statement is a statement of the policies for the project's own calls, not CloudFormation's.
@@ -176,15 +182,47 @@ var statements = []statement{
 			"iam:UntagRole", "iam:UpdateAssumeRolePolicy", "iam:UpdateRole", "iam:UpdateRoleDescription",
 		},
 		condition: map[string]map[string][]string{"ForAnyValue:StringEquals": {"aws:CalledVia": {"cloudformation.amazonaws.com"}}},
-		why:       "The roles of service accounts that spec.grants names, and their policies. Their path begins with aws-operator and the operator's cluster name.",
+		why:       "The roles of service accounts that spec.grants names, and of objects that run with a role, such as Lambdas and EventBridgeRules, and their policies. Their path begins with aws-operator and the operator's cluster name.",
 	},
 	{
-		sid: "Validate", users: terminal, resources: all,
+		// https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_use_passrole.html
+		sid: "PassRoles", users: roles, resources: []string{"arn:{partition}:iam::{account}:role/{grantRole}"},
+		actions: []string{"iam:PassRole"},
+		condition: map[string]map[string][]string{
+			"ForAnyValue:StringEquals": {"aws:CalledVia": {"cloudformation.amazonaws.com"}},
+			"StringEquals":             {"iam:PassedToService": {"{executionService}"}},
+		},
+		why: "CloudFormation passes the role of an object to the service that runs it. Roles outside of the operator's path, and other services, are denied.",
+	},
+	{
+		// The handler of AWS::EKS::PodIdentityAssociation. Creation is authorized on the cluster, the rest on
+		// the association.
+		// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
+		sid: "PodIdentities", users: podIdentities, resources: []string{"{eksCluster}"},
+		actions: []string{
+			"eks:CreatePodIdentityAssociation", "eks:DeletePodIdentityAssociation", "eks:DescribePodIdentityAssociation",
+			"eks:TagResource", "eks:UntagResource", "eks:UpdatePodIdentityAssociation",
+		},
+		condition: map[string]map[string][]string{"ForAnyValue:StringEquals": {"aws:CalledVia": {"cloudformation.amazonaws.com"}}},
+		why:       "With --eks-cluster, each role of a service account is associated with it in the EKS cluster.",
+	},
+	{
+		// https://docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html
+		sid: "PassPodRoles", users: podIdentities, resources: []string{"arn:{partition}:iam::{account}:role/{grantRole}"},
+		actions: []string{"iam:PassRole"},
+		condition: map[string]map[string][]string{
+			"ForAnyValue:StringEquals": {"aws:CalledVia": {"cloudformation.amazonaws.com"}},
+			"StringEquals":             {"iam:PassedToService": {"pods.eks.amazonaws.com"}},
+		},
+		why: "CloudFormation passes the role of a service account to EKS Pod Identity.",
+	},
+	{
+		sid: "Validate", users: terminal | trials, resources: all,
 		calls: []string{"elasticloadbalancingv2.DescribeTargetHealth"},
 		why:   "The commands validate and get show the health of the load balancer's targets for the API.",
 	},
 	{
-		sid: "Trial", users: terminal, resources: all,
+		sid: "Trial", users: trials, resources: all,
 		calls: []string{"cloudformation.ValidateTemplate"},
 		why:   "The command trial checks what CloudFormation refuses in templates.",
 	},

@@ -3,6 +3,7 @@ package permissions
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,19 +19,29 @@ type Choice struct {
 	// and Terminal whether a user runs the commands.
 	Kinds              []string
 	Clusters, Terminal bool
-	// Grants is whether objects grant access to service accounts.
+	// Trial is whether a user runs the command trial, which also needs Clusters.
+	Trial bool
+	// Grants is whether objects have roles: they grant access to service accounts, or run with a role
+	// of their own.
 	Grants bool
+	// EKSCluster is the ARN of the EKS cluster whose Pod Identity gives pods the roles of grants; empty if
+	// there is none.
+	EKSCluster string
 	// ClusterNames are the names of the Clusters; empty for all names.
 	ClusterNames []string
 	// Partition and Suffix are those of the region, as package partition has them. Region and Account
 	// are empty for all.
 	Partition, Suffix, Region, Account string
-	// Operator is the operator's cluster name; Events is the name of its event queue's stack.
+	// Operator is the operator's cluster name; Events is the name of its event queue's stack, empty
+	// without an operator.
 	Operator, Events string
 	// Roles are the ARNs of the roles that objects and Clusters assume. StateBucket is the bucket with
 	// the commands' state. Without them, no statement allows their use.
 	Roles       []string
 	StateBucket string
+	// Queues and Buckets are patterns for the names of further queues that are read, and of further
+	// buckets whose objects are written.
+	Queues, Buckets []string
 }
 
 // Documents returns the least policies for a choice, named after the operator's cluster name. It
@@ -41,7 +52,10 @@ func (c *Choice) Documents() ([]Document, error) {
 		return nil, err
 	}
 	var of users
-	for part, chosen := range map[users]bool{services: len(c.Kinds) > 0, clusters: c.Clusters, terminal: c.Terminal, grants: c.Grants} {
+	for part, chosen := range map[users]bool{
+		services: len(c.Kinds) > 0, clusters: c.Clusters, terminal: c.Terminal, grants: c.Grants, trials: c.Trial,
+		roles: len(passedTo(c.Kinds, c.Grants)) > 0, podIdentities: c.EKSCluster != "",
+	} {
 		if chosen {
 			of |= part
 		}
@@ -99,14 +113,54 @@ var anywhere = map[string][]string{
 	"partition": {"aws"}, "suffix": {"amazonaws.com"}, "region": all, "account": all, "serviceStack": {"aws-operator-*"},
 	"clusterStack": all, "events": {"aws-operator-events*"}, "role": {"arn:aws:iam::*:role/cluster-operator"}, "group": all,
 	"bucket": all, "cluster": all, "stateBucket": {"STATE-BUCKET"}, "grantRole": {"aws-operator/*"},
+	"executionService": passedTo(Kinds(), true), "eksCluster": podIdentitiesIn("arn:aws:eks:*:*:cluster/*"),
+}
+
+// podIdentitiesIn returns the resources on which associations in an EKS cluster are authorized.
+func podIdentitiesIn(cluster string) []string {
+	if cluster == "" {
+		return nil
+	}
+	return []string{cluster, strings.Replace(cluster, ":cluster/", ":podidentityassociation/", 1) + "/*"}
+}
+
+// passedTo returns the services to which CloudFormation passes roles for kinds, if objects have roles:
+// those that run objects with a role.
+func passedTo(kinds []string, grants bool) []string {
+	if !grants {
+		return nil
+	}
+	found := map[string]bool{}
+	for _, service := range executionServices(kinds) {
+		found[service] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// executionServices returns those of the kinds whose objects run with a role of their own, with the
+// service that assumes it.
+func executionServices(kinds []string) map[string]string {
+	definitions, _ := catalog.Definitions() // A test of that package rules out an error.
+	found := map[string]string{}
+	for _, d := range definitions {
+		if d.Spec.ExecutionRole != nil && slices.Contains(kinds, d.Spec.Kind) {
+			found[d.Spec.Kind] = d.Spec.ExecutionRole.Service
+		}
+	}
+	return found
 }
 
 // values returns the values of the names in braces.
 func (c *Choice) values() map[string][]string {
 	values := map[string][]string{
 		"partition": {c.Partition}, "suffix": {c.Suffix}, "region": {cmp.Or(c.Region, "*")}, "account": {cmp.Or(c.Account, "*")},
-		"serviceStack": {c.Events + "/*"}, "clusterStack": {c.Events + "/*"}, "events": {c.Events}, "role": c.Roles,
-		"grantRole": {strings.TrimPrefix(render.RolePath(c.Operator), "/") + "*"},
+		"events": c.Queues, "role": c.Roles,
+		"grantRole":        {strings.TrimPrefix(render.RolePath(c.Operator), "/") + "*"},
+		"executionService": passedTo(c.Kinds, c.Grants), "eksCluster": podIdentitiesIn(c.EKSCluster),
+	}
+	if c.Events != "" {
+		values["serviceStack"], values["clusterStack"] = []string{c.Events + "/*"}, []string{c.Events + "/*"}
+		values["events"] = append([]string{c.Events}, c.Queues...)
 	}
 	if c.StateBucket != "" {
 		values["stateBucket"] = []string{c.StateBucket}
@@ -114,6 +168,9 @@ func (c *Choice) values() map[string][]string {
 	kinds := c.Kinds
 	if c.Grants {
 		kinds = append(slices.Clone(kinds), render.RoleOwner)
+		for _, kind := range slices.Sorted(maps.Keys(executionServices(c.Kinds))) {
+			kinds = append(kinds, render.RoleOwnerOf(kind))
+		}
 	}
 	for _, kind := range kinds {
 		values["serviceStack"] = append(values["serviceStack"], stacksOf(c.Operator, kind))
@@ -123,6 +180,9 @@ func (c *Choice) values() map[string][]string {
 		values["group"] = append(values["group"], name+"-*")
 		values["bucket"] = append(values["bucket"], c.buckets(name)...)
 		values["cluster"] = append(values["cluster"], name+"/*")
+	}
+	for _, name := range c.Buckets {
+		values["bucket"] = append(values["bucket"], name, name+"/*")
 	}
 	if len(c.ClusterNames) == 0 {
 		for _, name := range []string{"clusterStack", "group", "bucket", "cluster"} {

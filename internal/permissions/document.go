@@ -38,10 +38,11 @@ func Documents() []Document {
 	documents := []Document{
 		{Name: "operator-services", Title: "The operator's own calls for AWS services (kinds of ModelDefinitions).", Statements: direct(services, anywhere)},
 		{Name: "operator-clusters", Title: "The operator's own calls for clusters.", Statements: direct(clusters, anywhere)},
-		{Name: "terminal", Title: "The calls of the terminal commands, in addition to the operator's policies.", Statements: direct(terminal, anywhere)},
+		{Name: "terminal", Title: "The calls of the terminal commands, in addition to the operator's policies.", Statements: direct(terminal|trials, anywhere)},
 	}
 	documents = append(documents, Document{
-		Name: "cloudformation-grants", Title: "CloudFormation's calls for the roles of spec.grants.", Statements: direct(grants, anywhere),
+		Name: "cloudformation-grants", Title: "CloudFormation's calls for the roles of spec.grants, and of objects that run with a role.",
+		Statements: direct(grants|roles|podIdentities, anywhere),
 	})
 	for _, part := range []struct {
 		name, what string
@@ -107,7 +108,7 @@ func viaCloudFormation(wanted func(*resourceType) bool) []Statement {
 	var found []Statement
 	for _, service := range sortedKeys(byService) {
 		found = append(found, Statement{
-			Sid: "CloudFormation" + strings.ToUpper(service[:1]) + service[1:], Effect: "Allow",
+			Sid: "CloudFormation" + strings.ToUpper(service[:1]) + strings.ReplaceAll(service[1:], "-", ""), Effect: "Allow",
 			Action: withoutCovered(sorted(byService[service])), Resource: all,
 			Condition: map[string]map[string][]string{"ForAnyValue:StringEquals": {"aws:CalledVia": {"cloudformation.amazonaws.com"}}},
 		})

@@ -63,3 +63,41 @@ func TestRolesOfGrantsAreLimitedToTheirPath(t *testing.T) {
 		t.Error("the stacks of roles are not among those of the operator")
 	}
 }
+
+// An operator may pass only roles below its own path, only to the services of its kinds, and only if it
+// has grants. No kind lets CloudFormation pass any role.
+func TestRolesThatTheOperatorMayPass(t *testing.T) {
+	passes := func(c Choice) (found []Statement) {
+		t.Helper()
+		c.Partition, c.Suffix, c.Account, c.Operator, c.Events = "aws", "amazonaws.com", "123456789012", "blue", "blue-events"
+		documents, err := c.Documents()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range documents {
+			for _, s := range d.Statements {
+				if slices.Contains(s.Action, "iam:PassRole") {
+					found = append(found, s)
+				}
+			}
+		}
+		return found
+	}
+	for _, none := range []Choice{
+		{Kinds: []string{"Lambda", "StepFunction", "EventBridgeRule"}}, {Kinds: []string{"SQSQueue", "SNSTopic"}, Grants: true}, {Kinds: []string{"S3Bucket"}},
+	} {
+		if found := passes(none); len(found) > 0 {
+			t.Errorf("%+v: %v", none, found)
+		}
+	}
+	for service, c := range map[string]Choice{
+		"lambda.amazonaws.com": {Kinds: []string{"Lambda"}, Grants: true}, "events.amazonaws.com": {Kinds: []string{"EventBridgeRule"}, Grants: true},
+	} {
+		found := passes(c)
+		if len(found) != 1 || !slices.Equal(found[0].Resource, []string{"arn:aws:iam::123456789012:role/aws-operator/blue/*"}) ||
+			!slices.Equal(found[0].Condition["StringEquals"]["iam:PassedToService"], []string{service}) ||
+			!slices.Equal(found[0].Condition["ForAnyValue:StringEquals"]["aws:CalledVia"], []string{"cloudformation.amazonaws.com"}) {
+			t.Errorf("%v: %+v", c.Kinds, found)
+		}
+	}
+}

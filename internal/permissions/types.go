@@ -12,20 +12,38 @@ type resourceType struct {
 
 // resourceTypes has the permissions of the handlers in the schema that AWS publishes for each type,
 // except those for properties that the project's templates do not set (fleets, VPC Lattice, table
-// buckets, Cognito, Firehose, Kinesis, log groups, alarms, policies of users and groups, replicas, and
-// restores), and those that a narrower action replaces: ec2:Get* and ssm:Get*. In addition, it has the
-// actions of types without a published handler (AWS::Route53::RecordSet), those of the update policy of
-// an Auto Scaling group, and those that a service calls with the permissions of its caller: for a key of
-// the user, and for the network interfaces of mount targets.
+// buckets, Cognito, Firehose, Kinesis, log groups, alarms, policies of users and groups, replicas,
+// restores, logs of deliveries, layers, file systems of functions, roles of rules, and VPC origins,
+// tenants and staging of distributions), and those that a narrower action replaces: ec2:Get* and
+// ssm:Get*. In addition, it has the actions of types without
+// a published handler (AWS::Route53::RecordSet), those of the update policy of an Auto Scaling group,
+// and those that a service calls with the permissions of its caller: for a key of the user, for the
+// images of functions, for the network interfaces of mount targets, for the web ACLs of distributions,
+// and for the alarms of Application Auto Scaling. The role of an object may be passed by a statement of its own (PassRoles)
+// only.
 // https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
 // https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
 // https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/rds-secrets-manager.html
 // https://docs.aws.amazon.com/opensearch-service/latest/developerguide/encryption-at-rest.html
+// https://docs.aws.amazon.com/autoscaling/application/userguide/security_iam_id-based-policy-examples.html
+// https://docs.aws.amazon.com/lambda/latest/dg/images-create.html
+// https://github.com/aws/aws-sdk-java/issues/2901
 // https://docs.aws.amazon.com/efs/latest/ug/API_CreateMountTarget.html
 // https://docs.aws.amazon.com/efs/latest/ug/API_DeleteMountTarget.html
 // https://docs.aws.amazon.com/efs/latest/ug/API_ModifyMountTargetSecurityGroups.html
 var resourceTypes = []resourceType{
+	{"AWS::ApplicationAutoScaling::ScalableTarget", services, []string{
+		"application-autoscaling:DeregisterScalableTarget", "application-autoscaling:DescribeScalableTargets",
+		"application-autoscaling:DescribeScheduledActions", "application-autoscaling:RegisterScalableTarget",
+		"cloudwatch:DeleteAlarms", "cloudwatch:DescribeAlarms", "cloudwatch:PutMetricAlarm", "dynamodb:DescribeTable",
+		"dynamodb:UpdateTable", "iam:CreateServiceLinkedRole",
+	}},
+	{"AWS::ApplicationAutoScaling::ScalingPolicy", services, []string{
+		"application-autoscaling:DeleteScalingPolicy", "application-autoscaling:DescribeScalingPolicies",
+		"application-autoscaling:PutScalingPolicy", "cloudwatch:DeleteAlarms", "cloudwatch:DescribeAlarms",
+		"cloudwatch:PutMetricAlarm",
+	}},
 	{"AWS::AutoScaling::AutoScalingGroup", clusters, []string{
 		"autoscaling:AttachLoadBalancerTargetGroups", "autoscaling:AttachLoadBalancers", "autoscaling:AttachTrafficSources",
 		"autoscaling:CancelInstanceRefresh", "autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags",
@@ -37,6 +55,16 @@ var resourceTypes = []resourceType{
 		"autoscaling:TerminateInstanceInAutoScalingGroup", "autoscaling:UpdateAutoScalingGroup", "ec2:CreateTags", "ec2:Describe*",
 		"ec2:GetInstanceTypesFromInstanceRequirements", "ec2:RunInstances", "elasticloadbalancing:Describe*",
 		"iam:CreateServiceLinkedRole", "iam:PassRole",
+	}},
+	{"AWS::CloudFront::Distribution", services, []string{
+		"cloudfront:CreateDistribution", "cloudfront:CreateDistributionWithTags", "cloudfront:DeleteDistribution",
+		"cloudfront:GetDistribution", "cloudfront:GetDistributionConfig", "cloudfront:ListDistributions",
+		"cloudfront:ListTagsForResource", "cloudfront:TagResource", "cloudfront:UntagResource", "cloudfront:UpdateDistribution",
+		"wafv2:GetWebACL",
+	}},
+	{"AWS::CloudFront::OriginAccessControl", services, []string{
+		"cloudfront:CreateOriginAccessControl", "cloudfront:DeleteOriginAccessControl", "cloudfront:GetOriginAccessControl",
+		"cloudfront:ListOriginAccessControls", "cloudfront:UpdateOriginAccessControl",
 	}},
 	{"AWS::DynamoDB::Table", services, []string{
 		"dynamodb:AssociateTableReplica", "dynamodb:BatchWriteItem", "dynamodb:CreateTable", "dynamodb:CreateTableReplica",
@@ -160,10 +188,9 @@ var resourceTypes = []resourceType{
 		"elasticloadbalancing:ModifyTargetGroupAttributes", "elasticloadbalancing:RegisterTargets",
 		"elasticloadbalancing:RemoveTags",
 	}},
-	{"AWS::Events::Rule", events, []string{
+	{"AWS::Events::Rule", services | events, []string{
 		"events:DeleteRule", "events:DescribeRule", "events:ListRules", "events:ListTagsForResource", "events:ListTargetsByRule",
 		"events:PutRule", "events:PutTargets", "events:RemoveTargets", "events:TagResource", "events:UntagResource",
-		"iam:PassRole",
 	}},
 	{"AWS::IAM::InstanceProfile", clusters, []string{
 		"iam:AddRoleToInstanceProfile", "iam:CreateInstanceProfile", "iam:DeleteInstanceProfile", "iam:GetInstanceProfile",
@@ -202,6 +229,24 @@ var resourceTypes = []resourceType{
 		"kinesis:UntagResource", "kinesis:UpdateMaxRecordSize", "kinesis:UpdateShardCount", "kinesis:UpdateStreamMode",
 		"kinesis:UpdateStreamWarmThroughput",
 	}},
+	{"AWS::Lambda::EventSourceMapping", services, []string{
+		"lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping", "lambda:GetEventSourceMapping", "lambda:ListTags",
+		"lambda:TagResource", "lambda:UntagResource", "lambda:UpdateEventSourceMapping",
+	}},
+	{"AWS::Lambda::Function", services, []string{
+		"ec2:DescribeNetworkInterfaces", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "ecr:BatchGetImage",
+		"ecr:GetDownloadUrlForLayer", "ecr:GetRepositoryPolicy", "ecr:SetRepositoryPolicy", "kms:Decrypt", "lambda:CreateFunction",
+		"lambda:DeleteFunction", "lambda:DeleteFunctionConcurrency", "lambda:GetFunction", "lambda:GetFunctionCodeSigningConfig",
+		"lambda:GetFunctionRecursionConfig", "lambda:GetRuntimeManagementConfig", "lambda:PutFunctionConcurrency",
+		"lambda:PutFunctionRecursionConfig", "lambda:PutRuntimeManagementConfig", "lambda:TagResource", "lambda:UntagResource",
+		"lambda:UpdateFunctionCode", "lambda:UpdateFunctionConfiguration", "s3:GetObject", "s3:GetObjectVersion",
+	}},
+	{"AWS::Lambda::Permission", services, []string{"lambda:AddPermission", "lambda:GetPolicy", "lambda:RemovePermission"}},
+	{"AWS::Logs::LogGroup", services, []string{
+		"logs:CreateLogGroup", "logs:DeleteDataProtectionPolicy", "logs:DeleteLogGroup", "logs:DeleteRetentionPolicy",
+		"logs:DescribeIndexPolicies", "logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:GetDataProtectionPolicy",
+		"logs:ListTagsForResource", "logs:PutRetentionPolicy", "logs:TagResource", "logs:UntagResource",
+	}},
 	{"AWS::OpenSearchService::Domain", services, []string{
 		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "es:AddTags", "es:CreateDomain", "es:DeleteDomain",
 		"es:DescribeDomain", "es:DescribeDomainChangeProgress", "es:ListTags", "es:RemoveTags", "es:UpdateDomainConfig",
@@ -235,7 +280,7 @@ var resourceTypes = []resourceType{
 		"route53:ChangeResourceRecordSets", "route53:GetChange", "route53:GetHostedZone", "route53:ListResourceRecordSets",
 	}},
 	{"AWS::S3::Bucket", services | clusters, []string{
-		"iam:PassRole", "s3:CreateBucket", "s3:CreateBucketMetadataTableConfiguration", "s3:DeleteBucket",
+		"s3:CreateBucket", "s3:CreateBucketMetadataTableConfiguration", "s3:DeleteBucket",
 		"s3:DeleteBucketAnalyticsConfiguration", "s3:DeleteBucketCors", "s3:DeleteBucketEncryption", "s3:DeleteBucketLifecycle",
 		"s3:DeleteBucketMetadataTableConfiguration", "s3:DeleteBucketMetricsConfiguration", "s3:DeleteBucketReplication",
 		"s3:DeleteBucketWebsite", "s3:DeleteObject", "s3:GetAccelerateConfiguration", "s3:GetAnalyticsConfiguration",
@@ -263,14 +308,19 @@ var resourceTypes = []resourceType{
 		"secretsmanager:ListSecrets", "secretsmanager:TagResource", "secretsmanager:UntagResource", "secretsmanager:UpdateSecret",
 	}},
 	{"AWS::SNS::Subscription", services, []string{
-		"iam:GetRole", "iam:PassRole", "sns:GetSubscriptionAttributes", "sns:ListSubscriptions", "sns:SetSubscriptionAttributes",
+		"iam:GetRole", "sns:GetSubscriptionAttributes", "sns:ListSubscriptions", "sns:SetSubscriptionAttributes",
 		"sns:Subscribe", "sns:Unsubscribe",
 	}},
 	{"AWS::SNS::Topic", services, []string{
-		"iam:GetRole", "iam:PassRole", "sns:CreateTopic", "sns:DeleteTopic", "sns:GetDataProtectionPolicy",
+		"iam:GetRole", "sns:CreateTopic", "sns:DeleteTopic", "sns:GetDataProtectionPolicy",
 		"sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic", "sns:ListTagsForResource", "sns:ListTopics",
 		"sns:PutDataProtectionPolicy", "sns:SetTopicAttributes", "sns:Subscribe", "sns:TagResource", "sns:Unsubscribe",
 		"sns:UntagResource",
+	}},
+	{"AWS::SNS::TopicPolicy", services, []string{"sns:SetTopicAttributes"}},
+	{"AWS::StepFunctions::StateMachine", services, []string{
+		"states:CreateStateMachine", "states:DeleteStateMachine", "states:DescribeStateMachine", "states:ListTagsForResource",
+		"states:TagResource", "states:UntagResource", "states:UpdateStateMachine",
 	}},
 	{"AWS::SQS::Queue", services | events, []string{
 		"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:ListQueues",

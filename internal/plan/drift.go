@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	cfnstack "github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
@@ -29,6 +31,8 @@ type Drift struct {
 	// further ones.
 	Resources []cfnstack.DriftedResource `json:"resources,omitempty"`
 	Omitted   int                        `json:"omitted,omitempty"`
+	// Update says which of the drifted properties the planned update overwrites; empty without an update.
+	Update string `json:"update,omitempty"`
 }
 
 // addDrift lets CloudFormation detect the drift of the deployed stacks. A stack that cannot be checked
@@ -83,7 +87,10 @@ func (d *draft) drift(ctx context.Context, engine *cfnstack.Engine, s *Subject, 
 		result := engine.Drift(ctx, d.target, request, record)
 		if record = result.Record; record.Concluded != nil {
 			found := result.Drift
-			return &Drift{Status: found.Status, Message: found.Message, Resources: found.Resources, Omitted: found.Omitted}, nil
+			return &Drift{
+				Status: found.Status, Message: found.Message, Resources: found.Resources, Omitted: found.Omitted,
+				Update: overwrites(s, found.Resources),
+			}, nil
 		}
 		next := time.NewTimer(result.RequeueAfter)
 		select {
@@ -93,6 +100,19 @@ func (d *draft) drift(ctx context.Context, engine *cfnstack.Engine, s *Subject, 
 		case <-next.C:
 		}
 	}
+}
+
+// overwrites says what the planned update does to the drift of a stack.
+func overwrites(s *Subject, drifted []cfnstack.DriftedResource) string {
+	if len(drifted) == 0 || s.Same || s.Deployed == nil {
+		return ""
+	}
+	changes := diff.Compare(*s.Deployed, *sideOf(s.Wanted), schema.Default())
+	if changes.Empty() {
+		return ""
+	}
+	overwritten := cfnstack.OverwrittenBy(changes, drifted)
+	return overwritten.Sentences()
 }
 
 // ownerOf returns the owner of a deployed stack. A plan may read stacks of every management cluster.

@@ -467,7 +467,7 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	if err != nil {
 		return err
 	}
-	s.Allow, _ = policy.ParseAllow(owner.GetAnnotations()[allowAnnotation]) // Unknown values allow nothing.
+	s.Allow = policy.ParseAllow(owner.GetAnnotations()[allowAnnotation])
 	s.Allow.Annotation, s.Allow.Object = allowAnnotation, owner.GetName()
 	s.Except, _ = cfnstack.ParseDriftExceptions(owner.GetAnnotations()[v1alpha1.IgnoreDriftAnnotation]) // Unknown values except nothing.
 	want := stacks.Desired(s.Wanted)

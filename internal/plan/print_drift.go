@@ -24,6 +24,9 @@ func (o *printer) drift(p *Plan) {
 			for j := range found.Resources {
 				o.drifted(&found.Resources[j])
 			}
+			if found.Update != "" {
+				o.line("    %s", o.paint(yellow, found.Update))
+			}
 			if found.Omitted > 0 {
 				o.line("    and %s", number(found.Omitted, "further resource", "further resources"))
 			}
@@ -38,7 +41,7 @@ func (o *printer) drift(p *Plan) {
 		o.line("  %s", o.paint(dim, "No stack is deployed."))
 	}
 	if p.Summary.Drift.Drifted > 0 {
-		o.line("  An update does not set these properties back, since it changes only what differs between two templates.")
+		o.line("  An update changes only what differs between two templates: it does not set other properties back.")
 		o.line("  Undo the changes in AWS, or write the actual values into the definitions.")
 	}
 }

@@ -50,6 +50,10 @@ type Services struct {
 	// render is deployed if a record says so.
 	was    map[string]*servicev1alpha1.Object
 	before *kinds.Set
+	// changed are the definitions in the manifests, by kind.
+	changed map[string]*servicev1alpha1.ModelDefinition
+	// revisions are the models of revisions, by name, nil for those that cannot be read.
+	revisions map[string]*model.Model
 	// seen are the objects that were read, nil for those that could not be: many services share a namespace.
 	seen map[string]*unstructured.Unstructured
 }
@@ -118,9 +122,31 @@ func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 			d.note("The updatePolicy of %s is Manual: its change waits for approval.", s.Of)
 		}
 	}
+	d.noteRollouts(p, objects)
 	p.Notes = d.notes
 	p.addPrice(o.Prices, d.facts.Region, d.subjects)
 	return p, nil
+}
+
+// noteRollouts says how many of the objects of a definition in the manifests are updated at the same time. The
+// stacks of the plan are in the order of the objects.
+func (d *serviceDraft) noteRollouts(p *Plan, objects []*servicev1alpha1.Object) {
+	for _, kind := range slices.Sorted(maps.Keys(d.of.changed)) {
+		total, updates := 0, 0
+		for i, object := range objects {
+			if object.Kind != kind || d.of.was[keyOf(object)] == nil || object.Annotations[servicev1alpha1.RevisionAnnotation] != "" {
+				continue
+			}
+			total++
+			if p.Stacks[i].Action == Update {
+				updates++
+			}
+		}
+		if limit := d.of.changed[kind].Spec.Rollout.Limit(total); updates > limit {
+			d.note("ModelDefinition %s: the operator updates at most %d of these %d objects at the same time, and stops at the first failure.",
+				d.of.changed[kind].Name, limit, updates)
+		}
+	}
 }
 
 // service adds the stack of an object.
@@ -133,7 +159,7 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 		Name: servicerender.StackName(d.facts.ClusterName, kind.Kind, object.Namespace, object.Name),
 		Part: Service, Of: object.Kind + " " + object.Namespace + "/" + object.Name,
 	}
-	s.Allow, _ = policy.ParseAllow(object.Annotations[servicev1alpha1.AllowAnnotation]) // Unknown values allow nothing.
+	s.Allow = policy.ParseAllow(object.Annotations[servicev1alpha1.AllowAnnotation])
 	s.Allow.Annotation, s.Allow.Object = servicev1alpha1.AllowAnnotation, object.Name
 	s.Except, _ = stack.ParseDriftExceptions(object.Annotations[servicev1alpha1.IgnoreDriftAnnotation]) // Unknown values except nothing.
 	var known stack.Record
@@ -152,6 +178,14 @@ func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Obje
 		s.Same = true
 		d.note("%s only observes its resource.", s.Of)
 	case object.DeletionTimestamp.IsZero():
+		if kind, err = d.of.modelOf(ctx, d.of.Kinds, object); err != nil {
+			return err
+		}
+		if kind == nil {
+			s.Same = true
+			d.note("%s keeps ModelRevision %s, which cannot be read; the plan omits it.", s.Of, object.Annotations[servicev1alpha1.RevisionAnnotation])
+			break
+		}
 		if err := d.desire(ctx, &s, kind, object, &known); err != nil {
 			return err
 		}
@@ -210,8 +244,8 @@ func (d *serviceDraft) recorded(ctx context.Context, object *servicev1alpha1.Obj
 	if was == nil || unchanged || known.Digest == "" || known.PendingDigest != "" {
 		return nil
 	}
-	kind, err := d.of.before.Model(was.Kind)
-	if err != nil {
+	kind, err := d.of.modelOf(ctx, d.of.before, was)
+	if err != nil || kind == nil {
 		return nil
 	}
 	rendered, err := d.rendered(ctx, d.of.before, kind, was)
@@ -386,6 +420,7 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 		there := &servicev1alpha1.Object{Output: servicerender.Outputs(kind, outputs)}
 		there.Name = r.ObjectName
 		d.outputs[name] = servicerender.ReferenceFacts(there)
+		delete(d.outputs[name], "spec") // which a stack does not have
 		return d.outputs[name], nil
 	}
 	d.note("%s %s does not exist yet; the plan uses placeholders for its ARN and other outputs.", r.Kind, r.ObjectName)

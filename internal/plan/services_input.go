@@ -12,14 +12,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
+	"github.com/aws-operator/aws-operator/internal/service/model"
 	servicerender "github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -29,9 +31,9 @@ import (
 // Without manifests, it returns all services of the management cluster; other states have none. The error is
 // yamltree.Problems, with all problems of all manifests, if the API server would refuse them.
 func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Services, error) {
-	all, changed := len(set.Manifests) == 0, map[string]bool{}
+	all, changed := len(set.Manifests) == 0, map[string]*servicev1alpha1.ModelDefinition{}
 	for _, definition := range manifest.Objects[*servicev1alpha1.ModelDefinition](set) {
-		changed[definition.Spec.ObjectKind()] = true
+		changed[definition.Spec.ObjectKind()] = definition
 	}
 	if len(manifest.Objects[*servicev1alpha1.Object](set)) == 0 && (!all && len(changed) == 0 || from.Kubernetes() == nil) {
 		return Services{}, new(kinds.Set).Admit(ctx, set.Manifests)
@@ -61,7 +63,7 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 	}
 	of := Services{
 		Kinds: known, manifests: map[string]*manifest.Manifest{}, held: m.held(set), api: m.api, before: before,
-		was: map[string]*servicev1alpha1.Object{},
+		was: map[string]*servicev1alpha1.Object{}, changed: changed,
 	}
 	for _, object := range there {
 		of.was[keyOf(object)] = object
@@ -69,13 +71,13 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 	if all {
 		of.Objects = there
 	} else {
-		of.choose(set, m.namespace, there, changed)
+		of.choose(set, m.namespace, there)
 	}
 	return of, nil
 }
 
 // choose plans the objects of the manifests, and those that are there of the kinds that the manifests change.
-func (s *Services) choose(set *manifest.Set, namespace string, there []*servicev1alpha1.Object, changed map[string]bool) {
+func (s *Services) choose(set *manifest.Set, namespace string, there []*servicev1alpha1.Object) {
 	planned := map[string]*servicev1alpha1.Object{}
 	for i := range set.Manifests {
 		object, ok := set.Manifests[i].Object.(*servicev1alpha1.Object)
@@ -92,7 +94,7 @@ func (s *Services) choose(set *manifest.Set, namespace string, there []*servicev
 			next.Status, next.Output, next.DeletionTimestamp = object.Status, object.Output, object.DeletionTimestamp
 			continue
 		}
-		if changed[object.Kind] {
+		if s.changed[object.Kind] != nil {
 			s.Objects = append(s.Objects, object)
 			continue
 		}
@@ -183,7 +185,9 @@ func (s *Services) tags(ctx context.Context, object *servicev1alpha1.Object) (ma
 
 // read reads an object of the management cluster. It returns nil if there is no such cluster or object, or
 // if the user may not read it.
-func (s *Services) read(ctx context.Context, key client.ObjectKey, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+func (s *Services) read(
+	ctx context.Context, key client.ObjectKey, kind runtimeschema.GroupVersionKind,
+) (*unstructured.Unstructured, error) {
 	if s.api == nil {
 		return nil, nil //nolint:nilnil // as documented
 	}
@@ -204,6 +208,49 @@ func (s *Services) read(ctx context.Context, key client.ObjectKey, kind schema.G
 	}
 	s.seen[id] = object
 	return object, nil
+}
+
+// modelOf returns the model of an object: that of its kind in a set, or of the revision that its annotation names,
+// nil if the revision cannot be read.
+func (s *Services) modelOf(ctx context.Context, set *kinds.Set, object *servicev1alpha1.Object) (*model.Model, error) {
+	name := object.Annotations[servicev1alpha1.RevisionAnnotation]
+	if name == "" {
+		return set.Model(object.Kind) //nolint:wrapcheck // a sentence for the user
+	}
+	if found, known := s.revisions[name]; known {
+		return found, nil
+	}
+	found, err := s.readRevision(ctx, name, object.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if s.revisions == nil {
+		s.revisions = map[string]*model.Model{}
+	}
+	s.revisions[name] = found
+	return found, nil
+}
+
+// readRevision returns the model of a revision of the management cluster; nil if there is none of the kind with
+// the content that its name says.
+func (s *Services) readRevision(ctx context.Context, name, kind string) (*model.Model, error) {
+	there, err := s.read(ctx, client.ObjectKey{Name: name}, servicev1alpha1.GroupVersion.WithKind("ModelRevision"))
+	if err != nil || there == nil {
+		return nil, err
+	}
+	text, err := there.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("read ModelRevision %s: %w", name, err)
+	}
+	revision := &servicev1alpha1.ModelRevision{}
+	if err := json.Unmarshal(text, revision); err != nil {
+		return nil, fmt.Errorf("read ModelRevision %s: %w", name, err)
+	}
+	found, err := model.CompileRevision(revision, schema.Default())
+	if err != nil || found.Kind != kind {
+		return nil, nil //nolint:nilerr,nilnil // as documented
+	}
+	return found, nil
 }
 
 // kinds returns the built-in kinds, and the kinds and templates of the management cluster.

@@ -20,6 +20,8 @@ var measures = map[string][]measure{
 		{"MinSize", "min %s"}, {"MaxSize", "max %s"}, {"MixedInstancesPolicy/LaunchTemplate/Overrides/*/InstanceType", "%s"},
 	},
 	typeLaunchTemplate: {{"LaunchTemplateData/InstanceType", "%s"}},
+	"AWS::ApplicationAutoScaling::ScalableTarget": {{"ScalableDimension", "%s"}, {"MinCapacity", "min %s"}, {"MaxCapacity", "max %s"}},
+	"AWS::CloudFront::Distribution":               {{"DistributionConfig/PriceClass", "%s"}},
 	"AWS::DynamoDB::Table": {
 		{"BillingMode", "%s"},
 		{"ProvisionedThroughput/ReadCapacityUnits", "%s read units"},
@@ -42,6 +44,7 @@ var measures = map[string][]measure{
 	"AWS::IAM::Role":                 nil,
 	"AWS::KMS::Key":                  nil,
 	"AWS::Kinesis::Stream":           {{"StreamModeDetails/StreamMode", "%s"}, {"ShardCount", "shards: %s"}},
+	"AWS::Lambda::Function":          {{"MemorySize", "%s MiB"}, {"Runtime", "%s"}},
 	"AWS::OpenSearchService::Domain": {{"ClusterConfig/InstanceType", "%s"}, {"ClusterConfig/InstanceCount", "nodes: %s"}, {"EBSOptions/VolumeSize", "%s GiB each"}},
 	"AWS::RDS::DBCluster":            {{"Engine", "%s"}, {"ServerlessV2ScalingConfiguration/MaxCapacity", "up to %s ACUs"}},
 	"AWS::RDS::DBInstance":           {{"DBInstanceClass", "%s"}, {"AllocatedStorage", "%s GiB"}, {"Engine", "%s"}},

@@ -28,6 +28,7 @@ type AWSIdentity struct {
 
 	// Status is whether the operator can assume the role.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status AWSIdentityStatus `json:"status,omitempty"`
 }
 

@@ -37,6 +37,7 @@ type CloudFormationTemplate struct {
 
 	// Status is whether the template is valid.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status CloudFormationTemplateStatus `json:"status,omitempty"`
 }
 

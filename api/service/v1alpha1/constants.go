@@ -2,10 +2,17 @@ package v1alpha1
 
 // Annotations and labels.
 const (
-	// DeletionPolicyAnnotation is what happens to the stack when its object is deleted.
+	// DeletionPolicyAnnotation is what happens to the stack when its object is deleted: retain, snapshot or
+	// delete.
 	DeletionPolicyAnnotation = "service-operator.aws/deletion-policy"
 	// DeletionPolicyRetain, as the value of DeletionPolicyAnnotation, keeps the stack.
 	DeletionPolicyRetain = "retain"
+	// DeletionPolicySnapshot, as the value of DeletionPolicyAnnotation, deletes the stack, and has
+	// CloudFormation take a snapshot of each resource that supports one.
+	DeletionPolicySnapshot = "snapshot"
+	// DeletionPolicyDelete, as the value of DeletionPolicyAnnotation, deletes the stack as its template
+	// says. It is the default.
+	DeletionPolicyDelete = "delete"
 	// ValuesLabel, with the value ValuesAllowed, lets objects take values from a ConfigMap or a Secret by
 	// spec.valuesFrom. Without it, who may create objects could read every Secret of the namespace by the
 	// operator's permissions.
@@ -59,6 +66,9 @@ const (
 	// UpdateManual, as the value of spec.updatePolicy, holds changes of an existing stack until the
 	// annotation aws-operator/approve has the digest in status.pendingChanges.
 	UpdateManual = "Manual"
+	// RevisionAnnotation is the name of the ModelRevision that the object keeps or takes, regardless of
+	// the ModelDefinition's current one. It is an annotation for the same reason as AdoptAnnotation.
+	RevisionAnnotation = "service-operator.aws/model-revision"
 	// PausedAnnotation, set to "true", stops the operator from reconciling the object.
 	PausedAnnotation = "aws-operator/paused"
 	// Finalizer holds an object until its stack is deleted.
@@ -87,6 +97,9 @@ const (
 	// ConditionDrifted is True when a resource of the stack differs from the template because it was
 	// changed outside of CloudFormation.
 	ConditionDrifted = "Drifted"
+	// ConditionRolledOut is True when every object of a ModelDefinition that may use its current revision
+	// does.
+	ConditionRolledOut = "RolledOut"
 	// ConditionReferencesResolved is True when the objects that the spec references exist and are
 	// ready.
 	ConditionReferencesResolved = "ReferencesResolved"

@@ -12,8 +12,8 @@ import (
 //go:embed crd/*.yaml
 var crdFiles embed.FS
 
-// CustomResourceDefinitions returns the CRDs of ModelDefinition and CloudFormationTemplate. Those
-// of modelled kinds are made from their models.
+// CustomResourceDefinitions returns the CRDs of ModelDefinition, ModelRevision and
+// CloudFormationTemplate. Those of modelled kinds are made from their models.
 func CustomResourceDefinitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	entries, err := crdFiles.ReadDir("crd")
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // ModelDefinition defines a kind of AWS service. The operator creates the CustomResourceDefinition
@@ -17,6 +18,8 @@ import (
 // +kubebuilder:printcolumn:name="TYPE",type=string,JSONPath=`.spec.resourceType`
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="ROLLOUT",type=string,JSONPath=`.status.conditions[?(@.type=="RolledOut")].reason`,priority=1
+// +kubebuilder:printcolumn:name="OUTDATED",type=integer,JSONPath=`.status.outdatedObjects`,priority=1
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
 type ModelDefinition struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -27,6 +30,7 @@ type ModelDefinition struct {
 
 	// Status is whether the kind is served.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status ModelDefinitionStatus `json:"status,omitempty"`
 }
 
@@ -48,6 +52,7 @@ type ModelDefinitionList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.kind) == has(oldSelf.kind) && (!has(self.kind) || self.kind == oldSelf.kind)",message="kind cannot change; create another ModelDefinition"
 // +kubebuilder:validation:XValidation:rule="has(self.kind) || self.resourceType == oldSelf.resourceType",message="resourceType cannot change without kind, whose default is made of it; create another ModelDefinition"
 // +kubebuilder:validation:XValidation:rule="has(self.plural) == has(oldSelf.plural) && (!has(self.plural) || self.plural == oldSelf.plural)",message="plural cannot change; create another ModelDefinition"
+// +kubebuilder:validation:XValidation:rule="has(self.executionRole) == has(oldSelf.executionRole) && (!has(self.executionRole) || self.executionRole == oldSelf.executionRole)",message="executionRole cannot change; create another ModelDefinition"
 type ModelDefinitionSpec struct {
 	// Kind is the kind of the objects, in CamelCase. The default is made of resourceType:
 	// KinesisStream of AWS::Kinesis::Stream. It cannot change.
@@ -127,11 +132,12 @@ type ModelDefinitionSpec struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 
 	// References are other objects that must be ready before the operator creates the stack, at
-	// most 16. The template may use their outputs as .references.NAME.
+	// most 64. The template may use their outputs as .references.NAME, and their specs as
+	// .references.NAME.spec.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=64
 	References []ModelReference `json:"references,omitempty"`
 
 	// AdditionalResources are the Kubernetes objects to make from the outputs.
@@ -165,14 +171,55 @@ type ModelDefinitionSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Foreign []ModelForeign `json:"foreign,omitempty"`
 
-	// AccessLevels are what spec.grants of an object may grant to a service account, at most 16. If
-	// empty, the objects have no field grants. A change updates the stacks of all objects with
-	// grants.
+	// AccessLevels are what spec.grants of an object may grant to a service account, and
+	// spec.objectGrants to an object with an executionRole, at most 16. If empty, the objects have
+	// neither field. A change updates the stacks of all objects with grants.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	AccessLevels []ModelAccessLevel `json:"accessLevels,omitempty"`
+
+	// ExecutionRole gives each object an IAM role of its own, with which a service runs the object's
+	// resource. The operator makes the role in a stack of its own, below the operator's path and with
+	// the permissions boundary of the namespace's AWSIdentity. The template has its ARN as .role.arn
+	// and adds policies to .role.name; other objects add theirs by spec.objectGrants. The objects need
+	// the operator's flag --service-account-issuer. It cannot change.
+	// +optional
+	ExecutionRole *ModelExecutionRole `json:"executionRole,omitempty"`
+
+	// Rollout is how a change of the definition reaches the objects that exist. It stops at the first
+	// object whose update fails, until the definition changes again or the object is corrected.
+	// +optional
+	// +nullable
+	Rollout *ModelRollout `json:"rollout,omitempty"`
+}
+
+// ModelRollout is how a change of a ModelDefinition reaches the objects that exist.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.maxConcurrent) || (type(self.maxConcurrent) == string ? self.maxConcurrent.matches('^([1-9][0-9]?|100)%$') : int(self.maxConcurrent) >= 1)",message="maxConcurrent is a number of at least 1, or a percentage such as 10%"
+type ModelRollout struct {
+	// MaxConcurrent is how many objects are updated at the same time, a number of at least 1 or a
+	// percentage of the objects. The default is 10%.
+	// +optional
+	MaxConcurrent *intstr.IntOrString `json:"maxConcurrent,omitempty"`
+
+	// Paused holds the change back from further objects. New objects use it.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+}
+
+// Limit returns how many of a number of objects are updated at the same time, at least one.
+func (r *ModelRollout) Limit(objects int) int {
+	value := new(intstr.FromString("10%"))
+	if r != nil && r.MaxConcurrent != nil {
+		value = r.MaxConcurrent
+	}
+	limit, err := intstr.GetScaledValueFromIntOrPercent(value, objects, true)
+	if err != nil { // the API server refuses such a value
+		return 1
+	}
+	return max(1, limit)
 }
 
 // ModelAccessLevel is what a service account may do with the resources of an object's stack.
@@ -218,6 +265,36 @@ type ModelAccessStatement struct {
 	Resources []string `json:"resources"`
 }
 
+// ModelExecutionRole is the IAM role of each object of a kind.
+type ModelExecutionRole struct {
+	// Service is the service that may assume the role, for example lambda.amazonaws.com.
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+(\.[a-z0-9-]+)*\.amazonaws\.com$`
+	// +kubebuilder:validation:MaxLength=128
+	Service string `json:"service"`
+
+	// SourceARN is a Go template, with the values of the stack's template but no references, for the ARN
+	// of the resource for which the service assumes the role (aws:SourceArn). The service can then assume
+	// it for no other. Without it, the service can assume it for all of its resources in the account. If
+	// another object grants access to an object that does not exist yet, the spec in it is empty.
+	// https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html#cross-service-confused-deputy-prevention
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	SourceARN string `json:"sourceARN,omitempty"`
+
+	// SourceAccount is whether the service must name the account as that of the resource
+	// (aws:SourceAccount): Required, the default, or Any for a service that AWS does not document to name
+	// one.
+	// +optional
+	// +kubebuilder:validation:Enum=Required;Any
+	SourceAccount string `json:"sourceAccount,omitempty"`
+
+	// OnlyIf is a Go template, with the same values. An object has the role only if the text that it
+	// renders is not empty. Without it, every object of the kind has one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	OnlyIf string `json:"onlyIf,omitempty"`
+}
+
 // ModelForeign is a value by which an object references an AWS resource that its namespace did not
 // create.
 type ModelForeign struct {
@@ -231,8 +308,8 @@ type ModelForeign struct {
 	// +kubebuilder:validation:MaxLength=253
 	Field string `json:"field"`
 
-	// ARN is a Go template for the ARN of the resource. If it renders an empty text, the object
-	// references no resource.
+	// ARN is a Go template for the ARN of the resource, or for several ARNs between which there is white
+	// space. If it renders an empty text, the object references no resource.
 	// +kubebuilder:validation:MaxLength=2048
 	ARN string `json:"arn"`
 }
@@ -307,6 +384,12 @@ type ModelReference struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	PhysicalID string `json:"physicalID,omitempty"`
+
+	// ResourceType is the CloudFormation type that this resource must have, for example
+	// AWS::SQS::Queue. Set it if the template relies on the form of the physical ID.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	ResourceType string `json:"resourceType,omitempty"`
 }
 
 // ModelAdditionalResources are the Kubernetes objects to make from an object's outputs. All texts
@@ -372,8 +455,23 @@ type ModelDefinitionStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions are Ready, which is True when the kind is served, and Stalled, which is True when
-	// the definition must be corrected.
+	// Revision is the name of the ModelRevision that objects are to use.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+
+	// OutdatedObjects is the number of objects that still use another revision, or are being updated to
+	// this one.
+	// +optional
+	OutdatedObjects int32 `json:"outdatedObjects,omitempty"`
+
+	// PinnedObjects is the number of objects whose annotation service-operator.aws/model-revision names a
+	// revision. They do not take part in rollouts.
+	// +optional
+	PinnedObjects int32 `json:"pinnedObjects,omitempty"`
+
+	// Conditions are Ready, which is True when the kind is served; Stalled, which is True when the
+	// definition must be corrected; and RolledOut, which is True when the objects use the current
+	// revision.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -87,6 +87,15 @@ type ObjectStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// ModelRevision is the ModelRevision that the object uses; empty for built-in kinds.
+	// +optional
+	ModelRevision string `json:"modelRevision,omitempty"`
+
+	// PreviousModelRevision is the ModelRevision that the object used before, until it is ready with
+	// ModelRevision.
+	// +optional
+	PreviousModelRevision string `json:"previousModelRevision,omitempty"`
+
 	// Conditions are the conditions of the object. Their messages name the action that a user can
 	// take.
 	// +optional
@@ -99,11 +108,10 @@ type ObjectStatus struct {
 	// +listType=atomic
 	PendingChanges []PendingChange `json:"pendingChanges,omitempty"`
 
-	// Grants are the service accounts to which the object grants access, or granted it until what
-	// was made for that is deleted.
+	// Grants are the service accounts and objects to which the object grants access, or granted it
+	// until what was made for that is deleted.
 	// +optional
-	// +listType=map
-	// +listMapKey=serviceAccount
+	// +listType=atomic
 	Grants []GrantStatus `json:"grants,omitempty"`
 	// Drift is what the last check for drift found.
 	// +optional
@@ -118,12 +126,20 @@ type ObjectStatus struct {
 	Stack RawJSON `json:"stack,omitempty"`
 }
 
-// GrantStatus is the role of a service account to which an object grants access.
+// GrantStatus is the role of a service account, or of an object, to which an object grants access.
 type GrantStatus struct {
 	// ServiceAccount is the name of the service account, in the object's namespace.
-	ServiceAccount string `json:"serviceAccount"`
+	// +optional
+	ServiceAccount string `json:"serviceAccount,omitempty"`
 
-	// RoleARN is the ARN of the service account's role.
+	// Kind and Name are those of the object that has access, in the same namespace, in place of a
+	// service account.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// RoleARN is the ARN of the role.
 	// +optional
 	RoleARN string `json:"roleARN,omitempty"`
 

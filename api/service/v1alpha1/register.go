@@ -15,11 +15,12 @@ const Version = "v1alpha1"
 // GroupVersion is the group and version of every kind in this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
 
-// AddToScheme registers ModelDefinition and CloudFormationTemplate, the kinds that have a Go type
-// of their own.
+// AddToScheme registers ModelDefinition, ModelRevision and CloudFormationTemplate, the kinds that
+// have a Go type of their own.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&ModelDefinition{}, &ModelDefinitionList{},
+		&ModelRevision{}, &ModelRevisionList{},
 		&CloudFormationTemplate{}, &CloudFormationTemplateList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

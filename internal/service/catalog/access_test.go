@@ -13,9 +13,9 @@ import (
 // TestAccessLevels tests the names that manifests use.
 func TestAccessLevels(t *testing.T) {
 	want := map[string][]string{
-		"SQSQueue": {"Send", "Receive", "ReadWrite"}, "DynamoDB": {"Read", "ReadWrite"}, "S3Bucket": {"Read", "Write", "ReadWrite"}, "SNSTopic": {"Publish"},
+		"SQSQueue": {"Send", "Receive", "ReadWrite"}, "DynamoDB": {"Read", "ReadWrite"}, "CloudFrontDistribution": {"Invalidate"}, "S3Bucket": {"Read", "Write", "ReadWrite"}, "SNSTopic": {"Publish"},
 		"AWSSecret": {"Read", "ReadWrite"}, "EncryptionKey": {"Encrypt", "Decrypt", "EncryptDecrypt"}, "DataStream": {"Read", "Write", "ReadWrite"},
-		"RDSInstance": {"Connect", "MasterPassword"}, "AuroraCluster": {"Connect", "MasterPassword"}, "OpenSearchDomain": {"Read", "ReadWrite"},
+		"Lambda": {"Invoke"}, "StepFunction": {"StartExecution", "Read"}, "RDSInstance": {"Connect", "MasterPassword"}, "AuroraCluster": {"Connect", "MasterPassword"}, "OpenSearchDomain": {"Read", "ReadWrite"},
 	}
 	got := map[string][]string{}
 	for _, m := range models(t) {
@@ -33,10 +33,16 @@ func TestAccessLevels(t *testing.T) {
 // https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonkinesisdatastreams.html
 // https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonopensearchservice.html
 // https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonrdsiamauthentication.html
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_awslambda.html
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsstepfunctions.html
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudfront.html
 var elsewhere = []string{
 	"secretsmanager:DescribeSecret", "secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue",
 	"kinesis:DescribeStreamSummary", "kinesis:GetRecords", "kinesis:GetShardIterator", "kinesis:ListShards", "kinesis:PutRecord", "kinesis:PutRecords",
 	"es:ESHttpDelete", "es:ESHttpGet", "es:ESHttpHead", "es:ESHttpPatch", "es:ESHttpPost", "es:ESHttpPut", "rds-db:connect",
+	"lambda:InvokeFunction", "states:DescribeExecution", "states:DescribeStateMachine", "states:GetExecutionHistory", "states:ListExecutions",
+	"states:StartExecution", "states:StartSyncExecution",
+	"cloudfront:CreateInvalidation", "cloudfront:GetInvalidation", "cloudfront:ListInvalidations",
 }
 
 // TestActionsOfAccessLevelsAreAWSs compares the actions with those of AWS's service authorization

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
 // adopting is the manifest of a queue that adopts one.
@@ -225,5 +228,45 @@ func TestAdoptOrCreate(t *testing.T) {
 	w.ready("SQSQueue", "fresh")
 	if now := w.attributes(lost); now["DelaySeconds"] != "3" {
 		t.Errorf("the queue is %v", now)
+	}
+}
+
+// TestCallsOfAnAdoption counts what an adoption costs, with and without a difference to approve.
+func TestCallsOfAnAdoption(t *testing.T) {
+	w := newSuiteOf(t, simulator.Options{Lag: simulator.NoLag}, render.Limits{
+		Adoption: []grant.Grant{{Namespace: "*", Pattern: "AWS::SQS::Queue/*"}},
+	})
+	for _, c := range []struct {
+		name, spec string
+		approve    bool
+		reads      int
+	}{{"alike", "visibilityTimeout: 77", false, 2}, {"orders", "visibilityTimeout: 30", true, 3}} {
+		t.Run(c.name, func(t *testing.T) {
+			url := w.byHand(c.name)
+			var mu sync.Mutex
+			calls := map[string]int{}
+			remove := w.sim.Faults().OnCall(func(call fault.CallInfo) {
+				mu.Lock()
+				defer mu.Unlock()
+				if call.ResourceType == "" && call.Phase == fault.Before && call.Operation != "ReceiveMessage" &&
+					call.Operation != "DeleteMessageBatch" && !strings.HasPrefix(call.Name, "aws-operator-events") {
+					calls[call.Operation]++
+				}
+			})
+			defer remove()
+			w.apply(adopting(c.name, url, "", c.spec))
+			if c.approve {
+				w.condition("SQSQueue", c.name, "Synced", "False", "ApprovalNeeded")
+				w.approve("SQSQueue", c.name)
+			}
+			w.ready("SQSQueue", c.name)
+			mu.Lock()
+			defer mu.Unlock()
+			t.Logf("calls %v", calls)
+			if n := calls["GetResource"]; n > c.reads || calls["ExecuteChangeSet"] != 2 || calls["CreateStack"] != 1 ||
+				calls["UpdateStack"] != 0 {
+				t.Errorf("the resource is read %d times, want %d", n, c.reads)
+			}
+		})
 	}
 }

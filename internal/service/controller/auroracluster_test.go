@@ -41,7 +41,7 @@ func TestAuroraCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(data["masterUserSecretARN"], "arn:aws:") || data["readerServiceName"] != "payments-reader" ||
+	if !strings.HasPrefix(data["masterUserSecretARN"], "arn:aws:secretsmanager:eu-west-1:123456789012:secret:rds!cluster-") || data["readerServiceName"] != "payments-reader" ||
 		data["databaseName"] != "payments" {
 		t.Errorf("the ConfigMap holds %v", data)
 	}

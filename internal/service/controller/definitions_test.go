@@ -206,6 +206,7 @@ func TestBadModelDefinitions(t *testing.T) {
 	for _, c := range []struct{ reason, name, spec, want string }{
 		{"a type that does not exist", "bad-type", "{kind: BadType, resourceType: 'AWS::Kinesis::Steam'}", "did you mean AWS::Kinesis::Stream?"},
 		{"a kind that is built in", "bad-kind", "{kind: DynamoDB, resourceType: 'AWS::DynamoDB::Table'}", "DynamoDB is built in"},
+		{"a kind of the operator", "bad-own", "{kind: ModelRevision, resourceType: 'AWS::DynamoDB::Table'}", "ModelRevision is built in"},
 		{"a property that does not exist", "bad-property", `{kind: BadProperty, template: "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties: {DelaySecond: 3}"}`, "bad-property.spec.template:4:18: AWS::SQS::Queue has no property DelaySecond; did you mean DelaySeconds?"},
 		{"an output that does not exist", "bad-output", "{kind: BadOutput, resourceType: 'AWS::SQS::Queue', additionalResources: {configMaps: [{data: {a: '{{ .output.arnn }}'}}]}}", "bad-output.spec.additionalResources.configMaps[0].data.a:1:11: there is no .output.arnn; did you mean .output.arn?"},
 		{"a template with a mistake", "bad-template", `{kind: BadTemplate, template: "Resources:\n  {{ iff }}"}`, "bad-template.spec.template:2"},

@@ -1,12 +1,15 @@
 // Package controller reconciles AWS services as custom resources.
 //
-// One generic reconciler serves every modeled kind. Its pipeline has five steps:
+// One generic reconciler serves every modeled kind. Its pipeline has these steps:
 //
+//	revision     decides which revision of the kind's ModelDefinition the object uses
 //	references   waits until the objects that the spec references are ready
 //	roles        makes the roles of the service accounts to which the spec grants access
 //	stack        converges the CloudFormation stack to the spec and copies its outputs
 //	additional   creates the ConfigMaps, Secrets and Services from the outputs
 //	accounts     annotates the ServiceAccounts with their roles
+//	drift        checks the stack for changes outside of CloudFormation
+//	settled      ends the update of the object to another revision
 //
 // [Setup] starts the kinds of the catalog, a controller of ModelDefinitions, which starts and stops
 // kinds as users define them, and a controller of CloudFormationTemplates.

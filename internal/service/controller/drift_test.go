@@ -29,8 +29,13 @@ import (
 // change.
 func (w *suite) checkDrift(kind, name, status, reason string) *metav1.Condition {
 	w.t.Helper()
+	return w.answered(w.askDrift(kind, name), kind, name, status, reason)
+}
+
+// answered is checkDrift after a check was asked for.
+func (w *suite) answered(answered func() bool, kind, name, status, reason string) *metav1.Condition {
+	w.t.Helper()
 	var found *metav1.Condition
-	answered := w.askDrift(kind, name)
 	w.eventually(fmt.Sprintf("%s %s was checked: %s %s", kind, name, status, reason), func() error {
 		if !answered() {
 			return errors.New("the check has not ended")

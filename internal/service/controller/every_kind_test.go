@@ -3,11 +3,13 @@ package controller_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -45,7 +47,7 @@ func TestStacksOfEveryKind(t *testing.T) {
 				"attributes": [{"name": "size", "type": "N"}, {"name": "color", "type": "S"}],
 				"localSecondaryIndexes": [{"name": "own-color", "rangeAttribute": "color"}],
 				"globalSecondaryIndexes": [{"name": "by-size", "hashAttribute": "size", "rangeAttribute": "color", "readCapacityUnits": 2}],
-				"readCapacityUnits": 5, "streamViewType": "NEW_IMAGE", "timeToLive": {"attributeName": "until"}, "pointInTimeRecovery": true,
+				"readCapacityUnits": 5, "minReadCapacityUnits": 2, "maxReadCapacityUnits": 50, "readTargetUtilization": 60, "streamViewType": "NEW_IMAGE", "timeToLive": {"attributeName": "until"}, "pointInTimeRecovery": true,
 				"recoveryPeriodDays": 7, "deletionProtection": false, "tableClass": "STANDARD_INFREQUENT_ACCESS", "kmsKeyID": "alias/tables"}`,
 			[]string{"streamARN"},
 		},
@@ -65,6 +67,12 @@ func TestStacksOfEveryKind(t *testing.T) {
 		},
 		{"EncryptionKey", `{}`, `{"rotationPeriodDays": 90, "pendingWindowDays": 7, "description": "changed"}`, nil},
 		{
+			"Lambda", `{"code": {"bucket": "builds", "key": "a.zip"}, "runtime": "python3.13", "handler": "app.handler"}`,
+			`{"code": {"bucket": "builds", "key": "b.zip"}, "runtime": "provided.al2023", "handler": "app.handler", "architecture": "arm64", "memoryMiB": 1024,
+				"timeoutSeconds": 900, "ephemeralStorageMiB": 1024, "reservedConcurrency": 2, "environment": {"MODE": "fast"}, "logRetentionDays": 1,
+				"vpc": {"subnetIDs": ["subnet-0a1b2c3d"], "securityGroupIDs": ["sg-0a1b2c3d"]}}`, nil,
+		},
+		{
 			"OpenSearchDomain", `{"instanceType": "t3.small.search", "volumeSize": 10}`,
 			`{"instanceType": "m7g.large.search", "instanceCount": 2, "availabilityZones": 2, "masterType": "m7g.large.search", "volumeSize": 20,
 				"volumeType": "io1", "iops": 3000, "engineVersion": "OpenSearch_2.19", "autoSoftwareUpdate": false}`, nil,
@@ -82,8 +90,12 @@ func TestStacksOfEveryKind(t *testing.T) {
 				"corsRules": [{"allowedOrigins": ["*"], "allowedMethods": ["GET"], "allowedHeaders": ["*"], "exposedHeaders": ["ETag"], "maxAgeSeconds": 60}]}`,
 			nil,
 		},
-		{"SNSTopic", `{}`, `{"displayName": "News", "kmsKeyID": "alias/topics"}`, nil},
-		{"SQSQueue", `{}`, `{"delaySeconds": 5, "kmsKeyID": "alias/queues", "kmsDataKeyReusePeriodSeconds": 60}`, []string{"deadLetterQueueURL", "deadLetterQueueARN", "deadLetterQueueName"}},
+		{
+			"StepFunction", `{"definition": "{\"StartAt\": \"A\", \"States\": {\"A\": {\"Type\": \"Succeed\"}}}"}`,
+			`{"definition": "{\"StartAt\": \"B\", \"States\": {\"B\": {\"Type\": \"Succeed\", \"Comment\": \"${A}\"}}}", "substitutions": {"A": "b"}}`, nil,
+		},
+		{"SNSTopic", `{}`, `{"displayName": "News", "kmsKeyID": "alias/topics", "subscribers": [{"account": "210987654321"}]}`, []string{"publishers"}},
+		{"SQSQueue", `{}`, `{"delaySeconds": 5, "kmsKeyID": "alias/queues", "kmsDataKeyReusePeriodSeconds": 60}`, []string{"senders", "deadLetterQueueURL", "deadLetterQueueARN", "deadLetterQueueName"}},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			m := models[slices.IndexFunc(models, func(m *model.Model) bool { return m.Kind == c.kind })]
@@ -98,8 +110,12 @@ func TestStacksOfEveryKind(t *testing.T) {
 				return desired
 			}
 			desired := rendered(c.created)
+			if m.ExecutionRole != "" && m.RoleOnlyIf == nil {
+				createRole(t, w.awsConfig(), desired, m.ExecutionRole)
+			}
 			made, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
 				StackName: &desired.Name, TemplateBody: aws.String(string(desired.Template.JSON())), DisableRollback: aws.Bool(true),
+				Capabilities: capabilities(desired),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +143,7 @@ func TestStacksOfEveryKind(t *testing.T) {
 			if c.updated != "" {
 				desired = rendered(c.updated)
 				if _, err := stacks.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{
-					StackName: &id, TemplateBody: aws.String(string(desired.Template.JSON())),
+					StackName: &id, TemplateBody: aws.String(string(desired.Template.JSON())), Capabilities: capabilities(desired),
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -143,6 +159,27 @@ func TestStacksOfEveryKind(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func capabilities(desired *render.Desired) (all []types.Capability) {
+	for _, one := range desired.Capabilities {
+		all = append(all, types.Capability(one))
+	}
+	return all
+}
+
+// createRole creates the role with which an object runs.
+func createRole(t *testing.T, config aws.Config, desired *render.Desired, service string) {
+	t.Helper()
+	role := desired.Template.Outputs["RoleArn"].Value.Text
+	name := role[strings.LastIndexByte(role, '/')+1:]
+	_, err := iam.NewFromConfig(config).CreateRole(t.Context(), &iam.CreateRoleInput{
+		RoleName: &name, Path: aws.String(strings.TrimSuffix(role[strings.IndexByte(role, '/'):], name)),
+		AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"` + service + `"},"Action":"sts:AssumeRole"}]}`),
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -91,7 +91,7 @@ func (w *suite) session(role, namespace, account, audience string) (aws.Config, 
 		return aws.Config{}, err
 	}
 	token := "e30." + base64.RawURLEncoding.EncodeToString(claims) + ".x"
-	config := aws.Config{Region: region, BaseEndpoint: &w.endpoint, RetryMaxAttempts: 1}
+	config := aws.Config{Region: region, BaseEndpoint: &w.endpoint}
 	out, err := sts.NewFromConfig(config).AssumeRoleWithWebIdentity(w.t.Context(), &sts.AssumeRoleWithWebIdentityInput{
 		RoleArn: &role, RoleSessionName: aws.String("pod"), WebIdentityToken: &token,
 	})

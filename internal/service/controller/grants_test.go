@@ -117,6 +117,39 @@ func TestServiceAccountIsAnnotatedWhenItAppears(t *testing.T) {
 	}
 }
 
+// TestConfigMapHasTheRoleOfAServiceAccount tests that a pod that takes the role from a ConfigMap can use
+// the queue as soon as the ConfigMap exists, also without a webhook and an annotation.
+func TestConfigMapHasTheRoleOfAServiceAccount(t *testing.T) {
+	w := newGrantsSuite(t)
+	w.apply(`
+kind: SQSQueue
+metadata: {name: jobs}
+spec:
+  grants: [{serviceAccount: web, access: Send}]
+  writeTo: [{kind: ConfigMap, name: settings, data: {AWS_ROLE_ARN: "{{ .roleARNs.web }}", QUEUE_URL: "{{ .output.queueURL }}"}}]
+`)
+	var settings map[string]string
+	w.eventually("the ConfigMap exists", func() (err error) {
+		settings, err = w.configMap("settings")
+		return err
+	})
+	role, url := settings["AWS_ROLE_ARN"], settings["QUEUE_URL"]
+	w.may("sending", send(w.pod(role, "web"), &url))
+	w.createAccount("web", nil)
+	if annotated := w.roleOf("web"); annotated != role {
+		t.Errorf("the ConfigMap has the role %s, and the ServiceAccount %s", role, annotated)
+	}
+
+	w.change("SQSQueue", "jobs", `{"spec":{"grants":null}}`)
+	c := w.condition("SQSQueue", "jobs", "Stalled", "True", "InvalidWriteTo")
+	if want := "spec.writeTo[0].data.AWS_ROLE_ARN: line 1, column 13: there is no .roleARNs.web"; !strings.Contains(c.Message, want) {
+		t.Errorf("the message is %q, want %q", c.Message, want)
+	}
+	w.change("SQSQueue", "jobs", `{"spec":{"writeTo":null}}`)
+	w.ready("SQSQueue", "jobs")
+	w.delete("SQSQueue", "jobs")
+}
+
 // TestAnnotationOfAnotherRoleStays tests that the operator neither replaces nor removes the
 // annotation of a role that is not its own.
 func TestAnnotationOfAnotherRoleStays(t *testing.T) {

@@ -21,11 +21,12 @@ type inputs struct {
 	override *render.Override
 }
 
-// digest hashes the inputs, the object and the version of its model.
-func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, error) {
+// digest hashes the inputs, the object and the revision of its model.
+func (in inputs) digest(obj *v1alpha1.Object) (uint64, error) {
 	sum := fnv.New64a() // writing to a hash never fails
 	_, _ = fmt.Fprintf(
-		sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus,
+		sum, "%s|%s|%s|%s|%s|", obj.Status.ModelRevision, obj.Annotations[v1alpha1.AllowAnnotation],
+		obj.Annotations[v1alpha1.DeletionPolicyAnnotation], obj.Status.StackID, obj.Status.ResourceStatus,
 	)
 	spec, err := render.StackSpec(in.object)
 	if err != nil {
@@ -52,8 +53,8 @@ func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, erro
 
 // additionalDigest hashes what determines the ConfigMaps, Secrets and Services of an object, except for
 // its output.
-func (in inputs) additionalDigest(obj *v1alpha1.Object, modelVersion uint64) (uint64, error) {
-	digest, err := in.digest(obj, modelVersion)
+func (in inputs) additionalDigest(obj *v1alpha1.Object) (uint64, error) {
+	digest, err := in.digest(obj)
 	if err != nil {
 		return 0, err
 	}
@@ -91,7 +92,7 @@ func setRecord(obj *v1alpha1.Object, r stack.Record) error {
 
 // allowed parses the dangerous changes that the object's owner allows.
 func allowed(obj *v1alpha1.Object) policy.Allow {
-	allow, _ := policy.ParseAllow(obj.Annotations[v1alpha1.AllowAnnotation]) // Unknown words permit nothing.
+	allow := policy.ParseAllow(obj.Annotations[v1alpha1.AllowAnnotation])
 	allow.Object = obj.Name
 	return allow
 }

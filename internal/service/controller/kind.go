@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -33,9 +32,10 @@ type kind struct {
 	observed *uidCache[observation]
 	// made caches what was created from an object's outputs.
 	made *uidCache[*madeList]
-	// model is replaced when the definition changes; version counts the replacements.
-	model   atomic.Pointer[model.Model]
-	version atomic.Uint64
+	// models are replaced when the definition changes.
+	models atomic.Pointer[models]
+	// rollout is how far the definition's current revision has reached the objects.
+	rollout rollout
 	// definition is the version of the ModelDefinition that is served; nil for built-in kinds.
 	definition atomic.Pointer[definitionVersion]
 	// recorded is true once the directory has the references of every object.
@@ -58,7 +58,8 @@ func (k *kind) serves(definition *v1alpha1.ModelDefinition) bool {
 }
 
 // newKind creates a kind without starting it.
-func (s *service) newKind(m *model.Model) (*kind, error) {
+func (s *service) newKind(of *models) (*kind, error) {
+	m := of.current
 	manager, err := newKindManager(s.manager, m, s.options.WatchNamespaces)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 		done:     make(chan struct{}),
 	}
 	k.events = manager.GetEventRecorder(strings.ToLower(m.Kind))
-	k.model.Store(m)
+	k.models.Store(of)
 	writer, err := operatorkit.NewFieldsWriter[*v1alpha1.Object](manager.GetClient(), "output", "additionalResources")
 	if err != nil {
 		return nil, fmt.Errorf("create the writer of %s: %w", m.Kind, err)
@@ -81,12 +82,14 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 	k.reconciler, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Object]{
 		Client: manager.GetClient(),
 		Pipelines: operatorkit.NewPipeline[*v1alpha1.Object](
+			revisionStep{kind: k},
 			referencesStep{kind: k},
 			rolesStep{kind: k},
 			stackStep{kind: k},
 			additionalStep{kind: k},
 			accountsStep{kind: k},
 			driftStep{kind: k},
+			settledStep{},
 		),
 		Admit:                   k.admit,
 		Finalizer:               v1alpha1.Finalizer,
@@ -121,6 +124,7 @@ func (k *kind) run(ctx context.Context) error {
 		return err
 	}
 	k.recorded.Store(true)
+	k.service.enqueueDefinition(k.name) // which counts the objects now
 	if err := k.reconciler.Run(ctx, k.manager); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve %s: %w", k.name, err)
 	}
@@ -130,7 +134,7 @@ func (k *kind) run(ctx context.Context) error {
 // recordReferences records the references of every object before the first reconcile. Otherwise an
 // object would treat a shared resource as its own and remove the entries of the others.
 func (k *kind) recordReferences(ctx context.Context) error {
-	if m := k.model.Load(); len(m.References)+len(m.AccessLevels) == 0 {
+	if !k.models.Load().refer() {
 		return nil
 	}
 	var objects v1alpha1.ObjectList
@@ -139,8 +143,8 @@ func (k *kind) recordReferences(ctx context.Context) error {
 	}
 	for i := range objects.Items {
 		obj := &objects.Items[i]
-		if targets, err := k.targets(obj); err == nil { // the reconcile of an invalid object reports the error
-			k.service.directory.refer(k.key(obj), k.withAccounts(obj, targets))
+		if targets, err := k.targets(ctx, obj); err == nil { // the reconcile of an invalid object reports the error
+			k.service.directory.refer(k.key(obj), k.withRoles(obj, targets))
 		}
 	}
 	return nil
@@ -149,8 +153,14 @@ func (k *kind) recordReferences(ctx context.Context) error {
 // changes enqueues an object's dependents when the object changes.
 func (k *kind) changes() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { k.enqueueDependents(obj) },
-		UpdateFunc: func(_, obj any) { k.enqueueDependents(obj) },
+		AddFunc: func(obj any) {
+			k.enqueueDependents(obj)
+			k.rolloutSees(nil, obj)
+		},
+		UpdateFunc: func(old, obj any) {
+			k.enqueueDependents(obj)
+			k.rolloutSees(old, obj)
+		},
 		DeleteFunc: func(obj any) {
 			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = unknown.Obj
@@ -192,10 +202,9 @@ func (k *kind) stackName(obj *v1alpha1.Object) string {
 	return render.StackName(k.service.options.ClusterName, k.name, obj.Namespace, obj.Name)
 }
 
-// replaceModel serves the kind with a new model and enqueues every object.
-func (k *kind) replaceModel(ctx context.Context, m *model.Model) error {
-	k.model.Store(m)
-	k.version.Add(1)
+// replaceModels serves the kind with other models and enqueues every object.
+func (k *kind) replaceModels(ctx context.Context, of *models) error {
+	k.models.Store(of)
 	if err := k.recordReferences(ctx); err != nil {
 		return err
 	}

@@ -83,8 +83,9 @@ func (w *suite) count() func() map[string]int {
 	var mu sync.Mutex
 	calls := map[string]int{}
 	w.sim.Faults().OnCall(func(c fault.CallInfo) {
-		if c.Service == "cloudformation" && c.ResourceType == "" && c.Phase == fault.Before && strings.Contains(c.Name, clusterName+"-") &&
-			!strings.HasPrefix(c.Name, "aws-operator-events") {
+		ofStack := strings.Contains(c.Name, clusterName+"-") && !strings.HasPrefix(c.Name, "aws-operator-events")
+		if c.Service == "cloudformation" && c.ResourceType == "" && c.Phase == fault.Before &&
+			(ofStack || c.Operation == "DescribeStackDriftDetectionStatus") {
 			mu.Lock()
 			defer mu.Unlock()
 			calls[c.Operation]++
@@ -297,6 +298,50 @@ func TestUnknownDeletionPolicyKeepsTheStack(t *testing.T) {
 	if stacks := w.stacks(); len(stacks) != 1 {
 		t.Errorf("the stacks are %v, want the one to retain", stacks)
 	}
+}
+
+// TestSnapshotPolicyLosesNoData tests that CloudFormation is asked for a snapshot, and that a stack without one is not
+// deleted in silence.
+func TestSnapshotPolicyLosesNoData(t *testing.T) {
+	w := newSuite(t, nil)
+	w.apply(`
+{kind: ElastiCache, metadata: {name: sessions}, spec: {engine: redis, cacheNodeType: cache.t4g.micro}}
+---
+{kind: ElastiCache, metadata: {name: carts}, spec: {engine: redis, cacheNodeType: cache.t4g.micro}}
+`)
+	w.ready("ElastiCache", "sessions")
+	w.ready("ElastiCache", "carts")
+	const policy = `{"metadata":{"annotations":{"service-operator.aws/deletion-policy":%q}}}`
+	w.change("ElastiCache", "sessions", fmt.Sprintf(policy, v1alpha1.DeletionPolicySnapshot))
+	w.eventually("the stack has the policy", func() error {
+		if template := w.template("ElastiCache", "sessions"); !strings.Contains(template, `"DeletionPolicy":"Snapshot"`) {
+			return errors.New(template)
+		}
+		return nil
+	})
+	w.ready("ElastiCache", "sessions")
+	w.delete("ElastiCache", "sessions")
+
+	// The operator has no time to change the stack before the object is deleted.
+	w.change("ElastiCache", "carts", `{"metadata":{"annotations":{"aws-operator/paused":"true"}}}`)
+	w.condition("ElastiCache", "carts", "Synced", "Unknown", "Paused")
+	carts, err := w.get("ElastiCache", "carts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Delete(t.Context(), carts); err != nil {
+		t.Fatal(err)
+	}
+	w.change("ElastiCache", "carts", `{"metadata":{"annotations":{"aws-operator/paused":null,"service-operator.aws/deletion-policy":"snapshot"}}}`)
+	message := w.condition("ElastiCache", "carts", "Stalled", "True", "NoSnapshot").Message
+	if !strings.Contains(message, "would be deleted without a snapshot of Cluster") {
+		t.Errorf("the message is %q", message)
+	}
+	if stacks := w.stacks(); len(stacks) != 1 {
+		t.Errorf("the stacks are %v, want that of the object without a snapshot", stacks)
+	}
+	w.change("ElastiCache", "carts", fmt.Sprintf(policy, v1alpha1.DeletionPolicyDelete))
+	w.gone("ElastiCache", "carts")
 }
 
 // TestPausedObjectIsLeftAlone tests that the annotation stops all work, and that removing it

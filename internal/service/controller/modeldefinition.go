@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -32,9 +34,20 @@ type definitionStep struct{ service *service }
 // Name returns the step's name.
 func (s definitionStep) Name() string { return "kind" }
 
-// EnsureCreated compiles and checks the definition, applies the CustomResourceDefinition and serves the kind.
+// fieldsOfDefinition replaces the fields of a CustomResourceDefinition, in the API server's messages, by those of
+// the ModelDefinition that they come from.
+var fieldsOfDefinition = strings.NewReplacer(
+	"spec.validation.openAPIV3Schema.properties[spec]", "spec.schema",
+	"spec.validation.openAPIV3Schema.x-kubernetes-validations", "spec.validations",
+)
+
+// EnsureCreated compiles and checks the definition, applies the CustomResourceDefinition, serves the kind, and
+// rolls the definition out to its objects.
 func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
 	definition.Status.Kind = definition.Spec.ObjectKind()
+	if known := s.service.served(definition.Status.Kind); known != nil && known.serves(definition) {
+		return s.rollOut(ctx, known, definition)
+	}
 	m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
 	if err != nil {
 		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition is invalid", err))
@@ -44,36 +57,45 @@ func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.
 	} else if message != "" {
 		return operatorkit.Stall(owner, message)
 	}
-	known := s.service.served(m.Kind)
-	if known != nil && known.serves(definition) {
-		return served(m)
-	}
 	if err := m.Check(s.service.options.Registry); err != nil {
 		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition is invalid", err))
 	}
+	of, err := s.models(ctx, definition, m)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
 	address, documented := s.openAPI(m)
-	crdCtx, cancel := context.WithTimeout(ctx, establishTimeout)
-	defer cancel()
-	if err := operatorkit.EnsureCRDs(crdCtx, s.service.manager.GetConfig(), fieldOwner, definedCRD(m, definition)); err != nil {
+	if err := s.applyCRD(ctx, of, definition); err != nil {
 		if apierrors.IsInvalid(err) {
-			return operatorkit.Stall("InvalidModel", sentence("The API server rejects the kind", err))
+			return operatorkit.Stall("InvalidModel", fieldsOfDefinition.Replace(sentence("The API server rejects the kind", err)))
 		}
 		return operatorkit.Fail(err)
 	}
-	if outcome := s.serve(ctx, m, definition); !outcome.IsDone() {
+	if outcome := s.serve(ctx, of, definition); !outcome.IsDone() {
 		return outcome
 	}
 	if !documented {
-		s.awaitOpenAPI(crdCtx, m, address)
+		s.awaitOpenAPI(ctx, m, address)
 	}
-	if known = s.service.served(m.Kind); known != nil {
-		known.definition.Store(&definitionVersion{uid: definition.UID, generation: definition.Generation})
+	known := s.service.served(m.Kind)
+	if known == nil {
+		return served(m)
 	}
-	return served(m)
+	known.definition.Store(&definitionVersion{uid: definition.UID, generation: definition.Generation})
+	return s.rollOut(ctx, known, definition)
 }
 
-func (s definitionStep) serve(ctx context.Context, m *model.Model, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
-	err := s.service.serve(ctx, m, definition.Name)
+// applyCRD applies the CustomResourceDefinition of the kind, with the fields of all its models.
+func (s definitionStep) applyCRD(ctx context.Context, of *models, definition *v1alpha1.ModelDefinition) error {
+	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
+	defer cancel()
+	crd := of.current.CRDFor(slices.Collect(maps.Values(of.older)))
+	crd.Annotations = map[string]string{definedBy: definition.Name}
+	return operatorkit.EnsureCRDs(ctx, s.service.manager.GetConfig(), fieldOwner, crd) //nolint:wrapcheck // a sentence for the user
+}
+
+func (s definitionStep) serve(ctx context.Context, of *models, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
+	err := s.service.serve(ctx, of, definition.Name)
 	switch {
 	case errors.Is(err, errNotLeading):
 		return operatorkit.Wait(time.Second, "Starting", "The operator is starting.")
@@ -88,8 +110,10 @@ const openAPIInterval = 100 * time.Millisecond
 
 // awaitOpenAPI waits until the API server's OpenAPI has the kind under another address than before,
 // which has a hash of the content: kubectl keeps what an address returned, so "kubectl explain" fails
-// until then. Everything else works without, so the wait ends with the context.
+// until then. Everything else works without, so the wait has a limit.
 func (s definitionStep) awaitOpenAPI(ctx context.Context, m *model.Model, before string) {
+	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
+	defer cancel()
 	_ = wait.PollUntilContextCancel(ctx, openAPIInterval, true, func(context.Context) (bool, error) {
 		address, documented := s.openAPI(m)
 		return documented && address != before, nil
@@ -119,11 +143,14 @@ func served(m *model.Model) operatorkit.Outcome {
 	return operatorkit.Done().Explain("Served", fmt.Sprintf("Objects of kind %s (%s.%s) are served.", m.Kind, m.Plural, v1alpha1.Group))
 }
 
+// ownKinds are the kinds that no ModelDefinition may define.
+var ownKinds = []string{templateKind, "ModelDefinition", "ModelRevision"}
+
 // taken reports whether the kind or its plural is in use already.
 func (s definitionStep) taken(
 	ctx context.Context, definition *v1alpha1.ModelDefinition, m *model.Model,
 ) (reason, message string, err error) {
-	if m.Kind == templateKind || m.Kind == "ModelDefinition" || s.service.isBuiltIn(m.Kind) {
+	if slices.Contains(ownKinds, m.Kind) || s.service.isBuiltIn(m.Kind) {
 		return "KindTaken", fmt.Sprintf("Kind %s is built in; choose another kind.", m.Kind), nil
 	}
 	if owner, ok := s.service.definition(m.Kind); ok && owner != definition.Name {
@@ -175,15 +202,19 @@ func (s definitionStep) madeFor(
 // definedBy is the annotation of a CustomResourceDefinition that names its ModelDefinition.
 const definedBy = v1alpha1.Group + "/defined-by"
 
-// definedCRD returns the model's CustomResourceDefinition, annotated with its ModelDefinition.
-func definedCRD(m *model.Model, definition *v1alpha1.ModelDefinition) *apiextensionsv1.CustomResourceDefinition {
-	crd := m.CRD()
-	crd.Annotations = map[string]string{definedBy: definition.Name}
-	return crd
+// EnsureDeleted stops serving the kind once it has no objects, and deletes the definition's revisions.
+func (s definitionStep) EnsureDeleted(ctx context.Context, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
+	outcome := s.deleteKind(ctx, definition)
+	if !outcome.IsDone() {
+		return outcome
+	}
+	if err := s.deleteRevisions(ctx, definition.Name, nil); err != nil {
+		return operatorkit.Fail(err)
+	}
+	return outcome
 }
 
-// EnsureDeleted stops serving the kind once it has no objects.
-func (s definitionStep) EnsureDeleted(ctx context.Context, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
+func (s definitionStep) deleteKind(ctx context.Context, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
 	m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
 	if err != nil {
 		return s.deletedUncompiled(ctx, definition, err)
@@ -201,7 +232,11 @@ func (s definitionStep) EnsureDeleted(ctx context.Context, definition *v1alpha1.
 		return operatorkit.Fail(fmt.Errorf("read CustomResourceDefinition %s: %w", m.CRD().Name, err))
 	}
 	if s.service.served(m.Kind) == nil {
-		if outcome := s.serve(ctx, m, definition); !outcome.IsDone() {
+		of, err := s.models(ctx, definition, m)
+		if err != nil {
+			return operatorkit.Fail(err)
+		}
+		if outcome := s.serve(ctx, of, definition); !outcome.IsDone() {
 			return outcome
 		}
 	}
@@ -237,7 +272,11 @@ func (s definitionStep) removeWhenEmpty(
 	s.service.withdraw(m.Kind)
 	// An object that was created while the kind was still served may have a stack by now.
 	if outcome := s.empty(ctx, m); !outcome.IsDone() {
-		if again := s.serve(ctx, m, definition); !again.IsDone() {
+		of, err := s.models(ctx, definition, m)
+		if err != nil {
+			return operatorkit.Fail(err)
+		}
+		if again := s.serve(ctx, of, definition); !again.IsDone() {
 			return again
 		}
 		return outcome

@@ -75,7 +75,7 @@ func (k *kind) observe(
 	if err := utiljson.Unmarshal([]byte(properties), &live); err != nil {
 		return operatorkit.Fail(fmt.Errorf("read the properties of %s %s: %w", adoption.Type, identifier, err))
 	}
-	obj.Output = render.Observed(k.model.Load(), desired, adoption, identifier, live)
+	obj.Output = render.Observed(k.modelOf(obj), desired, adoption, identifier, live)
 	if len(obj.Output) == 0 {
 		obj.Output = nil
 	}

@@ -32,7 +32,7 @@ type Engine interface {
 // Reader reads resources; *stack.Engine implements it.
 type Reader interface {
 	Read(ctx context.Context, target awsapi.Target, role, kind, identifier string) (properties string, err error)
-	PhysicalIDs(ctx context.Context, target awsapi.Target, name string) ([]string, error)
+	PhysicalIDs(ctx context.Context, target awsapi.Target, name, of string) ([]string, error)
 }
 
 // Events reports changes of stacks; *awsevents.Listener implements it.
@@ -65,8 +65,12 @@ type Options struct {
 	// allows nothing beyond what models do.
 	Limits render.Limits
 	// ServiceAccountIssuer is the URL of the issuer of the cluster's service account tokens, whose
-	// provider is registered in IAM in every account with granted resources; empty refuses grants.
+	// provider is registered in IAM in every account with granted resources. Without it and EKSCluster,
+	// grants are refused.
 	ServiceAccountIssuer string
+	// EKSCluster is the ARN of the EKS cluster whose Pod Identity gives pods their roles; empty if the
+	// issuer does.
+	EKSCluster string
 	// DriftInterval is the time between two checks of a stack for drift; 0 checks only those for which a
 	// user asks.
 	DriftInterval time.Duration
@@ -86,6 +90,9 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
+// makesRoles reports whether the operator makes roles for service accounts and objects.
+func (o *Options) makesRoles() bool { return o.ServiceAccountIssuer != "" || o.EKSCluster != "" }
+
 func (o *Options) complete() error {
 	switch {
 	case o.Engine == nil:
@@ -96,6 +103,11 @@ func (o *Options) complete() error {
 	if o.ServiceAccountIssuer != "" {
 		if err := render.CheckIssuer(o.ServiceAccountIssuer); err != nil {
 			return fmt.Errorf("ServiceAccountIssuer: %w", err)
+		}
+	}
+	if o.EKSCluster != "" {
+		if err := render.CheckEKSCluster(o.EKSCluster); err != nil {
+			return fmt.Errorf("EKSCluster: %w", err)
 		}
 	}
 	if o.Limits.OwnPrefix == "" {

@@ -37,9 +37,9 @@ func TestRDSInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(data["masterUserSecretARN"], "arn:aws:") || data["masterUsername"] != "dbadmin" ||
+	if !strings.HasPrefix(data["masterUserSecretARN"], "arn:aws:secretsmanager:eu-west-1:123456789012:secret:rds!db-") || data["masterUsername"] != "dbadmin" ||
 		data["databaseName"] != "orders" ||
-		data["serviceName"] != "orders" || data["port"] == "" {
+		data["serviceName"] != "orders" || data["port"] != "5432" {
 		t.Errorf("the ConfigMap holds %v", data)
 	}
 	if template := w.template("RDSInstance", "orders"); !strings.Contains(template, `"DeletionPolicy":"Snapshot"`) {

@@ -63,3 +63,26 @@ func (w *suite) namesTopics(subscription string, many int) error {
 	}
 	return nil
 }
+
+// TestNewObjectIsNotTakenForReady creates objects while no operator runs: kstatus takes an object
+// without a status for one that is up to date, so that Flux would go on before anything exists.
+// https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+func TestNewObjectIsNotTakenForReady(t *testing.T) {
+	w := newSuite(t, nil)
+	w.apply("{kind: SQSQueue, metadata: {name: before}, spec: {}}")
+	w.ready("SQSQueue", "before") // the kinds are served
+	w.stop()
+	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {}}")
+	queue, err := w.get("SQSQueue", "jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := nested(queue, "status", "observedGeneration"); got != int64(-1) {
+		t.Errorf("the observed generation of a new object is %v", got)
+	}
+	w.startOperator()
+	queue = w.ready("SQSQueue", "jobs")
+	if got := nested(queue, "status", "observedGeneration"); got != queue.GetGeneration() {
+		t.Errorf("the observed generation of generation %d is %v", queue.GetGeneration(), got)
+	}
+}

@@ -19,28 +19,29 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// roles holds the roles of the service accounts to which objects grant access. Each role is a stack
-// of its own, because the annotation of a ServiceAccount can name only one role, and several objects
-// grant access to one service account: each adds a policy to the role in its own stack. The first
-// grant creates the role, and the removal of the last one deletes it.
+// roles holds the roles of the service accounts and objects to which objects grant access. Each role
+// is a stack of its own, because the annotation of a ServiceAccount can name only one role, as can a
+// function, and several objects grant access to one of them: each adds a policy to the role in its own
+// stack. The first grant, or the object that runs with the role, creates the role, and the removal of
+// the last one deletes it.
 //
 // Nothing of it is stored: a role's stack is found by its name, and its tags identify it.
 type roles struct {
 	service *service
 
 	mu     sync.Mutex
-	known  map[types.NamespacedName]*role
-	stacks map[string]types.NamespacedName
+	known  map[objectKey]*role
+	stacks map[string]objectKey
 }
 
 func newRoles(s *service) *roles {
-	return &roles{service: s, known: map[types.NamespacedName]*role{}, stacks: map[string]types.NamespacedName{}}
+	return &roles{service: s, known: map[objectKey]*role{}, stacks: map[string]objectKey{}}
 }
 
-// role is the role of one service account.
+// role is the role of one service account or object.
 type role struct {
-	of      render.Role
-	account types.NamespacedName
+	of  render.Role
+	key objectKey
 	// users counts the callers of get that have not called put; roles.mu guards it.
 	users int
 	// mu is held while the role is made or deleted: the engine needs one goroutine at a time for
@@ -74,24 +75,25 @@ func (o *role) retryOf(by objectKey, asked string) string {
 // reasonProtected is the engine's reason for a stack with termination protection.
 const reasonProtected = "TerminationProtected"
 
-// accountKey is the key of a service account, by which the directory finds the objects that grant
-// access to it.
-func accountKey(account types.NamespacedName) objectKey {
-	return objectKey{Kind: render.RoleOwner, NamespacedName: account}
+// roleKey is the key of the role of a grantee in a namespace, by which the directory finds the objects
+// that grant access to it, and the object that runs with it.
+func roleKey(namespace string, of render.Grantee) objectKey {
+	return objectKey{Kind: render.RoleOwnerOf(of.Kind), NamespacedName: types.NamespacedName{Namespace: namespace, Name: of.Name}}
 }
 
-// get returns the role of a service account, which may not exist in AWS. Call put afterwards.
-func (r *roles) get(account types.NamespacedName) *role {
+// get returns the role of a grantee, which may not exist in AWS. Call put afterwards.
+func (r *roles) get(namespace string, of render.Grantee) *role {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found, ok := r.known[account]
+	key := roleKey(namespace, of)
+	found, ok := r.known[key]
 	if !ok {
 		found = &role{
-			account: account, asked: map[objectKey]string{},
-			of: render.Role{ClusterName: r.service.options.ClusterName, Namespace: account.Namespace, Name: account.Name},
+			key: key, asked: map[objectKey]string{},
+			of: render.Role{ClusterName: r.service.options.ClusterName, Kind: of.Kind, Namespace: namespace, Name: of.Name},
 		}
-		r.known[account] = found
-		r.stacks[found.of.StackName()] = account
+		r.known[key] = found
+		r.stacks[found.of.StackName()] = key
 	}
 	found.users++
 	return found
@@ -104,51 +106,87 @@ func (r *roles) put(one *role) {
 	defer r.mu.Unlock()
 	one.users--
 	if one.users == 0 && one.absent {
-		delete(r.known, one.account)
+		delete(r.known, one.key)
 		delete(r.stacks, one.of.StackName())
 	}
 }
 
-// observe enqueues the objects that grant access to the service account of a stack. It reports
-// whether the stack is that of a role.
+// observe enqueues the objects that need the role of a stack. It reports whether the stack is that of
+// a role.
 func (r *roles) observe(stackName string) bool {
 	r.mu.Lock()
-	account, ok := r.stacks[stackName]
-	found := r.known[account]
+	key, ok := r.stacks[stackName]
+	found := r.known[key]
 	r.mu.Unlock()
 	if !ok {
 		return false
 	}
 	found.events.Add(1)
-	r.service.enqueue(r.service.directory.dependents(accountKey(account))...)
+	r.service.enqueue(r.service.directory.dependents(key)...)
 	return true
 }
 
-// ensure makes the role of a service account, to which an object grants access, by at most one
-// operation. Retry is the object's annotation.
-func (r *roles) ensure(
-	ctx context.Context, use identity.Use, account types.NamespacedName, by objectKey, retry string,
-) operatorkit.Outcome {
-	one := r.get(account)
+// ensure makes the role of a grantee, which an object needs, by at most one operation. Retry is the
+// object's annotation.
+func (r *roles) ensure(ctx context.Context, use identity.Use, of render.Grantee, by objectKey, retry string) operatorkit.Outcome {
+	one := r.get(by.Namespace, of)
 	defer r.put(one)
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	issuer, asOf := r.service.options.ServiceAccountIssuer, one.events.Load()
-	inputs := fmt.Sprintf("%s|%+v", issuer, use)
+	trust, made := r.trust(ctx, use, by.Namespace, of)
+	if !made.IsDone() {
+		return made
+	}
+	asOf := one.events.Load()
+	inputs := fmt.Sprintf("%+v|%+v", trust, use)
 	if one.ready == inputs && one.asOf == asOf {
 		return operatorkit.Done()
 	}
 	one.ready, one.absent = "", false
-	made := r.converge(ctx, use, one, one.retryOf(by, retry), false)
+	made = r.converge(ctx, use, one, trust, one.retryOf(by, retry), false)
 	if made.IsDone() {
 		one.ready, one.asOf = inputs, asOf
 	}
 	return made
 }
 
+// trust returns who may assume the role of a grantee.
+func (r *roles) trust(ctx context.Context, use identity.Use, namespace string, of render.Grantee) (render.Trust, operatorkit.Outcome) {
+	if of.Kind == "" {
+		return render.Trust{Issuer: r.service.options.ServiceAccountIssuer, EKSCluster: r.service.options.EKSCluster}, operatorkit.Done()
+	}
+	k := r.service.served(of.Kind)
+	if k == nil {
+		return render.Trust{}, operatorkit.Wait(poll, "KindNotServed", fmt.Sprintf(
+			"The kind of %s is not served; apply a ModelDefinition for it, or remove the entry of spec.objectGrants.", of))
+	}
+	m := k.models.Load().current // the role is the same in all revisions
+	if m.ExecutionRole == "" {
+		return render.Trust{}, operatorkit.Stall("InvalidGrant", fmt.Sprintf(
+			"spec.objectGrants names %s, but objects of this kind have no role; name an object of a kind that has, such as Lambda.", of))
+	}
+	obj := &v1alpha1.Object{}
+	err := k.manager.cache.Get(ctx, types.NamespacedName{Namespace: namespace, Name: of.Name}, obj)
+	if apierrors.IsNotFound(err) {
+		obj.Namespace, obj.Name, err = namespace, of.Name, nil
+	}
+	if err != nil {
+		return render.Trust{}, operatorkit.Fail(fmt.Errorf("read %s: %w", of, err))
+	}
+	trust, err := render.RoleTrust(m, obj, render.Facts{
+		Region: use.Place.Region, AccountID: use.Place.Account, ClusterName: r.service.options.ClusterName,
+	})
+	if err != nil {
+		return trust, operatorkit.Fail(err)
+	}
+	return trust, operatorkit.Done()
+}
+
 // converge makes the stack of a role. The caller holds the role's lock.
-func (r *roles) converge(ctx context.Context, use identity.Use, one *role, retry string, protected bool) operatorkit.Outcome {
-	desired, err := one.of.Stack(r.service.options.ServiceAccountIssuer, use.Place.Account, use.Place.Region)
+func (r *roles) converge(
+	ctx context.Context, use identity.Use, one *role, trust render.Trust, retry string, protected bool,
+) operatorkit.Outcome {
+	desired, err := one.of.Stack(trust, use.Place.Account, use.Place.Region)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -168,13 +206,23 @@ func (r *roles) converge(ctx context.Context, use identity.Use, one *role, retry
 	if made.IsDone() {
 		return made
 	}
-	return made.About(operatorkit.Subject{Kind: "Role of service account", Name: one.account.Name})
+	return made.About(one.subject())
 }
 
-// release deletes the role of a service account unless another object grants access to it. Once it
-// is done, the object no longer counts as one that does.
-func (r *roles) release(ctx context.Context, use identity.Use, account types.NamespacedName, by objectKey) operatorkit.Outcome {
-	one, target := r.get(account), accountKey(account)
+// subject names the role in conditions.
+func (o *role) subject() operatorkit.Subject {
+	kind := o.of.Kind
+	if kind == "" {
+		kind = "service account"
+	}
+	return operatorkit.Subject{Kind: "Role of " + kind, Name: o.of.Name}
+}
+
+// release deletes the role of a grantee unless another object needs it. Once it is done, the object no
+// longer counts as one that does.
+func (r *roles) release(ctx context.Context, use identity.Use, of render.Grantee, by objectKey) operatorkit.Outcome {
+	one := r.get(by.Namespace, of)
+	target := one.key
 	defer r.put(one)
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -191,8 +239,8 @@ func (r *roles) release(ctx context.Context, use identity.Use, account types.Nam
 	}
 	if unserved != "" {
 		return operatorkit.Wait(poll, "KindNotServed", fmt.Sprintf(
-			"Waiting until kind %s is served: its objects may grant access to service account %s. Correct or delete its ModelDefinition if this lasts.",
-			unserved, account.Name))
+			"Waiting until kind %s is served: its objects may need the role of %s. Correct or delete its ModelDefinition if this lasts.",
+			unserved, of))
 	}
 	one.ready = ""
 	result, err := r.service.options.Engine.Delete(ctx, use.Target, one.of.StackName(), one.record, stack.DeleteOptions{
@@ -205,10 +253,12 @@ func (r *roles) release(ctx context.Context, use identity.Use, account types.Nam
 		r.service.directory.unrefer(by, target)
 		return operatorkit.Done()
 	case !deleted.IsDone():
-		return deleted.About(operatorkit.Subject{Kind: "Role of service account", Name: account.Name})
+		return deleted.About(one.subject())
 	}
-	if err := r.service.removeAnnotation(ctx, account, one.of.ARN(use.Place.Account, use.Place.Region)); err != nil {
-		return operatorkit.Fail(err)
+	if of.Kind == "" {
+		if err := r.service.removeAnnotation(ctx, target.NamespacedName, one.of.ARN(use.Place.Account, use.Place.Region)); err != nil {
+			return operatorkit.Fail(err)
+		}
 	}
 	one.record, one.absent = stack.Record{}, true
 	r.service.directory.unrefer(by, target)
@@ -218,23 +268,27 @@ func (r *roles) release(ctx context.Context, use identity.Use, account types.Nam
 // keep protects the stack of a role against deletion, because the retained stack of an object has a
 // policy of the role: IAM does not delete a role with policies, and the operator forgets the object.
 // https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteRole.html
-func (r *roles) keep(ctx context.Context, use identity.Use, account types.NamespacedName) operatorkit.Outcome {
-	one := r.get(account)
+func (r *roles) keep(ctx context.Context, use identity.Use, namespace string, of render.Grantee) operatorkit.Outcome {
+	one := r.get(namespace, of)
 	defer r.put(one)
 	one.mu.Lock()
 	defer one.mu.Unlock()
+	trust, made := r.trust(ctx, use, namespace, of)
+	if !made.IsDone() {
+		return made
+	}
 	one.ready, one.absent = "", false
-	return r.converge(ctx, use, one, one.retry, true)
+	return r.converge(ctx, use, one, trust, one.retry, true)
 }
 
-// unserved returns a kind whose objects may grant access and are not known yet, or "".
+// unserved returns a kind whose objects may need roles and are not known yet, or "".
 func (s *service) unserved(ctx context.Context) (string, error) {
 	known := func(name string) bool {
 		k := s.served(name)
 		return k != nil && k.recorded.Load()
 	}
 	for _, m := range s.builtIn {
-		if len(m.AccessLevels) > 0 && !known(m.Kind) {
+		if (len(m.AccessLevels) > 0 || m.ExecutionRole != "") && !known(m.Kind) {
 			return m.Kind, nil
 		}
 	}
@@ -243,7 +297,7 @@ func (s *service) unserved(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("list the ModelDefinitions: %w", err)
 	}
 	for i := range definitions.Items {
-		if spec := &definitions.Items[i].Spec; len(spec.AccessLevels) > 0 && !known(spec.ObjectKind()) {
+		if spec := &definitions.Items[i].Spec; (len(spec.AccessLevels) > 0 || spec.ExecutionRole != nil) && !known(spec.ObjectKind()) {
 			return spec.ObjectKind(), nil
 		}
 	}
@@ -251,8 +305,13 @@ func (s *service) unserved(ctx context.Context) (string, error) {
 }
 
 // annotate sets the annotation of a ServiceAccount. The message, if any, says why it does not have
-// it yet. It does not replace the annotation of another role.
+// it yet. It does not replace the annotation of another role. With EKS Pod Identity, the association in the
+// stack of the role is all that a pod needs, and takes precedence over an annotation.
+// https://github.com/aws/amazon-eks-pod-identity-webhook
 func (s *service) annotate(ctx context.Context, account types.NamespacedName, roleARN string) (message string, made operatorkit.Outcome) {
+	if s.options.EKSCluster != "" {
+		return "", operatorkit.Done()
+	}
 	found := &corev1.ServiceAccount{}
 	err := s.additional.Get(ctx, account, found)
 	if err == nil && found.Annotations[v1alpha1.RoleAnnotation] == roleARN {

@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/identity"
 	"github.com/aws-operator/aws-operator/internal/patience"
+	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
@@ -22,7 +23,7 @@ import (
 // TestAnnotationToRetryCountsOnce tests two objects that grant access to one service account, of which
 // one has an old annotation to retry.
 func TestAnnotationToRetryCountsOnce(t *testing.T) {
-	one := newRoles(&service{}).get(types.NamespacedName{Namespace: "team", Name: "web"})
+	one := newRoles(&service{}).get("team", render.Grantee{Name: "web"})
 	a, b := objectKey{Kind: "SQSQueue"}, objectKey{Kind: "SNSTopic"}
 	first := one.retryOf(a, "2026-01-01")
 	if first == "" {
@@ -59,14 +60,14 @@ func TestRolesHaveTheBoundaryOfTheIdentity(t *testing.T) {
 	}}
 	s.roles = newRoles(s)
 	use := identity.Use{Identity: "team", Place: awsapi.Place{Account: account, Region: region}, Boundary: boundary}
-	web, by := types.NamespacedName{Namespace: "team", Name: "web"}, objectKey{Kind: "SQSQueue"}
+	web, by := render.Grantee{Name: "web"}, objectKey{Kind: "SQSQueue", NamespacedName: types.NamespacedName{Namespace: "team", Name: "jobs"}}
 	patience.Until(t, "the role is made", func() error {
 		if made := s.roles.ensure(t.Context(), use, web, by, ""); !made.IsDone() {
 			return errors.New(made.Message())
 		}
 		return nil
 	})
-	made := s.roles.get(web)
+	made := s.roles.get("team", web)
 	found, err := iam.NewFromConfig(aws.Config{Region: region, BaseEndpoint: &endpoint, Credentials: provider}).GetRole(
 		t.Context(), &iam.GetRoleInput{RoleName: aws.String(made.of.RoleName())})
 	if err != nil {
@@ -85,19 +86,17 @@ func TestRolesHaveTheBoundaryOfTheIdentity(t *testing.T) {
 // memory: an author could name new ones forever.
 func TestRolesAreForgotten(t *testing.T) {
 	r := newRoles(&service{options: Options{ClusterName: "aws-operator"}})
-	account := func(i int) types.NamespacedName {
-		return types.NamespacedName{Namespace: "team", Name: strconv.Itoa(i)}
-	}
+	account := func(i int) render.Grantee { return render.Grantee{Name: strconv.Itoa(i)} }
 	for i := range 100 {
-		one := r.get(account(i))
-		other := r.get(account(i))
+		one := r.get("team", account(i))
+		other := r.get("team", account(i))
 		if one != other {
 			t.Fatal("two goroutines have different roles of one service account")
 		}
 		one.mu.Lock()
 		one.absent = true
 		r.put(one)
-		if again := r.get(account(i)); again != one {
+		if again := r.get("team", account(i)); again != one {
 			t.Fatal("a role that is in use was forgotten")
 		}
 		one.mu.Unlock()
@@ -107,9 +106,9 @@ func TestRolesAreForgotten(t *testing.T) {
 	if len(r.known) > 0 || len(r.stacks) > 0 {
 		t.Errorf("%d roles and %d stacks are known", len(r.known), len(r.stacks))
 	}
-	one := r.get(account(0))
+	one := r.get("team", account(0))
 	r.put(one)
-	if again := r.get(account(0)); again != one {
+	if again := r.get("team", account(0)); again != one {
 		t.Error("a role that exists was forgotten")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -35,6 +36,8 @@ type service struct {
 	// roles are those of the service accounts to which objects grant access.
 	roles *roles
 
+	// events records Events about ModelDefinitions.
+	events      events.EventRecorder
 	definitions *operatorkit.Reconciler[*v1alpha1.ModelDefinition]
 	templates   *operatorkit.Reconciler[*v1alpha1.CloudFormationTemplate]
 
@@ -62,7 +65,7 @@ func (s *service) Start(ctx context.Context) error {
 		return fmt.Errorf("the cache of ConfigMaps and Secrets with values did not sync: %w", context.Cause(ctx))
 	}
 	for _, m := range s.builtIn {
-		if err := s.serve(ctx, m, ""); err != nil {
+		if err := s.serve(ctx, &models{current: m}, ""); err != nil {
 			return err
 		}
 	}
@@ -81,26 +84,26 @@ func (s *service) NeedLeaderElection() bool { return true }
 // errNotLeading means that kinds cannot be served yet.
 var errNotLeading = errors.New("the operator does not serve kinds yet")
 
-// serve starts a kind, or replaces the model of one that is started.
+// serve starts a kind, or replaces the models of one that is started.
 //
 //nolint:contextcheck // The kind outlives the reconcile that starts it.
-func (s *service) serve(ctx context.Context, m *model.Model, definition string) error {
+func (s *service) serve(ctx context.Context, of *models, definition string) error {
 	s.mu.Lock()
 	if s.run == nil {
 		s.mu.Unlock()
 		return errNotLeading
 	}
-	if known, ok := s.kinds[m.Kind]; ok {
+	if known, ok := s.kinds[of.current.Kind]; ok {
 		s.mu.Unlock()
-		return known.replaceModel(ctx, m)
+		return known.replaceModels(ctx, of)
 	}
 	defer s.mu.Unlock()
-	k, err := s.newKind(m)
+	k, err := s.newKind(of)
 	if err != nil {
 		return err
 	}
-	s.kinds[m.Kind] = k
-	s.definedBy[m.Kind] = definition
+	s.kinds[k.name] = k
+	s.definedBy[k.name] = definition
 	kindCtx, stop := context.WithCancel(s.run)
 	k.stop = stop
 	s.running.Go(func() {

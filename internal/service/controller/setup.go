@@ -18,6 +18,7 @@ import (
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/service/catalog"
 	"github.com/aws-operator/aws-operator/internal/service/model"
+	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -87,6 +88,7 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 	s := &service{
 		options: options, manager: mgr, directory: newDirectory(), builtIn: models,
 		kinds: map[string]*kind{}, definedBy: map[string]string{}, failure: make(chan error, 1),
+		events: mgr.GetEventRecorder("modeldefinition"),
 	}
 	s.roles = newRoles(s)
 	scheme := runtime.NewScheme()
@@ -164,7 +166,7 @@ func (s *service) watchServiceAccounts(ctx context.Context) error {
 	}
 	enqueue := func(obj any) {
 		if account, ok := obj.(client.Object); ok {
-			s.enqueue(s.directory.dependents(accountKey(client.ObjectKeyFromObject(account)))...)
+			s.enqueue(s.directory.dependents(roleKey(account.GetNamespace(), render.Grantee{Name: account.GetName()}))...)
 		}
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{

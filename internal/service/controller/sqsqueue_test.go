@@ -1,12 +1,18 @@
 package controller_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 )
 
 // TestQueuesShareADeadLetterQueue moves a message that one of two queues received too often to a third,
@@ -52,6 +58,61 @@ func TestQueuesShareADeadLetterQueue(t *testing.T) {
 	w.delete("SQSQueue", "undelivered")
 }
 
+// TestSendersOfAQueue gives a queue with a subscription senders, and takes them away again: the topic, which the
+// queue must name, delivers all the time, and the policy stays when the subscription is deleted.
+func TestSendersOfAQueue(t *testing.T) {
+	w := newSuiteOf(t, simulator.Options{Lag: simulator.NoLag, IAM: access.Enforce}, render.Limits{})
+	w.apply(`
+{kind: SNSTopic, metadata: {name: news}}
+---
+{kind: SQSQueue, metadata: {name: inbox}}
+---
+{kind: SNSSubscription, metadata: {name: news}, spec: {topicName: news, protocol: sqs, endpoint: inbox}}
+`)
+	w.ready("SNSSubscription", "news")
+	url := fmt.Sprint(nested(w.ready("SQSQueue", "inbox"), "output", "queueURL"))
+	w.delivers("news", url)
+	w.change("SQSQueue", "inbox", `{"spec": {"senders": [{"account": "210987654321"}]}}`)
+	refused := w.condition("SNSSubscription", "news", "Stalled", "True", "InvalidSpec")
+	if want := "Add {kind: SNSTopic, name: news} to its spec.senders"; !strings.Contains(refused.Message, want) {
+		t.Errorf("the message is %q, want %q", refused.Message, want)
+	}
+	w.change("SQSQueue", "inbox", `{"spec": {"senders": [{"account": "210987654321"}, {"kind": "SNSTopic", "name": "news"}], "receivers": [{"organization": "o-a1b2c3d4e5"}]}}`)
+	w.ready("SNSSubscription", "news")
+	w.ready("SQSQueue", "inbox")
+	w.delivers("news", url)
+	has := func(parts ...string) {
+		t.Helper()
+		w.eventually("the policy has "+strings.Join(parts, ", "), func() error {
+			policy := w.policyOf(url)
+			for _, part := range parts {
+				if !strings.Contains(policy, part) {
+					return errors.New("the policy is " + policy)
+				}
+			}
+			return nil
+		})
+	}
+	has("210987654321:root", "sns.amazonaws.com", "o-a1b2c3d4e5")
+	for kind, name := range map[string]string{"SQSQueue": "inbox", "SNSSubscription": "news"} {
+		w.checkDrift(kind, name, "False", "InSync")
+	}
+	w.delete("SNSSubscription", "news")
+	has("210987654321:root", "sns.amazonaws.com", "o-a1b2c3d4e5")
+	w.apply(`{kind: SNSSubscription, metadata: {name: news}, spec: {topicName: news, protocol: sqs, endpoint: inbox}}`)
+	w.ready("SNSSubscription", "news")
+	has("210987654321:root", "sns.amazonaws.com", "o-a1b2c3d4e5")
+
+	w.change("SQSQueue", "inbox", `{"spec": {"senders": null, "receivers": null}}`)
+	has("TopicsDeliver\"")
+	w.delivers("news", url)
+	if policy := w.policyOf(url); strings.Contains(policy, "210987654321") {
+		t.Errorf("the policy is %s", policy)
+	}
+	w.delete("SNSSubscription", "news")
+	w.delete("SQSQueue", "inbox")
+}
+
 // TestFIFOTopicDeliversToAFIFOQueue encrypts both with a key, for which they wait.
 func TestFIFOTopicDeliversToAFIFOQueue(t *testing.T) {
 	w := newSuite(t, nil)
@@ -95,4 +156,44 @@ func TestFIFOTopicDeliversToAFIFOQueue(t *testing.T) {
 		w.delete(kind, "payments")
 	}
 	w.delete("EncryptionKey", "application")
+}
+
+// TestWhoMayUseATopicAndARepository gives other accounts access to a topic and a repository, and takes it away.
+func TestWhoMayUseATopicAndARepository(t *testing.T) {
+	w := newSuite(t, nil)
+	w.apply(`
+{kind: SNSTopic, metadata: {name: news}, spec: {publishers: [{account: "210987654321"}], subscribers: [{organization: o-a1b2c3d4e5}]}}
+---
+{kind: ECRRepository, metadata: {name: team-app}, spec: {pullers: [{account: "210987654321"}]}}
+`)
+	arn := fmt.Sprint(nested(w.ready("SNSTopic", "news"), "output", "topicARN"))
+	policy := func() string {
+		out, err := sns.NewFromConfig(w.awsConfig()).GetTopicAttributes(t.Context(), &sns.GetTopicAttributesInput{TopicArn: &arn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Attributes["Policy"]
+	}
+	text := policy()
+	if !strings.Contains(text, "210987654321:root") || !strings.Contains(text, "o-a1b2c3d4e5") || !strings.Contains(text, "sns:Subscribe") {
+		t.Errorf("the policy of the topic is %s", text)
+	}
+	const repositoryType = "AWS::ECR::Repository"
+	w.ready("ECRRepository", "team-app")
+	text = fmt.Sprint(w.live(repositoryType, "team-app")["RepositoryPolicyText"])
+	if !strings.Contains(text, "210987654321:root") || strings.Contains(text, "PutImage") {
+		t.Errorf("the policy of the repository is %s", text)
+	}
+	for kind, name := range map[string]string{"SNSTopic": "news", "ECRRepository": "team-app"} {
+		w.checkDrift(kind, name, "False", "InSync")
+	}
+	w.change("SNSTopic", "news", `{"spec": {"publishers": null, "subscribers": null}}`)
+	w.change("ECRRepository", "team-app", `{"spec": {"pullers": null}}`)
+	w.becomes(repositoryType, "team-app", "RepositoryPolicyText", nil)
+	w.eventually("the policy of the topic allows no other account", func() error {
+		if text := policy(); strings.Contains(text, "210987654321") {
+			return errors.New(text)
+		}
+		return nil
+	})
 }

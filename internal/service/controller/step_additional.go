@@ -37,7 +37,7 @@ func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	if lack != nil {
 		return operatorkit.Wait(lack.after, lack.reason, lack.message)
 	}
-	inputs, err := in.additionalDigest(obj, s.kind.version.Load())
+	inputs, err := in.additionalDigest(obj)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -68,8 +68,8 @@ func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 func (s additionalStep) make(
 	ctx context.Context, obj *v1alpha1.Object, in inputs, list *madeList,
 ) (*v1alpha1.AdditionalResources, error) {
-	m, made := s.kind.model.Load(), &v1alpha1.AdditionalResources{}
-	ownConfigMaps, ownSecrets, err := render.WriteTo(m, obj)
+	m, made := s.kind.modelOf(obj), &v1alpha1.AdditionalResources{}
+	ownConfigMaps, ownSecrets, err := render.WriteTo(m, obj, s.kind.roleARNs(obj, in.use))
 	if err != nil {
 		return nil, err
 	}

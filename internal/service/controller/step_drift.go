@@ -73,6 +73,63 @@ func driftToRevert(obj *v1alpha1.Object) *stack.Revert {
 	return nil
 }
 
+// driftAsked is the text that requests a check.
+func driftAsked(obj *v1alpha1.Object) string {
+	return driftstatus.Asked(obj.Annotations[v1alpha1.CheckDriftAnnotation], obj.Annotations[v1alpha1.IgnoreDriftAnnotation])
+}
+
+// recentDriftCheck is for how long a check of a stack suffices: an update within this time needs no other.
+// It is long enough for the edits of one task, and for the steps of a rollout that fails and goes back.
+const recentDriftCheck = time.Hour
+
+// driftCheck returns the check before an update of the object's stack; nil if the object's drift is not
+// checked, or only on request.
+func (k *kind) driftCheck(obj *v1alpha1.Object) *stack.DriftCheck {
+	policy := driftPolicy(obj)
+	remedy, known := driftRemedy[policy]
+	except, err := stack.ParseDriftExceptions(obj.Annotations[v1alpha1.IgnoreDriftAnnotation])
+	if !known || err != nil || k.service.options.DriftInterval <= 0 {
+		return nil
+	}
+	return &stack.DriftCheck{
+		Request: stack.DriftRequest{Interval: k.service.options.DriftInterval, Asked: driftAsked(obj), Except: except, Remedy: remedy},
+		Record:  driftRecord(obj), Recent: recentDriftCheck,
+	}
+}
+
+// showDriftCheck shows the check before an update, and what the update that was sent does to drift.
+func (k *kind) showDriftCheck(obj *v1alpha1.Object, result *stack.Result) error {
+	if result.Drift != nil {
+		if err := showDrift(obj, result.Drift); err != nil {
+			return err
+		}
+		if drift := result.Drift.Drift; drift != nil && drift.News {
+			k.reportDrift(obj, drift)
+		}
+	}
+	if !result.Sent || result.Plan == nil {
+		return nil
+	}
+	if result.Unchecked != "" {
+		k.events.Eventf(obj, nil, corev1.EventTypeNormal, reasonUnchecked, "Update", "%s",
+			driftstatus.Note("The stack is updated without a check for drift. "+result.Unchecked))
+	}
+	overwritten := stack.OverwrittenBy(result.Plan, driftstatus.Resources(obj.Status.Drift))
+	if text := overwritten.Sentences(); text != "" {
+		if driftPolicy(obj) == v1alpha1.DriftPolicyRevert {
+			text += " The operator reverts the remaining drift after the update."
+		}
+		k.events.Eventf(obj, nil, corev1.EventTypeWarning, reasonUpdateOfDrifted, "Update", "%s", driftstatus.Note(text))
+	}
+	return nil
+}
+
+// Reasons of Events about updates.
+const (
+	reasonUpdateOfDrifted = "UpdateOfDriftedStack"
+	reasonUnchecked       = "UpdateUnchecked"
+)
+
 // EnsureDeleted does nothing: CloudFormation ends a running detection.
 func (s driftStep) EnsureDeleted(context.Context, *v1alpha1.Object) operatorkit.Outcome {
 	return operatorkit.Done()
@@ -94,7 +151,7 @@ func (s driftStep) check(ctx context.Context, obj *v1alpha1.Object, policy strin
 			Tags: render.Tags(k.name, obj, k.service.options.ClusterName), AdoptFrom: adoptFrom(obj),
 		},
 		Changed: known.Changed, Interval: k.service.options.DriftInterval, Since: obj.CreationTimestamp.Time, Salt: string(obj.UID),
-		Asked:  driftstatus.Asked(obj.Annotations[v1alpha1.CheckDriftAnnotation], obj.Annotations[v1alpha1.IgnoreDriftAnnotation]),
+		Asked:  driftAsked(obj),
 		Except: except, Remedy: driftRemedy[policy],
 		Deployed: func() (*cfntemplate.Template, map[string]string, error) {
 			return k.deployed(ctx, obj, use)
@@ -158,7 +215,7 @@ func (k *kind) deployed(ctx context.Context, obj *v1alpha1.Object, use identity.
 	if lack != nil {
 		return nil, nil, fmt.Errorf("render the template: %s", lack.message)
 	}
-	desired, err := render.Stack(k.model.Load(), in.object, in.facts, in.override)
+	desired, err := render.Stack(k.modelOf(obj), in.object, in.facts, in.override)
 	if err != nil {
 		return nil, nil, err //nolint:wrapcheck // of the same module
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,57 +18,73 @@ import (
 // poll is the interval of checks for which there is no event.
 const poll = 5 * time.Second
 
-// rolesStep makes the roles of the service accounts to which the object grants access, before the
-// object's stack adds policies to them. When the object is deleted, it releases them after the stack.
+// rolesStep makes the roles of the service accounts and objects to which the object grants access, and
+// that of the object itself, before the object's stack adds policies to them. When the object is
+// deleted, it releases them after the stack.
 type rolesStep struct{ kind *kind }
 
 // Name returns the step's name.
 func (s rolesStep) Name() string { return "roles" }
 
-// EnsureCreated makes the roles. It first records the service accounts in the status, so that a role
-// is found again even if the grant is removed while the operator is down.
+// EnsureCreated makes the roles. It first records the grantees in the status, so that a role is found
+// again even if the grant is removed while the operator is down.
 func (s rolesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
-	grants, err := render.Grants(k.model.Load(), obj)
+	grants, err := render.Grants(k.modelOf(obj), obj)
 	if outcome, ok := refused(err); ok {
 		return outcome
 	}
 	if err != nil {
 		return operatorkit.Stall("InvalidGrant", sentence("The grants in the spec are invalid", err))
 	}
-	if len(grants) == 0 {
-		return operatorkit.Done()
-	}
-	if observes, _ := render.Observes(obj); observes { // the stack's step reports an unknown policy
+	observes, _ := render.Observes(obj) // the stack's step reports an unknown policy
+	if observes && len(grants) > 0 {
 		return operatorkit.Stall("CannotGrant", fmt.Sprintf(
 			"The annotation %s is %s, so that no stack can have the policies of spec.grants; remove the annotation or the grants.",
 			v1alpha1.ManagementPolicyAnnotation, v1alpha1.ManagementPolicyObserve))
+	}
+	var needed []render.Grantee
+	if render.HasRole(k.modelOf(obj), obj) && !observes {
+		needed = append(needed, k.self(obj))
+	}
+	for _, g := range grants {
+		needed = append(needed, g.Grantee)
+	}
+	if len(needed) == 0 {
+		return operatorkit.Done()
 	}
 	use, made := k.useOfRoles(ctx, obj)
 	if !made.IsDone() {
 		return made
 	}
-	if k.recordGrants(obj, grants, use) {
-		return operatorkit.Wait(time.Millisecond, "Granting", "The operator is about to make the roles of service accounts.").WithoutEvent()
+	if k.recordGrants(obj, needed, use) {
+		return operatorkit.Wait(time.Millisecond, "Granting", "The operator is about to make the roles of spec.grants.").WithoutEvent()
 	}
 	var all []operatorkit.Outcome
-	for _, g := range grants {
-		account := accountOf(obj, g.ServiceAccount)
-		all = append(all, k.service.roles.ensure(ctx, use, account, k.key(obj), obj.Annotations[stack.RetryAnnotation]))
+	for _, of := range needed {
+		all = append(all, k.service.roles.ensure(ctx, use, of, k.key(obj), obj.Annotations[stack.RetryAnnotation]))
 	}
 	return operatorkit.Aggregate(all...)
+}
+
+// self is the object as the grantee whose role it runs with.
+func (k *kind) self(obj *v1alpha1.Object) render.Grantee {
+	return render.Grantee{Kind: k.name, Name: obj.Name}
 }
 
 // EnsureDeleted releases the roles. A stack that is retained keeps its policies, and so the roles.
 func (s rolesStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
-	accounts := k.accounts(obj)
-	if len(accounts) == 0 {
+	grantees := k.grantees(obj)
+	if len(grantees) == 0 {
 		return operatorkit.Done()
 	}
-	policy := strings.ToLower(strings.TrimSpace(obj.Annotations[v1alpha1.DeletionPolicyAnnotation]))
+	policy, err := render.DeletionPolicy(obj)
+	if err != nil {
+		return invalid(err)
+	}
 	retained := policy == v1alpha1.DeletionPolicyRetain
-	if retained && (obj.Status.StackID == "" || k.service.options.ServiceAccountIssuer == "") {
+	if retained && (obj.Status.StackID == "" || !k.service.options.makesRoles()) {
 		return operatorkit.Done()
 	}
 	use, err := k.service.roleUse(ctx, obj.Namespace, retained)
@@ -80,11 +95,11 @@ func (s rolesStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 		return leftBehind(identity.Outcome(err))
 	}
 	var all []operatorkit.Outcome
-	for _, account := range accounts {
+	for _, of := range grantees {
 		if retained {
-			all = append(all, left(k.service.roles.keep(ctx, use, account)))
+			all = append(all, left(k.service.roles.keep(ctx, use, obj.Namespace, of)))
 		} else {
-			all = append(all, k.service.roles.release(ctx, use, account, k.key(obj)))
+			all = append(all, k.service.roles.release(ctx, use, of, k.key(obj)))
 		}
 	}
 	return operatorkit.Aggregate(all...)
@@ -99,56 +114,83 @@ func left(made operatorkit.Outcome) operatorkit.Outcome {
 	return made
 }
 
-// recordGrants adds the service accounts of grants to the status. It reports whether that changed
-// the status.
-func (k *kind) recordGrants(obj *v1alpha1.Object, grants []render.Grant, use identity.Use) bool {
+// recordGrants adds the grantees to the status. It reports whether that changed the status.
+func (k *kind) recordGrants(obj *v1alpha1.Object, needed []render.Grantee, use identity.Use) bool {
 	changed := false
-	for _, g := range grants {
-		if slices.ContainsFunc(obj.Status.Grants, func(s v1alpha1.GrantStatus) bool { return s.ServiceAccount == g.ServiceAccount }) {
+	for _, of := range needed {
+		if !k.records(obj, of) || slices.ContainsFunc(obj.Status.Grants, func(s v1alpha1.GrantStatus) bool { return granteeOf(s) == of }) {
 			continue
 		}
 		changed = true
-		obj.Status.Grants = append(slices.Clone(obj.Status.Grants), v1alpha1.GrantStatus{
-			ServiceAccount: g.ServiceAccount, RoleARN: k.roleARN(obj, g.ServiceAccount, use), Message: "The role is not ready yet.",
-		})
+		status := k.grantStatus(obj, of, use)
+		status.Message = "The role is not ready yet."
+		obj.Status.Grants = append(slices.Clone(obj.Status.Grants), status)
 	}
 	return changed
 }
 
-func (k *kind) roleARN(obj *v1alpha1.Object, account string, use identity.Use) string {
-	role := render.Role{ClusterName: k.service.options.ClusterName, Namespace: obj.Namespace, Name: account}
-	return role.ARN(use.Place.Account, use.Place.Region)
+// records reports whether the status has the role of a grantee: not the object's own, unless only some
+// objects of the kind have one.
+func (k *kind) records(obj *v1alpha1.Object, of render.Grantee) bool {
+	return of != k.self(obj) || k.modelOf(obj).RoleOnlyIf != nil
 }
 
-// accountOf names a service account of the object's namespace: grants reach no other.
-func accountOf(obj *v1alpha1.Object, name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: obj.Namespace, Name: name}
+// grantStatus is the entry of a grantee in status.grants.
+func (k *kind) grantStatus(obj *v1alpha1.Object, of render.Grantee, use identity.Use) v1alpha1.GrantStatus {
+	role := render.Role{ClusterName: k.service.options.ClusterName, Kind: of.Kind, Namespace: obj.Namespace, Name: of.Name}
+	status := v1alpha1.GrantStatus{RoleARN: role.ARN(use.Place.Account, use.Place.Region)}
+	if of.Kind == "" {
+		status.ServiceAccount = of.Name
+	} else {
+		status.Kind, status.Name = of.Kind, of.Name
+	}
+	return status
 }
 
-// accounts lists the service accounts to which an object grants access, or granted it.
-func (k *kind) accounts(obj *v1alpha1.Object) []types.NamespacedName {
-	grants, _ := render.Grants(k.model.Load(), obj) // a step reports the error
-	var accounts []types.NamespacedName
-	add := func(name string) {
-		if !render.IsServiceAccount(name) {
-			return // another client wrote the status
+// roleARNs returns the roles of the service accounts to which an object grants access. They are in the
+// object's account: useOfRoles refuses others.
+func (k *kind) roleARNs(obj *v1alpha1.Object, use identity.Use) map[string]string {
+	grants, _ := render.Grants(k.modelOf(obj), obj) // a step reports the error
+	arns := make(map[string]string, len(grants))
+	for _, g := range grants {
+		if g.Kind == "" {
+			arns[g.Name] = k.grantStatus(obj, g.Grantee, use).RoleARN
 		}
-		if account := accountOf(obj, name); !slices.Contains(accounts, account) {
-			accounts = append(accounts, account)
+	}
+	return arns
+}
+
+// granteeOf returns the grantee of an entry of status.grants.
+func granteeOf(status v1alpha1.GrantStatus) render.Grantee {
+	if status.Kind == "" {
+		return render.Grantee{Name: status.ServiceAccount}
+	}
+	return render.Grantee{Kind: status.Kind, Name: status.Name}
+}
+
+// grantees lists the object itself if it has a role, and all to which it grants access or granted it.
+func (k *kind) grantees(obj *v1alpha1.Object) []render.Grantee {
+	grants, _ := render.Grants(k.modelOf(obj), obj) // a step reports the error
+	var all []render.Grantee
+	add := func(of render.Grantee) {
+		if of.Valid() && !slices.Contains(all, of) { // another client may have written the status
+			all = append(all, of)
 		}
+	}
+	if render.HasRole(k.modelOf(obj), obj) {
+		add(k.self(obj))
 	}
 	for _, g := range grants {
-		add(g.ServiceAccount)
+		add(g.Grantee)
 	}
 	for _, g := range obj.Status.Grants {
-		add(g.ServiceAccount)
+		add(granteeOf(g))
 	}
-	return accounts
+	return all
 }
 
-// roleUse returns how the operator acts for the roles of a namespace's service accounts: with the
-// namespace's identity, because several objects share a role. Tagged is whether it needs their tags, which
-// may be wrong.
+// roleUse returns how the operator acts for the roles of a namespace: with the namespace's identity,
+// because several objects share a role. Tagged is whether it needs their tags, which may be wrong.
 func (s *service) roleUse(ctx context.Context, namespace string, tagged bool) (identity.Use, error) {
 	if s.options.Identities == nil {
 		return s.own(), nil
@@ -156,13 +198,12 @@ func (s *service) roleUse(ctx context.Context, namespace string, tagged bool) (i
 	return s.options.Identities.Of(ctx, identity.Wish{Namespace: namespace, Tagged: tagged}) //nolint:wrapcheck // a sentence for the user
 }
 
-// useOfRoles returns how the operator acts for the roles of an object's grants. It refuses an object
+// useOfRoles returns how the operator acts for the roles that an object needs. It refuses an object
 // with another identity than its namespace: its policy could be in another account than the role, or
 // escape the permissions boundary.
 func (k *kind) useOfRoles(ctx context.Context, obj *v1alpha1.Object) (identity.Use, operatorkit.Outcome) {
-	if k.service.options.ServiceAccountIssuer == "" {
-		return identity.Use{}, operatorkit.Stall("IssuerNotConfigured", "spec.grants needs the issuer of the cluster's service account tokens, which the operator does not know. "+
-			"Have an administrator start the operator with --service-account-issuer, or remove spec.grants.")
+	if !k.service.options.makesRoles() {
+		return identity.Use{}, operatorkit.Stall("IssuerNotConfigured", k.noRoles(obj))
 	}
 	own, made := k.useNow(ctx, obj)
 	if !made.IsDone() {
@@ -173,12 +214,40 @@ func (k *kind) useOfRoles(ctx context.Context, obj *v1alpha1.Object) (identity.U
 		return use, identity.Outcome(err)
 	}
 	if use.Identity != own.Identity || use.Place.Account != own.Place.Account {
+		what, remedy := "spec.grants is not possible here", ", or remove spec.grants"
+		if render.HasRole(k.modelOf(obj), obj) {
+			what, remedy = "The object cannot have a role here", ""
+		}
 		return use, operatorkit.Stall("GrantElsewhere", fmt.Sprintf(
-			"spec.grants is not possible here: the object is in account %s by AWSIdentity %q, but the roles of service accounts of namespace %s are in account %s by AWSIdentity %q. "+
-				"Use the namespace's identity for the object, or remove spec.grants.",
-			own.Place.Account, own.Identity, obj.Namespace, use.Place.Account, use.Identity))
+			"%s: the object is in account %s by AWSIdentity %q, but the roles of namespace %s are in account %s by AWSIdentity %q. "+
+				"Use the namespace's identity for the object%s.",
+			what, own.Place.Account, own.Identity, obj.Namespace, use.Place.Account, use.Identity, remedy))
+	}
+	if cluster := k.service.options.EKSCluster; cluster != "" && k.grantsAccounts(obj) {
+		account, region, _ := render.EKSCluster(cluster)
+		if use.Place.Account != account || use.Place.Region != region {
+			return use, operatorkit.Stall("GrantElsewhere", fmt.Sprintf(
+				"spec.grants is not possible here: the roles of namespace %s are in account %s and region %s, but EKS Pod Identity needs them where cluster %s is. "+
+					"Use a namespace there, remove spec.grants, or have an administrator start the operator with --service-account-issuer instead of --eks-cluster.",
+				obj.Namespace, use.Place.Account, use.Place.Region, cluster))
+		}
 	}
 	return use, operatorkit.Done()
+}
+
+// grantsAccounts reports whether an object grants access to service accounts.
+func (k *kind) grantsAccounts(obj *v1alpha1.Object) bool {
+	return slices.ContainsFunc(k.grantees(obj), func(of render.Grantee) bool { return of.Kind == "" })
+}
+
+// noRoles says that the operator makes no roles.
+func (k *kind) noRoles(obj *v1alpha1.Object) string {
+	if render.HasRole(k.modelOf(obj), obj) {
+		return fmt.Sprintf("A %s runs with an IAM role of its own, and the operator may make no roles. Have an administrator allow them, as for spec.grants, "+
+			"and start the operator with --service-account-issuer or --eks-cluster.", k.name)
+	}
+	return "spec.grants needs the issuer of the cluster's service account tokens, which the operator does not know. " +
+		"Have an administrator start the operator with --service-account-issuer, or --eks-cluster on EKS, or remove spec.grants and spec.objectGrants."
 }
 
 // accountsStep annotates the ServiceAccounts with their roles once the object's stack has its
@@ -192,7 +261,7 @@ func (s accountsStep) Name() string { return "accounts" }
 // one is created.
 func (s accountsStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
-	grants, err := render.Grants(k.model.Load(), obj)
+	grants, err := render.Grants(k.modelOf(obj), obj)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -206,17 +275,27 @@ func (s accountsStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) o
 	var all []operatorkit.Outcome
 	var statuses []v1alpha1.GrantStatus
 	for _, g := range grants {
-		status := v1alpha1.GrantStatus{ServiceAccount: g.ServiceAccount, RoleARN: k.roleARN(obj, g.ServiceAccount, use)}
-		var made operatorkit.Outcome
-		status.Message, made = k.service.annotate(ctx, accountOf(obj, g.ServiceAccount), status.RoleARN)
+		status, made := k.grantStatus(obj, g.Grantee, use), operatorkit.Done()
+		if g.Kind == "" {
+			account := types.NamespacedName{Namespace: obj.Namespace, Name: g.Name} // grants reach no other namespace
+			status.Message, made = k.service.annotate(ctx, account, status.RoleARN)
+		}
 		statuses, all = append(statuses, status), append(all, made)
 	}
 	for _, was := range obj.Status.Grants {
-		if !render.IsServiceAccount(was.ServiceAccount) ||
-			slices.ContainsFunc(grants, func(g render.Grant) bool { return g.ServiceAccount == was.ServiceAccount }) {
+		of := granteeOf(was)
+		if own := of == k.self(obj); own && render.HasRole(k.modelOf(obj), obj) {
+			if k.records(obj, of) {
+				statuses = append(statuses, k.grantStatus(obj, of, use))
+			}
+			continue
+		} else if own && k.modelOf(obj).ExecutionRole == "" {
+			continue // another client wrote the status
+		}
+		if !of.Valid() || slices.ContainsFunc(grants, func(g render.Grant) bool { return g.Grantee == of }) {
 			continue
 		}
-		made := k.service.roles.release(ctx, use, accountOf(obj, was.ServiceAccount), k.key(obj))
+		made := k.service.roles.release(ctx, use, of, k.key(obj))
 		if !made.IsDone() {
 			was.Message = "The role is being deleted."
 			statuses = append(statuses, was)

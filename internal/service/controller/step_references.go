@@ -32,22 +32,25 @@ func (s referencesStep) Name() string { return "references" }
 // EnsureCreated finds the referenced objects and reports in a condition whether all are ready.
 func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
-	sources, err := render.Sources(k.model.Load(), obj)
+	sources, err := render.Sources(k.modelOf(obj), obj)
 	if outcome, ok := invalidValues(err); ok {
 		return outcome
 	}
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	targets, err := k.targets(obj)
+	targets, err := k.targets(ctx, obj)
 	if outcome, ok := refused(err); ok {
-		k.service.directory.refer(k.key(obj), k.withAccounts(obj, nil))
+		k.service.directory.refer(k.key(obj), k.withRoles(obj, nil))
+		if _, usable := k.useNow(ctx, obj); !usable.IsDone() {
+			return usable
+		}
 		return outcome
 	}
 	if err != nil {
 		return operatorkit.Stall("InvalidReference", sentence("The references in the spec are invalid", err))
 	}
-	if k.service.directory.refer(k.key(obj), k.withAccounts(obj, targets)) {
+	if k.service.directory.refer(k.key(obj), k.withRoles(obj, targets)) {
 		k.service.enqueue(k.service.directory.siblings(k.key(obj))...)
 	}
 	// Objects that exist may name each other, such as two queues with each other's dead letters, but no value
@@ -124,13 +127,13 @@ type missing struct {
 }
 
 // targets lists all objects that an object references, including its template.
-func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
-	references, err := render.References(k.model.Load(), obj)
+func (k *kind) targets(ctx context.Context, obj *v1alpha1.Object) ([]objectKey, error) {
+	references, err := render.References(k.modelOf(obj), obj)
 	if err != nil {
 		return nil, err
 	}
 	var targets []objectKey
-	sources, err := render.Sources(k.model.Load(), obj)
+	sources, err := render.Sources(k.modelOf(obj), obj)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +147,7 @@ func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 			targets, objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}},
 		)
 	}
-	foreign, err := render.ForeignResources(k.model.Load(), obj, &k.service.options.Limits)
+	foreign, err := k.foreign(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +164,25 @@ func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 	return targets, nil
 }
 
-// withAccounts adds the service accounts to which an object grants access, or granted it until what
-// was made for that is deleted: their roles stay as long as an object refers to them.
-func (k *kind) withAccounts(obj *v1alpha1.Object, targets []objectKey) []objectKey {
-	for _, account := range k.accounts(obj) {
-		targets = append(targets, accountKey(account))
+// foreign lists the AWS resources that an object references and no object of its namespace made. Without
+// a usable identity, it cannot complete ARNs with the account and region, and the limits refuse those.
+func (k *kind) foreign(ctx context.Context, obj *v1alpha1.Object) ([]render.Foreign, error) {
+	m := k.modelOf(obj)
+	if len(m.Foreign) == 0 {
+		return nil, nil
+	}
+	use, _ := k.service.use(ctx, obj) // the reconcile reports the error
+	return render.ForeignResources(m, obj, render.Facts{
+		Region: use.Place.Region, AccountID: use.Place.Account, ClusterName: k.service.options.ClusterName,
+		Limits: &k.service.options.Limits,
+	})
+}
+
+// withRoles adds the roles that an object needs, or needed until what was made for that is deleted:
+// they stay as long as an object refers to them.
+func (k *kind) withRoles(obj *v1alpha1.Object, targets []objectKey) []objectKey {
+	for _, of := range k.grantees(obj) {
+		targets = append(targets, roleKey(obj.Namespace, of))
 	}
 	return targets
 }
@@ -205,7 +222,7 @@ func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object, use identity.Us
 	if in.object, in.facts.Secrets, lack, err = k.withValues(ctx, obj); err != nil || lack != nil {
 		return in, lack, err
 	}
-	references, err := render.References(k.model.Load(), obj)
+	references, err := render.References(k.modelOf(obj), obj)
 	if err != nil {
 		return in, nil, err
 	}
@@ -250,7 +267,7 @@ func (s *service) find(ctx context.Context, kindName string, key types.Namespace
 	if other == nil {
 		return nil, &missing{
 			"KindNotServed",
-			fmt.Sprintf("The kind %s of %s is not served; apply a ModelDefinition for it.", kindName, key.Name),
+			fmt.Sprintf("The kind %s of %s is not served; apply a ModelDefinition for it, or correct the kind.", kindName, key.Name),
 			0,
 		}, nil
 	}
@@ -260,7 +277,7 @@ func (s *service) find(ctx context.Context, kindName string, key types.Namespace
 	case apierrors.IsNotFound(err):
 		return nil, &missing{
 			"ReferenceNotFound",
-			fmt.Sprintf("There is no %s %s in namespace %s; create it.", kindName, key.Name, key.Namespace),
+			fmt.Sprintf("There is no %s %s in namespace %s; create it, or correct the name.", kindName, key.Name, key.Namespace),
 			0,
 		}, nil
 	case err != nil:
@@ -309,8 +326,7 @@ func (k *kind) siblings(
 // namespace made, the references of all objects of the kind, in any namespace, that may reference
 // the same resource and do.
 func (k *kind) foreignSiblings(ctx context.Context, obj *v1alpha1.Object, use identity.Use, siblings map[string][]any) (*missing, error) {
-	m, limits := k.model.Load(), &k.service.options.Limits
-	foreign, err := render.ForeignResources(m, obj, limits)
+	foreign, err := k.foreign(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +336,7 @@ func (k *kind) foreignSiblings(ctx context.Context, obj *v1alpha1.Object, use id
 				continue
 			}
 			facts, lack, err := k.siblingWhere(ctx, key, use, func(other *v1alpha1.Object, _ []render.Reference) bool {
-				theirs, err := render.ForeignResources(m, other, limits)
+				theirs, err := k.foreign(ctx, other)
 				return err == nil && slices.Contains(theirs, f)
 			})
 			if err != nil || lack != nil {
@@ -351,7 +367,7 @@ func (k *kind) siblingWhere(
 		}
 		return nil, nil, fmt.Errorf("read %s %s: %w", k.name, key, err)
 	}
-	references, err := render.References(k.model.Load(), other)
+	references, err := render.References(k.modelOf(other), other)
 	if err != nil {
 		return nil, nil, nil //nolint:nilerr // the sibling's own reconcile reports its error
 	}
@@ -392,7 +408,7 @@ func (k *kind) override(ctx context.Context, obj *v1alpha1.Object) (*render.Over
 	case apierrors.IsNotFound(err):
 		return nil, &missing{
 			"TemplateNotFound",
-			fmt.Sprintf("There is no CloudFormationTemplate %s in namespace %s; create it.", key.Name, key.Namespace),
+			fmt.Sprintf("spec.cloudFormationTemplateName: there is no CloudFormationTemplate %s in namespace %s; create it, or correct the name.", key.Name, key.Namespace),
 			0,
 		}, nil
 	case err != nil:
@@ -400,7 +416,7 @@ func (k *kind) override(ctx context.Context, obj *v1alpha1.Object) (*render.Over
 	case template.Data.Template == "":
 		return nil, &missing{
 			"TemplateEmpty",
-			fmt.Sprintf("CloudFormationTemplate %s in namespace %s has no data.template.", key.Name, key.Namespace),
+			fmt.Sprintf("spec.cloudFormationTemplateName: CloudFormationTemplate %s in namespace %s has no data.template; put a template there.", key.Name, key.Namespace),
 			0,
 		}, nil
 	}

@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -29,7 +27,6 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	if !outcome.IsDone() {
 		return outcome
 	}
-	version := k.version.Load() // before the model, so that a reconcile follows a model that is replaced meanwhile
 	in, lack, err := k.inputs(ctx, obj, use)
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -37,7 +34,7 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	if lack != nil {
 		return operatorkit.Wait(lack.after, lack.reason, lack.message)
 	}
-	digest, err := in.digest(obj, version)
+	digest, err := in.digest(obj)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -54,10 +51,10 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	if outcome := k.verifyReferences(ctx, obj, in); !outcome.IsDone() {
 		return outcome
 	}
-	if err := render.CheckWriteTo(k.model.Load(), obj); err != nil { // before the user waits for the stack
+	if err := render.CheckWriteTo(k.modelOf(obj), obj); err != nil { // before the user waits for the stack
 		return invalidWriteTo(err)
 	}
-	desired, err := render.Stack(k.model.Load(), in.object, in.facts, in.override)
+	desired, err := render.Stack(k.modelOf(obj), in.object, in.facts, in.override)
 	if err != nil {
 		return invalid(err)
 	}
@@ -66,7 +63,7 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	}
 	outcome = s.ensure(ctx, obj, in, desired, revert, !untouched)
 	if outcome.IsDone() && revert == nil { // otherwise the engine must be called to end the revert
-		if digest, err = in.digest(obj, version); err != nil {
+		if digest, err = in.digest(obj); err != nil {
 			return operatorkit.Fail(err)
 		}
 		k.ready.keep(obj.UID, digest)
@@ -99,8 +96,8 @@ func (s stackStep) ensure(
 		Tags: desired.Tags, OwnerTags: desired.OwnerTags, Salt: string(obj.UID),
 		Capabilities: desired.Capabilities, MaxAttempts: desired.MaxAttempts,
 		Allow: allowed(obj), AdoptFrom: adoptFrom(obj), Refresh: refresh, Review: review(obj, desired),
-		Revert: revert,
-		Retry:  obj.Annotations[stack.RetryAnnotation],
+		Revert: revert, DriftCheck: k.driftCheck(obj),
+		Retry: obj.Annotations[stack.RetryAnnotation],
 	}
 	if wanted.Import, err = k.adoption(obj, desired); err != nil {
 		return operatorkit.Fail(err)
@@ -115,8 +112,11 @@ func (s stackStep) ensure(
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
 		return operatorkit.Fail(recordErr)
 	}
+	if driftErr := k.showDriftCheck(obj, &result); driftErr != nil {
+		return operatorkit.Fail(driftErr)
+	}
 	if result.Outputs != nil {
-		output := render.Outputs(k.model.Load(), result.Outputs)
+		output := render.Outputs(k.modelOf(obj), result.Outputs)
 		if len(output) == 0 {
 			output = nil
 		}
@@ -128,7 +128,7 @@ func (s stackStep) ensure(
 	if err == nil && result.State == stack.Proposed {
 		return k.awaiting(obj, &result)
 	}
-	explainMissingAttribute(&result, obj, k.model.Load(), desired.Template)
+	explainMissingAttribute(&result, obj, k.modelOf(obj), desired.Template)
 	return outcome(result, err)
 }
 
@@ -158,13 +158,12 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	if observes {
 		return s.leave(ctx, obj)
 	}
-	switch policy := obj.Annotations[v1alpha1.DeletionPolicyAnnotation]; strings.ToLower(strings.TrimSpace(policy)) {
-	case "", "delete":
-	case v1alpha1.DeletionPolicyRetain:
+	policy, err := render.DeletionPolicy(obj)
+	if err != nil { // deleting cannot be undone, so an unknown policy must not delete
+		return invalid(err)
+	}
+	if policy == v1alpha1.DeletionPolicyRetain {
 		return s.leave(ctx, obj)
-	default: // deleting cannot be undone, so an unknown policy must not delete
-		return operatorkit.Stall("UnknownDeletionPolicy", fmt.Sprintf(
-			"The annotation %s is %q; set it to retain or delete.", v1alpha1.DeletionPolicyAnnotation, policy))
 	}
 	known, err := record(obj)
 	if err != nil {
@@ -179,7 +178,7 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	}
 	result, err := k.service.options.Engine.Delete(ctx, use.Target, name, known, stack.DeleteOptions{
 		RoleARN: use.ServiceRole, OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName),
-		Salt: string(obj.UID), AdoptFrom: adoptFrom(obj),
+		Salt: string(obj.UID), AdoptFrom: adoptFrom(obj), Snapshot: policy == v1alpha1.DeletionPolicySnapshot,
 	})
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
 		return operatorkit.Fail(recordErr)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -62,10 +64,22 @@ type suite struct {
 	observer  string // the endpoint of the test's own clients
 	limits    render.Limits
 	issuer    string        // of service account tokens
+	eks       string        // ARN of the EKS cluster with Pod Identity
 	drift     time.Duration // the interval of drift checks; 0 is on request
+	clock     *skewedClock  // of the operator
 	other     string        // another namespace that the operator watches, if any
 	stop      func()
 }
+
+// skewedClock is the real clock, and some time ahead of it.
+type skewedClock struct {
+	clock.RealClock
+	ahead atomic.Int64
+}
+
+func (c *skewedClock) Now() time.Time                  { return c.RealClock.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *skewedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+func (c *skewedClock) step(by time.Duration)           { c.ahead.Add(int64(by)) }
 
 // newSuite starts an operator with its own simulator in a new namespace. Latency may be nil.
 func newSuite(t *testing.T, latency func(resourceType, operation string) time.Duration) *suite {
@@ -95,7 +109,7 @@ func newSuiteOf(t *testing.T, o simulator.Options, limits render.Limits) *suite 
 // prepareSuite is newSuiteOf without an operator.
 func prepareSuite(t *testing.T, o simulator.Options, limits render.Limits) *suite {
 	t.Helper()
-	w := &suite{t: t, cluster: controlplanetest.Shared(t), limits: limits}
+	w := &suite{t: t, cluster: controlplanetest.Shared(t), limits: limits, clock: &skewedClock{}}
 	c, err := client.New(w.cluster.RESTConfig(), client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -153,12 +167,13 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	}
 	engine := stack.New(stack.Options{
 		Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond,
-		DriftPoll: 20 * time.Millisecond,
+		DriftPoll: 20 * time.Millisecond, Clock: w.clock,
 	})
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Region: region, AccountID: account, ClusterName: clusterName,
-		WatchNamespaces: w.watched(), Limits: w.limits, ServiceAccountIssuer: w.issuer, DriftInterval: w.drift,
+		WatchNamespaces: w.watched(), Limits: w.limits, DriftInterval: w.drift, Clock: w.clock,
+		ServiceAccountIssuer: w.issuer, EKSCluster: w.eks,
 	})
 	if err != nil {
 		return nil, err
@@ -223,7 +238,7 @@ func (w *suite) get(kind, name string) (*unstructured.Unstructured, error) {
 	obj.SetAPIVersion("service-operator.aws/v1alpha1")
 	obj.SetKind(kind)
 	key := client.ObjectKey{Namespace: w.namespace, Name: name}
-	if kind == "ModelDefinition" {
+	if kind == "ModelDefinition" || kind == "ModelRevision" {
 		key.Namespace = ""
 	}
 	return obj, w.client.Get(w.t.Context(), key, obj)

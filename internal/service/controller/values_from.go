@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -63,7 +64,7 @@ func (s *service) watchSources(ctx context.Context) error {
 // withValues returns an object with the values that spec.valuesFrom names in its spec, and those among
 // them that are secret. Missing, if not nil, describes a value that does not exist yet.
 func (k *kind) withValues(ctx context.Context, obj *v1alpha1.Object) (*v1alpha1.Object, []render.Secret, *missing, error) {
-	sources, err := render.Sources(k.model.Load(), obj)
+	sources, err := render.Sources(k.modelOf(obj), obj)
 	if err != nil || len(sources) == 0 {
 		return obj, nil, nil, err //nolint:wrapcheck // of the same module, and a sentence for the user
 	}
@@ -74,7 +75,7 @@ func (k *kind) withValues(ctx context.Context, obj *v1alpha1.Object) (*v1alpha1.
 			return obj, nil, lack, err
 		}
 	}
-	changed, secrets, err := render.WithValues(k.model.Load(), obj, values)
+	changed, secrets, err := render.WithValues(k.modelOf(obj), obj, values)
 	return changed, secrets, nil, err //nolint:wrapcheck // of the same module, and a sentence for the user
 }
 
@@ -129,6 +130,9 @@ func (s *service) output(ctx context.Context, namespace string, from *render.Sou
 		}
 	}
 	target, lack, err := s.find(ctx, from.Kind, from.NamespacedName)
+	if lack != nil {
+		lack.message = from.From + ": " + strings.ToLower(lack.message[:1]) + lack.message[1:]
+	}
 	if err != nil || lack != nil {
 		return value, lack, err
 	}

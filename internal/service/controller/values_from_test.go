@@ -38,7 +38,7 @@ spec:
     - {field: kmsKeyID, valueFrom: {kind: EncryptionKey, name: main, output: keyARN}}
 `)
 	c := w.condition("SQSQueue", "jobs", "Ready", "False", "ReferenceNotFound")
-	if !strings.Contains(c.Message, "There is no EncryptionKey main in namespace") {
+	if !strings.Contains(c.Message, "spec.valuesFrom[1].valueFrom: there is no EncryptionKey main in namespace") {
 		t.Errorf("the message is %q", c.Message)
 	}
 	w.apply("{kind: EncryptionKey, metadata: {name: main}}")
@@ -339,7 +339,7 @@ stringData: {large: "90210", reference: "{{resolve:ssm:secret}}", long: "` + str
 			"the key long of Secret hidden has 4097 bytes, but a parameter of CloudFormation has at most 4096; store the value in Secrets Manager.",
 		},
 		"no-kind": {
-			"{field: kmsKeyID, valueFrom: {kind: Nothing, name: a, output: b}}", "Ready", "KindNotServed", "The kind Nothing of a is not served; apply a ModelDefinition for it.",
+			"{field: kmsKeyID, valueFrom: {kind: Nothing, name: a, output: b}}", "Ready", "KindNotServed", "spec.valuesFrom[0].valueFrom: the kind Nothing of a is not served; apply a ModelDefinition for it, or correct the kind.",
 		},
 	} {
 		w.apply(fmt.Sprintf("{kind: SQSQueue, metadata: {name: %s}, spec: {valuesFrom: [%s]}}", name, c.entry))

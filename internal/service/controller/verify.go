@@ -22,7 +22,7 @@ import (
 // credentials reach it.
 func (k *kind) verifyReferences(ctx context.Context, obj *v1alpha1.Object, in inputs) operatorkit.Outcome {
 	facts := in.facts
-	references, err := render.References(k.model.Load(), obj)
+	references, err := render.References(k.modelOf(obj), obj)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -35,17 +35,22 @@ func (k *kind) verifyReferences(ctx context.Context, obj *v1alpha1.Object, in in
 		if outcome := k.verifyPlace(ctx, obj, in, r); !outcome.IsDone() {
 			return outcome
 		}
-		ids, err := k.service.options.Engine.PhysicalIDs(ctx, in.use.Target, name)
+		ids, err := k.service.options.Engine.PhysicalIDs(ctx, in.use.Target, name, r.ResourceType)
 		if err != nil {
 			return operatorkit.Fail(err)
 		}
 		if id == "" || !slices.Contains(ids, id) {
+			what := "a resource"
+			if r.ResourceType != "" {
+				what = "an " + r.ResourceType
+			}
 			return operatorkit.Stall("ReferenceNotOwned", fmt.Sprintf(
-				"The output %s of %s %s is %q, which is not a resource of its stack %s. Correct the template of %[2]s %[3]s so that the output is a Ref to a resource.",
+				"The output %s of %s %s is %q, which is not %s of its stack %s. Correct the template of %[2]s %[3]s so that the output is a Ref to a resource.",
 				r.PhysicalID,
 				r.Kind,
 				r.ObjectName,
 				id,
+				what,
 				name,
 			))
 		}

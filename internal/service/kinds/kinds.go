@@ -187,6 +187,7 @@ func (s *Set) ExampleOutputs(reference render.Reference, facts render.Facts) map
 	}
 	for _, output := range referenced.Outputs {
 		switch {
+		case output.Name == "senders" || output.Name == "publishers": // Whom the object lets use it is not known.
 		case strings.HasSuffix(output.Name, "ARN"):
 			values[output.Name] = fmt.Sprintf(
 				"arn:%s:%s:%s:%s:%s", arnPartition, service, facts.Region, facts.AccountID, resource,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +20,11 @@ import (
 // access levels have it.
 const GrantsField = "grants"
 
-// AccessLevel is what a service account may do with the resources of an object's stack.
+// ObjectGrantsField is the field of the spec that grants access to objects with a role of their own.
+// Only kinds with access levels have it.
+const ObjectGrantsField = "objectGrants"
+
+// AccessLevel is what a service account, or an object with a role, may do with the resources of an object's stack.
 type AccessLevel struct {
 	// Name is the value of access in the spec, Description its description for kubectl explain.
 	Name, Description string
@@ -224,11 +229,11 @@ func asProblems(name string, err error) cfntemplate.Problems {
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names.
 const subdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 
-// grantsSchema is the schema of spec.grants.
-func (m *Model) grantsSchema() apiextensionsv1.JSONSchemaProps {
+// grantsSchemas are the schemas of spec.grants and spec.objectGrants.
+func (m *Model) grantsSchemas() map[string]apiextensionsv1.JSONSchemaProps {
 	const most = 32
-	items, length, least := int64(most), int64(253), int64(1)
-	access := apiextensionsv1.JSONSchemaProps{Type: "string", Description: "What the service account may do with the resource."}
+	items, length, kindLength, least := int64(most), int64(253), int64(maxKind), int64(1)
+	access := apiextensionsv1.JSONSchemaProps{Type: "string", Description: "What may be done with the resource."}
 	for _, level := range m.AccessLevels {
 		raw, _ := json.Marshal(level.Name) // a string can be encoded
 		access.Enum = append(access.Enum, apiextensionsv1.JSON{Raw: raw})
@@ -236,20 +241,29 @@ func (m *Model) grantsSchema() apiextensionsv1.JSONSchemaProps {
 			access.Description += " " + level.Name + ": " + level.Description
 		}
 	}
-	list := "map"
-	return apiextensionsv1.JSONSchemaProps{
-		Type: "array", MaxItems: &items, XListType: &list, XListMapKeys: []string{"serviceAccount"}, Nullable: true,
-		Description: "The service accounts that may use the resource. Each gets a role with the permissions for exactly this resource, and its pods assume the role. Removing a grant takes the permissions away.",
-		Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
-			Type: "object", Required: []string{"serviceAccount", "access"},
-			Properties: map[string]apiextensionsv1.JSONSchemaProps{
-				"serviceAccount": {
-					Type: "string", Pattern: subdomain, MinLength: &least, MaxLength: &length,
-					Description: "The name of a service account in the object's namespace. It need not exist yet.",
-				},
-				"access": access,
-			},
-		}},
+	grants := func(description string, keys map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		list, names := "map", slices.Sorted(maps.Keys(keys))
+		keys["access"] = access
+		return apiextensionsv1.JSONSchemaProps{
+			Type: "array", MaxItems: &items, XListType: &list, XListMapKeys: names, Nullable: true, Description: description,
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object", Required: append(slices.Clone(names), "access"), Properties: keys,
+			}},
+		}
+	}
+	name := func(description string) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "string", Pattern: subdomain, MinLength: &least, MaxLength: &length, Description: description}
+	}
+	return map[string]apiextensionsv1.JSONSchemaProps{
+		GrantsField: grants("The service accounts that may use the resource. Each gets a role with the permissions for exactly this resource, and its pods assume the role. Removing a grant takes the permissions away.",
+			map[string]apiextensionsv1.JSONSchemaProps{
+				"serviceAccount": name("The name of a service account in the object's namespace. It need not exist yet."),
+			}),
+		ObjectGrantsField: grants("The objects of the namespace that may use the resource, such as Lambdas: the operator adds the permissions for exactly this resource to their roles. Removing a grant takes the permissions away.",
+			map[string]apiextensionsv1.JSONSchemaProps{
+				"kind": {Type: "string", Pattern: "^[A-Z][A-Za-z0-9]*$", MaxLength: &kindLength, Description: "The kind of the object, whose objects have roles: Lambda, StepFunction, or a kind of a ModelDefinition with an executionRole."},
+				"name": name("The name of the object. It need not exist yet."),
+			}),
 	}
 }
 
@@ -260,12 +274,14 @@ func grantStatusSchema() apiextensionsv1.JSONSchemaProps {
 	}
 	return apiextensionsv1.JSONSchemaProps{
 		Type: "array", XListType: atomic(),
-		Description: "The service accounts to which the object grants access, or granted it until what was made for that is deleted.",
+		Description: "The service accounts and objects to which the object grants access, or granted it until what was made for that is deleted.",
 		Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
 			Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 				"serviceAccount": text("The name of the service account."),
-				"roleARN":        text("The ARN of the service account's role."),
-				"message":        text("Why the service account does not have the role yet; empty if it has it."),
+				"kind":           text("The kind of the object that has access, in place of a service account."),
+				"name":           text("The name of that object."),
+				"roleARN":        text("The ARN of the role."),
+				"message":        text("Why the service account or object does not have the access yet; empty if it has it."),
 			},
 		}},
 	}

@@ -125,7 +125,7 @@ func (m *Model) specSchema() *apiextensionsv1.JSONSchemaProps {
 		}
 	}
 	if len(m.AccessLevels) > 0 {
-		spec.Properties[GrantsField] = m.grantsSchema()
+		maps.Copy(spec.Properties, m.grantsSchemas())
 	}
 	requiredFrom(spec)
 	return spec
@@ -212,6 +212,8 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 	}
 	return apiextensionsv1.JSONSchemaProps{
 		Type: "object", XMapType: atomic(), Nullable: true, Description: "The last observed state.",
+		// kstatus, and so Flux, takes an object without a status for one that is up to date.
+		Default: &apiextensionsv1.JSON{Raw: []byte(`{"observedGeneration":-1}`)},
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"resourceStatus":       text("The status of the stack in CloudFormation."),
 			"resourceStatusReason": text("The reason of that status."),
@@ -219,6 +221,9 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 			"stackName":            text("The name of the stack."),
 			"outputDigest":         text("A short hash of the output as the operator wrote it."),
 			"observedGeneration":   {Type: "integer", Format: "int64", Description: "The generation that this status is for."},
+			"modelRevision":        text("The ModelRevision that the object uses."),
+			"previousModelRevision": text(
+				"The ModelRevision that the object used before, until it is ready with modelRevision."),
 			"stack": {
 				Type:                   "object",
 				XPreserveUnknownFields: truePointer(),
@@ -331,7 +336,7 @@ func (m *Model) checkStructural() error {
 		if slices.Contains(sharedFields, name) {
 			return problem(m.Name, "spec.schema", name+" is a field that every kind has; remove it")
 		}
-		if name == GrantsField && len(m.AccessLevels) > 0 {
+		if (name == GrantsField || name == ObjectGrantsField) && len(m.AccessLevels) > 0 {
 			return problem(m.Name, "spec.schema", name+" is a field that every kind with accessLevels has; rename it, or remove accessLevels")
 		}
 	}

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestEveryResourceTypeIsAKind(t *testing.T) {
 	}
 }
 
-// checkDerivedOutputs checks that a kind publishes the identifier and the ARN only, and that a
+// checkDerivedOutputs checks that a kind publishes the identifier, its parts and the ARN only, and that a
 // definition can list everything else: a stack has at most 200 outputs.
 func checkDerivedOutputs(t *testing.T, registry *schema.Registry, name string, m *model.Model) {
 	t.Helper()
@@ -60,7 +61,9 @@ func checkDerivedOutputs(t *testing.T, registry *schema.Registry, name string, m
 	}
 	kind := name[strings.LastIndex(name, ":")+1:]
 	for _, output := range m.Outputs {
-		isIdentifier := output.Name == "id" || len(resource.PrimaryIdentifier) == 1 && output.Name == model.FieldName(resource.PrimaryIdentifier[0])
+		isIdentifier := output.Name == "id" || slices.ContainsFunc(resource.PrimaryIdentifier, func(path string) bool {
+			return output.Name == model.FieldName(path)
+		})
 		isARN := strings.EqualFold(output.Name, "arn") || strings.EqualFold(output.Name, kind+"arn")
 		if !isIdentifier && !isARN {
 			t.Errorf("%s: publishes %s by default", name, output.Name)

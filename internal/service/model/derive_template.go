@@ -50,7 +50,7 @@ func deriveTemplate(resource *schema.Type, all []derivedOutput, wanted func(deri
 }
 
 // selectOutputs returns which of the derived outputs a kind publishes: those that the definition
-// lists, or else the identifier and the ARN, and those that the definition's texts use.
+// lists, or else the identifier with its parts, the ARN, and those that the definition's texts use.
 //
 // A resource may lack any other attribute, because AWS sets some only if a feature is on, and an
 // output that reads a missing attribute fails the stack. For example, only clustered groups have
@@ -71,7 +71,7 @@ type derivedOutput struct {
 	v1alpha1.ModelOutput
 
 	value string
-	// always means that every resource of the type has the value: the identifier and the ARN.
+	// always means that every resource of the type has the value: the identifier, or its parts, and the ARN.
 	always bool
 }
 
@@ -104,7 +104,7 @@ func deriveOutputs(resource *schema.Type) []derivedOutput {
 				Name: name, From: PascalName(name), Type: outputType(kind),
 				Description: "Attribute " + attribute + " of " + resource.Name + ".",
 			},
-			value: value, always: path == identifier || isARN(resource, path),
+			value: value, always: slices.Contains(resource.PrimaryIdentifier, path) || isARN(resource, path),
 		})
 	}
 	return out

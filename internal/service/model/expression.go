@@ -37,6 +37,18 @@ func (e *UnsetError) Error() string { return "{{ " + e.Value + " }} has no value
 // ParseText compiles a template whose result is plain text: the name of an object, or a value in a
 // ConfigMap. Name is for messages.
 func ParseText(name, source string) (*Text, error) {
+	t, err := parseText(name, source)
+	if err != nil || t.literal {
+		return t, err
+	}
+	if err := checkCalls(t.tmpl); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// parseText is ParseText for a text in which calls of templates are refused, or counted, afterwards.
+func parseText(name, source string) (*Text, error) {
 	t := &Text{source: source, literal: !strings.Contains(source, "{{")}
 	if t.literal {
 		return t, nil
@@ -69,6 +81,9 @@ func ParseStackTemplate(name, source string, properties func(spec any) (map[stri
 	if err != nil {
 		return nil, syntaxProblem(name, err)
 	}
+	if err := checkCalls(tmpl); err != nil {
+		return nil, err
+	}
 	for _, each := range tmpl.Templates() {
 		eachNode(each.Root, nil, func(n *parse.ActionNode) { printBy(n, "printYAML", n.Pipe.String()) })
 	}
@@ -78,8 +93,8 @@ func ParseStackTemplate(name, source string, properties func(spec any) (map[stri
 // Source returns the template's text.
 func (t *Text) Source() string { return t.source }
 
-// Execute renders the template. In a text, an unset value is empty. An error names the line of the
-// template.
+// Execute renders the template. In a text, an unset value is empty. The error is a *RefusedError if the template
+// refuses the object; another one names the line of the template.
 func (t *Text) Execute(data map[string]any) (string, error) { return t.execute(t.tmpl, data) }
 
 // ExecuteSet renders a text. The error is an *UnsetError if the text prints an unset value.
@@ -93,6 +108,9 @@ func (t *Text) execute(tmpl *template.Template, data map[string]any) (string, er
 	if err := tmpl.Execute(&out, data); err != nil {
 		if unset, ok := errors.AsType[*UnsetError](err); ok {
 			return "", unset
+		}
+		if refusal, ok := errors.AsType[*RefusedError](err); ok {
+			return "", refusal
 		}
 		return "", syntaxProblem(tmpl.Name(), err)
 	}
@@ -120,9 +138,25 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 // eachNode calls the functions, which may be nil, for every text and every action below a node that
 // prints a value.
 func eachNode(node parse.Node, text func(*parse.TextNode), action func(*parse.ActionNode)) {
+	eachLeaf(node, func(leaf parse.Node) {
+		switch n := leaf.(type) {
+		case *parse.TextNode:
+			if text != nil {
+				text(n)
+			}
+		case *parse.ActionNode:
+			if len(n.Pipe.Decl) == 0 {
+				action(n)
+			}
+		}
+	})
+}
+
+// eachLeaf calls visit for every node below a node that has no nodes below it.
+func eachLeaf(node parse.Node, visit func(parse.Node)) {
 	branch := func(b *parse.BranchNode) {
-		eachNode(b.List, text, action)
-		eachNode(b.ElseList, text, action)
+		eachLeaf(b.List, visit)
+		eachLeaf(b.ElseList, visit)
 	}
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -130,15 +164,7 @@ func eachNode(node parse.Node, text func(*parse.TextNode), action func(*parse.Ac
 			return
 		}
 		for _, child := range n.Nodes {
-			eachNode(child, text, action)
-		}
-	case *parse.TextNode:
-		if text != nil {
-			text(n)
-		}
-	case *parse.ActionNode:
-		if len(n.Pipe.Decl) == 0 {
-			action(n)
+			eachLeaf(child, visit)
 		}
 	case *parse.IfNode:
 		branch(&n.BranchNode)
@@ -146,6 +172,8 @@ func eachNode(node parse.Node, text func(*parse.TextNode), action func(*parse.Ac
 		branch(&n.BranchNode)
 	case *parse.WithNode:
 		branch(&n.BranchNode)
+	default:
+		visit(n)
 	}
 }
 
@@ -166,6 +194,7 @@ func functions(properties func(any) (map[string]any, error)) template.FuncMap {
 	}
 	return template.FuncMap{
 		"collect":    collect,
+		"condition":  condition,
 		"contains":   func(part, s string) bool { return strings.Contains(s, part) },
 		"default":    defaultTo,
 		"get":        get,
@@ -177,9 +206,11 @@ func functions(properties func(any) (map[string]any, error)) template.FuncMap {
 		"printf":     printf,
 		"printText":  func(_ string, value any) string { return asText(value) },
 		"printYAML":  printYAML,
+		"principal":  principal,
 		"properties": properties,
 		"positive":   positive,
 		"quoteYAML":  quoteYAML,
+		"refuse":     refuse,
 		"replace":    replace,
 		"set":        func(v any) bool { return v != nil && v != "" },
 		"split":      split,

@@ -85,18 +85,21 @@ func FuzzWriteToText(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	m.AccessLevels = []model.AccessLevel{{Name: "Send"}}
+	f.Add("{{ .roleARNs.web }}{{ get \"web\" .roleARNs }}{{ get .metadata.name $ }}")
 	f.Add("postgres://{{ .output.arn }}:{{ .output.queueUrl | upper }}/{{ .metadata.name }}")
 	f.Add("{{ with .output }}{{ default \"a\" .arn }}{{ else }}{{ $.metadata.namespace }}{{ end }}")
 	f.Add("{{ range 1000000000 }}a{{ end }}{{ define \"a\" }}{{ template \"a\" }}{{ end }}{{ printf \"%999999d\" 1 }}")
 	f.Add("{{ $a := replace \"\" \"aaaaaaaa\" .output.arn }}{{ $a = replace \"a\" $a $a }}{{ $a = replace \"a\" $a $a }}{{ $a }}{{ $a }}")
 	f.Fuzz(func(t *testing.T, source string) {
 		began := time.Now()
-		text, err := m.WriteToText("spec.writeTo[0].data.a", source)
+		text, err := m.WriteToText("spec.writeTo[0].data.a", source, []string{"web"})
 		if err != nil || len(source) > model.MaxWriteToText {
 			return
 		}
 		got, _ := text.ExecuteSet(map[string]any{
 			"output": map[string]any{"arn": "arn:aws:sqs", "queueUrl": "https://sqs"}, "metadata": map[string]any{"name": "a", "namespace": "b"},
+			"roleARNs": map[string]any{"web": "arn:aws:iam"},
 		})
 		if took := time.Since(began); len(got) > 1<<20 || took > 10*time.Second {
 			t.Errorf("it has %d bytes and takes %s", len(got), took)

@@ -79,7 +79,7 @@ func (m *Model) renderSample(spec map[string]any) *cfntemplate.Template {
 		"name": sampleWord + "Name", "namespace": "default", "kind": m.Kind, "spec": spec,
 		"references": map[string]any{}, "siblings": map[string]any{},
 		"region": "us-east-1", "accountID": "123456789012", "partition": "aws", "dnsSuffix": "amazonaws.com",
-		"clusterName": "aws-operator",
+		"clusterName": "aws-operator", "role": sampleRole(),
 	})
 	if err != nil {
 		return nil

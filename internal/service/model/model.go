@@ -52,8 +52,15 @@ type Model struct {
 	DynamicReferences []string
 	// Foreign are values that name AWS resources that the namespace did not create.
 	Foreign []Foreign
-	// AccessLevels are what objects may grant to service accounts.
+	// AccessLevels are what objects may grant to service accounts, and to objects with a role.
 	AccessLevels []AccessLevel
+	// ExecutionRole is the service that may assume the role of an object; empty if objects have none.
+	ExecutionRole string
+	// RoleSource renders the ARN of the resource for which that service assumes the role; nil for any. RoleOnlyIf
+	// renders nothing for objects without the role; nil if all have it.
+	RoleSource, RoleOnlyIf *Text
+	// RoleOfAnyAccount means that the service need not name the account of that resource.
+	RoleOfAnyAccount bool
 
 	// ownTemplate means that the definition contains the template.
 	ownTemplate bool
@@ -85,13 +92,15 @@ type Reference struct {
 	// PhysicalID is the output that must be the physical ID of a resource in the object's stack, or
 	// empty.
 	PhysicalID string
+	// ResourceType is the type of that resource; empty for any.
+	ResourceType string
 }
 
-// Foreign names an AWS resource that the object's namespace did not create.
+// Foreign names AWS resources that the object's namespace did not create.
 type Foreign struct {
 	// Name is the name of its sharers in templates, Field the field in messages.
 	Name, Field string
-	// ARN renders the resource's ARN, or nothing if no resource is named.
+	// ARN renders the ARNs of the resource or resources, or nothing if no resource is named.
 	ARN *Text
 }
 
@@ -140,6 +149,7 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	}
 	if err := errors.Join(
 		m.compileParameters(spec), m.compileReferences(spec), m.compileAdditional(&spec.AdditionalResources), m.compileAccess(spec),
+		m.compileRole(spec.ExecutionRole),
 	); err != nil {
 		return nil, flatten(err)
 	}
@@ -257,7 +267,7 @@ var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "clou
 // propertiesOf converts a derived spec to properties, without the fields that every kind has.
 func (s *shape) propertiesOf(spec map[string]any) map[string]any {
 	own := maps.Clone(spec)
-	for _, name := range append([]string{GrantsField}, sharedFields...) {
+	for _, name := range append([]string{GrantsField, ObjectGrantsField}, sharedFields...) {
 		if _, ok := s.fields[name]; !ok {
 			delete(own, name)
 		}
@@ -318,7 +328,9 @@ func (m *Model) compileReferences(spec *v1alpha1.ModelDefinitionSpec) error {
 		if err != nil {
 			return err
 		}
-		m.References = append(m.References, Reference{Name: r.Name, Kind: r.Kind, ObjectName: compiled, PhysicalID: r.PhysicalID})
+		m.References = append(m.References, Reference{
+			Name: r.Name, Kind: r.Kind, ObjectName: compiled, PhysicalID: r.PhysicalID, ResourceType: r.ResourceType,
+		})
 	}
 	for _, f := range spec.Foreign {
 		compiled, err := m.text("spec.foreign."+f.Name, f.ARN)
@@ -326,6 +338,27 @@ func (m *Model) compileReferences(spec *v1alpha1.ModelDefinitionSpec) error {
 			return err
 		}
 		m.Foreign = append(m.Foreign, Foreign{Name: f.Name, Field: f.Field, ARN: compiled})
+	}
+	return nil
+}
+
+func (m *Model) compileRole(role *v1alpha1.ModelExecutionRole) error {
+	if role == nil {
+		return nil
+	}
+	m.ExecutionRole, m.RoleOfAnyAccount = role.Service, role.SourceAccount == "Any"
+	for _, t := range []struct {
+		field, source string
+		to            **Text
+	}{{"sourceARN", role.SourceARN, &m.RoleSource}, {"onlyIf", role.OnlyIf, &m.RoleOnlyIf}} {
+		if t.source == "" {
+			continue
+		}
+		compiled, err := m.text("spec.executionRole."+t.field, t.source)
+		if err != nil {
+			return err
+		}
+		*t.to = compiled
 	}
 	return nil
 }

@@ -35,6 +35,9 @@ func (m *Model) stackScope() *scope {
 		s.groups["references"] = append(s.groups["references"], r.Name)
 		s.groups["siblings"] = append(s.groups["siblings"], r.Name)
 	}
+	if m.ExecutionRole != "" {
+		s.groups["role"] = []string{"name", "arn"}
+	}
 	for _, f := range m.Foreign {
 		s.groups["siblings"] = append(s.groups["siblings"], f.Name)
 	}
@@ -269,6 +272,11 @@ func (m *Model) checkNames() cfntemplate.Problems {
 	}
 	for _, f := range m.Foreign {
 		check(stack, f.ARN)
+	}
+	for _, t := range []*Text{m.RoleSource, m.RoleOnlyIf} {
+		if t != nil {
+			check(stack, t)
+		}
 	}
 	for _, level := range m.AccessLevels {
 		for _, statement := range level.Statements {

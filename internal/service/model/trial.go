@@ -72,7 +72,7 @@ func (m *Model) sampleData() []map[string]any {
 			"name": sampleWord + "Name", "namespace": "default", "kind": m.Kind, "spec": s.spec(m.Schema),
 			"references": m.sampleReferences(used, without), "siblings": map[string]any{},
 			"region": "us-east-1", "accountID": "123456789012", "partition": "aws", "dnsSuffix": "amazonaws.com",
-			"clusterName": "aws-operator",
+			"clusterName": "aws-operator", "role": sampleRole(),
 		}
 	}
 	all := []map[string]any{data(sample{all: true}, "")}
@@ -84,6 +84,11 @@ func (m *Model) sampleData() []map[string]any {
 	}
 	const characters, least = 4_000_000, 8
 	return all[:min(len(all), max(least, characters/(len(m.Template.source)+1)))]
+}
+
+// sampleRole is the role of an object.
+func sampleRole() map[string]any {
+	return map[string]any{"name": sampleWord + "Role", "arn": "arn:aws:iam::123456789012:role/" + sampleWord + "Role"}
 }
 
 // sampleReferences returns the referenced objects, except for one, with the outputs that the

@@ -71,7 +71,7 @@ func (m *Model) isShared(name string) bool {
 	if _, own := m.Schema.Properties[name]; own {
 		return false
 	}
-	return slices.Contains(sharedFields, name) || name == GrantsField && len(m.AccessLevels) > 0
+	return slices.Contains(sharedFields, name) || (name == GrantsField || name == ObjectGrantsField) && len(m.AccessLevels) > 0
 }
 
 // fieldAt returns the schema at a path below another; nil where anything is allowed.

@@ -28,14 +28,16 @@ const (
 // writeToFunctions are the functions that a text of spec.writeTo may call. Authors of objects must not
 // be able to exhaust the operator, so nothing here repeats a part of a text, or formats with a width.
 var writeToFunctions = []string{
-	"and", "contains", "default", "eq", "hasPrefix", "hasSuffix", "lower", "ne", "not", "or", "replace", "set", "trimSuffix", "upper",
+	"and", "contains", "default", "eq", "get", "hasPrefix", "hasSuffix", "lower", "ne", "not", "or", "replace", "set", "trimSuffix",
+	"upper",
 }
 
-// WriteToText compiles a text of spec.writeTo. Its data are .output, .metadata.name and
-// .metadata.namespace. Field is the path of the text in the object. The error is cfntemplate.Problems
-// at the field, also if the text names an output that the kind does not have.
-func (m *Model) WriteToText(field, source string) (*Text, error) {
-	text, err := ParseText(field, source)
+// WriteToText compiles a text of spec.writeTo. Its data are .output, .metadata.name,
+// .metadata.namespace, and .roleARNs of the service accounts of spec.grants. Field is the path of the
+// text in the object. The error is cfntemplate.Problems at the field, also if the text names an output
+// that the kind does not have, or a service account without a grant.
+func (m *Model) WriteToText(field, source string, accounts []string) (*Text, error) {
+	text, err := parseText(field, source)
 	if err != nil {
 		return nil, FieldProblems(field, err)
 	}
@@ -48,12 +50,17 @@ func (m *Model) WriteToText(field, source string) (*Text, error) {
 		functions: append([]string{"printText"}, writeToFunctions...),
 		groups:    map[string][]string{"metadata": {"name", "namespace"}, "output": outputs},
 	}
+	names := ".metadata.name, .metadata.namespace, "
+	if len(m.AccessLevels) > 0 {
+		s.groups["roleARNs"] = accounts
+		names += ".roleARNs.NAME of a service account in spec.grants, "
+	}
 	problems := s.names(text).problems
 	for i, p := range problems {
 		switch {
 		case p.Suggestion != "":
 		case strings.HasPrefix(p.Message, "there is no "):
-			problems[i].Message += "; use .metadata.name, .metadata.namespace, or one of the outputs: .output." + strings.Join(outputs, ", .output.")
+			problems[i].Message += "; use " + names + "or one of the outputs: .output." + strings.Join(outputs, ", .output.")
 		default:
 			problems[i].Message += "; use only if, with and the functions " + strings.Join(writeToFunctions, ", ")
 		}
@@ -102,7 +109,7 @@ func writeToSchema() apiextensionsv1.JSONSchemaProps {
 				},
 				"data": {
 					Type: "object", Nullable: true, MinProperties: &least, MaxProperties: &keys,
-					Description: "The values, by key. {{ .output.NAME }} inserts an output; .metadata.name and .metadata.namespace are those of the object. Without data, the keys are the names of all outputs.",
+					Description: "The values, by key. {{ .output.NAME }} inserts an output; .metadata.name and .metadata.namespace are those of the object; .roleARNs.NAME is the ARN of the role of a service account in spec.grants. Without data, the keys are the names of all outputs.",
 					AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{
 						Allows: true, Schema: &apiextensionsv1.JSONSchemaProps{Type: "string", MaxLength: &characters},
 					},

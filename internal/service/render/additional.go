@@ -177,7 +177,7 @@ func outputScope(m *model.Model, obj *v1alpha1.Object, facts Facts, services map
 	if err != nil {
 		return nil, err
 	}
-	data := scope(obj, m.Kind, spec, facts)
+	data := scope(obj, m, spec, facts)
 	output := map[string]any{}
 	for name, value := range obj.Output {
 		output[name] = value.Text

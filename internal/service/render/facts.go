@@ -54,7 +54,7 @@ func wholeSpec(obj *v1alpha1.Object) (map[string]any, error) {
 }
 
 // scope is the data of templates.
-func scope(obj *v1alpha1.Object, kind string, spec map[string]any, facts Facts) map[string]any {
+func scope(obj *v1alpha1.Object, m *model.Model, spec map[string]any, facts Facts) map[string]any {
 	name, dnsSuffix := partition.Of(facts.Region)
 	references := map[string]any{}
 	for name, outputs := range facts.References {
@@ -64,12 +64,17 @@ func scope(obj *v1alpha1.Object, kind string, spec map[string]any, facts Facts) 
 	for name, list := range facts.Siblings {
 		siblings[name] = list
 	}
-	return map[string]any{
-		"name": obj.Name, "namespace": obj.Namespace, "kind": kind, "spec": spec,
+	data := map[string]any{
+		"name": obj.Name, "namespace": obj.Namespace, "kind": m.Kind, "spec": spec,
 		"references": references, "siblings": siblings,
 		"region": facts.Region, "accountID": facts.AccountID, "partition": name, "dnsSuffix": dnsSuffix,
 		"clusterName": facts.ClusterName,
 	}
+	if m.ExecutionRole != "" && hasRole(m, data) {
+		role := Role{ClusterName: facts.ClusterName, Kind: m.Kind, Namespace: obj.Namespace, Name: obj.Name}
+		data["role"] = map[string]any{"name": role.RoleName(), "arn": role.ARN(facts.AccountID, facts.Region)}
+	}
+	return data
 }
 
 // Reference is an object that another one references.
@@ -81,6 +86,8 @@ type Reference struct {
 	// PhysicalID is the output that must be the physical ID of a resource in the object's stack, or
 	// empty.
 	PhysicalID string
+	// ResourceType is the type of that resource; empty for any.
+	ResourceType string
 }
 
 // Foreign is an AWS resource that an object references and that its namespace did not create.
@@ -90,8 +97,9 @@ type Foreign struct {
 }
 
 // ForeignResources lists the AWS resources that an object references and its namespace did not
-// create. The error is a *RefusedError if the object may not reference one of them.
-func ForeignResources(m *model.Model, obj *v1alpha1.Object, limits *Limits) ([]Foreign, error) {
+// create. ARNs may depend on the account and region of the facts. The error is a *RefusedError if
+// facts.Limits do not allow the object to reference one of them.
+func ForeignResources(m *model.Model, obj *v1alpha1.Object, facts Facts) ([]Foreign, error) {
 	if len(m.Foreign) == 0 {
 		return nil, nil
 	}
@@ -99,7 +107,7 @@ func ForeignResources(m *model.Model, obj *v1alpha1.Object, limits *Limits) ([]F
 	if err != nil {
 		return nil, err
 	}
-	return limits.foreign(m, obj.Namespace, scope(obj, m.Kind, spec, Facts{}))
+	return facts.Limits.foreign(m, obj.Namespace, scope(obj, m, spec, facts))
 }
 
 // References lists the objects that an object references.
@@ -111,7 +119,7 @@ func References(m *model.Model, obj *v1alpha1.Object) ([]Reference, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := scope(obj, m.Kind, spec, Facts{})
+	data := scope(obj, m, spec, Facts{})
 	var references []Reference
 	for _, r := range m.References {
 		name, err := r.ObjectName.Execute(data)
@@ -119,7 +127,9 @@ func References(m *model.Model, obj *v1alpha1.Object) ([]Reference, error) {
 			return nil, fmt.Errorf("find the name of the %s: %w", r.Kind, err)
 		}
 		if name = strings.TrimSpace(name); name != "" {
-			references = append(references, Reference{Name: r.Name, Kind: r.Kind, ObjectName: name, PhysicalID: r.PhysicalID})
+			references = append(references, Reference{
+				Name: r.Name, Kind: r.Kind, ObjectName: name, PhysicalID: r.PhysicalID, ResourceType: r.ResourceType,
+			})
 		}
 	}
 	return references, nil
@@ -128,6 +138,9 @@ func References(m *model.Model, obj *v1alpha1.Object) ([]Reference, error) {
 // ReferenceFacts is the data of a referenced object for templates.
 func ReferenceFacts(obj *v1alpha1.Object) map[string]any {
 	facts := map[string]any{"name": obj.Name}
+	if spec, err := Spec(obj); err == nil { // the object's own reconcile reports the error
+		facts["spec"] = spec
+	}
 	for name, value := range obj.Output {
 		facts[name] = value.Text
 	}

@@ -33,6 +33,19 @@ var facts = render.Facts{
 			"name": "undelivered", "queueARN": "arn:aws:sqs:eu-west-1:123456789012:undelivered.fifo",
 			"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/undelivered.fifo", "queueName": "undelivered.fifo",
 		},
+		// EventBridgeRule paid-orders and S3Bucket uploads have these as target or notification 0 and 1.
+		"topic1":    {"name": "orders", "topicARN": "arn:aws:sns:eu-west-1:123456789012:orders", "publishers": "-,S3Bucket/uploads"},
+		"function2": {"name": "resize", "functionName": "resize"},
+		"replica":   {"name": "copies", "bucketName": "copies", "spec": map[string]any{"versioning": true}},
+		"undelivered": {
+			"name": "failed", "queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/failed", "senders": "-,SNSTopic/a,EventBridgeRule/paid-orders",
+		},
+		"queue0":          {"name": "undelivered", "queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/undelivered.fifo"},
+		"stream2":         {"name": "clicks", "streamName": "clicks"},
+		"queue3":          {"name": "orders", "queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/orders", "senders": "-,S3Bucket/uploads"},
+		"codeBucket":      {"name": "code", "bucketName": "code"},
+		"bucket":          {"name": "pages", "bucketName": "pages", "spec": map[string]any{"distributionName": "site"}},
+		"imageRepository": {"name": "team-app", "repositoryName": "team-app"},
 		"encryptionKey": {
 			"name": "application", "keyID": "1234abcd-12ab-34cd-56ef-1234567890ab",
 			"keyARN": "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",

@@ -40,7 +40,7 @@ func TestRolesOfTwoServiceAccountsDifferInName(t *testing.T) {
 // TestTrustPolicyNamesOneServiceAccount tests that no part of the trust policy is a pattern.
 func TestTrustPolicyNamesOneServiceAccount(t *testing.T) {
 	desired, err := render.Role{ClusterName: "aws-operator", Namespace: "team", Name: "web"}.Stack(
-		"https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE", "123456789012", "eu-west-1")
+		render.Trust{Issuer: "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE"}, "123456789012", "eu-west-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +58,51 @@ func TestTrustPolicyNamesOneServiceAccount(t *testing.T) {
 	}
 	if strings.ContainsAny(text, "*?") {
 		t.Errorf("the template has a wildcard:\n%s", text)
+	}
+}
+
+// TestTrustPolicyOfEKSPodIdentity tests that the role of a service account of an EKS cluster trusts only
+// that service account of that cluster.
+func TestTrustPolicyOfEKSPodIdentity(t *testing.T) {
+	desired, err := render.Role{ClusterName: "aws-operator", Namespace: "team", Name: "web"}.Stack(
+		render.Trust{EKSCluster: "arn:aws:eks:eu-west-1:123456789012:cluster/management"}, "123456789012", "eu-west-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := schema.Default().Validate(desired.Template); len(problems) > 0 {
+		t.Errorf("the template violates the schema: %v", problems)
+	}
+	text := string(desired.Template.YAML())
+	for _, want := range []string{
+		"Service: pods.eks.amazonaws.com", "StringEquals", "aws:RequestTag/eks-cluster-arn: arn:aws:eks:eu-west-1:123456789012:cluster/management",
+		"aws:RequestTag/kubernetes-namespace: team", "aws:RequestTag/kubernetes-service-account: web",
+		"Type: AWS::EKS::PodIdentityAssociation", "ClusterName: management", "Namespace: team", "ServiceAccount: web",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the template has no %s:\n%s", want, text)
+		}
+	}
+	if strings.ContainsAny(text, "*?") {
+		t.Errorf("the template has a wildcard:\n%s", text)
+	}
+}
+
+// TestEKSClusters tests which ARNs of EKS clusters the operator accepts.
+func TestEKSClusters(t *testing.T) {
+	for _, arn := range []string{"arn:aws:eks:eu-west-1:123456789012:cluster/a", "arn:aws-cn:eks:cn-north-1:123456789012:cluster/A_b-1"} {
+		if err := render.CheckEKSCluster(arn); err != nil {
+			t.Errorf("%s: %v", arn, err)
+		}
+	}
+	for _, arn := range []string{
+		"", "management", "arn:aws:eks:eu-west-1:123456789012:cluster/", "arn:aws:eks:eu-west-1:123456789012:cluster/a/b",
+		"arn:aws:eks:eu-west-1:123456789012:nodegroup/a", "arn:aws:eks:eu-west-1::cluster/a", "arn:aws:eks:*:123456789012:cluster/a",
+		"arn:aws:eks:eu-west-1:123456789012:cluster/*", "arn:aws:eks:eu-west-1:123456789012:cluster/${a}",
+		"arn:aws:eks:eu-west-1:123456789012:cluster/" + strings.Repeat("a", 101),
+	} {
+		if err := render.CheckEKSCluster(arn); err == nil {
+			t.Errorf("%q is accepted", arn)
+		}
 	}
 }
 
@@ -168,5 +213,93 @@ func TestIssuers(t *testing.T) {
 		if err := render.CheckIssuer(issuer); err == nil {
 			t.Errorf("%s: %q is accepted", reason, issuer)
 		}
+	}
+}
+
+// TestRolesOfObjects tests that only the service may assume the role of an object, which has another name
+// than the role of a service account or of an object of another kind, and that the path is that of the
+// operator's policies.
+func TestRolesOfObjects(t *testing.T) {
+	role := render.Role{ClusterName: "aws-operator", Kind: "Lambda", Namespace: "team", Name: "web"}
+	desired, err := role.Stack(render.Trust{Service: "lambda.amazonaws.com"}, "123456789012", "eu-west-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := schema.Default().Validate(desired.Template); len(problems) > 0 {
+		t.Errorf("the template violates the schema: %v", problems)
+	}
+	made, err := json.Marshal(desired.Template.Resources["Role"].Properties)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const trust = `"Statement":[{"Action":"sts:AssumeRole","Condition":{"StringEquals":{"aws:SourceAccount":"123456789012"}},"Effect":"Allow","Principal":{"Service":"lambda.amazonaws.com"}}]`
+	if text := string(made); !strings.Contains(text, trust) || !strings.Contains(text, `"Path":"/aws-operator/aws-operator/"`) {
+		t.Errorf("the role is %s", text)
+	}
+	rule := builtIn(t, "EventBridgeRule")
+	for spec, want := range map[string]string{
+		`{}`: "arn:aws:events:eu-west-1:123456789012:rule/web", // no rule exists yet, but another object grants it access
+		`{"eventBusARN":"arn:aws:events:eu-west-1:123456789012:event-bus/default"}`:         "arn:aws:events:eu-west-1:123456789012:rule/web",
+		`{"eventBusARN":"arn:aws:events:eu-west-1:123456789012:event-bus/shop"}`:            "arn:aws:events:eu-west-1:123456789012:rule/shop/web",
+		`{"eventBusARN":"arn:aws:events:eu-west-1:123456789012:event-bus/aws.partner/a/b"}`: "arn:aws:events:eu-west-1:123456789012:rule/aws.partner/a/b/web",
+	} {
+		obj := &v1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "team"}, Spec: []byte(spec)}
+		trust, err := render.RoleTrust(rule, obj, facts)
+		if err != nil || trust != (render.Trust{Service: "events.amazonaws.com", Source: want}) {
+			t.Errorf("%s: %+v, %v", spec, trust, err)
+		}
+		stack, err := role.Stack(trust, "123456789012", "eu-west-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made, err := json.Marshal(stack.Template.Resources["Role"].Properties); err != nil || !strings.Contains(string(made), `"ArnEquals":{"aws:SourceArn":"`+want+`"}`) {
+			t.Errorf("%s: the role is %s, %v", spec, made, err)
+		}
+	}
+	account, other := role, role
+	account.Kind, other.Kind = "", "StepFunction"
+	for _, one := range []render.Role{account, other} {
+		if one.RoleName() == role.RoleName() || one.StackName() == role.StackName() {
+			t.Errorf("the roles of %+v and %+v have one name", one, role)
+		}
+	}
+}
+
+// TestGrantsToObjects tests what spec.objectGrants may name, and the policy.
+func TestGrantsToObjects(t *testing.T) {
+	m := builtIn(t, "SQSQueue")
+	spec := func(grants string) *v1alpha1.Object {
+		obj := granting(`null`)
+		obj.Spec = []byte(`{"objectGrants":` + grants + `}`)
+		return obj
+	}
+	for _, c := range []struct{ reason, grants, field string }{
+		{"no kind", `[{"name":"resize","access":"Send"}]`, "spec.objectGrants[0]"},
+		{"no name", `[{"kind":"Lambda","access":"Send"}]`, "spec.objectGrants[0]"},
+		{"a kind that is a reference", `[{"kind":"{{resolve:ssm:/a}}","name":"resize","access":"Send"}]`, "spec.objectGrants[0]"},
+		{"another namespace", `[{"kind":"Lambda","name":"other/resize","access":"Send"}]`, "spec.objectGrants[0]"},
+		{"an object twice", `[{"kind":"Lambda","name":"a","access":"Send"},{"kind":"Lambda","name":"a","access":"Receive"}]`, "spec.objectGrants[1]"},
+		{"an unknown level", `[{"kind":"Lambda","name":"a","access":"Admin"}]`, "spec.objectGrants[0].access"},
+		{"a map", `{"a":"Send"}`, "spec.objectGrants"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			_, err := render.Grants(m, spec(c.grants))
+			refused, ok := errors.AsType[*render.RefusedError](err)
+			if !ok || refused.Reason != "InvalidGrant" || !strings.Contains(refused.Message, c.field) {
+				t.Errorf("the error is %v, want one about %s", err, c.field)
+			}
+		})
+	}
+	desired, err := render.Stack(m, spec(`[{"kind":"Lambda","name":"resize","access":"Send"}]`), facts, nil)
+	if err != nil || len(desired.Grants) != 1 {
+		t.Fatalf("%+v, %v", desired, err)
+	}
+	policy, err := json.Marshal(desired.Template.Resources[desired.Grants[0]].Properties)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := render.Role{ClusterName: "aws-operator", Kind: "Lambda", Namespace: "team", Name: "resize"}
+	if !strings.Contains(string(policy), `"Roles":["`+role.RoleName()+`"]`) {
+		t.Errorf("the policy is %s, not one of the role %s", policy, role.RoleName())
 	}
 }

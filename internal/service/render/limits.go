@@ -85,7 +85,7 @@ func (l *Limits) AllowsTemplates(namespace, templates string) error {
 	case !l.allowsNamespace(namespace, templates):
 		return &RefusedError{
 			"TemplateNotShared",
-			fmt.Sprintf("Objects of namespace %s may not use the CloudFormationTemplates of namespace %s; "+
+			fmt.Sprintf("spec.cloudFormationTemplateNamespace: objects of namespace %s may not use the CloudFormationTemplates of namespace %s; "+
 				"use one of their own namespace, or have an administrator add %[2]s to --user-templates-namespaces.", namespace, templates),
 		}
 	}
@@ -232,28 +232,35 @@ func checkSecrets(m *model.Model, t *cfntemplate.Template) error {
 func (l *Limits) foreign(m *model.Model, namespace string, data map[string]any) ([]Foreign, error) {
 	var found []Foreign
 	for _, f := range m.Foreign {
-		arn, err := f.ARN.Execute(data)
+		text, err := f.ARN.Execute(data)
 		if err != nil {
 			return nil, fmt.Errorf("find the resource of %s: %w", f.Field, err)
 		}
-		if arn = strings.TrimSpace(arn); arn == "" {
-			continue
-		}
-		switch name := arn[strings.LastIndex(arn, ":")+1:]; {
-		case l == nil:
-		case l.OwnPrefix != "" && strings.HasPrefix(name, l.OwnPrefix):
-			return nil, &RefusedError{
-				"OperatorsOwn",
-				fmt.Sprintf("%s names %s, which belongs to the operator; name another resource.", f.Field, arn),
+		for arn := range strings.FieldsSeq(text) {
+			if err := l.checkForeign(f.Field, namespace, arn); err != nil {
+				return nil, err
 			}
-		case !grant.Allows(l.Foreign, namespace, arn):
-			return nil, &RefusedError{
-				"ForeignResource",
-				fmt.Sprintf("%s names %s, which no object of namespace %s created; name an object of the namespace, "+
-					"or have an administrator start the operator with --allow-foreign=%[3]s=%[2]s.", f.Field, arn, namespace),
-			}
+			found = append(found, Foreign{Name: f.Name, ARN: arn})
 		}
-		found = append(found, Foreign{Name: f.Name, ARN: arn})
 	}
 	return found, nil
+}
+
+// checkForeign returns a *RefusedError unless objects of a namespace may reference a resource.
+func (l *Limits) checkForeign(field, namespace, arn string) error {
+	switch name := arn[strings.LastIndex(arn, ":")+1:]; {
+	case l == nil:
+	case l.OwnPrefix != "" && strings.HasPrefix(name, l.OwnPrefix):
+		return &RefusedError{
+			"OperatorsOwn",
+			fmt.Sprintf("%s names %s, which belongs to the operator; name another resource.", field, arn),
+		}
+	case !grant.Allows(l.Foreign, namespace, arn):
+		return &RefusedError{
+			"ForeignResource",
+			fmt.Sprintf("%s names %s, which no object of namespace %s created; name an object of the namespace, "+
+				"or have an administrator start the operator with --allow-foreign=%[3]s=%[2]s.", field, arn, namespace),
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
@@ -148,5 +150,53 @@ func TestPlainTextSecretsAreRefused(t *testing.T) {
 				t.Errorf("the message contains the secret: %v", err)
 			}
 		})
+	}
+}
+
+// TestForeignResourcesOfFunctions tests what a function may use only if --allow-foreign grants it: code,
+// images, subnets and security groups that its namespace did not make.
+func TestForeignResourcesOfFunctions(t *testing.T) {
+	m := builtIn(t, "Lambda")
+	for _, c := range []struct{ spec, field, arn string }{
+		{`{"code":{"bucket":"builds","key":"a/b.zip"}}`, "spec.code.bucket", "arn:aws:s3:::builds/a/b.zip"},
+		{`{"image":{"repository":"team/app","tag":"1"}}`, "spec.image.repository", "arn:aws:ecr:eu-west-1:123456789012:repository/team/app"},
+		{
+			`{"image":{"repository":"app","accountID":"210987654321","tag":"1"}}`, "spec.image.repository",
+			"arn:aws:ecr:eu-west-1:210987654321:repository/app",
+		},
+		{
+			`{"vpc":{"subnetIDs":["subnet-1","subnet-2"]}}`, "spec.vpc.subnetIDs", "arn:aws:ec2:eu-west-1:123456789012:subnet/subnet-2",
+		},
+		{`{"vpc":{"securityGroupIDs":["sg-1"]}}`, "spec.vpc.securityGroupIDs", "arn:aws:ec2:eu-west-1:123456789012:security-group/sg-1"},
+	} {
+		obj := &v1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "resize"}, Spec: []byte(c.spec)}
+		allowing := func(patterns ...string) render.Facts {
+			own := facts
+			own.Limits = &render.Limits{}
+			for _, pattern := range patterns {
+				own.Limits.Foreign = append(own.Limits.Foreign, grant.Grant{Namespace: "team", Pattern: pattern})
+			}
+			return own
+		}
+		const first = "arn:aws:ec2:eu-west-1:123456789012:subnet/subnet-1"
+		_, err := render.ForeignResources(m, obj, allowing(first))
+		refused, ok := errors.AsType[*render.RefusedError](err)
+		if !ok || refused.Reason != "ForeignResource" || !strings.Contains(refused.Message, c.field+" names "+c.arn+",") {
+			t.Errorf("%s: the error is %v, want one about %s of %s", c.spec, err, c.arn, c.field)
+		}
+		found, err := render.ForeignResources(m, obj, allowing(first, c.arn))
+		if err != nil || found[len(found)-1].ARN != c.arn {
+			t.Errorf("%s: the resources are %v, %v", c.spec, found, err)
+		}
+	}
+}
+
+// TestFunctionsHaveTheTemplateOfTheirKind tests that no template of a user replaces that of a kind with a
+// role: it could name the role of another object.
+func TestFunctionsHaveTheTemplateOfTheirKind(t *testing.T) {
+	obj := &v1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "resize"}, Spec: []byte(`{"cloudFormationTemplateName":"own"}`)}
+	_, err := render.Stack(builtIn(t, "Lambda"), obj, facts, &render.Override{File: "own", Template: "Resources: {}"})
+	if refused, ok := errors.AsType[*render.RefusedError](err); !ok || refused.Reason != "RoleNeedsTemplateOfKind" {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -84,18 +85,31 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 	if err := facts.Limits.checkSpec(m, spec); err != nil {
 		return nil, err
 	}
-	data := scope(obj, m.Kind, spec, facts)
+	data := scope(obj, m, spec, facts)
 	grants, err := grantsOf(m, spec)
 	if err != nil {
 		return nil, err
+	}
+	if override != nil && data["role"] != nil {
+		return nil, &RefusedError{"RoleNeedsTemplateOfKind", fmt.Sprintf("A %s with a role uses the kind's own template, because a template of a user could name the role of another object. "+
+			"Remove spec.cloudFormationTemplateName.", m.Kind)}
 	}
 	if override != nil {
 		if err := fromOverride(desired, m, obj, data, spec, facts, override); err != nil {
 			return nil, err
 		}
+		if err := withSnapshots(desired, m.Kind, obj); err != nil {
+			return nil, err
+		}
 		return desired, facts.Limits.checkRendered(m, desired)
 	}
+	if data["role"] != nil { // to which the template adds policies
+		desired.Capabilities = withCapability(desired.Capabilities)
+	}
 	text, err := m.Template.Execute(data)
+	if refusal, ok := errors.AsType[*model.RefusedError](err); ok {
+		return nil, &RefusedError{"InvalidSpec", refusal.Message}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("render the template: %w", err)
 	}
@@ -107,6 +121,9 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 		return nil, err
 	}
 	if err := checkSecrets(m, desired.Template); err != nil {
+		return nil, err
+	}
+	if err := withSnapshots(desired, m.Kind, obj); err != nil {
 		return nil, err
 	}
 	if err := addGrants(desired, m, obj, data, grants, facts.ClusterName); err != nil {

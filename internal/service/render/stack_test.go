@@ -1,6 +1,8 @@
 package render_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,6 +136,33 @@ func TestQueuePolicyNamesEverySibling(t *testing.T) {
 	want := []any{"arn:aws:sns:eu-west-1:123456789012:orders", "arn:aws:sns:eu-west-1:123456789012:returns"}
 	if diff := cmp.Diff(any(want), got); diff != "" {
 		t.Errorf("the topics differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestDistributionsAreInThePartitionAWS tests that a distribution is refused where CloudFront differs, and that its domain
+// name and policy are those of the bucket's region elsewhere.
+func TestDistributionsAreInThePartitionAWS(t *testing.T) {
+	obj := &v1alpha1.Object{
+		ObjectMeta: metav1.ObjectMeta{Name: "site", Namespace: "default"}, Spec: []byte(`{"bucketName":"pages"}`),
+	}
+	m := builtIn(t, "CloudFrontDistribution")
+	for _, region := range []string{"cn-north-1", "us-gov-west-1", "eusc-de-east-1"} {
+		own := facts
+		own.Region = region
+		_, err := render.Stack(m, obj, own, nil)
+		if refused, ok := errors.AsType[*render.RefusedError](err); !ok || !strings.Contains(refused.Message, "Use a region of the partition aws") {
+			t.Errorf("in %s, the error is %v", region, err)
+		}
+	}
+	own := facts
+	own.Region = "ap-south-2"
+	desired, err := render.Stack(m, obj, own, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(desired.Template.JSON())
+	if !strings.Contains(text, "pages.s3.ap-south-2.amazonaws.com") || !strings.Contains(text, "arn:aws:cloudfront::123456789012:distribution/") {
+		t.Errorf("the template is %s", text)
 	}
 }
 

@@ -324,8 +324,12 @@ func sameReferences(m *model.Model, obj, changed *v1alpha1.Object, values []Valu
 		if err != nil {
 			return nil, err
 		}
-		foreign, err := ForeignResources(m, of, nil)
-		return []any{references, foreign}, err
+		foreign, err := ForeignResources(m, of, Facts{})
+		if err != nil {
+			return nil, err
+		}
+		trust, err := RoleTrust(m, of, Facts{})
+		return []any{references, foreign, HasRole(m, of), trust}, err
 	}
 	before, err := names(obj)
 	if err != nil {

@@ -46,10 +46,10 @@ func CheckWriteTo(m *model.Model, obj *v1alpha1.Object) error {
 	return err
 }
 
-// WriteTo returns the ConfigMaps and Secrets of spec.writeTo of an object with outputs. The error is
-// cfntemplate.Problems if the field is invalid, and a *MissingValueError if a text prints an output
-// that the object does not have.
-func WriteTo(m *model.Model, obj *v1alpha1.Object) (configMaps, secrets []Data, err error) {
+// WriteTo returns the ConfigMaps and Secrets of spec.writeTo of an object with outputs. RoleARNs are the
+// roles of the service accounts of spec.grants. The error is cfntemplate.Problems if the field is
+// invalid, and a *MissingValueError if a text prints an output that the object does not have.
+func WriteTo(m *model.Model, obj *v1alpha1.Object, roleARNs map[string]string) (configMaps, secrets []Data, err error) {
 	wanted, err := targets(m, obj)
 	if err != nil || len(wanted) == 0 {
 		return nil, nil, err
@@ -58,7 +58,11 @@ func WriteTo(m *model.Model, obj *v1alpha1.Object) (configMaps, secrets []Data, 
 	for name, value := range obj.Output {
 		output[name] = value.Text
 	}
-	data := map[string]any{"output": output, "metadata": map[string]any{"name": obj.Name, "namespace": obj.Namespace}}
+	roles := map[string]any{}
+	for account, arn := range roleARNs {
+		roles[account] = arn
+	}
+	data := map[string]any{"output": output, "roleARNs": roles, "metadata": map[string]any{"name": obj.Name, "namespace": obj.Namespace}}
 	for _, t := range wanted {
 		rendered, err := t.render(data, output)
 		if err != nil {
@@ -123,10 +127,17 @@ func targets(m *model.Model, obj *v1alpha1.Object) ([]target, error) {
 	if err != nil {
 		return nil, err
 	}
+	grants, _ := Grants(m, obj) // the step that makes the roles reports the error
+	var accounts []string
+	for _, g := range grants {
+		if g.Kind == "" {
+			accounts = append(accounts, g.Name)
+		}
+	}
 	var found []target
 	var problems cfntemplate.Problems
 	for i, item := range list {
-		t, wrong := compileTarget(m, fmt.Sprintf("%s[%d]", field, i), item)
+		t, wrong := compileTarget(m, accounts, fmt.Sprintf("%s[%d]", field, i), item)
 		if slices.ContainsFunc(found, func(other target) bool { return other.kind == t.kind && other.name == t.name }) {
 			wrong = append(wrong, problemAt(t.field+".name", "another entry has %s %s, too; use one entry for both", t.kind, t.name)...)
 		}
@@ -152,8 +163,8 @@ func entries(obj *v1alpha1.Object, name string, most int, holds string) ([]any, 
 	return list, nil
 }
 
-// compileTarget compiles an entry of spec.writeTo.
-func compileTarget(m *model.Model, field string, item any) (target, cfntemplate.Problems) {
+// compileTarget compiles an entry of spec.writeTo of an object that grants access to service accounts.
+func compileTarget(m *model.Model, accounts []string, field string, item any) (target, cfntemplate.Problems) {
 	entry, _ := item.(map[string]any)
 	t := target{field: field}
 	t.kind, _ = entry["kind"].(string)
@@ -175,14 +186,14 @@ func compileTarget(m *model.Model, field string, item any) (target, cfntemplate.
 	t.data = map[string]*model.Text{}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		var wrong cfntemplate.Problems
-		t.data[key], wrong = compileValue(m, field+".data", key, data[key])
+		t.data[key], wrong = compileValue(m, accounts, field+".data", key, data[key])
 		problems = append(problems, wrong...)
 	}
 	return t, problems
 }
 
 // compileValue compiles a value of an entry's data.
-func compileValue(m *model.Model, field, key string, value any) (*model.Text, cfntemplate.Problems) {
+func compileValue(m *model.Model, accounts []string, field, key string, value any) (*model.Text, cfntemplate.Problems) {
 	if len(validation.IsConfigMapKey(key)) > 0 {
 		return nil, problemAt(field, "%q is no key; use letters, digits, hyphens, underscores and dots", key)
 	}
@@ -191,7 +202,7 @@ func compileValue(m *model.Model, field, key string, value any) (*model.Text, cf
 	if !ok || len([]rune(source)) > model.MaxWriteToText {
 		return nil, problemAt(field, "it must be a text of at most %d characters", model.MaxWriteToText)
 	}
-	compiled, err := m.WriteToText(field, source)
+	compiled, err := m.WriteToText(field, source, accounts)
 	problems, _ := errors.AsType[cfntemplate.Problems](err)
 	return compiled, problems
 }

@@ -18,12 +18,16 @@ import (
 func writes(writeTo string) *v1alpha1.Object {
 	return &v1alpha1.Object{
 		ObjectMeta: metav1.ObjectMeta{Name: "jobs", Namespace: "team"},
-		Spec:       []byte(`{"delaySeconds":1,"writeTo":` + writeTo + `}`),
+		Spec: []byte(`{"delaySeconds":1,"writeTo":` + writeTo +
+			`,"grants":[{"access":"Send","serviceAccount":"web"},{"access":"Send","serviceAccount":"web-2"}]}`),
 		Output: map[string]v1alpha1.Value{
 			"queueURL": {Text: "https://sqs/jobs"}, "queueName": {Text: "jobs"}, "queueARN": {Text: "5", Number: true},
 		},
 	}
 }
+
+// roleARNs are the roles of the service accounts of the object of writes.
+var roleARNs = map[string]string{"web": "arn:aws:iam::123456789012:role/web", "web-2": "arn:aws:iam::123456789012:role/web-2"}
 
 // one is a spec.writeTo with one text.
 func one(text string) string {
@@ -35,7 +39,7 @@ func TestWriteTo(t *testing.T) {
 	configMaps, secrets, err := render.WriteTo(builtIn(t, "SQSQueue"), writes(`[
 		{"kind":"Secret","name":"all"},
 		{"kind":"ConfigMap","name":"settings","data":{"URL":"{{ .output.queueURL }}","plain":"text"}},
-		{"kind":"ConfigMap","name":"more","data":{"of":"{{ .metadata.namespace }}/{{ .metadata.name }}"}}]`))
+		{"kind":"ConfigMap","name":"more","data":{"of":"{{ .metadata.namespace }}/{{ .metadata.name }}"}}]`), roleARNs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +68,11 @@ func TestTextsOfWriteTo(t *testing.T) {
 		{"the dot of a with", "{{ with .output }}{{ .queueName }}{{ end }}", "jobs", ""},
 		{"all outputs", "{{ .output }}", `{"queueARN":"5","queueName":"jobs","queueURL":"https://sqs/jobs"}`, ""},
 		{"a missing output", "{{ .output.deadLetterQueueURL }}", "", "needs {{ .output.deadLetterQueueURL }} for its key KEY"},
-		{"an output that the kind does not have", "{{ .output.url }}", "", "there is no .output.url; use .metadata.name, .metadata.namespace, or one of the outputs: .output.queueURL, "},
+		{"an output that the kind does not have", "{{ .output.url }}", "", "there is no .output.url; use .metadata.name, .metadata.namespace, .roleARNs.NAME of a service account in spec.grants, or one of the outputs: .output.queueURL, "},
+		{"the role of a service account", "{{ .roleARNs.web }}", roleARNs["web"], ""},
+		{"the role of a service account with a hyphen", "{{ get `web-2` .roleARNs }}", roleARNs["web-2"], ""},
+		{"a service account without a grant", "{{ .roleARNs.other }}", "", "there is no .roleARNs.other; use "},
+		{"a service account with a hyphen and without a grant", "{{ get `web-1` .roleARNs }}", "", "there is no .roleARNs.web-1; did you mean .roleARNs.web-2?"},
 		{"a spelling", "\n{{ .output.queueUrl }}", "", "spec.writeTo[0].data.KEY: line 2, column 11: there is no .output.queueUrl; did you mean .output.queueURL?"},
 		{"the spec", "{{ .spec.delaySeconds }}", "", "there is no .spec"},
 		{"the account", "{{ .accountID }}", "", "there is no .accountID"},
@@ -83,7 +91,7 @@ func TestTextsOfWriteTo(t *testing.T) {
 		{"a field of a text", "{{ .output.queueURL.host }}", "", "spec.writeTo[0].data.KEY: line 1, column "},
 	} {
 		t.Run(c.why, func(t *testing.T) {
-			configMaps, _, err := render.WriteTo(m, writes(one(c.text)))
+			configMaps, _, err := render.WriteTo(m, writes(one(c.text)), roleARNs)
 			switch {
 			case c.problem == "" && err != nil:
 				t.Fatal(err)
@@ -128,7 +136,7 @@ func TestWriteToThatTheAPIServerDidNotCheck(t *testing.T) {
 func TestValuesOfWriteToAreBounded(t *testing.T) {
 	obj := writes(`[{"kind":"ConfigMap","name":"a","data":{"b":"{{ .output.queueURL }}","c":"{{ .output.queueURL }}"}}]`)
 	obj.Output["queueURL"] = v1alpha1.Value{Text: strings.Repeat("a", 600_000)}
-	_, _, err := render.WriteTo(builtIn(t, "SQSQueue"), obj)
+	_, _, err := render.WriteTo(builtIn(t, "SQSQueue"), obj, roleARNs)
 	if want := "spec.writeTo[0].data: the values have more than 1 MiB, which no ConfigMap may have; write less"; err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %q", err, want)
 	}
@@ -136,7 +144,7 @@ func TestValuesOfWriteToAreBounded(t *testing.T) {
 
 // TestMissingOutputNamesTheEntry tests what the message about a missing output needs.
 func TestMissingOutputNamesTheEntry(t *testing.T) {
-	_, _, err := render.WriteTo(builtIn(t, "SQSQueue"), writes(one("{{ .output.deadLetterQueueURL }}")))
+	_, _, err := render.WriteTo(builtIn(t, "SQSQueue"), writes(one("{{ .output.deadLetterQueueURL }}")), roleARNs)
 	missing, ok := errors.AsType[*render.MissingValueError](err)
 	want := &render.MissingValueError{
 		Kind: "ConfigMap", Name: "settings", Field: "key KEY", Value: ".output.deadLetterQueueURL", Entry: "spec.writeTo[0]",
@@ -150,7 +158,7 @@ func TestMissingOutputNamesTheEntry(t *testing.T) {
 func TestStackDoesNotDependOnWriteTo(t *testing.T) {
 	m := builtIn(t, "SQSQueue")
 	without := writes("null")
-	without.Spec = []byte(`{"delaySeconds":1}`)
+	without.Spec = []byte(`{"delaySeconds":1,"grants":[{"access":"Send","serviceAccount":"web"},{"access":"Send","serviceAccount":"web-2"}]}`)
 	override := &render.Override{File: "x.yaml", Template: `
 Parameters:
   ResourceVersion: {Type: String}
