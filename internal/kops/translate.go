@@ -86,6 +86,10 @@ func (t *translation) strict() {
 func (t *translation) sort(documents []yamltree.Document) {
 	for _, d := range documents {
 		version, kind := d.Value.Field("apiVersion"), d.Value.Field("kind")
+		if version == nil || kind == nil {
+			t.problem(d, d.Value.Line, "", "", "every object needs an apiVersion and a kind: set both")
+			continue
+		}
 		if !slices.Contains([]string{"kops/v1alpha2", "kops.k8s.io/v1alpha2"}, version.Text) {
 			t.problem(d, version.Line, "apiVersion", "kops.k8s.io/v1alpha2", "%s cannot be translated", version.Text)
 			continue

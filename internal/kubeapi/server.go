@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	openapi "github.com/google/gnostic-models/openapiv2"
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,6 +124,10 @@ func (s *Server) answer(w http.ResponseWriter, req *http.Request, rights right) 
 		reply(w, http.StatusOK, answer)
 		return
 	}
+	if req.URL.Path == "/openapi/v2" {
+		schemas(w)
+		return
+	}
 	target, err := s.parse(req.URL.Path)
 	if err != nil {
 		refuse(w, err)
@@ -218,6 +224,21 @@ func (s *Server) discover(path string) any {
 		}
 	}
 	return nil
+}
+
+// schemas serves a document without the schema of any kind, in protobuf as Helm and client-go ask for
+// it: they validate nothing then, and neither does the server.
+// https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v2
+func schemas(w http.ResponseWriter) {
+	document, err := proto.Marshal(&openapi.Document{
+		Swagger: "2.0", Info: &openapi.Info{Title: "Kubernetes", Version: "unversioned"}, Paths: &openapi.Paths{},
+	})
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+	_, _ = w.Write(document)
 }
 
 // target is the object or kind of a path.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 const (
@@ -182,5 +184,19 @@ spec:
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Before the operator has read it, no object seems to be up to date.
+func TestNewObjectHasNotBeenObserved(t *testing.T) {
+	s := newServer(t)
+	for _, manifest := range []string{cluster, group} {
+		obj := s.object(t, manifest, "")
+		if err := s.create(t, obj); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration"); err != nil || got != -1 {
+			t.Errorf("the observed generation of a new %s is %d, %v", obj.GetKind(), got, err)
+		}
 	}
 }

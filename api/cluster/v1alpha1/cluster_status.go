@@ -14,8 +14,8 @@ type ClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Conditions are the conditions of the cluster: Ready, Synced, Stalled, Reconciling,
-	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady, Drifted. Their messages
-	// name the action that a user can take.
+	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady, CertificatesValid, Drifted.
+	// Their messages name the action that a user can take.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -59,6 +59,10 @@ type ClusterStatus struct {
 	// +optional
 	Backup *BackupStatus `json:"backup,omitempty"`
 
+	// Certificates are the times at which certificates of the cluster expire.
+	// +optional
+	Certificates *CertificatesStatus `json:"certificates,omitempty"`
+
 	// Etcd is the operator's record of the etcd volumes.
 	// +optional
 	Etcd *EtcdStatus `json:"etcd,omitempty"`
@@ -86,6 +90,18 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Stacks []StackStatus `json:"stacks,omitempty"`
+}
+
+// CertificatesStatus are the times at which certificates of a cluster expire.
+type CertificatesStatus struct {
+	// CAsExpire is when the first of the cluster's CAs expires. All other certificates expire with it.
+	// +optional
+	CAsExpire *metav1.Time `json:"casExpire,omitempty"`
+
+	// SlotsExpire is when the first certificate of a slot's instance expires: three years after its node
+	// joined. An instance that replaces it gets new certificates.
+	// +optional
+	SlotsExpire *metav1.Time `json:"slotsExpire,omitempty"`
 }
 
 // AddonStatus is the chart archive that an addon was installed from.

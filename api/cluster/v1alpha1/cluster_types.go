@@ -34,6 +34,7 @@ type Cluster struct {
 
 	// Status is the observed state of the cluster.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
 	Status ClusterStatus `json:"status,omitempty"`
 }

@@ -33,6 +33,7 @@ type InstanceGroup struct {
 
 	// Status is the observed state of the group.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
 	Status InstanceGroupStatus `json:"status,omitempty"`
 }

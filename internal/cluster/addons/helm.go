@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/action"
@@ -289,74 +291,136 @@ func (h *helm) uninstall(name, namespace string) error {
 	return nil
 }
 
+// change is what brings one addon to its desired state.
+type change struct {
+	// wanted is nil for an addon that is no longer desired, now for one that is not installed.
+	wanted *Chart
+	now    *helmrelease.Release
+	// remove says that now is uninstalled first: it is in another namespace, or half uninstalled.
+	remove bool
+}
+
+// none reports whether the addon is as desired.
+func (c *change) none() bool {
+	return c.wanted != nil && c.now != nil && c.now.Namespace == c.wanted.Namespace && c.now.Info.Status == common.StatusDeployed &&
+		c.now.Labels[labelDigest] == c.wanted.Digest()
+}
+
+// name returns the name of the addon.
+func (c *change) name() string {
+	if c.wanted == nil {
+		return c.now.Name
+	}
+	return c.wanted.Name
+}
+
+// String describes the change for a plan.
+func (c *change) String() string {
+	switch {
+	case c.wanted == nil:
+		return fmt.Sprintf("- %s %s: uninstall", c.now.Name, c.now.Chart.Metadata.Version)
+	case c.now == nil:
+		return fmt.Sprintf("+ %s %s: install into namespace %s", c.wanted.Name, c.wanted.Version, c.wanted.Namespace)
+	case c.now.Namespace != c.wanted.Namespace:
+		return fmt.Sprintf(
+			"! %s %s: uninstall from namespace %s, and install into %s", c.wanted.Name, c.wanted.Version, c.now.Namespace, c.wanted.Namespace,
+		)
+	case c.remove:
+		return fmt.Sprintf("! %s %s: end its deinstallation, and install it", c.wanted.Name, c.wanted.Version)
+	case c.now.Chart.Metadata.Version != c.wanted.Version:
+		return fmt.Sprintf("~ %s: %s → %s", c.wanted.Name, c.now.Chart.Metadata.Version, c.wanted.Version)
+	}
+	return fmt.Sprintf("~ %s %s: other values", c.wanted.Name, c.wanted.Version)
+}
+
+// done describes the change after it was made.
+func (c *change) done() string {
+	switch {
+	case c.wanted == nil:
+		return c.now.Name + " was uninstalled"
+	case c.now != nil && c.now.Namespace != c.wanted.Namespace:
+		return fmt.Sprintf("%s was moved to namespace %s", c.wanted.Name, c.wanted.Namespace)
+	case c.now == nil || c.remove:
+		return fmt.Sprintf("%s %s was installed", c.wanted.Name, c.wanted.Version)
+	}
+	return fmt.Sprintf("%s %s was installed over %s", c.wanted.Name, c.wanted.Version, c.now.Chart.Metadata.Version)
+}
+
+// plan returns a change for each desired addon, also for those that are as desired, and then for
+// those that are no longer desired, by name.
+func (h *helm) plan(wanted []Chart) ([]change, error) {
+	installed, err := h.installed()
+	if err != nil {
+		return nil, err
+	}
+	var changes []change
+	for i := range wanted {
+		one := change{wanted: &wanted[i], now: installed[wanted[i].Name]}
+		delete(installed, wanted[i].Name)
+		if now := one.now; now != nil {
+			one.remove = now.Namespace != one.wanted.Namespace ||
+				now.Info.Status == common.StatusUninstalling || now.Info.Status == common.StatusUninstalled
+		}
+		changes = append(changes, one)
+	}
+	for _, name := range slices.Sorted(maps.Keys(installed)) {
+		changes = append(changes, change{now: installed[name]})
+	}
+	return changes, nil
+}
+
 // converge changes the cluster to the desired addons and adds the results to out. A failing addon
 // does not block the others.
 func (h *helm) converge(ctx context.Context, wanted []Chart, out *result) error {
-	installed, err := h.installed()
+	changes, err := h.plan(wanted)
 	if err != nil {
 		return err
 	}
 	var failures []error
-	for i := range wanted {
-		w := &wanted[i]
-		now := installed[w.Name]
-		delete(installed, w.Name)
-		if err := h.one(ctx, w, now, out); err != nil {
-			failures = append(failures, fmt.Errorf("%s: %w", w.Name, err))
+	for i := range changes {
+		if err := h.make(ctx, &changes[i], out); err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", changes[i].name(), err))
 		}
-	}
-	for name, extra := range installed {
-		if err := h.uninstall(name, extra.Namespace); err != nil {
-			failures = append(failures, fmt.Errorf("%s: %w", name, err))
-			continue
-		}
-		out.changes = append(out.changes, name+" was uninstalled")
 	}
 	return errors.Join(failures...)
 }
 
-// one converges one addon. The installed chart stays until its successor is rendered.
-func (h *helm) one(ctx context.Context, wanted *Chart, now *helmrelease.Release, out *result) error {
-	if now != nil && now.Namespace == wanted.Namespace && now.Info.Status == common.StatusDeployed &&
-		now.Labels[labelDigest] == wanted.Digest() {
-		out.workloads = append(out.workloads, workloadsIn(wanted.Name, now)...)
+// make makes one change. The installed chart stays until its successor is rendered.
+func (h *helm) make(ctx context.Context, c *change, out *result) error {
+	if c.none() {
+		out.workloads = append(out.workloads, workloadsIn(c.wanted.Name, c.now)...)
 		return nil
 	}
-	var change string
-	remove := ""
-	switch {
-	case now == nil:
-		change = fmt.Sprintf("%s %s was installed", wanted.Name, wanted.Version)
-	case now.Namespace != wanted.Namespace:
-		change, remove = fmt.Sprintf("%s was moved to namespace %s", wanted.Name, wanted.Namespace), now.Namespace
-	case now.Info.Status == common.StatusUninstalling || now.Info.Status == common.StatusUninstalled:
-		change, remove = fmt.Sprintf("%s %s was installed", wanted.Name, wanted.Version), now.Namespace
-	default:
-		change = fmt.Sprintf("%s %s was installed over %s", wanted.Name, wanted.Version, now.Chart.Metadata.Version)
+	if c.wanted == nil {
+		if err := h.uninstall(c.now.Name, c.now.Namespace); err != nil {
+			return err
+		}
+		out.changes = append(out.changes, c.done())
+		return nil
 	}
-	before := now
-	if remove != "" {
+	before := c.now
+	if c.remove {
 		before = nil
 	}
-	prepared, archive, err := h.prepare(ctx, wanted, before)
+	prepared, archive, err := h.prepare(ctx, c.wanted, before)
 	if err != nil {
 		return err
 	}
-	if remove != "" {
-		if err := h.uninstall(now.Name, remove); err != nil {
+	if c.remove {
+		if err := h.uninstall(c.now.Name, c.now.Namespace); err != nil {
 			return err
 		}
 	}
 	var made *helmrelease.Release
 	if before == nil {
-		made, err = h.install(ctx, wanted, prepared)
+		made, err = h.install(ctx, c.wanted, prepared)
 	} else {
-		made, err = h.upgrade(ctx, wanted, prepared, before)
+		made, err = h.upgrade(ctx, c.wanted, prepared, before)
 	}
 	if err != nil {
 		return err
 	}
-	out.changes, out.archives = append(out.changes, change), append(out.archives, archive)
-	out.workloads = append(out.workloads, workloadsIn(wanted.Name, made)...)
+	out.changes, out.archives = append(out.changes, c.done()), append(out.archives, archive)
+	out.workloads = append(out.workloads, workloadsIn(c.wanted.Name, made)...)
 	return nil
 }

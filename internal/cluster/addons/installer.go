@@ -172,7 +172,7 @@ func (s *state) want(cluster *v1alpha1.Cluster, release *v1alpha1.Release) (want
 	if known && s.wanted.of == of {
 		return s.wanted, nil
 	}
-	charts, err := wantedBy(cluster, release)
+	charts, err := WantedBy(cluster, release)
 	if err != nil {
 		return wanted{}, err
 	}

@@ -78,8 +78,9 @@ func Wanted(released []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) ([]Chart, er
 	return wanted, nil
 }
 
-// wantedBy returns Wanted for a cluster, with the cluster's facts in the Release's values.
-func wantedBy(cluster *v1alpha1.Cluster, of *v1alpha1.Release) ([]Chart, error) {
+// WantedBy returns Wanted for a cluster, with the cluster's facts in the Release's values. The spec has
+// its defaults.
+func WantedBy(cluster *v1alpha1.Cluster, of *v1alpha1.Release) ([]Chart, error) {
 	filled, err := release.Addons(of, cluster)
 	if err != nil {
 		return nil, fmt.Errorf("release %s: %w", of.Name, err)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -26,11 +27,11 @@ const (
 	etcdDataDir    = "/var/lib/etcd"
 	// encryption is the kind of key that kubeadm makes; the authorities' own are of the same kind.
 	encryption = "ECDSA-P256"
-	// leafValidity is how long the certificates that kubeadm makes hold: three years. A machine
-	// that is replaced gets new ones, and a version of Kubernetes is supported for little more than
-	// one.
-	leafValidity = "26280h0m0s"
 )
+
+// LeafValidity is how long the certificates that kubeadm makes hold: three years. A machine that is
+// replaced gets new ones, and a version of Kubernetes is supported for little more than one.
+const LeafValidity = 3 * 365 * 24 * time.Hour
 
 // Names in a release's components.
 const (
@@ -166,7 +167,7 @@ func clusterConfiguration(c *model.Cluster, slot model.Slot, apiAddress string) 
 		"encryptionAlgorithm": encryption,
 		// kubeadm's default of one year would silently break a control plane that is not changed
 		// for that long.
-		"certificateValidityPeriod": leafValidity,
+		"certificateValidityPeriod": LeafValidity.String(),
 		"controlPlaneEndpoint":      net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
 		"networking": map[string]any{
 			"podSubnet": c.Spec.Network.PodCIDR, "serviceSubnet": c.Spec.Network.ServiceCIDR, "dnsDomain": "cluster.local",

@@ -29,6 +29,7 @@ func (o *operator) clusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 		unlessAbandoned{o.cleanupBeforeNodes()},
 		nodesStep{o},
 		backupStep{o},
+		certificatesStep{o},
 		releaseStep{o},
 	}
 	if o.options.Addons != nil {

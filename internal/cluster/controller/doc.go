@@ -24,6 +24,7 @@
 //	cleanup      deletion only: the running cluster deletes its load balancers
 //	nodes        label nodes, delete Nodes of terminated instances, count nodes
 //	backup       snapshots of etcd's volumes; never blocks other steps
+//	certificates report when certificates expire
 //	release      record the Release that the whole control plane runs
 //	addons       charts (see [Addons])
 //	ready        wait for the control plane's nodes
@@ -58,6 +59,7 @@
 //	draining        events about instances; orders to drain their nodes
 //	objects         lookups in the informer cache
 //	credentials     CAs, kubeconfigs, connections
+//	certificates    when certificates expire
 //	bucket          what instances download
 //	boots           instances that do not become nodes in time, and why
 //	bootstraptoken  the tokens that workers join with

@@ -1,15 +1,33 @@
 package controller_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
+
+// refusingHost is a host of machines that refuse the next connections.
+type refusingHost struct {
+	machine.Host
+	refusals atomic.Int64
+}
+
+func (h *refusingHost) Dial(ctx context.Context, instanceID string, port int) (net.Conn, error) {
+	if h.refusals.Add(-1) >= 0 {
+		return nil, errors.New("refused by the test")
+	}
+	return h.Host.Dial(ctx, instanceID, port)
+}
 
 // loseStatuses stops the operator and empties the statuses of the cluster and of a group, as a restore from
 // a backup does.
@@ -50,12 +68,16 @@ func TestUpgradeWithoutStatusesBeginsWithTheSlots(t *testing.T) {
 	w.kept(2, "0 1 2")
 }
 
-// The rules for upgrades hold for a cluster whose statuses were lost.
+// The rules for upgrades hold for a cluster whose statuses were lost, also if its API does not respond at
+// first.
 func TestRefusedUpgradeWithoutStatuses(t *testing.T) {
-	w := newWatched(t, 1, simulatedHost(), func(c *v1alpha1.Cluster) { c.Spec.Release = "v1.36.3" }, "demo-workers")
+	machines := &refusingHost{Host: simulatedHost()}
+	w := newWatched(t, 1, machines, func(c *v1alpha1.Cluster) { c.Spec.Release = "v1.36.3" }, "demo-workers")
 	w.runs("v1.36.3")
 	w.loseStatuses("demo-workers")
 	w.patch(w.cluster, fmt.Sprintf(`{"spec":{"release":%q}}`, formerRelease))
+	const refusals = 60 // load balancers count too; more than make the API unreachable
+	machines.refusals.Store(refusals)
 	w.start()
 	w.condition(w.cluster, "Stalled", metav1.ConditionTrue, "UpgradeRefused")
 	if got := w.versions(); !slices.Equal(got, []string{"v1.36.3"}) {

@@ -32,6 +32,10 @@ const (
 // instance is to be signaled.
 const turnPoll = 3 * time.Second
 
+// givenUpAfter is how long the API of a control plane must not respond until it changes although the
+// versions that it runs are not known. An API server that restarts responds sooner.
+const givenUpAfter = 10 * time.Minute
+
 // errNotNow prevents a change of a slot from being sent. The change's outcome contains the reason.
 var errNotNow = errors.New("the slot is not to be changed now")
 
@@ -86,16 +90,18 @@ func (c *slotChange) prepare(ctx context.Context, known *record.Stack) error {
 }
 
 // mayMove is done when the version skew policy allows the change of a control plane whose version is in no
-// status. It waits until the nodes of an API that responds are known.
+// status. It waits until the nodes of the control plane are known, or its API has not responded for so long
+// that the change may be what repairs it.
 func (c *slotChange) mayMove(ctx context.Context) operatorkit.Outcome {
 	cluster := c.gate.cluster
 	if connection := c.gate.options.Workload.Get(keyOf(cluster)); connection != nil {
-		reachable, problem := connection.Reachable()
+		silent := connection.SilentFor()
 		known := slices.ContainsFunc(connection.Nodes(), func(node workload.Node) bool { return node.Slot != workload.NoSlot })
-		if !known && (reachable || problem == "") {
-			return operatorkit.Wait(
-				turnPoll, "NotConnected", "Reading the versions of the control plane's nodes before changing them: the Cluster's status does not contain them.",
-			)
+		if !known && silent < givenUpAfter {
+			return operatorkit.Wait(turnPoll, "NotConnected", fmt.Sprintf(
+				"Reading the versions of the control plane's nodes before changing them: the Cluster's status does not contain them. "+
+					"If its API does not respond for %d minutes, they change without.", int(givenUpAfter.Minutes()),
+			))
 		}
 	}
 	return upgradeStep{c.gate.operator}.mayMove(ctx, cluster, c.gate.resolved.Release)

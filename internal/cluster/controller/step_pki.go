@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -17,9 +19,11 @@ func (s pkiStep) Name() string { return "pki" }
 
 // EnsureCreated creates the CAs if they do not exist.
 func (s pkiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if err := s.credentials.EnsureCAs(ctx, cluster); err != nil {
+	expiry, err := s.credentials.EnsureCAs(ctx, cluster)
+	if err != nil {
 		return credentials.Failed(err)
 	}
+	certificatesOf(cluster).CAsExpire = new(metav1.NewTime(expiry))
 	return operatorkit.Done()
 }
 

@@ -79,6 +79,17 @@ func (a *CAs) MarshalJSON() ([]byte, error) {
 // CACertificate returns the cluster CA's certificate, PEM.
 func (a *CAs) CACertificate() []byte { return a.cluster.certificatePEM }
 
+// Expiry returns when the first of the CAs expires.
+func (a *CAs) Expiry() time.Time {
+	expiry := a.cluster.certificate.NotAfter
+	for _, one := range []*ca{a.etcd, a.frontProxy} {
+		if one.certificate.NotAfter.Before(expiry) {
+			expiry = one.certificate.NotAfter
+		}
+	}
+	return expiry
+}
+
 // Files returns what the slots download, by key in the cluster's bucket. All keys are below pki/,
 // which only the slots' role may read.
 func (a *CAs) Files() map[string][]byte {

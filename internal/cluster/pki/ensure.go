@@ -41,7 +41,7 @@ const KubeconfigKey = "value"
 // exist, if only some of the Secrets exist although the cluster has already been created, and if a
 // Secret is invalid. The error names the Secret.
 func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*CAs, error) {
-	if cluster.Status.ObservedGeneration == 0 && cluster.Status.Endpoint == "" &&
+	if cluster.Status.ObservedGeneration <= 0 && cluster.Status.Endpoint == "" &&
 		len(cluster.Status.Outputs) == 0 { // It was never reconciled.
 		if made, err := makeAll(ctx, c, clock, cluster); made != nil || err != nil {
 			return made, err

@@ -41,7 +41,8 @@ type Cluster struct {
 	mu        sync.RWMutex
 	reachable bool
 	problem   string
-	refused   bool // the API responds, but the operator does not use that
+	silent    time.Time // when it was last known to be reachable, or connected
+	refused   bool      // the API responds, but the operator does not use that
 	nodes     map[string]Node
 	size      kept   // of nodes
 	sorted    []Node // of nodes, nil after a change
@@ -81,7 +82,7 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 		key: key, config: config, core: core, transport: transport, owner: owner,
 		all:  sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
 		done: make(chan struct{}), nodes: map[string]Node{}, instances: map[string]identified{}, unidentified: map[string]struct{}{},
-		problem: "it has not responded yet",
+		problem: "it has not responded yet", silent: owner.options.Clock.Now(),
 	}, nil
 }
 
@@ -138,6 +139,17 @@ func (c *Cluster) Reachable() (bool, string) {
 	return c.reachable, c.problem
 }
 
+// SilentFor returns how long the API has not responded, 0 if it does. A new connection counts from its
+// start.
+func (c *Cluster) SilentFor() time.Duration {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.reachable {
+		return 0
+	}
+	return c.owner.options.Clock.Since(c.silent)
+}
+
 // Refused reports whether the API is unreachable because the operator does not use its responses:
 // they are too large, or redirect. The problem of [Cluster.Reachable] says which.
 func (c *Cluster) Refused() bool {
@@ -185,6 +197,9 @@ func (c *Cluster) setReachable(reachable bool, err error) {
 	_, refused := errors.AsType[refusalError](err)
 	c.mu.Lock()
 	changed := c.reachable != reachable || c.refused != refused
+	if c.reachable {
+		c.silent = c.owner.options.Clock.Now()
+	}
 	c.reachable, c.refused, c.problem = reachable, refused, why
 	c.mu.Unlock()
 	if changed {

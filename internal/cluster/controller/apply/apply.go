@@ -188,7 +188,7 @@ func toOutcome(name string, result stack.Result, err error) operatorkit.Outcome 
 
 // allowed returns the dangerous changes that the object's owner permits.
 func allowed(obj client.Object) policy.Allow {
-	allow, _ := policy.ParseAllow(obj.GetAnnotations()[AllowAnnotation]) // Unknown words permit nothing.
+	allow := policy.ParseAllow(obj.GetAnnotations()[AllowAnnotation])
 	allow.Annotation, allow.Object = AllowAnnotation, obj.GetName()
 	return allow
 }

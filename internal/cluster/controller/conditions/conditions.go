@@ -21,6 +21,7 @@ const (
 	Nodes        = "NodesReady"
 	Updated      = "NodesUpdated"
 	Addons       = "AddonsReady"
+	Certificates = "CertificatesValid"
 	Deprecated   = "ReleaseDeprecated"
 	Drifted      = servicev1alpha1.ConditionDrifted
 )

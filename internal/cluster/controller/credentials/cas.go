@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,16 +71,17 @@ func (c *Credentials) CACertificate(ctx context.Context, cluster *v1alpha1.Clust
 	return secret.Data[corev1.TLSCertKey], nil
 }
 
-// EnsureCAs creates the Cluster's CAs if they do not exist.
-func (c *Credentials) EnsureCAs(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	if _, ok := c.knownCAs.Get(cluster.UID); ok {
-		return nil
+// EnsureCAs creates the Cluster's CAs if they do not exist, and returns when the first of them expires.
+func (c *Credentials) EnsureCAs(ctx context.Context, cluster *v1alpha1.Cluster) (expiry time.Time, err error) {
+	if known, ok := c.knownCAs.Get(cluster.UID); ok {
+		return known, nil
 	}
-	if _, err := c.CAs(ctx, cluster); err != nil {
-		return err
+	cas, err := c.CAs(ctx, cluster)
+	if err != nil {
+		return time.Time{}, err
 	}
-	c.knownCAs.Keep(cluster.UID, struct{}{})
-	return nil
+	c.knownCAs.Keep(cluster.UID, cas.Expiry())
+	return cas.Expiry(), nil
 }
 
 // Delete deletes all Secrets of the Cluster.

@@ -30,8 +30,9 @@ type Options struct {
 // Credentials caches what exists for a Cluster: its CAs, its kubeconfig, and the operator's own
 // connection, the latter two with their expiry.
 type Credentials struct {
-	options     Options
-	knownCAs    *cache.Keyed[types.UID, struct{}]
+	options Options
+	// knownCAs is when the CAs of Clusters expire.
+	knownCAs    *cache.Keyed[types.UID, time.Time]
 	cas         *cache.Keyed[types.UID, *pki.CAs]
 	kubeconfigs *cache.Keyed[types.UID, validity]
 	connected   *cache.Keyed[types.UID, validity]
@@ -46,7 +47,7 @@ type validity struct {
 // New returns credentials of which none is known to exist yet.
 func New(options Options) *Credentials {
 	return &Credentials{
-		options: options, knownCAs: cache.NewKeyed[types.UID, struct{}](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
+		options: options, knownCAs: cache.NewKeyed[types.UID, time.Time](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
 		kubeconfigs: cache.NewKeyed[types.UID, validity](), connected: cache.NewKeyed[types.UID, validity](),
 	}
 }
@@ -70,7 +71,7 @@ func (c *Credentials) Trim(uid types.UID) { c.cas.Drop(uid) }
 // Assume records that the Cluster's CAs, its kubeconfig and the operator's connection exist and
 // need no check until a time. It is for benchmarks of reconciles in which nothing changed.
 func (c *Credentials) Assume(uid types.UID, server string, until time.Time) {
-	c.knownCAs.Keep(uid, struct{}{})
+	c.knownCAs.Keep(uid, until)
 	c.kubeconfigs.Keep(uid, validity{server: server, until: until})
 	c.connected.Keep(uid, validity{server: server, until: until})
 }
