@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/addons"
 	"github.com/aws-operator/aws-operator/internal/cli/apply"
 	"github.com/aws-operator/aws-operator/internal/cli/console"
 	"github.com/aws-operator/aws-operator/internal/cli/create"
@@ -98,7 +99,7 @@ to the object and to a ConfigMap.`,
 	root.SetErr(errOut)
 	group(root, "Clusters:",
 		create.Command(), replace.Command(), get.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(),
-		upgrade.Command(), validate.Command(), diagnose.Command(), export.Command(), graph.Command(), deletion.Command())
+		upgrade.Command(), addons.Command(), validate.Command(), diagnose.Command(), export.Command(), graph.Command(), deletion.Command())
 	group(root, "Services:", importing.Command(), modeltest.Command(), render.Command())
 	group(root, "Operator:", operator.Command(), status.Command(), console.Command(), retry.Command(), iam.Command())
 	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())

@@ -46,6 +46,7 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
 		Metrics: p.metrics, ObjectMetrics: p.objects, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
 		ServiceAccountIssuer: p.opts.ServiceAccountIssuer,
+		EKSCluster:           p.opts.EKSCluster,
 		DriftInterval:        p.opts.DriftInterval,
 	})
 	if err != nil {

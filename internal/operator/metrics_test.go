@@ -18,15 +18,16 @@ const metricsHead = `# Metrics reference
 
 This page lists the operator's own metrics, which ` + "`--metrics-bind-address`" + ` serves at ` + "`/metrics`" + `. A test gathers them from a running
 operator, and fails when this page differs; ` + "`make golden-update`" + ` writes the page. [The guide](../guide/install.md#monitor-the-operator) shows
-how to scrape them, and what to alert on.
+how to scrape them, and what to alert on. [Dashboards](../guide/dashboards.md) show them in Grafana.
 
-A histogram ` + "`NAME`" + ` has the time series ` + "`NAME_bucket`, `NAME_sum` and `NAME_count`" + `. Durations are in seconds.
+A histogram ` + "`NAME`" + ` has the time series ` + "`NAME_bucket`, `NAME_sum` and `NAME_count`" + `. Durations are in seconds. Those of reconciles
+and of calls have exemplars, in the OpenMetrics format, if the operator exports [traces](traces.md).
 
 - Every replica reports its own calls and operations. Only the leader reports the gauges of objects, from its caches: a scrape calls no API.
 - An operation of a stack counts when the operator sent it and knows its beginning and its end: from CloudFormation's event, or from a poll
   within twice the poll interval. Operations of other clients, continued rollbacks, and those that ended long before a restart or the end
   of a pause do not count.
-- Only Clusters have time series of their own.
+- Only Clusters have time series of their own, and InstanceGroups during a rollout.
 - There are also the metrics [of controller-runtime](https://book.kubebuilder.io/reference/metrics-reference), such as
   ` + "`leader_election_master_status`" + `, and those of the Go runtime and the process.
 
@@ -95,10 +96,10 @@ func metricType(name string) string {
 	}
 }
 
-// scrape returns what an operator serves.
-func scrape(t *testing.T, url string) string {
+// scrape returns what an operator serves, in the format that a client accepts.
+func scrape(t *testing.T, url, accept string) string {
 	t.Helper()
-	_, body, err := fetch(t, url)
+	_, body, err := fetch(t, url, accept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func checkMetrics(t *testing.T, url, namespace string, ended <-chan error) {
 		`aws_operator_objects{condition="Stalled",group="service-operator.aws",kind="SQSQueue",namespace="` + namespace + `",status="False"} 1`,
 		`aws_operator_stack_operation_duration_seconds_count{operation="create",result="done"} `,
 	} {
-		await(t, series, ended, func() bool { return strings.Contains(scrape(t, url), series) })
+		await(t, series, ended, func() bool { return strings.Contains(scrape(t, url, ""), series) })
 	}
 	golden.Equal(t, "../../../docs/reference/metrics.md", metricsPage(t))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -54,9 +55,10 @@ type Options struct {
 	// Limits bound what objects of services may have the operator do with its permissions in AWS.
 	// The zero value refuses templates of users and resources that their namespace did not make.
 	Limits render.Limits
-	// ServiceAccountIssuer is the URL of the issuer of the cluster's service account tokens; empty
-	// refuses spec.grants.
-	ServiceAccountIssuer string
+	// ServiceAccountIssuer is the URL of the issuer of the cluster's service account tokens. EKSCluster is
+	// the ARN of the EKS cluster with Pod Identity in which the pods run. Without one of them, spec.grants
+	// is refused.
+	ServiceAccountIssuer, EKSCluster string
 	// RequireIdentity refuses objects for which neither they nor their namespace name an
 	// AWSIdentity.
 	RequireIdentity bool
@@ -221,7 +223,7 @@ func newManager(opts Options) (manager.Manager, error) {
 			DefaultNamespaces: namespaces(opts.WatchNamespaces),
 			DefaultTransform:  cache.TransformStripManagedFields(),
 		},
-		Metrics:                       metricsserver.Options{BindAddress: address(opts.MetricsAddress)},
+		Metrics:                       metricsserver.Options{BindAddress: address(opts.MetricsAddress), FilterProvider: openMetrics},
 		HealthProbeBindAddress:        address(opts.ProbeAddress),
 		PprofBindAddress:              address(opts.ProfilingAddress),
 		LeaderElection:                opts.LeaderElect,
@@ -239,6 +241,17 @@ func newManager(opts Options) (manager.Manager, error) {
 		return nil, fmt.Errorf("add the readiness check: %w", err)
 	}
 	return mgr, nil
+}
+
+// openMetrics makes the metrics server offer the OpenMetrics format, the only one that has exemplars.
+// controller-runtime has no option for it, and its filters are the way that it supports to replace the handler:
+// https://github.com/kubernetes-sigs/controller-runtime/issues/3592
+func openMetrics(*rest.Config, *http.Client) (metricsserver.Filter, error) {
+	return func(logr.Logger, http.Handler) (http.Handler, error) {
+		return promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{
+			ErrorHandling: promhttp.HTTPErrorOnError, EnableOpenMetrics: true,
+		}), nil
+	}, nil
 }
 
 // cachesFilled is ready once this operator knows the cluster, whether or not it

@@ -26,6 +26,7 @@ import (
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 func TestLeadsServesAndLetsGo(t *testing.T) {
+	traces := collect(t)
 	cluster := controlplanetest.Shared(t)
 	sim := simulatortest.New(t, simulator.Options{})
 	server := httptest.NewServer(sim.Handler())
@@ -62,6 +63,8 @@ func TestLeadsServesAndLetsGo(t *testing.T) {
 	queue := &servicev1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Namespace: controlplanetest.Namespace(t, cluster), Name: "jobs"}}
 	create(t, cluster.RESTConfig(), queue)
 	checkMetrics(t, "http://"+metrics+"/metrics", queue.Namespace, ended)
+	traces.check(t, queue, ended)
+	traces.checkExemplars(t, "http://"+metrics+"/metrics", ended)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("the operator's Run returned %v after its context ended", err)
@@ -89,17 +92,18 @@ func create(t *testing.T, config *rest.Config, queue *servicev1alpha1.Object) {
 
 func answers(t *testing.T, url string) bool {
 	t.Helper()
-	status, _, err := fetch(t, url)
+	status, _, err := fetch(t, url, "")
 	return err == nil && status == http.StatusOK
 }
 
-// fetch returns the status and the body of a response.
-func fetch(t *testing.T, url string) (status int, body string, err error) {
+// fetch returns the status and the body of a response, in the format that a client accepts.
+func fetch(t *testing.T, url, accept string) (status int, body string, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Accept", accept)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0, "", err

@@ -273,10 +273,10 @@ func outputsOf(object *unstructured.Unstructured) section {
 }
 
 func grantsOf(status *servicev1alpha1.ObjectStatus) section {
-	found := section{Title: "Grants", Columns: []string{"Service account", "Role", "Waits for"}}
+	found := section{Title: "Grants", Columns: []string{"Service account or object", "Role", "Waits for"}}
 	for i := range status.Grants {
 		g := &status.Grants[i]
-		found.Rows = append(found.Rows, texts(g.ServiceAccount, g.RoleARN, g.Message))
+		found.Rows = append(found.Rows, texts(strings.TrimSpace(g.ServiceAccount+" "+g.Kind+" "+g.Name), g.RoleARN, g.Message))
 	}
 	return found
 }

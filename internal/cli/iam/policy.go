@@ -12,9 +12,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
+	"github.com/aws-operator/aws-operator/internal/cli/trial"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/permissions"
+	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
 // clusterKind is the kind that stands for Clusters and InstanceGroups.
@@ -25,6 +27,7 @@ type options struct {
 	kinds  []string
 	output flags.Output
 	out    string
+	trial  bool
 }
 
 // Command returns the command.
@@ -59,6 +62,9 @@ its types (aws cloudformation describe-type).`,
   # For one cluster, as a stack, for a user of the commands:
   aws-operator iam policy --kind Cluster --cluster demo --terminal --state-bucket my-state -o cloudformation
 
+  # For a user of the command trial:
+  aws-operator iam policy --trial --out policies
+
   # For everything, as a file for each policy:
   aws-operator iam policy --out policies`,
 		Args: usage.None,
@@ -69,8 +75,10 @@ its types (aws cloudformation describe-type).`,
 	set.StringSliceVar(&o.kinds, "kind", known, "kinds that the operator serves")
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 	set.StringSliceVar(&o.choice.ClusterNames, "cluster", nil, "names of the Clusters (default: all names)")
-	set.BoolVar(&o.choice.Grants, "grants", false, "add what spec.grants needs: roles of service accounts (default: the operator may make none)")
+	set.BoolVar(&o.choice.Grants, "grants", false, "add what spec.grants needs: roles of service accounts (default: none, but those of the kinds)")
+	set.StringVar(&o.choice.EKSCluster, "eks-cluster", "", "the operator's --eks-cluster, with --grants (default: pods do not use EKS Pod Identity)")
 	set.BoolVar(&o.choice.Terminal, "terminal", false, "add what a user needs who runs the commands without an operator")
+	set.BoolVar(&o.trial, "trial", false, "print what a user needs who runs the command trial, and nothing else")
 	set.StringVar(&o.choice.StateBucket, "state-bucket", "", "bucket with the commands' state, for --terminal (default: the state is in a folder)")
 	set.StringSliceVar(&o.choice.Roles, "assume-role", nil, "ARNs of the roles that objects and Clusters assume (default: none)")
 	set.StringVar(
@@ -80,6 +88,9 @@ its types (aws cloudformation describe-type).`,
 	set.StringVar(&o.choice.Account, "aws-account-id", "", "AWS account (default: the one that has the policy)")
 	set.StringVar(&o.choice.Partition, "partition", "", "partition in ARNs: aws, aws-cn, aws-us-gov … (default: that of --aws-region)")
 	set.StringVar(&o.out, "out", "", "folder to write a file for each JSON policy to, instead of printing")
+	for _, other := range []string{"kind", "cluster", "grants", "eks-cluster", "terminal", "state-bucket", "assume-role"} {
+		cmd.MarkFlagsMutuallyExclusive("trial", other)
+	}
 	return cmd
 }
 
@@ -113,13 +124,23 @@ func (o *options) complete() error {
 	o.choice.Kinds = slices.DeleteFunc(slices.Clone(o.kinds), func(kind string) bool { return kind == clusterKind })
 	o.choice.Clusters = slices.Contains(o.kinds, clusterKind)
 	o.choice.Events = awsevents.StackName(o.choice.Operator)
+	if o.trial {
+		trial.Permissions(&o.choice)
+	}
 	switch {
 	case len(o.choice.ClusterNames) > 0 && !o.choice.Clusters:
 		return fmt.Errorf("--cluster names clusters, but --kind does not include %s", clusterKind)
+	case o.choice.EKSCluster != "" && !o.choice.Grants:
+		return fmt.Errorf("--eks-cluster is for the roles of service accounts: add --grants")
 	case o.choice.StateBucket != "" && !o.choice.Terminal:
 		return fmt.Errorf("--state-bucket is for the commands: add --terminal")
 	case o.out != "" && o.output.Format != formatJSON:
 		return fmt.Errorf("--out writes JSON, not %s: redirect standard output instead", o.output.Format)
+	}
+	if o.choice.EKSCluster != "" {
+		if err := render.CheckEKSCluster(o.choice.EKSCluster); err != nil {
+			return fmt.Errorf("--eks-cluster: %w", err)
+		}
 	}
 	return o.locate()
 }

@@ -64,6 +64,7 @@ func TestPoliciesAreGolden(t *testing.T) {
 			"--kind", "DynamoDB", "--terminal", "--state-bucket", "state", "--assume-role", "arn:aws-us-gov:iam::210987654321:role/other",
 			"--partition", "aws-us-gov", "-o", formatTerraform,
 		},
+		"trial.json": {"--trial", "--aws-region", region, "--aws-account-id", account},
 	} {
 		out, _, err := run(t, args...)
 		if err != nil {
@@ -77,7 +78,9 @@ func TestPoliciesAreGolden(t *testing.T) {
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html and
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 func TestEveryChoiceHasValidPoliciesOfAllowedSize(t *testing.T) {
-	choices := [][]string{nil, {"--terminal", "--state-bucket", "state"}, {"--kind", clusterKind, "--cluster", "one,two,three"}}
+	choices := [][]string{
+		nil, {"--trial"}, {"--terminal", "--state-bucket", "state"}, {"--kind", clusterKind, "--cluster", "one,two,three"},
+	}
 	for _, kind := range append(permissions.Kinds(), clusterKind) {
 		choices = append(choices, []string{"--kind", kind}, []string{"--kind", kind, "--aws-region", region, "--aws-account-id", account})
 	}

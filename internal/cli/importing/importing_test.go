@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,12 +17,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/aws-operator/aws-operator/internal/cli/importing"
 	"github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
@@ -35,11 +38,31 @@ type suite struct {
 	t      *testing.T
 	config aws.Config
 	stacks *cloudformation.Client
+	sim    *simulator.Simulator
+}
+
+// calls counts the calls of AWS from now on, except those that the simulator throttles, by operation.
+func (s *suite) calls() func() map[string]int {
+	var mu sync.Mutex
+	made, counting := map[string]int{}, true
+	s.sim.Faults().OnCall(func(c fault.CallInfo) {
+		mu.Lock()
+		defer mu.Unlock()
+		if counting && c.ResourceType == "" && c.Phase == fault.After {
+			made[c.Operation]++
+		}
+	})
+	return func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		counting = false
+		return made
+	}
 }
 
 func newSuite(t *testing.T) *suite {
 	t.Helper()
-	_, endpoint := simulatortest.Start(t, simulator.Options{Account: account, Region: region})
+	sim, endpoint := simulatortest.Start(t, simulator.Options{Account: account, Region: region})
 	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": simulator.RootSecret,
 	} {
@@ -49,7 +72,7 @@ func newSuite(t *testing.T) *suite {
 		Region: region, BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, simulator.RootSecret, ""),
 		RetryMaxAttempts: 10, // the simulator throttles some calls
 	}
-	return &suite{t: t, config: config, stacks: cloudformation.NewFromConfig(config)}
+	return &suite{t: t, config: config, stacks: cloudformation.NewFromConfig(config), sim: sim}
 }
 
 // run runs a command.
@@ -116,26 +139,26 @@ const trust = `{Version: "2012-10-17", Statement: [{Effect: Allow, Principal: {S
 
 // resources are resources of twenty types, in which NUM stands for a number.
 var resources = map[string]string{
-	"AWS::S3::Bucket":                      `{BucketName: import-bucket-NUM, VersioningConfiguration: {Status: Enabled}}`,
-	"AWS::SQS::Queue":                      `{QueueName: import-queue-NUM, VisibilityTimeout: 45, Tags: [{Key: team, Value: shop}]}`,
-	"AWS::SNS::Topic":                      `{TopicName: import-topic-NUM, DisplayName: News}`,
-	"AWS::DynamoDB::Table":                 `{TableName: import-table-NUM, BillingMode: PAY_PER_REQUEST, KeySchema: [{AttributeName: id, KeyType: HASH}], AttributeDefinitions: [{AttributeName: id, AttributeType: S}]}`,
-	"AWS::ECR::Repository":                 `{RepositoryName: import-repository-NUM, ImageTagMutability: IMMUTABLE}`,
-	"AWS::IAM::Role":                       `{RoleName: ImportRoleNUM, AssumeRolePolicyDocument: ` + trust + `}`,
-	"AWS::IAM::ManagedPolicy":              `{ManagedPolicyName: ImportPolicyNUM, PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "sqs:*", Resource: "*"}]}}`,
-	"AWS::KMS::Key":                        `{Description: Key NUM}`,
-	"AWS::SSM::Parameter":                  `{Name: /import/NUM, Type: String, Value: "NUM"}`,
-	"AWS::Events::Rule":                    `{Name: import-rule-NUM, ScheduleExpression: rate(5 minutes)}`,
-	"AWS::Kinesis::Stream":                 `{Name: import-stream-NUM, ShardCount: 2}`,
-	"AWS::Logs::LogGroup":                  `{LogGroupName: /import/NUM, RetentionInDays: 7}`,
-	"AWS::CloudWatch::Alarm":               `{AlarmName: import-alarm-NUM, ComparisonOperator: GreaterThanThreshold, EvaluationPeriods: 2, Threshold: 80, MetricName: Errors, Namespace: Shop, Statistic: Sum, Period: 60}`,
-	"AWS::EFS::FileSystem":                 `{Encrypted: true, PerformanceMode: generalPurpose}`,
-	"AWS::ECS::Cluster":                    `{ClusterName: import-cluster-NUM}`,
-	"AWS::ApiGatewayV2::Api":               `{Name: import-api-NUM, ProtocolType: HTTP}`,
-	"AWS::Cognito::UserPool":               `{UserPoolName: import-pool-NUM}`,
-	"AWS::Athena::WorkGroup":               `{Name: import-group-NUM, State: ENABLED}`,
-	"AWS::StepFunctions::Activity":         `{Name: import-activity-NUM}`,
-	"AWS::ServiceDiscovery::HttpNamespace": `{Name: import-namespace-NUM}`,
+	"AWS::S3::Bucket":               `{BucketName: import-bucket-NUM, VersioningConfiguration: {Status: Enabled}}`,
+	"AWS::SQS::Queue":               `{QueueName: import-queue-NUM, VisibilityTimeout: 45, Tags: [{Key: team, Value: shop}]}`,
+	"AWS::SNS::Topic":               `{TopicName: import-topic-NUM, DisplayName: News}`,
+	"AWS::DynamoDB::Table":          `{TableName: import-table-NUM, BillingMode: PAY_PER_REQUEST, KeySchema: [{AttributeName: id, KeyType: HASH}], AttributeDefinitions: [{AttributeName: id, AttributeType: S}]}`,
+	"AWS::ECR::Repository":          `{RepositoryName: import-repository-NUM, ImageTagMutability: IMMUTABLE}`,
+	"AWS::IAM::Role":                `{RoleName: ImportRoleNUM, AssumeRolePolicyDocument: ` + trust + `}`,
+	"AWS::IAM::ManagedPolicy":       `{ManagedPolicyName: ImportPolicyNUM, PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "sqs:*", Resource: "*"}]}}`,
+	"AWS::KMS::Key":                 `{Description: Key NUM}`,
+	"AWS::SSM::Parameter":           `{Name: /import/NUM, Type: String, Value: "NUM"}`,
+	"AWS::Events::Rule":             `{Name: import-rule-NUM, ScheduleExpression: rate(5 minutes)}`,
+	"AWS::Kinesis::Stream":          `{Name: import-stream-NUM, ShardCount: 2}`,
+	"AWS::Logs::LogGroup":           `{LogGroupName: /import/NUM, RetentionInDays: 7}`,
+	"AWS::CloudWatch::Alarm":        `{AlarmName: import-alarm-NUM, ComparisonOperator: GreaterThanThreshold, EvaluationPeriods: 2, Threshold: 80, MetricName: Errors, Namespace: Shop, Statistic: Sum, Period: 60}`,
+	"AWS::EFS::FileSystem":          `{Encrypted: true, PerformanceMode: generalPurpose}`,
+	"AWS::ECS::Cluster":             `{ClusterName: import-cluster-NUM}`,
+	"AWS::ApiGatewayV2::Api":        `{Name: import-api-NUM, ProtocolType: HTTP}`,
+	"AWS::Cognito::UserPool":        `{UserPoolName: import-pool-NUM}`,
+	"AWS::Athena::WorkGroup":        `{Name: import-group-NUM, State: ENABLED}`,
+	"AWS::StepFunctions::Activity":  `{Name: import-activity-NUM}`,
+	"AWS::Scheduler::ScheduleGroup": `{Name: import-schedules-NUM}`,
 }
 
 // template has a number of resources of each type.
@@ -160,8 +183,14 @@ func TestAccountOfTwentyTypesIsImportedWithoutChanges(t *testing.T) {
 	for kind := range resources {
 		args = append(args, "--type", kind)
 	}
+	calls := s.calls()
 	_, errOut, err := s.run(importing.Command(), args...)
-	if err != nil || !strings.Contains(errOut, fmt.Sprintf("Wrote %d objects and left out 0.", each*len(resources))) {
+	count := each * len(resources)
+	want := map[string]int{"GetCallerIdentity": 1, "ListResources": len(resources), "GetResource": count, "DescribeStackResources": count}
+	if diff := cmp.Diff(want, calls()); diff != "" {
+		t.Errorf("the calls of import (-want +got):\n%s", diff)
+	}
+	if err != nil || !strings.Contains(errOut, fmt.Sprintf("Wrote %d objects and left out 0.", count)) {
 		t.Fatalf("%v\n%s", err, errOut)
 	}
 	for _, built := range []string{"sqsqueue", "snstopic", "dynamodb", "s3bucket", "ecrrepository"} {
@@ -169,7 +198,11 @@ func TestAccountOfTwentyTypesIsImportedWithoutChanges(t *testing.T) {
 			t.Errorf("%d objects of the built-in kind %s, want %d", len(files), built, each)
 		}
 	}
-	s.planned(folder, each*len(resources))
+	calls = s.calls()
+	s.planned(folder, count)
+	if diff := cmp.Diff(map[string]int{"GetCallerIdentity": 1, "DescribeStacks": 1, "GetResource": count}, calls()); diff != "" {
+		t.Errorf("the calls of the plan (-want +got):\n%s", diff)
+	}
 }
 
 func (s *suite) queue(name string, attributes, tags map[string]string) string {
@@ -235,6 +268,32 @@ func TestBuiltInKindThatCannotSayEverythingIsNotUsed(t *testing.T) {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	s.planned(folder, 1)
+}
+
+// TestDistributionIsImportedAsItsTypeSays tests that a distribution becomes an object of a kind of its type: a
+// CloudFrontDistribution also has a bucket's policy, and the object of the bucket.
+func TestDistributionIsImportedAsItsTypeSays(t *testing.T) {
+	s := newSuite(t)
+	s.stack("of-another-tool", `
+Resources:
+  Site:
+    Type: AWS::CloudFront::Distribution
+    DeletionPolicy: Retain
+    Properties:
+      DistributionConfig:
+        Enabled: true
+        Origins: [{Id: a, DomainName: pages.s3.amazonaws.com, S3OriginConfig: {OriginAccessIdentity: ""}}]
+        DefaultCacheBehavior: {TargetOriginId: a, ViewerProtocolPolicy: https-only, CachePolicyId: 658327ea-f89d-4fab-a63d-7e88639e58f6}
+`, false)
+	folder := filepath.Join(t.TempDir(), "manifests")
+	if _, errOut, err := s.run(importing.Command(), "--type", "AWS::CloudFront::Distribution", "--out", folder); err != nil {
+		t.Fatalf("%v\n%s", err, errOut)
+	}
+	if files, _ := filepath.Glob(filepath.Join(folder, "rawcloudfrontdistribution-*.yaml")); len(files) != 1 {
+		all, _ := filepath.Glob(filepath.Join(folder, "*"))
+		t.Errorf("the manifests are %q", all)
 	}
 	s.planned(folder, 1)
 }

@@ -211,10 +211,7 @@ func (a *account) outputs(kind, name string) (map[string]any, error) {
 
 // converge applies the stack of an object until it is complete.
 func (a *account) converge(ctx context.Context, m *made) error {
-	allow, err := policy.ParseAllow(m.object.Annotations[servicev1alpha1.AllowAnnotation])
-	if err != nil {
-		return &refusedError{err.Error()}
-	}
+	allow := policy.ParseAllow(m.object.Annotations[servicev1alpha1.AllowAnnotation])
 	desired := stack.Desired{
 		Name: m.stack.Name, Template: m.stack.Template, Parameters: m.stack.Parameters, Hidden: m.stack.Hidden, Tags: m.stack.Tags,
 		OwnerTags: m.stack.OwnerTags, Capabilities: m.stack.Capabilities, Allow: allow, MaxAttempts: 1,

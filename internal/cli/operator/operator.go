@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/tracing"
 )
 
 // flags are the flags of the command, named after the conventions of controller-runtime and of the
@@ -70,6 +71,11 @@ aws-operator-events, through which it receives the events of CloudFormation.`,
 			if err := workload.CountTogether(f.RESTConfig); err != nil {
 				return err
 			}
+			stop, err := tracing.Start(cmd.Context(), version.String(), logger)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			if err := operator.Run(cmd.Context(), f.Options); err != nil {
 				return err
 			}
@@ -140,6 +146,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	)
 	set.StringVar(&f.ServiceAccountIssuer, "service-account-issuer", "",
 		"issuer (iss) of this cluster's service account tokens, registered in IAM as a provider; roles of spec.grants trust it (default: spec.grants is refused)")
+	set.StringVar(&f.EKSCluster, "eks-cluster", "",
+		"ARN of this cluster if it is an EKS cluster with the Pod Identity Agent; pods get the roles of spec.grants from EKS Pod Identity then (not with --service-account-issuer)")
 	set.BoolVar(&f.RequireIdentity, "require-identity", false,
 		"refuse objects for which neither they nor their namespace name an AWSIdentity (default: they use the operator's own credentials)")
 	set.StringVar(
@@ -203,6 +211,14 @@ func (f *flags) complete() error {
 	if f.ServiceAccountIssuer != "" {
 		if err := render.CheckIssuer(f.ServiceAccountIssuer); err != nil {
 			return fmt.Errorf("--service-account-issuer: %w", err)
+		}
+	}
+	if f.EKSCluster != "" {
+		if err := render.CheckEKSCluster(f.EKSCluster); err != nil {
+			return fmt.Errorf("--eks-cluster: %w", err)
+		}
+		if f.ServiceAccountIssuer != "" {
+			return errors.New("--eks-cluster and --service-account-issuer are two ways to give pods their roles; set one of them")
 		}
 	}
 	if f.budgets == "" {

@@ -292,58 +292,6 @@ func TestServicesOfAManagementCluster(t *testing.T) {
 	}
 }
 
-// TestModelIsPlannedOverItsObjects tests that the plan of a ModelDefinition has all objects of its kind in the
-// management cluster. AWS is not asked for what the operator's records say.
-func TestModelIsPlannedOverItsObjects(t *testing.T) {
-	f := newFolder(t) // no call to AWS succeeds
-	s := &services{folder: f}
-	setenv(t, "AWS_REGION", region)
-	const count = 30
-	api, url := s.management()
-	const definition = `apiVersion: service-operator.aws/v1alpha1
-kind: ModelDefinition
-metadata: {name: mailboxes}
-spec:
-  kind: Mailbox
-  schema: {type: object, properties: {seconds: {type: integer}}}
-  template: |
-    Resources:
-      Queue: {Type: "AWS::SQS::Queue", Properties: {VisibilityTimeout: {{ default 30 .spec.seconds }}, DelaySeconds: 1}}
-`
-	known, err := kinds.BuiltIn()
-	s.must(err)
-	s.load(api, url, known, definition)
-	kind, err := known.Model("Mailbox")
-	s.must(err)
-	clusters, err := clusterv1alpha1.CustomResourceDefinitions()
-	s.must(err)
-	s.must(operatorkit.EnsureCRDs(t.Context(), &rest.Config{Host: url}, "test", append(clusters, kind.CRD())...))
-	for i := range count {
-		object := &servicev1alpha1.Object{}
-		object.APIVersion, object.Kind, object.Namespace = "service-operator.aws/v1alpha1", "Mailbox", "default"
-		object.Name, object.Spec = fmt.Sprintf("box-%d", i), []byte("{}")
-		made, err := known.Stack(kind, object, render.Facts{Region: region, AccountID: account, ClusterName: operator.DefaultClusterName})
-		s.must(err)
-		desired := stack.Desired{Template: made.Template, Parameters: made.Parameters, Tags: made.Tags, Capabilities: made.Capabilities}
-		s.must(api.Load(&unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": object.APIVersion, "kind": object.Kind, "metadata": map[string]any{"name": object.Name, "namespace": "default"},
-			"spec": map[string]any{},
-			"status": map[string]any{
-				"stackID": "arn:aws:cloudformation:" + region + ":" + account + ":stack/" + made.Name + "/1",
-				"stack":   map[string]any{"digest": desired.Digest()},
-			},
-		}}))
-	}
-	code, out, errOut := s.run("--state", "k8s", "--aws-account-id", account, "-f", s.file(strings.ReplaceAll(definition, "DelaySeconds: 1", "DelaySeconds: 5")))
-	if code != 0 || strings.Count(out, "DelaySeconds: 1 → 5") != count || !strings.Contains(out, "Plan: 30 to update in place, in 30 stacks.") {
-		t.Errorf("it exits with %d and says\n%s%s", code, out, errOut)
-	}
-	code, out, errOut = s.run("--state", "k8s", "--aws-account-id", account, "-f", s.file(definition))
-	if code != 0 || !strings.Contains(out, "No changes.") {
-		t.Errorf("of the same definition it exits with %d and says\n%s%s", code, out, errOut)
-	}
-}
-
 // load defines ModelDefinitions in a management cluster.
 func (s *services) load(api *kubeapi.Server, host string, known *kinds.Set, manifests ...string) {
 	s.t.Helper()
@@ -487,6 +435,11 @@ func TestPlanShowsDrift(t *testing.T) {
 	}
 	if code != 2 || strings.Contains(out, "hunter") {
 		t.Errorf("it exits with %d and says\n%s%s", code, out, errOut)
+	}
+	changed := strings.ReplaceAll(queueManifest, "visibilityTimeout: 120", "visibilityTimeout: 60")
+	_, out, errOut = s.run("-f", s.file(changed), "--drift")
+	if want := "    The update overwrites Queue/VisibilityTimeout (45 in AWS).\n"; !strings.Contains(out, want) {
+		t.Errorf("it does not say %q, but\n%s%s", want, out, errOut)
 	}
 	_, err = queues.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: queue.QueueUrl})
 	s.must(err)

@@ -68,6 +68,35 @@ spec: {type: String, valuesFrom: [{field: value, secretKeyRef: {name: database, 
 	}
 }
 
+// TestUnknownConsentIsNoRefusal tests objects that need the consent of others: only the management cluster
+// knows whether these give it.
+func TestUnknownConsentIsNoRefusal(t *testing.T) {
+	const header = "apiVersion: service-operator.aws/v1alpha1\n"
+	out, err := run(t, header+`kind: S3Bucket
+metadata: {name: example-uploads}
+spec:
+  notifications:
+    - {queueName: uploaded, events: ["s3:ObjectCreated:*"]}
+    - {topicName: uploads, events: ["s3:ObjectRemoved:*"]}
+---
+`+header+`kind: EventBridgeRule
+metadata: {name: stopped}
+spec: {schedule: rate(5 minutes), deadLetterQueueName: undelivered, targets: [{name: queue, queueName: uploaded}]}
+---
+`+header+`kind: SNSSubscription
+metadata: {name: uploads-to-billing}
+spec: {topicName: uploads, protocol: sqs, endpoint: billing}
+`, "-f", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"QueueConfigurations:", "TopicConfigurations:", "DeadLetterConfig:", "Type: AWS::SQS::QueuePolicy"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("there is no %q in\n%s", part, out)
+		}
+	}
+}
+
 func TestOutWritesAFileForEachStack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "templates")
 	if _, err := run(t, "", "-f", "../../../examples/quickstart/messaging.yaml", "--out", dir, "--cluster-name", "blue"); err != nil {

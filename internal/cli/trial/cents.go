@@ -250,7 +250,9 @@ func (c *centsChecks) update(ctx context.Context) error {
 	if stack.StackStatus != types.StackStatusUpdateComplete {
 		return fmt.Errorf("the stack is %s after an update: %s", stack.StackStatus, aws.ToString(stack.StackStatusReason))
 	}
-	out, err := c.cloudformation().DescribeChangeSet(ctx, &cloudformation.DescribeChangeSetInput{ChangeSetName: &c.changeSetID})
+	out, err := c.cloudformation().DescribeChangeSet(ctx, &cloudformation.DescribeChangeSetInput{
+		StackName: &c.id, ChangeSetName: &c.changeSetID,
+	})
 	if err != nil {
 		c.failed("cfn-change-set-obsolete", err)
 		return nil

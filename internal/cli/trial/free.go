@@ -209,7 +209,7 @@ func (r *runner) offerings(ctx context.Context) error {
 		r.expect("ec2-offerings", len(zones) > 0 && inRegion, "m6i.large is offered in %s.", strings.Join(zones, ", "))
 	}
 	_, err = r.clients.SSM(awsapi.Target{}).
-		DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String("/cluster-operator/" + noStack)})
+		DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String("/cluster-operator/" + stackName + "/none")})
 	r.refused("ssm-put", err, "", "ParameterNotFound")
 	return nil
 }

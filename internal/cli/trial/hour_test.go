@@ -30,16 +30,20 @@ import (
 
 // newMachines is newSuite with simulated instances, and with the folders of a user who has a Release
 // for them.
-func newMachines(t *testing.T, change func(body string) string) (w *suite, flags []string) {
+func newMachines(t *testing.T, change func(body string) string, edits ...func(*simulator.Options)) (w *suite, flags []string) {
 	t.Helper()
-	sim, endpoint := simulatortest.Start(t, simulator.Options{
+	options := simulator.Options{
 		Account:          account,
 		Region:           region,
 		QueueNameRelease: time.Minute,
 		Lag:              lag,
 		Machines:         fake.New(fake.Options{BootTime: 2 * time.Second}), // so that polls see what happens meanwhile
 		Patience:         100 * time.Millisecond,
-	})
+	}
+	for _, edit := range edits {
+		edit(&options)
+	}
+	sim, endpoint := simulatortest.Start(t, options)
 	w = &suite{t: t, simulator: sim, endpoint: endpoint, observer: simulatortest.Serve(t, sim.Observer()), limit: time.Hour}
 	if change != nil {
 		w.endpoint = changing(t, endpoint, change)

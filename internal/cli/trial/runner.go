@@ -211,7 +211,7 @@ func (r *runner) changeSet(ctx context.Context, in *cloudformation.CreateChangeS
 	deadline := r.clock.Now().Add(waitLimit)
 	for {
 		out, err := r.cloudformation().DescribeChangeSet(ctx, &cloudformation.DescribeChangeSetInput{
-			ChangeSetName: made.Id, IncludePropertyValues: aws.Bool(true),
+			StackName: made.StackId, ChangeSetName: made.Id, IncludePropertyValues: aws.Bool(true),
 		})
 		if err != nil {
 			return nil, err

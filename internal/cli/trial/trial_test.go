@@ -61,17 +61,19 @@ func (w *suite) again(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, cancel
 }
 
+// slowUpdates makes updates of resources take longer than the budget delays the second of two updates of a stack.
+func slowUpdates(_, operation string) time.Duration {
+	if operation == "Update" {
+		return 500 * time.Millisecond
+	}
+	return 0
+}
+
 // newSuite serves a simulated AWS whose answers pass through change, if it is not nil.
 func newSuite(t *testing.T, change func(body string) string) *suite {
 	t.Helper()
-	latency := func(_, operation string) time.Duration {
-		if operation == "Update" {
-			return 500 * time.Millisecond // longer than the budget delays the second of two updates
-		}
-		return 0
-	}
 	sim, endpoint := simulatortest.Start(t, simulator.Options{
-		Account: account, Region: region, QueueNameRelease: time.Minute, Latency: latency, Lag: lag,
+		Account: account, Region: region, QueueNameRelease: time.Minute, Latency: slowUpdates, Lag: lag,
 	})
 	w := &suite{t: t, simulator: sim, endpoint: endpoint, observer: simulatortest.Serve(t, sim.Observer())}
 	if change != nil {

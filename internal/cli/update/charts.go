@@ -53,19 +53,23 @@ func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) 
 	return commands, nil
 }
 
-// sayCharts prints how to install the charts.
-func sayCharts(out io.Writer, commands []string) error {
+// sayCharts prints how to install the charts. Install is the command that does, if the cluster has a
+// state.
+func sayCharts(out io.Writer, install string, commands []string) error {
 	if len(commands) == 0 {
 		return nil
 	}
+	if install != "" {
+		install = "  " + install + "\nOr with Helm:\n"
+	}
 	_, err := fmt.Fprintf(
 		out,
-		`The control plane installs kube-proxy and CoreDNS, unless they are among the charts below. Terraform does not
-install Helm charts: install them once the API answers, and again when these commands change. Without those
-for the network and the cloud controller, no node becomes Ready:
-  %s
+		`The control plane installs kube-proxy and CoreDNS, unless they are among the addons. Terraform does not
+install addons: install them once the API answers, and again when they change. Without those for the network
+and the cloud controller, no node becomes Ready:
+%s  %s
 `,
-		strings.Join(commands, "\n  "),
+		install, strings.Join(commands, "\n  "),
 	)
 	return err
 }

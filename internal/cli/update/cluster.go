@@ -162,7 +162,15 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 	for _, line := range priceOf(prices, in.Cluster.Region, configuration).Text() {
 		cmd.PrintErrln(line)
 	}
-	return errors.Join(report(out, f.out, name, done, configuration.Elsewhere), sayCharts(out, charts))
+	return errors.Join(report(out, f.out, name, done, configuration.Elsewhere), sayCharts(out, f.install(name), charts))
+}
+
+// install returns the command that installs the cluster's addons, "" without a state.
+func (f *flags) install(name string) string {
+	if f.manifests.Given() {
+		return ""
+	}
+	return fmt.Sprintf("aws-operator addons apply %s --state %s --yes", name, f.state.Ref())
 }
 
 // report prints what was written, and what the user still has to do.

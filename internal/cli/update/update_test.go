@@ -209,7 +209,8 @@ func TestStateHasAllInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := files(t, dir)
-	if strings.Contains(out, "machines wait for it") || !strings.Contains(out, " --repo https://helm.cilium.io --version ") {
+	if strings.Contains(out, "machines wait for it") || !strings.Contains(out, " --repo https://helm.cilium.io --version ") ||
+		!strings.Contains(out, "\n  aws-operator addons apply minimal --state "+state+" --yes\n") {
 		t.Errorf("it says\n%s", out)
 	}
 	if after["data/minimal/chart-cilium.values.yaml"] == "" {

@@ -96,16 +96,6 @@ resource "aws_iam_policy" "aws_operator_1" {
           ]
         },
         {
-          "Sid": "Trial",
-          "Effect": "Allow",
-          "Action": [
-            "cloudformation:ValidateTemplate"
-          ],
-          "Resource": [
-            "*"
-          ]
-        },
-        {
           "Sid": "Import",
           "Effect": "Allow",
           "Action": [
@@ -129,6 +119,48 @@ resource "aws_iam_policy" "aws_operator_1" {
             "arn:aws-us-gov:s3:::state",
             "arn:aws-us-gov:s3:::state/*"
           ]
+        },
+        {
+          "Sid": "CloudFormationApplicationautoscaling",
+          "Effect": "Allow",
+          "Action": [
+            "application-autoscaling:DeleteScalingPolicy",
+            "application-autoscaling:DeregisterScalableTarget",
+            "application-autoscaling:DescribeScalableTargets",
+            "application-autoscaling:DescribeScalingPolicies",
+            "application-autoscaling:DescribeScheduledActions",
+            "application-autoscaling:PutScalingPolicy",
+            "application-autoscaling:RegisterScalableTarget"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "ForAnyValue:StringEquals": {
+              "aws:CalledVia": [
+                "cloudformation.amazonaws.com"
+              ]
+            }
+          }
+        },
+        {
+          "Sid": "CloudFormationCloudwatch",
+          "Effect": "Allow",
+          "Action": [
+            "cloudwatch:DeleteAlarms",
+            "cloudwatch:DescribeAlarms",
+            "cloudwatch:PutMetricAlarm"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "ForAnyValue:StringEquals": {
+              "aws:CalledVia": [
+                "cloudformation.amazonaws.com"
+              ]
+            }
+          }
         },
         {
           "Sid": "CloudFormationDynamodb",
@@ -208,8 +240,7 @@ resource "aws_iam_policy" "aws_operator_1" {
           "Sid": "CloudFormationIam",
           "Effect": "Allow",
           "Action": [
-            "iam:CreateServiceLinkedRole",
-            "iam:PassRole"
+            "iam:CreateServiceLinkedRole"
           ],
           "Resource": [
             "*"
