@@ -98,6 +98,8 @@ func rights() []right {
 		{"a template in another namespace", all, serviceGroup, "cloudformationtemplates", "", other, nil},
 		{"a model", all, serviceGroup, "modeldefinitions", "", everywhere, []string{operatorAdmin}},
 		{"the status of a model", all, serviceGroup, "modeldefinitions", "status", everywhere, nil},
+		{"a revision of a model is read", reads, serviceGroup, "modelrevisions", "", everywhere, []string{operatorAdmin}},
+		{"a revision of a model is written: it decides what the operator makes", writes, serviceGroup, "modelrevisions", "", everywhere, nil},
 		{"an identity", all, identityGroup, "awsidentities", "", everywhere, []string{operatorAdmin}},
 		{"the status of an identity", all, identityGroup, "awsidentities", "status", everywhere, nil},
 		{"a kind of a model for which no role was bound", all, serviceGroup, "kinesisstreams", "", team, nil},

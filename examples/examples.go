@@ -14,3 +14,9 @@ var QuickStart embed.FS
 //
 //go:embed clusters/*.yaml
 var Clusters embed.FS
+
+// Application holds the manifests of the folder application: an application and
+// the AWS resources that it uses.
+//
+//go:embed application/*.yaml
+var Application embed.FS

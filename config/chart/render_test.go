@@ -95,6 +95,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"an adoption without a type":       {"allowAdoption: ['team=table']", "at '/allowAdoption/0'"},
 		"a role without a namespace":       {"allowRoles: ['arn:aws:iam::123456789012:role/clusters']", "at '/allowRoles/0'"},
 		"an issuer without TLS":            {"serviceAccountIssuer: http://example.com", "at '/serviceAccountIssuer'"},
+		"an EKS cluster that is a name":    {"eksCluster: management", "at '/eksCluster'"},
 		"an interval without a unit":       {"driftInterval: '10'", "at '/driftInterval'"},
 		"a budget without a rate":          {"aws: {apiBudget: {sqs: fast}}", "at '/aws/apiBudget/sqs'"},
 		"a budget of no service":           {"aws: {apiBudget: {'a b': 5/20}}", "at '/aws/apiBudget'"},
@@ -109,8 +110,13 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"a role of another's account":      {"serviceAccount: {create: false, name: x, roleARN: 'arn:aws:iam::123456789012:role/x'}", "leave them empty and annotate the ServiceAccount"},
 		"a monitor of no metrics":          {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "set metrics.enabled to true"},
 		"alerts on no metrics":             {"metrics: {enabled: false, rules: {enabled: true}}", "set metrics.enabled to true"},
+		"dashboards of no metrics":         {"metrics: {enabled: false, dashboards: {enabled: true}}", "set metrics.enabled to true"},
 		"two servers on a port":            {"metrics: {port: 8081}", "metrics.port and probes.port are both 8081"},
-		"aggregation of no roles":          {"roles: {create: false, aggregate: true}", "set roles.create to true"},
+		"two ways to give pods roles": {
+			"{serviceAccountIssuer: 'https://a.example', eksCluster: 'arn:aws:eks:eu-west-1:123456789012:cluster/a'}",
+			"serviceAccountIssuer and eksCluster are two ways to give pods their roles",
+		},
+		"aggregation of no roles": {"roles: {create: false, aggregate: true}", "set roles.create to true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := chart.Render(folder, chart.Release{Name: "demo", Namespace: "platform"}, values(t, c.values))
@@ -153,7 +159,9 @@ func TestEveryFlagOfTheOperatorHasAValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if !flag.Changed { // --kubeconfig is among extraArgs: in a cluster, the operator serves that cluster.
+		// --kubeconfig is among extraArgs: in a cluster, the operator serves that cluster. --eks-cluster
+		// excludes --service-account-issuer; eks.values.yaml has it.
+		if !flag.Changed && flag.Name != "eks-cluster" {
 			t.Errorf("no value sets --%s", flag.Name)
 		}
 	})

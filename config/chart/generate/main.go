@@ -1,7 +1,7 @@
 // Command generate writes what is generated for the operator's chart and from it: the list of the
-// built-in kinds in its roles, values.yaml and docs/reference/chart.md from values.schema.json, and
-// config/operator.yaml and config/aggregate.yaml, which are the chart with the values of
-// config/operator.values.yaml.
+// built-in kinds in its roles, values.yaml and docs/reference/chart.md from values.schema.json, the
+// dashboards, and config/operator.yaml and config/aggregate.yaml, which are the chart with the values
+// of config/operator.values.yaml.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/config/chart"
+	"github.com/aws-operator/aws-operator/config/chart/dashboards"
 	"github.com/aws-operator/aws-operator/internal/service/catalog"
 )
 
@@ -70,6 +71,15 @@ func run(args []string) error {
 	}
 	if err := save(args[2], chart.Reference(values)); err != nil {
 		return err
+	}
+	for _, one := range dashboards.All() {
+		content, err := one.JSON()
+		if err != nil {
+			return fmt.Errorf("write a dashboard: %w", err)
+		}
+		if err := save(filepath.Join(folder, "dashboards", one.Name+".json"), content); err != nil {
+			return err
+		}
 	}
 	return writeManifests(folder, config)
 }

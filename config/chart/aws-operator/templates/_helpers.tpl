@@ -53,6 +53,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
   "allow-adoption" .Values.allowAdoption
   "allow-roles" .Values.allowRoles
   "service-account-issuer" .Values.serviceAccountIssuer
+  "eks-cluster" .Values.eksCluster
   "require-identity" .Values.requireIdentity
   "cluster-name" .Values.clusterName
   "watch-namespace" .Values.watchNamespaces
@@ -106,11 +107,17 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if and (not .serviceAccount.create) (or .serviceAccount.roleARN .serviceAccount.annotations) }}
 {{- fail "serviceAccount.create is false, so the chart cannot set serviceAccount.roleARN and serviceAccount.annotations: leave them empty and annotate the ServiceAccount where you create it" }}
 {{- end }}
+{{- if and .serviceAccountIssuer .eksCluster }}
+{{- fail "serviceAccountIssuer and eksCluster are two ways to give pods their roles: leave one of them empty" }}
+{{- end }}
 {{- if and .metrics.serviceMonitor.enabled (not .metrics.enabled) }}
 {{- fail "metrics.serviceMonitor.enabled is true, but metrics.enabled is false: set metrics.enabled to true" }}
 {{- end }}
 {{- if and .metrics.rules.enabled (not .metrics.enabled) }}
 {{- fail "metrics.rules.enabled is true, but metrics.enabled is false: set metrics.enabled to true" }}
+{{- end }}
+{{- if and .metrics.dashboards.enabled (not .metrics.enabled) }}
+{{- fail "metrics.dashboards.enabled is true, but metrics.enabled is false: set metrics.enabled to true" }}
 {{- end }}
 {{- if and .metrics.enabled (eq (int .metrics.port) (int .probes.port)) }}
 {{- fail (printf "metrics.port and probes.port are both %v: set them to different ports" .probes.port) }}
