@@ -148,8 +148,13 @@ test-permissions: build ## Test an operator with the least policies, and that ea
 
 # Prometheus is a large dependency, so its test is a module of its own; the first run compiles for some minutes.
 .PHONY: test-alerts
-test-alerts: ## Test the alerts of the chart with Prometheus' own code for rules.
-	cd test/alerts && $(GO) test -count=1 ./...
+test-alerts: build ## Test the chart's alerts and dashboards with Prometheus' own code, which scrapes a run of the operator.
+	cd test/alerts && $(GO) test -count=1 -timeout 20m ./...
+
+# Argo CD is a large dependency, too.
+.PHONY: test-gitops
+test-gitops: ## Test how Argo CD's own code, and Flux's library, read the health of objects.
+	cd test/gitops && $(GO) test -count=1 ./...
 
 .PHONY: test-upgrades
 test-upgrades: build previous ## Upgrade a cluster of each minor version that has a release to the next (builds a third Kubernetes).
@@ -174,12 +179,7 @@ PACKAGES ?= .
 
 .PHONY: fuzz
 fuzz: ## Fuzz each parser of bytes from outside for a time (FUZZTIME=10s FUZZ=regexp PACKAGES=folder); 1h each once.
-	@grep -rlE '^func Fuzz' --include=*_test.go $(PACKAGES) | xargs -n1 dirname | sort -u | while read -r folder; do \
-		grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$folder/*_test.go | sed 's/^func //' | grep -E '$(FUZZ)' | while read -r name; do \
-			echo "$$folder $$name"; \
-			(cd $$folder && $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s -timeout 0 .) || exit 1; \
-		done || exit 1; \
-	done
+	@GO='$(GO)' test/fuzz/run.sh '$(PACKAGES)' '$(FUZZ)' '$(FUZZTIME)'
 
 .PHONY: hostile
 hostile: build ## Run 100 seeded campaigns of hostile authors, workload clusters and severe failures (HOSTILE_RUNS=100).

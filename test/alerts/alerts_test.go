@@ -131,6 +131,13 @@ func TestAlertsFire(t *testing.T) {
 			},
 			2960 * time.Minute,
 		},
+		"certificates expire": {
+			leads + `aws_operator_cluster_certificate_expiry_timestamp_seconds{namespace="blue",name="old",of="slots",pod="a"} 5186700x100
+			aws_operator_cluster_certificate_expiry_timestamp_seconds{namespace="blue",name="old",of="cas",pod="a"} 5270400x100`,
+			55 * time.Minute, 56 * time.Minute,
+			[]string{"critical AWSOperatorCertificatesExpire: Certificates of the Cluster blue/old (slots) expire in 59d 23h 49m 0s."},
+			0,
+		},
 		"AWS throttles": {
 			leads + `aws_operator_api_throttled_total{service="ec2",operation="DescribeInstances",pod="a"} 0+12x100
 			aws_operator_api_throttled_total{service="sts",operation="AssumeRole",pod="a"} 0+1x100`,

@@ -18,7 +18,7 @@ import (
 
 func main() {
 	binary := flag.String("operator", "bin/aws-operator", "the operator to measure")
-	only := flag.String("only", "", "comma-separated: create, edit, drift, idle, restart, memory, latency, clusters, fleet, roll; empty for all")
+	only := flag.String("only", "", "comma-separated: create, edit, drift, idle, restart, memory, latency, rollout, clusters, fleet, roll; empty for all")
 	objects := flag.Int("objects", 1000, "number of queues in the first measurements")
 	many := flag.Int("many", 10000, "number of idle queues for measuring memory")
 	some := flag.Int("clusters", 100, "number of clusters in the first measurement of clusters")
@@ -83,6 +83,11 @@ func (b *bench) run(ctx context.Context) error {
 	}
 	if b.wants("latency") {
 		if err := b.realisticLatency(ctx); err != nil {
+			return err
+		}
+	}
+	if b.wants("rollout") {
+		if err := b.rollout(ctx); err != nil {
 			return err
 		}
 	}

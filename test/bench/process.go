@@ -17,12 +17,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
 // operator is the operator as its own process, to measure its memory and CPU time separately.
 type operator struct {
 	binary, kubeconfig, endpoint string
+	key                          aws.Credentials
 	// names is the address of the simulator's DNS server.
 	names string
 	dir   string
@@ -59,8 +62,8 @@ func (o *operator) start(ctx context.Context) error {
 	o.command.Env = append(
 		os.Environ(),
 		awsapi.ResolverVariable+"="+o.names,
-		"AWS_ACCESS_KEY_ID="+account,
-		"AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_ACCESS_KEY_ID="+o.key.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY="+o.key.SecretAccessKey,
 		"AWS_EC2_METADATA_DISABLED=true",
 	)
 	o.command.Stdout, o.command.Stderr = log, log

@@ -105,7 +105,12 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 			return w, fmt.Errorf("write the fake nodeup: %w", err)
 		}
 	}
-	w.operator = &operator{binary: binary, kubeconfig: kubeconfig, endpoint: "http://" + listener.Addr().String(), names: names, dir: w.dir}
+	endpoint := "http://" + listener.Addr().String()
+	key, err := operatorsKey(ctx, endpoint)
+	if err != nil {
+		return w, err
+	}
+	w.operator = &operator{binary: binary, kubeconfig: kubeconfig, endpoint: endpoint, key: key, names: names, dir: w.dir}
 	if err = w.operator.start(ctx); err != nil {
 		return w, err
 	}

@@ -31,11 +31,7 @@ const root = "../.."
 
 func parsed(t *testing.T, page string) []*Block {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks, err := Parse(string(text))
+	blocks, err := Parse(contentOf(t, page))
 	if err != nil {
 		t.Fatalf("%s: %v", page, err)
 	}

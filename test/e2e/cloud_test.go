@@ -23,6 +23,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,7 +50,12 @@ import (
 var (
 	clusters  = schema.GroupVersionResource{Group: "cluster-operator.aws", Version: "v1alpha1", Resource: "clusters"}
 	groups    = schema.GroupVersionResource{Group: "cluster-operator.aws", Version: "v1alpha1", Resource: "instancegroups"}
-	resources = map[string]schema.GroupVersionResource{"Cluster": clusters, "InstanceGroup": groups}
+	resources = map[string]schema.GroupVersionResource{
+		"Cluster": clusters, "InstanceGroup": groups,
+		"SQSQueue": queues, "DynamoDB": queues.GroupVersion().WithResource("dynamodbs"),
+		"RDSInstance":    queues.GroupVersion().WithResource("rdsinstances"),
+		"ServiceAccount": {Version: "v1", Resource: "serviceaccounts"}, "Deployment": {Group: "apps", Version: "v1", Resource: "deployments"},
+	}
 )
 
 // cloud is a namespace of the management cluster, its own simulated AWS and an operator for both.
@@ -64,6 +70,7 @@ type cloud struct {
 	dir        string
 	nodeup     string
 	logLevel   string
+	issuer     string
 	names      string // the address of the simulator's DNS server
 	key        aws.Credentials
 	console    *console
@@ -101,6 +108,8 @@ type cloudOptions struct {
 	nodeup string
 	// logLevel is the operator's --log-level, info unless set.
 	logLevel string
+	// issuer is the issuer of tokens of service accounts that the operator and IAM know, none unless set.
+	issuer string
 }
 
 func newCloud(t *testing.T, o cloudOptions) *cloud {
@@ -116,7 +125,7 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	}
 	dir := t.TempDir()
 	c := &cloud{
-		t: t, dir: dir, nodeup: dir, logLevel: cmp.Or(o.logLevel, "info"), namespace: controlplanetest.Namespace(t, plane),
+		t: t, dir: dir, nodeup: dir, logLevel: cmp.Or(o.logLevel, "info"), issuer: o.issuer, namespace: controlplanetest.Namespace(t, plane),
 		console: console, client: client, core: kubernetes.NewForConfigOrDie(plane.RESTConfig()),
 		simulator: simulatortest.New(t, simulator.Options{
 			Account: account, Region: region, Machines: o.machines, Patience: time.Second,
@@ -137,6 +146,14 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	// The operator has the generated policies, and no other permissions.
 	c.key = simulatortest.User(t, c.config(account), "operator", simulatortest.Policies(t, c.config(account), operatorPolicies...)...)
 	c.write(plane)
+	if o.issuer != "" {
+		_, err := iam.NewFromConfig(c.config(account)).CreateOpenIDConnectProvider(t.Context(), &iam.CreateOpenIDConnectProviderInput{
+			Url: &o.issuer, ClientIDList: []string{"sts.amazonaws.com"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	if o.nodeup != "" {
 		c.nodeup = o.nodeup
 	}
@@ -199,7 +216,7 @@ func (c *cloud) start() {
 	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup, "--log-level="+c.logLevel,
 		"--aws-endpoint-url="+c.server.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+c.namespace, "--allow-roles="+c.namespace+"=arn:aws:iam::"+other+":role/cluster-operator",
-		"--metrics-bind-address=0", "--health-probe-bind-address=0")
+		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--service-account-issuer="+c.issuer)
 	command.Env = append(os.Environ(), asOperator+"=yes",
 		awsapi.ResolverVariable+"="+c.names, "AWS_ACCESS_KEY_ID="+c.key.AccessKeyID,
 		"AWS_SECRET_ACCESS_KEY="+c.key.SecretAccessKey, "AWS_EC2_METADATA_DISABLED=true")

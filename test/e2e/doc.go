@@ -2,6 +2,7 @@
 // over its wire protocol. The tests kill the operator, or make AWS refuse calls, at chosen moments,
 // and then check what exists in AWS and what the objects report.
 //
+//	application_test.go  the example of an application: what its pods would find and may do
 //	kill_test.go         a queue's lifecycle, with the operator killed at every call
 //	cluster_test.go      every example of a cluster; deletion at any moment; machines that die
 //	processes_test.go    a cluster whose machines really boot: Linux, as root; skipped elsewhere

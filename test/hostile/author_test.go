@@ -140,9 +140,43 @@ const drafts = `
     protocol: sqs
     endpoint: arn:aws:sqs:` + region + `:` + account + `:orders
     queueURL: https://sqs.` + region + `.amazonaws.com/` + account + `/orders
+- apiVersion: service-operator.aws/v1alpha1
+  kind: EventBridgeRule
+  spec: {schedule: rate(1 hour), targets: [{name: a, queueName: orders}, {name: b, topicName: shop}]}
+- apiVersion: service-operator.aws/v1alpha1
+  kind: EventBridgeRule
+  spec:
+    eventBusARN: arn:aws:events:` + region + `:` + account + `:event-bus/default
+    eventPattern: {source: [aws.ec2]}
+    targets: [{name: a, queueName: 'arn:aws:sqs:` + region + `:` + account + `:orders'}, {name: b, queueName: shop}]
 - {apiVersion: service-operator.aws/v1alpha1, kind: S3Bucket, spec: {}}
+- {apiVersion: service-operator.aws/v1alpha1, kind: S3Bucket, spec: {distributionName: shop}}
+- {apiVersion: service-operator.aws/v1alpha1, kind: CloudFrontDistribution, spec: {bucketName: made-by-hand}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: DynamoDB, spec: {hashAttribute: {name: id, type: S}}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: ECRRepository, spec: {}}
+- {apiVersion: service-operator.aws/v1alpha1, kind: EncryptionKey, spec: {}}
+- {apiVersion: service-operator.aws/v1alpha1, kind: AWSSecret, spec: {}}
+- {apiVersion: service-operator.aws/v1alpha1, kind: DataStream, spec: {}}
+- {apiVersion: service-operator.aws/v1alpha1, kind: ` + box + `, spec: {}}
+- apiVersion: service-operator.aws/v1alpha1
+  kind: ` + box + `
+  metadata: {annotations: {service-operator.aws/adopt: by-hand, service-operator.aws/adoption-policy: AdoptOrCreate}}
+  spec: {}
+- apiVersion: service-operator.aws/v1alpha1
+  kind: SQSQueue
+  metadata: {annotations: {service-operator.aws/adopt: 'https://sqs.` + region + `.amazonaws.com/` + account + `/by-hand'}}
+  spec: {}
+- apiVersion: service-operator.aws/v1alpha1
+  kind: S3Bucket
+  metadata: {annotations: {service-operator.aws/adopt: made-by-hand, service-operator.aws/management-policy: Observe}}
+  spec: {}
+- apiVersion: service-operator.aws/v1alpha1
+  kind: SQSQueue
+  spec:
+    writeTo: [{kind: ConfigMap, name: keepsake}, {kind: Secret, name: keepsake}]
+    valuesFrom:
+    - {field: messageRetentionPeriod, configMapKeyRef: {name: keepsake, key: keep}}
+    - {field: kmsKeyID, valueFrom: {kind: EncryptionKey, namespace: ` + victims + `, name: vault, output: keyARN}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: SQSQueue, spec: {cloudFormationTemplateName: shop}}
 - apiVersion: service-operator.aws/v1alpha1
   kind: CloudFormationTemplate
@@ -188,8 +222,14 @@ var annotations = []string{
 	"service-operator.aws/deletion-policy", "service-operator.aws/allow", "cluster-operator.aws/allow", "aws-operator/paused",
 	"aws-operator/adopt-from", "aws-operator/approve", "aws-operator/retry", "cluster-operator.aws/abandon",
 	"cluster-operator.aws/leave-leftovers", "cluster-operator.aws/keep-etcd-snapshots", "cluster-operator.aws/draining",
-	"aws-operator/identity", "aws-operator/identity", "aws-operator/created-in",
+	"aws-operator/identity", "aws-operator/identity", "aws-operator/created-in", "aws-operator/tags",
+	"service-operator.aws/adopt", "service-operator.aws/adopt", "service-operator.aws/adoption-policy", observing,
+	"service-operator.aws/drift-policy", "service-operator.aws/check-drift", "service-operator.aws/ignore-drift",
+	"service-operator.aws/model-revision", "service-operator.aws/share-with",
 }
+
+// observing is the annotation by which an object makes no stack, and leaves one that it has.
+const observing = "service-operator.aws/management-policy"
 
 // author writes what it can in a namespace.
 type author struct {
@@ -210,7 +250,7 @@ type author struct {
 }
 
 // retaining are annotations by which an author leaves the stacks of a deleted object in AWS.
-var retaining = []string{"service-operator.aws/deletion-policy", "cluster-operator.aws/abandon"}
+var retaining = []string{"service-operator.aws/deletion-policy", "cluster-operator.aws/abandon", observing}
 
 // note records whether an annotation leaves an object's stacks in AWS.
 func (a *author) note(object *unstructured.Unstructured, annotation string) {
@@ -307,7 +347,7 @@ func (a *author) write() error {
 	object.SetNamespace(a.namespace)
 	object.SetName(a.name())
 	if a.random.IntN(2) == 0 {
-		a.edit(a.schema(object, "spec"), inner(object, "spec"))
+		a.editSpec(object)
 	}
 	if a.random.IntN(4) == 0 {
 		annotation := pick(a.random, annotations...)
@@ -319,6 +359,14 @@ func (a *author) write() error {
 		a.objects = append(a.objects, object)
 	}
 	return err
+}
+
+// editSpec edits a spec. It leaves out the protection of a table against deletion: AWS refuses to delete the
+// table until a user turns that off, and the object stays and says so.
+func (a *author) editSpec(object *unstructured.Unstructured) {
+	spec := inner(object, "spec")
+	a.edit(a.schema(object, "spec"), spec)
+	delete(spec, "deletionProtection")
 }
 
 // inner returns a field that is an object.
@@ -341,12 +389,13 @@ func (a *author) change() error {
 	if err := a.client.Get(a.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
-	a.edit(a.schema(object, "spec"), inner(object, "spec"))
+	a.editSpec(object)
 	return a.client.Update(a.t.Context(), object)
 }
 
 func (a *author) annotate() error {
-	value := any(pick(a.random, "", "true", "retain", "delete", "replace,remove,skip", "by-hand", a.word(), a.word()))
+	value := any(pick(a.random, "", "true", "retain", "delete", "replace,remove,skip", "by-hand", "AdoptOrCreate", "Observe", "Manage",
+		"Revert", "Ignore", a.word(), a.word(), a.word()))
 	if a.random.IntN(4) == 0 {
 		value = nil
 	}

@@ -35,6 +35,24 @@ const victims = "victim"
 // identity is an AWSIdentity that only the victim may use.
 const identity = "of-the-victim"
 
+// box is a kind of an administrator's ModelDefinition, which all namespaces use.
+const box = "Box"
+
+const definitionOfBox = `
+apiVersion: service-operator.aws/v1alpha1
+kind: ModelDefinition
+metadata: {name: boxes}
+spec:
+  kind: ` + box + `
+  plural: boxes
+  schema: {type: object, properties: {seconds: {type: integer}}}
+  template: |
+    Resources:
+      Queue: {Type: "AWS::SQS::Queue", Properties: {VisibilityTimeout: {{ default 30 .spec.seconds }}}}
+    Outputs:
+      Address: {Value: {Ref: Queue}}
+`
+
 // theirs are the victim's objects.
 const theirs = `
 - {apiVersion: service-operator.aws/v1alpha1, kind: SQSQueue, metadata: {name: ` + vault + `, annotations: {aws-operator/identity: ` + identity + `}}, spec: {}}
@@ -47,6 +65,8 @@ const theirs = `
 - {apiVersion: service-operator.aws/v1alpha1, kind: S3Bucket, metadata: {name: invoices-of-the-victim}, spec: {versioning: true}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: DynamoDB, metadata: {name: ledger}, spec: {hashAttribute: {name: id, type: S}}}
 - {apiVersion: service-operator.aws/v1alpha1, kind: ECRRepository, metadata: {name: images}, spec: {}}
+- {apiVersion: service-operator.aws/v1alpha1, kind: EncryptionKey, metadata: {name: ` + vault + `}, spec: {}}
+- {apiVersion: service-operator.aws/v1alpha1, kind: ` + box + `, metadata: {name: crate}, spec: {}}
 - apiVersion: cluster-operator.aws/v1alpha1
   kind: Cluster
   metadata: {name: prod}
@@ -66,6 +86,7 @@ type victim struct {
 	*suite
 
 	queue, table, bucket, topic, key string // made by hand
+	revision                         string // of the ModelDefinition
 }
 
 func newVictim(s *suite) *victim {
@@ -73,6 +94,13 @@ func newVictim(s *suite) *victim {
 	v := &victim{suite: s, queue: "by-hand", table: "by-hand", bucket: "made-by-hand", topic: "by-hand"}
 	v.create(&corev1.Namespace{}, victims)
 	v.createIdentity()
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(definitionOfBox), definition); err != nil {
+		s.t.Fatal(err)
+	}
+	patience.Until(s.t, "ModelDefinitions are served", func() error { return s.client.Create(s.t.Context(), definition) })
+	s.ready(definition)
+	v.revision, _, _ = unstructured.NestedString(definition.Object, "status", "revision")
 	var all []*unstructured.Unstructured
 	if err := yaml.Unmarshal([]byte(theirs), &all); err != nil {
 		s.t.Fatal(err)
@@ -220,7 +248,7 @@ func (v *victim) possessions() (protected map[string]string, words []string) {
 	add("kms", v.key, "a key made by hand")
 	add("ssm", "/prod/password", "a parameter made by hand")
 	user := "arn:aws:iam::" + account + ":user/" + operatorName
-	return protected, append(words, victims, identity, identity, account, "prod", "prod-workers", user)
+	return protected, append(words, victims, identity, identity, account, "prod", "prod-workers", user, v.revision, v.revision)
 }
 
 // stacks returns the stacks that exist, and those that were deleted.

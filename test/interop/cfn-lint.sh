@@ -7,7 +7,7 @@ need cfn-lint
 files=(-f examples/quickstart -f examples/clusters)
 for file in examples/*.yaml; do files+=(-f "$file"); done
 "$OPERATOR" render "${files[@]}" --out "$WORK/templates"
-for kind in dynamodb s3bucket ecrrepository snstopic snssubscription sqsqueue elasticache awssecret encryptionkey rdsinstance datastream elasticfilesystem auroracluster opensearchdomain; do
+for kind in dynamodb s3bucket ecrrepository snstopic snssubscription sqsqueue elasticache awssecret encryptionkey rdsinstance datastream elasticfilesystem auroracluster opensearchdomain eventbridgerule lambda stepfunction cloudfrontdistribution; do
   like "there is a template of $kind" "$(ls "$WORK/templates")" "^aws-operator-$kind-"
 done
 # E3502 compares a queue with its dead-letter queue, and takes one of another template for one of

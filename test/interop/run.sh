@@ -27,7 +27,7 @@ export KUBECONFIG="$WORK/local/kubeconfig" KUBECACHEDIR="$WORK/kube-cache"
 source "$WORK/local/aws.env"
 unset AWS_OPERATOR_RELEASES # tests of states bring their own Releases
 
-summary=() failed=0
+summary=() failed=()
 for client in "${CLIENTS[@]}"; do
   script=$(ls "test/interop/$client".*)
   echo; echo "== $client"
@@ -39,13 +39,17 @@ for client in "${CLIENTS[@]}"; do
   case $code in
     0) result="passed in $((SECONDS - started)) s" ;;
     "$SKIPPED") result="SKIPPED: $(tail -n 1 "$WORK/$client.log" 2>/dev/null)" ;;
-    *) result="FAILED (see above)" failed=1 ;;
+    *) result="FAILED" failed+=("$client") ;;
   esac
   summary+=("$(printf '  %-10s %s' "$client" "$result")")
 done
 
-echo; echo "== summary"; printf '%s\n' "${summary[@]}"
-if [[ $failed -ne 0 ]]; then
+# What failed comes last, where a reader of a long log begins.
+if [[ ${#failed[@]} -ne 0 ]]; then
   echo; echo "the end of the operator's log:"; tail -n 40 "$WORK/local/operator.log"
 fi
-exit $failed
+for client in "${failed[@]}"; do
+  echo; echo "== how $client ended"; tail -n 15 "$WORK/$client.log"
+done
+echo; echo "== summary"; printf '%s\n' "${summary[@]}"
+exit $((${#failed[@]} > 0))

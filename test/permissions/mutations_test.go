@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/aws-operator/aws-operator/internal/permissions"
@@ -14,9 +15,14 @@ import (
 // update rewrites the table that the permissions reference shows.
 var update = flag.Bool("update", false, "rewrite testdata/mutations.json")
 
+// forRoles are the statements for the roles of service accounts and functions.
+var forRoles = []string{"CloudFormationGrants", "PassRoles", "PodIdentities", "PassPodRoles"}
+
 // unnoticed are the statements without which no request of the test is denied, and why they stay.
 var unnoticed = map[string]string{
-	"Consoles": "nothing: the test has no instance that does not become a node",
+	"Consoles":                 "nothing: the test has no instance that does not become a node",
+	"CloudFormationCloudwatch": "nothing: the simulator has no alarms, which Application Auto Scaling makes with the caller's permissions",
+	"CloudFormationWafv2":      "nothing: the simulator has no web ACLs, which CloudFront reads with the caller's permissions",
 }
 
 // check checks that documents, and those in config/iam, allow every request; and that without any
@@ -26,7 +32,15 @@ func check(t *testing.T, requests *policies.Recorder, documents []permissions.Do
 	if request := requests.Denied(shipped(t)); request != nil {
 		t.Errorf("the policies in config/iam deny %s on %s", request.Action, request.Resource)
 	}
-	noticed := requests.Check(t, documents, func(string) bool { return true }, unnoticed)
+	noticed := requests.Check(t, documents, func(sid string) bool { return !slices.Contains(forRoles, sid) }, unnoticed)
+	// The permissions for clusters include those for the roles. An operator without clusters needs them.
+	for _, sid := range forRoles {
+		if request := requests.DeniedWithout(t, chosen(t, func(c *permissions.Choice) { c.Clusters = false }), sid); request != nil {
+			noticed[sid] = request.Action
+		} else {
+			t.Errorf("without the statement %s, nothing is denied: remove it", sid)
+		}
+	}
 	policies.CheckTable(t, "testdata/mutations.json", noticed, *update)
 }
 

@@ -64,6 +64,7 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 		services = append(services, w.apply("../../examples/"+file, "", "")...)
 	}
 	services = append(services, w.applyText(w.queueByHand())...)
+	services = append(services, w.applyText([]byte(granting))...)
 	objects := w.apply("../../examples/quickstart/cluster.yaml", "v1.36.3", "v1.35.7")
 	cluster, group, table := objects[0], objects[1], services[0]
 	adopted := w.applyText(w.adopted())
@@ -113,6 +114,7 @@ func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 var serviceExamples = []string{
 	"quickstart/dynamodb.yaml", "quickstart/messaging.yaml", "s3bucket.yaml", "ecrrepository.yaml", "elasticache.yaml",
 	"encryptionkey.yaml", "awssecret.yaml", "rdsinstance.yaml", "datastream.yaml", "elasticfilesystem.yaml", "auroracluster.yaml", "opensearchdomain.yaml",
+	"eventbridgerule.yaml", "dynamodb-scaling.yaml", "lambda.yaml", "stepfunction.yaml", "cloudfrontdistribution.yaml",
 	"sqsqueue-options.yaml", "snstopic.yaml",
 }
 
@@ -135,13 +137,28 @@ metadata: {name: of-the-tenant, annotations: {aws-operator/identity: tenant}}
 spec: {}
 `
 
-// chosen returns the least policies for what the test creates.
-func chosen(t *testing.T) []permissions.Document {
+// eksCluster is the cluster in which pods run, with EKS Pod Identity.
+const eksCluster = "arn:aws:eks:" + region + ":" + account + ":cluster/management"
+
+// granting is a queue that a service account may use.
+const granting = `
+apiVersion: service-operator.aws/v1alpha1
+kind: SQSQueue
+metadata: {name: granting}
+spec: {grants: [{serviceAccount: web, access: Send}]}
+`
+
+// chosen returns the least policies for what the test creates, after edits of the choice.
+func chosen(t *testing.T, edits ...func(*permissions.Choice)) []permissions.Document {
 	t.Helper()
 	choice := permissions.Choice{
-		Kinds: permissions.Kinds(), Clusters: true, ClusterNames: []string{"demo", "adopted"}, Partition: "aws", Suffix: "amazonaws.com",
+		Kinds: permissions.Kinds(), Clusters: true, Grants: true, EKSCluster: eksCluster, ClusterNames: []string{"demo", "adopted"},
+		Partition: "aws", Suffix: "amazonaws.com",
 		Region: region, Account: account, Operator: operator.DefaultClusterName, Events: awsevents.StackName(operator.DefaultClusterName),
 		Roles: []string{"arn:aws:iam::" + account + ":role/" + tenantRole},
+	}
+	for _, edit := range edits {
+		edit(&choice)
 	}
 	documents, err := choice.Documents()
 	if err != nil {
@@ -179,10 +196,14 @@ func newLimited(t *testing.T) *limited {
 	ofServices := simulatortest.Policies(t, w.root, "../../config/iam/*-services*.json")
 	simulatortest.Role(t, w.root, tenantRole, account, "", ofServices...)
 	w.iam = iam.NewFromConfig(w.root)
+	simulatortest.EKSCluster(t, w.root, "management")
 	key := simulatortest.User(t, w.root, operatorName)
 	operatortest.Run(t, sim, key, operator.Options{
-		RESTConfig: admin, Region: region, EndpointURL: endpoint,
-		Limits: render.Limits{Adoption: []grant.Grant{{Namespace: "*", Pattern: "AWS::SQS::Queue/*"}}},
+		RESTConfig: admin, Region: region, EndpointURL: endpoint, EKSCluster: eksCluster,
+		Limits: render.Limits{
+			Adoption: []grant.Grant{{Namespace: "*", Pattern: "AWS::SQS::Queue/*"}},
+			Foreign:  []grant.Grant{{Namespace: "*", Pattern: "arn:aws:events:" + region + ":" + account + ":event-bus/default"}},
+		},
 	})
 	return w
 }

@@ -49,16 +49,34 @@ func (r *Recorder) Add(request *iampolicy.Request, policies *iampolicy.Policies)
 
 // Denied returns the first request that other policies of the user deny, nil if there is none.
 func (r *Recorder) Denied(identity []*iampolicy.Policy) *iampolicy.Request {
+	return r.first(func(one recorded) bool { return !one.allowed(identity) })
+}
+
+// DeniedWithout returns the first request that documents allow, and deny without one of their statements, nil if
+// there is none.
+func (r *Recorder) DeniedWithout(t *testing.T, documents []permissions.Document, sid string) *iampolicy.Request {
+	t.Helper()
+	all, others := without(t, documents, ""), without(t, documents, sid)
+	return r.first(func(one recorded) bool { return one.allowed(all) && !one.allowed(others) })
+}
+
+// first returns the first request with a property, nil if there is none.
+func (r *Recorder) first(has func(recorded) bool) *iampolicy.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range r.requests {
-		policies := *one.policies
-		policies.Identity = identity
-		if decision := iampolicy.Decide(one.Request, &policies); !decision.Allowed {
+		if has(one) {
 			return one.Request
 		}
 	}
 	return nil
+}
+
+// allowed reports whether other policies of the user allow a request.
+func (r recorded) allowed(identity []*iampolicy.Policy) bool {
+	policies := *r.policies
+	policies.Identity = identity
+	return iampolicy.Decide(r.Request, &policies).Allowed
 }
 
 // Check checks that documents allow every request, and that without any one of their chosen statements, a
@@ -79,7 +97,7 @@ func (r *Recorder) Check(
 			if !chosen(s.Sid) {
 				continue
 			}
-			request, why := r.Denied(without(t, documents, s.Sid)), unnoticed[s.Sid]
+			request, why := r.DeniedWithout(t, documents, s.Sid), unnoticed[s.Sid]
 			switch {
 			case request != nil && why != "":
 				t.Errorf("without the statement %s, %s is denied: it is no longer unnoticed", s.Sid, request.Action)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +20,9 @@ func TestAllRolesAreTried(t *testing.T) {
 		"internal/cluster/render/templates/iam.yaml":    "Roles of nodes.",
 		"internal/cluster/render/templates/addons.yaml": "Roles of addons.",
 		"internal/cli/trial/roles.yaml":                 "A role without policies, for the trial of capabilities.",
+	}
+	for kind := range kindsWithRoles {
+		want["internal/service/catalog/"+strings.ToLower(kind)+".yaml"] = "Roles of objects."
 	}
 	identity := regexp.MustCompile(`Type: "?AWS::IAM::(Role|User|Group|Policy|ManagedPolicy|RolePolicy|UserPolicy|GroupPolicy)\b`)
 	var got []string

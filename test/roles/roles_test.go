@@ -260,6 +260,7 @@ func requestTags() []attempt {
 type statement struct {
 	Sid, Effect string
 	Action      texts
+	Resource    texts
 	Condition   map[string]map[string]texts
 
 	policy string
@@ -331,39 +332,45 @@ func rolesOf(t *testing.T, s settings) []*tried {
 	var all []*tried
 	for _, stack := range s.stacks(t) {
 		for _, role := range stack.roles() {
-			one := &tried{role: role, set: s.set}
-			entity := access.Entity{ARN: role.arn, ID: "AROA", Trust: role.trust}
-			for _, name := range slices.Sorted(maps.Keys(role.documents)) {
-				policy, err := iampolicy.ParseIdentity(name, role.documents[name])
-				if err != nil {
-					t.Fatalf("%s, policy %s: %v", role.id, name, err)
-				}
-				entity.Identity = append(entity.Identity, policy)
-				var document struct{ Statement []statement }
-				if err := json.Unmarshal([]byte(role.documents[name]), &document); err != nil {
-					t.Fatal(err)
-				}
-				for i, st := range document.Statement {
-					if st.Effect == "Allow" {
-						st.policy, st.index = name, i
-						one.statements = append(one.statements, st)
-					}
-				}
-			}
-			name := role.arn[strings.LastIndexByte(role.arn, '/')+1:]
-			one.caller = &access.Principal{
-				Account: account, ARN: fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/i-0a1b", partitionOf(s.region), account, name),
-				UserID: "AROA:i-0a1b", Role: role.arn,
-			}
-			one.control = &access.Control{
-				Mode: access.Enforce, Principals: directory{entity},
-				Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
-			}
-			all = append(all, one)
+			all = append(all, newTried(t, role, s.region, s.set))
 		}
 	}
 	slices.SortFunc(all, func(a, b *tried) int { return strings.Compare(a.role.id, b.role.id) })
 	return all
+}
+
+// newTried returns a role with the code that decides the requests of one of its sessions.
+func newTried(t *testing.T, role role, region, set string) *tried {
+	t.Helper()
+	one := &tried{role: role, set: set}
+	entity := access.Entity{ARN: role.arn, ID: "AROA", Trust: role.trust}
+	for _, name := range slices.Sorted(maps.Keys(role.documents)) {
+		policy, err := iampolicy.ParseIdentity(name, role.documents[name])
+		if err != nil {
+			t.Fatalf("%s, policy %s: %v", role.id, name, err)
+		}
+		entity.Identity = append(entity.Identity, policy)
+		var document struct{ Statement []statement }
+		if err := json.Unmarshal([]byte(role.documents[name]), &document); err != nil {
+			t.Fatal(err)
+		}
+		for i, st := range document.Statement {
+			if st.Effect == "Allow" {
+				st.policy, st.index = name, i
+				one.statements = append(one.statements, st)
+			}
+		}
+	}
+	name := role.arn[strings.LastIndexByte(role.arn, '/')+1:]
+	one.caller = &access.Principal{
+		Account: account, ARN: fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/i-0a1b", partitionOf(region), account, name),
+		UserID: "AROA:i-0a1b", Role: role.arn,
+	}
+	one.control = &access.Control{
+		Mode: access.Enforce, Principals: directory{entity},
+		Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
+	}
+	return one
 }
 
 // attempts returns what the sender of a request can choose, so that it fulfills the conditions of any

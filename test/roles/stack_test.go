@@ -58,12 +58,23 @@ var kinds = map[string]struct{ kind, arn string }{
 	"AWS::EC2::VPCGatewayAttachment":            {"", ""},
 	"AWS::Route53::RecordSet":                   {"", ""},
 	"AWS::S3::BucketPolicy":                     {"", ""},
+	// Those of services.
+	"AWS::DynamoDB::Table":             {"dynamodb:table", "arn:{p}:dynamodb:{r}:{a}:table/{}"},
+	"AWS::Kinesis::Stream":             {"kinesis:stream", "arn:{p}:kinesis:{r}:{a}:stream/{}"},
+	"AWS::Lambda::Function":            {"lambda:function", "arn:{p}:lambda:{r}:{a}:function:{}"},
+	"AWS::Logs::LogGroup":              {"logs:log-stream", "arn:{p}:logs:{r}:{a}:log-group:{}:*"},
+	"AWS::OpenSearchService::Domain":   {"es:domain", "arn:{p}:es:{r}:{a}:domain/{}"},
+	"AWS::SecretsManager::Secret":      {"secretsmanager:secret", "arn:{p}:secretsmanager:{r}:{a}:secret:{}-a1b2c3"},
+	"AWS::SNS::Topic":                  {"sns:topic", "arn:{p}:sns:{r}:{a}:{}"},
+	"AWS::SQS::Queue":                  {"sqs:queue", "arn:{p}:sqs:{r}:{a}:{}"},
+	"AWS::StepFunctions::StateMachine": {"states:stateMachine", "arn:{p}:states:{r}:{a}:stateMachine:{}"},
 }
 
 // returnsARN are the types whose Ref is the ARN.
 var returnsARN = map[string]bool{
 	"AWS::ElasticLoadBalancingV2::Listener": true, "AWS::ElasticLoadBalancingV2::LoadBalancer": true,
 	"AWS::ElasticLoadBalancingV2::TargetGroup": true, "AWS::IAM::ManagedPolicy": true, "AWS::IAM::OIDCProvider": true,
+	"AWS::SecretsManager::Secret": true, "AWS::SNS::Topic": true, "AWS::StepFunctions::StateMachine": true,
 }
 
 // stack is a rendered stack as if AWS had created it: every resource has an ID.
@@ -85,6 +96,9 @@ func (s *stack) name(id string) string {
 		return strings.TrimPrefix(r.Properties.Get("Url").Text, "https://")
 	case "AWS::KMS::Alias":
 		return strings.TrimPrefix(r.Properties.Get("AliasName").Text, "alias/")
+	case "AWS::Lambda::Function", "AWS::Logs::LogGroup", "AWS::StepFunctions::StateMachine":
+		_, name, _ := strings.Cut(strings.TrimPrefix(r.Type, "AWS::"), "::")
+		return r.Properties.Get(name + "Name").Text
 	}
 	sum := sha256.Sum256([]byte(s.cluster.Region + s.Name + id))
 	return s.Name + "-" + id + "-" + strings.ToUpper(hex.EncodeToString(sum[:6]))
@@ -108,6 +122,12 @@ func fill(arn, partition, region, account, name string) string {
 func (s *stack) ref(id string) string {
 	r, ok := s.Template.Resources[id]
 	switch {
+	case id == "AWS::Partition":
+		return s.cluster.Partition
+	case id == "AWS::Region":
+		return s.cluster.Region
+	case id == "AWS::AccountId":
+		return s.cluster.AccountID
 	case !ok:
 		return "a-parameter"
 	case returnsARN[r.Type]:
@@ -121,8 +141,10 @@ func (s *stack) attribute(id, name string) string {
 	switch name {
 	case "Arn":
 		return s.arn(id)
-	case "GroupId":
+	case "GroupId", "DBClusterResourceId", "DbiResourceId", "Name":
 		return s.name(id)
+	case "MasterUserSecret.SecretArn":
+		return fill(kinds["AWS::SecretsManager::Secret"].arn, s.cluster.Partition, s.cluster.Region, s.cluster.AccountID, s.name(id))
 	}
 	return "the-" + name + "-of-" + s.name(id)
 }

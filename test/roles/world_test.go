@@ -1,6 +1,7 @@
 package roles_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,58 @@ var unimplemented = []permission{
 	{operation: "elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer", kinds: []string{"elasticloadbalancing:loadbalancer"}},
 	{operation: "elasticloadbalancing:SetLoadBalancerPoliciesOfListener", kinds: []string{"elasticloadbalancing:loadbalancer"}},
 	{operation: "iam:CreateServiceLinkedRole", kinds: []string{"iam:service-linked-role"}},
+	{operation: "cloudfront:CreateInvalidation", kinds: []string{"cloudfront:distribution"}},
+	{operation: "cloudfront:GetInvalidation", kinds: []string{"cloudfront:distribution"}},
+	{operation: "cloudfront:ListInvalidations", kinds: []string{"cloudfront:distribution"}},
+	{operation: "dynamodb:Query", kinds: []string{"dynamodb:index"}},
+	{operation: "dynamodb:Scan", kinds: []string{"dynamodb:index"}},
+	{operation: "es:ESHttpDelete", kinds: []string{"es:path"}},
+	{operation: "es:ESHttpGet", kinds: []string{"es:path"}},
+	{operation: "es:ESHttpHead", kinds: []string{"es:path"}},
+	{operation: "es:ESHttpPatch", kinds: []string{"es:path"}},
+	{operation: "es:ESHttpPost", kinds: []string{"es:path"}},
+	{operation: "es:ESHttpPut", kinds: []string{"es:path"}},
+	{operation: "kinesis:DescribeStreamSummary", kinds: []string{"kinesis:stream"}},
+	{operation: "kinesis:GetRecords", kinds: []string{"kinesis:stream"}},
+	{operation: "kinesis:GetShardIterator", kinds: []string{"kinesis:stream"}},
+	{operation: "kinesis:ListShards", kinds: []string{"kinesis:stream"}},
+	{operation: "kinesis:PutRecord", kinds: []string{"kinesis:stream"}},
+	{operation: "kinesis:PutRecords", kinds: []string{"kinesis:stream"}},
+	{operation: "lambda:InvokeFunction", kinds: []string{"lambda:function"}},
+	{operation: "logs:CreateLogStream", kinds: []string{"logs:log-stream"}},
+	{operation: "logs:PutLogEvents", kinds: []string{"logs:log-stream"}},
+	{operation: "rds-db:connect", kinds: []string{"rds-db:db-user"}},
+	{operation: "s3:GetObjectVersionAcl", kinds: []string{"s3:object"}},
+	{operation: "s3:GetObjectVersionForReplication", kinds: []string{"s3:object"}},
+	{operation: "s3:GetObjectVersionTagging", kinds: []string{"s3:object"}},
+	{operation: "s3:ReplicateDelete", kinds: []string{"s3:object"}},
+	{operation: "s3:ReplicateObject", kinds: []string{"s3:object"}},
+	{operation: "s3:ReplicateTags", kinds: []string{"s3:object"}},
+	{operation: "secretsmanager:DescribeSecret", kinds: []string{"secretsmanager:secret"}},
+	{operation: "secretsmanager:GetSecretValue", kinds: []string{"secretsmanager:secret"}},
+	{operation: "secretsmanager:PutSecretValue", kinds: []string{"secretsmanager:secret"}},
+	{operation: "states:DescribeExecution", kinds: []string{"states:execution"}},
+	{operation: "states:DescribeStateMachine", kinds: []string{"states:stateMachine"}},
+	{operation: "states:GetExecutionHistory", kinds: []string{"states:execution"}},
+	{operation: "states:ListExecutions", kinds: []string{"states:stateMachine"}},
+	{operation: "states:StartExecution", kinds: []string{"states:stateMachine"}},
+	{operation: "states:StartSyncExecution", kinds: []string{"states:stateMachine"}},
+}
+
+// arnsOfUnimplemented are the forms of the ARNs of kinds that the simulator's table does not have.
+// https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
+var arnsOfUnimplemented = map[string]string{
+	"cloudfront:distribution": "arn:{p}:cloudfront::{a}:distribution/{}",
+	"dynamodb:index":          "arn:{p}:dynamodb:{r}:{a}:table/{}/index/by-date",
+	"es:path":                 "arn:{p}:es:{r}:{a}:domain/{}/an-index/_doc",
+	"iam:service-linked-role": "arn:{p}:iam::{a}:role/aws-service-role/{}",
+	"kinesis:stream":          "arn:{p}:kinesis:{r}:{a}:stream/{}",
+	"lambda:function":         "arn:{p}:lambda:{r}:{a}:function:{}",
+	"logs:log-stream":         "arn:{p}:logs:{r}:{a}:log-group:{}:log-stream:2026/01/01",
+	"rds-db:db-user":          "arn:{p}:rds-db:{r}:{a}:dbuser:{}/admin",
+	"secretsmanager:secret":   "arn:{p}:secretsmanager:{r}:{a}:secret:{}-a1b2c3",
+	"states:execution":        "arn:{p}:states:{r}:{a}:execution:{}:0a1b",
+	"states:stateMachine":     "arn:{p}:states:{r}:{a}:stateMachine:{}",
 }
 
 // creations are the operations without a type in the table for what they create. They do not change a
@@ -51,7 +104,7 @@ var creations = []string{"elasticloadbalancing:CreateLoadBalancer", "elasticload
 var table, arns = permissions()
 
 func permissions() (all []permission, arns map[string]string) {
-	arns = map[string]string{"iam:service-linked-role": "arn:{p}:iam::{a}:role/aws-service-role/{}"}
+	arns = maps.Clone(arnsOfUnimplemented)
 	for _, operation := range access.Operations() {
 		service, name, _ := strings.Cut(operation, ":")
 		for _, p := range access.Permissions(service, name) {
