@@ -83,7 +83,10 @@ The template receives these parameters, if it declares them: ` + "`Namespace`, `
 		return err
 	}
 	page.Reset()
-	if err := writePermissions(&page, args[3], "../../../test/permissions/testdata/mutations.json", "../../../test/terminal/testdata/mutations.json"); err != nil {
+	if err := writePermissions(
+		&page, args[3], "../../../internal/cli/trial/testdata/mutations.json", "../../../test/permissions/testdata/mutations.json",
+		"../../../test/terminal/testdata/mutations.json",
+	); err != nil {
 		return err
 	}
 	if err := save(args[2], &page); err != nil {
@@ -97,7 +100,9 @@ The template receives these parameters, if it declares them: ` + "`Namespace`, `
 		return err
 	}
 	page.Reset()
-	writeSimulator(&page)
+	if err := writeSimulator(&page); err != nil {
+		return err
+	}
 	if err := save(args[5], &page); err != nil {
 		return err
 	}
@@ -201,8 +206,8 @@ func fields(page *bytes.Buffer, path string, s *apiextensionsv1.JSONSchemaProps)
 func enum(values []apiextensionsv1.JSON) string {
 	var all []string
 	for _, value := range values {
-		if text, ok := strings.CutPrefix(string(value.Raw), `"`); ok && text != `"` {
-			all = append(all, "`"+strings.TrimSuffix(text, `"`)+"`")
+		if text := strings.Trim(string(value.Raw), `"`); text != "" && text != "false" { // false is how YAML reads N
+			all = append(all, "`"+text+"`")
 		}
 	}
 	return strings.Join(all, ", ")

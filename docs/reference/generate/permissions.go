@@ -25,7 +25,7 @@ aws iam create-policy --policy-name aws-operator-clusters --policy-document file
 | attach to | documents |
 | --- | --- |
 | the operator's role, for AWS services | ` + "`operator-services`" + `, ` + "`cloudformation-services-*`" + ` |
-| the operator's role, if objects have ` + "`spec.grants`" + ` | ` + "`cloudformation-grants`" + ` |
+| the operator's role, if objects have ` + "`spec.grants`" + `, or roles of their own | ` + "`cloudformation-grants`" + ` |
 | the operator's role, or the role that a Cluster names, for clusters | ` + "`operator-clusters`" + `, ` + "`cloudformation-clusters-*`" + ` |
 | a user who runs the commands without an operator | those of what the user creates, and ` + "`terminal`" + ` |
 
@@ -56,8 +56,9 @@ aws-operator iam policy --kind Cluster --cluster demo --terminal --state-bucket 
 aws-operator iam policy --partition aws-cn -o terraform
 ` + "```" + `
 
-With ` + "`--grants`" + `, the operator may make roles for service accounts, with the path ` + "`/aws-operator/CLUSTER-NAME/`" + ` only.
-With ` + "`--cluster-name`" + `, the policies are for an operator with that cluster name. ` + "`--assume-role`" + ` names the roles that objects and Clusters
+With ` + "`--grants`" + `, the operator may make roles for service accounts, with the path ` + "`/aws-operator/CLUSTER-NAME/`" + ` only, and for
+objects with one of their own: ` + "`EventBridgeRule`, `Lambda` and `StepFunction`, and `S3Bucket` with `replication`" + `.
+` + "`--trial`" + ` prints the policies for the command ` + "`trial`" + ` alone. With ` + "`--cluster-name`" + `, the policies are for an operator with that cluster name. ` + "`--assume-role`" + ` names the roles that objects and Clusters
 may assume; without it, no statement allows ` + "`sts:AssumeRole`" + `. If the statements exceed the size limit of a managed policy, the command
 prints several: attach all of them.
 `
@@ -68,8 +69,8 @@ const mutationsHead = `
 ` + "`make test-permissions`" + ` runs an operator with the policies that ` + "`aws-operator iam policy`" + ` prints for all kinds and two clusters, one of
 them in an existing VPC, and takes each statement away. The test (` + "`TestOperatorsPoliciesAreSufficient`" + `) fails if no request is denied
 then. The test of a cluster's life with the terminal's commands (` + "`TestClusterLifecycleInABucket`" + `, part of ` + "`make test`" + `) does the same with a user
-who has the least policies for that. This table has the first request that is denied without each statement. The statements
-` + "`CloudFormationGrants` and `Trial`" + ` are not among these policies.
+who has the least policies for that, and ` + "`TestTrialRunsWithTheLeastPolicies`" + ` for the command trial. This table has the first request that is
+denied without each statement.
 
 | without the statement | is denied first |
 | --- | --- |

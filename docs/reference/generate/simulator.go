@@ -24,7 +24,7 @@ Terraform's AWS provider. It has never been compared to AWS itself.
 `
 
 // writeSimulator writes what the simulator supports.
-func writeSimulator(page *bytes.Buffer) {
+func writeSimulator(page *bytes.Buffer) error {
 	cloud := simulator.New()
 	defer cloud.Close()
 	page.WriteString(simulatorHead)
@@ -38,11 +38,15 @@ func writeSimulator(page *bytes.Buffer) {
 		fmt.Fprintf(page, "- `%s`\n", kind)
 	}
 	page.WriteString(otherTypes)
+	if err := writeMostUsed(page); err != nil {
+		return err
+	}
 	page.WriteString(decides)
 	page.WriteString(unreliable)
 	page.WriteString(packets)
 	page.WriteString(containerMachines)
 	page.WriteString(debianMachines)
+	return nil
 }
 
 const otherTypes = "\n" + `All other types of CloudFormation are simulated from their schema: resources have properties, an identifier and attributes, and do nothing.
@@ -79,7 +83,7 @@ The simulator authenticates and authorizes requests as AWS documents it. The opt
 | [signature version 4](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html) | in headers and in presigned URLs. Key, token, signature, and time: 5 minutes, 15 for S3 and EC2. S3's bodies may be unsigned or in chunks, whose own signatures are not verified. Versions 2 and 4A are refused. | [errors](https://docs.aws.amazon.com/STS/latest/APIReference/CommonErrors.html), of [S3](https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html), of [EC2](https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html) |
 | policies of users and roles | inline and managed ones, permissions boundaries, session policies. Of AWS's own managed policies, a few have documents (` + "`AdministratorAccess`, `AmazonSSMManagedInstanceCore`" + ` …); the others allow nothing. | [evaluation logic](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html) |
 | trust policies | the credentials of instances; AssumeRole with external IDs, session tags and source identities; AssumeRoleWithWebIdentity by the provider's audiences and the token's claims. The signature of the token is not verified. | [AssumeRole](https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html) |
-| policies of resources | buckets, KMS keys with grants, queues, topics, ECR repositories, DynamoDB tables. SNS and EventBridge need the policy of a queue or topic to deliver. | [cross-account](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic-cross-account.html) |
+| policies of resources | buckets, KMS keys with grants, queues, topics, ECR repositories, DynamoDB tables. SNS and EventBridge need the policy of a queue or topic to deliver, or EventBridge the role of a target, which must trust it for the rule. | [cross-account](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic-cross-account.html) |
 | the policy language | all of it: NotAction, NotResource, NotPrincipal, variables, every operator with IfExists, ForAllValues and ForAnyValue | [elements](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.html) |
 | KMS keys behind S3, Parameter Store and EBS | ` + "`kms:ViaService`" + `, encryption contexts and ` + "`kms:GrantIsForAWSResource`" + ` | [ViaService](https://docs.aws.amazon.com/kms/latest/developerguide/conditions-kms.html#conditions-kms-via-service) |
 | CloudFormation | acts with its caller's permissions or its service role's: one action for each operation on a resource, with ` + "`aws:CalledVia`" + `, on any resource. iam:PassRole for the role. | [service role](https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-iam-servicerole.html) |
@@ -157,7 +161,7 @@ user data, bundle, kubelet configuration and addons.
 | --- | --- |
 | needs | Linux, root, version 1 of cgroups, overlayfs; to build: Go, gcc, pkg-config, libseccomp's headers, nftables and iptables |
 | builds | ` + "`make containers`" + ` or ` + "`aws-operator local build --containers`" + `: ` + "`bin/containers`" + `, from ` + "`containers/go.mod`" + `, ` + "`containers/addons/go.mod`" + ` and ` + "`kube/go.mod`" + `, in the versions of the Release v1.36.3 except for addons |
-| tests | ` + "`make test-containers`" + `: pods, addons and load balancers; the replacement of three slots and two workers under load; an upgrade of a slot and two workers from 1.35.4, whose kubelet and images ` + "`bin/containers-v1.35.4`" + ` has. ` + "`make conformance`" + `, Kubernetes' own suite ([results](conformance.md)) |
+| tests | ` + "`make test-containers`" + `: pods, addons and load balancers; an application with a role, by hand and by ` + "`config/pod-identity.yaml`" + `; the replacement of three slots and two workers under load; an upgrade of a slot and two workers from 1.35.4, whose kubelet and images ` + "`bin/containers-v1.35.4`" + ` has. ` + "`make conformance`" + `, Kubernetes' own suite ([results](conformance.md)) |
 
 Images of containers are made of these programs and served by the simulator as ` + "`registry.k8s.io`" + `; containerd trusts its CA, as it
 does for AWS. No other images exist. ` + "`registry.k8s.io/machine/web:1`" + ` serves HTTP on port 8080 with the pod's name.
