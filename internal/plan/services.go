@@ -399,7 +399,7 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 		return known, nil
 	}
 	for _, other := range slices.Concat(d.of.Objects, d.of.Others) {
-		if other.Kind == r.Kind && other.Namespace == namespace && other.Name == r.ObjectName && len(other.Output) > 0 {
+		if other.Kind == r.Kind && other.Namespace == namespace && other.Name == r.ObjectName && len(other.Status.Output) > 0 {
 			d.outputs[name] = servicerender.ReferenceFacts(other)
 			return d.outputs[name], nil
 		}
@@ -417,7 +417,8 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 		for _, o := range found.Stacks[0].Outputs {
 			outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 		}
-		there := &servicev1alpha1.Object{Output: servicerender.Outputs(kind, outputs)}
+		there := &servicev1alpha1.Object{}
+		there.Status.Output = servicerender.Outputs(kind, outputs)
 		there.Name = r.ObjectName
 		d.outputs[name] = servicerender.ReferenceFacts(there)
 		delete(d.outputs[name], "spec") // which a stack does not have

@@ -91,7 +91,7 @@ func (s *Services) choose(set *manifest.Set, namespace string, there []*servicev
 	}
 	for _, object := range there {
 		if next := planned[keyOf(object)]; next != nil {
-			next.Status, next.Output, next.DeletionTimestamp = object.Status, object.Output, object.DeletionTimestamp
+			next.Status, next.DeletionTimestamp = object.Status, object.DeletionTimestamp
 			continue
 		}
 		if s.changed[object.Kind] != nil {

@@ -173,18 +173,6 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 	}
 }
 
-// restamp replaces an observed generation with another.
-func restamp(obj client.Object, from, to int64) {
-	conditions := slices.Clone(Conditions(obj))
-	for i := range conditions {
-		if conditions[i].ObservedGeneration == from {
-			conditions[i].ObservedGeneration = to
-		}
-	}
-	setConditions(obj, conditions)
-	setObservedGeneration(obj, to)
-}
-
 func supportsConditions(obj client.Object) bool {
 	switch obj.(type) {
 	case Conditioned, *unstructured.Unstructured:

@@ -49,8 +49,6 @@
 // older than its own last write, so a step can rely on what it recorded in the
 // status in the last run.
 //
-// Kinds whose results are also stored outside the status use [NewFieldsWriter].
-//
 // # Conditions
 //
 // The reconciler writes four conditions, each with a reason, a message and the

@@ -3,7 +3,6 @@ package operatorkit_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -110,9 +109,8 @@ type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   WidgetSpec        `json:"spec,omitempty"`
-	Output map[string]string `json:"output,omitempty"`
-	Status WidgetStatus      `json:"status,omitempty"`
+	Spec   WidgetSpec   `json:"spec,omitempty"`
+	Status WidgetStatus `json:"status,omitempty"`
 }
 
 // WidgetSpec is the desired state.
@@ -141,7 +139,6 @@ func (w *Widget) SetObservedGeneration(generation int64) { w.Status.ObservedGene
 func (w *Widget) DeepCopyObject() runtime.Object {
 	c := *w
 	w.DeepCopyInto(&c.ObjectMeta)
-	c.Output = maps.Clone(w.Output)
 	c.Status.Conditions = slices.Clone(w.Status.Conditions)
 	return &c
 }
@@ -188,9 +185,6 @@ func definition(kind, singular, plural string) *apiextensionsv1.CustomResourceDe
 					Type: "object",
 					Properties: map[string]apiextensionsv1.JSONSchemaProps{
 						"spec": free, "status": free,
-						"output": {Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{
-							Allows: true, Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"},
-						}},
 					},
 				}},
 			}},

@@ -5,13 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -31,20 +27,6 @@ type Writer[T client.Object] interface {
 // says what the run did, which must not be lost.
 func NewStatusWriter[T client.Object](c client.Client) Writer[T] {
 	return statusWriter[T]{client: c}
-}
-
-// NewFieldsWriter returns a Writer for kinds whose results are also stored
-// outside the status, in the given top-level fields. It first patches those
-// fields, if they changed. Since that increments the generation, it then writes
-// the status with the new generation as the observed generation. It returns an
-// error for the fields apiVersion, kind, metadata, spec and status.
-func NewFieldsWriter[T client.Object](c client.Client, fields ...string) (Writer[T], error) {
-	for _, field := range fields {
-		if slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, field) {
-			return nil, fmt.Errorf("a fields writer does not write %q", field)
-		}
-	}
-	return fieldsWriter[T]{statusWriter: statusWriter[T]{client: c}, fields: slices.Clone(fields)}, nil
 }
 
 const (
@@ -97,88 +79,30 @@ func (w statusWriter[T]) edited(ctx context.Context, before T, rejected string) 
 		case <-time.After(cacheRequeue):
 		}
 	}
-	was, err := topLevel(before, []string{"status"})
+	was, err := statusOf(before)
 	if err != nil {
 		return ""
 	}
-	is, err := topLevel(latest, []string{"status"})
+	is, err := statusOf(latest)
 	if err != nil || !bytes.Equal(was, is) {
 		return ""
 	}
 	return latest.GetResourceVersion()
 }
 
-type fieldsWriter[T client.Object] struct {
-	statusWriter[T]
-	fields []string
-}
-
-func (w fieldsWriter[T]) Write(ctx context.Context, before, after T) error {
-	patch, err := fieldsPatch(before, after, before.GetResourceVersion(), w.fields...)
-	if err != nil {
-		return err
-	}
-	if patch == nil {
-		return w.statusWriter.Write(ctx, before, after)
-	}
-	answer := copyOf(after)
-	if err := w.client.Patch(ctx, answer, patch); err != nil {
-		return fmt.Errorf("write %v: %w", w.fields, err)
-	}
-	restamp(after, before.GetGeneration(), answer.GetGeneration())
-	before = copyOf(before)
-	before.SetResourceVersion(answer.GetResourceVersion())
-	after.SetResourceVersion(answer.GetResourceVersion())
-	return w.statusWriter.Write(ctx, before, after)
-}
-
-// fieldsPatch returns a JSON merge patch of the named top-level fields, with the
-// resource version as precondition, or nil if the fields are equal.
-func fieldsPatch(before, after client.Object, resourceVersion string, fields ...string) (client.Patch, error) {
-	old, err := topLevel(before, fields)
-	if err != nil {
-		return nil, err
-	}
-	desired, err := topLevel(after, fields)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.Equal(old, desired) { // This is the usual case, and CreateMergePatch is slow.
-		return nil, nil
-	}
-	data, err := jsonpatch.CreateMergePatch(old, desired)
-	if err != nil {
-		return nil, fmt.Errorf("make a patch: %w", err)
-	}
-	patch := map[string]any{}
-	if err := json.Unmarshal(data, &patch); err != nil {
-		return nil, fmt.Errorf("make a patch: %w", err)
-	}
-	if len(patch) == 0 {
-		return nil, nil
-	}
-	patch["metadata"] = map[string]any{"resourceVersion": resourceVersion}
-	if data, err = json.Marshal(patch); err != nil {
-		return nil, fmt.Errorf("make a patch: %w", err)
-	}
-	return client.RawPatch(types.MergePatchType, data), nil
-}
-
-// topLevel returns a JSON object with only the named fields of obj.
-func topLevel(obj client.Object, fields []string) ([]byte, error) {
+// statusOf returns the status of an object as JSON.
+func statusOf(obj client.Object) ([]byte, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", obj, err)
 	}
-	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(data, &all); err != nil {
+	var fields struct {
+		Status json.RawMessage `json:"status"`
+	}
+	if err := json.Unmarshal(data, &fields); err != nil {
 		return nil, fmt.Errorf("encode %T: %w", obj, err)
 	}
-	maps.DeleteFunc(all, func(field string, _ json.RawMessage) bool { return !slices.Contains(fields, field) })
-	if data, err = json.Marshal(all); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", obj, err)
-	}
-	return data, nil
+	return fields.Status, nil
 }
 
 func copyOf[T client.Object](obj T) T {

@@ -172,7 +172,7 @@ func (p *applicationPods) checkEnvironment() {
 		return p.get(wanted)
 	}
 	database := object("RDSInstance", "shop-database")
-	output := func(name string) string { return fmt.Sprint(nestedValue(database, "output", name)) }
+	output := func(name string) string { return fmt.Sprint(nestedValue(database, "status", "output", name)) }
 	var role string
 	p.await(func() string { return "the ServiceAccount to name a role" }, func() bool {
 		found, err := p.core.CoreV1().ServiceAccounts(p.namespace).Get(p.t.Context(), "shop", metav1.GetOptions{})

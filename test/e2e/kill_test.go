@@ -409,7 +409,7 @@ func (l *life) standing(t *testing.T) standing {
 	t.Helper()
 	s := standing{Visibility: l.visibility(t), Stacks: map[string]int{}}
 	if object, err := l.queues().Get(t.Context(), "orders", metav1.GetOptions{}); err == nil {
-		s.Output, _, _ = unstructured.NestedMap(object.Object, "output")
+		s.Output, _, _ = unstructured.NestedMap(object.Object, "status", "output")
 		status, _, _ := unstructured.NestedString(object.Object, "status", "resourceStatus")
 		_, s.Status, _ = strings.Cut(status, "_")
 		s.Ready = condition(object, "Ready")

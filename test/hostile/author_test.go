@@ -448,14 +448,18 @@ func (a *author) aim(at map[string]any) {
 	}
 }
 
-// claim writes outputs and the names of additional resources, which are not in the status.
+// claim writes outputs and the names of additional resources.
 func (a *author) claim() error {
-	return a.patch(a.object(), map[string]any{
+	status, err := json.Marshal(map[string]any{"status": map[string]any{
 		"output": map[string]any{pick(a.random, recordFields...): a.word()},
 		"additionalResources": map[string]any{
 			"configMaps": []string{"keepsake", a.word()}, "secrets": []string{"keepsake"}, "services": []string{"kubernetes"},
 		},
-	})
+	}})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return a.client.Status().Patch(a.t.Context(), a.object(), client.RawPatch(types.MergePatchType, status))
 }
 
 // namesOfTheOperator writes a Secret with a name that the operator uses for a Cluster, or deletes it.
@@ -530,7 +534,7 @@ func (a *author) discard(object *unstructured.Unstructured) {
 		if object.GetKind() == "Cluster" {
 			left["cluster-operator.aws/abandon"] = cmp.Or(role, named)
 		}
-		patch := map[string]any{"metadata": map[string]any{"annotations": left}, "output": nil, "additionalResources": nil}
+		patch := map[string]any{"metadata": map[string]any{"annotations": left}}
 		if object.GetKind() == "Cluster" {
 			patch["spec"] = map[string]any{"paused": nil}
 		}

@@ -6,10 +6,10 @@ kubectl apply -f examples/quickstart
 kubectl wait --for=condition=Ready --timeout=60s dynamodb/dynamo-table snstopic/orders sqsqueue/billing snssubscription/orders-to-billing
 
 is "the status in CloudFormation" "$(kubectl get ddb dynamo-table -o jsonpath='{.status.resourceStatus}')" CREATE_COMPLETE
-is "the table's name in the output" "$(kubectl get ddb dynamo-table -o jsonpath='{.output.tableName}')" dynamo-table
-is "the table's ARN in the output" "$(kubectl get ddb dynamo-table -o jsonpath='{.output.tableARN}')" \
+is "the table's name in the output" "$(kubectl get ddb dynamo-table -o jsonpath='{.status.output.tableName}')" dynamo-table
+is "the table's ARN in the output" "$(kubectl get ddb dynamo-table -o jsonpath='{.status.output.tableARN}')" \
   "arn:aws:dynamodb:$AWS_REGION:123456789012:table/dynamo-table"
-is "the ConfigMap is named" "$(kubectl get ddb dynamo-table -o jsonpath='{.additionalResources.configMaps[0]}')" dynamo-table
+is "the ConfigMap is named" "$(kubectl get ddb dynamo-table -o jsonpath='{.status.additionalResources.configMaps[0]}')" dynamo-table
 is "the ConfigMap exists" "$(kubectl get configmap dynamo-table -o jsonpath='{.data.tableName}')" dynamo-table
 
 kubectl get aws

@@ -106,7 +106,7 @@ func TestRun(t *testing.T) {
 		r.await(object, "Ready", "True")
 	}
 	r.await(fails, "Stalled", "True")
-	url, _, err := unstructured.NestedString(r.read(drifts).Object, "output", "queueURL")
+	url, _, err := unstructured.NestedString(r.read(drifts).Object, "status", "output", "queueURL")
 	if err != nil {
 		t.Fatal(err)
 	}

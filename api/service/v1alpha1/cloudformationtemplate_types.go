@@ -22,12 +22,16 @@ type CloudFormationTemplate struct {
 	// +optional
 	Data CloudFormationTemplateData `json:"data,omitempty"`
 
-	// Output is where the template can be read.
+	// Output is ignored. Manifests of the AWS Service Operator may have it; the operator writes
+	// status.output.
 	// +optional
 	// +nullable
-	Output *CloudFormationTemplateOutput `json:"output,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Output *RawJSON `json:"output,omitempty"`
 
-	// AdditionalResources is always empty. It exists because old manifests set it.
+	// AdditionalResources is ignored. Manifests of the AWS Service Operator may have it.
 	// +optional
 	// +nullable
 	// +kubebuilder:validation:Schemaless
@@ -86,6 +90,10 @@ type CloudFormationTemplateStatus struct {
 	// StackID is always empty: a template has no stack of its own.
 	// +optional
 	StackID string `json:"stackID,omitempty"`
+
+	// Output is where the template can be read.
+	// +optional
+	Output *CloudFormationTemplateOutput `json:"output,omitempty"`
 
 	// ObservedGeneration is the generation that this status reports on.
 	// +optional

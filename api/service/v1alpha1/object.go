@@ -18,15 +18,6 @@ type Object struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec RawJSON `json:"spec,omitempty"`
 
-	// Output are the outputs of the stack, by name.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Output map[string]Value `json:"output,omitempty"`
-
-	// AdditionalResources are the names of the objects made from the outputs.
-	AdditionalResources *AdditionalResources `json:"additionalResources,omitempty"`
-
 	// Status is the observed state.
 	Status ObjectStatus `json:"status,omitempty"`
 }
@@ -77,6 +68,17 @@ type ObjectStatus struct {
 	// StackName is the name of the stack.
 	// +optional
 	StackName string `json:"stackName,omitempty"`
+
+	// Output are the outputs of the stack, by name.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Output map[string]Value `json:"output,omitempty"`
+
+	// AdditionalResources are the names of the objects made from the outputs.
+	// +optional
+	AdditionalResources *AdditionalResources `json:"additionalResources,omitempty"`
 
 	// OutputDigest is a short hash of the output as the operator wrote it. By it the operator
 	// detects changes by other clients.

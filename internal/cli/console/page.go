@@ -212,7 +212,7 @@ func manifestOf(object *unstructured.Unstructured) section {
 	}
 	whole := map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": metadata}
 	for field, value := range object.Object {
-		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "status", "output", "additionalResources"}, field) {
+		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, field) {
 			whole[field] = value
 		}
 	}
@@ -237,7 +237,7 @@ func addService(p *page, object *unstructured.Unstructured) {
 		fact{"Stack status", text(status.ResourceStatus)},
 		fact{"Account and region", text(placeOf(status.StackID))},
 	)
-	p.Sections = append(p.Sections, outputsOf(object), grantsOf(&status), driftOf("Drift", status.Drift))
+	p.Sections = append(p.Sections, outputsOf(&status), grantsOf(&status), driftOf("Drift", status.Drift))
 }
 
 // placeOf returns the account and region of a stack, from its ARN.
@@ -249,14 +249,15 @@ func placeOf(stackID string) string {
 	return parts[4] + " " + parts[3]
 }
 
-func outputsOf(object *unstructured.Unstructured) section {
+func outputsOf(status *servicev1alpha1.ObjectStatus) section {
 	found := section{Title: "Outputs", Columns: []string{"Name", "Value"}}
-	outputs, _, _ := unstructured.NestedMap(object.Object, "output")
-	for _, name := range slices.Sorted(maps.Keys(outputs)) {
-		found.Rows = append(found.Rows, texts(name, fmt.Sprint(outputs[name])))
+	for _, name := range slices.Sorted(maps.Keys(status.Output)) {
+		found.Rows = append(found.Rows, texts(name, status.Output[name].Text))
 	}
-	var made servicev1alpha1.AdditionalResources
-	decode(object, "additionalResources", &made)
+	made := status.AdditionalResources
+	if made == nil {
+		made = &servicev1alpha1.AdditionalResources{}
+	}
 	var published []string
 	for _, list := range []struct {
 		kind  string

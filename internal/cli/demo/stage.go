@@ -116,9 +116,9 @@ func (s *stage) showOutputs(ctx context.Context, objects []*object) error {
 		if err != nil {
 			return err
 		}
-		output, _, _ := unstructured.NestedMap(found.Object, "output")
+		output, _, _ := unstructured.NestedMap(found.Object, "status", "output")
 		s.table(o.String()+" output:", output)
-		names, _, _ := unstructured.NestedStringSlice(found.Object, "additionalResources", "configMaps")
+		names, _, _ := unstructured.NestedStringSlice(found.Object, "status", "additionalResources", "configMaps")
 		for _, name := range names {
 			if err := s.showConfigMap(ctx, name); err != nil {
 				return err

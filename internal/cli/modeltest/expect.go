@@ -42,7 +42,7 @@ func (e *expectation) differences(before, now *made) []string {
 	}
 	if e.Output != nil {
 		var output any
-		encoded, _ := json.Marshal(now.object.Output) // its values are texts and numbers
+		encoded, _ := json.Marshal(now.object.Status.Output) // its values are texts and numbers
 		_ = json.Unmarshal(encoded, &output)
 		all = append(all, compare("output", e.Output, output)...)
 	}

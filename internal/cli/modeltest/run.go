@@ -128,7 +128,7 @@ func (a *account) apply(ctx context.Context, content map[string]any) (before, no
 	i := slices.IndexFunc(a.made, func(m *made) bool { return m.object.Kind == object.Kind && m.object.Name == object.Name })
 	if i >= 0 {
 		before = a.made[i]
-		now.record, object.Output = before.record, before.object.Output
+		now.record, object.Status.Output = before.record, before.object.Status.Output
 	}
 	if now.stack, err = a.rendered(kind, object); err != nil {
 		return nil, nil, err
@@ -219,7 +219,7 @@ func (a *account) converge(ctx context.Context, m *made) error {
 	return a.until(ctx, m, stack.Ready, func() (stack.Result, error) {
 		result, err := a.engine.Ensure(ctx, awsapi.Target{}, desired, m.record)
 		if result.Outputs != nil {
-			m.object.Output = render.Outputs(m.kind, result.Outputs)
+			m.object.Status.Output = render.Outputs(m.kind, result.Outputs)
 		}
 		return result, err
 	})

@@ -74,8 +74,8 @@ func TestQueueIsAdopted(t *testing.T) {
 		t.Errorf("the queue changed before the approval: %v, was %v", now, before)
 	}
 	w.approve("SQSQueue", "orders")
-	if made := w.ready("SQSQueue", "orders"); nested(made, "output", "queueURL") != url {
-		t.Errorf("output %v, want the queue %s", nested(made, "output"), url)
+	if made := w.ready("SQSQueue", "orders"); nested(made, "status", "output", "queueURL") != url {
+		t.Errorf("output %v, want the queue %s", nested(made, "status", "output"), url)
 	}
 	if now := w.attributes(url); now["VisibilityTimeout"] != "30" {
 		t.Errorf("attributes %v after the approval", now)
@@ -220,8 +220,8 @@ func TestAdoptOrCreate(t *testing.T) {
 	w.apply(adopting("orders", "Queue="+url, ", service-operator.aws/adoption-policy: AdoptOrCreate", "usedeadletterQueue: true"))
 	w.condition("SQSQueue", "orders", "Synced", "False", "ApprovalNeeded")
 	w.approve("SQSQueue", "orders")
-	if made := w.ready("SQSQueue", "orders"); nested(made, "output", "queueURL") != url {
-		t.Errorf("output %v, want the queue %s", nested(made, "output"), url)
+	if made := w.ready("SQSQueue", "orders"); nested(made, "status", "output", "queueURL") != url {
+		t.Errorf("output %v, want the queue %s", nested(made, "status", "output"), url)
 	}
 	lost := strings.Replace(url, "orders", "fresh", 1)
 	w.apply(adopting("fresh", lost, ", service-operator.aws/adoption-policy: AdoptOrCreate", "delaySeconds: 3"))

@@ -69,8 +69,8 @@ func TestApprovalOfAReplacedQueue(t *testing.T) {
 		t.Errorf("AWS was changed before the approval:\n%s\nwas\n%s", after, before)
 	}
 	w.change("SQSQueue", "orders", fmt.Sprintf(`{"metadata":{"annotations":{"aws-operator/approve":%q}}}`, pending.Digest))
-	if made := w.ready("SQSQueue", "orders"); nested(made, "output", "queueName") != "orders.fifo" {
-		t.Errorf("the queue's name is %v, want that of the queue that was approved", nested(made, "output", "queueName"))
+	if made := w.ready("SQSQueue", "orders"); nested(made, "status", "output", "queueName") != "orders.fifo" {
+		t.Errorf("the queue's name is %v, want that of the queue that was approved", nested(made, "status", "output", "queueName"))
 	}
 	w.delete("SQSQueue", "orders") // a deletion needs no approval
 	if stacks := w.stacks(); len(stacks) != 0 {

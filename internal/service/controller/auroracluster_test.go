@@ -33,7 +33,7 @@ func TestAuroraCluster(t *testing.T) {
 		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, service); err != nil {
 			t.Fatal(err)
 		}
-		if address := nested(obj, "output", output); service.Spec.ExternalName != address || address == nil {
+		if address := nested(obj, "status", "output", output); service.Spec.ExternalName != address || address == nil {
 			t.Errorf("the Service %s stands for %q, the output is %v", name, service.Spec.ExternalName, address)
 		}
 	}

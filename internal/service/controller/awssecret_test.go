@@ -52,7 +52,7 @@ spec:
 	}
 	w.apply("{kind: EncryptionKey, metadata: {name: application}, spec: {}}")
 	obj := w.ready("AWSSecret", "app-credentials")
-	arn := fmt.Sprint(nested(obj, "output", "secretARN"))
+	arn := fmt.Sprint(nested(obj, "status", "output", "secretARN"))
 	if !strings.HasPrefix(arn, "arn:aws:secretsmanager:eu-west-1:123456789012:secret") {
 		t.Errorf("output.secretARN is %s", arn)
 	}
@@ -68,13 +68,13 @@ spec:
 		t.Fatal(err)
 	}
 	live := w.live(resourceType, arn)
-	if live["KmsKeyId"] != nested(key, "output", "keyARN") || live["SecretString"] != nil {
-		t.Errorf("the secret has the properties %v, want the key %v and no value", live, nested(key, "output", "keyARN"))
+	if live["KmsKeyId"] != nested(key, "status", "output", "keyARN") || live["SecretString"] != nil {
+		t.Errorf("the secret has the properties %v, want the key %v and no value", live, nested(key, "status", "output", "keyARN"))
 	}
 	w.change("AWSSecret", "app-credentials", `{"spec":{"description":"changed"}}`)
 	w.becomes(resourceType, arn, "Description", "changed")
 	obj = w.ready("AWSSecret", "app-credentials")
-	if got := nested(obj, "output", "secretARN"); got != arn {
+	if got := nested(obj, "status", "output", "secretARN"); got != arn {
 		t.Errorf("output.secretARN was %s and is %v", arn, got)
 	}
 	w.delete("AWSSecret", "app-credentials")

@@ -155,8 +155,8 @@ func (w *suite) check(kind, good string, rows []badInput) {
 				t.Fatal(err)
 			}
 			// The output of a CloudFormationTemplate says that it can be used.
-			if kind != "CloudFormationTemplate" && show(after.Object["output"]) != show(before.Object["output"]) {
-				t.Errorf("the outputs are %v, were %v", after.Object["output"], before.Object["output"])
+			if kind != "CloudFormationTemplate" && show(nested(after, "status", "output")) != show(nested(before, "status", "output")) {
+				t.Errorf("the outputs are %v, were %v", nested(after, "status", "output"), nested(before, "status", "output"))
 			}
 			w.restore(kind, good, row)
 		})

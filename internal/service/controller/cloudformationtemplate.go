@@ -21,7 +21,7 @@ func (s templateStep) Name() string { return "template" }
 func (s templateStep) EnsureCreated(_ context.Context, template *v1alpha1.CloudFormationTemplate) operatorkit.Outcome {
 	s.enqueueUsers(template)
 	template.Status.ResourceStatus, template.Status.ResourceStatusReason = "FAILED", ""
-	template.Output = nil
+	template.Status.Output = nil
 	if template.Data.Template == "" {
 		return operatorkit.Stall("TemplateEmpty", "The template is empty; put a CloudFormation template into data.template.")
 	}
@@ -34,7 +34,7 @@ func (s templateStep) EnsureCreated(_ context.Context, template *v1alpha1.CloudF
 		return operatorkit.Stall("InvalidTemplate", sentence("The template is invalid", err))
 	}
 	template.Status.ResourceStatus = "COMPLETE"
-	template.Output = &v1alpha1.CloudFormationTemplateOutput{URL: fmt.Sprintf(
+	template.Status.Output = &v1alpha1.CloudFormationTemplateOutput{URL: fmt.Sprintf(
 		"/apis/%s/namespaces/%s/cloudformationtemplates/%s", v1alpha1.GroupVersion, template.Namespace, template.Name)}
 	return operatorkit.Done().Explain("Valid", "The template is valid.")
 }

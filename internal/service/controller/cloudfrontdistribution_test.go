@@ -65,7 +65,7 @@ func TestCloudFrontDistribution(t *testing.T) {
 `)
 	w.stalls("site", "The S3Bucket pages lets no CloudFrontDistribution site read. Set its spec.distributionName to site")
 	w.change("S3Bucket", "pages", `{"spec": {"distributionName": "site"}}`)
-	output, _ := nested(w.ready("CloudFrontDistribution", "site"), "output").(map[string]any)
+	output, _ := nested(w.ready("CloudFrontDistribution", "site"), "status", "output").(map[string]any)
 	id := fmt.Sprint(output["distributionID"])
 	if want := "arn:aws:cloudfront::" + account + ":distribution/" + id; output["distributionARN"] != want {
 		t.Errorf("output.distributionARN is %v, want %s", output["distributionARN"], want)
@@ -144,7 +144,7 @@ func TestDistributionsMoveToAnotherBucket(t *testing.T) {
 ---
 {kind: CloudFrontDistribution, metadata: {name: site}, spec: {bucketName: blue}}
 `)
-	id := fmt.Sprint(nested(w.ready("CloudFrontDistribution", "site"), "output", "distributionID"))
+	id := fmt.Sprint(nested(w.ready("CloudFrontDistribution", "site"), "status", "output", "distributionID"))
 	w.ready("S3Bucket", "green")
 	w.change("CloudFrontDistribution", "site", `{"spec": {"bucketName": "green"}}`)
 	w.eventually("the distribution reads the other bucket", func() error {
@@ -156,7 +156,7 @@ func TestDistributionsMoveToAnotherBucket(t *testing.T) {
 		}
 		return nil
 	})
-	if now := nested(w.ready("CloudFrontDistribution", "site"), "output", "distributionID"); now != id {
+	if now := nested(w.ready("CloudFrontDistribution", "site"), "status", "output", "distributionID"); now != id {
 		t.Errorf("the distribution was replaced by %v", now)
 	}
 }
@@ -198,7 +198,7 @@ func TestCertificatesOfDistributions(t *testing.T) {
 	w.apply(site(strings.Replace(ownCertificate, account, "210987654321", 1)))
 	w.stalls("site", "spec.certificateARN names a certificate of another account, which CloudFront does not use; request one in account "+account)
 	w.change("CloudFrontDistribution", "site", `{"spec": {"certificateARN": "`+ownCertificate+`"}}`)
-	id := fmt.Sprint(nested(w.ready("CloudFrontDistribution", "site"), "output", "distributionID"))
+	id := fmt.Sprint(nested(w.ready("CloudFrontDistribution", "site"), "status", "output", "distributionID"))
 	live, _ := w.live(distributionType, id)["DistributionConfig"].(map[string]any)
 	want := map[string]any{"AcmCertificateArn": ownCertificate, "MinimumProtocolVersion": "TLSv1.2_2021", "SslSupportMethod": "sni-only"}
 	if diff := cmp.Diff(any(want), live["ViewerCertificate"]); diff != "" {
@@ -263,7 +263,7 @@ spec: {bucketName: pages}
 		t.Errorf("pending %s, want the origins", pending)
 	}
 	w.approve("CloudFrontDistribution", "site")
-	if got := nested(w.ready("CloudFrontDistribution", "site"), "output", "distributionID"); got != id {
+	if got := nested(w.ready("CloudFrontDistribution", "site"), "status", "output", "distributionID"); got != id {
 		t.Errorf("the distribution is %v, not %s", got, id)
 	}
 	w.eventually("the bucket lets the distribution read", func() error {

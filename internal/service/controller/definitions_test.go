@@ -28,10 +28,10 @@ func TestModelDefinitionAtRunTime(t *testing.T) {
 	}
 	w.apply("{kind: KinesisStream, metadata: {name: clicks}, spec: {shardCount: 2}}")
 	obj := w.ready("KinesisStream", "clicks")
-	if got := nested(obj, "output", "name"); got != "clicks" {
+	if got := nested(obj, "status", "output", "name"); got != "clicks" {
 		t.Errorf("output.name is %v", got)
 	}
-	if got := fmt.Sprint(nested(obj, "output", "arn")); got == "" || got == "<nil>" {
+	if got := fmt.Sprint(nested(obj, "status", "output", "arn")); got == "" || got == "<nil>" {
 		t.Errorf("output.arn is %v", got)
 	}
 	w.change("KinesisStream", "clicks", `{"spec":{"shardCount":3}}`)
@@ -113,7 +113,7 @@ spec:
 	w.apply(fmt.Sprintf(definition, "86400"))
 	w.condition("ModelDefinition", "mailboxes", "Ready", "True", "Served")
 	obj := w.ready("Mailbox", "a")
-	if got := fmt.Sprint(nested(obj, "additionalResources", "secrets")); got != "[a]" {
+	if got := fmt.Sprint(nested(obj, "status", "additionalResources", "secrets")); got != "[a]" {
 		t.Errorf("the Secrets are %v", got)
 	}
 	w.delete("Mailbox", "a")
@@ -256,11 +256,11 @@ func TestCloudFormationTemplate(t *testing.T) {
 	w.apply(queueTemplate)
 	template := w.ready("CloudFormationTemplate", "queue-template")
 	want := fmt.Sprintf("/apis/service-operator.aws/v1alpha1/namespaces/%s/cloudformationtemplates/queue-template", w.namespace)
-	if got := nested(template, "output", "url"); got != want {
+	if got := nested(template, "status", "output", "url"); got != want {
 		t.Errorf("output.url is %v", got)
 	}
 	obj := w.ready("SQSQueue", "jobs")
-	if got := nested(obj, "output", "queueARN"); got != "arn:aws:sqs:eu-west-1:123456789012:test-jobs" {
+	if got := nested(obj, "status", "output", "queueARN"); got != "arn:aws:sqs:eu-west-1:123456789012:test-jobs" {
 		t.Errorf("output.queueARN is %v", got)
 	}
 	w.delay("test-jobs", "4")
@@ -428,7 +428,7 @@ func TestOutputThatTheResourceDoesNotHave(t *testing.T) {
 	w.apply(fmt.Sprintf(database, "plain", false))
 
 	managed := w.ready("Database", "managed")
-	if got := fmt.Sprint(nested(managed, "output", "masterUserSecretSecretArn")); !strings.HasPrefix(got, "arn:aws:") {
+	if got := fmt.Sprint(nested(managed, "status", "output", "masterUserSecretSecretArn")); !strings.HasPrefix(got, "arn:aws:") {
 		t.Errorf("output.masterUserSecretSecretArn is %s", got)
 	}
 	c := w.condition("Database", "plain", "Stalled", "True", "CreateFailed")
@@ -445,8 +445,8 @@ func TestOutputThatTheResourceDoesNotHave(t *testing.T) {
 	w.apply(fmt.Sprintf(definition, "{name: endpointAddress}"))
 	w.condition("ModelDefinition", "databases", "Ready", "True", "Served")
 	plain := w.ready("Database", "plain")
-	if got := nested(plain, "output", "endpointAddress"); got == nil {
-		t.Errorf("the output is %v", nested(plain, "output"))
+	if got := nested(plain, "status", "output", "endpointAddress"); got == nil {
+		t.Errorf("the output is %v", nested(plain, "status", "output"))
 	}
 
 	// With the output again, the update fails, and the message says the same.

@@ -112,7 +112,7 @@ func TestDriftByHand(t *testing.T) {
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {visibilityTimeout: 30}}")
 	w.ready("DynamoDB", "dynamo-table")
 	w.ready("S3Bucket", "drifting-bucket")
-	url := fmt.Sprint(nested(w.ready("SQSQueue", "jobs"), "output", "queueURL"))
+	url := fmt.Sprint(nested(w.ready("SQSQueue", "jobs"), "status", "output", "queueURL"))
 	for _, c := range []struct {
 		kind, name, path, expected, actual string
 		set                                func(value string) error
@@ -261,7 +261,7 @@ func TestDriftPolicy(t *testing.T) {
 func TestDriftCheckOutlivesTheOperator(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {visibilityTimeout: 30}}")
-	url := fmt.Sprint(nested(w.ready("SQSQueue", "jobs"), "output", "queueURL"))
+	url := fmt.Sprint(nested(w.ready("SQSQueue", "jobs"), "status", "output", "queueURL"))
 	if _, err := sqs.NewFromConfig(w.awsConfig()).SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{
 		QueueUrl: &url, Attributes: map[string]string{"VisibilityTimeout": "60"},
 	}); err != nil {

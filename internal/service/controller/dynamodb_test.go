@@ -37,14 +37,14 @@ func TestDynamoDB(t *testing.T) {
 	obj := w.ready("DynamoDB", "dynamo-table")
 	arn := "arn:aws:dynamodb:eu-west-1:123456789012:table/dynamo-table"
 	for path, want := range map[string]any{"tableARN": arn, "tableName": "dynamo-table"} {
-		if got := nested(obj, "output", path); got != want {
+		if got := nested(obj, "status", "output", path); got != want {
 			t.Errorf("output.%s is %v, want %v", path, got, want)
 		}
 	}
 	if got := nested(obj, "status", "resourceStatus"); got != "CREATE_COMPLETE" {
 		t.Errorf("status.resourceStatus is %v", got)
 	}
-	if got := fmt.Sprint(nested(obj, "additionalResources", "configMaps")); got != "[dynamo-table]" {
+	if got := fmt.Sprint(nested(obj, "status", "additionalResources", "configMaps")); got != "[dynamo-table]" {
 		t.Errorf("additionalResources.configMaps is %v", got)
 	}
 	configMap := &corev1.ConfigMap{}

@@ -51,7 +51,7 @@ spec: {subnetIDs: [subnet-` + first + `, subnet-` + second + `], securityGroupID
 	}
 	dns := id + ".efs.eu-west-1.amazonaws.com"
 	want := map[string]string{
-		"fileSystemID": id, "fileSystemARN": fmt.Sprint(nested(obj, "output", "fileSystemARN")), "dnsName": dns, "serviceName": "uploads", "region": region,
+		"fileSystemID": id, "fileSystemARN": fmt.Sprint(nested(obj, "status", "output", "fileSystemARN")), "dnsName": dns, "serviceName": "uploads", "region": region,
 	}
 	if diff := cmp.Diff(want, data); diff != "" {
 		t.Errorf("the ConfigMap differs (-want +got):\n%s", diff)

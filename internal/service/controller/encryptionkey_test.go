@@ -18,7 +18,7 @@ func TestEncryptionKey(t *testing.T) {
 	keys := kms.NewFromConfig(w.awsConfig())
 	w.apply("{kind: EncryptionKey, metadata: {name: application}}")
 	obj := w.ready("EncryptionKey", "application")
-	id, alias := fmt.Sprint(nested(obj, "output", "keyID")), "alias/application"
+	id, alias := fmt.Sprint(nested(obj, "status", "output", "keyID")), "alias/application"
 	data, err := w.configMap("application")
 	if err != nil {
 		t.Fatal(err)

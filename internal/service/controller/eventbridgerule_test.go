@@ -82,10 +82,10 @@ func TestEventBridgeRule(t *testing.T) {
 ---` + paid)
 	rule, queue := w.ready("EventBridgeRule", "paid"), w.ready("SQSQueue", "paid")
 	w.ready("SNSSubscription", "news")
-	if got := nested(rule, "output", "ruleARN"); got != paidRule {
+	if got := nested(rule, "status", "output", "ruleARN"); got != paidRule {
 		t.Errorf("output.ruleARN is %v", got)
 	}
-	url := fmt.Sprint(nested(queue, "output", "queueURL"))
+	url := fmt.Sprint(nested(queue, "status", "output", "queueURL"))
 	w.eventually("the rule delivers", func() error { return w.sends(url) })
 	w.delivers("news", url)
 	if policy := w.policyOf(url); strings.Contains(policy, "events.amazonaws.com") {
@@ -100,7 +100,7 @@ func TestEventBridgeRule(t *testing.T) {
 		t.Errorf("the targets are %s", live)
 	}
 	w.checkDrift("EventBridgeRule", "paid", "False", "InSync")
-	role := fmt.Sprint(nested(w.ready("EventBridgeRule", "paid"), "output", "roleARN"))
+	role := fmt.Sprint(nested(w.ready("EventBridgeRule", "paid"), "status", "output", "roleARN"))
 	if trust := w.trustOf(role); !strings.Contains(trust, `"aws:SourceArn":"`+paidRule+`"`) || !strings.Contains(trust, `"aws:SourceAccount":"123456789012"`) {
 		t.Errorf("EventBridge may assume the role by %s, want for the rule only", trust)
 	}
@@ -143,8 +143,8 @@ func TestUndeliveredEvents(t *testing.T) {
 	}
 	w.change("SQSQueue", "undelivered", `{"spec": {"senders": [{"kind": "EventBridgeRule", "name": "paid"}]}}`)
 	w.ready("EventBridgeRule", "paid")
-	url := fmt.Sprint(nested(w.ready("SQSQueue", "undelivered"), "output", "queueURL"))
-	queue := fmt.Sprint(nested(w.ready("SQSQueue", "paid"), "output", "queueURL"))
+	url := fmt.Sprint(nested(w.ready("SQSQueue", "undelivered"), "status", "output", "queueURL"))
+	queue := fmt.Sprint(nested(w.ready("SQSQueue", "paid"), "status", "output", "queueURL"))
 	w.eventually("the rule delivers", func() error { return w.sends(queue) })
 
 	client := sqs.NewFromConfig(w.awsConfig())

@@ -132,9 +132,9 @@ func TestStacksOfEveryKind(t *testing.T) {
 			for _, o := range out.Stacks[0].Outputs {
 				published[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 			}
-			obj.Output = render.Outputs(m, published)
+			obj.Status.Output = render.Outputs(m, published)
 			for _, o := range m.Outputs {
-				if _, ok := obj.Output[o.Name]; ok == slices.Contains(c.optional, o.Name) {
+				if _, ok := obj.Status.Output[o.Name]; ok == slices.Contains(c.optional, o.Name) {
 					t.Errorf("output %s exists: %t, of %v", o.Name, ok, slices.Sorted(maps.Keys(published)))
 				}
 			}

@@ -141,7 +141,7 @@ func isDenied(err error) bool {
 // queueURL returns the URL of a queue from the object's output.
 func (w *suite) queueURL(name string) *string {
 	w.t.Helper()
-	queue, _ := nested(w.ready("SQSQueue", name), "output", "queueURL").(string)
+	queue, _ := nested(w.ready("SQSQueue", name), "status", "output", "queueURL").(string)
 	return &queue
 }
 

@@ -259,7 +259,7 @@ spec:
 `)
 	w.ready(kind, "open")
 	obj := w.ready(kind, "safe")
-	queue, _ := nested(obj, "output", "queueURL").(string)
+	queue, _ := nested(obj, "status", "output", "queueURL").(string)
 	w.may("sending", send(w.pod(w.roleOf("web"), "web"), &queue))
 	for name, keys := range map[string]bool{"web": true, "plain": false} {
 		if got := w.inlinePolicies(w.roleOf(name)); strings.Contains(got, "kms:Decrypt") != keys || strings.Contains(got, "*") {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -65,17 +66,26 @@ func (in inputs) additionalDigest(obj *v1alpha1.Object) (uint64, error) {
 
 // record decodes the engine's record of the object's stack.
 func record(obj *v1alpha1.Object) (stack.Record, error) {
-	r := stack.Record{}
-	if len(obj.Status.Stack) > 0 {
-		if err := json.Unmarshal(obj.Status.Stack, &r); err != nil {
-			return r, fmt.Errorf("decode the stack's record: %w", err)
-		}
+	r, err := decodeRecord(obj.Status.Stack)
+	if err != nil {
+		return r, err
 	}
 	r.StackID, r.Status, r.StatusReason = obj.Status.StackID, obj.Status.ResourceStatus, obj.Status.ResourceStatusReason
 	return r, nil
 }
 
-// setRecord writes the engine's record into the status.
+func decodeRecord(data []byte) (stack.Record, error) {
+	r := stack.Record{}
+	if len(data) > 0 {
+		if err := json.Unmarshal(data, &r); err != nil {
+			return r, fmt.Errorf("decode the stack's record: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// setRecord writes the engine's record into the status. The API server returns the fields in another
+// order, so an equal record stays as it is: otherwise each reconcile would write the status.
 func setRecord(obj *v1alpha1.Object, r stack.Record) error {
 	obj.Status.StackID, obj.Status.ResourceStatus, obj.Status.ResourceStatusReason = r.StackID, r.Status, r.StatusReason
 	r.StackID, r.Status, r.StatusReason = "", "", ""
@@ -85,6 +95,10 @@ func setRecord(obj *v1alpha1.Object, r stack.Record) error {
 	}
 	if string(data) == "{}" {
 		data = nil
+	} else if known, err := decodeRecord(obj.Status.Stack); err == nil {
+		if same, err := json.Marshal(known); err == nil && bytes.Equal(same, data) {
+			return nil
+		}
 	}
 	obj.Status.Stack = data
 	return nil

@@ -75,10 +75,6 @@ func (s *service) newKind(of *models) (*kind, error) {
 	}
 	k.events = manager.GetEventRecorder(strings.ToLower(m.Kind))
 	k.models.Store(of)
-	writer, err := operatorkit.NewFieldsWriter[*v1alpha1.Object](manager.GetClient(), "output", "additionalResources")
-	if err != nil {
-		return nil, fmt.Errorf("create the writer of %s: %w", m.Kind, err)
-	}
 	k.reconciler, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Object]{
 		Client: manager.GetClient(),
 		Pipelines: operatorkit.NewPipeline[*v1alpha1.Object](
@@ -94,7 +90,6 @@ func (s *service) newKind(of *models) (*kind, error) {
 		Admit:                   k.admit,
 		Finalizer:               v1alpha1.Finalizer,
 		PausedAnnotation:        v1alpha1.PausedAnnotation,
-		Writer:                  writer,
 		Metrics:                 s.options.Metrics,
 		Clock:                   s.options.Clock,
 		Name:                    strings.ToLower(m.Kind),

@@ -59,7 +59,7 @@ metadata: {name: jobs}
 spec: {delaySeconds: 0, visibilityTimeout: 30, usedeadletterQueue: true, contentBasedDeduplication: true}
 `)
 	obj := w.ready("SQSQueue", "jobs")
-	url := fmt.Sprint(nested(obj, "output", "queueURL"))
+	url := fmt.Sprint(nested(obj, "status", "output", "queueURL"))
 	if _, err := queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("hello")}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ spec: {delaySeconds: 0, visibilityTimeout: 30, usedeadletterQueue: true, content
 	arn := "arn:aws:sqs:eu-west-1:123456789012:"
 	want := map[string]string{
 		"queueURL": url, "queueARN": arn + "jobs", "queueName": "jobs",
-		"deadLetterQueueURL": fmt.Sprint(nested(obj, "output", "deadLetterQueueURL")), "deadLetterQueueARN": arn + "jobs-dead-letter",
+		"deadLetterQueueURL": fmt.Sprint(nested(obj, "status", "output", "deadLetterQueueURL")), "deadLetterQueueARN": arn + "jobs-dead-letter",
 		"deadLetterQueueName": "jobs-dead-letter",
 	}
 	if diff := cmp.Diff(want, data); diff != "" {
@@ -98,7 +98,7 @@ func TestFIFOQueueName(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: SQSQueue, metadata: {name: ordered}, spec: {fifoQueue: true, contentBasedDeduplication: true}}")
 	obj := w.ready("SQSQueue", "ordered")
-	if got := nested(obj, "output", "queueName"); got != "ordered.fifo" {
+	if got := nested(obj, "status", "output", "queueName"); got != "ordered.fifo" {
 		t.Errorf("the queue is named %v", got)
 	}
 }
@@ -199,7 +199,7 @@ func TestECRRepository(t *testing.T) {
 		"repositoryName": out.Repositories[0].RepositoryName, "repositoryARN": out.Repositories[0].RepositoryArn,
 		"repositoryURL": out.Repositories[0].RepositoryUri,
 	} {
-		if got := nested(obj, "output", path); got != *want {
+		if got := nested(obj, "status", "output", path); got != *want {
 			t.Errorf("output.%s is %v, want %s", path, got, *want)
 		}
 	}
@@ -235,10 +235,10 @@ spec: {topicName: one, protocol: sqs, endpoint: jobs}
 	w.ready("SNSSubscription", "two-to-jobs")
 	queue := w.ready("SQSQueue", "jobs")
 	for _, topic := range []string{"one", "two"} {
-		w.delivers(topic, fmt.Sprint(nested(queue, "output", "queueURL")))
+		w.delivers(topic, fmt.Sprint(nested(queue, "status", "output", "queueURL")))
 	}
 	w.delete("SNSSubscription", "two-to-jobs")
-	w.delivers("one", fmt.Sprint(nested(queue, "output", "queueURL")))
+	w.delivers("one", fmt.Sprint(nested(queue, "status", "output", "queueURL")))
 	w.delete("SNSSubscription", "one-to-jobs")
 	w.delete("SNSTopic", "one")
 	w.delete("SNSTopic", "two")
@@ -258,7 +258,7 @@ func (w *suite) delivers(topic, queueURL string) {
 	}
 	w.eventually("topic "+topic+" delivers", func() error {
 		_, err := sns.NewFromConfig(w.awsConfig()).Publish(w.t.Context(), &sns.PublishInput{
-			TopicArn: aws.String(fmt.Sprint(nested(obj, "output", "topicARN"))), Message: aws.String("from " + topic),
+			TopicArn: aws.String(fmt.Sprint(nested(obj, "status", "output", "topicARN"))), Message: aws.String("from " + topic),
 		})
 		if err != nil {
 			return err
@@ -289,7 +289,7 @@ func TestSubscriptionsByEmailAndHTTP(t *testing.T) {
 `)
 	for _, name := range []string{"mail", "web"} {
 		obj := w.ready("SNSSubscription", name)
-		if got := fmt.Sprint(nested(obj, "output", "subscriptionARN")); !strings.HasPrefix(
+		if got := fmt.Sprint(nested(obj, "status", "output", "subscriptionARN")); !strings.HasPrefix(
 			got, "arn:aws:sns:eu-west-1:123456789012:news:",
 		) {
 			t.Errorf("output.subscriptionARN of %s is %s", name, got)
@@ -315,7 +315,7 @@ spec:
   notificationTopicArn: ""
 `)
 	obj := w.ready("ElastiCache", "sessions")
-	address := fmt.Sprint(nested(obj, "output", "redisEndpointAddress"))
+	address := fmt.Sprint(nested(obj, "status", "output", "redisEndpointAddress"))
 	service := &corev1.Service{}
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "sessions"}, service); err != nil {
 		t.Fatal(err)
@@ -323,8 +323,8 @@ spec:
 	if service.Spec.ExternalName != address || address == "" {
 		t.Errorf("the Service stands for %q, the output is %q", service.Spec.ExternalName, address)
 	}
-	if _, ok := nested(obj, "output", "redisEndpointPort").(int64); !ok {
-		t.Errorf("output.redisEndpointPort is %#v, want a number", nested(obj, "output", "redisEndpointPort"))
+	if _, ok := nested(obj, "status", "output", "redisEndpointPort").(int64); !ok {
+		t.Errorf("output.redisEndpointPort is %#v, want a number", nested(obj, "status", "output", "redisEndpointPort"))
 	}
 	w.delete("ElastiCache", "sessions")
 	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(service), service); !apierrors.IsNotFound(err) {
@@ -488,21 +488,17 @@ kind: ECRRepository
 metadata: {name: aws-operator-codegen}
 `)
 	obj := w.ready("DynamoDB", "old-table")
-	if got := nested(obj, "output", "tableName"); got != "old-table" {
+	if got := nested(obj, "status", "output", "tableName"); got != "old-table" {
 		t.Errorf("output.tableName is %v", got)
 	}
 	w.ready("SQSQueue", "example-sqs-queue-name")
 	w.ready("S3Bucket", "s3bucket.aws-operator.com")
 	w.ready("ECRRepository", "aws-operator-codegen")
-	// Applied again, the manifest empties the output, and the operator fills it again.
+	// The output of such a manifest is not the object's.
 	w.change("DynamoDB", "old-table", `{"output":{"tableARN":"","tableName":""}}`)
-	w.eventually("the output is filled again", func() error {
-		obj, err := w.get("DynamoDB", "old-table")
-		if err == nil && nested(obj, "output", "tableName") != "old-table" {
-			err = fmt.Errorf("the output is %v", obj.Object["output"])
-		}
-		return err
-	})
+	if got := nested(w.ready("DynamoDB", "old-table"), "status", "output", "tableName"); got != "old-table" {
+		t.Errorf("after the manifest was applied again, status.output.tableName is %v", got)
+	}
 }
 
 // slow delays every operation on a resource.

@@ -43,7 +43,7 @@ spec:
   deadLetterQueueName: undelivered
 `)
 	obj := w.ready("Lambda", "resize")
-	role := fmt.Sprint(nested(obj, "output", "roleARN"))
+	role := fmt.Sprint(nested(obj, "status", "output", "roleARN"))
 	if !strings.HasPrefix(role, "arn:aws:iam::"+account+":role/aws-operator/"+clusterName+"/") {
 		t.Errorf("the role is %s, which policies of the operator cannot name by its path", role)
 	}
@@ -164,7 +164,7 @@ data:
 ---
 {kind: Lambda, metadata: {name: report}, spec: {image: {repositoryName: images, tag: "1"}, queueTrigger: {queueName: jobs}}}
 `)
-	role := fmt.Sprint(nested(w.ready("Lambda", "report"), "output", "roleARN"))
+	role := fmt.Sprint(nested(w.ready("Lambda", "report"), "status", "output", "roleARN"))
 	w.apply(`
 kind: CloudFormationTemplate
 metadata: {name: other-type}
@@ -205,7 +205,7 @@ spec:
 `)
 	const arn, machineType = "arn:aws:states:eu-west-1:123456789012:stateMachine:flow", "AWS::StepFunctions::StateMachine"
 	obj := w.ready("StepFunction", "flow")
-	role := fmt.Sprint(nested(obj, "output", "roleARN"))
+	role := fmt.Sprint(nested(obj, "status", "output", "roleARN"))
 	live := w.live(machineType, arn)
 	if live["RoleArn"] != role || fmt.Sprint(live["DefinitionSubstitutions"]) != "map[FUNCTION:arn:aws:lambda:eu-west-1:123456789012:function:invoices]" {
 		t.Errorf("the state machine has the properties %v, the role is %s", live, role)

@@ -180,7 +180,7 @@ func TestNamesThatCollide(t *testing.T) {
 	}
 	w.apply(queueJobs)
 	obj := w.ready("SQSQueue", "jobs")
-	names, ok := nested(obj, "additionalResources", "configMaps").([]any)
+	names, ok := nested(obj, "status", "additionalResources", "configMaps").([]any)
 	if !ok || len(names) != 1 || !strings.HasPrefix(fmt.Sprint(names[0]), "jobs-") {
 		t.Fatalf("the ConfigMaps are %v", names)
 	}

@@ -34,7 +34,7 @@ func (w *used) identifier(t *testing.T, e *example, name string) string {
 	if n := strings.Count(physicalID, "|"); n > 0 && n == len(e.schema.PrimaryIdentifier)-1 {
 		return physicalID
 	}
-	output, _ := nested(obj, "output").(map[string]any)
+	output, _ := nested(obj, "status", "output").(map[string]any)
 	parts := make([]string, len(e.schema.PrimaryIdentifier))
 	for i, path := range e.schema.PrimaryIdentifier {
 		value, ok := known[path]

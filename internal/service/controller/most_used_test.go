@@ -311,7 +311,7 @@ func (w *used) outputs(e *example, name string) map[string]any {
 		if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != obj.GetGeneration() {
 			return fmt.Errorf("status %v", show(obj.Object["status"]))
 		}
-		output, _ = nested(obj, "output").(map[string]any)
+		output, _ = nested(obj, "status", "output").(map[string]any)
 		return nil
 	})
 	if stalled != "" {

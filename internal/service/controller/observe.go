@@ -55,7 +55,7 @@ func (k *kind) observe(
 	t, _ := options.Registry.Type(adoption.Type)
 	identifier := t.IdentifierText(adoption.Identifier)
 	now := options.Clock.Now()
-	untouched := outputDigest(obj.Output) == obj.Status.OutputDigest
+	untouched := outputDigest(obj.Status.Output) == obj.Status.OutputDigest
 	last, ok := k.observed.get(obj.UID)
 	if age := now.Sub(last.at); ok && untouched && last.digest == digest && last.identifier == identifier && age < observeInterval {
 		return operatorkit.Done().RequeueAfter(observeInterval - age)
@@ -75,11 +75,11 @@ func (k *kind) observe(
 	if err := utiljson.Unmarshal([]byte(properties), &live); err != nil {
 		return operatorkit.Fail(fmt.Errorf("read the properties of %s %s: %w", adoption.Type, identifier, err))
 	}
-	obj.Output = render.Observed(k.modelOf(obj), desired, adoption, identifier, live)
-	if len(obj.Output) == 0 {
-		obj.Output = nil
+	obj.Status.Output = render.Observed(k.modelOf(obj), desired, adoption, identifier, live)
+	if len(obj.Status.Output) == 0 {
+		obj.Status.Output = nil
 	}
-	obj.Status.OutputDigest = outputDigest(obj.Output)
+	obj.Status.OutputDigest = outputDigest(obj.Status.Output)
 	k.observed.keep(obj.UID, observation{digest, identifier, now})
 	return operatorkit.Done().RequeueAfter(observeInterval)
 }

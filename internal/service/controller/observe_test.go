@@ -26,7 +26,7 @@ func TestObservedQueueIsOnlyRead(t *testing.T) {
 	w.apply(observing("orders", url, "", "visibilityTimeout: 30"))
 	made := w.ready("SQSQueue", "orders")
 	want := map[string]any{"queueURL": url, "queueARN": before["QueueArn"], "queueName": "orders"}
-	if got := nested(made, "output"); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := nested(made, "status", "output"); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("output %v, want %v", got, want)
 	}
 	w.eventually("the ConfigMap has the outputs", func() error {

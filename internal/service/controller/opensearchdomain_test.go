@@ -28,9 +28,9 @@ func TestOpenSearchDomain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if endpoint := nested(obj, "output", "endpoint"); endpoint == nil || data["url"] != fmt.Sprintf("https://%v", endpoint) ||
+	if endpoint := nested(obj, "status", "output", "endpoint"); endpoint == nil || data["url"] != fmt.Sprintf("https://%v", endpoint) ||
 		!strings.HasSuffix(data["domainARN"], ":domain/products") {
-		t.Errorf("the ConfigMap holds %v, the output is %v", data, nested(obj, "output"))
+		t.Errorf("the ConfigMap holds %v, the output is %v", data, nested(obj, "status", "output"))
 	}
 	w.change("OpenSearchDomain", "products", `{"spec":{"volumeSize":20}}`)
 	w.becomes(domainType, "products", "EBSOptions", map[string]any{"EBSEnabled": true, "VolumeType": "gp3", "VolumeSize": 20})

@@ -30,7 +30,7 @@ func TestRDSInstance(t *testing.T) {
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "orders"}, service); err != nil {
 		t.Fatal(err)
 	}
-	if address := nested(obj, "output", "address"); service.Spec.ExternalName != address || address == nil {
+	if address := nested(obj, "status", "output", "address"); service.Spec.ExternalName != address || address == nil {
 		t.Errorf("the Service stands for %q, the output is %v", service.Spec.ExternalName, address)
 	}
 	data, err := w.configMap("orders")

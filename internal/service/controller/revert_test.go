@@ -25,7 +25,7 @@ func (w *suite) revert(kind, name string) {
 func (w *suite) jobs(manifest string) (set, is func(value string)) {
 	w.t.Helper()
 	w.apply(manifest)
-	url := fmt.Sprint(nested(w.ready("SQSQueue", "jobs"), "output", "queueURL"))
+	url := fmt.Sprint(nested(w.ready("SQSQueue", "jobs"), "status", "output", "queueURL"))
 	client := sqs.NewFromConfig(w.awsConfig())
 	set = func(value string) {
 		w.t.Helper()

@@ -34,7 +34,7 @@ func TestObjectsShareTheRoleOfAServiceAccount(t *testing.T) {
 	jobs := w.queueURL("jobs")
 	w.ready("DynamoDB", "users")
 	w.ready("S3Bucket", bucket)
-	topic, _ := nested(w.ready("SNSTopic", "news"), "output", "topicARN").(string)
+	topic, _ := nested(w.ready("SNSTopic", "news"), "status", "output", "topicARN").(string)
 	role := w.roleOf("web")
 	if roles := w.rolesLeft(); len(roles) != 1 {
 		t.Fatalf("the roles are %v, want one: the annotation can name only one", roles)

@@ -235,14 +235,10 @@ func (s *service) addControllers() error {
 	if err := s.definitions.SetupWithManager(s.manager); err != nil {
 		return fmt.Errorf("add the controller of ModelDefinitions: %w", err)
 	}
-	writer, err := operatorkit.NewFieldsWriter[*v1alpha1.CloudFormationTemplate](s.manager.GetClient(), "output")
-	if err != nil {
-		return fmt.Errorf("create the writer of CloudFormationTemplates: %w", err)
-	}
 	s.templates, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.CloudFormationTemplate]{
 		Client: s.manager.GetClient(), Finalizer: v1alpha1.Finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
-		Pipelines: operatorkit.NewPipeline[*v1alpha1.CloudFormationTemplate](templateStep{service: s}), Writer: writer,
-		Metrics: s.options.Metrics, Clock: s.options.Clock, MaxConcurrentReconciles: 4,
+		Pipelines: operatorkit.NewPipeline[*v1alpha1.CloudFormationTemplate](templateStep{service: s}),
+		Metrics:   s.options.Metrics, Clock: s.options.Clock, MaxConcurrentReconciles: 4,
 	})
 	if err != nil {
 		return fmt.Errorf("create the controller of CloudFormationTemplates: %w", err)

@@ -26,9 +26,9 @@ func TestQueuesShareADeadLetterQueue(t *testing.T) {
 `)
 	w.condition("SQSQueue", "receipts", "ReferencesResolved", "False", "ReferenceNotFound")
 	w.apply(`{kind: SQSQueue, metadata: {name: undelivered}}`)
-	dead := fmt.Sprint(nested(w.ready("SQSQueue", "undelivered"), "output", "queueURL"))
+	dead := fmt.Sprint(nested(w.ready("SQSQueue", "undelivered"), "status", "output", "queueURL"))
 	receipts := w.ready("SQSQueue", "receipts")
-	if got := nested(receipts, "output", "deadLetterQueueURL"); got != dead {
+	if got := nested(receipts, "status", "output", "deadLetterQueueURL"); got != dead {
 		t.Errorf("output.deadLetterQueueURL is %v, want %s", got, dead)
 	}
 	data, err := w.configMap("receipts")
@@ -37,9 +37,9 @@ func TestQueuesShareADeadLetterQueue(t *testing.T) {
 	}
 	const queueType = "AWS::SQS::Queue"
 	policy := map[string]any{"deadLetterTargetArn": "arn:aws:sqs:eu-west-1:123456789012:undelivered", "maxReceiveCount": 5}
-	w.becomes(queueType, fmt.Sprint(nested(w.ready("SQSQueue", "invoices"), "output", "queueURL")), "RedrivePolicy", policy)
+	w.becomes(queueType, fmt.Sprint(nested(w.ready("SQSQueue", "invoices"), "status", "output", "queueURL")), "RedrivePolicy", policy)
 
-	queues, url := sqs.NewFromConfig(w.awsConfig()), aws.String(fmt.Sprint(nested(receipts, "output", "queueURL")))
+	queues, url := sqs.NewFromConfig(w.awsConfig()), aws.String(fmt.Sprint(nested(receipts, "status", "output", "queueURL")))
 	if _, err := queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("unreadable")}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestSendersOfAQueue(t *testing.T) {
 {kind: SNSSubscription, metadata: {name: news}, spec: {topicName: news, protocol: sqs, endpoint: inbox}}
 `)
 	w.ready("SNSSubscription", "news")
-	url := fmt.Sprint(nested(w.ready("SQSQueue", "inbox"), "output", "queueURL"))
+	url := fmt.Sprint(nested(w.ready("SQSQueue", "inbox"), "status", "output", "queueURL"))
 	w.delivers("news", url)
 	w.change("SQSQueue", "inbox", `{"spec": {"senders": [{"account": "210987654321"}]}}`)
 	refused := w.condition("SNSSubscription", "news", "Stalled", "True", "InvalidSpec")
@@ -125,16 +125,16 @@ func TestFIFOTopicDeliversToAFIFOQueue(t *testing.T) {
 ---
 {kind: EncryptionKey, metadata: {name: application}}
 `)
-	key := nested(w.ready("EncryptionKey", "application"), "output", "keyARN")
-	topic := fmt.Sprint(nested(w.ready("SNSTopic", "payments"), "output", "topicARN"))
+	key := nested(w.ready("EncryptionKey", "application"), "status", "output", "keyARN")
+	topic := fmt.Sprint(nested(w.ready("SNSTopic", "payments"), "status", "output", "topicARN"))
 	queue := w.ready("SQSQueue", "payments")
 	w.ready("SNSSubscription", "payments")
 	if topic != "arn:aws:sns:eu-west-1:123456789012:payments.fifo" {
 		t.Errorf("the topic is %s", topic)
 	}
-	url := fmt.Sprint(nested(queue, "output", "queueURL"))
+	url := fmt.Sprint(nested(queue, "status", "output", "queueURL"))
 	for id, kind := range map[string]string{
-		topic: "AWS::SNS::Topic", url: "AWS::SQS::Queue", fmt.Sprint(nested(queue, "output", "deadLetterQueueURL")): "AWS::SQS::Queue",
+		topic: "AWS::SNS::Topic", url: "AWS::SQS::Queue", fmt.Sprint(nested(queue, "status", "output", "deadLetterQueueURL")): "AWS::SQS::Queue",
 	} {
 		if got := w.live(kind, id)["KmsMasterKeyId"]; got != key {
 			t.Errorf("the key of %s is %v, want %v", id, got, key)
@@ -166,7 +166,7 @@ func TestWhoMayUseATopicAndARepository(t *testing.T) {
 ---
 {kind: ECRRepository, metadata: {name: team-app}, spec: {pullers: [{account: "210987654321"}]}}
 `)
-	arn := fmt.Sprint(nested(w.ready("SNSTopic", "news"), "output", "topicARN"))
+	arn := fmt.Sprint(nested(w.ready("SNSTopic", "news"), "status", "output", "topicARN"))
 	policy := func() string {
 		out, err := sns.NewFromConfig(w.awsConfig()).GetTopicAttributes(t.Context(), &sns.GetTopicAttributesInput{TopicArn: &arn})
 		if err != nil {

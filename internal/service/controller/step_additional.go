@@ -53,9 +53,9 @@ func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	if err := s.remove(ctx, obj, made); err != nil {
 		return additionalOutcome(err)
 	}
-	obj.AdditionalResources = nil
+	obj.Status.AdditionalResources = nil
 	if len(made.ConfigMaps)+len(made.Secrets)+len(made.Services) > 0 {
-		obj.AdditionalResources = made
+		obj.Status.AdditionalResources = made
 	}
 	if len(list.taken) > 0 {
 		return additionalOutcome(list.taken[0])
@@ -132,7 +132,7 @@ func (s additionalStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object)
 
 // remove deletes what was created before and is no longer wanted.
 func (s additionalStep) remove(ctx context.Context, obj *v1alpha1.Object, wanted *v1alpha1.AdditionalResources) error {
-	had := obj.AdditionalResources
+	had := obj.Status.AdditionalResources
 	if had == nil {
 		return nil
 	}

@@ -284,9 +284,9 @@ func (s *service) find(ctx context.Context, kindName string, key types.Namespace
 		return nil, nil, fmt.Errorf("read %s %s: %w", kindName, key, err)
 	case target.DeletionTimestamp != nil:
 		return nil, &missing{"ReferenceDeleting", fmt.Sprintf("%s %s is being deleted.", kindName, key.Name), 0}, nil
-	case len(target.Output) == 0 || meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionReady) == nil:
+	case len(target.Status.Output) == 0 || meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionReady) == nil:
 		return nil, &missing{"ReferenceNotReady", fmt.Sprintf("Waiting for %s %s to become ready.", kindName, key.Name), 0}, nil
-	case outputDigest(target.Output) != target.Status.OutputDigest:
+	case outputDigest(target.Status.Output) != target.Status.OutputDigest:
 		// Another client changed the output, or the operator is still writing it.
 		return nil, &missing{
 			"ReferenceChanging",

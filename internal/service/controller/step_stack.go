@@ -13,6 +13,9 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
+// reasonCreating is the engine's reason while CloudFormation creates a stack.
+const reasonCreating = "CreateInProgress"
+
 // stackStep converges the object's stack to the spec and copies its outputs.
 type stackStep struct{ kind *kind }
 
@@ -38,7 +41,7 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	untouched := outputDigest(obj.Output) == obj.Status.OutputDigest
+	untouched := outputDigest(obj.Status.Output) == obj.Status.OutputDigest
 	revert := driftToRevert(obj)
 	observes, err := render.Observes(obj)
 	if err != nil {
@@ -120,7 +123,7 @@ func (s stackStep) ensure(
 		if len(output) == 0 {
 			output = nil
 		}
-		obj.Output, obj.Status.OutputDigest = output, outputDigest(output)
+		obj.Status.Output, obj.Status.OutputDigest = output, outputDigest(output)
 	}
 	if err == nil && result.Reverting { // the stack has the desired template, so that the object is ready
 		return operatorkit.Done().RequeueAfter(result.RequeueAfter)
@@ -227,7 +230,11 @@ func outcome(result stack.Result, err error) operatorkit.Outcome {
 	case stack.Stalled:
 		return operatorkit.Stall(result.Reason, result.Message)
 	case stack.InProgress:
-		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message)
+		wait := operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message)
+		if result.Reason == reasonCreating { // The condition reports it; the Event is that of the result.
+			return wait.WithoutEvent()
+		}
+		return wait
 	case stack.Waiting: // an operation failed and is retried
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).Degraded()
 	default:

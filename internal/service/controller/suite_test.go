@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -68,7 +69,9 @@ type suite struct {
 	drift     time.Duration // the interval of drift checks; 0 is on request
 	clock     *skewedClock  // of the operator
 	other     string        // another namespace that the operator watches, if any
-	stop      func()
+	// wrap is between the operator and the API server, if any.
+	wrap func(http.RoundTripper) http.RoundTripper
+	stop func()
 }
 
 // skewedClock is the real clock, and some time ahead of it.
@@ -151,6 +154,9 @@ func (w *suite) startOperator() {
 
 func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	restConfig := rest.CopyConfig(w.cluster.RESTConfig())
+	if w.wrap != nil {
+		restConfig.Wrap(w.wrap)
+	}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: aws.Bool(true)},

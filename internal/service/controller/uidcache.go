@@ -82,8 +82,8 @@ func (l *madeList) record(obj *v1alpha1.Object) {
 		return
 	}
 	var all v1alpha1.AdditionalResources
-	if obj.AdditionalResources != nil {
-		all = *obj.AdditionalResources.DeepCopy()
+	if obj.Status.AdditionalResources != nil {
+		all = *obj.Status.AdditionalResources.DeepCopy()
 	}
 	groups := map[string]*[]string{"ConfigMap": &all.ConfigMaps, "Secret": &all.Secrets, "Service": &all.Services}
 	for _, item := range l.items {
@@ -91,7 +91,7 @@ func (l *madeList) record(obj *v1alpha1.Object) {
 			*group = append(*group, item.name)
 		}
 	}
-	obj.AdditionalResources = &all
+	obj.Status.AdditionalResources = &all
 }
 
 // names lists the names of what was created, in order of creation.
@@ -105,8 +105,8 @@ func (l *madeList) names() []string {
 
 // additionalNames lists the names that the object's status records, in order of creation.
 func additionalNames(obj *v1alpha1.Object) []string {
-	if obj.AdditionalResources == nil {
+	if obj.Status.AdditionalResources == nil {
 		return nil
 	}
-	return slices.Concat(obj.AdditionalResources.Services, obj.AdditionalResources.ConfigMaps, obj.AdditionalResources.Secrets)
+	return slices.Concat(obj.Status.AdditionalResources.Services, obj.Status.AdditionalResources.ConfigMaps, obj.Status.AdditionalResources.Secrets)
 }

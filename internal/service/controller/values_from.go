@@ -136,7 +136,7 @@ func (s *service) output(ctx context.Context, namespace string, from *render.Sou
 	if err != nil || lack != nil {
 		return value, lack, err
 	}
-	output, found := target.Output[from.Key]
+	output, found := target.Status.Output[from.Key]
 	if !found {
 		return value, notFound(from), nil
 	}

@@ -43,7 +43,7 @@ spec:
 	}
 	w.apply("{kind: EncryptionKey, metadata: {name: main}}")
 	w.ready("SQSQueue", "jobs")
-	key := fmt.Sprint(nested(w.ready("EncryptionKey", "main"), "output", "keyARN"))
+	key := fmt.Sprint(nested(w.ready("EncryptionKey", "main"), "status", "output", "keyARN"))
 	template := w.template("SQSQueue", "jobs")
 	for _, want := range []string{`"DelaySeconds":7`, fmt.Sprintf(`"KmsMasterKeyId":%q`, key)} {
 		if !strings.Contains(template, want) {

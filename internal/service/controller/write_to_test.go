@@ -65,14 +65,14 @@ spec:
     - {kind: Secret, name: queue-settings}
 `)
 	obj := w.ready("SQSQueue", "jobs")
-	url := fmt.Sprint(nested(obj, "output", "queueURL"))
+	url := fmt.Sprint(nested(obj, "status", "output", "queueURL"))
 	w.holds(w.configMap, "queue-settings", map[string]string{
 		"QUEUE_URL": url, "app.properties": "queue=JOBS\nof=" + w.namespace + "/jobs\n",
 	})
 	w.holds(w.secret, "queue-settings", map[string]string{
 		"queueURL": url, "queueName": "jobs", "queueARN": "arn:aws:sqs:eu-west-1:123456789012:jobs",
 	})
-	if got, want := fmt.Sprint(nested(obj, "additionalResources")), "map[configMaps:[jobs queue-settings] secrets:[queue-settings]]"; got != want {
+	if got, want := fmt.Sprint(nested(obj, "status", "additionalResources")), "map[configMaps:[jobs queue-settings] secrets:[queue-settings]]"; got != want {
 		t.Errorf("additionalResources are %s, want %s", got, want)
 	}
 	made := &corev1.ConfigMap{}
@@ -90,7 +90,7 @@ spec:
 	w.change("SQSQueue", "jobs", `{"spec":{"writeTo":null}}`)
 	w.absent(w.configMap, "queue-settings")
 	obj = w.ready("SQSQueue", "jobs")
-	if got := fmt.Sprint(nested(obj, "additionalResources")); got != "map[configMaps:[jobs]]" {
+	if got := fmt.Sprint(nested(obj, "status", "additionalResources")); got != "map[configMaps:[jobs]]" {
 		t.Errorf("additionalResources are %s", got)
 	}
 	if got := calls(); len(got) != 0 {
@@ -119,7 +119,7 @@ spec:
   writeTo: [{kind: Secret, name: brook, data: {ARN: "{{ .output.arn }}"}}]
 `)
 	obj := w.ready("Brook", "clicks")
-	w.holds(w.secret, "brook", map[string]string{"ARN": fmt.Sprint(nested(obj, "output", "arn"))})
+	w.holds(w.secret, "brook", map[string]string{"ARN": fmt.Sprint(nested(obj, "status", "output", "arn"))})
 	if template := w.template("Brook", "clicks"); strings.Contains(strings.ToLower(template), "writeto") {
 		t.Errorf("the template is %s", template)
 	}
@@ -159,7 +159,7 @@ func TestWriteToLeavesObjectsOfOthersAlone(t *testing.T) {
 	obj := w.ready("SQSQueue", "jobs")
 	mine := map[string]string{}
 	for _, name := range []string{"queueURL", "queueARN", "queueName"} {
-		mine[name] = fmt.Sprint(nested(obj, "output", name))
+		mine[name] = fmt.Sprint(nested(obj, "status", "output", name))
 	}
 	w.holds(w.configMap, "settings", mine)
 
@@ -231,7 +231,7 @@ func TestWriteToWaitsForMissingOutput(t *testing.T) {
 	}
 	w.change("SQSQueue", "jobs", `{"spec":{"usedeadletterQueue":true}}`)
 	obj := w.ready("SQSQueue", "jobs")
-	w.holds(w.configMap, "settings", map[string]string{"DLQ": fmt.Sprint(nested(obj, "output", "deadLetterQueueURL"))})
+	w.holds(w.configMap, "settings", map[string]string{"DLQ": fmt.Sprint(nested(obj, "status", "output", "deadLetterQueueURL"))})
 }
 
 // TestBadTextInWriteTo tests that a mistake is reported before the stack is created.

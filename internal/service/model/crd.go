@@ -74,9 +74,9 @@ func (m *Model) rootSchema() *apiextensionsv1.JSONSchemaProps {
 			"kind":                {Type: "string", Description: "The kind of the object."},
 			"metadata":            {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": {Type: "string"}}},
 			"spec":                *m.specSchema(),
-			"output":              *m.outputSchema(),
-			"additionalResources": additionalSchema(),
-			"status":              statusSchema(),
+			"output":              ignoredSchema("output"),
+			"additionalResources": ignoredSchema("additionalResources"),
+			"status":              m.statusSchema(),
 		},
 		Required:     m.rootRequired(),
 		XValidations: m.rootValidations(),
@@ -158,22 +158,29 @@ func sharedSchemas() map[string]apiextensionsv1.JSONSchemaProps {
 	}
 }
 
-func (m *Model) outputSchema() *apiextensionsv1.JSONSchemaProps {
-	out := &apiextensionsv1.JSONSchemaProps{
-		Type: "object", XMapType: atomic(), Nullable: true,
-		Description: "The outputs of the stack, once it is complete. Written by the operator.",
+// ignoredSchema accepts a field of the AWS Service Operator's manifests, whose place is the status.
+func ignoredSchema(name string) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{
+		Type: "object", XMapType: atomic(), Nullable: true, XPreserveUnknownFields: truePointer(),
+		Description: "Ignored. Manifests of the AWS Service Operator may have this field; the operator writes status." + name + ".",
+	}
+}
+
+func (m *Model) outputSchema() apiextensionsv1.JSONSchemaProps {
+	out := apiextensionsv1.JSONSchemaProps{
+		Type: "object", XMapType: atomic(),
+		Description: "The outputs of the stack, once it is complete.",
 		Properties:  map[string]apiextensionsv1.JSONSchemaProps{},
 	}
 	for _, o := range m.Outputs {
 		props := apiextensionsv1.JSONSchemaProps{Type: "string", Description: o.Description}
 		if o.Number {
-			// Strings are accepted too: older manifests contain empty outputs.
+			// Strings are accepted too: CloudFormation's outputs are texts, and one may be empty.
 			props = apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: truePointer(), Description: o.Description}
 			if o.Integer {
 				props = apiextensionsv1.JSONSchemaProps{XIntOrString: true, Description: o.Description}
 			}
 		}
-		props.Nullable = true
 		out.Properties[o.Name] = props
 	}
 	if len(out.Properties) == 0 {
@@ -185,13 +192,13 @@ func (m *Model) outputSchema() *apiextensionsv1.JSONSchemaProps {
 func additionalSchema() apiextensionsv1.JSONSchemaProps {
 	names := func(kind string) apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{
-			Type: "array", Nullable: true, Description: "Names of " + kind + ".",
+			Type: "array", Description: "Names of " + kind + ".",
 			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
 		}
 	}
 	return apiextensionsv1.JSONSchemaProps{
-		Type: "object", XMapType: atomic(), Nullable: true,
-		Description: "The objects that the operator created from the outputs, in the object's namespace. Written by the operator.",
+		Type: "object", XMapType: atomic(),
+		Description: "The objects that the operator created from the outputs, in the object's namespace.",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"configMaps": names("ConfigMaps"), "services": names("Services"), "secrets": names("Secrets"),
 		},
@@ -206,7 +213,7 @@ func atomic() *string {
 	return &kind
 }
 
-func statusSchema() apiextensionsv1.JSONSchemaProps {
+func (m *Model) statusSchema() apiextensionsv1.JSONSchemaProps {
 	text := func(description string) apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Type: "string", Description: description}
 	}
@@ -219,6 +226,8 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 			"resourceStatusReason": text("The reason of that status."),
 			"stackID":              text("The ARN of the stack."),
 			"stackName":            text("The name of the stack."),
+			"output":               m.outputSchema(),
+			"additionalResources":  additionalSchema(),
 			"outputDigest":         text("A short hash of the output as the operator wrote it."),
 			"observedGeneration":   {Type: "integer", Format: "int64", Description: "The generation that this status is for."},
 			"modelRevision":        text("The ModelRevision that the object uses."),

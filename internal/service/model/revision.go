@@ -79,7 +79,7 @@ func (m *Model) CRDFor(older []*Model) *apiextensionsv1.CustomResourceDefinition
 	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 	for _, old := range older {
 		theirs := old.rootSchema()
-		for _, field := range []string{"spec", "output"} {
+		for _, field := range []string{"spec", "status"} {
 			own, past := root.Properties[field], theirs.Properties[field]
 			keepFields(&own, &past)
 			root.Properties[field] = own

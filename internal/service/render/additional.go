@@ -179,7 +179,7 @@ func outputScope(m *model.Model, obj *v1alpha1.Object, facts Facts, services map
 	}
 	data := scope(obj, m, spec, facts)
 	output := map[string]any{}
-	for name, value := range obj.Output {
+	for name, value := range obj.Status.Output {
 		output[name] = value.Text
 	}
 	names := map[string]any{}

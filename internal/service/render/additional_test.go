@@ -50,7 +50,8 @@ func TestMissingValues(t *testing.T) {
 
 func thing() *v1alpha1.Object {
 	return &v1alpha1.Object{
-		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}, Output: map[string]v1alpha1.Value{"arn": {Text: "a"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"},
+		Status:     v1alpha1.ObjectStatus{Output: map[string]v1alpha1.Value{"arn": {Text: "a"}}},
 	}
 }
 

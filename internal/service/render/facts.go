@@ -141,7 +141,7 @@ func ReferenceFacts(obj *v1alpha1.Object) map[string]any {
 	if spec, err := Spec(obj); err == nil { // the object's own reconcile reports the error
 		facts["spec"] = spec
 	}
-	for name, value := range obj.Output {
+	for name, value := range obj.Status.Output {
 		facts[name] = value.Text
 	}
 	return facts

@@ -54,7 +54,7 @@ func TestParametersOfUsersTemplates(t *testing.T) {
 	// Fields that the API server changes do not change the stack.
 	later := obj.DeepCopy()
 	later.ResourceVersion, later.Generation, later.Labels = "99", 7, map[string]string{"a": "b"}
-	later.Output = map[string]v1alpha1.Value{"tableName": {Text: "table"}}
+	later.Status.Output = map[string]v1alpha1.Value{"tableName": {Text: "table"}}
 	again, err := render.Stack(m, later, facts, override)
 	if err != nil {
 		t.Fatal(err)

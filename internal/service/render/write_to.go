@@ -55,7 +55,7 @@ func WriteTo(m *model.Model, obj *v1alpha1.Object, roleARNs map[string]string) (
 		return nil, nil, err
 	}
 	output := map[string]any{}
-	for name, value := range obj.Output {
+	for name, value := range obj.Status.Output {
 		output[name] = value.Text
 	}
 	roles := map[string]any{}

@@ -20,9 +20,9 @@ func writes(writeTo string) *v1alpha1.Object {
 		ObjectMeta: metav1.ObjectMeta{Name: "jobs", Namespace: "team"},
 		Spec: []byte(`{"delaySeconds":1,"writeTo":` + writeTo +
 			`,"grants":[{"access":"Send","serviceAccount":"web"},{"access":"Send","serviceAccount":"web-2"}]}`),
-		Output: map[string]v1alpha1.Value{
+		Status: v1alpha1.ObjectStatus{Output: map[string]v1alpha1.Value{
 			"queueURL": {Text: "https://sqs/jobs"}, "queueName": {Text: "jobs"}, "queueARN": {Text: "5", Number: true},
-		},
+		}},
 	}
 }
 
@@ -135,7 +135,7 @@ func TestWriteToThatTheAPIServerDidNotCheck(t *testing.T) {
 // TestValuesOfWriteToAreBounded tests the size of all values of a ConfigMap.
 func TestValuesOfWriteToAreBounded(t *testing.T) {
 	obj := writes(`[{"kind":"ConfigMap","name":"a","data":{"b":"{{ .output.queueURL }}","c":"{{ .output.queueURL }}"}}]`)
-	obj.Output["queueURL"] = v1alpha1.Value{Text: strings.Repeat("a", 600_000)}
+	obj.Status.Output["queueURL"] = v1alpha1.Value{Text: strings.Repeat("a", 600_000)}
 	_, _, err := render.WriteTo(builtIn(t, "SQSQueue"), obj, roleARNs)
 	if want := "spec.writeTo[0].data: the values have more than 1 MiB, which no ConfigMap may have; write less"; err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %q", err, want)
