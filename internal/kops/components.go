@@ -1,9 +1,14 @@
 package kops
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/yamltree"
@@ -99,6 +104,7 @@ func (c *cluster) components(args *v1alpha1.ExtraArgs) {
 	if p := c.spec.component("kubeAPIServer", apiServerFlags); p != nil {
 		flags := p.flags(apiServerFlags)
 		p.plugins(flags)
+		c.result.Spec.API.Audit = c.audit(p)
 		if given := p.text("serviceClusterIPRange"); given != "" && given != c.result.Spec.Network.ServiceCIDR {
 			p.refuse("serviceClusterIPRange", "it differs from the cluster's, which is "+c.result.Spec.Network.ServiceCIDR)
 		}
@@ -114,6 +120,57 @@ func (c *cluster) components(args *v1alpha1.ExtraArgs) {
 		args.Scheduler = orNil(p.flags(schedulerFlags))
 		p.finish()
 	}
+}
+
+// audit translates the audit log. Its policy is a file that kops installs.
+func (c *cluster) audit(p *part) *v1alpha1.Audit {
+	fields := []string{"auditPolicyFile", "auditLogPath", "auditLogMaxAge", "auditLogMaxBackups", "auditLogMaxSize"}
+	if !slices.ContainsFunc(fields, func(name string) bool { return p.value.Field(name) != nil }) {
+		return nil
+	}
+	a := &v1alpha1.Audit{
+		MaxAge: p.number("auditLogMaxAge", 0), MaxBackups: p.number("auditLogMaxBackups", 0), MaxSize: p.number("auditLogMaxSize", 0),
+	}
+	if path := p.text("auditPolicyFile"); path != "" {
+		if a.Policy = c.auditPolicy(path); a.Policy == nil {
+			p.note("auditPolicyFile", Warning, "spec.fileAssets has no policy with this path: put it into spec.api.audit.policy. Until then, "+
+				"the operator's default policy holds")
+		}
+	}
+	return a
+}
+
+// auditPolicy returns the policy that spec.fileAssets has for a path, nil if there is none.
+func (c *cluster) auditPolicy(path string) *runtime.RawExtension {
+	assets := c.spec.value.Field("fileAssets")
+	if assets == nil || assets.Kind != yamltree.List {
+		return nil
+	}
+	for _, asset := range assets.Items {
+		at, content := asset.Field("path"), asset.Field("content")
+		if at == nil || content == nil || at.Text != path {
+			continue
+		}
+		text := []byte(content.Text)
+		if encoded := asset.Field("isBase64"); encoded != nil && encoded.Text == "true" {
+			var err error
+			if text, err = base64.StdEncoding.DecodeString(content.Text); err != nil {
+				return nil
+			}
+		}
+		policy := map[string]any{}
+		if err := yaml.Unmarshal(text, &policy); err != nil || policy["kind"] != "Policy" {
+			return nil
+		}
+		delete(policy, "apiVersion") // which the operator adds
+		delete(policy, "kind")
+		data, err := json.Marshal(policy)
+		if err != nil {
+			return nil
+		}
+		return &runtime.RawExtension{Raw: data}
+	}
+	return nil
 }
 
 // plugins translates which admission plugins are on and off.

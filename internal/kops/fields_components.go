@@ -137,7 +137,10 @@ const (
 	anonymous    = "probes of the API server are anonymous; RBAC lets them read its health only"
 	unencrypted  = "Secrets would be stored without encryption of their own: leave it out if etcd's encrypted volumes are enough"
 	slotFiles    = "the operator cannot install files on slots"
-	auditFile    = "an audit policy is a file, and " + slotFiles
+	auditLog     = "the audit log is /var/log/kubernetes/audit/audit.log, with a JSON object in each line"
+	auditWebhook = "it needs a file, and " + slotFiles
+	podSecurity  = "set the defaults of the Pod Security Standards in spec.api.podSecurity; other plugins need a file, and " + slotFiles
+	oidcCA       = "a provider with a certificate of its own belongs into spec.api.authentication, in place of the oidc fields"
 	configFile   = "it can be set only in the kubelet's configuration file"
 	ownIssuer    = "the operator sets the issuer: see spec.serviceAccountIssuer"
 	oldTokens    = "the new cluster does not accept tokens of the old one"
@@ -204,27 +207,27 @@ var noFlag = map[string]fields{
 		"additionalServiceAccountIssuers":          warning(ownIssuer),
 		"address":                                  info(removed),
 		"admissionControl":                         info(removed),
-		"admissionControlConfigFile":               warning(slotFiles),
+		"admissionControlConfigFile":               warning(podSecurity),
 		"allowPrivileged":                          info(setHere, "true"),
 		"anonymousAuth":                            warning(anonymous, "true"),
 		"apiServerCount":                           info(setHere),
 		"appendAdmissionPlugins":                   taken,
 		"auditDynamicConfiguration":                info(removed),
-		"auditLogFormat":                           warning(auditFile),
-		"auditLogMaxAge":                           warning(auditFile),
-		"auditLogMaxBackups":                       warning(auditFile),
-		"auditLogMaxSize":                          warning(auditFile),
-		"auditLogPath":                             warning(auditFile),
-		"auditPolicyFile":                          warning(auditFile),
-		"auditWebhookBatchBufferSize":              warning(auditFile),
-		"auditWebhookBatchMaxSize":                 warning(auditFile),
-		"auditWebhookBatchMaxWait":                 warning(auditFile),
-		"auditWebhookBatchThrottleBurst":           warning(auditFile),
-		"auditWebhookBatchThrottleEnable":          warning(auditFile),
-		"auditWebhookBatchThrottleQps":             warning(auditFile),
-		"auditWebhookConfigFile":                   warning(auditFile),
-		"auditWebhookInitialBackoff":               warning(auditFile),
-		"auditWebhookMode":                         warning(auditFile),
+		"auditLogFormat":                           info(auditLog, "json"),
+		"auditLogMaxAge":                           taken,
+		"auditLogMaxBackups":                       taken,
+		"auditLogMaxSize":                          taken,
+		"auditLogPath":                             info(auditLog),
+		"auditPolicyFile":                          taken,
+		"auditWebhookBatchBufferSize":              warning(auditWebhook),
+		"auditWebhookBatchMaxSize":                 warning(auditWebhook),
+		"auditWebhookBatchMaxWait":                 warning(auditWebhook),
+		"auditWebhookBatchThrottleBurst":           warning(auditWebhook),
+		"auditWebhookBatchThrottleEnable":          warning(auditWebhook),
+		"auditWebhookBatchThrottleQps":             warning(auditWebhook),
+		"auditWebhookConfigFile":                   warning(auditWebhook),
+		"auditWebhookInitialBackoff":               warning(auditWebhook),
+		"auditWebhookMode":                         warning(auditWebhook),
 		"authenticationConfigFile":                 warning(slotFiles),
 		"authenticationTokenWebhookCacheTtl":       warning(slotFiles),
 		"authenticationTokenWebhookConfigFile":     warning(slotFiles),
@@ -264,7 +267,7 @@ var noFlag = map[string]fields{
 		"kubeletPreferredAddressTypes":             info(setHere),
 		"memoryLimit":                              info(setHere),
 		"memoryRequest":                            info(setHere),
-		"oidcCAFile":                               warning(slotFiles),
+		"oidcCAFile":                               warning(oidcCA),
 		"proxyClientCertFile":                      info(setHere),
 		"proxyClientKeyFile":                       info(setHere),
 		"requestheaderAllowedNames":                info(setHere),

@@ -107,6 +107,11 @@ func TestWhatCanBeIsAccepted(t *testing.T) {
 			"gateways for every zone", cluster,
 			`spec: {network: {zones: [eu-central-1a], nat: Existing, natGateways: {eu-central-1a: nat-0123456789abcdef0}}}`, "", "",
 		},
+		{
+			"an audited API", cluster,
+			`spec: {api: {audit: {policy: {rules: [{level: Metadata}]}, maxAge: 90}, podSecurity: {enforce: baseline, exemptNamespaces: [a]}, ` +
+				`authentication: {jwt: [{issuer: {url: "https://login.example.com", audiences: [a]}}]}}}`, "", "",
+		},
 		{"a name for everything that can be named", cluster, `
 spec:
   role: {arn: "arn:aws:iam::123456789012:role/clusters", externalID: secret}

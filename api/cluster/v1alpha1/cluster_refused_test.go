@@ -97,6 +97,30 @@ func clusterRefusals() []refusal {
 			"has a name twice: list each once",
 		},
 		{
+			"no room for an audit log", cluster, "spec: {api: {audit: {maxSize: 20000}}}", "",
+			"spec.api.audit.maxSize in body should be less than or equal to 10240",
+		},
+		{
+			"an audit policy that is a text", cluster, "spec: {api: {audit: {policy: audit.yaml}}}", "",
+			"spec.api.audit.policy",
+		},
+		{
+			"users without an object", cluster, "spec: {api: {authentication: [{jwt: []}]}}", "",
+			"spec.api.authentication",
+		},
+		{
+			"not a Pod Security Standard", cluster, "spec: {api: {podSecurity: {enforce: strict}}}", "",
+			`spec.api.podSecurity.enforce: Unsupported value: "strict"`,
+		},
+		{
+			"not a namespace", cluster, "spec: {api: {podSecurity: {exemptNamespaces: [kube_system]}}}", "",
+			"write names of namespaces",
+		},
+		{
+			"a namespace twice", cluster, "spec: {api: {podSecurity: {exemptNamespaces: [a, a]}}}", "",
+			"names a namespace twice: name each once",
+		},
+		{
 			"not a hosted zone", cluster, "spec: {dns: {hostedZoneID: example.com, name: api.example.com}}", "",
 			"write the ID of a hosted zone, for example Z0123456789ABCDEFGHIJ",
 		},

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/runtime"
+
 // Topology is the kind of subnets that nodes run in.
 //
 // +kubebuilder:validation:Enum=Public;Private
@@ -215,6 +217,27 @@ type APIEndpoint struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="has a name twice: list each once"
 	// +kubebuilder:validation:XValidation:rule="self.all(n, isIP(n) || n.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",message="write DNS names in lower case, or addresses"
 	ExtraNames []string `json:"extraNames,omitempty"`
+
+	// Audit configures the audit log of the API servers. Without it, there is none. A change
+	// replaces the control plane's nodes one at a time.
+	// +optional
+	Audit *Audit `json:"audit,omitempty"`
+
+	// Authentication lets users log in with tokens of OpenID Connect providers. It has the field jwt
+	// of an AuthenticationConfiguration:
+	// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#using-authentication-configuration.
+	// A change replaces the control plane's nodes one at a time.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Authentication *runtime.RawExtension `json:"authentication,omitempty"`
+
+	// PodSecurity configures the Pod Security Standards of namespaces without labels of their own.
+	// Without it, these namespaces allow all pods. A change replaces the control plane's nodes one
+	// at a time.
+	// +optional
+	PodSecurity *PodSecurity `json:"podSecurity,omitempty"`
 }
 
 // DNS is a name for the API in a public hosted zone.

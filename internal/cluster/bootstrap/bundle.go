@@ -61,6 +61,7 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 	if patched {
 		b.Files = append(b.Files, patch)
 	}
+	b.Files = append(b.Files, apiServerFiles(c)...)
 	if b.Kubeadm.Config, err = controlPlaneConfig(c, at, model.APIAddress(outputs), patched); err != nil {
 		return nil, err
 	}

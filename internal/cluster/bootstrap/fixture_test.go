@@ -84,6 +84,14 @@ func newFixture() fixture {
 				API: v1alpha1.APIEndpoint{
 					Access: v1alpha1.APIPublic, AllowedCIDRs: []string{"192.0.2.0/24"},
 					SecurityGroups: []string{"sg-0123456789abcdef0"}, ExtraNames: []string{"api.example.org"},
+					Audit: &v1alpha1.Audit{MaxAge: 30, MaxBackups: 10, MaxSize: 100, Policy: &runtime.RawExtension{
+						Raw: []byte(`{"rules":[{"level":"Metadata"}]}`),
+					}},
+					Authentication: &runtime.RawExtension{Raw: []byte(`{"jwt":[{"issuer":{"url":"https://login.example.com",` +
+						`"audiences":["kubernetes"]},"claimMappings":{"username":{"claim":"sub","prefix":"oidc:"}}}]}`)},
+					PodSecurity: &v1alpha1.PodSecurity{
+						Enforce: "baseline", Audit: "restricted", Warn: "restricted", ExemptNamespaces: []string{"monitoring"},
+					},
 				},
 				DNS: &v1alpha1.DNS{HostedZoneID: "Z0123456789ABC", Name: "api.demo.example.com"},
 				ControlPlane: v1alpha1.ControlPlane{

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/apiserver"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
@@ -172,7 +173,7 @@ func clusterConfiguration(c *model.Cluster, slot model.Slot, apiAddress string) 
 		"networking": map[string]any{
 			"podSubnet": c.Spec.Network.PodCIDR, "serviceSubnet": c.Spec.Network.ServiceCIDR, "dnsDomain": "cluster.local",
 		},
-		"apiServer":         map[string]any{"certSANs": certificateNames(c, apiAddress), "extraArgs": apiServer},
+		"apiServer":         apiServerConfiguration(c, apiAddress, apiServer),
 		"controllerManager": map[string]any{"extraArgs": controllerManager},
 		"scheduler":         map[string]any{"extraArgs": scheduler},
 		"etcd":              map[string]any{"local": etcd},
@@ -183,8 +184,41 @@ func clusterConfiguration(c *model.Cluster, slot model.Slot, apiAddress string) 
 	return configuration, nil
 }
 
+// apiServerConfiguration mounts the configuration files and the audit log into the API server's pod.
+func apiServerConfiguration(c *model.Cluster, apiAddress string, arguments []any) map[string]any {
+	configuration := map[string]any{"certSANs": certificateNames(c, apiAddress), "extraArgs": arguments}
+	var volumes []any
+	if len(c.APIServer.Files) > 0 {
+		volumes = append(volumes, map[string]any{
+			"name": "operator-config", "hostPath": apiserver.Directory, "mountPath": apiserver.Directory,
+			"readOnly": true, "pathType": "Directory",
+		})
+	}
+	if c.Spec.API.Audit != nil {
+		volumes = append(volumes, map[string]any{
+			"name": "audit-log", "hostPath": apiserver.LogDirectory, "mountPath": apiserver.LogDirectory,
+			"readOnly": false, "pathType": "DirectoryOrCreate",
+		})
+	}
+	if len(volumes) > 0 {
+		configuration["extraVolumes"] = volumes
+	}
+	return configuration
+}
+
+// apiServerFiles returns the files that the API server's arguments name. They have the mode of
+// kubeadm's own manifests: an AuthenticationConfiguration says who may log in.
+func apiServerFiles(c *model.Cluster) []bundle.File {
+	var files []bundle.File
+	for _, name := range slices.Sorted(maps.Keys(c.APIServer.Files)) {
+		files = append(files, bundle.File{Path: apiserver.Directory + "/" + name, Mode: "0600", Content: c.APIServer.Files[name]})
+	}
+	return files
+}
+
 func apiServerArgs(c *model.Cluster) map[string]string {
 	arguments := map[string]string{"profiling": "false"}
+	maps.Copy(arguments, c.APIServer.Args)
 	if c.Issuer != "" {
 		arguments["service-account-issuer"] = c.Issuer
 		arguments["service-account-jwks-uri"] = c.Issuer + "/openid/v1/jwks"

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/apiserver"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
@@ -111,6 +112,8 @@ type Cluster struct {
 	// ControlPlaneLabels are the node labels that the slots' kubelets set: the user's and the
 	// operator's, without those of the slot and the bundle.
 	ControlPlaneLabels map[string]string
+	// APIServer is the configuration of the API servers.
+	APIServer apiserver.Config
 	// BastionArchitecture is the architecture of the bastions' instance type.
 	BastionArchitecture v1alpha1.Architecture
 	// BastionImage is the image of the bastions.

@@ -35,6 +35,9 @@ const (
 	defaultInstanceType = "m6i.large"
 	defaultBastionType  = "t3.micro"
 	defaultNamespace    = "kube-system"
+	defaultAuditDays    = 30
+	defaultAuditBackups = 10
+	defaultAuditMiB     = 100
 )
 
 // defaulted returns a copy of the spec with every default filled.
@@ -48,6 +51,11 @@ func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
 	s.API.Access = cmp.Or(s.API.Access, v1alpha1.APIPublic)
 	if len(s.API.AllowedCIDRs) == 0 {
 		s.API.AllowedCIDRs = []string{"0.0.0.0/0"}
+	}
+	if a := s.API.Audit; a != nil {
+		a.MaxAge = cmp.Or(a.MaxAge, defaultAuditDays)
+		a.MaxBackups = cmp.Or(a.MaxBackups, defaultAuditBackups)
+		a.MaxSize = cmp.Or(a.MaxSize, defaultAuditMiB)
 	}
 	cp := &s.ControlPlane
 	cp.Replicas = cmp.Or(cp.Replicas, defaultSlots)

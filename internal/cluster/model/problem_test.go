@@ -80,6 +80,22 @@ func TestProblemsOfClusters(t *testing.T) {
 			`spec.network.serviceCIDR: 100.64.0.0/16 overlaps the pods' 100.64.0.0/13; choose another range`,
 		},
 		{
+			"an argument that a field sets", newVPC,
+			`spec: {api: {audit: {}}, controlPlane: {extraArgs: {apiServer: {audit-log-maxage: "7"}}}}`,
+			`spec.controlPlane.extraArgs.apiServer.audit-log-maxage: spec.api sets the argument; leave it out`,
+		},
+		{
+			"two ways to log in", newVPC,
+			`spec: {api: {authentication: {jwt: [{issuer: {url: "https://a.example.com", audiences: [a]}, claimMappings: {username: {claim: sub, prefix: "a:"}}}]}}, ` +
+				`controlPlane: {extraArgs: {apiServer: {oidc-client-id: a}}}}`,
+			`spec.controlPlane.extraArgs.apiServer.oidc-client-id: the API server does not start with this argument beside spec.api.authentication; ` +
+				`move it to spec.api.authentication`,
+		},
+		{
+			"a misspelled audit policy", newVPC, `spec: {api: {audit: {policy: {rules: [{level: Metadata, user: [a]}]}}}}`,
+			`spec.api.audit.policy: unknown field "rules[0].user"; correct it`,
+		},
+		{
 			"existing subnets in a new VPC", newVPC,
 			`spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}`,
 			`spec.network.subnets: existing subnets require their VPC; name the VPC in spec.network.vpc, or leave the subnets out`,

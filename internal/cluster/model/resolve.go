@@ -32,6 +32,7 @@ func Resolve(in Input) (*Cluster, error) {
 	c.resolveImages(&problems)
 	c.checkBootable(&problems, "spec.release", c.ControlPlaneArchitecture)
 	c.checkControlPlane(&problems)
+	c.resolveAPIServer(&problems)
 	c.checkAddons(&problems)
 	checkTags(&problems, "spec.tags", c.Spec.Tags)
 	checkDynamic(&problems, &in.Cluster.Spec)

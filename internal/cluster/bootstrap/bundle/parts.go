@@ -43,8 +43,11 @@ func (b *Bundle) Parts() map[string]string {
 	add("taints", b.Kubelet.Taints)
 	for _, file := range b.Files {
 		name := file.Path
-		if strings.HasPrefix(name, "/etc/kubernetes/patches/kubeletconfiguration") {
+		switch {
+		case strings.HasPrefix(name, "/etc/kubernetes/patches/kubeletconfiguration"):
 			name = "kubelet configuration"
+		case strings.HasPrefix(name, "/etc/kubernetes/apiserver/"):
+			name = "API server " + strings.TrimSuffix(strings.TrimPrefix(name, "/etc/kubernetes/apiserver/"), ".yaml")
 		}
 		add(name, file)
 	}
