@@ -107,6 +107,12 @@ var (
 	backupDesc = prometheus.NewDesc("aws_operator_cluster_last_backup_timestamp_seconds",
 		"Unix time of the last backup; absent without one, and while backups are disabled.",
 		[]string{"namespace", "name"}, nil)
+	etcdSizeDesc = prometheus.NewDesc("aws_operator_cluster_etcd_size_bytes",
+		"Size of etcd's database; absent if the API server does not report it.",
+		[]string{"namespace", "name"}, nil)
+	etcdQuotaDesc = prometheus.NewDesc("aws_operator_cluster_etcd_quota_bytes",
+		"Size of etcd's database at which etcd refuses writes; absent without a quota.",
+		[]string{"namespace", "name"}, nil)
 	certificatesDesc = prometheus.NewDesc("aws_operator_cluster_certificate_expiry_timestamp_seconds",
 		"Unix time at which the first certificate expires, of the CAs or the slots.",
 		[]string{"namespace", "name", "of"}, nil)
@@ -136,7 +142,7 @@ type scrapes struct {
 // Describe implements prometheus.Collector.
 func (s *scrapes) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		objectsDesc, notReadyDesc, driftedDesc, backupDesc, certificatesDesc,
+		objectsDesc, notReadyDesc, driftedDesc, backupDesc, certificatesDesc, etcdSizeDesc, etcdQuotaDesc,
 		pendingDesc, runningDesc, nodesDesc, rolloutDesc, rolloutNodesDesc,
 	} {
 		descs <- desc
@@ -165,6 +171,7 @@ type tally struct {
 	backups  map[client.ObjectKey]time.Time
 	// certificates are the times at which those of Clusters expire.
 	certificates map[client.ObjectKey]*clusterv1alpha1.CertificatesStatus
+	etcd         map[client.ObjectKey]*clusterv1alpha1.EtcdSpaceStatus
 	nodes        map[client.ObjectKey]clusterv1alpha1.NodeCount
 	rollouts     map[owner]*clusterv1alpha1.RolloutStatus
 }
@@ -202,6 +209,7 @@ func newTally() *tally {
 	return &tally{
 		objects: map[series]*counts{}, notReady: map[schema.GroupKind]time.Time{}, drifted: map[schema.GroupKind]int{},
 		backups: map[client.ObjectKey]time.Time{}, certificates: map[client.ObjectKey]*clusterv1alpha1.CertificatesStatus{},
+		etcd:  map[client.ObjectKey]*clusterv1alpha1.EtcdSpaceStatus{},
 		nodes: map[client.ObjectKey]clusterv1alpha1.NodeCount{}, rollouts: map[owner]*clusterv1alpha1.RolloutStatus{},
 	}
 }
@@ -266,6 +274,9 @@ func (t *tally) addCluster(cluster *clusterv1alpha1.Cluster, n *counts) {
 	if expiry := cluster.Status.Certificates; expiry != nil {
 		t.certificates[key] = expiry
 	}
+	if etcd := cluster.Status.Etcd; etcd != nil && etcd.Space != nil && etcd.Space.SizeBytes > 0 {
+		t.etcd[key] = etcd.Space
+	}
 	t.addRollout("Cluster", cluster, cluster.Status.Rollout)
 }
 
@@ -322,6 +333,12 @@ func (t *tally) reportClusters(gauge func(desc *prometheus.Desc, value float64, 
 			if at != nil {
 				gauge(certificatesDesc, float64(at.Unix()), cluster.Namespace, cluster.Name, of)
 			}
+		}
+	}
+	for cluster, space := range t.etcd {
+		gauge(etcdSizeDesc, float64(space.SizeBytes), cluster.Namespace, cluster.Name)
+		if space.QuotaBytes > 0 {
+			gauge(etcdQuotaDesc, float64(space.QuotaBytes), cluster.Namespace, cluster.Name)
 		}
 	}
 	for cluster, at := range t.backups {

@@ -345,3 +345,28 @@ aws_operator_objects{condition="Stalled",group="",kind="Test",namespace="blue",s
 		t.Errorf("logged %q", logged)
 	}
 }
+
+func TestSpaceOfEtcdIsReported(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	cluster := func(name string, size, quota int64) *clusterv1alpha1.Cluster {
+		return &clusterv1alpha1.Cluster{ObjectMeta: meta("blue", name, 0), Status: clusterv1alpha1.ClusterStatus{
+			Etcd: &clusterv1alpha1.EtcdStatus{Space: &clusterv1alpha1.EtcdSpaceStatus{SizeBytes: size, QuotaBytes: quota}},
+		}}
+	}
+	clusters := fake.NewClientBuilder().WithScheme(scheme).
+		WithObjects(cluster("up", 50, 100), cluster("unlimited", 60, 0), cluster("silent", 0, 100)).Build()
+	registry := started(t, logr.Discard(),
+		objectmetrics.Cached(clusters, scheme, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}))
+	compare(t, registry, `
+# HELP aws_operator_cluster_etcd_quota_bytes Size of etcd's database at which etcd refuses writes; absent without a quota.
+# TYPE aws_operator_cluster_etcd_quota_bytes gauge
+aws_operator_cluster_etcd_quota_bytes{name="up",namespace="blue"} 100
+# HELP aws_operator_cluster_etcd_size_bytes Size of etcd's database; absent if the API server does not report it.
+# TYPE aws_operator_cluster_etcd_size_bytes gauge
+aws_operator_cluster_etcd_size_bytes{name="unlimited",namespace="blue"} 60
+aws_operator_cluster_etcd_size_bytes{name="up",namespace="blue"} 50
+`, "aws_operator_cluster_etcd_quota_bytes", "aws_operator_cluster_etcd_size_bytes")
+}

@@ -138,6 +138,16 @@ func TestAlertsFire(t *testing.T) {
 			[]string{"critical AWSOperatorCertificatesExpire: Certificates of the Cluster blue/old (slots) expire in 59d 23h 49m 0s."},
 			0,
 		},
+		"etcd is nearly full": {
+			leads + `aws_operator_cluster_etcd_size_bytes{namespace="blue",name="old",pod="a"} 1800000000x100
+			aws_operator_cluster_etcd_quota_bytes{namespace="blue",name="old",pod="a"} 2147483648x100
+			aws_operator_cluster_etcd_size_bytes{namespace="blue",name="new",pod="a"} 1700000000x100
+			aws_operator_cluster_etcd_quota_bytes{namespace="blue",name="new",pod="a"} 2147483648x100
+			aws_operator_cluster_etcd_size_bytes{namespace="blue",name="unlimited",pod="a"} 9000000000x100`,
+			10 * time.Minute, 11 * time.Minute,
+			[]string{"critical AWSOperatorEtcdNearlyFull: The etcd of the Cluster blue/old uses 83.82% of its quota."},
+			0,
+		},
 		"AWS throttles": {
 			leads + `aws_operator_api_throttled_total{service="ec2",operation="DescribeInstances",pod="a"} 0+12x100
 			aws_operator_api_throttled_total{service="sts",operation="AssumeRole",pod="a"} 0+1x100`,

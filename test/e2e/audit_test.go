@@ -16,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
-// The real kube-apiserver starts with the configuration of spec.api and heeds it: the audit log, the
+// The real kube-apiserver reports the size of the real etcd, and starts with the configuration of spec.api and heeds it: the audit log, the
 // defaults of the Pod Security Standards, and the authentication by OpenID Connect, whose provider it
 // does not need for its start. A change of the policy reaches the next instance of the slot.
 func TestAuditedCluster(t *testing.T) {
@@ -28,6 +28,9 @@ func TestAuditedCluster(t *testing.T) {
 	objects := c.apply(strings.ReplaceAll(example(t, "audited"), "release: v1.36.3", "release: "+processRelease))
 	c.awaitReady(objects...)
 
+	if cluster := c.get(objects[0]); condition(cluster, "EtcdHasSpace") != "True" {
+		t.Errorf("the status is %v", cluster.Object["status"])
+	}
 	const password = "swordfish of the audited cluster"
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "first"}, StringData: map[string]string{"password": password}}
 	workload := c.workload("audited")

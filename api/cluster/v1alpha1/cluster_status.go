@@ -14,7 +14,7 @@ type ClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Conditions are the conditions of the cluster: Ready, Synced, Stalled, Reconciling,
-	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady, CertificatesValid, Drifted.
+	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady, CertificatesValid, EtcdHasSpace, Drifted.
 	// Their messages name the action that a user can take.
 	// +optional
 	// +listType=map
@@ -63,7 +63,7 @@ type ClusterStatus struct {
 	// +optional
 	Certificates *CertificatesStatus `json:"certificates,omitempty"`
 
-	// Etcd is the operator's record of the etcd volumes.
+	// Etcd is how full etcd is, and the operator's record of its volumes.
 	// +optional
 	Etcd *EtcdStatus `json:"etcd,omitempty"`
 
@@ -277,6 +277,25 @@ type EtcdStatus struct {
 	// +listType=map
 	// +listMapKey=slot
 	Volumes []EtcdVolumeStatus `json:"volumes,omitempty"`
+
+	// Space is how full etcd is.
+	// +optional
+	Space *EtcdSpaceStatus `json:"space,omitempty"`
+}
+
+// EtcdSpaceStatus is how full etcd is. etcd refuses all writes when its database reaches the quota.
+type EtcdSpaceStatus struct {
+	// SizeBytes is the size of the database in bytes, with what is free in its file; 0 if the API
+	// server does not report it.
+	// +optional
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+
+	// QuotaBytes is the size in bytes at which etcd refuses writes; 0 if there is no quota.
+	// +optional
+	QuotaBytes int64 `json:"quotaBytes,omitempty"`
+
+	// CheckedAt is when the operator measured the size.
+	CheckedAt metav1.Time `json:"checkedAt"`
 }
 
 // EtcdVolumeStatus is the etcd volume of a slot that was lost and replaced.

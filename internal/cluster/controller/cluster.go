@@ -30,6 +30,7 @@ func (o *operator) clusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 		nodesStep{o},
 		backupStep{o},
 		certificatesStep{o},
+		etcdSpaceStep{o},
 		releaseStep{o},
 	}
 	if o.options.Addons != nil {

@@ -22,6 +22,7 @@ const (
 	Updated      = "NodesUpdated"
 	Addons       = "AddonsReady"
 	Certificates = "CertificatesValid"
+	EtcdSpace    = "EtcdHasSpace"
 	Deprecated   = "ReleaseDeprecated"
 	Drifted      = servicev1alpha1.ConditionDrifted
 )
