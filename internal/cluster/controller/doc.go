@@ -25,6 +25,7 @@
 //	nodes        label nodes, delete Nodes of terminated instances, count nodes
 //	backup       snapshots of etcd's volumes; never blocks other steps
 //	certificates report when certificates expire
+//	etcd-space   measure etcd's database every half an hour
 //	release      record the Release that the whole control plane runs
 //	addons       charts (see [Addons])
 //	ready        wait for the control plane's nodes
@@ -60,6 +61,7 @@
 //	objects         lookups in the informer cache
 //	credentials     CAs, kubeconfigs, connections
 //	certificates    when certificates expire
+//	etcdspace       how full etcd is
 //	bucket          what instances download
 //	boots           instances that do not become nodes in time, and why
 //	bootstraptoken  the tokens that workers join with

@@ -27,20 +27,18 @@ func (s etcdSpaceStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clus
 	if reachable, _ := connection.Reachable(); !reachable { // The condition APIReachable reports it.
 		return operatorkit.Done()
 	}
-	if cluster.Status.Etcd == nil {
-		cluster.Status.Etcd = &v1alpha1.EtcdStatus{}
-	}
-	now := s.options.Clock.Now()
-	space := cluster.Status.Etcd.Space
-	quota := etcdspace.Quota(&cluster.Spec)
-	if space != nil && space.QuotaBytes == quota {
-		if age := now.Sub(space.CheckedAt.Time); age >= 0 && age < etcdspace.Interval {
+	now, quota := s.options.Clock.Now(), etcdspace.Quota(&cluster.Spec)
+	if etcd := cluster.Status.Etcd; etcd != nil && etcd.Space != nil && etcd.Space.QuotaBytes == quota {
+		if age := now.Sub(etcd.Space.CheckedAt.Time); age >= 0 && age < etcdspace.Interval {
 			return operatorkit.Done().RequeueAfter(etcdspace.Interval - age)
 		}
 	}
 	size, err := connection.EtcdSize(ctx)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("The size of etcd's database is not known", "error", err.Error())
+	}
+	if cluster.Status.Etcd == nil {
+		cluster.Status.Etcd = &v1alpha1.EtcdStatus{}
 	}
 	cluster.Status.Etcd.Space = &v1alpha1.EtcdSpaceStatus{SizeBytes: size, QuotaBytes: quota, CheckedAt: metav1.NewTime(now)}
 	operatorkit.SetCondition(cluster, etcdspace.Condition(cluster.Status.Etcd.Space))

@@ -79,7 +79,7 @@ func (m *Models) Digest(cluster *v1alpha1.Cluster, release *v1alpha1.Release) ha
 	if cluster.Spec.ServiceAccountIssuer != nil {
 		_, _ = fmt.Fprintf(sum, "%s|", cluster.Status.Outputs[model.OutputIssuer])
 	}
-	if etcd := cluster.Status.Etcd; etcd != nil {
+	if etcd := cluster.Status.Etcd; etcd != nil && (etcd.RestoreProgram != "" || len(etcd.Volumes) > 0) {
 		_, _ = fmt.Fprintf(sum, "%s|%v|", etcd.RestoreProgram, etcd.Volumes)
 	}
 	return sum
