@@ -1,4 +1,4 @@
-// Package docs runs the commands of README.md and docs/guide as their readers would: each page from
+// Package docs runs the commands of README.md, docs/tutorials and docs/guide as their readers would: each page from
 // top to bottom, as written, with bash, in a folder of its own that has the examples and bin.
 //
 //	page.go          reads a page: its blocks, and what each of them asks for
@@ -17,6 +17,7 @@
 //
 //	<!-- docs-test: not run: REASON -->          the commands are not run
 //	<!-- docs-test: needs aws jq -->             the commands are skipped where these programs are missing
+//	<!-- docs-test: needs root -->               the commands are skipped where machines do not really boot
 //	<!-- docs-test: fails -->                    the last command fails
 //	<!-- docs-test: until PATTERN -->            the command gets Ctrl-C when it has printed the pattern
 //	<!-- docs-test: output -->                   the previous block prints this text
