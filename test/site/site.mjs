@@ -1,0 +1,90 @@
+// Reads the site of the documentation. The arguments are its folder and the version to read.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { extname, join, normalize } from "node:path";
+import { chromium } from "playwright-core";
+
+const [folder, version] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const types = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png" };
+
+const server = createServer((request, response) => {
+  const path = normalize(new URL(request.url, "http://localhost").pathname);
+  try {
+    const content = readFileSync(join(folder, path));
+    response.writeHead(200, { "content-type": types[extname(path)] }).end(content);
+  } catch {
+    response.writeHead(404).end();
+  }
+}).listen(0, "127.0.0.1");
+await new Promise((resolve) => server.once("listening", resolve));
+const site = `http://127.0.0.1:${server.address().port}/${version}/`;
+
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+const problems = [];
+
+async function open(options) {
+  const context = await browser.newContext(options);
+  const tab = await context.newPage();
+  tab.on("console", (message) => { if (["error", "warning"].includes(message.type())) problems.push(message.text()); });
+  tab.on("pageerror", (error) => problems.push(error.message));
+  tab.on("request", (request) => { if (!request.url().startsWith(new URL("/", site).href)) problems.push(`${tab.url()} requests ${request.url()}`); });
+  return tab;
+}
+
+// check takes a screenshot, and checks the page with axe.
+async function check(tab, name) {
+  await tab.screenshot({ path: `${name}.png` });
+  await tab.evaluate(axe);
+  const found = await tab.evaluate("axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes[0].html, v.nodes[0].failureSummary]))");
+  assert.deepEqual(found, [], `axe on ${name}`);
+}
+
+const pages = {
+  start: "index.html", tutorial: "tutorials/first-table.html", troubleshooting: "guide/troubleshooting.html", kinds: "reference/kinds.html",
+  design: "design/index.html", section: "reference/index.html",
+};
+const sizes = { light: { colorScheme: "light", viewport: { width: 1440, height: 900 } }, dark: { colorScheme: "dark", viewport: { width: 1440, height: 900 } },
+  phone: { colorScheme: "light", viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true } };
+for (const [size, options] of Object.entries(sizes)) {
+  const tab = await open(options);
+  for (const [name, path] of Object.entries(pages)) {
+    await tab.goto(site + path);
+    const wide = await tab.evaluate("document.documentElement.scrollWidth > innerWidth");
+    assert.equal(wide, false, `${name} is wider than the screen in ${size}`);
+    await check(tab, `${name}-${size}`);
+  }
+  await tab.context().close();
+}
+
+// The search works with the keyboard only.
+const tab = await open(sizes.light);
+await tab.goto(site + "guide/kops.html");
+await tab.keyboard.press("/");
+await tab.keyboard.type("RefusedByPolicy");
+await tab.waitForSelector("#results a");
+await check(tab, "search-light");
+await tab.keyboard.press("ArrowDown");
+await tab.keyboard.press("Enter");
+await tab.waitForURL(/guide\/troubleshooting\.html#/);
+assert.match(await tab.textContent("main"), /RefusedByPolicy/);
+await tab.keyboard.press("/");
+await tab.keyboard.type("no such word anywhere");
+await tab.waitForFunction("document.getElementById('count').textContent === '0 results'");
+await tab.keyboard.press("Escape");
+assert.equal(await tab.isVisible("#panel"), false, "Escape closes the results");
+
+// The menu of versions has the version of the page.
+assert.equal(await tab.inputValue("#versions"), version);
+
+// Every page can be read without scripts.
+const plain = await open({ javaScriptEnabled: false });
+await plain.goto(site + "guide/kops.html");
+assert.equal(await plain.isVisible("nav >> text=Troubleshooting"), true);
+
+assert.deepEqual(problems, []);
+await browser.close();
+server.close();
+console.log("the pages are read; the screenshots are in .cache/site");
