@@ -40,8 +40,12 @@ func finish(folder, version string) error {
 	if err != nil {
 		return err
 	}
+	first := versions[0]
+	if !semver.IsValid(first) { // there is no release
+		first = version
+	}
 	start := fmt.Sprintf("<!doctype html>\n<title>aws-operator</title>\n<meta http-equiv=\"refresh\" content=\"0; url=%[1]s/index.html\">\n"+
-		"<a href=\"%[1]s/index.html\">The documentation of aws-operator</a>\n", versions[0])
+		"<a href=\"%[1]s/index.html\">The documentation of aws-operator</a>\n", first)
 	err = errors.Join(
 		os.WriteFile(filepath.Join(folder, "versions.json"), content, 0o644),
 		os.WriteFile(filepath.Join(folder, "index.html"), []byte(start), 0o644),

@@ -127,6 +127,9 @@ func (r reasons) in(files *token.FileSet, parsed []*ast.File, info *types.Info) 
 						add(n.Args[i])
 					}
 				}
+				if nameOf(n.Fun) == "Eventf" && len(n.Args) > 3 { // of an EventRecorder, whose package is empty here
+					add(n.Args[3])
+				}
 			case *ast.CompositeLit:
 				inLiteral(info, n, add)
 			case *ast.AssignStmt:

@@ -10,10 +10,13 @@ const [folder, version] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const types = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png" };
 
+// An earlier version has the same pages, except for those with tutorials.
+const EARLIER = "v0.0.1";
 const server = createServer((request, response) => {
   const path = normalize(new URL(request.url, "http://localhost").pathname);
   try {
-    const content = readFileSync(join(folder, path));
+    if (path.startsWith(`/${EARLIER}/tutorials`)) throw new Error("the earlier version has no tutorials");
+    const content = path === "/versions.json" ? JSON.stringify([version, EARLIER]) : readFileSync(join(folder, path.replace(EARLIER, version)));
     response.writeHead(200, { "content-type": types[extname(path)] }).end(content);
   } catch {
     response.writeHead(404).end();
@@ -76,8 +79,16 @@ await tab.waitForFunction("document.getElementById('count').textContent === '0 r
 await tab.keyboard.press("Escape");
 assert.equal(await tab.isVisible("#panel"), false, "Escape closes the results");
 
-// The menu of versions has the version of the page.
+// The menu of versions leads to the same page of another version, or to its start.
 assert.equal(await tab.inputValue("#versions"), version);
+await tab.selectOption("#versions", EARLIER);
+await tab.waitForURL((url) => url.pathname === `/${EARLIER}/guide/troubleshooting.html`);
+await tab.goto(site + "tutorials/first-table.html");
+const count = problems.length;
+await tab.waitForFunction("document.getElementById('versions').options.length === 2");
+await tab.selectOption("#versions", EARLIER);
+await tab.waitForURL(`**/${EARLIER}/index.html`);
+assert.match(problems.splice(count).join(), /404/, "the page of the other version does not exist");
 
 // Every page can be read without scripts.
 const plain = await open({ javaScriptEnabled: false });
