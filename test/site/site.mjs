@@ -8,7 +8,9 @@ import { chromium } from "playwright-core";
 
 const [folder, version] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const types = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png" };
+const types = {
+  ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png",
+};
 
 // An earlier version has the same pages, except for those with tutorials.
 const EARLIER = "v0.0.1";
@@ -16,7 +18,9 @@ const server = createServer((request, response) => {
   const path = normalize(new URL(request.url, "http://localhost").pathname);
   try {
     if (path.startsWith(`/${EARLIER}/tutorials`)) throw new Error("the earlier version has no tutorials");
-    const content = path === "/versions.json" ? JSON.stringify([version, EARLIER]) : readFileSync(join(folder, path.replace(EARLIER, version)));
+    const content = path === "/versions.json"
+      ? JSON.stringify([version, EARLIER])
+      : readFileSync(join(folder, path.replace(EARLIER, version)));
     response.writeHead(200, { "content-type": types[extname(path)] }).end(content);
   } catch {
     response.writeHead(404).end();
@@ -33,7 +37,9 @@ async function open(options) {
   const tab = await context.newPage();
   tab.on("console", (message) => { if (["error", "warning"].includes(message.type())) problems.push(message.text()); });
   tab.on("pageerror", (error) => problems.push(error.message));
-  tab.on("request", (request) => { if (!request.url().startsWith(new URL("/", site).href)) problems.push(`${tab.url()} requests ${request.url()}`); });
+  tab.on("request", (request) => {
+    if (!request.url().startsWith(new URL("/", site).href)) problems.push(`${tab.url()} requests ${request.url()}`);
+  });
   return tab;
 }
 
@@ -41,7 +47,9 @@ async function open(options) {
 async function check(tab, name) {
   await tab.screenshot({ path: `${name}.png` });
   await tab.evaluate(axe);
-  const found = await tab.evaluate("axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes[0].html, v.nodes[0].failureSummary]))");
+  const found = await tab.evaluate(
+    "axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes[0].html, v.nodes[0].failureSummary]))",
+  );
   assert.deepEqual(found, [], `axe on ${name}`);
 }
 
