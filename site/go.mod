@@ -2,7 +2,7 @@ module github.com/aws-operator/aws-operator/site
 
 go 1.26.0
 
-tool github.com/gohugoio/hugo
+tool github.com/gohugoio/hugo // v0.166 and later need Go 1.27
 
 require (
 	golang.org/x/mod v0.38.0
