@@ -79,6 +79,12 @@ for (const path of all) {
   await check(tab, path);
 }
 
+// The menu stays on the screen.
+await tab.goto(site + "guide/troubleshooting.html");
+await tab.evaluate("scrollTo(0, document.body.scrollHeight)");
+const box = await tab.locator("#menu nav").boundingBox();
+assert.ok(box.y >= 0 && box.y < 100, `the menu is at ${box.y} after scrolling`);
+
 // The search works with the keyboard only.
 await tab.goto(site + "guide/kops.html");
 await tab.keyboard.press("/");
