@@ -66,6 +66,15 @@ images: ## Build the operator's images for amd64 and arm64 as an OCI layout belo
 	@rm -rf $(IMAGES)/layout
 	$(GO) run ./release/images build -programs $(IMAGES)/programs -layout $(IMAGES)/layout -version $(VERSION) -revision $$(git rev-parse HEAD)
 
+# Hugo is a large dependency, so the site is a module of its own; the first run compiles for some minutes.
+SITE   := $(CURDIR)/bin/site
+PARAMS := HUGO_PARAMS_VERSION=$(VERSION) HUGO_PARAMS_REVISION=$$(git rev-parse HEAD)
+
+.PHONY: site
+site: ## Build the documentation as a site in bin/site, a folder for each VERSION, and check its links.
+	cd site && $(PARAMS) $(GO) tool hugo --quiet --panicOnWarning --noBuildLock --cleanDestinationDir --destination $(SITE)/$(VERSION)
+	cd site && $(GO) test ./... && $(GO) run . $(SITE) $(VERSION)
+
 RELEASE ?= bin/release
 
 .PHONY: release
@@ -97,6 +106,10 @@ test-containers: containers ## Test a cluster on machines with the real kubelet,
 .PHONY: test-console
 test-console: build ## Test the page of the console in Chromium, with axe; with node, npm, chromium and kubectl.
 	test/console/run.sh
+
+.PHONY: test-site
+test-site: site ## Read pages of the site in Chromium, with axe; with node, npm and chromium.
+	test/site/run.sh $(SITE) $(VERSION)
 
 .PHONY: test-systemd
 test-systemd: build ## Test instances with real systemd and cloud-init, from a Debian tree; Linux, as root, with debootstrap.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,11 +21,15 @@ import (
 // pages returns the pages, in the order in which a new user reads them.
 func pages(t *testing.T) []string {
 	t.Helper()
-	guides, err := filepath.Glob(filepath.Join(root, "docs/guide/*.md"))
-	if err != nil || len(guides) == 0 {
-		t.Fatalf("there are no guides: %v", err)
+	all := []string{filepath.Join(root, "README.md")}
+	for _, folder := range []string{"docs/tutorials", "docs/guide"} {
+		found, err := filepath.Glob(filepath.Join(root, folder, "*.md"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("there are no pages in %s: %v", folder, err)
+		}
+		all = append(all, found...)
 	}
-	return append([]string{filepath.Join(root, "README.md")}, guides...)
+	return all
 }
 
 const root = "../.."
@@ -140,9 +145,16 @@ func reader(t *testing.T) string {
 	return dir
 }
 
-// missing returns why a program cannot be used, "" if it can: terraform needs a provider, too.
+// missing returns why a program cannot be used, "" if it can: terraform needs a provider, too. Root is no program, but what
+// machines need to boot.
 func missing(t *testing.T, dir, program string) string {
 	t.Helper()
+	if program == "root" {
+		if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+			return "machines do not really boot without Linux and root"
+		}
+		return ""
+	}
 	if _, err := exec.LookPath(program); err != nil {
 		return program + " is not installed"
 	}

@@ -24,9 +24,9 @@ func Steps(blocks []*Block, skip func(*Block) bool) []*Step {
 	var steps []*Step
 	for _, b := range blocks {
 		switch {
+		case b.NotRun != "" || skip(b):
 		case b.Output && len(steps) > 0:
 			steps[len(steps)-1].Output += b.Text
-		case b.NotRun != "" || skip(b):
 		case b.File != "":
 			steps = append(steps, b.step(heredoc("cat > "+b.File, b.Text)))
 		case b.Language == "yaml" && isManifest(b.Text):

@@ -1,4 +1,4 @@
-# README.md and the guides: every command of each page, from top to bottom, as written.
+# README.md, the tutorials and the guides: every command of each page, from top to bottom, as written.
 source test/interop/lib.sh
 command -v kubectl >/dev/null || { echo "kubectl is not installed"; exit 75; }
 

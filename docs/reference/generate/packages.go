@@ -40,7 +40,7 @@ var sections = []struct {
 	{"Local environment", "A management cluster and AWS on one computer.", []string{"internal/local"}},
 	{"Simulator", "AWS on loopback.", []string{"simulator", "internal/simulator"}},
 	{"Machines", "What simulated instances run on.", []string{"internal/machines", "containers"}},
-	{"Releases", "What is published.", []string{"release"}},
+	{"Releases", "What is published.", []string{"release", "site"}},
 	{"Assumptions", "What the project assumes of AWS.", []string{"internal/assumptions"}},
 	{"Tests and generators", "What only tests and `make generate` use.", []string{"test", "internal/golden", "internal/patience", "docs"}},
 }

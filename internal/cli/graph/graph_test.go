@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/graph"
+	"github.com/aws-operator/aws-operator/internal/golden"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
@@ -61,6 +62,15 @@ func TestAClusterInFilesIsDrawnAsPlanned(t *testing.T) {
 			t.Errorf("-o %s prints %s (%v)", format, out, err)
 		}
 	}
+}
+
+func TestThePictureInTheReferenceIsUpToDate(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1") // AWS is not called.
+	out, err := run(t, "private", "-f", "../../../examples/clusters/private-three-slots.yaml", "--state", t.TempDir(), "-o", "svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Equal(t, "../../../../docs/reference/cluster.svg", []byte(out))
 }
 
 func TestTheStateOfNodesIsDrawn(t *testing.T) {
