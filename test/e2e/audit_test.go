@@ -50,7 +50,8 @@ func TestAuditedCluster(t *testing.T) {
 		Spec:       corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{{Name: "a", Image: "a"}}},
 	}
 	for namespace, refused := range map[string]bool{"default": true, "kube-system": false} {
-		_, err := workload.CoreV1().Pods(namespace).Create(t.Context(), pod.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		_, err := workload.CoreV1().Pods(namespace).Create(t.Context(), pod.DeepCopy(), dry)
 		if refused != (apierrors.IsForbidden(err) && strings.Contains(err.Error(), `violates PodSecurity "baseline:latest"`)) || !refused && err != nil {
 			t.Errorf("a privileged pod in %s: %v", namespace, err)
 		}

@@ -85,7 +85,8 @@ jwt:
 
 func TestPodSecurityDefaults(t *testing.T) {
 	api := v1alpha1.APIEndpoint{PodSecurity: &v1alpha1.PodSecurity{
-		Enforce: v1alpha1.PodSecurityBaseline, Warn: v1alpha1.PodSecurityRestricted, ExemptNamespaces: []string{"monitoring", "kube-system"},
+		Enforce: v1alpha1.PodSecurityBaseline, Warn: v1alpha1.PodSecurityRestricted,
+		ExemptNamespaces: []string{"monitoring", "kube-system"},
 	}}
 	c, problems := apiserver.New(&api, issuer)
 	if len(problems) > 0 {

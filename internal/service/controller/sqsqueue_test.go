@@ -134,7 +134,8 @@ func TestFIFOTopicDeliversToAFIFOQueue(t *testing.T) {
 	}
 	url := fmt.Sprint(nested(queue, "status", "output", "queueURL"))
 	for id, kind := range map[string]string{
-		topic: "AWS::SNS::Topic", url: "AWS::SQS::Queue", fmt.Sprint(nested(queue, "status", "output", "deadLetterQueueURL")): "AWS::SQS::Queue",
+		topic: "AWS::SNS::Topic", url: "AWS::SQS::Queue",
+		fmt.Sprint(nested(queue, "status", "output", "deadLetterQueueURL")): "AWS::SQS::Queue",
 	} {
 		if got := w.live(kind, id)["KmsMasterKeyId"]; got != key {
 			t.Errorf("the key of %s is %v, want %v", id, got, key)

@@ -105,8 +105,9 @@ func (l *madeList) names() []string {
 
 // additionalNames lists the names that the object's status records, in order of creation.
 func additionalNames(obj *v1alpha1.Object) []string {
-	if obj.Status.AdditionalResources == nil {
+	made := obj.Status.AdditionalResources
+	if made == nil {
 		return nil
 	}
-	return slices.Concat(obj.Status.AdditionalResources.Services, obj.Status.AdditionalResources.ConfigMaps, obj.Status.AdditionalResources.Secrets)
+	return slices.Concat(made.Services, made.ConfigMaps, made.Secrets)
 }
