@@ -226,7 +226,8 @@ func barOf(line *drawing.Timeline, b *drawing.Bar, reasons map[string]string) []
 	operation := cell{Text: strings.ToLower(b.Action), Mark: progress.Done}
 	switch {
 	case b.Failed:
-		operation = cell{Text: strings.TrimSuffix(operation.Text+" failed: "+reasons[b.Stack+"/"+b.LogicalID], ": "), Mark: progress.Troubled}
+		failure := strings.TrimSuffix(operation.Text+" failed: "+reasons[b.Stack+"/"+b.LogicalID], ": ")
+		operation = cell{Text: failure, Mark: progress.Troubled}
 	case b.Open:
 		operation = cell{Text: operation.Text + " in progress", Mark: progress.Working}
 	}
@@ -281,7 +282,8 @@ func (a *awsReader) instances(ctx context.Context, object, cluster *unstructured
 			found.Rows = append(found.Rows, []cell{text(g.Name), text(one.ID), text(one.Zone), state, configuration})
 		}
 		if len(g.Instances) == 0 {
-			found.Rows = append(found.Rows, []cell{text(g.Name), text("-"), text("-"), {Text: "no instance", Mark: progress.Working}, text("-")})
+			none := cell{Text: "no instance", Mark: progress.Working}
+			found.Rows = append(found.Rows, []cell{text(g.Name), text("-"), text("-"), none, text("-")})
 		}
 	}
 	return found

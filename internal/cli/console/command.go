@@ -1,7 +1,8 @@
 // Package console implements the command console, which serves a page in the browser that shows the
 // objects of a management cluster: what each of them waits for, and the changes that wait for approval.
 //
-// The page has the permissions of the user's kubeconfig, and never its credentials. The server listens on
+// The page has the permissions of the user's kubeconfig and, with --aws, of the user's AWS credentials, and
+// never the credentials themselves. It changes nothing in AWS. The server listens on
 // a loopback address only. Every request for data needs a random token, which only the page has: other
 // users of the computer, and other pages in the browser, cannot use the server.
 package console

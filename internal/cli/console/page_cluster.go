@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -85,8 +84,11 @@ func nodes(count *clusterv1alpha1.NodeCount) string {
 // isActive reports whether a rollout has not ended, or nodes are still being drained: CloudFormation ends a
 // rollout when the new nodes are ready.
 func isActive(rollout *clusterv1alpha1.RolloutStatus) bool {
-	ended := []clusterv1alpha1.RolloutState{clusterv1alpha1.RolloutDone, clusterv1alpha1.RolloutRolledBack}
-	return rollout != nil && (!slices.Contains(ended, rollout.State) || len(rollout.Draining) > 0)
+	return rollout != nil && (!hasEnded(rollout) || len(rollout.Draining) > 0)
+}
+
+func hasEnded(rollout *clusterv1alpha1.RolloutStatus) bool {
+	return rollout.State == clusterv1alpha1.RolloutDone || rollout.State == clusterv1alpha1.RolloutRolledBack
 }
 
 // groupsOf lists the instance groups of a cluster, after the rollouts that have not ended.
@@ -161,6 +163,9 @@ func rolloutOf(title string, rollout *clusterv1alpha1.RolloutStatus) section {
 	found := section{
 		Title: title, Text: strings.TrimSpace(string(rollout.State) + ". " + rollout.Message),
 		Columns: []string{"Draining node", "Since", "Until", "Pods left", "Blocked by"},
+	}
+	if n := len(rollout.Draining); n > 0 && hasEnded(rollout) {
+		found.Text += fmt.Sprintf(" Former nodes that are still being drained: %d.", n)
 	}
 	if rollout.Total > 0 && (rollout.State == clusterv1alpha1.RolloutRolling || rollout.State == clusterv1alpha1.RolloutRollingBack) {
 		found.Bar = &bar{

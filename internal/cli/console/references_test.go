@@ -84,8 +84,9 @@ func TestPageNamesWhatAnObjectWaitsForInTheEnd(t *testing.T) {
 	})
 	topic, queue := service("SNSTopic", "orders", map[string]any{}), service("SQSQueue", "billing", map[string]any{})
 	topic.SetAnnotations(map[string]string{identityv1alpha1.IdentityAnnotation: identity.Name})
-	subscription := service("SNSSubscription", "orders-to-billing", map[string]any{"topicName": "orders", "protocol": "sqs", "endpoint": "billing"})
-	w.create(topic, queue, subscription)
+	w.create(topic, queue, service(
+		"SNSSubscription", "orders-to-billing", map[string]any{"topicName": "orders", "protocol": "sqs", "endpoint": "billing"},
+	))
 	w.set(identity, operatorkit.ConditionReady, metav1.ConditionFalse, "AccessDenied", "The role does not trust the operator.")
 	w.set(queue, operatorkit.ConditionReady, metav1.ConditionTrue, "Ready", "It is ready.")
 	b := w.open(w.config)

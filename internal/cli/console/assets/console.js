@@ -167,7 +167,8 @@ function graphOf(graph) {
     const [toX, toY] = place(graph.nodes[to]);
     const [x1, y1, x2, y2] = [fromX + width, fromY + height / 2, toX - 6, toY + height / 2];
     const bend = Math.max(30, (x2 - x1) / 2);
-    return draw("path", { class: "edge", "marker-end": "url(#arrow)", d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` });
+    const line = `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+    return draw("path", { class: "edge", "marker-end": "url(#arrow)", d: line });
   });
   const nodes = graph.nodes.map((node) => {
     const [x, y] = place(node);
@@ -409,8 +410,7 @@ class ObjectPage {
       el("h1", {}, title(row)),
       el("p", {}, mark(row.mark), row.reason && row.reason !== "Ready" ? ` ${row.reason}` : "", row.drifted && el("span", { class: "badge" }, "drifted")),
       el("div", { class: `waits ${row.mark}` }, page.text),
-      page.causes?.length > 0 && el("section", { class: "causes" }, el("h2", {}, "In the end, it waits for"), el("ul", {}, ...page.causes.map((cause) =>
-        el("li", {}, el("a", { href: link(cause.id), "data-key": `cause ${cause.id}` }, cause.name), ": ", el("span", { class: `mark-${cause.mark}` }, cause.text))))),
+      page.causes?.length > 0 && this.causes(page.causes),
       page.stalled && el("p", {}, this.button("Retry now", () => this.order("/api/retry", {}))),
       ...(page.changes ?? []).map((change) => this.change(change)),
       el("dl", { class: "facts" }, ...(page.facts ?? []).flatMap((fact) => [el("dt", {}, fact.name), el("dd", {}, cellOf(fact.value))])),
@@ -418,6 +418,13 @@ class ObjectPage {
     ].filter(Boolean));
     main.scrollTop = position;
     if (key) main.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+  }
+
+  // causes shows the objects for which the object waits in the end.
+  causes(causes) {
+    return el("section", { class: "causes" }, el("h2", {}, "In the end, it waits for"), el("ul", {}, ...causes.map((cause) => el("li", {},
+      el("a", { href: link(cause.id), "data-key": `cause ${cause.id}` }, cause.name), ": ",
+      el("span", { class: `mark-${cause.mark}` }, cause.text)))));
   }
 
   // sections are those of the page, with those of AWS before what all objects have.
@@ -433,8 +440,9 @@ class ObjectPage {
     const content = [
       section.text && el("p", {}, section.text),
       section.bar && el("p", {}, el("progress", { max: section.bar.total, value: section.bar.done, "aria-label": section.bar.label }), ` ${section.bar.label}`),
-      section.graph && el("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": `Drawing of ${name}`, "data-key": `graph ${name}` },
-        graphOf(section.graph)),
+      section.graph && el("div", {
+        class: "drawing", tabindex: "0", role: "region", "aria-label": `Drawing of ${name}`, "data-key": `graph ${name}`,
+      }, graphOf(section.graph)),
       section.rows?.length > 0 && el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name, "data-key": `table ${name}` },
         el("table", {}, el("thead", {}, el("tr", {}, ...section.columns.map((column) => el("th", { scope: "col" }, column)))),
           el("tbody", {}, ...section.rows.map((cells) => el("tr", {}, ...cells.map((cell) => el("td", {}, cellOf(cell)))))))),
