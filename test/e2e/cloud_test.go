@@ -70,6 +70,7 @@ type cloud struct {
 	dir        string
 	nodeup     string
 	logLevel   string
+	program    string
 	issuer     string
 	names      string // the address of the simulator's DNS server
 	key        aws.Credentials
@@ -108,6 +109,10 @@ type cloudOptions struct {
 	nodeup string
 	// logLevel is the operator's --log-level, info unless set.
 	logLevel string
+	// program is the operator's program, this test binary unless set.
+	program string
+	// bootTime is how long fake machines boot.
+	bootTime time.Duration
 	// issuer is the issuer of tokens of service accounts that the operator and IAM know, none unless set.
 	issuer string
 }
@@ -117,7 +122,7 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	plane := controlplanetest.SharedWithControllers(t)
 	console := &console{}
 	if o.machines == nil {
-		o.machines = fake.New(fake.Options{Log: funcr.New(console.write, funcr.Options{})})
+		o.machines = fake.New(fake.Options{BootTime: o.bootTime, Log: funcr.New(console.write, funcr.Options{})})
 	}
 	client, err := dynamic.NewForConfig(plane.RESTConfig())
 	if err != nil {
@@ -126,7 +131,8 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	dir := t.TempDir()
 	c := &cloud{
 		t: t, dir: dir, nodeup: dir, logLevel: cmp.Or(o.logLevel, "info"), issuer: o.issuer, namespace: controlplanetest.Namespace(t, plane),
-		console: console, client: client, core: kubernetes.NewForConfigOrDie(plane.RESTConfig()),
+		console: console, program: cmp.Or(o.program, os.Args[0]), client: client,
+		core: kubernetes.NewForConfigOrDie(plane.RESTConfig()),
 		simulator: simulatortest.New(t, simulator.Options{
 			Account: account, Region: region, Machines: o.machines, Patience: time.Second,
 			Latency: func(string, string) time.Duration { return o.latency },
@@ -213,7 +219,7 @@ func (c *cloud) start() {
 	}
 	defer func() { _ = log.Close() }()
 	//nolint:noctx // it lives until kill
-	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup, "--log-level="+c.logLevel,
+	command := exec.Command(c.program, "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup, "--log-level="+c.logLevel,
 		"--aws-endpoint-url="+c.server.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+c.namespace, "--allow-roles="+c.namespace+"=arn:aws:iam::"+other+":role/cluster-operator",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--service-account-issuer="+c.issuer)
