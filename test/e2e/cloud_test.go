@@ -80,6 +80,9 @@ type cloud struct {
 	operator *exec.Cmd
 	exited   chan struct{}
 	assumed  map[string]string // external IDs by the roles that were assumed with them
+	// lastCall, if set, reports whether a call in the Query protocol is the operator's last one: AWS executes it, and
+	// the operator is killed before the response.
+	lastCall func(url.Values) bool
 	close    func()
 }
 
@@ -172,11 +175,14 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 // operatorPolicies are the files of the operator's policies.
 var operatorPolicies = []string{"../../config/iam/operator-*.json", "../../config/iam/cloudformation-*.json"}
 
-// noting records the external IDs with which roles are assumed.
+// noting records the external IDs with which roles are assumed, and kills the operator after its last call.
 func (c *cloud) noting(next http.Handler) http.Handler {
 	c.assumed = map[string]string{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.Header.Get("Authorization"), "/sts/") {
+		c.mutex.Lock()
+		last := c.lastCall
+		c.mutex.Unlock()
+		if last == nil && !strings.Contains(r.Header.Get("Authorization"), "/sts/") {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -189,6 +195,11 @@ func (c *cloud) noting(next http.Handler) http.Handler {
 			c.mutex.Lock()
 			c.assumed[form.Get("RoleArn")] = form.Get("ExternalId")
 			c.mutex.Unlock()
+		}
+		if form, err := url.ParseQuery(string(body)); err == nil && last != nil && last(form) {
+			next.ServeHTTP(httptest.NewRecorder(), r)
+			c.kill()
+			panic(http.ErrAbortHandler)
 		}
 		next.ServeHTTP(w, r)
 	})
