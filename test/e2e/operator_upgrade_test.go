@@ -76,6 +76,10 @@ var restores = []string{"restored", "late"}
 // The operator of another commit is killed amid a rolling update, two restores of etcd and the creation
 // of many queues, and the operator of this commit continues: with its own CustomResourceDefinitions
 // and another nodeup, it loses nothing and replaces no instance that does not have to be replaced.
+//
+// Operators without record.Stack.Planned record a change of a stack of instances after they sent it. If
+// the kill hits that moment, this operator replaces the instances of that stack again, and the test
+// fails: see TestNewOperatorContinuesAChangeThatItFinds.
 func TestOperatorIsUpgradedAmidWork(t *testing.T) {
 	older := os.Getenv(olderOperator)
 	if older == "" {
