@@ -111,6 +111,10 @@ test-console: build ## Test the page of the console in Chromium, with axe; with 
 test-site: site ## Read pages of the site in Chromium, with axe; with node, npm and chromium.
 	test/site/run.sh $(SITE) $(VERSION)
 
+.PHONY: test-console-roll
+test-console-roll: build ## Watch the roll of a cluster of five minutes on a page of the console in Chromium.
+	test/console/roll.sh
+
 .PHONY: test-systemd
 test-systemd: build ## Test instances with real systemd and cloud-init, from a Debian tree; Linux, as root, with debootstrap.
 	TEST_SYSTEMD=1 $(GO) test -count=1 -timeout 30m -v ./test/systemd
@@ -173,6 +177,17 @@ test-gitops: ## Test how Argo CD's own code, and Flux's library, read the health
 test-upgrades: build previous ## Upgrade a cluster of each minor version that has a release to the next (builds a third Kubernetes).
 	@bin/aws-operator local build --oldest
 	TEST_UPGRADES=1 $(GO) test -count=1 -timeout 1h -run 'TestEachMinorVersionIsUpgradedToTheNext' -v ./test/e2e
+
+FROM   ?= b2bd182c
+QUEUES ?= 1000
+
+.PHONY: test-operator-upgrade
+test-operator-upgrade: build ## Kill an operator of another commit amid work, and let this one continue (FROM=commit QUEUES=1000).
+	commit=$$(git rev-parse --verify '$(FROM)^{commit}'); older=$(CURDIR)/bin/from/$$commit; \
+	if [ ! -x $$older/aws-operator ]; then mkdir -p $$older/source; git archive $$commit | tar -x -C $$older/source; \
+		(cd $$older/source && $(GO) build -o ../aws-operator ./cmd/aws-operator); rm -rf $$older/source; fi; \
+	OLDER_OPERATOR=$$older/aws-operator QUEUES=$(QUEUES) \
+		$(GO) test -count=1 -timeout 1h -run TestOperatorIsUpgradedAmidWork -v ./test/e2e
 
 DAYS ?= 30
 

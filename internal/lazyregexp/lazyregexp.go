@@ -22,5 +22,10 @@ func (r *Regexp) MatchString(s string) bool { return r.compiled().MatchString(s)
 // FindStringSubmatch returns the first match and what its groups match; nil if there is none.
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().FindStringSubmatch(s) }
 
+// FindAllStringSubmatch is that of [regexp.Regexp].
+func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return r.compiled().FindAllStringSubmatch(s, n)
+}
+
 // ReplaceAllString replaces all matches.
 func (r *Regexp) ReplaceAllString(s, by string) string { return r.compiled().ReplaceAllString(s, by) }

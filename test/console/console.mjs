@@ -1,54 +1,18 @@
 // Drives the page of aws-operator console. The argument is the address that the command printed.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { chromium } from "playwright-core";
-
-const address = process.argv[2];
-const site = address.split("#")[0];
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const page = (kind, name) => `${site}#/object/${encodeURIComponent(`${kind}/default/${name}`)}`;
-
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
-const problems = [];
-
-async function open(scheme) {
-  const context = await browser.newContext({ colorScheme: scheme, viewport: { width: 1280, height: 800 } });
-  const tab = await context.newPage();
-  tab.on("console", (message) => { if (["error", "warning"].includes(message.type())) problems.push(message.text()); });
-  tab.on("pageerror", (error) => problems.push(error.message));
-  tab.on("dialog", (dialog) => { problems.push(`a script ran: ${dialog.message()}`); dialog.dismiss(); });
-  const began = Date.now();
-  await tab.goto(address);
-  await tab.waitForSelector("td.c-mark");
-  console.log(`${scheme}: the first rows are there after ${Date.now() - began} ms`);
-  assert.equal(new URL(tab.url()).hash, "#/", "the token stays in the address");
-  return tab;
-}
-
-// check takes a screenshot, and checks the page with axe. The debugger runs axe: the page's policy allows no
-// scripts of others.
-async function check(tab, name) {
-  await tab.screenshot({ path: `${name}.png` });
-  const debug = await tab.context().newCDPSession(tab);
-  await debug.send("Runtime.evaluate", { expression: axe });
-  const { result } = await debug.send("Runtime.evaluate", {
-    expression: "axe.run().then((found) => JSON.stringify(found.violations.map((v) => [v.id, v.nodes[0].html, v.nodes[0].failureSummary])))",
-    awaitPromise: true, returnByValue: true,
-  });
-  assert.equal(result.value, "[]", `axe on ${name}`);
-}
+import { address, browser, check, open, page, problems, site } from "./lib.mjs";
 
 for (const scheme of ["light", "dark"]) {
   const tab = await open(scheme);
   await check(tab, `overview-${scheme}`);
-  for (const [kind, name] of [
+  for (const [kind, name, namespace] of [
     ["Cluster.cluster-operator.aws", "demo"], ["InstanceGroup.cluster-operator.aws", "demo-workers"],
     ["SQSQueue.service-operator.aws", "billing"], ["SQSQueue.service-operator.aws", "refused"],
+    ["AWSIdentity.aws-operator.aws", "team", ""], ["SNSSubscription.service-operator.aws", "script-to-manual"],
     ["SNSTopic.service-operator.aws", "script"],
   ]) {
-    await tab.goto(page(kind, name));
+    await tab.goto(page(kind, name, namespace));
     await tab.waitForSelector(".waits");
     await check(tab, `${name}-${scheme}`);
   }
@@ -58,6 +22,24 @@ for (const scheme of ["light", "dark"]) {
 }
 
 const tab = await open("light");
+
+// What AWS has of a queue and of a cluster, and the operator's calls.
+await tab.goto(page("SQSQueue.service-operator.aws", "billing"));
+await tab.waitForSelector("h2:text-is('Last operation on the stacks') ~ .scroll td:has-text('AWS::SQS::Queue')");
+await tab.waitForSelector("h2:text-is('Calls of AWS') ~ .scroll td:has-text('CreateStack')");
+await tab.goto(page("Cluster.cluster-operator.aws", "demo"));
+await tab.waitForSelector("h2:text-is('Instances') ~ .scroll td:has-text('control-plane-0')");
+await tab.setViewportSize({ width: 1280, height: 3000 });
+await check(tab, "aws");
+await tab.setViewportSize({ width: 1280, height: 800 });
+
+// The drawing of references: a click on an object opens its page.
+await tab.goto(page("SNSSubscription.service-operator.aws", "script-to-manual"));
+await tab.click(".graph .node:has-text('SQSQueue')");
+await tab.waitForSelector("h1:text-is('SQSQueue default/manual')");
+await tab.waitForSelector("h2:text-is('References') ~ .scroll a:text-is('SNSSubscription script-to-manual')");
+await tab.goto(`${site}#/`);
+await tab.waitForSelector("td.c-mark");
 
 // The keyboard: / moves to the filter, and the arrow keys move between objects.
 await tab.keyboard.press("/");

@@ -70,6 +70,7 @@ type cloud struct {
 	dir        string
 	nodeup     string
 	logLevel   string
+	program    string
 	issuer     string
 	names      string // the address of the simulator's DNS server
 	key        aws.Credentials
@@ -79,6 +80,9 @@ type cloud struct {
 	operator *exec.Cmd
 	exited   chan struct{}
 	assumed  map[string]string // external IDs by the roles that were assumed with them
+	// lastCall, if set, reports whether a call in the Query protocol is the operator's last one: AWS executes it, and
+	// the operator is killed before the response.
+	lastCall func(url.Values) bool
 	close    func()
 }
 
@@ -108,6 +112,10 @@ type cloudOptions struct {
 	nodeup string
 	// logLevel is the operator's --log-level, info unless set.
 	logLevel string
+	// program is the operator's program, this test binary unless set.
+	program string
+	// bootTime is how long fake machines boot.
+	bootTime time.Duration
 	// issuer is the issuer of tokens of service accounts that the operator and IAM know, none unless set.
 	issuer string
 }
@@ -117,7 +125,7 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	plane := controlplanetest.SharedWithControllers(t)
 	console := &console{}
 	if o.machines == nil {
-		o.machines = fake.New(fake.Options{Log: funcr.New(console.write, funcr.Options{})})
+		o.machines = fake.New(fake.Options{BootTime: o.bootTime, Log: funcr.New(console.write, funcr.Options{})})
 	}
 	client, err := dynamic.NewForConfig(plane.RESTConfig())
 	if err != nil {
@@ -126,7 +134,8 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	dir := t.TempDir()
 	c := &cloud{
 		t: t, dir: dir, nodeup: dir, logLevel: cmp.Or(o.logLevel, "info"), issuer: o.issuer, namespace: controlplanetest.Namespace(t, plane),
-		console: console, client: client, core: kubernetes.NewForConfigOrDie(plane.RESTConfig()),
+		console: console, program: cmp.Or(o.program, os.Args[0]), client: client,
+		core: kubernetes.NewForConfigOrDie(plane.RESTConfig()),
 		simulator: simulatortest.New(t, simulator.Options{
 			Account: account, Region: region, Machines: o.machines, Patience: time.Second,
 			Latency: func(string, string) time.Duration { return o.latency },
@@ -166,11 +175,14 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 // operatorPolicies are the files of the operator's policies.
 var operatorPolicies = []string{"../../config/iam/operator-*.json", "../../config/iam/cloudformation-*.json"}
 
-// noting records the external IDs with which roles are assumed.
+// noting records the external IDs with which roles are assumed, and kills the operator after its last call.
 func (c *cloud) noting(next http.Handler) http.Handler {
 	c.assumed = map[string]string{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.Header.Get("Authorization"), "/sts/") {
+		c.mutex.Lock()
+		last := c.lastCall
+		c.mutex.Unlock()
+		if last == nil && !strings.Contains(r.Header.Get("Authorization"), "/sts/") {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -183,6 +195,11 @@ func (c *cloud) noting(next http.Handler) http.Handler {
 			c.mutex.Lock()
 			c.assumed[form.Get("RoleArn")] = form.Get("ExternalId")
 			c.mutex.Unlock()
+		}
+		if form, err := url.ParseQuery(string(body)); err == nil && last != nil && last(form) {
+			next.ServeHTTP(httptest.NewRecorder(), r)
+			c.kill()
+			panic(http.ErrAbortHandler)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -213,7 +230,7 @@ func (c *cloud) start() {
 	}
 	defer func() { _ = log.Close() }()
 	//nolint:noctx // it lives until kill
-	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup, "--log-level="+c.logLevel,
+	command := exec.Command(c.program, "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup, "--log-level="+c.logLevel,
 		"--aws-endpoint-url="+c.server.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+c.namespace, "--allow-roles="+c.namespace+"=arn:aws:iam::"+other+":role/cluster-operator",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--service-account-issuer="+c.issuer)

@@ -8,6 +8,7 @@
 //	processes_test.go    a cluster whose machines really boot: Linux, as root; skipped elsewhere
 //	refusals_test.go     what AWS refuses, how it is reported, and that the object recovers
 //	restart_test.go      what a new operator does not change
+//	operator_upgrade_test.go  an older operator killed amid work; only by make test-operator-upgrade
 //	secrets_test.go      where keys and tokens must not be
 //
 // Machines are fake (package fake) except in processes_test.go. All tests share one API server and

@@ -1,7 +1,8 @@
 // Package console implements the command console, which serves a page in the browser that shows the
 // objects of a management cluster: what each of them waits for, and the changes that wait for approval.
 //
-// The page has the permissions of the user's kubeconfig, and never its credentials. The server listens on
+// The page has the permissions of the user's kubeconfig and, with --aws, of the user's AWS credentials, and
+// never the credentials themselves. It changes nothing in AWS. The server listens on
 // a loopback address only. Every request for data needs a random token, which only the page has: other
 // users of the computer, and other pages in the browser, cannot use the server.
 package console
@@ -24,7 +25,8 @@ import (
 
 // Command returns the command.
 func Command() *cobra.Command {
-	var listen, namespace string
+	var listen, namespace, log string
+	var aws bool
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Serve a page that shows the objects of a management cluster",
@@ -32,21 +34,35 @@ func Command() *cobra.Command {
 cluster of the current kubeconfig, and what each of them waits for. The page follows every change. It can
 approve changes that wait for approval, and retry objects that are stalled.
 
+With --aws, the page also shows the last operation on the stacks of an object, and the instances of a cluster.
+The command reads them with your AWS credentials, as other commands do, and changes nothing in AWS. With
+--operator-log, the page shows the calls of AWS that the operator made for an object, from its log in JSON.
+
 The page has the permissions of the kubeconfig. Only a browser with the address that the command prints can
 use it: the address contains a random token, which is valid until the command ends.`,
 		Example: `  aws-operator console
-  aws-operator console -n team-a --listen 127.0.0.1:8088`,
+  aws-operator console -n team-a --listen 127.0.0.1:8088
+
+  # With CloudFormation's events, instances, and the operator's calls:
+  kubectl -n aws-operator logs -f deploy/aws-operator > operator.log &
+  aws-operator console --aws --operator-log operator.log`,
 		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			from, err := objects.Connect(namespace, namespace == "")
 			if err != nil {
 				return err
 			}
-			return serve(cmd, from, listen)
+			return serve(cmd, from, listen, func(s *server) {
+				if s.log = log; aws {
+					s.aws = newAWSReader(s.clock)
+				}
+			})
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "loopback address to listen on; port 0 selects a free port")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the objects (default: all namespaces)")
+	cmd.Flags().BoolVar(&aws, "aws", false, "show CloudFormation's events and instances, read with your AWS credentials")
+	cmd.Flags().StringVar(&log, "operator-log", "", "file with the operator's log in JSON; the page shows the calls of AWS in it")
 	return cmd
 }
 
@@ -58,7 +74,7 @@ const (
 )
 
 // serve serves the page until the context ends.
-func serve(cmd *cobra.Command, from *objects.Source, listen string) error {
+func serve(cmd *cobra.Command, from *objects.Source, listen string, configure func(*server)) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	listener, err := listenLocally(ctx, listen)
@@ -66,6 +82,7 @@ func serve(cmd *cobra.Command, from *objects.Source, listen string) error {
 		return err
 	}
 	s := newServer(from, listener.Addr().String(), rand.Text(), clock.RealClock{})
+	configure(s)
 	server := &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: headerTimeout,
 		BaseContext: func(net.Listener) context.Context { return ctx },

@@ -81,6 +81,7 @@ func demo() *clusterv1alpha1.Cluster {
 		Backup: &clusterv1alpha1.BackupStatus{
 			Backups: []clusterv1alpha1.Backup{{Snapshot: "snap-1", Time: now, Slot: 2, State: "completed"}},
 		},
+		Certificates: &clusterv1alpha1.CertificatesStatus{CAsExpire: &now},
 	}
 	return c
 }
@@ -113,6 +114,8 @@ func TestPageOfACluster(t *testing.T) {
 		"Instance groups":              {"workers |", "CloudFormation is updating the stack. |"},
 		"Drift of demo":                {"PublicSubnetA | MapPublicIpOnLaunch | true | false |"},
 		"Stacks":                       {"demo | UPDATE_COMPLETE |", "demo-control-plane-0 | UPDATE_ROLLBACK_FAILED | No capacity. |"},
+		"Certificates":                 {"CAs of the cluster |"},
+		"References":                   {"needs | Release v1.36.3 | spec.release |", "is needed by | InstanceGroup workers | spec.cluster |"},
 		"Backups":                      {"snap-1 |", "| 2 | completed |"},
 		"Manifest":                     {"release: v1.36.3", "kind: Cluster"},
 	} {
@@ -124,6 +127,31 @@ func TestPageOfACluster(t *testing.T) {
 	}
 	if strings.Contains(p.section("Manifest"), "managedFields") || len(p.Changes) != 2 || p.Changes[0].Digest != "aaa" {
 		t.Errorf("changes %+v, manifest %s", p.Changes, p.section("Manifest"))
+	}
+}
+
+// CloudFormation ends the rollout of a group when its new nodes are ready, while old ones are still drained.
+func TestPageOfAClusterHasTheRolloutsOfItsGroups(t *testing.T) {
+	w := newSuite(t)
+	cluster, ended, draining := demo(), group("ended"), group("draining")
+	w.create(cluster, ended, draining)
+	ended.Status.Rollout = &clusterv1alpha1.RolloutStatus{State: clusterv1alpha1.RolloutDone}
+	draining.Status.Rollout = &clusterv1alpha1.RolloutStatus{
+		State:    clusterv1alpha1.RolloutDone,
+		Draining: []clusterv1alpha1.DrainStatus{{Node: "ip-10-0-0-2", Pods: 1, BlockedBy: []string{"shop/front"}}},
+	}
+	w.set(ended, operatorkit.ConditionReady, metav1.ConditionTrue, "Ready", "It is ready.")
+	w.set(draining, operatorkit.ConditionReady, metav1.ConditionTrue, "Ready", "It is ready.")
+	b := w.open(w.config)
+	overview := b.watch()
+	overview.row("InstanceGroup ended", "done")
+	overview.row("InstanceGroup draining", "done")
+	p := b.page(overview.row("Cluster demo", "waiting").ID)
+	if got := p.section("Rollout of draining"); !strings.Contains(got, "ip-10-0-0-2 |") || !strings.Contains(got, "still being drained: 1") {
+		t.Errorf("the rollout of a group with drains: %s", got)
+	}
+	if got := p.section("Rollout of ended"); got != "" {
+		t.Errorf("a rollout that ended is shown: %s", got)
 	}
 }
 

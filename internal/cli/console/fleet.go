@@ -70,6 +70,7 @@ type fleet struct {
 	hidden  []string
 	read    bool // the objects are complete
 	readers map[*reader]struct{}
+	links   linker
 }
 
 func newFleet() *fleet {

@@ -27,8 +27,12 @@ type page struct {
 	Row row `json:"row"`
 	// Text is what the object waits for, in full.
 	Text string `json:"text"`
+	// Causes are the objects for which it waits in the end.
+	Causes []cause `json:"causes,omitempty"`
 	// Stalled is whether the user can make the operator retry.
-	Stalled  bool      `json:"stalled,omitempty"`
+	Stalled bool `json:"stalled,omitempty"`
+	// AWS is whether the console can read AWS for this object.
+	AWS      bool      `json:"aws,omitempty"`
 	Changes  []change  `json:"changes,omitempty"`
 	Facts    []fact    `json:"facts,omitempty"`
 	Sections []section `json:"sections,omitempty"`
@@ -40,7 +44,7 @@ type fact struct {
 	Value cell   `json:"value"`
 }
 
-// section is a part of a page: a sentence, a bar, a table or a text, or several of these.
+// section is a part of a page: a sentence, a bar, a drawing, a table or a text, or several of these.
 type section struct {
 	Title   string   `json:"title"`
 	Text    string   `json:"text,omitempty"`
@@ -48,6 +52,7 @@ type section struct {
 	Columns []string `json:"columns,omitempty"`
 	Rows    [][]cell `json:"rows,omitempty"`
 	Code    string   `json:"code,omitempty"`
+	Graph   *graph   `json:"graph,omitempty"`
 	// Folded sections are shown when the user asks for them.
 	Folded bool `json:"folded,omitempty"`
 }
@@ -65,6 +70,8 @@ type cell struct {
 	Mark progress.Mark `json:"mark,omitempty"`
 	Time int64         `json:"time,omitempty"` // seconds
 	ID   string        `json:"id,omitempty"`
+	// Span is where a bar begins and ends on a line of the length 1000.
+	Span []int `json:"span,omitempty"`
 }
 
 // change is a change of a stack that waits for approval.
@@ -132,11 +139,18 @@ func (s *server) pageOf(ctx context.Context, object *unstructured.Unstructured) 
 		s.addCluster(&p, object)
 	case isCluster(object, kindGroup):
 		addGroup(&p, object)
+	case object.GetKind() == kindIdentity:
+		addIdentity(&p, object)
 	default:
 		addService(&p, object)
 	}
-	p.Facts = slices.DeleteFunc(p.Facts, func(f fact) bool { return f.Value == cell{} })
-	p.Sections = append(p.Sections, conditionsOf(object), s.eventsOf(ctx, object), manifestOf(object))
+	p.AWS = s.aws != nil && len(stacksOf(object)) > 0
+	p.Facts = slices.DeleteFunc(p.Facts, func(f fact) bool { return f.Value.Text == "" && f.Value.Time == 0 })
+	references, causes := s.fleet.referencesOf(object)
+	p.Causes = causes
+	p.Sections = append(
+		p.Sections, references, conditionsOf(object), s.eventsOf(ctx, object), s.callsOf(object), manifestOf(object),
+	)
 	p.Sections = slices.DeleteFunc(p.Sections, func(s section) bool {
 		return s.Text == "" && s.Bar == nil && len(s.Rows) == 0 && s.Code == ""
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -35,7 +37,8 @@ func (s *server) addCluster(p *page, object *unstructured.Unstructured) {
 		fact{"Account and region", text(strings.TrimSpace(status.Account + " " + spec.Region))},
 		fact{"Nodes", text(nodes(&status.Nodes))},
 	)
-	p.Sections = append(p.Sections, rolloutOf("Rollout of the control plane", status.Rollout), s.groupsOf(object))
+	p.Sections = append(p.Sections, rolloutOf("Rollout of the control plane", status.Rollout))
+	p.Sections = append(p.Sections, s.groupsOf(object)...)
 	stacks := section{Title: "Stacks", Columns: []string{"Stack", "Status", "Reason"}}
 	for i := range status.Stacks {
 		stacks.Rows = append(stacks.Rows, stackRow(&status.Stacks[i]))
@@ -56,7 +59,7 @@ func (s *server) addCluster(p *page, object *unstructured.Unstructured) {
 		a := &status.Addons[i]
 		addons.Rows = append(addons.Rows, texts(a.Name, strings.TrimSpace(a.Chart+" "+a.Repository), a.Version))
 	}
-	p.Sections = append(p.Sections, repairs, addons, backupsOf(status.Backup))
+	p.Sections = append(p.Sections, repairs, addons, certificatesOf(&status), backupsOf(status.Backup))
 }
 
 // released describes the release that runs, and the one that is on its way.
@@ -78,18 +81,32 @@ func nodes(count *clusterv1alpha1.NodeCount) string {
 	return description
 }
 
-// groupsOf lists the instance groups of a cluster.
-func (s *server) groupsOf(cluster *unstructured.Unstructured) section {
+// isActive reports whether a rollout has not ended, or nodes are still being drained: CloudFormation ends a
+// rollout when the new nodes are ready.
+func isActive(rollout *clusterv1alpha1.RolloutStatus) bool {
+	return rollout != nil && (!hasEnded(rollout) || len(rollout.Draining) > 0)
+}
+
+func hasEnded(rollout *clusterv1alpha1.RolloutStatus) bool {
+	return rollout.State == clusterv1alpha1.RolloutDone || rollout.State == clusterv1alpha1.RolloutRolledBack
+}
+
+// groupsOf lists the instance groups of a cluster, after the rollouts that have not ended.
+func (s *server) groupsOf(cluster *unstructured.Unstructured) []section {
+	var rollouts []section
 	found := section{Title: "Instance groups", Columns: []string{"Group", "Nodes", "Kubernetes", "Status"}}
 	for _, group := range s.fleet.groups(cluster.GetNamespace(), cluster.GetName()) {
 		var status clusterv1alpha1.InstanceGroupStatus
 		decode(group, "status", &status)
 		r := rowOf(group)
+		if isActive(status.Rollout) {
+			rollouts = append(rollouts, rolloutOf("Rollout of "+r.Name, status.Rollout))
+		}
 		found.Rows = append(found.Rows, []cell{
 			{Text: r.Name, ID: r.ID}, text(cmp.Or(nodes(&status.Nodes), "-")), text(cmp.Or(status.Version, "-")), {Text: r.Text, Mark: r.Mark},
 		})
 	}
-	return found
+	return append(rollouts, found)
 }
 
 // addGroup adds what an instance group has.
@@ -147,6 +164,9 @@ func rolloutOf(title string, rollout *clusterv1alpha1.RolloutStatus) section {
 		Title: title, Text: strings.TrimSpace(string(rollout.State) + ". " + rollout.Message),
 		Columns: []string{"Draining node", "Since", "Until", "Pods left", "Blocked by"},
 	}
+	if n := len(rollout.Draining); n > 0 && hasEnded(rollout) {
+		found.Text += fmt.Sprintf(" Former nodes that are still being drained: %d.", n)
+	}
 	if rollout.Total > 0 && (rollout.State == clusterv1alpha1.RolloutRolling || rollout.State == clusterv1alpha1.RolloutRollingBack) {
 		found.Bar = &bar{
 			Done: int64(rollout.Updated), Total: int64(rollout.Total),
@@ -174,6 +194,26 @@ func backupsOf(backup *clusterv1alpha1.BackupStatus) section {
 	for i := range backup.Backups {
 		b := &backup.Backups[i]
 		found.Rows = append(found.Rows, []cell{text(b.Snapshot), at(&b.Time), text(fmt.Sprint(b.Slot)), text(b.State)})
+	}
+	return found
+}
+
+// certificatesOf shows when certificates of a cluster expire.
+func certificatesOf(status *clusterv1alpha1.ClusterStatus) section {
+	found := section{Title: "Certificates", Columns: []string{"Certificates", "The first expires"}}
+	if status.Certificates == nil {
+		return found
+	}
+	if condition := meta.FindStatusCondition(status.Conditions, "CertificatesValid"); condition != nil {
+		found.Text = condition.Message
+	}
+	for _, one := range []struct {
+		name string
+		at   *metav1.Time
+	}{{"CAs of the cluster", status.Certificates.CAsExpire}, {"control plane", status.Certificates.SlotsExpire}} {
+		if one.at != nil {
+			found.Rows = append(found.Rows, []cell{text(one.name), at(one.at)})
+		}
 	}
 	return found
 }

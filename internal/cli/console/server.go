@@ -56,6 +56,9 @@ type server struct {
 	host    string // host:port
 	token   string
 	clock   clock.WithTicker
+	// aws reads AWS, nil without --aws; log is the operator's log, empty without --operator-log.
+	aws *awsReader
+	log string
 }
 
 func newServer(from cluster, host, token string, clk clock.WithTicker) *server {
@@ -75,6 +78,7 @@ func (s *server) handler() http.Handler {
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /api/watch", s.watch)
 	mux.HandleFunc("GET /api/object", s.page)
+	mux.HandleFunc("GET /api/aws", s.fromAWS)
 	mux.HandleFunc("POST /api/approve", s.approve)
 	mux.HandleFunc("POST /api/retry", s.retry)
 	return s.guard(http.NewCrossOriginProtection().Handler(mux))

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,10 +22,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/console"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/patience"
+	"github.com/aws-operator/aws-operator/internal/service/kinds"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -50,12 +53,29 @@ func newSuite(t *testing.T) *suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := operatorkit.EnsureCRDs(patience.Context(t), server.RESTConfig(), "console-test", append(clusters, services...)...); err != nil {
+	identities, err := identityv1alpha1.CustomResourceDefinition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(slices.Concat(clusters, services), identities)
+	set, err := kinds.BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"SQSQueue", "SNSTopic", "SNSSubscription"} {
+		model, err := set.Model(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, model.CRD())
+	}
+	if err := operatorkit.EnsureCRDs(patience.Context(t), server.RESTConfig(), "console-test", all...); err != nil {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(
 		clientgoscheme.AddToScheme(scheme), clusterv1alpha1.AddToScheme(scheme), servicev1alpha1.AddToScheme(scheme),
+		identityv1alpha1.AddToScheme(scheme),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -106,12 +126,12 @@ type browser struct {
 }
 
 // open starts the command with a user's permissions, and returns a client with the address that it prints.
-func (w *suite) open(config *rest.Config) *browser {
+func (w *suite) open(config *rest.Config, flags ...string) *browser {
 	w.t.Helper()
 	controlplanetest.UseKubeconfig(w.t, config, w.namespace)
 	read, write := io.Pipe()
 	cmd := console.Command()
-	cmd.SetArgs([]string{"-n", w.namespace})
+	cmd.SetArgs(append([]string{"-n", w.namespace}, flags...))
 	cmd.SetOut(write)
 	cmd.SetErr(io.Discard)
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -245,6 +265,7 @@ func (f *fleet) row(name, mark string) line {
 type page struct {
 	Text    string
 	Stalled bool
+	Causes  []struct{ Name, Text string }
 	Changes []struct{ Stack, Digest, Summary string }
 	Facts   []struct {
 		Name  string
@@ -256,7 +277,15 @@ type page struct {
 type section struct {
 	Title, Text, Code string
 	Bar               *struct{ Done, Total int }
-	Rows              [][]cell
+	Graph             *struct {
+		Label string
+		Nodes []struct {
+			Kind, Name, Mark string
+			Column, Row      int
+		}
+		Edges [][2]int
+	}
+	Rows [][]cell
 }
 
 type cell struct{ Text, Mark, ID string }
@@ -267,6 +296,17 @@ func (b *browser) page(id string) page {
 	status, body, _ := b.send(b.request(http.MethodGet, "/api/object?id="+url.QueryEscape(id), ""))
 	var p page
 	if err := json.Unmarshal([]byte(body), &p); err != nil || status != http.StatusOK {
+		b.t.Fatalf("status %d, %v: %s", status, err, body)
+	}
+	return p
+}
+
+// aws reads what AWS has of an object.
+func (b *browser) aws(id string) page {
+	b.t.Helper()
+	status, body, _ := b.send(b.request(http.MethodGet, "/api/aws?id="+url.QueryEscape(id), ""))
+	var p page
+	if err := json.Unmarshal([]byte(body), &p.Sections); err != nil || status != http.StatusOK {
 		b.t.Fatalf("status %d, %v: %s", status, err, body)
 	}
 	return p

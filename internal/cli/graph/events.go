@@ -3,13 +3,10 @@ package graph
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/stackevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/graph"
@@ -40,7 +37,7 @@ func timeline(ctx context.Context, clients *awsapi.Clients, in *plan.Input) (*gr
 	client := clients.CloudFormation(live.TargetOf(clients, in.Cluster))
 	var events []graph.Event
 	for _, id := range ids {
-		of, err := eventsOf(ctx, client, id)
+		of, err := stackevents.Last(ctx, client, id)
 		if err != nil {
 			return nil, fmt.Errorf("read the events of stack %s: %w", nameOf(id), awsapi.Explain(err))
 		}
@@ -56,32 +53,4 @@ func nameOf(id string) string {
 		return fields[1]
 	}
 	return id
-}
-
-// eventsOf returns the events of a stack's last operation in their order. AWS lists the newest
-// first, and some have the same time.
-func eventsOf(ctx context.Context, client awsapi.StackReader, id string) ([]graph.Event, error) {
-	var events []graph.Event
-	pages := cloudformation.NewDescribeStackEventsPaginator(client, &cloudformation.DescribeStackEventsInput{StackName: &id})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.StackEvents {
-			e := &page.StackEvents[i]
-			events = append(events, graph.Event{
-				Stack: aws.ToString(e.StackName), LogicalID: aws.ToString(e.LogicalResourceId), Type: aws.ToString(e.ResourceType),
-				Status: string(e.ResourceStatus), Reason: aws.ToString(e.ResourceStatusReason), At: aws.ToTime(e.Timestamp),
-			})
-			begins := aws.ToString(e.PhysicalResourceId) == id && strings.HasSuffix(string(e.ResourceStatus), "_IN_PROGRESS") &&
-				!strings.Contains(string(e.ResourceStatus), "ROLLBACK") && !strings.Contains(string(e.ResourceStatus), "CLEANUP")
-			if begins {
-				slices.Reverse(events)
-				return events, nil
-			}
-		}
-	}
-	slices.Reverse(events)
-	return events, nil
 }

@@ -34,8 +34,8 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the status of all objects in a management cluster",
-		Long: `Show the clusters, instance groups and services of the management cluster of the current
-kubeconfig in one table, with what each of them waits for.
+		Long: `Show the clusters, instance groups, services and AWSIdentities of the management cluster of the
+current kubeconfig in one table, with what each of them waits for.
 
 With --watch, the table is updated in place until Ctrl-C, and objects that are not ready come
 first. If the output is not a terminal, --watch prints one line for each change.`,

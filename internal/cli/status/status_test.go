@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/status"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
@@ -45,11 +47,18 @@ func newSuite(t *testing.T) *suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := operatorkit.EnsureCRDs(patience.Context(t), server.RESTConfig(), "status-test", append(clusters, services...)...); err != nil {
+	identities, err := identityv1alpha1.CustomResourceDefinition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(slices.Concat(clusters, services), identities)
+	if err := operatorkit.EnsureCRDs(patience.Context(t), server.RESTConfig(), "status-test", all...); err != nil {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clusterv1alpha1.AddToScheme(scheme), servicev1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(
+		clusterv1alpha1.AddToScheme(scheme), servicev1alpha1.AddToScheme(scheme), identityv1alpha1.AddToScheme(scheme),
+	); err != nil {
 		t.Fatal(err)
 	}
 	w := &suite{t: t, namespace: controlplanetest.Namespace(t, server)}
@@ -125,7 +134,20 @@ func TestTableHasAllKinds(t *testing.T) {
 	if err := w.client.Create(t.Context(), model); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.client.Delete(context.Background(), model) }) // The namespace does not contain it.
+	identity := &identityv1alpha1.AWSIdentity{
+		ObjectMeta: metav1.ObjectMeta{Name: "team-" + w.namespace},
+		Spec: identityv1alpha1.AWSIdentitySpec{
+			RoleARN:           "arn:aws:iam::123456789012:role/team",
+			AllowedNamespaces: identityv1alpha1.AllowedNamespaces{Names: []string{w.namespace}},
+		},
+	}
+	if err := w.client.Create(t.Context(), identity); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // The namespace does not contain them.
+		_ = w.client.Delete(context.Background(), model)
+		_ = w.client.Delete(context.Background(), identity)
+	})
 	out := &printed{}
 	if err := command(out).ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
@@ -136,6 +158,7 @@ func TestTableHasAllKinds(t *testing.T) {
 		"InstanceGroup spot False UpdateInProgress * CloudFormation is updating the stack.",
 		"InstanceGroup workers True Ready * All resources of this object are up to date.",
 		"ModelDefinition " + model.Name,
+		"AWSIdentity " + identity.Name + " Unknown - * pending",
 	} {
 		if !hasLine(out.String(), want) {
 			t.Errorf("there is no line %q in\n%s", want, out)

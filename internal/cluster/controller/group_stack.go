@@ -148,13 +148,18 @@ func (s groupStackStep) ensure(
 			if before = s.offered(ctx, cluster, known, offerings.OfGroup(shape)); !before.IsDone() {
 				return errNotPrepared
 			}
-			sent = true
-			known.History().Begin(wanted, s.nodesOf(group))
-			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != wanted.Bundle { // nodeup was already stored with the bundle.
+			stored := known.Nodeup == wanted.Nodeup && group.Status.Stack.Bundle == wanted.Bundle // nodeup was stored with the bundle.
+			if !stored && !known.IsPlanned(&wanted) {
 				if err := s.bucket.PutNodeup(ctx, cluster, shape.Spec.Architecture); err != nil {
 					return err
 				}
 			}
+			if before = plan(known, &wanted); !before.IsDone() { // Another operator may not have the nodeup: it is stored now.
+				return errNotPrepared
+			}
+			sent = true
+			known.History().Begin(wanted, s.nodesOf(group))
+			known.Planned = nil
 			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made.Bundle, wanted.Nodeup)
 		},
 		Resume: func(known *record.Stack, sent time.Time) { known.History().Resume(wanted, s.nodesOf(group), sent) },

@@ -78,6 +78,9 @@ func (c *slotChange) prepare(ctx context.Context, known *record.Stack) error {
 			return c.wait(outcome)
 		}
 	}
+	if outcome := plan(known, &c.wanted); !outcome.IsDone() {
+		return c.wait(outcome)
+	}
 	past := known.History()
 	replaces := past.Now == nil || past.Now.Differs(&c.wanted)
 	if stands && replaces && len(c.gate.resolved.Slots) == 1 {
@@ -86,6 +89,7 @@ func (c *slotChange) prepare(ctx context.Context, known *record.Stack) error {
 		}
 	}
 	past.Begin(c.wanted, c.gate.nodesOfSlot(c.gate.cluster, c.slot))
+	known.Planned = nil
 	return nil
 }
 
@@ -105,6 +109,19 @@ func (c *slotChange) mayMove(ctx context.Context) operatorkit.Outcome {
 		}
 	}
 	return upgradeStep{c.gate.operator}.mayMove(ctx, cluster, c.gate.resolved.Release)
+}
+
+// plannedPoll is when a change continues after the status was written.
+const plannedPoll = 10 * time.Millisecond
+
+// plan is done when the status contains what the instances of a change boot with. Otherwise, the change is sent by
+// the next reconcile: if this process ended between the change and its record, an operator with another nodeup
+// would change the stack again, and replace the instances.
+func plan(known *record.Stack, wanted *record.Machines) operatorkit.Outcome {
+	if known.Plan(wanted) {
+		return operatorkit.Done()
+	}
+	return operatorkit.Wait(plannedPoll, "Planned", "The change is recorded before it is sent.").WithoutEvent()
 }
 
 func (c *slotChange) wait(outcome operatorkit.Outcome) error {

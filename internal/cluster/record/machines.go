@@ -38,6 +38,35 @@ type Machines struct {
 	Autoscaled bool `json:"autoscaled,omitempty"`
 }
 
+// Boot is what instances boot with: the hashes of their bundle and of nodeup.
+type Boot struct {
+	Bundle string `json:"bundle,omitempty"`
+	Nodeup string `json:"nodeup,omitempty"`
+}
+
+// IsPlanned reports whether the next change is to boot instances as wanted.
+func (r *Stack) IsPlanned(wanted *Machines) bool {
+	return r.Planned != nil && *r.Planned == Boot{Bundle: wanted.Bundle, Nodeup: wanted.Nodeup}
+}
+
+// Plan reports whether the record says what instances boot with, and says so from now on. If it did not, the
+// caller must write the status before the change is sent.
+func (r *Stack) Plan(wanted *Machines) bool {
+	if r.IsPlanned(wanted) {
+		return true
+	}
+	boot := Boot{Bundle: wanted.Bundle, Nodeup: wanted.Nodeup}
+	if h := r.Machines; h != nil {
+		for _, one := range []*Machines{h.Next, h.Now} {
+			if one != nil && one.Bundle == boot.Bundle && one.Nodeup == boot.Nodeup {
+				return true
+			}
+		}
+	}
+	r.Planned = &boot
+	return false
+}
+
 // Differs reports whether instances must be replaced to match others.
 func (m *Machines) Differs(other *Machines) bool {
 	return m.Shape != other.Shape || !maps.Equal(m.DiskTags, other.DiskTags)

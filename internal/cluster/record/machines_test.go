@@ -26,3 +26,27 @@ func TestPartsThatDiffer(t *testing.T) {
 		}
 	}
 }
+
+func TestChangeIsPlannedBeforeItIsSent(t *testing.T) {
+	wanted := &Machines{Bundle: "b2", Nodeup: "n2"}
+	for name, c := range map[string]struct {
+		known Stack
+		ready bool
+	}{
+		"a stack without a record":               {Stack{}, false},
+		"instances of the same kind":             {Stack{Machines: &History{Now: &Machines{Bundle: "b2", Nodeup: "n2"}}}, true},
+		"a change in progress of the same kind":  {Stack{Machines: &History{Next: &Machines{Bundle: "b2", Nodeup: "n2"}}}, true},
+		"instances of another kind":              {Stack{Machines: &History{Now: &Machines{Bundle: "b1", Nodeup: "n2"}}}, false},
+		"a plan for another bundle":              {Stack{Planned: &Boot{Bundle: "b1", Nodeup: "n2"}}, false},
+		"a plan that the status already had":     {Stack{Planned: &Boot{Bundle: "b2", Nodeup: "n2"}}, true},
+		"a plan of an operator with another one": {Stack{Planned: &Boot{Bundle: "b2", Nodeup: "n1"}}, false},
+	} {
+		known := c.known
+		if got := known.Plan(wanted); got != c.ready {
+			t.Errorf("%s: the change may be sent: %v, want %v", name, got, c.ready)
+		}
+		if !known.Plan(wanted) {
+			t.Errorf("%s: the record does not have the plan afterwards", name)
+		}
+	}
+}

@@ -26,6 +26,10 @@ type Stack struct {
 	Restored string `json:"restored,omitempty"`
 	// Nodeup is the hash of the nodeup that the stack's instances boot with.
 	Nodeup string `json:"nodeup,omitempty"`
+	// Planned is what the instances of the next change boot with. It is in the status before the change is
+	// sent: an operator that has another nodeup, and finds the change but no record of it, does not change the
+	// stack again. With the stacks of instance groups and slots only.
+	Planned *Boot `json:"planned,omitempty"`
 	// Machines is the history of the configuration of the stack's instances; with the stacks of
 	// instance groups and slots only.
 	Machines *History `json:"machines,omitempty"`

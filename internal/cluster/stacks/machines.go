@@ -65,6 +65,9 @@ func nodeup(known *record.Stack, bundle string, architecture v1alpha1.Architectu
 			return one.Nodeup, nil
 		}
 	}
+	if p := known.Planned; p != nil && p.Bundle == bundle && isHash(p.Nodeup) {
+		return p.Nodeup, nil
+	}
 	if isHash(known.Nodeup) && known.Bundle == bundle {
 		return known.Nodeup, nil
 	}

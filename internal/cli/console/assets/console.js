@@ -113,7 +113,8 @@ function age(seconds) {
   if (passed < 120) return `${passed}s`;
   if (passed < 7200) return `${Math.floor(passed / 60)}m`;
   if (passed < 172_800) return `${Math.floor(passed / 3600)}h`;
-  return `${Math.floor(passed / 86_400)}d`;
+  if (passed < 63_072_000) return `${Math.floor(passed / 86_400)}d`;
+  return `${Math.floor(passed / 31_536_000)}y`;
 }
 
 // time shows a time relative to now: "5m ago", or "in 5m".
@@ -125,10 +126,64 @@ function time(seconds) {
 }
 
 function cellOf(cell) {
+  if (cell.span) return timelineBar(cell);
   if (cell.time) return time(cell.time);
   if (cell.id && rows.has(cell.id)) return el("a", { href: link(cell.id), "data-key": `link ${cell.id}` }, cell.text);
   if (cell.mark) return el("span", { class: `mark-${cell.mark}` }, cell.text);
   return document.createTextNode(cell.text ?? "");
+}
+
+// draw makes an element of a drawing.
+function draw(name, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(key, value);
+    else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+// timelineBar is when something began and ended. The row also says it in words.
+function timelineBar({ span: [from, to], mark }) {
+  return draw("svg", { class: "bar", viewBox: "0 0 1000 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+    draw("rect", { class: "track", width: 1000, height: 10 }),
+    draw("rect", { class: `fill-${mark}`, x: from, width: to - from, height: 10 }));
+}
+
+// graphOf draws how objects reference each other. The table below the drawing has the links for the keyboard.
+function graphOf(graph) {
+  const [width, height, gapX, gapY] = [220, 46, 64, 14];
+  const columns = graph.nodes.map((node) => node.column);
+  const first = Math.min(...columns);
+  const counts = {};
+  columns.forEach((column) => { counts[column] = (counts[column] ?? 0) + 1; });
+  const most = Math.max(...Object.values(counts));
+  const place = (node) => [(node.column - first) * (width + gapX) + 2,
+    (node.row + (most - counts[node.column]) / 2) * (height + gapY) + 2];
+  const short = (text) => (text.length > 27 ? `${text.slice(0, 26)}…` : text);
+  const edges = graph.edges.map(([from, to]) => {
+    const [fromX, fromY] = place(graph.nodes[from]);
+    const [toX, toY] = place(graph.nodes[to]);
+    const [x1, y1, x2, y2] = [fromX + width, fromY + height / 2, toX - 6, toY + height / 2];
+    const bend = Math.max(30, (x2 - x1) / 2);
+    const line = `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+    return draw("path", { class: "edge", "marker-end": "url(#arrow)", d: line });
+  });
+  const nodes = graph.nodes.map((node) => {
+    const [x, y] = place(node);
+    const known = rows.has(node.id);
+    return draw("g", {
+      class: `node ${known ? "known" : ""} ${node.column === 0 ? "own" : ""}`, transform: `translate(${x} ${y})`,
+      click: () => { if (known) location.hash = link(node.id); },
+    }, draw("title", {}, `${node.kind} ${node.name}`), draw("rect", { width, height, rx: 7 }),
+    draw("text", { class: "kind", x: 12, y: 18 }, short(node.kind)), draw("text", { x: 12, y: 36 }, short(node.name)),
+    draw("text", { class: `mark-${node.mark ?? "waiting"}`, x: width - 24, y: 29 }, (words[node.mark] ?? "?").split(" ")[0]));
+  });
+  const [wide, high] = [(Math.max(...columns) - first + 1) * (width + gapX) - gapX + 4, most * (height + gapY) - gapY + 4];
+  return draw("svg", { class: "graph", role: "img", "aria-label": graph.label, viewBox: `0 0 ${wide} ${high}`, width: wide, height: high },
+    draw("defs", {}, draw("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 4, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+      draw("path", { class: "arrow", d: "M0 0 L8 4 L0 8 z" }))), ...edges, ...nodes);
 }
 
 const link = (id) => `#/object/${encodeURIComponent(id)}`;
@@ -285,19 +340,38 @@ class ObjectPage {
     main.className = "";
     main.replaceChildren(el("p", {}, "Reading…"));
     this.ticker = setInterval(() => this.read(), 5_000); // Events are not in the stream
+    this.awsTicker = setInterval(() => this.readAWS(), 15_000);
     this.read();
   }
 
   end() {
     this.ended = true;
     clearInterval(this.ticker);
+    clearInterval(this.awsTicker);
     clearTimeout(this.soon);
   }
 
-  // changed reads the object again if it changed, or may have: a cluster's page shows its groups.
+  // readAWS reads what AWS has of the object, if the console may.
+  async readAWS() {
+    if (!this.page?.aws || this.readingAWS) return;
+    this.readingAWS = true;
+    let sections;
+    try {
+      sections = await (await ask(`/api/aws?id=${encodeURIComponent(this.id)}`)).json();
+    } catch (error) {
+      sections = [{ title: "AWS", text: `AWS is not shown: ${error.message}` }];
+    }
+    this.readingAWS = false;
+    if (this.ended || JSON.stringify(sections) === JSON.stringify(this.aws)) return;
+    this.aws = sections;
+    this.draw(this.page);
+  }
+
+  // changed reads the object again if it changed, or one that the page shows: a cluster's page shows its groups.
   changed(news) {
     const ids = [...(news.rows ?? []).map((row) => row.id), ...(news.deleted ?? [])];
-    const shows = (id) => id === this.id || (this.id.startsWith("Cluster.") && id.startsWith("InstanceGroup."));
+    const drawn = new Set((this.page?.sections ?? []).flatMap((section) => (section.graph?.nodes ?? []).map((node) => node.id)));
+    const shows = (id) => id === this.id || drawn.has(id) || (this.id.startsWith("Cluster.") && id.startsWith("InstanceGroup."));
     if (!news.whole && !ids.some(shows)) return;
     clearTimeout(this.soon);
     this.soon = setTimeout(() => this.read(), 100);
@@ -316,7 +390,9 @@ class ObjectPage {
     if (this.ended) return;
     if (text !== this.text) {
       this.text = text;
-      this.draw(JSON.parse(text));
+      this.page = JSON.parse(text);
+      this.draw(this.page);
+      if (!this.aws) this.readAWS();
       return;
     }
     main.querySelectorAll("time").forEach((shown) => shown.replaceWith(time(Date.parse(shown.dateTime) / 1000)));
@@ -334,13 +410,29 @@ class ObjectPage {
       el("h1", {}, title(row)),
       el("p", {}, mark(row.mark), row.reason && row.reason !== "Ready" ? ` ${row.reason}` : "", row.drifted && el("span", { class: "badge" }, "drifted")),
       el("div", { class: `waits ${row.mark}` }, page.text),
+      page.causes?.length > 0 && this.causes(page.causes),
       page.stalled && el("p", {}, this.button("Retry now", () => this.order("/api/retry", {}))),
       ...(page.changes ?? []).map((change) => this.change(change)),
       el("dl", { class: "facts" }, ...(page.facts ?? []).flatMap((fact) => [el("dt", {}, fact.name), el("dd", {}, cellOf(fact.value))])),
-      ...(page.sections ?? []).map((section) => this.section(section, open)),
+      ...this.sections(page).map((section) => this.section(section, open)),
     ].filter(Boolean));
     main.scrollTop = position;
     if (key) main.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+  }
+
+  // causes shows the objects for which the object waits in the end.
+  causes(causes) {
+    return el("section", { class: "causes" }, el("h2", {}, "In the end, it waits for"), el("ul", {}, ...causes.map((cause) => el("li", {},
+      el("a", { href: link(cause.id), "data-key": `cause ${cause.id}` }, cause.name), ": ",
+      el("span", { class: `mark-${cause.mark}` }, cause.text)))));
+  }
+
+  // sections are those of the page, with those of AWS before what all objects have.
+  sections(page) {
+    const all = page.sections ?? [];
+    const aws = this.aws ?? (page.aws ? [{ title: "Last operation on the stacks", text: "Reading AWS…" }] : []);
+    const general = all.findIndex((section) => ["References", "Conditions"].includes(section.title));
+    return all.toSpliced(general < 0 ? all.length : general, 0, ...aws.filter((one) => one.text || one.rows));
   }
 
   section(section, open) {
@@ -348,6 +440,9 @@ class ObjectPage {
     const content = [
       section.text && el("p", {}, section.text),
       section.bar && el("p", {}, el("progress", { max: section.bar.total, value: section.bar.done, "aria-label": section.bar.label }), ` ${section.bar.label}`),
+      section.graph && el("div", {
+        class: "drawing", tabindex: "0", role: "region", "aria-label": `Drawing of ${name}`, "data-key": `graph ${name}`,
+      }, graphOf(section.graph)),
       section.rows?.length > 0 && el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name, "data-key": `table ${name}` },
         el("table", {}, el("thead", {}, el("tr", {}, ...section.columns.map((column) => el("th", { scope: "col" }, column)))),
           el("tbody", {}, ...section.rows.map((cells) => el("tr", {}, ...cells.map((cell) => el("td", {}, cellOf(cell)))))))),

@@ -25,6 +25,7 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -39,7 +40,7 @@ const (
 )
 
 // groups are the API groups of the objects.
-var groups = []schema.GroupVersion{clusterv1alpha1.GroupVersion, servicev1alpha1.GroupVersion}
+var groups = []schema.GroupVersion{clusterv1alpha1.GroupVersion, servicev1alpha1.GroupVersion, identityv1alpha1.GroupVersion}
 
 // Source is the objects of the operator in a management cluster.
 type Source struct {
@@ -231,14 +232,18 @@ func (s *Source) List(ctx context.Context) (all []unstructured.Unstructured, hid
 	return all, hidden, nil
 }
 
-// order sorts objects by group, kind, namespace and name. Clusters come first.
+// order sorts objects by group, kind, namespace and name. Clusters come first, and identities last.
 func order(objects []unstructured.Unstructured) {
 	slices.SortStableFunc(objects, func(a, b unstructured.Unstructured) int {
 		return cmp.Or(
-			cmp.Compare(a.GetAPIVersion(), b.GetAPIVersion()), cmp.Compare(a.GetKind(), b.GetKind()),
+			cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetKind(), b.GetKind()),
 			cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()),
 		)
 	})
+}
+
+func rank(object unstructured.Unstructured) int {
+	return slices.Index(groups, object.GroupVersionKind().GroupVersion())
 }
 
 // Watch calls show with the objects of all kinds, now and after every change, until the context
