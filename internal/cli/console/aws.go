@@ -115,7 +115,7 @@ func (a *awsReader) in(ctx context.Context, region string) (*awsapi.Clients, err
 
 // sections returns what AWS has of an object: the last operation on its stacks and, of a cluster, its
 // instances. One object is read at a time. Problems are part of the answer.
-func (a *awsReader) sections(ctx context.Context, object *unstructured.Unstructured, cluster *unstructured.Unstructured) []section {
+func (a *awsReader) sections(ctx context.Context, object, cluster *unstructured.Unstructured) []section {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	id := string(object.GetUID())
@@ -240,7 +240,9 @@ func barOf(line *drawing.Timeline, b *drawing.Bar, reasons map[string]string) []
 		name = "stack " + name
 	}
 	return []cell{
-		text(name), text(b.Type), operation, {Time: b.Start.Unix()}, text(took),
+		text(name), text(b.Type), operation,
+		{Time: b.Start.Unix()},
+		text(took),
 		{Span: []int{place(b.Start), max(place(b.End), place(b.Start)+span/200)}, Mark: operation.Mark},
 	}
 }

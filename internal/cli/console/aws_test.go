@@ -26,7 +26,7 @@ const (
 func useAWS(t *testing.T) *cloudformation.Client {
 	t.Helper()
 	_, endpoint := simulatortest.Start(t, simulator.Options{Account: account, Region: region})
-	for name, value := range map[string]string{ //nolint:gosec // credentials of the simulator
+	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret",
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {

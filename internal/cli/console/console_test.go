@@ -147,7 +147,8 @@ func TestPageOfAClusterHasTheRolloutsOfItsGroups(t *testing.T) {
 	overview.row("InstanceGroup ended", "done")
 	overview.row("InstanceGroup draining", "done")
 	p := b.page(overview.row("Cluster demo", "waiting").ID)
-	if got := p.section("Rollout of draining"); !strings.Contains(got, "ip-10-0-0-2 |") || !strings.Contains(got, "still being drained: 1") {
+	got := p.section("Rollout of draining")
+	if !strings.Contains(got, "ip-10-0-0-2 |") || !strings.Contains(got, "still being drained: 1") {
 		t.Errorf("the rollout of a group with drains: %s", got)
 	}
 	if got := p.section("Rollout of ended"); got != "" {

@@ -255,44 +255,57 @@ func causesOf(id string, forward map[string][]reference, rows map[string]row) (c
 	return causes
 }
 
+// layout is a graph while it is laid out.
+type layout struct {
+	graph
+	rows   map[string]row
+	at     map[string]int // the nodes' indices by ID
+	height map[int]int    // the number of nodes by column
+}
+
+// place adds a node to a column, unless it is in the graph. It reports whether it was not.
+func (l *layout) place(id, name string, column int) (added bool) {
+	if _, ok := l.at[id]; ok {
+		return false
+	}
+	if len(l.Nodes) == maxNodes {
+		return true
+	}
+	kind, name, _ := strings.Cut(name, " ")
+	l.at[id] = len(l.Nodes)
+	l.Nodes = append(l.Nodes, graphNode{ID: id, Kind: kind, Name: name, Mark: l.rows[id].Mark, Column: column, Row: l.height[column]})
+	l.height[column]++
+	return true
+}
+
+// spread places what links lead to, from a node on: each step in the next column.
+func (l *layout) spread(id string, links map[string][]reference, step int) {
+	last := []string{id}
+	for n := 1; n <= maxSteps; n++ {
+		var next []string
+		for _, from := range last {
+			for _, r := range links[from] {
+				if l.place(r.id, r.name, n*step) {
+					next = append(next, r.id)
+				}
+			}
+		}
+		last = next
+	}
+}
+
 // draw lays out the graph of an object: a column for each step away from it.
 func draw(id string, forward, back map[string][]reference, rows map[string]row) *graph {
 	own := rows[id]
-	g := &graph{}
-	at := map[string]int{}
-	height := map[int]int{}
-	place := func(id, name string, column int) {
-		if _, ok := at[id]; ok || len(g.Nodes) == maxNodes {
-			return
-		}
-		kind, name, _ := strings.Cut(name, " ")
-		at[id] = len(g.Nodes)
-		g.Nodes = append(g.Nodes, graphNode{ID: id, Kind: kind, Name: name, Mark: rows[id].Mark, Column: column, Row: height[column]})
-		height[column]++
-	}
-	place(id, own.Kind+" "+own.Name, 0)
-	for _, side := range []struct {
-		step  int
-		links map[string][]reference
-	}{{1, forward}, {-1, back}} {
-		last := []string{id}
-		for n := 1; n <= maxSteps; n++ {
-			var next []string
-			for _, from := range last {
-				for _, r := range side.links[from] {
-					if _, ok := at[r.id]; !ok {
-						next = append(next, r.id)
-					}
-					place(r.id, r.name, n*side.step)
-				}
-			}
-			last = next
-		}
-	}
-	for _, from := range slices.Sorted(maps.Keys(at)) {
+	l := &layout{rows: rows, at: map[string]int{}, height: map[int]int{}}
+	l.place(id, own.Kind+" "+own.Name, 0)
+	l.spread(id, forward, 1)
+	l.spread(id, back, -1)
+	g := &l.graph
+	for _, from := range slices.Sorted(maps.Keys(l.at)) {
 		for _, r := range forward[from] {
-			if to, ok := at[r.id]; ok {
-				g.Edges = append(g.Edges, [2]int{at[from], to})
+			if to, ok := l.at[r.id]; ok {
+				g.Edges = append(g.Edges, [2]int{l.at[from], to})
 			}
 		}
 	}

@@ -148,13 +148,10 @@ func (s groupStackStep) ensure(
 			if before = s.offered(ctx, cluster, known, offerings.OfGroup(shape)); !before.IsDone() {
 				return errNotPrepared
 			}
-			stored := known.Nodeup == wanted.Nodeup && group.Status.Stack.Bundle == wanted.Bundle // nodeup was stored with the bundle.
-			if !stored && !known.IsPlanned(&wanted) {
-				if err := s.bucket.PutNodeup(ctx, cluster, shape.Spec.Architecture); err != nil {
-					return err
-				}
+			if err := s.storeNodeup(ctx, cluster, shape, group.Status.Stack, known, &wanted); err != nil {
+				return err
 			}
-			if before = plan(known, &wanted); !before.IsDone() { // Another operator may not have the nodeup: it is stored now.
+			if before = plan(known, &wanted); !before.IsDone() {
 				return errNotPrepared
 			}
 			sent = true
@@ -171,6 +168,19 @@ func (s groupStackStep) ensure(
 		group.Status.AutoScalingGroup = asg
 	}
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)
+}
+
+// storeNodeup stores the nodeup of a change, unless it is stored: before the change is planned, because another
+// operator that continues it may not have this nodeup.
+func (s groupStackStep) storeNodeup(
+	ctx context.Context, cluster *v1alpha1.Cluster, shape *model.Group, status *v1alpha1.StackStatus,
+	known *record.Stack, wanted *record.Machines,
+) error {
+	withBundle := known.Nodeup == wanted.Nodeup && status.Bundle == wanted.Bundle
+	if withBundle || known.IsPlanned(wanted) {
+		return nil
+	}
+	return s.bucket.PutNodeup(ctx, cluster, shape.Spec.Architecture)
 }
 
 // notNewer is done when new nodes with a Release are not newer than a control plane whose Release is not
