@@ -144,7 +144,7 @@ func TestAlertsFire(t *testing.T) {
 			aws_operator_cluster_etcd_size_bytes{namespace="blue",name="new",pod="a"} 1700000000x100
 			aws_operator_cluster_etcd_quota_bytes{namespace="blue",name="new",pod="a"} 2147483648x100
 			aws_operator_cluster_etcd_size_bytes{namespace="blue",name="unlimited",pod="a"} 9000000000x100`,
-			10 * time.Minute, 11 * time.Minute,
+			9 * time.Minute, 10 * time.Minute,
 			[]string{"critical AWSOperatorEtcdNearlyFull: The etcd of the Cluster blue/old uses 83.82% of its quota."},
 			0,
 		},

@@ -157,6 +157,12 @@ func TestDashboardsShowARun(t *testing.T) {
 	t.Logf("%d queries", len(queries))
 }
 
+// notInTheRun are the metrics of alerts that the run does not have, and why.
+var notInTheRun = map[string]string{
+	"aws_operator_cluster_etcd_size_bytes":  "fake machines run no etcd; TestSpaceOfEtcdIsReported has the metric",
+	"aws_operator_cluster_etcd_quota_bytes": "fake machines run no etcd; TestSpaceOfEtcdIsReported has the metric",
+}
+
 // Alerts use metrics that exist.
 func TestAlertsUseMetricsOfARun(t *testing.T) {
 	p := scrapeARun(t)
@@ -166,8 +172,9 @@ func TestAlertsUseMetricsOfARun(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, selector := range selectors(expr) {
-			if len(p.series(t, labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, selector.Name))) == 0 {
-				t.Errorf("%s: the operator has no metric %s", rule.Alert, selector.Name)
+			exists := len(p.series(t, labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, selector.Name))) > 0
+			if reason, known := notInTheRun[selector.Name]; exists == known {
+				t.Errorf("%s: that the operator has the metric %s is %t; the exception is %q", rule.Alert, selector.Name, exists, reason)
 			}
 		}
 	}
