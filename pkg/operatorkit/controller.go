@@ -58,9 +58,10 @@ func (r *Reconciler[T]) Run(ctx context.Context, mgr manager.Manager, sources ..
 // Enqueue requests a reconcile of an object because of an external event, for
 // example a message from a queue. It overtakes new objects, but not edits. It
 // does nothing before the controller runs, which reconciles all objects when it
-// starts.
+// starts, and nothing for an object that another process owns, unless the
+// reconciler follows it.
 func (r *Reconciler[T]) Enqueue(key types.NamespacedName) {
-	if q := r.queue.Load(); q != nil {
+	if q := r.queue.Load(); q != nil && r.concerns(key) {
 		enqueue(*q, priorityEnqueued, reconcile.Request{NamespacedName: key})
 	}
 }
@@ -106,6 +107,9 @@ func (r *Reconciler[T]) watch(c controller.Controller, mgr manager.Manager, sour
 func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {
+			if !r.concerns(client.ObjectKeyFromObject(e.Object)) {
+				return
+			}
 			priority := priorityNormal
 			if e.IsInInitialList {
 				priority = priorityStart
@@ -113,8 +117,12 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 			enqueue(q, priority, requestFor(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
-			current := r.fresh.saw(e.ObjectNew)
 			key := client.ObjectKeyFromObject(e.ObjectNew)
+			if !r.owns(key) {
+				r.Enqueue(key)
+				return
+			}
+			current := r.fresh.saw(e.ObjectNew)
 			_, busy := r.running.Load(key)
 			switch {
 			case e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion():
@@ -135,13 +143,23 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) {
-			r.fresh.forget(client.ObjectKeyFromObject(e.Object))
+			key := client.ObjectKeyFromObject(e.Object)
+			r.fresh.forget(key)
+			if !r.owns(key) {
+				r.Enqueue(key)
+				return
+			}
 			if r.isLost(e) {
 				r.lost.add(copyOf(e.Object))
 				enqueue(q, priorityEnqueued, requestFor(e.Object))
 			}
 		},
 	}
+}
+
+// concerns reports whether the reconciler does anything for the object of that name.
+func (r *Reconciler[T]) concerns(key types.NamespacedName) bool {
+	return r.owns(key) || r.options.Follow != nil
 }
 
 // isEdit reports whether anything but the status and the managed part of the

@@ -28,6 +28,8 @@ type Metrics struct {
 const (
 	// OutcomePaused means that the object is paused.
 	OutcomePaused = "paused"
+	// OutcomeFollowed means that another process owns the object.
+	OutcomeFollowed = "followed"
 	// OutcomeDeleted means that the object no longer exists, or is being deleted
 	// and does not have the reconciler's finalizer.
 	OutcomeDeleted = "gone"

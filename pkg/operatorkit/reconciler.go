@@ -67,6 +67,15 @@ type Options[T client.Object] struct {
 	// New returns an empty object. It is required only for
 	// *unstructured.Unstructured, to set the kind. Default: a zero T.
 	New func() T
+	// Owns reports whether this process reconciles the object of that name. Several
+	// processes can share the objects of a kind if each object has one owner. Default:
+	// it reconciles all objects.
+	Owns func(key types.NamespacedName) bool
+	// Follow is called when an object changes that another process owns, for what
+	// this process must know about it. It must not change the object. Exists is false
+	// once the object is gone; obj is empty then. It returns the time after which to
+	// call it again, zero for the next change. Default: such objects are ignored.
+	Follow func(ctx context.Context, key types.NamespacedName, obj T, exists bool) (time.Duration, error)
 	// PausedAnnotation is the annotation that pauses an object: no step runs, not
 	// even for its deletion. Every value except "false" (or "0", "f", …) pauses.
 	// Default: no annotation.
@@ -196,6 +205,9 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 
 // reconcile returns the outcome for the metrics in addition to the result for the queue.
 func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName) (string, reconcile.Result, error) {
+	if !r.owns(key) {
+		return r.follow(ctx, key)
+	}
 	if obj, ok := r.lost.find(key); ok {
 		return r.deleteLost(ctx, obj)
 	}
@@ -240,6 +252,28 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName)
 		return afterIO("", err)
 	}
 	return r.runPipeline(ctx, pipeline, obj)
+}
+
+// owns reports whether this process reconciles the object of that name.
+func (r *Reconciler[T]) owns(key types.NamespacedName) bool {
+	return r.options.Owns == nil || r.options.Owns(key)
+}
+
+// follow calls Options.Follow for an object that another process owns.
+func (r *Reconciler[T]) follow(ctx context.Context, key types.NamespacedName) (string, reconcile.Result, error) {
+	if r.options.Follow == nil {
+		return OutcomeFollowed, reconcile.Result{}, nil
+	}
+	obj := r.options.New()
+	err := r.options.Client.Get(ctx, key, obj)
+	if client.IgnoreNotFound(err) != nil {
+		return afterIO("", err)
+	}
+	after, err := r.options.Follow(ctx, key, obj, err == nil)
+	if err != nil {
+		return KindFail.String(), reconcile.Result{}, err
+	}
+	return OutcomeFollowed, reconcile.Result{RequeueAfter: after}, nil
 }
 
 // admit calls Options.Admit.
