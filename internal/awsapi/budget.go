@@ -122,6 +122,7 @@ func budgetFor(overrides map[string]Budget, service string) Budget {
 // resources go before calls that create or read: an edit must not queue behind a thousand
 // creations.
 type bucket struct {
+	budget  Budget
 	limiter *rate.Limiter // nil means unlimited
 
 	mu      sync.Mutex
@@ -135,7 +136,16 @@ func newBucket(budget Budget) *bucket {
 	if budget.PerSecond <= 0 {
 		return &bucket{}
 	}
-	return &bucket{limiter: rate.NewLimiter(rate.Limit(budget.PerSecond), max(1, budget.Burst))}
+	return &bucket{budget: budget, limiter: rate.NewLimiter(rate.Limit(budget.PerSecond), max(1, budget.Burst))}
+}
+
+// share leaves the bucket one of several equal shares of its budget.
+func (b *bucket) share(shares int) {
+	if b.limiter == nil {
+		return
+	}
+	b.limiter.SetLimit(rate.Limit(b.budget.PerSecond / float64(shares)))
+	b.limiter.SetBurst(max(1, b.budget.Burst/shares))
 }
 
 // take returns when the call may be made, or the context's error.

@@ -44,6 +44,9 @@ type Options struct {
 	// Budgets override DefaultBudgets by service ("cloudformation"); AnyService overrides the
 	// budgets of services without an entry.
 	Budgets map[string]Budget
+	// Shares is the number of processes that may use the same accounts and regions, and share the budgets; 0 is one. See
+	// [Clients.Share].
+	Shares int
 	// Transport carries the calls; it defaults to the SDK's.
 	Transport http.RoundTripper
 	// Retryer creates the retryer; it defaults to the SDK's adaptive mode.
@@ -73,6 +76,7 @@ type Clients struct {
 	targets map[Target]aws.Config
 	clients map[clientKey]any
 	buckets map[bucketKey]*bucket
+	uses    map[string]int // see Share
 	account string
 }
 
@@ -311,6 +315,7 @@ func (c *Clients) bucket(service string, t Target) *bucket {
 		return known
 	}
 	made := newBucket(budgetFor(c.options.Budgets, service))
+	made.share(c.sharesOf(key))
 	c.buckets[key] = made
 	return made
 }

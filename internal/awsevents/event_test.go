@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // The examples follow
@@ -107,10 +108,17 @@ func TestStackNames(t *testing.T) {
 	if a, b := StackName(long+"a"), StackName(long+"b"); len(a) > maxQueueName || a == b {
 		t.Errorf("long names become %s and %s, want them short enough for a queue and different", a, b)
 	}
+	third := operatorkit.Shard{Index: 2, Count: 3}
+	if got := ShardStackName("blue", third); got != "aws-operator-events-blue-shard-2" {
+		t.Errorf("the stack of a shard is %s", got)
+	}
+	if a, b := ShardStackName(long+"a", third), ShardStackName(long+"b", third); len(a) > maxQueueName || a == b {
+		t.Errorf("long names of shards become %s and %s", a, b)
+	}
 }
 
 func TestOwnStackIsValid(t *testing.T) {
-	desired, err := Desired("blue")
+	desired, err := Desired("blue", operatorkit.Shard{})
 	if err != nil {
 		t.Fatal(err)
 	}

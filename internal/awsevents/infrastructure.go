@@ -5,6 +5,7 @@ import (
 	_ "embed" // the template
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 const (
@@ -44,13 +46,30 @@ func StackName(clusterName string) string {
 	return shorten(baseName+"-"+clusterName, maxQueueName)
 }
 
-// Desired returns the operator's own stack.
-func Desired(clusterName string) (stack.Desired, error) {
+// ShardStackName is StackName for one of the shards into which an operator's objects are divided: an SQS queue
+// delivers each message to one receiver only, so each shard has its own.
+func ShardStackName(clusterName string, shard operatorkit.Shard) string {
+	if shard.Count <= 1 {
+		return StackName(clusterName)
+	}
+	return shardsOf(clusterName) + strconv.Itoa(shard.Index)
+}
+
+// ShardStackNames is a pattern for the names of the stacks of an operator's shards in policies.
+func ShardStackNames(clusterName string) string { return shardsOf(clusterName) + "*" }
+
+func shardsOf(clusterName string) string {
+	const shard, digits = "-shard-", 3
+	return shorten(StackName(clusterName), maxQueueName-len(shard)-digits) + shard
+}
+
+// Desired returns the operator's own stack, or that of a shard.
+func Desired(clusterName string, shard operatorkit.Shard) (stack.Desired, error) {
 	parsed, err := template.Parse("internal/awsevents/template.yaml", templateYAML)
 	if err != nil {
 		return stack.Desired{}, fmt.Errorf("the template of the events' stack: %w", err)
 	}
-	name := StackName(clusterName)
+	name := ShardStackName(clusterName, shard)
 	if clusterName == "" {
 		clusterName = defaultClusterName
 	}
@@ -64,7 +83,7 @@ func Desired(clusterName string) (stack.Desired, error) {
 // ensureQueue creates or updates the stack and returns the queue's URL. It blocks and polls,
 // because the stack's own events cannot be received before it is complete.
 func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (string, error) {
-	desired, err := Desired(l.options.ClusterName)
+	desired, err := Desired(l.options.ClusterName, l.options.Shard)
 	if err != nil {
 		return "", err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // Clients provides the listener's AWS clients; *awsapi.Clients implements it.
@@ -48,6 +49,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// ClusterName is the operator's cluster name; see the package documentation.
 	ClusterName string
+	// Shard is the part of the operator's objects to which the listener's subscribers belong; the zero value is all.
+	Shard operatorkit.Shard
 	// AccountID is the account of the operator's own credentials; empty if unknown.
 	AccountID string
 	// SweepInterval is the time between sweeps; default 10 minutes.

@@ -64,7 +64,7 @@ func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, rec
 				"target",
 				target.String(),
 				"stack",
-				StackName(l.options.ClusterName),
+				ShardStackName(l.options.ClusterName, l.options.Shard),
 				"queue",
 				url,
 			)

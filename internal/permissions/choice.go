@@ -32,8 +32,8 @@ type Choice struct {
 	// Partition and Suffix are those of the region, as package partition has them. Region and Account
 	// are empty for all.
 	Partition, Suffix, Region, Account string
-	// Operator is the operator's cluster name; Events is the name of its event queue's stack, empty
-	// without an operator.
+	// Operator is the operator's cluster name; Events is the name of its event queue's stack, or a
+	// pattern for those of shards; empty without an operator.
 	Operator, Events string
 	// Roles are the ARNs of the roles that objects and Clusters assume. StateBucket is the bucket with
 	// the commands' state. Without them, no statement allows their use.

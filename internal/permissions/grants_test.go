@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 )
 
@@ -99,5 +100,27 @@ func TestRolesThatTheOperatorMayPass(t *testing.T) {
 			!slices.Equal(found[0].Condition["ForAnyValue:StringEquals"]["aws:CalledVia"], []string{"cloudformation.amazonaws.com"}) {
 			t.Errorf("%v: %+v", c.Kinds, found)
 		}
+	}
+}
+
+// With shards, the operator may use the queues of its shards, and not another operator's.
+func TestQueuesOfShards(t *testing.T) {
+	choice := Choice{
+		Kinds: []string{"SQSQueue"}, Partition: "aws", Suffix: "amazonaws.com", Account: "123456789012", Operator: "blue",
+		Events: awsevents.ShardStackNames("blue"),
+	}
+	documents, err := choice.Documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	queues, stacks := false, false
+	for _, d := range documents {
+		for _, s := range d.Statements {
+			queues = queues || s.Sid == "Events" && slices.Equal(s.Resource, []string{"arn:aws:sqs:*:123456789012:aws-operator-events-blue-shard-*"})
+			stacks = stacks || s.Sid == "OwnStacks" && slices.Contains(s.Resource, "arn:aws:cloudformation:*:123456789012:stack/aws-operator-events-blue-shard-*/*")
+		}
+	}
+	if !queues || !stacks {
+		t.Errorf("the queues of the shards: %v; their stacks: %v", queues, stacks)
 	}
 }
