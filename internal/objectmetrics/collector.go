@@ -57,6 +57,17 @@ func Cached(cache client.Reader, scheme *runtime.Scheme, lists ...client.ObjectL
 	}
 }
 
+// Where returns the source of those objects of which another process does not report.
+func (s Source) Where(ours func(client.Object) bool) Source {
+	return func(ctx context.Context, visit Visit) error {
+		return s(ctx, func(kind schema.GroupKind, obj client.Object) {
+			if ours(obj) {
+				visit(kind, obj)
+			}
+		})
+	}
+}
+
 // Collector reports the objects of its sources. It is a manager.Runnable of the leader: the caches of
 // the other replicas have the same objects, which must not count twice.
 type Collector struct {

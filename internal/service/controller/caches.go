@@ -10,12 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // lastApplied is kubectl's copy of the manifest.
@@ -42,6 +44,28 @@ func slim(obj any) (any, error) {
 		common.internObject(o)
 	}
 	return obj, nil
+}
+
+// slimFor returns slim, which also strips from the objects of other shards what only their own reconciles
+// need: references, rollouts and identities need the rest.
+func slimFor(shard operatorkit.Shard) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		if o, ok := obj.(*v1alpha1.Object); ok && !shard.Has(o.Namespace) {
+			strip(o)
+		}
+		return slim(obj)
+	}
+}
+
+// strip removes from an object of another shard what this one never reads.
+func strip(obj *v1alpha1.Object) {
+	status := &obj.Status
+	status.ResourceStatus, status.ResourceStatusReason = "", ""
+	status.AdditionalResources, status.Grants, status.Drift, status.Stack = nil, nil, nil, nil
+	obj.OwnerReferences, obj.Labels = nil, nil
+	for i := range status.PendingChanges {
+		status.PendingChanges[i] = v1alpha1.PendingChange{}
+	}
 }
 
 // digestOnly keeps only the owner and a digest of the content of an object made from outputs.
@@ -118,7 +142,7 @@ func digestOf(value any) string {
 
 // additionalCacheOptions select the objects made from outputs, by label, and keep only their
 // digests.
-func additionalCacheOptions(namespaces []string) (cache.Options, error) {
+func additionalCacheOptions(namespaces []string, shard operatorkit.Shard) (cache.Options, error) {
 	made, err := labels.NewRequirement(v1alpha1.KindLabel, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("select additional resources: %w", err)
@@ -130,7 +154,17 @@ func additionalCacheOptions(namespaces []string) (cache.Options, error) {
 			&corev1.ServiceAccount{}: {Transform: roleOnly},
 		},
 		DefaultNamespaces: inNamespaces(namespaces),
+		NewInformer:       shard.NewInformer(namespaceOf),
 	}, nil
+}
+
+// namespaceOf is the key by which objects are divided into shards.
+func namespaceOf(obj runtime.Object) (namespace string, divided bool) {
+	o, ok := obj.(client.Object)
+	if !ok {
+		return "", false
+	}
+	return o.GetNamespace(), true
 }
 
 func inNamespaces(namespaces []string) map[string]cache.Config {

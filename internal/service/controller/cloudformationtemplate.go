@@ -3,7 +3,9 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -19,7 +21,7 @@ func (s templateStep) Name() string { return "template" }
 
 // EnsureCreated checks the template.
 func (s templateStep) EnsureCreated(_ context.Context, template *v1alpha1.CloudFormationTemplate) operatorkit.Outcome {
-	s.enqueueUsers(template)
+	s.enqueueUsers(client.ObjectKeyFromObject(template))
 	template.Status.ResourceStatus, template.Status.ResourceStatusReason = "FAILED", ""
 	template.Status.Output = nil
 	if template.Data.Template == "" {
@@ -60,11 +62,16 @@ func (s templateStep) check(template *v1alpha1.CloudFormationTemplate) error {
 // EnsureDeleted does not block the deletion; the objects that use the template report that it is
 // missing.
 func (s templateStep) EnsureDeleted(_ context.Context, template *v1alpha1.CloudFormationTemplate) operatorkit.Outcome {
-	s.enqueueUsers(template)
+	s.enqueueUsers(client.ObjectKeyFromObject(template))
 	return operatorkit.Done()
 }
 
-func (s templateStep) enqueueUsers(template *v1alpha1.CloudFormationTemplate) {
-	key := objectKey{Kind: templateKind, NamespacedName: client.ObjectKeyFromObject(template)}
-	s.service.enqueue(s.service.directory.dependents(key)...)
+// follow enqueues the objects that use a template that another process owns.
+func (s templateStep) follow(_ context.Context, key types.NamespacedName, _ *v1alpha1.CloudFormationTemplate, _ bool) (time.Duration, error) {
+	s.enqueueUsers(key)
+	return 0, nil
+}
+
+func (s templateStep) enqueueUsers(template types.NamespacedName) {
+	s.service.enqueue(s.service.directory.dependents(objectKey{Kind: templateKind, NamespacedName: template})...)
 }

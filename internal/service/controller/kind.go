@@ -60,7 +60,7 @@ func (k *kind) serves(definition *v1alpha1.ModelDefinition) bool {
 // newKind creates a kind without starting it.
 func (s *service) newKind(of *models) (*kind, error) {
 	m := of.current
-	manager, err := newKindManager(s.manager, m, s.options.WatchNamespaces)
+	manager, err := newKindManager(s.manager, m, s.options.WatchNamespaces, s.options.Shard)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,7 @@ func (s *service) newKind(of *models) (*kind, error) {
 			settledStep{},
 		),
 		Admit:                   k.admit,
+		Owns:                    s.owns,
 		Finalizer:               v1alpha1.Finalizer,
 		PausedAnnotation:        v1alpha1.PausedAnnotation,
 		Metrics:                 s.options.Metrics,
@@ -149,10 +150,12 @@ func (k *kind) recordReferences(ctx context.Context) error {
 func (k *kind) changes() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
+			k.follow(nil, obj)
 			k.enqueueDependents(obj)
 			k.rolloutSees(nil, obj)
 		},
 		UpdateFunc: func(old, obj any) {
+			k.follow(old, obj)
 			k.enqueueDependents(obj)
 			k.rolloutSees(old, obj)
 		},

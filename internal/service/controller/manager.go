@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/service/model"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // kindManager is the manager for the controller of one kind, with that kind's scheme, cache and
@@ -30,7 +31,7 @@ type kindManager struct {
 }
 
 // newKindManager creates a kind's scheme, cache and client. The cache is not started.
-func newKindManager(mgr manager.Manager, m *model.Model, namespaces []string) (*kindManager, error) {
+func newKindManager(mgr manager.Manager, m *model.Model, namespaces []string, shard operatorkit.Shard) (*kindManager, error) {
 	k := &kindManager{Manager: mgr, gvk: v1alpha1.GroupVersion.WithKind(m.Kind), scheme: runtime.NewScheme()}
 	if err := v1alpha1.AddObjectToScheme(k.scheme, m.Kind); err != nil {
 		return nil, fmt.Errorf("create the scheme of %s: %w", m.Kind, err)
@@ -49,7 +50,7 @@ func newKindManager(mgr manager.Manager, m *model.Model, namespaces []string) (*
 	var err error
 	k.cache, err = cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: k.scheme, Mapper: k.mapper,
-		DefaultTransform: slim, DefaultNamespaces: inNamespaces(namespaces),
+		DefaultTransform: slimFor(shard), DefaultNamespaces: inNamespaces(namespaces),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create the cache of %s: %w", m.Kind, err)

@@ -78,13 +78,20 @@ func (s definitionStep) models(ctx context.Context, definition *v1alpha1.ModelDe
 	if err := s.keepRevision(ctx, revision); err != nil {
 		return nil, err
 	}
+	return s.modelsOf(ctx, definition, current, revision.Name)
+}
+
+// modelsOf returns a definition's model with those of the older revisions.
+func (s definitionStep) modelsOf(
+	ctx context.Context, definition *v1alpha1.ModelDefinition, current *model.Model, revision string,
+) (*models, error) {
 	all, err := s.revisions(ctx, definition.Name)
 	if err != nil {
 		return nil, err
 	}
-	found := &models{current: current, revision: revision.Name, older: map[string]*model.Model{}}
+	found := &models{current: current, revision: revision, older: map[string]*model.Model{}}
 	for i := range all {
-		if all[i].Name == revision.Name {
+		if all[i].Name == revision {
 			continue
 		}
 		old, err := model.CompileRevision(&all[i], s.service.options.Registry)

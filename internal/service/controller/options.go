@@ -61,6 +61,9 @@ type Options struct {
 	ClusterName string
 	// WatchNamespaces limits the operator to these namespaces; empty means all.
 	WatchNamespaces []string
+	// Shard is the part of the namespaces whose objects this process reconciles; the zero value is all.
+	// Definitions and templates belong to one process, too, and the others follow them.
+	Shard operatorkit.Shard
 	// Limits restrict what objects may make the operator do with its permissions; the zero value
 	// allows nothing beyond what models do.
 	Limits render.Limits

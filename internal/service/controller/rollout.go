@@ -185,7 +185,9 @@ var failedCalls = []string{
 	operatorkit.ReasonFailed, string(awsapi.Throttled), string(awsapi.Unreachable), string(awsapi.Unavailable), string(awsapi.Expired),
 }
 
-// advance lets the next objects take the revision, up to the limit, and enqueues them.
+// advance lets the next objects take the revision, up to the limit, and enqueues them. Objects of other shards keep
+// their places in the order, so that the shards together stay within the limit: each admits only its own of the same
+// next objects.
 func (k *kind) advance(p *progress, rolloutOf *v1alpha1.ModelRollout) {
 	limit := rolloutOf.Limit(p.total)
 	admitted := map[types.UID]bool{}
@@ -203,7 +205,9 @@ func (k *kind) advance(p *progress, rolloutOf *v1alpha1.ModelRollout) {
 		free = 0
 	}
 	for _, obj := range next[:max(0, min(free, len(next)))] {
-		admitted[obj.UID] = true
+		if k.service.owns(client.ObjectKeyFromObject(obj)) {
+			admitted[obj.UID] = true
+		}
 	}
 	added := k.rollout.set(p.revision, admitted, p.outdated() > 0)
 	for _, obj := range next {

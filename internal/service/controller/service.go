@@ -152,7 +152,8 @@ func (s *service) visitObjects(ctx context.Context, visit objectmetrics.Visit) e
 		if !k.recorded.Load() {
 			continue
 		}
-		if err := objectmetrics.Cached(k.manager.cache, k.manager.scheme, &v1alpha1.ObjectList{})(ctx, visit); err != nil {
+		cached := objectmetrics.Cached(k.manager.cache, k.manager.scheme, &v1alpha1.ObjectList{})
+		if err := cached.Where(func(obj client.Object) bool { return s.options.Shard.Has(obj.GetNamespace()) })(ctx, visit); err != nil {
 			return err
 		}
 	}

@@ -97,7 +97,7 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
-	cacheOptions, err := additionalCacheOptions(options.WatchNamespaces)
+	cacheOptions, err := additionalCacheOptions(options.WatchNamespaces, options.Shard)
 	if err != nil {
 		return nil, err
 	}
@@ -228,6 +228,7 @@ func (s *service) addControllers() error {
 		Client: s.manager.GetClient(), Finalizer: v1alpha1.Finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
 		Pipelines: operatorkit.NewPipeline[*v1alpha1.ModelDefinition](definitionStep{service: s}),
 		Metrics:   s.options.Metrics, Clock: s.options.Clock, MaxConcurrentReconciles: 4,
+		Owns: s.ownsDefinition, Follow: definitionStep{service: s}.follow,
 	})
 	if err != nil {
 		return fmt.Errorf("create the controller of ModelDefinitions: %w", err)
@@ -239,6 +240,7 @@ func (s *service) addControllers() error {
 		Client: s.manager.GetClient(), Finalizer: v1alpha1.Finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
 		Pipelines: operatorkit.NewPipeline[*v1alpha1.CloudFormationTemplate](templateStep{service: s}),
 		Metrics:   s.options.Metrics, Clock: s.options.Clock, MaxConcurrentReconciles: 4,
+		Owns: s.owns, Follow: templateStep{service: s}.follow,
 	})
 	if err != nil {
 		return fmt.Errorf("create the controller of CloudFormationTemplates: %w", err)

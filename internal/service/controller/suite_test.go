@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +44,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 func TestMain(m *testing.M) {
@@ -69,6 +73,7 @@ type suite struct {
 	drift     time.Duration // the interval of drift checks; 0 is on request
 	clock     *skewedClock  // of the operator
 	other     string        // another namespace that the operator watches, if any
+	shards    int           // how many operators share the objects
 	// wrap is between the operator and the API server, if any.
 	wrap func(http.RoundTripper) http.RoundTripper
 	stop func()
@@ -112,7 +117,7 @@ func newSuiteOf(t *testing.T, o simulator.Options, limits render.Limits) *suite 
 // prepareSuite is newSuiteOf without an operator.
 func prepareSuite(t *testing.T, o simulator.Options, limits render.Limits) *suite {
 	t.Helper()
-	w := &suite{t: t, cluster: controlplanetest.Shared(t), limits: limits, clock: &skewedClock{}}
+	w := &suite{t: t, cluster: controlplanetest.Shared(t), limits: limits, clock: &skewedClock{}, shards: shardsOfTests(t)}
 	c, err := client.New(w.cluster.RESTConfig(), client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -127,32 +132,49 @@ func prepareSuite(t *testing.T, o simulator.Options, limits render.Limits) *suit
 	return w
 }
 
-// startOperator runs an operator until w.stop is called or the test ends.
+// shardsVariable makes each suite run that many operators, which share the objects.
+const shardsVariable = "TEST_SHARDS"
+
+func shardsOfTests(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv(shardsVariable)
+	if text == "" {
+		return 1
+	}
+	shards, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shards
+}
+
+// startOperator runs an operator until w.stop is called or the test ends: a process for each shard.
 func (w *suite) startOperator() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	stopped := false
-	w.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
+	done := make(chan error, w.shards)
+	w.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-done; err != nil {
-			w.t.Errorf("the operator failed: %v", err)
+		for range w.shards {
+			if err := <-done; err != nil {
+				w.t.Errorf("the operator failed: %v", err)
+			}
 		}
-	}
+	})
 	w.t.Cleanup(w.stop)
-	mgr, err := w.operator(ctx)
-	if err != nil {
-		done <- nil
-		w.t.Fatal(err)
+	for index := range w.shards {
+		mgr, err := w.operator(ctx, operatorkit.Shard{Index: index, Count: w.shards})
+		if err != nil {
+			for range w.shards - index {
+				done <- nil
+			}
+			w.t.Fatal(err)
+		}
+		go func() { done <- mgr.Start(ctx) }()
 	}
-	go func() { done <- mgr.Start(ctx) }()
 }
 
-func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
+func (w *suite) operator(ctx context.Context, shard operatorkit.Shard) (ctrl.Manager, error) {
 	restConfig := rest.CopyConfig(w.cluster.RESTConfig())
 	if w.wrap != nil {
 		restConfig.Wrap(w.wrap)
@@ -175,10 +197,10 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond,
 		DriftPoll: 20 * time.Millisecond, Clock: w.clock,
 	})
-	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
+	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, Shard: shard, AccountID: account})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Region: region, AccountID: account, ClusterName: clusterName,
-		WatchNamespaces: w.watched(), Limits: w.limits, DriftInterval: w.drift, Clock: w.clock,
+		WatchNamespaces: w.watched(), Shard: shard, Limits: w.limits, DriftInterval: w.drift, Clock: w.clock,
 		ServiceAccountIssuer: w.issuer, EKSCluster: w.eks,
 	})
 	if err != nil {
@@ -193,6 +215,23 @@ func (w *suite) watched() []string {
 		return []string{w.namespace}
 	}
 	return []string{w.namespace, w.other}
+}
+
+// inAnotherShard returns the suite for another namespace, which another operator serves if there are several.
+func (w *suite) inAnotherShard() *suite {
+	w.t.Helper()
+	of := func(namespace string) (index int) {
+		for !(operatorkit.Shard{Index: index, Count: w.shards}).Has(namespace) {
+			index++
+		}
+		return index
+	}
+	other := *w
+	for other.namespace == w.namespace || w.shards > 1 && of(other.namespace) == of(w.namespace) {
+		other.namespace = controlplanetest.Namespace(w.t, w.cluster)
+	}
+	w.other, other.other = other.namespace, other.namespace
+	return &other
 }
 
 // apply applies the objects of a YAML document.

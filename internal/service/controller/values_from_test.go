@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
@@ -177,7 +176,7 @@ func (w *suite) nowhere(kind, name string, texts ...string) {
 // no message reveals what exists there without it.
 func TestValuesOfOtherNamespaces(t *testing.T) {
 	w := prepareSuite(t, simulator.Options{}, render.Limits{})
-	w.other = controlplanetest.Namespace(t, w.cluster)
+	w.inAnotherShard()
 	w.startOperator()
 	w.apply(`
 kind: SQSQueue

@@ -1,0 +1,110 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+)
+
+// followAgain is how long until a definition of another process is looked at again that is not served yet, or is
+// being deleted.
+const followAgain = time.Second
+
+// owns reports whether this process reconciles the objects of a namespace. Objects refer to others of their
+// namespace, share roles with them and have names from them, so a namespace is never divided.
+func (s *service) owns(key types.NamespacedName) bool { return s.options.Shard.Has(key.Namespace) }
+
+// ownsDefinition reports whether this process reconciles a ModelDefinition.
+func (s *service) ownsDefinition(key types.NamespacedName) bool { return s.options.Shard.Has(key.Name) }
+
+// follow keeps the directory of an object of another shard up to date, of which an object of this one may be a
+// sibling. The reconcile of an own object does that itself.
+func (k *kind) follow(old, changed any) {
+	obj, ok := changed.(*v1alpha1.Object)
+	if !ok || k.service.owns(client.ObjectKeyFromObject(obj)) || !k.models.Load().refer() {
+		return
+	}
+	before, known := old.(*v1alpha1.Object)
+	targets, err := k.targets(context.Background(), obj) // reads from informer caches
+	if err != nil {
+		targets = nil // its own reconcile reports the error
+	}
+	key := k.key(obj)
+	moved := k.service.directory.refer(key, targets)
+	if moved || known && outputDigest(before.Status.Output) != outputDigest(obj.Status.Output) {
+		k.service.enqueue(k.service.directory.siblings(key)...)
+	}
+}
+
+// follow serves the kind of a definition that another process owns, once that process serves it, and lets the
+// objects of this shard take its current revision when it is their turn. Only the owner writes the definition, its
+// revisions and its CustomResourceDefinition.
+func (s definitionStep) follow(
+	ctx context.Context, key types.NamespacedName, definition *v1alpha1.ModelDefinition, exists bool,
+) (time.Duration, error) {
+	if !exists {
+		return s.unfollow(ctx, key.Name)
+	}
+	known := s.service.served(definition.Spec.ObjectKind())
+	if known == nil || !known.serves(definition) {
+		m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
+		if err != nil {
+			return 0, nil //nolint:nilerr // the owner reports the error
+		}
+		revision, err := model.NewRevision(definition)
+		if err != nil || definition.Status.Revision != revision.Name {
+			return 0, nil //nolint:nilerr // the owner does not serve it, or not yet; its status changes when it does
+		}
+		of, err := s.modelsOf(ctx, definition, m, revision.Name)
+		if err != nil {
+			return 0, err
+		}
+		if outcome := s.serve(ctx, of, definition); !outcome.IsDone() {
+			return followAgain, outcome.Err()
+		}
+		if known = s.service.served(m.Kind); known == nil {
+			return followAgain, nil
+		}
+		known.definition.Store(&definitionVersion{uid: definition.UID, generation: definition.Generation})
+	}
+	if !known.recorded.Load() {
+		return 0, nil // the kind enqueues the definition when it knows its objects
+	}
+	p, err := known.progress(ctx)
+	if err != nil {
+		return 0, err
+	}
+	known.advance(p, definition.Spec.Rollout)
+	return 0, nil
+}
+
+// unfollow stops serving the kind of a definition that is gone, once its CustomResourceDefinition is gone, too:
+// until then, objects of the kind may be left to delete.
+func (s definitionStep) unfollow(ctx context.Context, definition string) (time.Duration, error) {
+	for _, k := range s.service.all() {
+		if owner, ok := s.service.definition(k.name); !ok || owner != definition {
+			continue
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		name := k.models.Load().current.CRD().Name
+		err := s.service.direct.Get(ctx, client.ObjectKey{Name: name}, crd)
+		if client.IgnoreNotFound(err) != nil {
+			return 0, fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
+		}
+		if err == nil && crd.Annotations[definedBy] == definition {
+			return followAgain, nil
+		}
+		if apierrors.IsNotFound(err) || crd.Annotations[definedBy] != definition {
+			s.service.withdraw(k.name)
+		}
+	}
+	return 0, nil
+}
