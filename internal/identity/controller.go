@@ -42,6 +42,8 @@ type SetupOptions struct {
 	Clock clock.PassiveClock
 	// Metrics, if not nil, counts and measures reconciles.
 	Metrics *operatorkit.Metrics
+	// Shard is the part of the AWSIdentities that this process reconciles; the zero value is all.
+	Shard operatorkit.Shard
 }
 
 // Setup applies the CustomResourceDefinition of AWSIdentities and adds their controller to the
@@ -63,10 +65,12 @@ func (i *Identities) Setup(ctx context.Context, mgr ctrl.Manager, options SetupO
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
+	role := step{identities: i, sts: options.STS, secrets: mgr.GetAPIReader()}
 	reconciler, err := operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.AWSIdentity]{
 		Client: mgr.GetClient(), Finalizer: v1alpha1.Finalizer,
-		Pipelines: operatorkit.NewPipeline[*v1alpha1.AWSIdentity](step{identities: i, sts: options.STS, secrets: mgr.GetAPIReader()}),
+		Pipelines: operatorkit.NewPipeline[*v1alpha1.AWSIdentity](role),
 		Metrics:   options.Metrics, Clock: options.Clock,
+		Owns: func(key types.NamespacedName) bool { return options.Shard.Has(key.Name) }, Follow: role.follow,
 	})
 	if err != nil {
 		return fmt.Errorf("create the controller of AWSIdentities: %w", err)
@@ -133,14 +137,11 @@ func (s step) EnsureCreated(ctx context.Context, obj *v1alpha1.AWSIdentity) oper
 	}
 	obj.Status.Account = target.Place(awsapi.Place{}).Account
 	if secret := obj.Spec.ExternalIDSecret; secret != nil {
-		value, outcome := s.externalID(ctx, *secret)
+		value, outcome := s.learn(ctx, obj.Name, *secret)
 		if !outcome.IsDone() {
 			return outcome
 		}
 		target.ExternalID = value
-		if s.identities.learn(obj.Name, *secret, value) {
-			s.identities.tell(ctx, Change{Identity: obj.Name})
-		}
 	}
 	out, err := s.sts(target).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
@@ -154,6 +155,31 @@ func (s step) EnsureCreated(ctx context.Context, obj *v1alpha1.AWSIdentity) oper
 			"%s is a role of account %s, but AWS says that its session is in account %s.", obj.Spec.RoleARN, obj.Status.Account, account))
 	}
 	return operatorkit.Done().RequeueAfter(again)
+}
+
+// follow learns the external ID of an identity that another process reconciles: objects of this one may use it.
+func (s step) follow(ctx context.Context, key types.NamespacedName, obj *v1alpha1.AWSIdentity, exists bool) (time.Duration, error) {
+	if !exists {
+		s.identities.forget(key.Name)
+		return 0, nil
+	}
+	if obj.Spec.ExternalIDSecret == nil {
+		return 0, nil
+	}
+	_, outcome := s.learn(ctx, key.Name, *obj.Spec.ExternalIDSecret)
+	if !outcome.IsDone() {
+		return outcome.After(), outcome.Err()
+	}
+	return again, nil
+}
+
+// learn reads the external ID of an identity, and tells subscribers if it changed.
+func (s step) learn(ctx context.Context, name string, from v1alpha1.SecretKey) (string, operatorkit.Outcome) {
+	value, outcome := s.externalID(ctx, from)
+	if outcome.IsDone() && s.identities.learn(name, from, value) {
+		s.identities.tell(ctx, Change{Identity: name})
+	}
+	return value, outcome
 }
 
 // hint names what else the trust policy must allow.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	identityv1alpha1 "github.com/aws-operator/aws-operator/api/identity/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/targets"
@@ -54,7 +56,7 @@ func (o *operator) isWhereItWas(cluster *v1alpha1.Cluster) operatorkit.Outcome {
 // identityChanged enqueues the Clusters that a change of an identity or a Namespace may concern, and
 // their groups.
 func (o *operator) identityChanged(ctx context.Context, change identity.Change) {
-	clusters, err := o.concerned(ctx, change)
+	clusters, err := o.concerned(ctx, o.client, change)
 	if err != nil {
 		return // the cache is not filled yet, so every Cluster is going to be reconciled
 	}
@@ -71,9 +73,9 @@ func (o *operator) identityChanged(ctx context.Context, change identity.Change) 
 	}
 }
 
-// usersOf lists the Clusters that use an identity.
+// usersOf lists the Clusters that use an identity, of all shards.
 func (o *operator) usersOf(ctx context.Context, name string) ([]string, error) {
-	clusters, err := o.concerned(ctx, identity.Change{Identity: name})
+	clusters, err := o.concerned(ctx, o.direct, identity.Change{Identity: name})
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +87,9 @@ func (o *operator) usersOf(ctx context.Context, name string) ([]string, error) {
 }
 
 // concerned lists the Clusters that a change may concern.
-func (o *operator) concerned(ctx context.Context, change identity.Change) ([]v1alpha1.Cluster, error) {
+func (o *operator) concerned(ctx context.Context, from client.Reader, change identity.Change) ([]v1alpha1.Cluster, error) {
 	var clusters v1alpha1.ClusterList
-	if err := o.client.List(ctx, &clusters); err != nil {
+	if err := from.List(ctx, &clusters); err != nil {
 		return nil, fmt.Errorf("list Clusters: %w", err)
 	}
 	var found []v1alpha1.Cluster

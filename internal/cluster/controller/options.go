@@ -126,6 +126,9 @@ type Options struct {
 	Releases []*v1alpha1.Release
 	// WatchNamespaces limits the operator to these namespaces; empty means all.
 	WatchNamespaces []string
+	// Shard is the part of the Clusters that this process reconciles, with their InstanceGroups; the zero
+	// value is all. The manager's cache must have only those: see [InformersOf].
+	Shard operatorkit.Shard
 	// MaxConcurrentReconciles is how many objects of a kind are reconciled at once, by default 8.
 	MaxConcurrentReconciles int
 	// DriftInterval is the time between two checks of a stack for drift; 0 checks only on request.

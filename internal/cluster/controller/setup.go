@@ -175,6 +175,7 @@ func (o *operator) watchSecrets(ctx context.Context, mgr ctrl.Manager) error {
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject:          map[client.Object]cache.ByObject{secret: {Label: labels.NewSelector().Add(*ours)}},
 		DefaultNamespaces: inNamespaces(o.options.WatchNamespaces),
+		NewInformer:       o.options.Shard.NewInformer(clusterOfSecret),
 	}
 	secrets, err := cache.New(mgr.GetConfig(), options)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +82,8 @@ type suite struct {
 	clock    clock.Clock          // of the controllers; nil is the real clock
 	resolver awsapi.Resolver      // of the operator; nil is the simulator's
 	drift    time.Duration        // the interval of checks for drift; 0 checks only on request
+	shards   int                  // how many operators share the Clusters
+	caches   []client.Reader      // of the operators that were last started
 	stop     func()
 }
 
@@ -98,7 +101,7 @@ func newSuite(t *testing.T, machines machine.Host, latency func(resourceType, op
 // environment.
 func newSuiteAlone(t *testing.T, machines machine.Host, latency func(resourceType, operation string) time.Duration) *suite {
 	t.Helper()
-	w := &suite{t: t, cluster: controlplanetest.Shared(t), nodeup: t.TempDir()}
+	w := &suite{t: t, cluster: controlplanetest.Shared(t), nodeup: t.TempDir(), shards: 1}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
@@ -125,32 +128,35 @@ func newSuiteAlone(t *testing.T, machines machine.Host, latency func(resourceTyp
 	return w
 }
 
-// start runs an operator until w.stop is called or the test ends.
+// start runs an operator until w.stop is called or the test ends: a process for each shard.
 func (w *suite) start() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	mgr, err := w.operator(ctx)
-	if err != nil {
+	done := make(chan error, w.shards)
+	w.stop = sync.OnceFunc(func() {
 		cancel()
-		w.t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	stopped := false
-	w.stop = func() {
-		if stopped {
-			return
+		for range w.shards {
+			if err := <-done; err != nil {
+				w.t.Errorf("the operator returned an error: %v", err)
+			}
 		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			w.t.Errorf("the operator returned an error: %v", err)
-		}
-	}
+	})
 	w.t.Cleanup(w.stop)
-	go func() { done <- mgr.Start(ctx) }()
+	w.caches = nil
+	for index := range w.shards {
+		mgr, err := w.operator(ctx, operatorkit.Shard{Index: index, Count: w.shards})
+		if err != nil {
+			for range w.shards - index {
+				done <- nil
+			}
+			w.t.Fatal(err)
+		}
+		w.caches = append(w.caches, mgr.GetClient())
+		go func() { done <- mgr.Start(ctx) }()
+	}
 }
 
-func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
+func (w *suite) operator(ctx context.Context, shard operatorkit.Shard) (ctrl.Manager, error) {
 	restConfig := rest.CopyConfig(w.cluster.RESTConfig())
 	restConfig.QPS = -1
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
@@ -159,6 +165,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{w.namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
+			NewInformer:       controller.InformersOf(shard),
 		},
 	})
 	if err != nil {
@@ -179,14 +186,14 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond, SlowRetry: 200 * time.Millisecond,
 		DriftPoll: 20 * time.Millisecond,
 	})
-	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, AccountID: account})
+	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName, Shard: shard, AccountID: account})
 	w.metrics = prometheus.NewRegistry()
 	metrics, err := operatorkit.NewMetrics("test", w.metrics)
 	if err != nil {
 		return nil, err
 	}
 	err = controller.Setup(ctx, mgr, controller.Options{
-		Metrics: metrics, Clock: w.clock, DriftInterval: w.drift,
+		Metrics: metrics, Clock: w.clock, DriftInterval: w.drift, Shard: shard,
 		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
 		Workload:  workload.New(workload.Options{}),
 		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace},
