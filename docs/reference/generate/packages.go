@@ -26,7 +26,7 @@ var sections = []struct {
 	{"Framework", "What every reconciler uses. It is a Go module of its own.", []string{"pkg/operatorkit"}},
 	{"Operator", "The process in the management cluster: its parts, its rights, its clients of AWS.", []string{
 		"config", "internal/operator", "internal/admit", "internal/grant", "internal/identity", "internal/partition", "internal/permissions", "internal/awsapi",
-		"internal/awsevents", "internal/objectmetrics", "internal/tracing", "internal/program", "internal/lazyregexp", "internal/plural",
+		"internal/awsevents", "internal/objectmetrics", "internal/replicas", "internal/tracing", "internal/program", "internal/lazyregexp", "internal/plural",
 	}},
 	{"CloudFormation", "Templates, plans and stacks, of services and clusters alike.", []string{"internal/cfn", "internal/driftstatus"}},
 	{"Services", "AWS services as Kubernetes objects.", []string{"internal/service"}},
