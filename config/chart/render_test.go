@@ -106,6 +106,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"a budget that blocks every drain": {"podDisruptionBudget: {maxUnavailable: 0}", "at '/podDisruptionBudget/maxUnavailable'"},
 		"a spread without a domain":        {"topologySpreadConstraints: [{whenUnsatisfiable: DoNotSchedule}]", "at '/topologySpreadConstraints/0': missing property 'topologyKey'"},
 		"two pods without a leader":        {"leaderElection: {enabled: false}", "replicas is 2, but leaderElection.enabled is false: each pod would change the same stacks. Set replicas to 1"},
+		"one shard":                        {"shards: 1", "at '/shards'"},
 		"no service account":               {"serviceAccount: {create: false}", "serviceAccount.name is empty: set it to the ServiceAccount"},
 		"a role of another's account":      {"serviceAccount: {create: false, name: x, roleARN: 'arn:aws:iam::123456789012:role/x'}", "leave them empty and annotate the ServiceAccount"},
 		"a monitor of no metrics":          {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "set metrics.enabled to true"},
@@ -160,8 +161,8 @@ func TestEveryFlagOfTheOperatorHasAValue(t *testing.T) {
 	}
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		// --kubeconfig is among extraArgs: in a cluster, the operator serves that cluster. --eks-cluster
-		// excludes --service-account-issuer; eks.values.yaml has it.
-		if !flag.Changed && flag.Name != "eks-cluster" {
+		// excludes --service-account-issuer, and --shards --leader-elect; eks.values.yaml and shards.values.yaml have them.
+		if !flag.Changed && flag.Name != "eks-cluster" && flag.Name != "shards" {
 			t.Errorf("no value sets --%s", flag.Name)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -36,14 +37,16 @@ func addTypes(scheme *runtime.Scheme) error {
 
 // setUpControllers makes the CRDs and adds the controllers of every kind.
 func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
-	err := p.identities.Setup(ctx, mgr, identity.SetupOptions{STS: p.clients.STS, Clock: p.opts.Clock, Metrics: p.metrics})
+	err := p.identities.Setup(ctx, mgr, identity.SetupOptions{
+		STS: p.clients.STS, Clock: p.opts.Clock, Metrics: p.metrics, Shard: p.opts.shard,
+	})
 	if err != nil {
 		return fmt.Errorf("set up the controller of identities: %w", err)
 	}
 	err = services.Setup(ctx, mgr, services.Options{
 		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock, Identities: p.identities,
 		Region: p.clients.Region(awsapi.Target{}), AccountID: p.opts.Account, ClusterName: p.opts.ClusterName,
-		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
+		WatchNamespaces: p.opts.WatchNamespaces, Shard: p.opts.shard, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
 		Metrics: p.metrics, ObjectMetrics: p.objects, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
 		ServiceAccountIssuer: p.opts.ServiceAccountIssuer,
 		EKSCluster:           p.opts.EKSCluster,
@@ -55,9 +58,12 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 	if err := setUpClusters(ctx, mgr, p); err != nil {
 		return fmt.Errorf("set up the controllers of clusters: %w", err)
 	}
+	p.objects.Add(objectmetrics.Cached(mgr.GetCache(), mgr.GetScheme(), &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}))
 	p.objects.Add(objectmetrics.Cached(mgr.GetCache(), mgr.GetScheme(),
-		&clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}, &servicev1alpha1.ModelDefinitionList{},
-		&servicev1alpha1.CloudFormationTemplateList{}, &identityv1alpha1.AWSIdentityList{}))
+		&servicev1alpha1.ModelDefinitionList{}, &identityv1alpha1.AWSIdentityList{},
+	).Where(func(obj client.Object) bool { return p.opts.shard.Has(obj.GetName()) }))
+	p.objects.Add(objectmetrics.Cached(mgr.GetCache(), mgr.GetScheme(), &servicev1alpha1.CloudFormationTemplateList{}).Where(
+		func(obj client.Object) bool { return p.opts.shard.Has(obj.GetNamespace()) }))
 	return nil
 }
 
@@ -75,7 +81,7 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock, Clients: p.clients,
 		Workload:  workload.New(workload.Options{Logger: p.opts.Logger.WithName("workload"), UserAgent: p.opts.UserAgent}),
 		AccountID: p.opts.Account, ClusterName: p.opts.ClusterName, NodeupDir: p.opts.NodeupDir,
-		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
+		WatchNamespaces: p.opts.WatchNamespaces, Shard: p.opts.shard, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
 		DriftInterval: p.opts.DriftInterval,
 		Metrics:       p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles, Identities: p.identities,
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: p.opts.Clock, Logger: p.opts.Logger.WithName("addons")}),

@@ -24,6 +24,7 @@ A histogram ` + "`NAME`" + ` has the time series ` + "`NAME_bucket`, `NAME_sum` 
 and of calls have exemplars, in the OpenMetrics format, if the operator exports [traces](traces.md).
 
 - Every replica reports its own calls and operations. Only the leader reports the gauges of objects, from its caches: a scrape calls no API.
+  With ` + "`--shards`" + `, each shard reports those of its objects, and all these metrics have the label ` + "`shard`" + `.
 - An operation of a stack counts when the operator sent it and knows its beginning and its end: from CloudFormation's event, or from a poll
   within twice the poll interval. Operations of other clients, continued rollbacks, and those that ended long before a restart or the end
   of a pause do not count.

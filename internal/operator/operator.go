@@ -1,12 +1,14 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -22,6 +25,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	clusters "github.com/aws-operator/aws-operator/internal/cluster/controller"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/identity"
@@ -94,11 +98,24 @@ type Options struct {
 	// LeaderElectionNamespace is the namespace of the lease, required outside a cluster.
 	LeaderElect             bool
 	LeaderElectionNamespace string
+	// Shards is the number of parts into which the objects are divided among the replicas, which all reconcile; up to 1,
+	// one process reconciles all objects. The Leases are in LeaderElectionNamespace.
+	Shards int
+
+	// shard is the part that a manager serves, registerer receives its metrics, and gatherer has those of the process.
+	shard      operatorkit.Shard
+	registerer prometheus.Registerer
+	gatherer   prometheus.Gatherer
+	// made is told the clients of AWS; nil if nobody needs them.
+	made func(*awsapi.Clients)
 }
 
 // Run runs the operator until ctx ends. It returns an error when AWS or the cluster cannot
 // be reached at the start, and when leadership is lost.
 func Run(ctx context.Context, opts Options) error {
+	if opts.Shards > 1 {
+		return runShards(ctx, opts)
+	}
 	mgr, err := New(ctx, opts)
 	if err != nil {
 		return err
@@ -120,21 +137,24 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{
 		Region: opts.Region, EndpointURL: opts.EndpointURL, Budgets: opts.Budgets,
-		Registerer: metrics.Registry, Clock: opts.Clock, UserAgent: opts.UserAgent, Logger: opts.Logger,
+		Shares: opts.shard.Count, Registerer: opts.registerer, Clock: opts.Clock, UserAgent: opts.UserAgent, Logger: opts.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("find the way to AWS: %w", err)
 	}
+	if opts.made != nil {
+		opts.made(clients)
+	}
 	if opts.Account == "" {
-		if opts.Account, err = clients.Identity(ctx); err != nil {
-			return nil, fmt.Errorf("ask AWS whose credentials these are (or name the account with --aws-account-id): %w", err)
+		if opts.Account, err = identify(ctx, clients); err != nil {
+			return nil, err
 		}
 	}
 	management, err := managementCluster(ctx, opts.RESTConfig)
 	if err != nil {
 		return nil, err
 	}
-	operations, err := stack.NewMetrics(metrics.Registry)
+	operations, err := stack.NewMetrics(opts.registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +164,10 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	})
 	listener := awsevents.New(awsevents.Options{
 		Clients: clients, Engine: engine, Clock: opts.Clock, Logger: opts.Logger.WithName("events"),
-		Registerer: metrics.Registry, ClusterName: opts.ClusterName, SweepInterval: opts.SweepInterval, AccountID: opts.Account,
+		Registerer: opts.registerer, ClusterName: opts.ClusterName, Shard: opts.shard, SweepInterval: opts.SweepInterval,
+		AccountID: opts.Account,
 	})
-	steps, err := operatorkit.NewMetrics("aws_operator", metrics.Registry)
+	steps, err := operatorkit.NewMetrics("aws_operator", opts.registerer)
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of steps: %w", err)
 	}
@@ -161,7 +182,7 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 		engine:     engine,
 		listener:   listener,
 		metrics:    steps,
-		objects:    objectmetrics.New(metrics.Registry, opts.Logger.WithName("metrics")),
+		objects:    objectmetrics.New(opts.registerer, opts.Logger.WithName("metrics")),
 		limiter:    operatorkit.NewBackgroundLimiter(opts.Clock, 0),
 	}
 	if err := setUpControllers(ctx, mgr, p); err != nil {
@@ -172,6 +193,9 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	}
 	if err := mgr.Add(p.objects); err != nil {
 		return nil, fmt.Errorf("add the metrics of objects: %w", err)
+	}
+	if opts.shard.Count > 1 {
+		return mgr, nil // the memory is that of the process
 	}
 	if err := mgr.Add(memoryTrimmer{clock: opts.Clock}); err != nil {
 		return nil, fmt.Errorf("add what returns memory: %w", err)
@@ -205,6 +229,9 @@ func (o *Options) setDefaults() {
 	if o.UserAgent == "" {
 		o.UserAgent = "aws-operator"
 	}
+	if o.registerer == nil {
+		o.registerer, o.gatherer = metrics.Registry, cmp.Or[prometheus.Gatherer](o.gatherer, metrics.Registry)
+	}
 	o.NodeupDir = programs.Beside(o.NodeupDir)
 }
 
@@ -216,20 +243,29 @@ func newManager(opts Options) (manager.Manager, error) {
 	if err := addTypes(scheme); err != nil {
 		return nil, err
 	}
+	lock, err := leaderLock(&opts)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(opts.RESTConfig, ctrl.Options{
 		Scheme: scheme,
 		Logger: opts.Logger,
 		Cache: cache.Options{
 			DefaultNamespaces: namespaces(opts.WatchNamespaces),
 			DefaultTransform:  cache.TransformStripManagedFields(),
+			NewInformer:       clusters.InformersOf(opts.shard),
 		},
-		Metrics:                       metricsserver.Options{BindAddress: address(opts.MetricsAddress), FilterProvider: openMetrics},
+		Metrics:                       metricsserver.Options{BindAddress: address(opts.MetricsAddress), FilterProvider: openMetrics(opts.gatherer)},
 		HealthProbeBindAddress:        address(opts.ProbeAddress),
 		PprofBindAddress:              address(opts.ProfilingAddress),
-		LeaderElection:                opts.LeaderElect,
-		LeaderElectionID:              "aws-operator-" + opts.ClusterName,
-		LeaderElectionNamespace:       opts.LeaderElectionNamespace,
+		LeaderElection:                lock != nil,
 		LeaderElectionReleaseOnCancel: true,
+
+		LeaderElectionResourceLockInterface: lock,
+		// Each shard has a manager with the same controllers.
+		Controller: config.Controller{SkipNameValidation: new(opts.shard.Count > 1)},
+		// It exceeds those of the managers of shards.
+		GracefulShutdownTimeout: gracefulShutdown(&opts),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
@@ -246,12 +282,14 @@ func newManager(opts Options) (manager.Manager, error) {
 // openMetrics makes the metrics server offer the OpenMetrics format, the only one that has exemplars.
 // controller-runtime has no option for it, and its filters are the way that it supports to replace the handler:
 // https://github.com/kubernetes-sigs/controller-runtime/issues/3592
-func openMetrics(*rest.Config, *http.Client) (metricsserver.Filter, error) {
-	return func(logr.Logger, http.Handler) (http.Handler, error) {
-		return promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{
-			ErrorHandling: promhttp.HTTPErrorOnError, EnableOpenMetrics: true,
-		}), nil
-	}, nil
+func openMetrics(from prometheus.Gatherer) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
+	return func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
+		return func(logr.Logger, http.Handler) (http.Handler, error) {
+			return promhttp.HandlerFor(from, promhttp.HandlerOpts{
+				ErrorHandling: promhttp.HTTPErrorOnError, EnableOpenMetrics: true,
+			}), nil
+		}, nil
+	}
 }
 
 // cachesFilled is ready once this operator knows the cluster, whether or not it

@@ -23,8 +23,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
-func TestMain(m *testing.M) { controlplanetest.Main(m) }
-
 func TestLeadsServesAndLetsGo(t *testing.T) {
 	traces := collect(t)
 	cluster := controlplanetest.Shared(t)

@@ -28,6 +28,7 @@ type options struct {
 	output flags.Output
 	out    string
 	trial  bool
+	shards bool
 }
 
 // Command returns the command.
@@ -84,11 +85,12 @@ its types (aws cloudformation describe-type).`,
 	set.StringVar(
 		&o.choice.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which prefixes stack names and the names of the policies",
 	)
+	set.BoolVar(&o.shards, "shards", false, "for an operator with --shards, of which each shard has an event queue")
 	set.StringVar(&o.choice.Region, "aws-region", "", "AWS region (default: all)")
 	set.StringVar(&o.choice.Account, "aws-account-id", "", "AWS account (default: the one that has the policy)")
 	set.StringVar(&o.choice.Partition, "partition", "", "partition in ARNs: aws, aws-cn, aws-us-gov … (default: that of --aws-region)")
 	set.StringVar(&o.out, "out", "", "folder to write a file for each JSON policy to, instead of printing")
-	for _, other := range []string{"kind", "cluster", "grants", "eks-cluster", "terminal", "state-bucket", "assume-role"} {
+	for _, other := range []string{"kind", "cluster", "grants", "eks-cluster", "terminal", "state-bucket", "assume-role", "shards"} {
 		cmd.MarkFlagsMutuallyExclusive("trial", other)
 	}
 	return cmd
@@ -124,6 +126,9 @@ func (o *options) complete() error {
 	o.choice.Kinds = slices.DeleteFunc(slices.Clone(o.kinds), func(kind string) bool { return kind == clusterKind })
 	o.choice.Clusters = slices.Contains(o.kinds, clusterKind)
 	o.choice.Events = awsevents.StackName(o.choice.Operator)
+	if o.shards {
+		o.choice.Events = awsevents.ShardStackNames(o.choice.Operator)
+	}
 	if o.trial {
 		trial.Permissions(&o.choice)
 	}

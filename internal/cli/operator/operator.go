@@ -55,6 +55,9 @@ aws-operator-events, through which it receives the events of CloudFormation.`,
   # In a cluster, with three replicas of which one is the leader:
   aws-operator operator --leader-elect --aws-region eu-west-1 --cluster-name payments
 
+  # In a cluster, with replicas that share the objects:
+  aws-operator operator --shards 3 --aws-region eu-west-1 --cluster-name payments
+
   # Fewer calls to CloudFormation than the default, more to everything else:
   aws-operator operator --aws-api-budget cloudformation=2/4,*=20/40`,
 		Args: usage.None,
@@ -169,8 +172,10 @@ func (f *flags) add(cmd *cobra.Command) {
 		&f.LeaderElectionNamespace,
 		"leader-election-namespace",
 		"",
-		"namespace of the lease (default: the operator's own namespace, in a cluster)",
+		"namespace of the Leases of leader election and shards (default: the operator's own namespace, in a cluster)",
 	)
+	set.IntVar(&f.Shards, "shards", 0,
+		"divide the objects into this number of shards, which all replicas share, instead of one leader; as many as replicas, or more")
 	f.logging.Add(set)
 }
 
@@ -181,6 +186,9 @@ const (
 	defaultDriftInterval = 24 * time.Hour
 	minDriftInterval     = 10 * time.Minute
 )
+
+// maxShards bounds the number of shards: each watches all objects, and has a queue of events in each account and region.
+const maxShards = 32
 
 // complete converts the flags to the operator's options.
 func (f *flags) complete() error {
@@ -207,6 +215,12 @@ func (f *flags) complete() error {
 	}
 	if f.Roles, err = grant.Parse(f.roles); err != nil {
 		return fmt.Errorf("--allow-roles: %w", err)
+	}
+	if f.Shards < 0 || f.Shards > maxShards {
+		return fmt.Errorf("--shards: %d is not possible; set 2 to %d, or 0 for one process or leader", f.Shards, maxShards)
+	}
+	if f.Shards > 1 && f.LeaderElect {
+		return errors.New("--shards and --leader-elect are two ways to run several replicas; set one of them")
 	}
 	if f.ServiceAccountIssuer != "" {
 		if err := render.CheckIssuer(f.ServiceAccountIssuer); err != nil {

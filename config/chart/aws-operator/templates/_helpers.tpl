@@ -63,8 +63,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
   "metrics-bind-address" (ternary (printf ":%v" .Values.metrics.port) "0" .Values.metrics.enabled)
   "health-probe-bind-address" (printf ":%v" .Values.probes.port)
   "pprof-bind-address" (ternary (printf "127.0.0.1:%v" .Values.profiling.port) "" .Values.profiling.enabled)
-  "leader-elect" .Values.leaderElection.enabled
+  "leader-elect" (and .Values.leaderElection.enabled (not .Values.shards))
   "leader-election-namespace" .Values.leaderElection.namespace
+  "shards" .Values.shards
   "log-level" .Values.log.level
   "log-format" .Values.log.format
 -}}
@@ -83,6 +84,11 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- end -}}
 
+{{/* Whether pods hold Leases. */}}
+{{- define "aws-operator.leases" -}}
+{{- if or .Values.leaderElection.enabled .Values.shards }}true{{ end }}
+{{- end -}}
+
 {{/* Rights in the namespaces of objects. */}}
 {{- define "aws-operator.namespacedRules" -}}
 # What it makes from the outputs of a stack, and the keys and kubeconfigs of clusters.
@@ -98,8 +104,8 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{/* Combinations of values that the schema cannot refuse with a clear message. */}}
 {{- define "aws-operator.check" -}}
 {{- with .Values }}
-{{- if and (gt (int .replicas) 1) (not .leaderElection.enabled) }}
-{{- fail (printf "replicas is %v, but leaderElection.enabled is false: each pod would change the same stacks. Set replicas to 1, or leaderElection.enabled to true" .replicas) }}
+{{- if and (gt (int .replicas) 1) (not .leaderElection.enabled) (not .shards) }}
+{{- fail (printf "replicas is %v, but leaderElection.enabled is false: each pod would change the same stacks. Set replicas to 1, leaderElection.enabled to true, or shards" .replicas) }}
 {{- end }}
 {{- if and (not .serviceAccount.create) (not .serviceAccount.name) }}
 {{- fail "serviceAccount.create is false, but serviceAccount.name is empty: set it to the ServiceAccount that the operator's pods use" }}
