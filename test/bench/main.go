@@ -18,7 +18,7 @@ import (
 
 func main() {
 	binary := flag.String("operator", "bin/aws-operator", "the operator to measure")
-	only := flag.String("only", "", "comma-separated: create, edit, drift, idle, restart, memory, latency, rollout, clusters, fleet, roll; empty for all")
+	only := flag.String("only", "", "comma-separated: create, edit, drift, idle, restart, memory, latency, rollout, clusters, fleet, roll, replicas, kills; empty for all but the last")
 	objects := flag.Int("objects", 1000, "number of queues in the first measurements")
 	many := flag.Int("many", 10000, "number of idle queues for measuring memory")
 	some := flag.Int("clusters", 100, "number of clusters in the first measurement of clusters")
@@ -102,7 +102,17 @@ func (b *bench) run(ctx context.Context) error {
 		}
 	}
 	if b.wants("roll") {
-		return b.roll(ctx, b.groups, b.nodes)
+		if err := b.roll(ctx, b.groups, b.nodes); err != nil {
+			return err
+		}
+	}
+	if b.wants("replicas") {
+		if err := b.replicas(ctx); err != nil {
+			return err
+		}
+	}
+	if b.only != "" && b.wants("kills") {
+		return b.kills(ctx)
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ type operator struct {
 	// names is the address of the simulator's DNS server.
 	names string
 	dir   string
+	// flags are further flags of the operator.
+	flags []string
 
 	metrics, profiles string
 	command           *exec.Cmd
@@ -59,6 +61,7 @@ func (o *operator) start(ctx context.Context) error {
 		"--aws-api-budget=unlimited", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes,
 		"--pprof-bind-address="+o.profiles,
 		"--nodeup-dir="+o.dir, "--log-level=warn")
+	o.command.Args = append(o.command.Args, o.flags...)
 	o.command.Env = append(
 		os.Environ(),
 		awsapi.ResolverVariable+"="+o.names,

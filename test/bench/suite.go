@@ -57,6 +57,8 @@ type suite struct {
 	ready map[string]time.Time
 	// changed receives at every change of ready.
 	changed chan struct{}
+	// context ends when the suite is closed.
+	context context.Context //nolint:containedctx // of the watches
 	cancel  context.CancelFunc
 	// tap receives the requests in AWS's Query protocol.
 	tap atomic.Pointer[func(url.Values)]
@@ -65,6 +67,26 @@ type suite struct {
 // newSuite starts everything and watches the objects of kinds; the first kind is the one that is
 // created, edited and touched.
 func newSuite(ctx context.Context, binary string, options simulator.Options, kinds ...schema.GroupVersionResource) (w *suite, err error) {
+	if w, err = newStoppedSuite(ctx, binary, options, kinds...); err != nil {
+		return w, err
+	}
+	if err := w.operator.start(ctx); err != nil {
+		w.close()
+		return w, err
+	}
+	for _, kind := range kinds {
+		if err := w.watch(w.context, w.dynamic.Resource(kind).Namespace("default")); err != nil {
+			w.close()
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// newStoppedSuite is newSuite without starting the operator and watching objects.
+func newStoppedSuite(
+	ctx context.Context, binary string, options simulator.Options, kinds ...schema.GroupVersionResource,
+) (w *suite, err error) {
 	w = &suite{ready: map[string]time.Time{}, changed: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
@@ -111,9 +133,6 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 		return w, err
 	}
 	w.operator = &operator{binary: binary, kubeconfig: kubeconfig, endpoint: endpoint, key: key, names: names, dir: w.dir}
-	if err = w.operator.start(ctx); err != nil {
-		return w, err
-	}
 	config := rest.CopyConfig(w.plane.RESTConfig())
 	config.QPS = -1
 	client, err := dynamic.NewForConfig(config)
@@ -121,12 +140,7 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 		return w, fmt.Errorf("create a client: %w", err)
 	}
 	w.client = client.Resource(kinds[0]).Namespace("default")
-	ctx, w.cancel = context.WithCancel(ctx)
-	for _, kind := range kinds {
-		if err := w.watch(ctx, client.Resource(kind).Namespace("default")); err != nil {
-			return w, err
-		}
-	}
+	w.context, w.cancel = context.WithCancel(ctx) //nolint:gosec // close calls it
 	w.dynamic = client
 	return w, nil
 }
