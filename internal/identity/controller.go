@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -44,20 +45,32 @@ type SetupOptions struct {
 	Metrics *operatorkit.Metrics
 	// Shard is the part of the AWSIdentities that this process reconciles; the zero value is all.
 	Shard operatorkit.Shard
+	// KindExists is whether [EnsureKind] has been called, so that Setup need not.
+	KindExists bool
+}
+
+// EnsureKind applies the CustomResourceDefinition of AWSIdentities, and waits until the API server serves it.
+func EnsureKind(ctx context.Context, config *rest.Config) error {
+	crd, err := v1alpha1.CustomResourceDefinition()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
+	defer cancel()
+	if err := operatorkit.EnsureCRDs(ctx, config, fieldOwner, crd); err != nil {
+		return fmt.Errorf("apply the kind AWSIdentity: %w", err)
+	}
+	return nil
 }
 
 // Setup applies the CustomResourceDefinition of AWSIdentities and adds their controller to the
 // manager, and their type to its scheme. Call it before the manager starts, and before the
 // controllers that use the identities are added.
 func (i *Identities) Setup(ctx context.Context, mgr ctrl.Manager, options SetupOptions) error {
-	crd, err := v1alpha1.CustomResourceDefinition()
-	if err != nil {
-		return err
-	}
-	applying, cancel := context.WithTimeout(ctx, crdTimeout)
-	defer cancel()
-	if err := operatorkit.EnsureCRDs(applying, mgr.GetConfig(), fieldOwner, crd); err != nil {
-		return fmt.Errorf("apply the kind AWSIdentity: %w", err)
+	if !options.KindExists {
+		if err := EnsureKind(ctx, mgr.GetConfig()); err != nil {
+			return err
+		}
 	}
 	if err := v1alpha1.AddToScheme(mgr.GetScheme()); err != nil {
 		return fmt.Errorf("register types: %w", err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -39,6 +40,7 @@ func addTypes(scheme *runtime.Scheme) error {
 func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 	err := p.identities.Setup(ctx, mgr, identity.SetupOptions{
 		STS: p.clients.STS, Clock: p.opts.Clock, Metrics: p.metrics, Shard: p.opts.shard,
+		KindExists: p.opts.kindsExist(),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the controller of identities: %w", err)
@@ -46,8 +48,9 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 	err = services.Setup(ctx, mgr, services.Options{
 		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock, Identities: p.identities,
 		Region: p.clients.Region(awsapi.Target{}), AccountID: p.opts.Account, ClusterName: p.opts.ClusterName,
-		WatchNamespaces: p.opts.WatchNamespaces, Shard: p.opts.shard, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
-		Metrics: p.metrics, ObjectMetrics: p.objects, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
+		WatchNamespaces: p.opts.WatchNamespaces, Shard: p.opts.shard, KindsExist: p.opts.kindsExist(),
+		MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
+		Metrics:                 p.metrics, ObjectMetrics: p.objects, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
 		ServiceAccountIssuer: p.opts.ServiceAccountIssuer,
 		EKSCluster:           p.opts.EKSCluster,
 		DriftInterval:        p.opts.DriftInterval,
@@ -67,6 +70,24 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 	return nil
 }
 
+// ensureKinds makes the CRDs of every kind and the built-in Releases.
+func ensureKinds(ctx context.Context, config *rest.Config) error {
+	releases, err := release.Builtin()
+	if err != nil {
+		return fmt.Errorf("read the built-in releases: %w", err)
+	}
+	if err := identity.EnsureKind(ctx, config); err != nil {
+		return err
+	}
+	if err := services.EnsureKinds(ctx, config); err != nil {
+		return err
+	}
+	return clusters.EnsureKinds(ctx, config, releases)
+}
+
+// kindsExist reports whether the process of a shard has made the CRDs.
+func (o *Options) kindsExist() bool { return o.shard.Count > 1 }
+
 // setUpClusters makes the CRDs and the built-in Releases and adds the controllers of clusters.
 func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 	releases, err := release.Builtin()
@@ -81,9 +102,10 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock, Clients: p.clients,
 		Workload:  workload.New(workload.Options{Logger: p.opts.Logger.WithName("workload"), UserAgent: p.opts.UserAgent}),
 		AccountID: p.opts.Account, ClusterName: p.opts.ClusterName, NodeupDir: p.opts.NodeupDir,
-		WatchNamespaces: p.opts.WatchNamespaces, Shard: p.opts.shard, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
-		DriftInterval: p.opts.DriftInterval,
-		Metrics:       p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles, Identities: p.identities,
+		WatchNamespaces: p.opts.WatchNamespaces, Shard: p.opts.shard, KindsExist: p.opts.kindsExist(),
+		MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
+		DriftInterval:           p.opts.DriftInterval,
+		Metrics:                 p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles, Identities: p.identities,
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: p.opts.Clock, Logger: p.opts.Logger.WithName("addons")}),
 		Cleanup: cleanup.New(p.clients, p.opts.ClusterName, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
 	})

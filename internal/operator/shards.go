@@ -49,6 +49,9 @@ func runShards(ctx context.Context, opts Options) error {
 			return err
 		}
 	}
+	if err := ensureKinds(ctx, opts.RESTConfig); err != nil {
+		return err
+	}
 	served := &shards{running: map[int]shard{}}
 	opts.gatherer = served
 	base, err := newManager(opts)

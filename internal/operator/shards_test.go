@@ -3,11 +3,14 @@ package operator_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,14 +28,20 @@ import (
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/internal/local/process"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
-// replicaOf is the variable with the kubeconfig of a process that is a replica of a test's operator.
-const replicaOf = "AWS_OPERATOR_TEST_REPLICA"
+const (
+	// replicaOf is the variable with the kubeconfig of a process that is a replica of a test's operator.
+	replicaOf = "AWS_OPERATOR_TEST_REPLICA"
+	// metricsOf and probesOf are those with its addresses.
+	metricsOf = "AWS_OPERATOR_TEST_METRICS"
+	probesOf  = "AWS_OPERATOR_TEST_PROBES"
+)
 
 func TestMain(m *testing.M) {
 	if kubeconfig := os.Getenv(replicaOf); kubeconfig != "" {
@@ -57,6 +66,7 @@ func runReplica(kubeconfig string) error {
 	return operator.Run(ctx, operator.Options{
 		RESTConfig: config, Region: "eu-west-1", EndpointURL: os.Getenv("AWS_ENDPOINT_URL"), ClusterName: "shared",
 		Shards: 3, LeaderElectionNamespace: metav1.NamespaceDefault,
+		MetricsAddress: os.Getenv(metricsOf), ProbeAddress: os.Getenv(probesOf),
 	})
 }
 
@@ -111,12 +121,18 @@ func kubeconfigOf(t *testing.T, cluster *controlplane.ControlPlane) string {
 // start starts a replica.
 func (s *replicaSuite) start() *exec.Cmd {
 	s.t.Helper()
+	return s.startWith()
+}
+
+// startWith starts a replica with variables.
+func (s *replicaSuite) startWith(variables ...string) *exec.Cmd {
+	s.t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	replica := exec.CommandContext(s.t.Context(), program)
-	replica.Env, replica.Stderr = append(os.Environ(), replicaOf+"="+s.kubeconfig), os.Stderr
+	replica.Env, replica.Stderr = append(append(os.Environ(), replicaOf+"="+s.kubeconfig), variables...), os.Stderr
 	replica.Cancel = func() error { return replica.Process.Signal(syscall.SIGTERM) }
 	if err := replica.Start(); err != nil {
 		s.t.Fatal(err)
@@ -217,16 +233,42 @@ func (s *replicaSuite) operations() map[string]int {
 	return counts
 }
 
+// checkMetrics tests that a replica reports the objects of its shards only, and which shards it holds, as the alert
+// AWSOperatorDown expects.
+func (s *replicaSuite) checkMetrics(page string) {
+	s.t.Helper()
+	text := scrape(s.t, page, "")
+	ours := map[string]bool{}
+	for shard := range 3 {
+		if strings.Contains(text, fmt.Sprintf(`leader_election_master_status{name="aws-operator-shared-shard-%d-of-3"} 1`, shard)) {
+			ours[strconv.Itoa(shard)] = true
+		}
+	}
+	reported := map[string]bool{}
+	for _, match := range regexp.MustCompile(`aws_operator_objects{[^}]*kind="SQSQueue"[^}]*shard="(\d)"`).FindAllStringSubmatch(text, -1) {
+		reported[match[1]] = true
+	}
+	if len(ours) == 0 || !maps.Equal(ours, reported) {
+		s.t.Errorf("the replica holds the shards %v, and reports objects of %v", ours, reported)
+	}
+}
+
 // TestReplicasShareObjects kills one of three replicas amid creations and edits: the others continue, and no stack is created
 // or updated twice.
 func TestReplicasShareObjects(t *testing.T) {
 	s := newReplicaSuite(t)
 	const queues = 60
+	ports, err := process.FreePorts(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, probes := fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("127.0.0.1:%d", ports[1])
 	victim := s.start()
 	s.awaitHolders(1)
 	s.start()
-	s.start()
+	s.startWith(metricsOf+"="+metrics, probesOf+"="+probes)
 	s.awaitHolders(3)
+	patience.UntilTrue(t, "a replica is ready", func() bool { return answers(t, "http://"+probes+"/readyz") })
 	for i := range queues {
 		if i == queues/2 {
 			if err := victim.Process.Kill(); err != nil {
@@ -241,6 +283,7 @@ func TestReplicasShareObjects(t *testing.T) {
 	s.awaitReady("all queues are Ready", queues)
 	t.Logf("all queues were Ready %v after a replica was killed", time.Since(killed))
 	s.awaitHolders(2)
+	s.checkMetrics("http://" + metrics + "/metrics")
 	victim = s.start()
 	s.awaitHolders(3)
 	for i := range queues {

@@ -18,7 +18,7 @@ import (
 
 const (
 	// shards is the number of shards of the measured replicas, and teams of namespaces with services.
-	shards = 6
+	shards = 3
 	teams  = 30
 	// readyWithin limits the wait for many objects.
 	readyWithin = time.Hour
@@ -33,7 +33,7 @@ type replicated struct {
 	replicas []*operator
 }
 
-// newReplicated starts a number of replicas, and watches all namespaces.
+// newReplicated starts a number of replicas, or a single operator without shards if it is 0, and watches all namespaces.
 func newReplicated(
 	ctx context.Context, binary string, count int, options simulator.Options, kinds ...schema.GroupVersionResource,
 ) (*replicated, error) {
@@ -56,16 +56,20 @@ func (r *replicated) begin(ctx context.Context, count int, kinds []schema.GroupV
 			return fmt.Errorf("create namespace %s: %w", team(i), err)
 		}
 	}
-	for range count {
+	for range max(1, count) {
 		one := *r.operator
-		one.flags = []string{fmt.Sprintf("--shards=%d", shards), "--leader-election-namespace=default"}
+		if count > 0 {
+			one.flags = []string{fmt.Sprintf("--shards=%d", shards), "--leader-election-namespace=default"}
+		}
 		if err := one.start(ctx); err != nil {
 			return err
 		}
 		r.replicas = append(r.replicas, &one)
 	}
-	if err := r.awaitShards(ctx, count); err != nil {
-		return err
+	if count > 0 {
+		if err := r.awaitShards(ctx, count); err != nil {
+			return err
+		}
 	}
 	for _, kind := range kinds {
 		if err := r.watch(r.context, r.dynamic.Resource(kind)); err != nil {
@@ -98,12 +102,14 @@ func (r *replicated) awaitShards(ctx context.Context, count int) error {
 				held[holder]++
 			}
 		}
+		total := 0
 		for _, n := range held {
-			if n != shards/count {
+			if n < shards/count {
 				return false, nil
 			}
+			total += n
 		}
-		return len(held) == count, nil
+		return len(held) == count && total == shards, nil
 	})
 }
 
@@ -118,11 +124,11 @@ func (r *replicated) createEverywhere(ctx context.Context, n int) error {
 
 func queueName(i int) string { return fmt.Sprintf("queue-%d", i) }
 
-// replicas measures one, two and three replicas that share as many shards, on the same machine: the time for many
-// objects, the CPU time and the memory of each replica, and how long it takes until others serve the objects of one that is
+// replicas measures one, two and three replicas with three shards, and a single operator without, on the same machine: the
+// time for many objects, the CPU time and the memory of each replica, and how long it takes until others serve the objects of one that is
 // killed.
 func (b *bench) replicas(ctx context.Context) error {
-	for count := 1; count <= 3; count++ {
+	for count := range 4 {
 		progress(fmt.Sprintf("%d replicas", count))
 		if err := b.measureReplicas(ctx, count); err != nil {
 			return fmt.Errorf("%d replicas: %w", count, err)
@@ -145,6 +151,9 @@ func (b *bench) measureReplicas(ctx context.Context, count int) error {
 		return err
 	}
 	name := fmt.Sprintf("%d replicas with %d shards, %d SQSQueues in %d namespaces", count, shards, b.objects, teams)
+	if count == 0 {
+		name = fmt.Sprintf("no shards, %d SQSQueues in %d namespaces", b.objects, teams)
+	}
 	b.report.duration(name+", apply to all Ready", time.Since(start), 0, "")
 	if err := pause(ctx, 45*time.Second); err != nil { // The memory is returned three times a minute.
 		return err

@@ -129,6 +129,8 @@ type Options struct {
 	// Shard is the part of the Clusters that this process reconciles, with their InstanceGroups; the zero
 	// value is all. The manager's cache must have only those: see [InformersOf].
 	Shard operatorkit.Shard
+	// KindsExist is whether [EnsureKinds] has been called, so that Setup need not.
+	KindsExist bool
 	// MaxConcurrentReconciles is how many objects of a kind are reconciled at once, by default 8.
 	MaxConcurrentReconciles int
 	// DriftInterval is the time between two checks of a stack for drift; 0 checks only on request.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -34,14 +35,16 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.complete(); err != nil {
 		return err
 	}
-	if err := ensureKinds(ctx, mgr); err != nil {
-		return err
+	if !options.KindsExist {
+		if err := EnsureKinds(ctx, mgr.GetConfig(), options.Releases); err != nil {
+			return err
+		}
 	}
-	direct, err := directClient(mgr)
+	if err := v1alpha1.AddToScheme(mgr.GetScheme()); err != nil {
+		return fmt.Errorf("register the types of clusters: %w", err)
+	}
+	direct, err := directClient(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return err
-	}
-	if err := installReleases(ctx, direct, options.Releases); err != nil {
 		return err
 	}
 	o := newOperator(options, mgr.GetClient(), direct, mgr.GetEventRecorder(fieldOwner))
@@ -75,32 +78,34 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	return nil
 }
 
-// ensureKinds creates the CRDs and registers their types with the manager.
-func ensureKinds(ctx context.Context, mgr ctrl.Manager) error {
+// EnsureKinds applies the CustomResourceDefinitions of clusters, waits until the API server serves them, and creates the
+// Releases that do not exist.
+func EnsureKinds(ctx context.Context, config *rest.Config, releases []*v1alpha1.Release) error {
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
-	if err := operatorkit.EnsureCRDs(ctx, mgr.GetConfig(), fieldOwner, crds...); err != nil {
+	if err := operatorkit.EnsureCRDs(ctx, config, fieldOwner, crds...); err != nil {
 		return fmt.Errorf("create the CRDs of clusters: %w", err)
 	}
-	if err := v1alpha1.AddToScheme(mgr.GetScheme()); err != nil {
-		return fmt.Errorf("register the types of clusters: %w", err)
+	direct, err := directClient(config, client.Options{})
+	if err != nil {
+		return err
 	}
-	return nil
+	return installReleases(ctx, direct, releases)
 }
 
 // directClient creates a client that bypasses the cache.
-func directClient(mgr ctrl.Manager) (client.Client, error) {
-	scheme := runtime.NewScheme()
+func directClient(config *rest.Config, options client.Options) (client.Client, error) {
+	options.Scheme = runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, metav1.AddMetaToScheme} {
-		if err := add(scheme); err != nil {
+		if err := add(options.Scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
-	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()})
+	direct, err := client.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)
 	}

@@ -64,6 +64,8 @@ type Options struct {
 	// Shard is the part of the namespaces whose objects this process reconciles; the zero value is all.
 	// Definitions and templates belong to one process, too, and the others follow them.
 	Shard operatorkit.Shard
+	// KindsExist is whether [EnsureKinds] has been called, so that Setup need not.
+	KindsExist bool
 	// Limits restrict what objects may make the operator do with its permissions; the zero value
 	// allows nothing beyond what models do.
 	Limits render.Limits

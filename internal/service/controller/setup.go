@@ -10,12 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/service/catalog"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/internal/service/render"
@@ -24,6 +26,15 @@ import (
 
 // crdTimeout limits the wait until the API server serves the built-in kinds.
 const crdTimeout = 2 * time.Minute
+
+// EnsureKinds applies the CustomResourceDefinitions of the built-in kinds, and waits until the API server serves them.
+func EnsureKinds(ctx context.Context, config *rest.Config) error {
+	models, err := catalog.Models(schema.Default())
+	if err != nil {
+		return err
+	}
+	return ensureCRDs(ctx, config, models)
+}
 
 // Setup applies the CustomResourceDefinitions of the built-in kinds and adds the controllers of AWS
 // services to the manager: of the built-in kinds, ModelDefinitions and CloudFormationTemplates. It
@@ -37,8 +48,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
-	if err := ensureCRDs(ctx, mgr, models); err != nil {
-		return err
+	if !options.KindsExist {
+		if err := ensureCRDs(ctx, mgr.GetConfig(), models); err != nil {
+			return err
+		}
 	}
 	if err := v1alpha1.AddToScheme(mgr.GetScheme()); err != nil {
 		return fmt.Errorf("register types: %w", err)
@@ -67,7 +80,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 }
 
 // ensureCRDs applies the CustomResourceDefinitions of all built-in kinds.
-func ensureCRDs(ctx context.Context, mgr ctrl.Manager, models []*model.Model) error {
+func ensureCRDs(ctx context.Context, config *rest.Config, models []*model.Model) error {
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
 		return err
@@ -77,7 +90,7 @@ func ensureCRDs(ctx context.Context, mgr ctrl.Manager, models []*model.Model) er
 	}
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
-	if err := operatorkit.EnsureCRDs(ctx, mgr.GetConfig(), fieldOwner, crds...); err != nil {
+	if err := operatorkit.EnsureCRDs(ctx, config, fieldOwner, crds...); err != nil {
 		return fmt.Errorf("apply the built-in kinds: %w", err)
 	}
 	return nil
