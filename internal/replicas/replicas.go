@@ -20,12 +20,16 @@ import (
 )
 
 // Defaults of the times. A replica that dies is noticed after LeaseDuration, and a retry later another replica acquires
-// the Leases of its shards. Between RenewDeadline and LeaseDuration, a replica that is cut off ends its work.
+// the Leases of its shards. A replica that is cut off ends its calls to AWS at RenewDeadline.
 const (
-	DefaultLeaseDuration = 8 * time.Second
-	DefaultRenewDeadline = 5 * time.Second
+	DefaultLeaseDuration = 9 * time.Second
+	DefaultRenewDeadline = 7 * time.Second
 	DefaultRetryPeriod   = time.Second
 )
+
+// ending is how long the work for a shard may take to end when its Lease is lost: to write statuses to an API server that is
+// slow. See the package documentation for why such a write does no harm.
+const ending = 20 * time.Second
 
 // Options configure a replica. All without a default are required.
 type Options struct {
@@ -38,7 +42,7 @@ type Options struct {
 	Identity string
 	// Shards is the number of shards.
 	Shards int
-	// Serve serves a shard until the context ends. When it returns, nothing of the shard has an effect any more.
+	// Serve serves a shard until the context ends. It has no effect in AWS after that, and returns when all its work has ended.
 	Serve func(ctx context.Context, shard operatorkit.Shard) error
 	// Uses returns how many of the shards that are served use each thing that the replicas share, such as the call budget of
 	// an account. Share is told how many shards of all replicas use each. Both may be nil.
@@ -254,7 +258,7 @@ func (r *Replica) hold(ctx context.Context, shard int) error {
 	}
 	select {
 	case err = <-served:
-	case <-time.After(r.options.LeaseDuration - r.options.RenewDeadline):
+	case <-time.After(ending):
 		return fmt.Errorf("shard %d: %w", shard, errStuck)
 	}
 	if err != nil {

@@ -266,6 +266,17 @@ func (r *replicated) createBoth(ctx context.Context, services, clusters int) err
 // killAtRandom kills a replica and starts it again until the context ends.
 func (r *replicated) killAtRandom(ctx context.Context, times *int) error {
 	for {
+		// A replica that ended by itself is started again, as a kubelet does.
+		for _, one := range r.replicas {
+			if _, err := one.residentMB(); err == nil {
+				continue
+			}
+			progress("a replica ended by itself")
+			_ = one.stop(9)
+			if err := one.start(context.WithoutCancel(ctx)); err != nil {
+				return err
+			}
+		}
 		if pause(ctx, 10*time.Second+rand.N(30*time.Second)) != nil { //nolint:gosec // not security-relevant
 			return nil
 		}
