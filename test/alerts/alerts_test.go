@@ -172,6 +172,21 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
+// An operator whose replicas share the objects is down when one shard is not served, whoever served it.
+func TestShardWithoutReplicaFires(t *testing.T) {
+	series := ""
+	for shard, values := range []string{"1x60", "1x20 _x20 1x20", "1x10 0x50"} {
+		series += fmt.Sprintf("leader_election_master_status{name=\"aws-operator-payments-shard-%d-of-3\",namespace=\"platform\",pod=\"a\"} %s\n", shard, values)
+	}
+	series += `leader_election_master_status{name="aws-operator-payments-shard-2-of-3",namespace="platform",pod="b"} 0x10 1x50`
+	down := []string{"critical AWSOperatorDown: No pod of the operator payments reconciles a part of the objects."}
+	// A series without samples counts for five minutes.
+	want := map[time.Duration][]string{36 * time.Minute: down}
+	if diff := cmp.Diff(want, firing(t, alerts(t, "shards"), series, 15*time.Minute, 25*time.Minute, 36*time.Minute, 45*time.Minute)); diff != "" {
+		t.Errorf("alerts by time (-want +got):\n%s", diff)
+	}
+}
+
 // Each alert has a section of the guide, and each section an alert.
 func TestEachAlertHasARunbook(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guide/alerts.md")
