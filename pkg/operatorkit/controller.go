@@ -79,7 +79,7 @@ func (r *Reconciler[T]) controllerOptions() controller.Options {
 		Reconciler:              r,
 		MaxConcurrentReconciles: r.options.MaxConcurrentReconciles,
 		RateLimiter:             r.options.RateLimiter,
-		UsePriorityQueue:        new(true),
+		NewQueue:                newQueue,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -106,7 +107,39 @@ func (p *part) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // client-go's reflector compares it
 	}
-	return watch.Filter(all, func(e watch.Event) (watch.Event, bool) {
-		return e, e.Type == watch.Bookmark || e.Type == watch.Error || p.keep(e.Object)
-	}), nil
+	kept := &keptEvents{all: all, events: make(chan watch.Event), done: make(chan struct{})}
+	go kept.forward(p.keep)
+	return kept, nil
+}
+
+// keptEvents is a watch of the objects that are kept. Unlike watch.Filter, it ends when it is stopped while nobody
+// receives.
+type keptEvents struct {
+	all    watch.Interface
+	events chan watch.Event
+	done   chan struct{}
+	once   sync.Once
+}
+
+// ResultChan returns the events.
+func (k *keptEvents) ResultChan() <-chan watch.Event { return k.events }
+
+// Stop ends the watch.
+func (k *keptEvents) Stop() {
+	k.once.Do(func() { close(k.done) })
+	k.all.Stop()
+}
+
+func (k *keptEvents) forward(keep func(runtime.Object) bool) {
+	defer close(k.events)
+	for e := range k.all.ResultChan() {
+		if e.Type != watch.Bookmark && e.Type != watch.Error && !keep(e.Object) {
+			continue
+		}
+		select {
+		case k.events <- e:
+		case <-k.done:
+			return
+		}
+	}
 }

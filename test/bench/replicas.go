@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -263,6 +266,21 @@ func (r *replicated) createBoth(ctx context.Context, services, clusters int) err
 	return failures[1]
 }
 
+// lastError returns the last line of the operators' log that is no record, which is the error with which one ended.
+func (r *replicated) lastError() string {
+	log, err := os.ReadFile(filepath.Join(r.dir, "operator.log"))
+	if err != nil {
+		return err.Error()
+	}
+	last := ""
+	for line := range strings.Lines(string(log)) {
+		if !strings.HasPrefix(line, "{") {
+			last = strings.TrimSpace(line)
+		}
+	}
+	return last
+}
+
 // killAtRandom kills a replica and starts it again until the context ends.
 func (r *replicated) killAtRandom(ctx context.Context, times *int) error {
 	for {
@@ -271,7 +289,7 @@ func (r *replicated) killAtRandom(ctx context.Context, times *int) error {
 			if _, err := one.residentMB(); err == nil {
 				continue
 			}
-			progress("a replica ended by itself")
+			progress("a replica ended by itself: " + r.lastError())
 			_ = one.stop(9)
 			if err := one.start(context.WithoutCancel(ctx)); err != nil {
 				return err

@@ -110,7 +110,7 @@ func (k *kind) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", k.name, err)
 	}
-	if _, err := informer.AddEventHandler(k.changes()); err != nil {
+	if _, err := informer.AddEventHandler(k.changes(ctx)); err != nil {
 		return fmt.Errorf("watch %s: %w", k.name, err)
 	}
 	if err := k.manager.start(ctx, k.service.fail); err != nil {
@@ -147,15 +147,15 @@ func (k *kind) recordReferences(ctx context.Context) error {
 }
 
 // changes enqueues an object's dependents when the object changes.
-func (k *kind) changes() toolscache.ResourceEventHandler {
+func (k *kind) changes(ctx context.Context) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			k.follow(nil, obj)
+			k.follow(ctx, nil, obj)
 			k.enqueueDependents(obj)
 			k.rolloutSees(nil, obj)
 		},
 		UpdateFunc: func(old, obj any) {
-			k.follow(old, obj)
+			k.follow(ctx, old, obj)
 			k.enqueueDependents(obj)
 			k.rolloutSees(old, obj)
 		},

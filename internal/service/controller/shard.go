@@ -27,13 +27,13 @@ func (s *service) ownsDefinition(key types.NamespacedName) bool { return s.optio
 
 // follow keeps the directory of an object of another shard up to date, of which an object of this one may be a
 // sibling. The reconcile of an own object does that itself.
-func (k *kind) follow(old, changed any) {
+func (k *kind) follow(ctx context.Context, old, changed any) {
 	obj, ok := changed.(*v1alpha1.Object)
 	if !ok || k.service.owns(client.ObjectKeyFromObject(obj)) || !k.models.Load().refer() {
 		return
 	}
 	before, known := old.(*v1alpha1.Object)
-	targets, err := k.targets(context.Background(), obj) // reads from informer caches
+	targets, err := k.targets(ctx, obj)
 	if err != nil {
 		targets = nil // its own reconcile reports the error
 	}
