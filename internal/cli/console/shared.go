@@ -53,12 +53,12 @@ func inCluster(certificateAuthority string) (*rest.Config, error) {
 	if host == "" || port == "" {
 		return nil, fmt.Errorf("--in-cluster: the variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: run the command in a pod")
 	}
-	authorities, err := os.ReadFile(certificateAuthority) //nolint:gosec // The administrator names the file.
+	roots, err := os.ReadFile(certificateAuthority) //nolint:gosec // The administrator names the file.
 	if err != nil {
 		return nil, fmt.Errorf("--certificate-authority: %w; mount the ConfigMap kube-root-ca.crt, which each namespace has", err)
 	}
 	return &rest.Config{
-		Host: "https://" + net.JoinHostPort(host, port), TLSClientConfig: rest.TLSClientConfig{CAData: authorities},
+		Host: "https://" + net.JoinHostPort(host, port), TLSClientConfig: rest.TLSClientConfig{CAData: roots},
 		UserAgent: "aws-operator-console/" + version.String(), QPS: -1, // The API server's priority and fairness is the only limit.
 	}, nil
 }

@@ -136,12 +136,12 @@ func startAPI(t *testing.T, w *suite) *apiServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authorities := x509.NewCertPool()
-	authorities.AppendCertsFromPEM(authorityOf(t, w))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authorityOf(t, w))
 	s := &apiServer{requests: map[string][]string{}, watches: map[string]int{}, authority: filepath.Join(t.TempDir(), "ca.crt")}
 	proxy := &httputil.ReverseProxy{
 		FlushInterval: -1,
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true},
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true},
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 	}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
