@@ -124,7 +124,7 @@ func fail(w http.ResponseWriter, err error) {
 	status := http.StatusBadGateway
 	switch {
 	case apierrors.IsUnauthorized(err):
-		status = http.StatusUnauthorized
+		status, err = http.StatusUnauthorized, fmt.Errorf("the API server does not accept your credentials: %w", err)
 	case apierrors.IsTooManyRequests(err):
 		status = http.StatusTooManyRequests
 	case apierrors.IsForbidden(err):

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -33,7 +34,8 @@ func (o *options) serveShared(cmd *cobra.Command) error {
 		if err != nil {
 			return fmt.Errorf("--tls-cert and --tls-key: %w", err)
 		}
-		scheme, listener = "https", tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})
+		scheme = "https"
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})
 	}
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Serving %s at %s://%s\n", strings.Join(o.hosts, ", "), scheme, listener.Addr()); err != nil {
 		return fmt.Errorf("print the address: %w", err)
@@ -51,7 +53,7 @@ func (o *options) serveShared(cmd *cobra.Command) error {
 func inCluster(certificateAuthority string) (*rest.Config, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
-		return nil, fmt.Errorf("--in-cluster: the variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: run the command in a pod")
+		return nil, errors.New("--in-cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: run the command in a pod")
 	}
 	roots, err := os.ReadFile(certificateAuthority) //nolint:gosec // The administrator names the file.
 	if err != nil {
@@ -67,7 +69,7 @@ func inCluster(certificateAuthority string) (*rest.Config, error) {
 func checkHosts(hosts []string) error {
 	for _, host := range hosts {
 		if len(validation.IsDNS1123Subdomain(strings.ToLower(host))) > 0 && net.ParseIP(host) == nil {
-			return fmt.Errorf("--host: %q is not the name of a host: write it without a scheme, a port and a path, for example console.example.com", host)
+			return fmt.Errorf("--host: %q is not a host: write it without a scheme, a port and a path, for example console.example.com", host)
 		}
 	}
 	return nil

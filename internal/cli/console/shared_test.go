@@ -1,20 +1,24 @@
 package console_test
 
 import (
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/spf13/cobra"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
@@ -96,7 +100,7 @@ func TestASharedConsoleRefusesOthers(t *testing.T) {
 		"data without a token":             {http.MethodGet, "/api/watch", func(r *http.Request) { r.Header.Del("Cookie") }, http.StatusUnauthorized, "has no token of a user"},
 		"an order without a token":         {http.MethodPost, "/api/retry", func(r *http.Request) { r.Header.Del("Cookie") }, http.StatusUnauthorized, "has no token of a user"},
 		"an order without an open page":    {http.MethodPost, "/api/retry", func(*http.Request) {}, http.StatusUnauthorized, "No page is open"},
-		"a token that is not a user's":     {http.MethodGet, "/api/watch", func(r *http.Request) { r.Header.Set("Cookie", "session=mallory") }, http.StatusUnauthorized, "Unauthorized"},
+		"a token that is not a user's":     {http.MethodGet, "/api/watch", func(r *http.Request) { r.Header.Set("Cookie", "session=mallory") }, http.StatusUnauthorized, "does not accept your credentials"},
 		"another host":                     {http.MethodGet, "/", func(r *http.Request) { r.Host = "rebound.example" }, http.StatusForbidden, sharedHost},
 		"the address of the pod":           {http.MethodGet, "/api/watch", func(r *http.Request) { r.Host = w.back }, http.StatusForbidden, sharedHost},
 		"the host with a port":             {http.MethodGet, "/", func(r *http.Request) { r.Host = sharedHost + ":8443" }, http.StatusOK, "<html"},
@@ -282,5 +286,41 @@ func TestFlagsOfASharedConsole(t *testing.T) {
 	err := check(t, "--in-cluster", "--host", "a.example", "--certificate-authority", "missing")
 	if err == nil || !strings.Contains(err.Error(), "kube-root-ca.crt") {
 		t.Errorf("without a CA: %v", err)
+	}
+}
+
+func TestASharedConsoleServesHTTPS(t *testing.T) {
+	lender := httptest.NewTLSServer(http.NotFoundHandler()) // of a certificate and a client that trusts it
+	defer lender.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(lender.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	file := func(name, kind string, data []byte) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	certificate := file("tls.crt", "CERTIFICATE", lender.Certificate().Raw)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+	line := start(t, console.Command(), "--in-cluster", "--host", sharedHost, "--certificate-authority", certificate,
+		"--tls-cert", certificate, "--tls-key", file("tls.key", "PRIVATE KEY", key))
+	_, address, _ := strings.Cut(line, " at ")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = sharedHost
+	response, err := lender.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK || !strings.HasPrefix(address, "https://") {
+		t.Errorf("%s: status %d", address, response.StatusCode)
 	}
 }

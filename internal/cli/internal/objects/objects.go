@@ -1,5 +1,5 @@
 // Package objects reads and watches all objects of the operator in a management cluster, whatever their
-// kinds, with the permissions of the user's kubeconfig.
+// kinds, with the permissions of the user's kubeconfig or of another user.
 package objects
 
 import (
