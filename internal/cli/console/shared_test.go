@@ -201,13 +201,17 @@ func TestWatchesEndAfterTheLastPage(t *testing.T) {
 	second.row("Cluster hers", "waiting")
 	lists := len(w.api.of(token, "limit=1"))
 	first.close()
-	patience.UntilTrue(t, "one page is left", func() bool { return clock.Waiters() == 1 }) // the ticker of the second
 	clock.Step(time.Minute)
 	w.pendingIn(ada.namespace, "other")
 	second.row("Cluster other", "waiting")
+	timers := clock.Waiters()
 	second.close()
-	third := ada.watch() // at once
+	patience.UntilTrue(t, "the grace of the last page begins", func() bool { return clock.Waiters() > timers })
+	third := ada.watch()
 	third.row("Cluster other", "waiting")
+	clock.Step(time.Minute)
+	w.pendingIn(ada.namespace, "further")
+	third.row("Cluster further", "waiting")
 	if got := w.api.of(token, "limit=1"); len(got) != lists {
 		t.Errorf("three pages of a user list each kind again: %q", got)
 	}
