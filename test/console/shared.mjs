@@ -59,6 +59,7 @@ assert.match(await tab.textContent("main .error"), /does not accept your credent
 await check(tab, "shared-signed-out");
 
 assert.deepEqual(problems, []);
+console.log("a page of a shared console followed its user's tokens until the last one was invalid");
 await browser.close();
 proxy.close();
 proxy.closeAllConnections();

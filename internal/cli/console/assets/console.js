@@ -317,8 +317,9 @@ class Overview {
     const count = complete ? `${this.shown.length} of ${all.length}` : "Reading the management cluster…";
     if (this.count.textContent !== count) this.count.textContent = count;
     const notes = [];
-    if (complete && all.length === 0) notes.push("There are no objects of the operator here yet.");
-    if (hidden.length > 0 && shared && !namespace) notes.push("Enter a namespace above if you may only list the objects of that.");
+    const choose = hidden.length > 0 && shared && !namespace;
+    if (choose) notes.push("Enter a namespace above if you may not list the objects of all.");
+    if (complete && all.length === 0 && !choose) notes.push("There are no objects of the operator here yet.");
     if (hidden.length > 0) notes.push(`Not shown, because you lack the permission to list them: ${hidden.join(", ")}.`);
     this.note.textContent = notes.join(" ");
     this.note.hidden = notes.length === 0;
