@@ -81,6 +81,13 @@ func newTeam(t *testing.T, command func() *cobra.Command) *team {
 	return w
 }
 
+// signIn makes the proxy add a token to a user's requests.
+func (w *team) signIn(user, token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tokens[user] = token
+}
+
 func (w *team) token(user string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,9 +120,7 @@ func (w *team) user(name string, verbs ...string) *browser {
 	if err := w.client.SubResource("token").Create(w.t.Context(), account, request); err != nil {
 		w.t.Fatal(err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tokens[name] = request.Status.Token
+	w.signIn(name, request.Status.Token)
 	return &browser{t: w.t, host: w.front, user: name, namespace: namespace}
 }
 

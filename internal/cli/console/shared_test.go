@@ -89,7 +89,7 @@ func TestUsersOfASharedConsoleHaveTheirOwnRights(t *testing.T) {
 func TestASharedConsoleRefusesOthers(t *testing.T) {
 	w := newTeam(t, console.Command)
 	ada := w.user("ada", "get", "list", "watch")
-	w.tokens["mallory"] = "invalid"
+	w.signIn("mallory", "invalid")
 	for name, c := range map[string]struct {
 		method, path string
 		change       func(r *http.Request)
@@ -126,7 +126,7 @@ func TestASharedConsoleRefusesOthers(t *testing.T) {
 	if got := w.api.tokens(); len(got) != 1 || got[0] != "invalid" {
 		t.Errorf("the API server was asked with %d tokens", len(got))
 	}
-	_ = ada.watch().close // Ada herself can still open the page.
+	ada.watch() // Ada herself can still open the page.
 }
 
 // The API server caches that a token is valid for 10 seconds, and the console asks it at least every 10 seconds.
