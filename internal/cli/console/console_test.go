@@ -249,6 +249,8 @@ func TestConsoleHasTheUsersPermissions(t *testing.T) {
 func TestOnlyThePageGetsData(t *testing.T) {
 	w := newSuite(t)
 	b := w.open(w.config)
+	overview := b.watch()
+	overview.until("the objects are read", func() bool { return overview.whole })
 	for name, c := range map[string]struct {
 		method, path string
 		change       func(r *http.Request)

@@ -171,12 +171,22 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 
 // page answers with what there is to know about one object.
 func (s *server) page(w http.ResponseWriter, r *http.Request) {
-	object := s.fleet.object(r.URL.Query().Get("id"))
-	if object == nil {
-		refuse(w, http.StatusNotFound, "There is no such object any more.")
-		return
+	if object := s.object(w, r.URL.Query().Get("id")); object != nil {
+		answer(w, s.pageOf(r.Context(), object))
 	}
-	answer(w, s.pageOf(r.Context(), object))
+}
+
+// object returns an object of the fleet. If it returns none, it has answered.
+func (s *server) object(w http.ResponseWriter, id string) *unstructured.Unstructured {
+	object, complete := s.fleet.object(id)
+	switch {
+	case object != nil:
+	case !complete:
+		refuse(w, http.StatusServiceUnavailable, "The objects are being read.")
+	default:
+		refuse(w, http.StatusNotFound, "There is no such object any more.")
+	}
+	return object
 }
 
 // order is a request to change something about an object.
@@ -195,11 +205,7 @@ func (s *server) ordered(w http.ResponseWriter, r *http.Request) (order, *unstru
 		refuse(w, http.StatusBadRequest, fmt.Sprintf("The request is no JSON: %v.", err))
 		return o, nil
 	}
-	object := s.fleet.object(o.ID)
-	if object == nil {
-		refuse(w, http.StatusNotFound, "There is no such object any more.")
-	}
-	return o, object
+	return o, s.object(w, o.ID)
 }
 
 // approve approves changes that the user has seen, by their digests.

@@ -72,7 +72,7 @@ func TestUsersOfASharedConsoleHaveTheirOwnRights(t *testing.T) {
 			t.Errorf("bob reads ada's object in namespace %q without a page: status %d, %s", namespace, status, body)
 		}
 		overview := curious.watch()
-		overview.until("the overview is there", func() bool { return len(overview.hidden) > 0 })
+		overview.until("the objects are read", func() bool { return overview.whole })
 		if !slices.Contains(overview.hidden, "clusters") || len(overview.rows) > 0 {
 			t.Errorf("bob sees %+v in namespace %q, and %q are hidden", overview.rows, namespace, overview.hidden)
 		}

@@ -226,6 +226,7 @@ type fleet struct {
 	t      *testing.T
 	rows   map[string]line
 	hidden []string
+	whole  bool   // the objects are complete
 	ended  string // why the stream ends
 	lines  *bufio.Reader
 	close  func()
@@ -266,6 +267,7 @@ func (f *fleet) until(what string, holds func() bool) {
 		}
 		if news.Whole {
 			clear(f.rows)
+			f.whole = true
 		}
 		for _, row := range news.Rows {
 			f.rows[row.Kind+" "+row.Name] = row

@@ -13,6 +13,7 @@ let complete = false; // whether the server has sent all rows
 let hidden = []; // kinds that the user may not list
 let view = null; // the view that is shown
 let connection = null; // aborts the stream of changes
+let live = false; // whether the stream has sent something
 let shared = false; // whether the console has several users, who sign in at a proxy
 
 // namespace is the one that the user of a shared console chose.
@@ -42,7 +43,7 @@ async function ask(path, body, signal) {
   const status = response.type === "opaqueredirect" ? 401 : response.status;
   const { error } = await response.json().catch(() => ({}));
   // The token may be a new one, which the stream does not have yet; or it is no longer valid, which the stream says.
-  if (status === 401 && complete && path !== watchPath) connection?.abort();
+  if (status === 401 && live) connection.abort();
   throw Object.assign(new Error(error ?? (status === 401 ? "You are no longer signed in." : `The server answered ${status}.`)), { status });
 }
 
@@ -59,11 +60,13 @@ async function follow() {
         const lines = (rest + value).split("\n");
         rest = lines.pop();
         lines.forEach((line) => receive(JSON.parse(line)));
+        live = true;
         connected("Live");
         wait = 500;
       }
       throw new Error("The connection ended.");
     } catch (error) {
+      live = false;
       connection.abort();
       if (error.status === 401) {
         if (signIn()) return;
