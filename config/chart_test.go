@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	k8syaml "sigs.k8s.io/yaml"
 
@@ -82,23 +83,28 @@ func TestTheAPIServerAcceptsTheChart(t *testing.T) {
 	}
 }
 
-// admit asks the API server to admit a pod of the Deployment in manifests, and to refuse it with one
+// admit asks the API server to admit a pod of each Deployment in manifests, and to refuse it with one
 // privilege more.
 func admit(t *testing.T, c client.Client, manifests string) {
 	t.Helper()
-	deployment := &appsv1.Deployment{}
-	if err := k8syaml.UnmarshalStrict([]byte(chart.From(manifests, "deployment.yaml")), deployment); err != nil {
-		t.Fatal(err)
-	}
-	pod := &corev1.Pod{ObjectMeta: deployment.Spec.Template.ObjectMeta, Spec: deployment.Spec.Template.Spec}
-	pod.Namespace, pod.Name = deployment.Namespace, "pod"
-	pod.Spec.PriorityClassName = "" // It need not exist.
-	if err := c.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
-		t.Errorf("the pod is not admitted: %v", err)
-	}
-	pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = new(true)
-	if err := c.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) {
-		t.Errorf("a pod that may escalate privileges gives %v, want it forbidden", err)
+	for _, object := range objects(t, []byte(manifests)) {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		deployment := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+			t.Fatal(err)
+		}
+		pod := &corev1.Pod{ObjectMeta: deployment.Spec.Template.ObjectMeta, Spec: deployment.Spec.Template.Spec}
+		pod.Namespace, pod.Name = deployment.Namespace, "pod"
+		pod.Spec.PriorityClassName = "" // It need not exist.
+		if err := c.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
+			t.Errorf("a pod of %s is not admitted: %v", deployment.Name, err)
+		}
+		pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = new(true)
+		if err := c.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) {
+			t.Errorf("a pod of %s that may escalate privileges gives %v, want it forbidden", deployment.Name, err)
+		}
 	}
 }
 

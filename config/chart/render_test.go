@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/pflag"
 	"helm.sh/helm/v4/pkg/action"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/config/chart"
+	"github.com/aws-operator/aws-operator/internal/cli/console"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
 	"github.com/aws-operator/aws-operator/internal/golden"
 )
@@ -117,7 +119,9 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 			"{serviceAccountIssuer: 'https://a.example', eksCluster: 'arn:aws:eks:eu-west-1:123456789012:cluster/a'}",
 			"serviceAccountIssuer and eksCluster are two ways to give pods their roles",
 		},
-		"aggregation of no roles": {"roles: {create: false, aggregate: true}", "set roles.create to true"},
+		"a console without a host":          {"console: {enabled: true}", "console.hosts is empty: set it to the host by which browsers reach the console"},
+		"a host of the console with a port": {"console: {enabled: true, hosts: ['console.example.com:443']}", "at '/console/hosts/0'"},
+		"aggregation of no roles":           {"roles: {create: false, aggregate: true}", "set roles.create to true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := chart.Render(folder, chart.Release{Name: "demo", Namespace: "platform"}, values(t, c.values))
@@ -176,6 +180,69 @@ func TestEveryFlagOfTheOperatorHasAValue(t *testing.T) {
 		want, _ := set[value].([]any)
 		if !slices.EqualFunc(got, want, func(a string, b any) bool { return a == b }) {
 			t.Errorf("--%s is %q, want %q", flag, got, want)
+		}
+	}
+}
+
+// consoles returns the pods of the console in each set of values that has one, with their labels.
+func consoles(t *testing.T) map[string]corev1.PodTemplateSpec {
+	t.Helper()
+	found := map[string]corev1.PodTemplateSpec{}
+	for name, set := range sets(t) {
+		documents := chart.From(render(t, set), "console.yaml")
+		if documents == "" {
+			continue
+		}
+		for document := range strings.SplitSeq(documents, "---\n") {
+			made := &appsv1.Deployment{}
+			if strings.Contains(document, "kind: Deployment\n") {
+				if err := yaml.UnmarshalStrict([]byte(document), made); err != nil {
+					t.Fatal(err)
+				}
+				found[name] = made.Spec.Template
+			}
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("no set of values has a console")
+	}
+	return found
+}
+
+// The command parses the arguments of each console, and everything.values.yaml has each flag of a console in a cluster.
+func TestTheConsoleAcceptsTheArguments(t *testing.T) {
+	for name, pod := range consoles(t) {
+		args := pod.Spec.Containers[0].Args
+		cmd := console.Command()
+		if err := cmd.ParseFlags(args[1:]); err != nil || args[0] != "console" {
+			t.Errorf("%s: %q, %v", name, args, err)
+		}
+		for _, flag := range []string{"in-cluster", "host", "listen", "certificate-authority", "tls-cert", "tls-key"} {
+			if name == "everything" && !cmd.Flags().Changed(flag) {
+				t.Errorf("no value sets --%s", flag)
+			}
+		}
+	}
+}
+
+// The pod of the console has nothing of its own: no token, no environment, no credentials of AWS. What selects the
+// operator's pods does not select it.
+func TestTheConsoleHasNoRights(t *testing.T) {
+	operators := deployment(t, render(t, sets(t)["everything"])).Spec.Selector.MatchLabels
+	for name, pod := range consoles(t) {
+		spec := pod.Spec
+		if spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken || spec.ServiceAccountName != "" {
+			t.Errorf("%s: the pod has the token of a service account", name)
+		}
+		container := spec.Containers[0]
+		if len(container.Env) > 0 || len(container.EnvFrom) > 0 {
+			t.Errorf("%s: the pod has the environment %v %v", name, container.Env, container.EnvFrom)
+		}
+		if s := container.SecurityContext; s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+			t.Errorf("%s: the root file system is writable", name)
+		}
+		if label := "app.kubernetes.io/name"; pod.Labels[label] == operators[label] {
+			t.Errorf("%s: the operator's selectors include the console", name)
 		}
 	}
 }

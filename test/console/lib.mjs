@@ -4,13 +4,13 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
-// The argument is the address that the command printed.
+// The first argument is the address that the command printed.
 export const address = process.argv[2];
 export const site = address.split("#")[0];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 export const page = (kind, name, namespace = "default") => `${site}#/object/${encodeURIComponent(`${kind}/${namespace}/${name}`)}`;
 
-export const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+export const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--host-resolver-rules=MAP console.example.com 127.0.0.1"] });
 export const problems = []; // what the page printed, and what it should not have done
 
 export async function open(scheme) {

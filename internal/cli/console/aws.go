@@ -293,15 +293,18 @@ func (a *awsReader) instances(ctx context.Context, object, cluster *unstructured
 
 // fromAWS answers with what AWS has of an object.
 func (s *server) fromAWS(w http.ResponseWriter, r *http.Request) {
-	object := s.fleet.object(r.URL.Query().Get("id"))
-	if object == nil || s.aws == nil {
-		refuse(w, http.StatusNotFound, "There is no such object any more, or the console runs without --aws.")
+	if s.aws == nil {
+		refuse(w, http.StatusNotFound, "The console runs without --aws.")
+		return
+	}
+	object := s.object(w, r.URL.Query().Get("id"))
+	if object == nil {
 		return
 	}
 	var cluster *unstructured.Unstructured
 	if object.GroupVersionKind().Group == clusterv1alpha1.Group {
 		of, _, _ := unstructured.NestedString(object.Object, "spec", "cluster")
-		cluster = s.fleet.object(fmt.Sprintf(
+		cluster, _ = s.fleet.object(fmt.Sprintf(
 			"%s.%s/%s/%s", kindCluster, clusterv1alpha1.Group, object.GetNamespace(), cmp.Or(of, object.GetName()),
 		))
 	}

@@ -249,6 +249,8 @@ func TestConsoleHasTheUsersPermissions(t *testing.T) {
 func TestOnlyThePageGetsData(t *testing.T) {
 	w := newSuite(t)
 	b := w.open(w.config)
+	overview := b.watch()
+	overview.until("the objects are read", func() bool { return overview.whole })
 	for name, c := range map[string]struct {
 		method, path string
 		change       func(r *http.Request)
@@ -262,7 +264,7 @@ func TestOnlyThePageGetsData(t *testing.T) {
 		"data with another token":       {http.MethodGet, "/api/object", func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }, http.StatusUnauthorized},
 		"an order of another site":      {http.MethodPost, "/api/retry", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, http.StatusForbidden},
 		"an order of another origin":    {http.MethodPost, "/api/retry", func(r *http.Request) { r.Header.Set("Origin", "http://rebound.example") }, http.StatusForbidden},
-		"an order by reading":           {http.MethodGet, "/api/retry", func(*http.Request) {}, http.StatusNotFound},
+		"an order by reading":           {http.MethodGet, "/api/retry", func(*http.Request) {}, http.StatusMethodNotAllowed},
 		"an order that is no JSON":      {http.MethodPost, "/api/retry", func(*http.Request) {}, http.StatusBadRequest},
 		"a file outside of the console": {http.MethodGet, "/../console.go", func(*http.Request) {}, http.StatusNotFound},
 		"an object that does not exist": {http.MethodGet, "/api/object?id=Secret.%2Fdefault%2Fx", func(*http.Request) {}, http.StatusNotFound},

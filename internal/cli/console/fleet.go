@@ -110,11 +110,11 @@ func (f *fleet) update(all []unstructured.Unstructured, hidden []string) {
 	}
 }
 
-// object returns an object, nil if there is none. It must not be changed.
-func (f *fleet) object(id string) *unstructured.Unstructured {
+// object returns an object, nil if there is none, and whether the objects are complete. It must not be changed.
+func (f *fleet) object(id string) (object *unstructured.Unstructured, complete bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.objects[id]
+	return f.objects[id], f.read
 }
 
 // groups returns the InstanceGroups of a cluster, by name.

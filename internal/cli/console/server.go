@@ -2,13 +2,11 @@ package console
 
 import (
 	"context"
-	"crypto/subtle"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -49,44 +47,55 @@ type cluster interface {
 	String() string
 }
 
-// server serves the page and its data.
+// server serves the data of one user's pages.
 type server struct {
 	cluster cluster
 	fleet   *fleet
-	host    string // host:port
-	token   string
 	clock   clock.WithTicker
+	hello   hello
 	// aws reads AWS, nil without --aws; log is the operator's log, empty without --operator-log.
 	aws *awsReader
 	log string
+	// ended is closed when the data is no longer up to date, after why was set.
+	ended chan struct{}
+	why   string
 }
 
-func newServer(from cluster, host, token string, clk clock.WithTicker) *server {
-	return &server{cluster: from, fleet: newFleet(), host: host, token: token, clock: clk}
+// hello is the first line of the stream of changes.
+type hello struct {
+	Where string `json:"where"`
+	// User is the name of the user of a console that several users share, and Namespace the one that the user chose.
+	User      string `json:"user,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
 }
 
-// address is the address for the browser. Browsers do not send the part with the token to the server, and the page
-// removes it from the history.
-func (s *server) address() string { return "http://" + s.host + "/#token=" + s.token }
+func newServer(from cluster, clk clock.WithTicker) *server {
+	return &server{cluster: from, fleet: newFleet(), clock: clk, hello: hello{Where: from.String()}, ended: make(chan struct{})}
+}
 
-func (s *server) handler() http.Handler {
+// data serves the data.
+func (s *server) data() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/watch", s.watch)
+	mux.HandleFunc("GET /api/object", s.page)
+	mux.HandleFunc("GET /api/aws", s.fromAWS)
+	mux.HandleFunc("POST /api/approve", s.approve)
+	mux.HandleFunc("POST /api/retry", s.retry)
+	return mux
+}
+
+// site serves the page, and its data, under its own names only: by another name, a page elsewhere reaches a server that
+// its browser reaches (DNS rebinding). It refuses orders of other sites.
+func site(isName func(host string) bool, name string, data http.Handler) http.Handler {
 	files, err := fs.Sub(assets, "assets")
 	if err != nil {
 		panic(err) // the folder is embedded
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
-	mux.HandleFunc("GET /api/watch", s.watch)
-	mux.HandleFunc("GET /api/object", s.page)
-	mux.HandleFunc("GET /api/aws", s.fromAWS)
-	mux.HandleFunc("POST /api/approve", s.approve)
-	mux.HandleFunc("POST /api/retry", s.retry)
-	return s.guard(http.NewCrossOriginProtection().Handler(mux))
-}
-
-// guard refuses requests under another name than the server's, which is how a page elsewhere reaches a server on
-// the loopback address (DNS rebinding), and requests for data without the token.
-func (s *server) guard(next http.Handler) http.Handler {
+	mux.Handle("GET /api/", data)
+	mux.Handle("POST /api/", data)
+	checked := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
@@ -95,21 +104,12 @@ func (s *server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		_, port, _ := net.SplitHostPort(s.host)
-		if r.Host != s.host && r.Host != net.JoinHostPort("localhost", port) {
-			refuse(w, http.StatusForbidden, "This server is "+s.host+".")
+		if !isName(r.Host) {
+			refuse(w, http.StatusForbidden, "This server is "+name+".")
 			return
 		}
-		if strings.HasPrefix(r.URL.Path, "/api/") && !s.knows(r.Header.Get("Authorization")) {
-			refuse(w, http.StatusUnauthorized, "The token is wrong. Open the address that aws-operator console printed.")
-			return
-		}
-		next.ServeHTTP(w, r)
+		checked.ServeHTTP(w, r)
 	})
-}
-
-func (s *server) knows(authorization string) bool {
-	return subtle.ConstantTimeCompare([]byte(authorization), []byte("Bearer "+s.token)) == 1
 }
 
 // refuse answers with an error that the page shows.
@@ -123,6 +123,10 @@ func refuse(w http.ResponseWriter, status int, message string) {
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusBadGateway
 	switch {
+	case apierrors.IsUnauthorized(err):
+		status, err = http.StatusUnauthorized, fmt.Errorf("the API server does not accept your credentials: %w", err)
+	case apierrors.IsTooManyRequests(err):
+		status = http.StatusTooManyRequests
 	case apierrors.IsForbidden(err):
 		status = http.StatusForbidden
 	case apierrors.IsNotFound(err):
@@ -136,42 +140,53 @@ func answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the page may be closed
 }
 
-// watch sends the whole fleet, and then every change, each as a line of JSON, until the page is closed.
+// watch sends the whole fleet, and then every change, each as a line of JSON, until the page is closed or the data is no
+// longer up to date.
 func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 	reader, end := s.fleet.follow()
 	defer end()
 	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("X-Accel-Buffering", "no") // for nginx: https://nginx.org/en/docs/http/ngx_http_proxy_module.html#proxy_buffering
 	control, encoder := http.NewResponseController(w), json.NewEncoder(w)
+	send := func(line any) bool {
+		err := control.SetWriteDeadline(s.clock.Now().Add(writeTimeout))
+		return errors.Join(err, encoder.Encode(line), control.Flush()) == nil
+	}
 	ticker := s.clock.NewTicker(beat)
 	defer ticker.Stop()
-	for first := true; ; first = false {
-		var line any = struct{}{}
-		if first {
-			line = map[string]string{"where": s.cluster.String()}
-		} else {
-			select {
-			case <-r.Context().Done():
-				return
-			case <-ticker.C():
-			case <-reader.ready:
-				line = reader.take()
-			}
-		}
-		err := control.SetWriteDeadline(s.clock.Now().Add(writeTimeout))
-		if err = errors.Join(err, encoder.Encode(line), control.Flush()); err != nil {
+	for more := send(s.hello); more; {
+		select {
+		case <-r.Context().Done():
 			return
+		case <-s.ended:
+			send(map[string]string{"ended": s.why})
+			return
+		case <-ticker.C():
+			more = send(struct{}{})
+		case <-reader.ready:
+			more = send(reader.take())
 		}
 	}
 }
 
 // page answers with what there is to know about one object.
 func (s *server) page(w http.ResponseWriter, r *http.Request) {
-	object := s.fleet.object(r.URL.Query().Get("id"))
-	if object == nil {
-		refuse(w, http.StatusNotFound, "There is no such object any more.")
-		return
+	if object := s.object(w, r.URL.Query().Get("id")); object != nil {
+		answer(w, s.pageOf(r.Context(), object))
 	}
-	answer(w, s.pageOf(r.Context(), object))
+}
+
+// object returns an object of the fleet. If it returns none, it has answered.
+func (s *server) object(w http.ResponseWriter, id string) *unstructured.Unstructured {
+	object, complete := s.fleet.object(id)
+	switch {
+	case object != nil:
+	case !complete:
+		refuse(w, http.StatusServiceUnavailable, "The objects are being read.")
+	default:
+		refuse(w, http.StatusNotFound, "There is no such object any more.")
+	}
+	return object
 }
 
 // order is a request to change something about an object.
@@ -190,11 +205,7 @@ func (s *server) ordered(w http.ResponseWriter, r *http.Request) (order, *unstru
 		refuse(w, http.StatusBadRequest, fmt.Sprintf("The request is no JSON: %v.", err))
 		return o, nil
 	}
-	object := s.fleet.object(o.ID)
-	if object == nil {
-		refuse(w, http.StatusNotFound, "There is no such object any more.")
-	}
-	return o, object
+	return o, s.object(w, o.ID)
 }
 
 // approve approves changes that the user has seen, by their digests.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -121,50 +122,70 @@ func (w *suite) set(object client.Object, kind string, status metav1.ConditionSt
 
 // browser is a client of a console.
 type browser struct {
-	t           *testing.T
-	host, token string
+	t    *testing.T
+	host string
+	// token is that of the console of the user of the kubeconfig.
+	token string
+	// user and namespace are those of a console that several users share.
+	user, namespace string
 }
 
 // open starts the command with a user's permissions, and returns a client with the address that it prints.
 func (w *suite) open(config *rest.Config, flags ...string) *browser {
 	w.t.Helper()
 	controlplanetest.UseKubeconfig(w.t, config, w.namespace)
-	read, write := io.Pipe()
-	cmd := console.Command()
-	cmd.SetArgs(append([]string{"-n", w.namespace}, flags...))
-	cmd.SetOut(write)
-	cmd.SetErr(io.Discard)
-	ctx, cancel := context.WithCancel(w.t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		err := cmd.ExecuteContext(ctx)
-		ended <- errors.Join(err, write.CloseWithError(errors.New("the command ended")))
-	}()
-	w.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			w.t.Error(err)
-		}
-	})
-	line, err := bufio.NewReader(read).ReadString('\n')
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	address, err := url.Parse(strings.TrimSpace(strings.TrimPrefix(line, "Open ")))
+	line := start(w.t, console.Command(), append([]string{"-n", w.namespace}, flags...)...)
+	address, err := url.Parse(strings.TrimPrefix(line, "Open "))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return &browser{t: w.t, host: address.Host, token: strings.TrimPrefix(address.Fragment, "token=")}
 }
 
-// request makes a request with the token.
+// start starts the command until the test ends, and returns the line that it prints.
+func start(t *testing.T, cmd *cobra.Command, args ...string) string {
+	t.Helper()
+	read, write := io.Pipe()
+	cmd.SetArgs(args)
+	cmd.SetOut(write)
+	cmd.SetErr(io.Discard)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		err := cmd.ExecuteContext(ctx)
+		ended <- errors.Join(err, write.CloseWithError(errors.New("the command ended")))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	line, err := bufio.NewReader(read).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// request makes a request with the token, or for the proxy with the user's cookie.
 func (b *browser) request(method, path, body string) *http.Request {
 	b.t.Helper()
 	request, err := http.NewRequestWithContext(b.t.Context(), method, "http://"+b.host+path, strings.NewReader(body))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+b.token)
+	if b.token != "" {
+		request.Header.Set("Authorization", "Bearer "+b.token)
+		return request
+	}
+	request.Host = sharedHost
+	request.AddCookie(&http.Cookie{Name: sharedCookie, Value: b.user})
+	if b.namespace != "" {
+		query := request.URL.Query()
+		query.Set("namespace", b.namespace)
+		request.URL.RawQuery = query.Encode()
+	}
 	return request
 }
 
@@ -205,7 +226,10 @@ type fleet struct {
 	t      *testing.T
 	rows   map[string]line
 	hidden []string
+	whole  bool   // the objects are complete
+	ended  string // why the stream ends
 	lines  *bufio.Reader
+	close  func()
 }
 
 // watch follows the stream of changes.
@@ -215,11 +239,12 @@ func (b *browser) watch() *fleet {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Cleanup(func() { _ = response.Body.Close() })
+	end := func() { _ = response.Body.Close() }
+	b.t.Cleanup(end)
 	if response.StatusCode != http.StatusOK {
 		b.t.Fatalf("status %d", response.StatusCode)
 	}
-	return &fleet{t: b.t, rows: map[string]line{}, lines: bufio.NewReader(response.Body)}
+	return &fleet{t: b.t, rows: map[string]line{}, lines: bufio.NewReader(response.Body), close: end}
 }
 
 // until reads the stream until a condition holds.
@@ -235,12 +260,14 @@ func (f *fleet) until(what string, holds func() bool) {
 			Rows    []line
 			Deleted []string
 			Hidden  []string
+			Ended   string
 		}
 		if err := json.Unmarshal(text, &news); err != nil {
 			f.t.Fatal(err)
 		}
 		if news.Whole {
 			clear(f.rows)
+			f.whole = true
 		}
 		for _, row := range news.Rows {
 			f.rows[row.Kind+" "+row.Name] = row
@@ -251,6 +278,7 @@ func (f *fleet) until(what string, holds func() bool) {
 		if len(news.Hidden) > 0 {
 			f.hidden = news.Hidden
 		}
+		f.ended = news.Ended
 	}
 }
 

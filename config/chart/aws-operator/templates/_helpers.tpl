@@ -25,6 +25,20 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- end -}}
 
+{{/* The console has another name than the operator, whose Deployment, Service and budget select by name. */}}
+{{- define "aws-operator.consoleSelector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}-console
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{- define "aws-operator.consoleLabels" -}}
+{{ include "aws-operator.consoleSelector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- with .Values.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
 {{- define "aws-operator.image" -}}
 {{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
 {{- if .Values.image.digest -}}
@@ -127,6 +141,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- if and .metrics.enabled (eq (int .metrics.port) (int .probes.port)) }}
 {{- fail (printf "metrics.port and probes.port are both %v: set them to different ports" .probes.port) }}
+{{- end }}
+{{- if and .console.enabled (not .console.hosts) }}
+{{- fail "console.enabled is true, but console.hosts is empty: set it to the host by which browsers reach the console" }}
 {{- end }}
 {{- if and (not .roles.create) (or .roles.aggregate .roles.additionalKinds) }}
 {{- fail "roles.create is false, so roles.aggregate and roles.additionalKinds have no effect: set roles.create to true, or leave them out" }}

@@ -1,6 +1,8 @@
 // The page of aws-operator console. It lays out what the server sends; all texts become text nodes.
 
 const tokenKey = "token";
+const reloadKey = "reloaded";
+const watchPath = "/api/watch";
 const words = { done: "✓ Ready", working: "◐ In progress", troubled: "! Needs attention", waiting: "○ Pending" };
 const urgency = ["troubled", "working", "waiting", "done"];
 
@@ -10,6 +12,12 @@ const rows = new Map(); // by ID
 let complete = false; // whether the server has sent all rows
 let hidden = []; // kinds that the user may not list
 let view = null; // the view that is shown
+let connection = null; // aborts the stream of changes
+let live = false; // whether the stream has sent something
+let shared = false; // whether the console has several users, who sign in at a proxy
+
+// namespace is the one that the user of a shared console chose.
+const namespace = new URLSearchParams(location.search).get("namespace") ?? "";
 
 // ---- the server
 
@@ -22,23 +30,29 @@ function takeToken() {
   }
 }
 
+// ask sends a request. A proxy answers 401, or leads to another page, if the user must sign in again.
 async function ask(path, body, signal) {
-  const options = { signal, headers: { Authorization: `Bearer ${sessionStorage.getItem(tokenKey) ?? ""}` } };
+  const options = { signal, redirect: "manual", headers: { Accept: "application/json" } };
+  const token = sessionStorage.getItem(tokenKey);
+  if (token) options.headers.Authorization = `Bearer ${token}`;
   if (body) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
-  const response = await fetch(path, options);
-  if (!response.ok) {
-    const { error } = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
-    throw Object.assign(new Error(error), { status: response.status });
-  }
-  return response;
+  const url = new URL(path, location.origin);
+  if (namespace) url.searchParams.set("namespace", namespace);
+  const response = await fetch(url, options);
+  if (response.ok) return response;
+  const status = response.type === "opaqueredirect" ? 401 : response.status;
+  const { error } = await response.json().catch(() => ({}));
+  // The token may be a new one, which the stream does not have yet; or it is no longer valid, which the stream says.
+  if (status === 401 && live) connection.abort();
+  throw Object.assign(new Error(error ?? (status === 401 ? "You are no longer signed in." : `The server answered ${status}.`)), { status });
 }
 
 // follow reads the stream of changes, and connects again when it ends.
 async function follow() {
   for (let wait = 500; ; wait = Math.min(wait * 2, 10_000)) {
-    const connection = new AbortController();
+    connection = new AbortController();
     try {
-      const reader = (await ask("/api/watch", undefined, connection.signal)).body.pipeThrough(new TextDecoderStream()).getReader();
+      const reader = (await ask(watchPath, undefined, connection.signal)).body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";
       for (;;) {
         const { value, done } = await within(30_000, reader.read());
@@ -46,23 +60,35 @@ async function follow() {
         const lines = (rest + value).split("\n");
         rest = lines.pop();
         lines.forEach((line) => receive(JSON.parse(line)));
+        live = true;
         connected("Live");
         wait = 500;
       }
       throw new Error("The connection ended.");
     } catch (error) {
+      live = false;
       connection.abort();
       if (error.status === 401) {
+        if (signIn()) return;
         view?.end();
         connected("Not connected", true);
         main.replaceChildren(el("h1", {}, "Not connected"), el("p", { class: "error" }, error.message));
         view = null;
         return;
       }
-      connected("Disconnected: is aws-operator console still running?", true);
+      connected(error.status || error.ended ? error.message : "Disconnected: is aws-operator console still running?", true);
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   }
+}
+
+// signIn loads the page again, so that the proxy of a shared console signs the user in; not again and again.
+function signIn() {
+  const now = Date.now();
+  if (!shared || now - Number(sessionStorage.getItem(reloadKey)) < 60_000) return false;
+  sessionStorage.setItem(reloadKey, String(now));
+  location.reload();
+  return true;
 }
 
 // within fails if nothing arrives in time: the server sends something every ten seconds.
@@ -78,8 +104,23 @@ function connected(text, lost = false) {
   shown.classList.toggle("lost", lost);
 }
 
+// share shows where the user of a shared console chooses a namespace: few may list the objects of all.
+function share() {
+  shared = true;
+  const field = document.getElementById("namespace");
+  if (!field.hidden) return;
+  field.hidden = false;
+  field.value = namespace;
+  field.addEventListener("change", () => {
+    const wanted = field.value.trim();
+    location.assign(wanted ? `/?namespace=${encodeURIComponent(wanted)}` : "/");
+  });
+}
+
 function receive(news) {
-  if (news.where) document.getElementById("where").textContent = news.where;
+  if (news.ended) throw Object.assign(new Error(news.ended), { ended: true });
+  if (news.where) document.getElementById("where").textContent = news.where + (news.user ? `, as ${news.user}` : "");
+  if (news.user) share();
   if (!news.whole && !news.rows && !news.deleted && !news.hidden) return;
   if (news.whole) {
     rows.clear();
@@ -279,7 +320,9 @@ class Overview {
     const count = complete ? `${this.shown.length} of ${all.length}` : "Reading the management cluster…";
     if (this.count.textContent !== count) this.count.textContent = count;
     const notes = [];
-    if (complete && all.length === 0) notes.push("There are no objects of the operator here yet.");
+    const choose = hidden.length > 0 && shared && !namespace;
+    if (choose) notes.push("Enter a namespace above if you may not list the objects of all.");
+    if (complete && all.length === 0 && !choose) notes.push("There are no objects of the operator here yet.");
     if (hidden.length > 0) notes.push(`Not shown, because you lack the permission to list them: ${hidden.join(", ")}.`);
     this.note.textContent = notes.join(" ");
     this.note.hidden = notes.length === 0;
@@ -382,7 +425,7 @@ class ObjectPage {
     try {
       text = await (await ask(`/api/object?id=${encodeURIComponent(this.id)}`)).text();
     } catch (error) {
-      if (this.ended || (error.status !== 404 && this.text)) return; // the stream reports a lost connection
+      if (this.ended || !complete || (error.status !== 404 && this.text)) return; // the stream reports a lost connection
       this.text = null;
       main.replaceChildren(el("p", {}, el("a", { href: "#/" }, "All objects")), el("p", { class: "error" }, error.message));
       return;

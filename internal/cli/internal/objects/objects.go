@@ -1,5 +1,5 @@
 // Package objects reads and watches all objects of the operator in a management cluster, whatever their
-// kinds, with the permissions of the user's kubeconfig.
+// kinds, with the permissions of the user's kubeconfig or of another user.
 package objects
 
 import (
@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -37,6 +40,9 @@ const (
 	calm = 200 * time.Millisecond
 	// newKinds is how often a watch looks for kinds that ModelDefinitions added.
 	newKinds = 10 * time.Second
+	// hiddenRounds is how many of these intervals pass until a watch asks again for kinds that the user may not list:
+	// the request of each of some hundred kinds would load the API server.
+	hiddenRounds = 6
 )
 
 // groups are the API groups of the objects.
@@ -56,17 +62,46 @@ func Connect(namespace string, everywhere bool) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{namespace: cmp.Or(namespace, current)}
+	namespace = cmp.Or(namespace, current)
 	if everywhere {
-		s.namespace = ""
+		namespace = ""
 	}
-	if s.discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
-		return nil, fmt.Errorf("use the kubeconfig: %w", err)
-	}
-	if s.objects, err = dynamic.NewForConfig(config); err != nil {
+	s, err := New(config, namespace)
+	if err != nil {
 		return nil, fmt.Errorf("use the kubeconfig: %w", err)
 	}
 	return s, nil
+}
+
+// New returns the objects of a namespace, or of all if it is empty, with the permissions of a configuration.
+func New(config *rest.Config, namespace string) (*Source, error) {
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the kinds: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the objects: %w", err)
+	}
+	return &Source{discovery: kinds, objects: objects, namespace: namespace}, nil
+}
+
+// User returns the name of the user whose permissions the source has, as the API server knows it. The error is
+// Unauthorized if the API server does not accept the user's credentials. Every authenticated user may ask:
+// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#self-subject-review
+func (s *Source) User(ctx context.Context) (string, error) {
+	review := &unstructured.Unstructured{}
+	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"))
+	review, err := s.objects.Resource(authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews")).
+		Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ask the management cluster for the user: %w", err)
+	}
+	name, _, err := unstructured.NestedString(review.Object, "status", "userInfo", "username")
+	if err != nil {
+		return "", fmt.Errorf("read the name of the user: %w", err)
+	}
+	return name, nil
 }
 
 // Everywhere reports whether the objects are those of all namespaces.
@@ -247,10 +282,11 @@ func rank(object unstructured.Unstructured) int {
 }
 
 // Watch calls show with the objects of all kinds, now and after every change, until the context
-// ends, and with the kinds that the user may not list. Kinds that are added meanwhile are included.
+// ends, and with the kinds that the user may not list. Kinds that are added meanwhile are included, and objects that
+// the user may no longer list are not. The error is Unauthorized soon after the user's credentials expired.
 // The objects must not be changed.
 func (s *Source) Watch(ctx context.Context, show func(all []unstructured.Unstructured, hidden []string)) error {
-	w := &watch{Source: s, informers: map[kind]cache.SharedIndexInformer{}, changed: make(chan struct{}, 1)}
+	w := &watch{Source: s, informers: map[kind]informer{}, changed: make(chan struct{}, 1)}
 	defer w.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -261,11 +297,10 @@ func (s *Source) Watch(ctx context.Context, show func(all []unstructured.Unstruc
 			return err
 		}
 	showing:
-		for {
-			show(w.read(), w.hidden)
+		for ctx.Err() == nil {
+			show(w.read())
 			select {
 			case <-ctx.Done():
-				return nil
 			case <-ticker.C:
 				break showing
 			case <-w.changed:
@@ -275,6 +310,9 @@ func (s *Source) Watch(ctx context.Context, show func(all []unstructured.Unstruc
 				}
 			}
 		}
+		if ctx.Err() != nil {
+			return nil
+		}
 	}
 }
 
@@ -282,10 +320,18 @@ func (s *Source) Watch(ctx context.Context, show func(all []unstructured.Unstruc
 type watch struct {
 	*Source
 
-	informers map[kind]cache.SharedIndexInformer
-	hidden    []string
+	informers map[kind]informer
+	hidden    []kind
+	rounds    int // how often kinds were added
 	changed   chan struct{}
 	running   sync.WaitGroup
+}
+
+// informer holds the objects of a kind. It is lost when the user may no longer list them.
+type informer struct {
+	cache.SharedIndexInformer
+
+	lost *atomic.Bool
 }
 
 // add starts to watch the kinds that are not watched yet, and waits until their objects are known.
@@ -294,49 +340,75 @@ func (w *watch) add(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.hidden = slices.DeleteFunc(w.hidden, func(h kind) bool { return !slices.Contains(kinds, h) })
+	again := w.rounds%hiddenRounds == 0
+	w.rounds++
+	for _, k := range kinds {
+		wasHidden := slices.Contains(w.hidden, k)
+		if _, watched := w.informers[k]; watched || wasHidden && !again {
+			continue
+		}
+		w.hidden = slices.DeleteFunc(w.hidden, func(h kind) bool { return h == k })
+		// An informer would retry forever, and its cache would never be complete.
+		switch _, err := w.in(k).List(ctx, metav1.ListOptions{Limit: 1}); {
+		case apierrors.IsForbidden(err):
+			w.hidden = append(w.hidden, k)
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("list the %s: %w", k.Resource, err)
+		default:
+			if err := w.start(ctx, k); err != nil {
+				return fmt.Errorf("watch the %s: %w", k.Resource, err)
+			}
+		}
+	}
+	return nil
+}
+
+// start starts the informer of a kind, and waits until its objects are known.
+func (w *watch) start(ctx context.Context, k kind) error {
 	notify := func() {
 		select {
 		case w.changed <- struct{}{}:
 		default:
 		}
 	}
-	w.hidden = nil
-	for _, k := range kinds {
-		if w.informers[k] != nil {
-			continue
-		}
-		// An informer would retry forever, and its cache would never be complete.
-		switch _, err := w.in(k).List(ctx, metav1.ListOptions{Limit: 1}); {
-		case apierrors.IsForbidden(err):
-			w.hidden = append(w.hidden, k.Resource)
-			continue
-		case apierrors.IsNotFound(err):
-			continue
-		case err != nil:
-			return fmt.Errorf("list the %s: %w", k.Resource, err)
-		}
-		informer := dynamicinformer.NewFilteredDynamicInformer(
-			w.objects, k.GroupVersionResource, k.namespace, 0, cache.Indexers{}, nil,
-		).Informer()
-		if err := informer.SetTransform(ctrlcache.TransformStripManagedFields()); err != nil {
-			return fmt.Errorf("watch the %s: %w", k.Resource, err)
-		}
-		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
-		}); err != nil {
-			return fmt.Errorf("watch the %s: %w", k.Resource, err)
-		}
-		w.running.Go(func() { informer.RunWithContext(ctx) })
-		cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
-		w.informers[k] = informer
+	ctx, end := context.WithCancel(ctx)
+	started := informer{lost: &atomic.Bool{}, SharedIndexInformer: dynamicinformer.NewFilteredDynamicInformer(
+		w.objects, k.GroupVersionResource, k.namespace, 0, cache.Indexers{}, nil,
+	).Informer()}
+	_, handled := started.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
+	})
+	if err := errors.Join(
+		handled, started.SetTransform(ctrlcache.TransformStripManagedFields()),
+		started.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+				started.lost.Store(true)
+				end()
+				notify()
+				return
+			}
+			cache.DefaultWatchErrorHandler(ctx, r, err)
+		}),
+	); err != nil {
+		end()
+		return err
 	}
+	w.running.Go(func() { started.RunWithContext(ctx) })
+	cache.WaitForCacheSync(ctx.Done(), started.HasSynced)
+	w.informers[k] = started
 	return nil
 }
 
-// read returns the objects that the informers have read.
-func (w *watch) read() []unstructured.Unstructured {
-	var all []unstructured.Unstructured
-	for _, informer := range w.informers {
+// read returns the objects that the informers have read, and the kinds that the user may not list.
+func (w *watch) read() (all []unstructured.Unstructured, hidden []string) {
+	for k, informer := range w.informers {
+		if informer.lost.Load() {
+			delete(w.informers, k)
+			w.hidden = append(w.hidden, k)
+			continue
+		}
 		for _, object := range informer.GetStore().List() {
 			if u, ok := object.(*unstructured.Unstructured); ok {
 				all = append(all, *u)
@@ -344,5 +416,9 @@ func (w *watch) read() []unstructured.Unstructured {
 		}
 	}
 	order(all)
-	return all
+	for _, k := range w.hidden {
+		hidden = append(hidden, k.Resource)
+	}
+	slices.Sort(hidden)
+	return all, hidden
 }

@@ -1,0 +1,4 @@
+package console
+
+// CommandWithClock is [Command] with another clock.
+var CommandWithClock = command
