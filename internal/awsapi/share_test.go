@@ -8,7 +8,7 @@ import (
 )
 
 // TestBudgetIsSharedByThoseWhoUseIt tests that the budget of an account belongs to the processes that use it, and that one
-// that nobody has reported yet is divided among all.
+// that no process has reported yet is divided among all.
 func TestBudgetIsSharedByThoseWhoUseIt(t *testing.T) {
 	clients, err := New(t.Context(), Options{Region: "eu-west-1", Shares: 4, Budgets: map[string]Budget{AnyService: {PerSecond: 8, Burst: 80}}})
 	if err != nil {

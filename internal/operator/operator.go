@@ -106,7 +106,7 @@ type Options struct {
 	shard      operatorkit.Shard
 	registerer prometheus.Registerer
 	gatherer   prometheus.Gatherer
-	// made is told the clients of AWS; nil if nobody needs them.
+	// made receives the clients of AWS, if it is not nil.
 	made func(*awsapi.Clients)
 }
 

@@ -257,7 +257,7 @@ func (s *replicaSuite) checkMetrics(page string) {
 // or updated twice.
 func TestReplicasShareObjects(t *testing.T) {
 	s := newReplicaSuite(t)
-	const queues = 60
+	const queues = 36
 	ports, err := process.FreePorts(2)
 	if err != nil {
 		t.Fatal(err)

@@ -9,9 +9,9 @@
 // is held.
 //
 // A replica that gives up a shard ends all work for it first, and then releases the Lease. A replica
-// that cannot renew a Lease ends its calls to AWS before the Lease runs out. What it may still write
-// then are statuses, and such a write fails if the next replica has written first, and makes that one
-// read again otherwise. The process ends if the work takes too long to end. So no two replicas call
+// that cannot renew a Lease ends its calls to AWS before the Lease runs out. It may still write
+// statuses then: such a write fails if the next replica has written first, and makes that one read
+// again otherwise. The process ends if the work takes too long to end. So no two replicas call
 // AWS for a shard at the same time, unless a process is frozen and continues after its Leases ran out.
 // Then it is what two leaders would be: writes fail by their resourceVersion, and calls to AWS are
 // idempotent by their tokens and tags.

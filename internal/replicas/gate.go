@@ -38,7 +38,7 @@ func (o *observer) none(ctx context.Context) error {
 	return nil
 }
 
-// gate is a Lease that is acquired only while open returns no error. Who holds it may renew it.
+// gate is a Lease that is acquired only while open returns no error. Its holder may renew it.
 type gate struct {
 	resourcelock.Interface
 

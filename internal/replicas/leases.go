@@ -29,7 +29,7 @@ const (
 	buried = time.Minute
 )
 
-// observer tells which Leases live. Like leader election, it compares no clocks: a Lease lives if it changed, or was first
+// observer distinguishes Leases of live processes. Like leader election, it compares no clocks: a Lease lives if it changed, or was first
 // seen, within its duration by this process's clock.
 type observer struct {
 	options *Options
@@ -89,7 +89,7 @@ func (o *observer) add(ctx context.Context, lease *coordinationv1.Lease, v *view
 	switch {
 	case !o.lives(lease):
 		if isReplica && o.clock.Since(o.seen[lease.Name].at) > buried {
-			// It fails if the replica lives after all; the next look tries again.
+			// It fails if the replica lives after all; the next read tries again.
 			_ = o.options.Client.Leases(lease.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{ResourceVersion: &lease.ResourceVersion},
 			})
@@ -178,7 +178,7 @@ func (p *presence) renew(ctx context.Context, now time.Time, uses map[string]int
 		p.lease = written
 		return nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		p.lease = nil // another replica took this one for dead; it begins anew
+		p.lease = nil // another replica took this one for dead; it creates another Lease
 	}
 	return fmt.Errorf("renew the Lease %s: %w", lease.Name, err)
 }

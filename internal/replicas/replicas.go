@@ -45,13 +45,13 @@ type Options struct {
 	// Serve serves a shard until the context ends. It has no effect in AWS after that, and returns when all its work has ended.
 	Serve func(ctx context.Context, shard operatorkit.Shard) error
 	// Uses returns how many of the shards that are served use each thing that the replicas share, such as the call budget of
-	// an account. Share is told how many shards of all replicas use each. Both may be nil.
+	// an account. Share receives how many shards of all replicas use each. Both may be nil.
 	Uses  func() map[string]int
 	Share func(uses map[string]int)
 	// Logger logs which shards the replica serves.
 	Logger logr.Logger
 	// LeaseDuration is how long a Lease lasts, RenewDeadline how long the holder tries to renew it, and RetryPeriod the
-	// time between two tries, and between two looks at the Leases of all. Default: those above.
+	// time between two tries, and between two reads of the Leases of all. Default: those above.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
@@ -105,7 +105,7 @@ func New(options Options) *Replica {
 // Joined reports whether the replica knows the others.
 func (r *Replica) Joined() bool { return r.joined.Load() }
 
-// Run serves until the context ends, and then gives up all shards. It returns an error if a shard ended by itself, or did
+// Run serves until the context ends, and then gives up all shards. It returns an error if a shard ended although it was wanted, or did
 // not end when its Lease was lost: the process must end then.
 func (r *Replica) Run(ctx context.Context) error {
 	ctx, r.fail = context.WithCancelCause(ctx)
@@ -135,7 +135,7 @@ func (r *Replica) divideForever(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		if err := r.divide(ctx, own, others); err != nil && ctx.Err() == nil {
-			r.options.Logger.Info("The shards are not divided anew", "reason", err.Error())
+			r.options.Logger.Info("The division of the shards stays as it is", "reason", err.Error())
 		}
 		select {
 		case <-ctx.Done():
@@ -309,5 +309,5 @@ func (r *Replica) end(shard int) {
 	r.leave[shard] = nil
 }
 
-// errEnded means that serving a shard ended by itself.
-var errEnded = errors.New("it ended by itself")
+// errEnded means that serving a shard ended although it was wanted.
+var errEnded = errors.New("it ended, although no one stopped it")

@@ -213,11 +213,11 @@ func TestShardsWaitForALeader(t *testing.T) {
 	r.stop()
 }
 
-// awaitLooks waits until a replica has looked at the others several times.
+// awaitLooks waits until a replica has read the Leases of the others several times.
 func (s *suite) awaitLooks(identity string) {
 	s.t.Helper()
 	client := s.client(&replica{}).Leases(s.namespace)
-	patience.Until(s.t, "the replica has looked several times", func() error {
+	patience.Until(s.t, "the replica has read the Leases several times", func() error {
 		lease, err := client.Get(s.t.Context(), "aws-operator-blue-replica-"+identity, metav1.GetOptions{})
 		if err == nil && lease.Spec.RenewTime.Sub(lease.CreationTimestamp.Time) < 2*time.Second {
 			err = errors.New("it just joined")

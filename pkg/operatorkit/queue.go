@@ -55,7 +55,7 @@ func (q *endingQueue) Get() (item reconcile.Request, shutdown bool) {
 	return item, shutdown
 }
 
-// ShutDown wakes the workers that wait, each by an item of its own, and then shuts the queue down.
+// ShutDown ends the wait of each worker by an item of its own, and then shuts the queue down.
 func (q *endingQueue) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,8 +64,8 @@ func (q *endingQueue) ShutDown() {
 	}
 	q.ending, q.left.L = true, &q.mu
 	for i := range q.waiting {
-		wake := reconcile.Request{NamespacedName: types.NamespacedName{Name: "shutdown/" + strconv.Itoa(i)}} // no object's name
-		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(math.MaxInt)}, wake)
+		last := reconcile.Request{NamespacedName: types.NamespacedName{Name: "shutdown/" + strconv.Itoa(i)}} // no object's name
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(math.MaxInt)}, last)
 	}
 	for q.waiting > 0 {
 		q.left.Wait()

@@ -73,7 +73,7 @@ type Options[T client.Object] struct {
 	Owns func(key types.NamespacedName) bool
 	// Follow is called when an object changes that another process owns, for what
 	// this process must know about it. It must not change the object. Exists is false
-	// once the object is gone; obj is empty then. It returns the time after which to
+	// once the object no longer exists; obj is empty then. It returns the time after which to
 	// call it again, zero for the next change. Default: such objects are ignored.
 	Follow func(ctx context.Context, key types.NamespacedName, obj T, exists bool) (time.Duration, error)
 	// PausedAnnotation is the annotation that pauses an object: no step runs, not

@@ -112,8 +112,8 @@ func (p *part) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	return kept, nil
 }
 
-// keptEvents is a watch of the objects that are kept. Unlike watch.Filter, it ends when it is stopped while nobody
-// receives.
+// keptEvents is a watch of the objects that are kept. Unlike watch.Filter, it ends when it is stopped while it has
+// an event that is not received.
 type keptEvents struct {
 	all    watch.Interface
 	events chan watch.Event

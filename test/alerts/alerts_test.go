@@ -172,7 +172,7 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// An operator whose replicas share the objects is down when one shard is not served, whoever served it.
+// An operator whose replicas share the objects is down when one shard is not served, also if another pod served it before.
 func TestShardWithoutReplicaFires(t *testing.T) {
 	series := ""
 	for shard, values := range []string{"1x60", "1x20 _x20 1x20", "1x10 0x50"} {

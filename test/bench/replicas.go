@@ -284,12 +284,12 @@ func (r *replicated) lastError() string {
 // killAtRandom kills a replica and starts it again until the context ends.
 func (r *replicated) killAtRandom(ctx context.Context, times *int) error {
 	for {
-		// A replica that ended by itself is started again, as a kubelet does.
+		// A replica that ended with an error is started again, as a kubelet does.
 		for _, one := range r.replicas {
 			if _, err := one.residentMB(); err == nil {
 				continue
 			}
-			progress("a replica ended by itself: " + r.lastError())
+			progress("a replica ended with an error: " + r.lastError())
 			_ = one.stop(9)
 			if err := one.start(context.WithoutCancel(ctx)); err != nil {
 				return err

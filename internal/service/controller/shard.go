@@ -14,8 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// followAgain is how long until a definition of another process is looked at again that is not served yet, or is
-// being deleted.
+// followAgain is the interval of reading a definition of another process that is not served yet, or is being deleted.
 const followAgain = time.Second
 
 // owns reports whether this process reconciles the objects of a namespace. Objects refer to others of their
@@ -86,8 +85,8 @@ func (s definitionStep) follow(
 	return 0, nil
 }
 
-// unfollow stops serving the kind of a definition that is gone, once its CustomResourceDefinition is gone, too:
-// until then, objects of the kind may be left to delete.
+// unfollow stops serving the kind of a deleted definition, once its CustomResourceDefinition no longer exists: until
+// then, objects of the kind may be left to delete.
 func (s definitionStep) unfollow(ctx context.Context, definition string) (time.Duration, error) {
 	for _, k := range s.service.all() {
 		if owner, ok := s.service.definition(k.name); !ok || owner != definition {
