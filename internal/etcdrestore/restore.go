@@ -17,13 +17,15 @@ const (
 	fromPrefix = "from-"
 	// halfFolder is where the member grows.
 	halfFolder = "half-made"
+	// beforeFolder is the member that a restore in place has replaced. Only the last is kept.
+	beforeFolder = memberFolder + ".before-restore"
 )
 
 // Options say which member is made of what.
 type Options struct {
 	// DataDir is etcd's data directory, which holds the data of a snapshot.
 	DataDir string
-	// Snapshot names the snapshot, for example snap-0123456789abcdef0.
+	// Snapshot names the snapshot, for example snap-0123456789abcdef0. [RunFile] does not use it.
 	Snapshot string
 	// Name is the member's name, one of those in InitialCluster, which is the list of members and
 	// their peer URLs as etcd's --initial-cluster has it. Token is its --initial-cluster-token; it
@@ -61,6 +63,40 @@ func Run(ctx context.Context, o Options) (made bool, err error) {
 	}
 	if err := o.reform(from, half); err != nil {
 		return false, err
+	}
+	if err := move(filepath.Join(half, memberFolder), member); err != nil {
+		return false, err
+	}
+	return true, tidy(o.DataDir)
+}
+
+// RunFile makes the member from a snapshot of etcd's API, in a data directory that etcd has run on
+// and does not run on now. It reports whether it had to, as [Run] does, and can be killed at any
+// point. The former member is kept beside the new one. It returns [ErrDamaged], and changes nothing,
+// if the snapshot cannot be restored.
+func RunFile(o Options, file string) (made bool, err error) {
+	member, half := filepath.Join(o.DataDir, memberFolder), filepath.Join(o.DataDir, halfFolder)
+	was, err := o.isMember()
+	if err != nil || was {
+		return false, err
+	}
+	if _, err := verifyHash(file); err != nil {
+		return false, err
+	}
+	if err := os.RemoveAll(half); err != nil {
+		return false, fmt.Errorf("remove incomplete files: %w", err)
+	}
+	if err := o.restore(file, half, false); err != nil {
+		return false, err
+	}
+	if _, err := os.Stat(member); err == nil {
+		before := filepath.Join(o.DataDir, beforeFolder)
+		if err := os.RemoveAll(before); err != nil {
+			return false, fmt.Errorf("remove the data from before an earlier restore: %w", err)
+		}
+		if err := move(member, before); err != nil {
+			return false, err
+		}
 	}
 	if err := move(filepath.Join(half, memberFolder), member); err != nil {
 		return false, err

@@ -128,8 +128,7 @@ func (s *snapshots) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *snapshots) send(w io.Writer) {
-	sum := sha256.Sum256(s.database)
-	whole := append(bytes.Clone(s.database), sum[:]...)
+	whole := append(bytes.Clone(s.database), sumOf(s.database)...)
 	if s.flip {
 		whole[7] ^= 1
 	}
@@ -142,6 +141,22 @@ func (s *snapshots) send(w io.Writer) {
 			return
 		}
 	}
+}
+
+// sumOf returns the hash that etcd appends to a database.
+func sumOf(database []byte) []byte {
+	sum := sha256.Sum256(database)
+	return sum[:]
+}
+
+// hasty is a clock on which every wait is over at once, and has taken its time.
+type hasty struct{ *testclock.FakeClock }
+
+func (h *hasty) After(length time.Duration) <-chan time.Time {
+	h.Step(length)
+	over := make(chan time.Time, 1)
+	over <- h.Now()
+	return over
 }
 
 // saver is a slot that makes backups, on a clock that all slots share.
@@ -214,8 +229,7 @@ func TestSlotBacksUpOnSchedule(t *testing.T) {
 	if got := to.keys(); !slices.Equal(got, []string{"20261128T060000Z-slot0.db"}) {
 		t.Fatalf("the bucket has %v\n%s", got, s.log)
 	}
-	sum := sha256.Sum256(s.etcd.database)
-	if got := to.get("backups/etcd/20261128T060000Z-slot0.db"); !bytes.Equal(got, append(bytes.Clone(s.etcd.database), sum[:]...)) {
+	if got := to.get("backups/etcd/20261128T060000Z-slot0.db"); !bytes.Equal(got, append(bytes.Clone(s.etcd.database), sumOf(s.etcd.database)...)) {
 		t.Errorf("the backup has %d bytes, and not those of etcd", len(got))
 	}
 	// The others are down. It waits for them, and then makes theirs.
