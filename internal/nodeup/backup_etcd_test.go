@@ -124,12 +124,12 @@ func (e *realEtcd) write(ctx context.Context, key, value string) error {
 	return e.call(ctx, "/v3/kv/put", map[string]any{"key": encode([]byte(key)), "value": encode([]byte(value))}, &out)
 }
 
-// put writes a key. It waits until etcd answers.
-func (e *realEtcd) put(key, value string) {
+// await repeats a call until etcd answers.
+func (e *realEtcd) await(call func(context.Context) error) {
 	e.t.Helper()
 	ctx := patience.Context(e.t)
 	for {
-		err := e.write(ctx, key, value)
+		err := call(ctx)
 		if err == nil {
 			return
 		}
@@ -141,15 +141,21 @@ func (e *realEtcd) put(key, value string) {
 	}
 }
 
+// put writes a key.
+func (e *realEtcd) put(key, value string) {
+	e.t.Helper()
+	e.await(func(ctx context.Context) error { return e.write(ctx, key, value) })
+}
+
 // all returns all keys and values.
 func (e *realEtcd) all() map[string]string {
 	e.t.Helper()
 	var out struct {
 		KVs []struct{ Key, Value []byte }
 	}
-	if err := e.call(patience.Context(e.t), "/v3/kv/range", map[string]any{"key": "AA==", "range_end": "AA=="}, &out); err != nil {
-		e.t.Fatal(err)
-	}
+	e.await(func(ctx context.Context) error {
+		return e.call(ctx, "/v3/kv/range", map[string]any{"key": "AA==", "range_end": "AA=="}, &out)
+	})
 	found := map[string]string{}
 	for _, one := range out.KVs {
 		found[string(one.Key)] = string(one.Value)
