@@ -19,7 +19,7 @@ const (
 	restoreToken = "20261128T070000Z"
 )
 
-// stopped is a slot whose kubelet runs static pods, and whose etcd stops when its manifest is gone.
+// stopped is a slot whose kubelet runs static pods, and whose etcd stops when its manifest is moved.
 func stopped(t *testing.T, to *store, program string) (*saver, nodeup.Restoration) {
 	t.Helper()
 	s := newSaver(t, to, 0, nil)

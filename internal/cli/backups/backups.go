@@ -3,6 +3,7 @@
 package backups
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -99,6 +101,23 @@ func (o *listOptions) run(cmd *cobra.Command, name string) error {
 		cmd.PrintErrln(warning)
 	}
 	return nil
+}
+
+// Warning returns what is wrong with the backups in a cluster's bucket, empty if nothing is or if
+// the cluster has none there. It returns an error if they cannot be listed.
+func Warning(ctx context.Context, clients *awsapi.Clients, cluster *v1alpha1.Cluster, now time.Time) (string, error) {
+	if cluster.Spec.Backup.Bucket == nil {
+		return "", nil
+	}
+	from, err := bucketOf(ctx, clients, cluster)
+	if err != nil {
+		return "", err
+	}
+	found, err := from.list(ctx, now)
+	if err != nil {
+		return "", err
+	}
+	return warn(cluster, found, now), nil
 }
 
 // warn returns what is wrong with the backups of a cluster, empty if nothing is.

@@ -44,13 +44,18 @@ func open(cmd *cobra.Command, from *flags.State, name string) (*bucket, error) {
 	if err != nil {
 		return nil, err
 	}
+	return bucketOf(ctx, clients, cluster)
+}
+
+// bucketOf returns the bucket of a cluster.
+func bucketOf(ctx context.Context, clients *awsapi.Clients, cluster *v1alpha1.Cluster) (*bucket, error) {
 	account, err := accountOf(ctx, clients, cluster)
 	if err != nil {
-		return nil, fmt.Errorf("find the account of cluster %s: %w", name, err)
+		return nil, fmt.Errorf("find the account of cluster %s: %w", cluster.Name, err)
 	}
 	return &bucket{
 		api:  clients.Objects(live.TargetOf(clients, cluster)),
-		name: model.BucketName(name, account, cluster.Spec.Region), account: account, cluster: cluster,
+		name: model.BucketName(cluster.Name, account, cluster.Spec.Region), account: account, cluster: cluster,
 	}, nil
 }
 

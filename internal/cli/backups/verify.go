@@ -128,7 +128,7 @@ func (o *verifyOptions) verify(ctx context.Context, from *bucket, key, program s
 	if err != nil {
 		return nil, fmt.Errorf("make a temporary folder: name another with --dir: %w", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // The system removes what is left of it.
+	defer os.RemoveAll(dir) //nolint:errcheck // The system removes the rest.
 	snapshot := filepath.Join(dir, "snapshot.db")
 	file, err := os.OpenFile(snapshot, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // the command's own folder
 	if err != nil {

@@ -299,7 +299,7 @@ func TestPoliciesFit(t *testing.T) {
 	f.cluster.Name = strings.Repeat("n", 40) // the longest
 	f.cluster.Spec.Release = "set-1.2.0"     // the newest
 	f.cluster.Spec.Backup.Bucket = &v1alpha1.BucketBackup{}
-	for range 16 {                           // the most
+	for range 16 { // the most
 		f.cluster.Spec.IAM.ImageRepositories = append(f.cluster.Spec.IAM.ImageRepositories, strings.Repeat("r", 100))
 	}
 	c, _ := fixture{cluster: f.cluster}.resolve(t, setRelease("1.2.0"))
