@@ -133,7 +133,7 @@ func TestWhoMayTouchTheTokenThatSlotsKeep(t *testing.T) {
 }
 
 // Slots touch the backups in the cluster's own bucket and nothing else for that, workers none, and
-// without the field nobody.
+// without the field no role does.
 func TestWhoMayTouchBackups(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/reference/cluster-resources.md")
 	if err != nil {
