@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("etcd-restore", flag.ContinueOnError)
 	flags.StringVar(&o.DataDir, "data-dir", "", "etcd's data directory")
 	flags.StringVar(&o.Snapshot, "snapshot", "", "the snapshot that the directory's data is of")
-	flags.StringVar(&file, "file", "", "a snapshot from etcd's API to make the member from, in place of --snapshot")
+	flags.StringVar(&file, "file", "", "a snapshot from etcd's API to make the member from; --snapshot is what the volume was created from")
 	flags.StringVar(&o.Name, "name", "", "the member's name")
 	flags.StringVar(&o.InitialCluster, "initial-cluster", "", "all members and their peer URLs, as etcd has them")
 	flags.StringVar(&o.Token, "initial-cluster-token", "", "the new cluster's token, as etcd has it")

@@ -100,7 +100,8 @@ to the object and to a ConfigMap.`,
 	root.SetErr(errOut)
 	group(root, "Clusters:",
 		create.Command(), replace.Command(), get.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(),
-		upgrade.Command(), addons.Command(), validate.Command(), diagnose.Command(), backups.Command(), export.Command(), graph.Command(), deletion.Command())
+		upgrade.Command(), addons.Command(), validate.Command(), diagnose.Command(), backups.Command(), export.Command(), graph.Command(),
+		deletion.Command())
 	group(root, "Services:", importing.Command(), modeltest.Command(), render.Command())
 	group(root, "Operator:", operator.Command(), status.Command(), console.Command(), retry.Command(), iam.Command())
 	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())

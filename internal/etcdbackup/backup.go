@@ -12,6 +12,10 @@ import (
 // Prefix is where the backups are in the cluster's bucket.
 const Prefix = "backups/etcd/"
 
+// InPlaceFile is a file in etcd's data directory of a member that was restored in place from a
+// backup. It names the EBS snapshot that the volume was created from before that, if any.
+const InPlaceFile = "restored-in-place"
+
 const (
 	// TurnLength is how long a slot waits for each slot before it in the order, before it makes the
 	// backup in its place.

@@ -106,7 +106,7 @@ func TestFileMakesAClusterInPlace(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		left, err := os.ReadDir(dir)
-		if err != nil || len(left) != 2 || left[0].Name() != "member" || left[1].Name() != "member.before-restore" {
+		if err != nil || len(left) != 3 || left[0].Name() != "member" || left[1].Name() != "member.before-restore" {
 			t.Errorf("what is left is %v, %v", left, err)
 		}
 	}
@@ -161,5 +161,45 @@ func TestRestoreOfAFileIsResumed(t *testing.T) {
 	}
 	if got := p.start(t, "etcd-0", dir, "demo").get("kept"); got != "no" {
 		t.Errorf("after a damaged file, the key is %q", got)
+	}
+}
+
+// TestMemberRestoredInPlaceIsNotMadeOfTheSnapshotAgain replaces the instance of a slot whose volume
+// was created from an EBS snapshot, and which was restored from a file since. nodeup then asks for
+// the snapshot's member again. With a later snapshot of that volume, it is made.
+func TestMemberRestoredInPlaceIsNotMadeOfTheSnapshotAgain(t *testing.T) {
+	p := newPlan(t, 1)
+	only := p.start(t, "etcd-0", filepath.Join(t.TempDir(), "data"), "demo")
+	only.put("kept", "of the snapshot")
+	only.kill()
+	dir := only.dir
+	if made, err := etcdrestore.Run(t.Context(), p.options("etcd-0", dir, "snap-1")); err != nil || !made {
+		t.Fatalf("made: %v, %v", made, err)
+	}
+	restored := p.start(t, "etcd-0", dir, "demo-snap-1")
+	restored.put("kept", "of the file")
+	file := filepath.Join(t.TempDir(), "snapshot.db")
+	restored.save(file)
+	restored.put("kept", "after the file")
+	restored.kill()
+	in := p.ofFile("etcd-0", dir, "demo-file")
+	in.Snapshot = "snap-1"
+	if made, err := etcdrestore.RunFile(in, file); err != nil || !made {
+		t.Fatalf("made: %v, %v", made, err)
+	}
+	for _, snapshot := range []string{"snap-1", "snap-2"} {
+		of := copied(t, dir)
+		made, err := etcdrestore.Run(t.Context(), p.options("etcd-0", of, snapshot))
+		if err != nil || made != (snapshot == "snap-2") {
+			t.Errorf("of %s: made: %v, %v", snapshot, made, err)
+		}
+		running := p.start(t, "etcd-0", of, "demo-"+snapshot)
+		if got := running.get("kept"); got != "of the file" {
+			t.Errorf("of %s: the key is %q", snapshot, got)
+		}
+		running.kill()
+		if _, err := os.Stat(filepath.Join(of, "restored-in-place")); os.IsNotExist(err) != made {
+			t.Errorf("of %s: the record: %v", snapshot, err)
+		}
 	}
 }

@@ -187,7 +187,7 @@ func (b *boot) saveSnapshot(ctx context.Context) error {
 		return fmt.Errorf("etcd of slot %d makes no backup: %w", b.bundle.Etcd.Slot, err)
 	}
 	var status struct {
-		DBSize string `json:"dbSize"` //nolint:tagliatelle // etcd's
+		DBSize string `json:"dbSize"`
 	}
 	if err := b.askEtcd(ctx, client, own, "/v3/maintenance/status", map[string]any{}, &status); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (b *boot) writeSnapshot(from io.Reader, limit uint64) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // nodeup's own folder.
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // nodeup's own file
 	if err != nil {
 		return fmt.Errorf("make a file: %w", err)
 	}
@@ -279,9 +279,11 @@ func copySnapshot(to io.Writer, from io.Reader, limit uint64) error {
 	decoder := json.NewDecoder(from)
 	for {
 		var part snapshotPart
-		if err := decoder.Decode(&part); errors.Is(err, io.EOF) {
+		err := decoder.Decode(&part)
+		if errors.Is(err, io.EOF) {
 			return check.Verify() //nolint:wrapcheck // The caller says what it was.
-		} else if err != nil {
+		}
+		if err != nil {
 			return fmt.Errorf("read it: %w", err)
 		}
 		if part.Error != nil {

@@ -67,8 +67,9 @@ func newStore(t *testing.T) *store {
 
 func (s *store) put(key string, content []byte) {
 	s.t.Helper()
-	_, err := s.client.PutObject(s.t.Context(), &s3.PutObjectInput{Bucket: aws.String(backupBucket), Key: &key, Body: bytes.NewReader(content)})
-	if err != nil {
+	if _, err := s.client.PutObject(s.t.Context(), &s3.PutObjectInput{
+		Bucket: aws.String(backupBucket), Key: &key, Body: bytes.NewReader(content),
+	}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -89,7 +90,9 @@ func (s *store) get(key string) []byte {
 // keys are those below backups, in alphabetical order.
 func (s *store) keys() []string {
 	s.t.Helper()
-	found, err := s.client.ListObjectsV2(s.t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(backupBucket), Prefix: aws.String("backups/")})
+	found, err := s.client.ListObjectsV2(s.t.Context(), &s3.ListObjectsV2Input{
+		Bucket: aws.String(backupBucket), Prefix: aws.String("backups/"),
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -176,15 +176,17 @@ func (b *boot) restoreFile(ctx context.Context, from Restoration) error {
 		}
 		members = append(members, name+"=https://"+net.JoinHostPort(etcd.Members[name], etcdPeerPort))
 	}
-	did, err := b.command(
-		ctx,
-		b.files.path(restoreProgram),
-		"--data-dir="+b.files.path(etcd.MountPoint),
-		"--file="+b.files.path(restoreFile),
-		"--name="+own,
-		"--initial-cluster="+strings.Join(members, ","),
-		"--initial-cluster-token="+b.bundle.Cluster+"-"+from.Token,
-	)
+	args := []string{
+		"--data-dir=" + b.files.path(etcd.MountPoint),
+		"--file=" + b.files.path(restoreFile),
+		"--name=" + own,
+		"--initial-cluster=" + strings.Join(members, ","),
+		"--initial-cluster-token=" + b.bundle.Cluster + "-" + from.Token,
+	}
+	if etcd.Restore != nil {
+		args = append(args, "--snapshot="+etcd.Restore.Snapshot) // so that a later boot does not restore it again
+	}
+	did, err := b.command(ctx, b.files.path(restoreProgram), args...)
 	if err != nil {
 		return fmt.Errorf("the control plane of this slot stays stopped; run the command again: %w", err)
 	}

@@ -82,6 +82,22 @@ func TestBackupIsRestoredWhileTheControlPlaneIsStopped(t *testing.T) {
 	}
 }
 
+// A slot whose volume was created from a snapshot tells the program, which records it.
+func TestRestoreInPlaceNamesTheSnapshotOfTheVolume(t *testing.T) {
+	to := newStore(t)
+	s, from := stopped(t, to, "")
+	b := slot()
+	b.Etcd.Restore = &bundle.EtcdRestore{Snapshot: "snap-0123456789abcdef0"}
+	to.put(bundle.Key(b.Hash()), b.JSON())
+	s.options.BundleSHA256 = b.Hash()
+	if err := nodeup.RestoreBackup(t.Context(), s.options, from); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.calls(t); !strings.HasSuffix(strings.TrimSpace(got), "--snapshot=snap-0123456789abcdef0") {
+		t.Errorf("the slot called\n%s", got)
+	}
+}
+
 // Nothing is stopped before all that is needed is there.
 func TestRestoreOfABadBackupChangesNothing(t *testing.T) {
 	for name, test := range map[string]struct {

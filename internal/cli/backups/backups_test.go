@@ -153,7 +153,8 @@ func TestListShowsTheSlotsBackupsOnly(t *testing.T) {
 	}
 	out, _, _ = s.run("list", "demo", "-o", "json")
 	var list []backup
-	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 2 || list[0].Key != newest || list[0].Slot != 1 || list[0].Bytes != 7 {
+	err := json.Unmarshal([]byte(out), &list)
+	if err != nil || len(list) != 2 || list[0].Key != newest || list[0].Slot != 1 || list[0].Bytes != 7 {
 		t.Errorf("%v:\n%s", err, out)
 	}
 }
@@ -244,7 +245,8 @@ func TestVerifyDistinguishesDamageFromFailure(t *testing.T) {
 		})
 	}
 	s := newSuite(t, nil)
-	if _, errOut, code := s.run("verify", "demo", "--nodeup-dir", s.dir); code != exit.Failed || !strings.Contains(errOut, "there is no etcd-restore for") {
+	_, errOut, code := s.run("verify", "demo", "--nodeup-dir", s.dir)
+	if code != exit.Failed || !strings.Contains(errOut, "there is no etcd-restore for") {
 		t.Errorf("without the program: exit code %d, standard error %q", code, errOut)
 	}
 }
