@@ -113,7 +113,8 @@ func (s *suite) get(key string) []byte {
 // restores puts a program in the place of etcd-restore.
 func (s *suite) restores(script string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, "etcd-restore-linux-"+runtime.GOARCH), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+	program := filepath.Join(s.dir, "etcd-restore-linux-"+runtime.GOARCH)
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		s.t.Fatal(err)
 	}
 }
