@@ -32,6 +32,11 @@ func run(args []string) error {
 	hash := flags.String("bundle", "", "the SHA-256 of the bundle to carry out")
 	root := flags.String("root", "", "the folder below which all files are; the machine's own when empty")
 	keep := flags.Bool("keep-token", false, "keep the token that workers join with, until it is ended")
+	backUp := flags.Bool("back-up", false, "back up etcd to the bucket on schedule, until it is ended")
+	var from nodeup.Restoration
+	flags.StringVar(&from.Key, "restore", "", "restore the slot's etcd from this backup in the bucket, once")
+	flags.StringVar(&from.ProgramSHA256, "restore-program", "", "the SHA-256 of the program that restores")
+	flags.StringVar(&from.Token, "restore-token", "", "the name of this restore, the same on all slots")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("read the command line: %w", err)
 	}
@@ -44,8 +49,13 @@ func run(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	work := nodeup.Run
-	if *keep {
+	switch {
+	case *keep:
 		work = nodeup.KeepToken
+	case *backUp:
+		work = nodeup.BackUp
+	case from.Key != "":
+		work = func(ctx context.Context, o nodeup.Options) error { return nodeup.RestoreBackup(ctx, o, from) }
 	}
 	return work(ctx, nodeup.Options{
 		Bucket: *bucket, Region: *region, BundleSHA256: *hash, Root: *root,

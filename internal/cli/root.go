@@ -14,6 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/addons"
 	"github.com/aws-operator/aws-operator/internal/cli/apply"
+	"github.com/aws-operator/aws-operator/internal/cli/backups"
 	"github.com/aws-operator/aws-operator/internal/cli/console"
 	"github.com/aws-operator/aws-operator/internal/cli/create"
 	"github.com/aws-operator/aws-operator/internal/cli/deletion"
@@ -99,7 +100,8 @@ to the object and to a ConfigMap.`,
 	root.SetErr(errOut)
 	group(root, "Clusters:",
 		create.Command(), replace.Command(), get.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(),
-		upgrade.Command(), addons.Command(), validate.Command(), diagnose.Command(), export.Command(), graph.Command(), deletion.Command())
+		upgrade.Command(), addons.Command(), validate.Command(), diagnose.Command(), backups.Command(), export.Command(), graph.Command(),
+		deletion.Command())
 	group(root, "Services:", importing.Command(), modeltest.Command(), render.Command())
 	group(root, "Operator:", operator.Command(), status.Command(), console.Command(), retry.Command(), iam.Command())
 	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())

@@ -99,9 +99,19 @@ func replay(ctx context.Context, dataDir, name string, log *zap.Logger) error {
 	if err := commitLog(dataDir, log); err != nil {
 		return err
 	}
+	err := serve(ctx, dataDir, name, log, func(*etcdserver.EtcdServer) error { return nil })
+	if err != nil {
+		return fmt.Errorf("replay etcd's log in %s: %w", dataDir, err)
+	}
+	return nil
+}
+
+// serve starts etcd on a data directory as a cluster of one, which listens nowhere, and calls visit
+// when it is ready.
+func serve(ctx context.Context, dataDir, name string, log *zap.Logger, visit func(*etcdserver.EtcdServer) error) error {
 	nowhere, err := types.NewURLs([]string{"http://127.0.0.1:2380"})
 	if err != nil {
-		return fmt.Errorf("replay etcd's log: %w", err)
+		return err //nolint:wrapcheck // The caller says what it was.
 	}
 	server, err := etcdserver.NewServer(config.ServerConfig{
 		Name: name, DataDir: dataDir, ForceNewCluster: true, Logger: log,
@@ -114,7 +124,7 @@ func replay(ctx context.Context, dataDir, name string, log *zap.Logger) error {
 		V2Deprecation: config.V2DeprDefault, ServerFeatureGate: features.NewDefaultServerFeatureGate(name, log),
 	})
 	if err != nil {
-		return fmt.Errorf("replay etcd's log in %s: %w", dataDir, err)
+		return err //nolint:wrapcheck // The caller says what it was.
 	}
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
@@ -122,11 +132,11 @@ func replay(ctx context.Context, dataDir, name string, log *zap.Logger) error {
 	defer server.Stop()
 	select {
 	case <-server.ReadyNotify():
-		return nil
+		return visit(server)
 	case <-server.StopNotify():
-		return errors.New("etcd exited while it replayed its log; see its output above")
+		return errors.New("etcd exited while it started; see its output above")
 	case <-ctx.Done():
-		return fmt.Errorf("etcd replays its log in %s: %w", dataDir, ctx.Err())
+		return fmt.Errorf("etcd starts: %w", ctx.Err())
 	}
 }
 
@@ -186,18 +196,24 @@ func identity(name string) (*etcdserverpb.Metadata, error) {
 // that watched the former cluster have to read again and do not mistake old data for new:
 // https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/#restoring-an-etcd-cluster
 func (o *Options) reform(from, to string) error {
+	// Only what etcd's snapshot API returns has a hash.
+	return o.restore(filepath.Join(from, memberFolder, "snap", "db"), to, true)
+}
+
+// restore makes a member's data directory, which must not exist, from a database.
+func (o *Options) restore(database, to string, skipHash bool) error {
 	members, err := types.NewURLsMap(o.InitialCluster)
 	if err != nil {
 		return fmt.Errorf("the list of members: %w", err)
 	}
 	err = snapshot.NewV3(o.Log).Restore(snapshot.RestoreConfig{
-		SnapshotPath: filepath.Join(from, memberFolder, "snap", "db"), SkipHashCheck: true, // Only what etcdctl saves has a hash.
+		SnapshotPath: database, SkipHashCheck: skipHash,
 		Name: o.Name, OutputDataDir: to, PeerURLs: members[o.Name].StringSlice(),
 		InitialCluster: o.InitialCluster, InitialClusterToken: o.Token,
 		RevisionBump: revisionBump, MarkCompacted: true,
 	})
 	if err != nil {
-		return fmt.Errorf("create etcd's member %s from %s: %w", o.Name, from, err)
+		return fmt.Errorf("create etcd's member %s from %s: %w", o.Name, database, err)
 	}
 	return nil
 }

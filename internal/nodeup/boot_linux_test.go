@@ -361,7 +361,7 @@ func hasNode(ctx context.Context, api kubernetes.Interface, labels, hash string)
 	return fmt.Errorf("there are %d nodes of %s, and none of the bundle %s", len(found.Items), labels, hash)
 }
 
-func newSuite(t *testing.T, resourceSet string, slots int32) *suite {
+func newSuite(t *testing.T, resourceSet string, slots int32, change ...func(*v1alpha1.ClusterSpec)) *suite {
 	t.Helper()
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
@@ -409,13 +409,28 @@ func newSuite(t *testing.T, resourceSet string, slots int32) *suite {
 	}
 	l.objects = s3.NewFromConfig(own, func(o *s3.Options) { o.UsePathStyle = true })
 	l.tokens, l.instances = ssm.NewFromConfig(own), ec2.NewFromConfig(own)
-	l.makeBase(resourceSet, slots)
+	l.makeBase(resourceSet, slots, change)
 	return l
 }
 
 // makeBase makes the base stack of a cluster.
-func (l *suite) makeBase(resourceSet string, slots int32) {
+func (l *suite) makeBase(resourceSet string, slots int32, change []func(*v1alpha1.ClusterSpec)) {
 	l.t.Helper()
+	cluster := &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "team"},
+		Spec: v1alpha1.ClusterSpec{
+			Release: "v1.36.3", Region: "eu-central-1",
+			Network: v1alpha1.Network{
+				CIDR:     "10.0.0.0/16",
+				Zones:    []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"},
+				Topology: v1alpha1.TopologyPublic,
+			},
+			ControlPlane: v1alpha1.ControlPlane{Replicas: slots, InstanceType: "m6i.large"},
+		},
+	}
+	for _, one := range change {
+		one(&cluster.Spec)
+	}
 	const images = "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/amd64/hvm/ebs-gp3/ami-id"
 	var err error
 	l.cluster, err = model.Resolve(model.Input{
@@ -427,18 +442,7 @@ func (l *suite) makeBase(resourceSet string, slots int32) {
 				Images: map[v1alpha1.Architecture]v1alpha1.MachineImage{v1alpha1.AMD64: {Parameter: images}},
 			},
 		},
-		Cluster: &v1alpha1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "team"},
-			Spec: v1alpha1.ClusterSpec{
-				Release: "v1.36.3", Region: "eu-central-1",
-				Network: v1alpha1.Network{
-					CIDR:     "10.0.0.0/16",
-					Zones:    []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"},
-					Topology: v1alpha1.TopologyPublic,
-				},
-				ControlPlane: v1alpha1.ControlPlane{Replicas: slots, InstanceType: "m6i.large"},
-			},
-		},
+		Cluster: cluster,
 	})
 	if err != nil {
 		l.t.Fatal(err)

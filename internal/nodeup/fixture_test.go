@@ -110,6 +110,11 @@ func (a *account) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ 
 	return found, nil
 }
 
+func (a *account) DeleteObject(_ context.Context, in *s3.DeleteObjectInput, _ ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
+	delete(a.objects, *in.Key)
+	return &s3.DeleteObjectOutput{}, nil
+}
+
 func (a *account) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
 	if *in.Name != "/demo/token" || !*in.WithDecryption {
 		return nil, errors.New("ParameterNotFound")

@@ -46,6 +46,7 @@ func controlPlanePhases() []task {
 		phase("kubeadm mark-control-plane", nil, "mark-control-plane"),
 		phase("kubeadm bootstrap-token", nil, "bootstrap-token", "--skip-token-print"),
 		{"bootstrap token", (*boot).startTokenUnit, lastRetry},
+		{"etcd backups", (*boot).startBackupUnit, lastRetry},
 		{"kubeadm addons", (*boot).installAddons, lastRetry},
 		phase("kubeadm finalize", nil, "kubelet-finalize", "all"),
 	}

@@ -39,6 +39,8 @@ const (
 	etcdClientPort, etcdPeerPort = "2379", "2380"
 	// memberTimeout limits one request to another member.
 	memberTimeout = 3 * time.Second
+	// maxErrorLength is how much of an error of etcd is read.
+	maxErrorLength = 1 << 16
 )
 
 // errNoQuorum says that there is no cluster of other members that could be joined.
@@ -263,35 +265,14 @@ func (b *boot) askHealth(ctx context.Context, client *http.Client, member string
 func (b *boot) askEtcd(ctx context.Context, client *http.Client, member, path string, send map[string]any, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	addresses, err := b.Resolve(ctx, member)
+	response, err := b.openEtcd(ctx, client, member, path, send)
 	if err != nil {
 		return err
-	}
-	if slices.Equal(addresses, []string{unpublished}) {
-		return fmt.Errorf("%s has not started yet", member)
-	}
-	method, body := http.MethodGet, []byte(nil)
-	if send != nil {
-		method = http.MethodPost
-		if body, err = json.Marshal(send); err != nil {
-			return fmt.Errorf("write a request to etcd: %w", err)
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, "https://"+net.JoinHostPort(member, etcdClientPort)+path, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", member, err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err //nolint:wrapcheck // it names the method and the address
 	}
 	defer response.Body.Close() //nolint:errcheck // It was only read.
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return fmt.Errorf("read the answer of %s: %w", member, err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s to %s: %s", member, response.Status, path, bytes.TrimSpace(answer))
 	}
 	if into == nil {
 		return nil
@@ -300,6 +281,43 @@ func (b *boot) askEtcd(ctx context.Context, client *http.Client, member, path st
 		return fmt.Errorf("read the answer of %s: %w", member, err)
 	}
 	return nil
+}
+
+// openEtcd sends a request to a member and returns its answer, which the caller closes.
+func (b *boot) openEtcd(
+	ctx context.Context, client *http.Client, member, path string, send map[string]any,
+) (*http.Response, error) {
+	addresses, err := b.Resolve(ctx, member)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Equal(addresses, []string{unpublished}) {
+		return nil, fmt.Errorf("%s has not started yet", member)
+	}
+	method, body := http.MethodGet, []byte(nil)
+	if send != nil {
+		method = http.MethodPost
+		if body, err = json.Marshal(send); err != nil {
+			return nil, fmt.Errorf("write a request to etcd: %w", err)
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "https://"+net.JoinHostPort(member, etcdClientPort)+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", member, err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the method and the address
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	defer response.Body.Close()                                              //nolint:errcheck // It was only read.
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxErrorLength)) // An error is short.
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", member, err)
+	}
+	return nil, fmt.Errorf("%s answers %s to %s: %s", member, response.Status, path, bytes.TrimSpace(answer))
 }
 
 // etcdClient returns a client with the certificate that kubeadm makes for health checks, which

@@ -102,6 +102,31 @@ func amongMembers(t *testing.T, others *etcd) *machine {
 	b.Etcd.Members["etcd-2"] = "etcd-2.demo.internal"
 	b.Kubeadm.Config = "state: ${ETCD_CLUSTER_STATE}\n"
 	m := newMachine(t, b)
+	config := m.trustEtcd(t)
+	m.options.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, fmt.Errorf("connection refused") }
+	if others == nil {
+		return m
+	}
+	m.account.names["etcd-0.demo.internal"], m.account.names["etcd-2.demo.internal"] = "10.0.1.0", "10.0.1.2"
+	server := httptest.NewUnstartedServer(others)
+	server.TLS = config
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	m.dial(server.Listener.Addr().String())
+	return m
+}
+
+// dial connects the machine to one address, whichever member it asks.
+func (m *machine) dial(address string) {
+	m.options.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+}
+
+// trustEtcd makes a CA of etcd's and a certificate for members and clients on the machine. It
+// returns what a member serves with.
+func (m *machine) trustEtcd(t *testing.T) *tls.Config {
+	t.Helper()
 	ca, key := certificate(t, nil, nil)
 	write := func(name string, content []byte) {
 		path := filepath.Join(m.root, "/etc/kubernetes/pki/etcd", name)
@@ -120,24 +145,12 @@ func amongMembers(t *testing.T, others *etcd) *machine {
 	write("ca.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw}))
 	write("healthcheck-client.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw}))
 	write("healthcheck-client.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-	m.options.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, fmt.Errorf("connection refused") }
-	if others == nil {
-		return m
-	}
-	m.account.names["etcd-0.demo.internal"], m.account.names["etcd-2.demo.internal"] = "10.0.1.0", "10.0.1.2"
-	server := httptest.NewUnstartedServer(others)
 	pool := x509.NewCertPool()
 	pool.AddCert(ca)
-	server.TLS = &tls.Config{
+	return &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Raw}, PrivateKey: leafKey}},
 		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: pool, MinVersion: tls.VersionTLS12,
 	}
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	m.options.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
-	}
-	return m
 }
 
 // certificate makes one of the members', or a CA's if there is none to sign it.
@@ -150,7 +163,7 @@ func certificate(t *testing.T, ca *x509.Certificate, caKey *ecdsa.PrivateKey) (*
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "etcd"}, NotBefore: time.Now().Add(-time.Hour),
 		NotAfter:    time.Now().Add(time.Hour),
-		DNSNames:    []string{"etcd-0.demo.internal", "etcd-2.demo.internal"},
+		DNSNames:    []string{"etcd-0.demo.internal", "etcd-1.demo.internal", "etcd-2.demo.internal"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	if ca == nil {

@@ -32,6 +32,8 @@ type Options struct {
 	Resolve func(ctx context.Context, name string) ([]string, error)
 	// Dial connects to other members of etcd; nil is the machine's network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Space returns the free and the total bytes of a folder's file system; nil asks the machine's.
+	Space func(folder string) (free, total uint64, err error)
 	// Clock tells the time and waits.
 	Clock clock.Clock
 	// Log gets a line for each task.

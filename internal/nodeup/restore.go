@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/etcdbackup"
 )
 
 // restoreProgram is where the program is put that makes a member of etcd of a snapshot's data.
@@ -24,6 +25,9 @@ func (b *boot) restoreMember(ctx context.Context) (string, error) {
 	blank, err := b.isReplaced(ctx)
 	if err != nil || blank {
 		return "nothing, the volume was replaced after the restore and the slot joins the other members", err
+	}
+	if b.isInPlace(as.Snapshot) {
+		return "nothing, the member was restored in place from a backup since", nil
 	}
 	if !b.hasRestoreProgram(as) {
 		program, err := b.getObject(ctx, as.Program)
@@ -62,6 +66,14 @@ func (b *boot) restoreMember(ctx context.Context) (string, error) {
 func (b *boot) hasRestoreProgram(as *bundle.EtcdRestore) bool {
 	program, err := b.files.read(restoreProgram)
 	return err == nil && (as.ProgramSHA256 == "" || bundle.HashOf(program) == as.ProgramSHA256)
+}
+
+// isInPlace reports whether the member was restored in place after the volume was created from the
+// snapshot. The program detects that, too, but the bundle may name an older one.
+func (b *boot) isInPlace(snapshot string) bool {
+	folder := b.bundle.Etcd.MountPoint + "/"
+	after, err := b.files.read(folder + etcdbackup.InPlaceFile)
+	return err == nil && string(after) == snapshot && b.files.exists(folder+"member")
 }
 
 // isReplaced reports whether the volume is a blank one in the place of one that was made from the

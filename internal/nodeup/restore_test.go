@@ -59,3 +59,21 @@ func TestRestoreIsRetriedUnlessThereIsNothingToRestore(t *testing.T) {
 		t.Error("the slot is done without a member")
 	}
 }
+
+// TestMemberRestoredInPlaceIsNotRestoredAtBoot replaces the instance of a slot that was restored in
+// place after its volume was created from a snapshot. With another snapshot's record, it is restored.
+func TestMemberRestoredInPlaceIsNotRestoredAtBoot(t *testing.T) {
+	for after, restores := range map[string]bool{"snap-0123456789abcdef0": false, "snap-1123456789abcdef0": true, "": true} {
+		m := restored(t, "")
+		m.holdData(t)
+		if err := os.WriteFile(filepath.Join(m.root, "/var/lib/etcd/restored-in-place"), []byte(after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := nodeup.Run(t.Context(), m.options); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(m.calls(t), "etcd-restore "); got != restores {
+			t.Errorf("restored in place after %q: the snapshot is restored: %v", after, got)
+		}
+	}
+}

@@ -40,31 +40,36 @@ func (b *boot) startTokenUnit(ctx context.Context) (string, error) {
 	if b.bundle.TokenKey == "" {
 		return "nothing, the operator keeps it", nil
 	}
+	return b.startUnit(ctx, tokenUnit, "Keeps the token by which machines join the cluster "+b.bundle.Cluster, "--keep-token")
+}
+
+// startUnit makes systemd run this program with a flag, from now on and after each boot.
+func (b *boot) startUnit(ctx context.Context, name, description, flag string) (string, error) {
 	executable, err := ownProgram()
 	if err != nil {
 		return "", err
 	}
 	unit := fmt.Sprintf(`[Unit]
-Description=Keeps the token by which machines join the cluster %s
+Description=%s
 Wants=network-online.target
 After=network-online.target
 
 [Service]
-ExecStart=%s --bucket %s --region %s --bundle %s --keep-token
+ExecStart=%s --bucket %s --region %s --bundle %s %s
 Restart=always
 RestartSec=15
 
 [Install]
 WantedBy=multi-user.target
-`, b.bundle.Cluster, executable, b.Bucket, b.Region, b.BundleSHA256)
-	if _, err := b.files.write(unitFolder+"/"+tokenUnit, []byte(unit), 0o644); err != nil {
+`, description, executable, b.Bucket, b.Region, b.BundleSHA256, flag)
+	if _, err := b.files.write(unitFolder+"/"+name, []byte(unit), 0o644); err != nil {
 		return "", err
 	}
 	if _, err := b.command(ctx, "systemctl", "daemon-reload"); err != nil {
 		return "", err
 	}
-	_, err = b.command(ctx, "systemctl", "enable", "--now", tokenUnit)
-	return tokenUnit, err
+	_, err = b.command(ctx, "systemctl", "enable", "--now", name)
+	return name, err
 }
 
 // KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends.

@@ -159,8 +159,8 @@ var statements = []statement{
 	},
 	{
 		sid: "Buckets", users: clusters, resources: []string{"arn:{partition}:s3:::{bucket}"},
-		calls: []string{"s3.PutObject", "s3.HeadObject", "s3.ListObjectVersions", "s3.DeleteObjects"},
-		why:   "Each cluster's bucket holds nodeup, bundles, certificate authorities and large templates. CloudFormation reads a template from there with the caller's permissions.",
+		calls: []string{"s3.PutObject", "s3.HeadObject", "s3.GetObject", "s3.ListObjectsV2", "s3.ListObjectVersions", "s3.DeleteObjects"},
+		why:   "Each cluster's bucket holds nodeup, bundles, certificate authorities, large templates, and backups that slots make. CloudFormation reads a template from there with the caller's permissions.",
 	},
 	{
 		sid: "Keys", users: clusters, resources: all, actions: []string{"kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"},

@@ -54,6 +54,8 @@ type Options struct {
 	NodeupDir string
 	// ChangeSets also lets CloudFormation compute the changes, with temporary change sets.
 	ChangeSets bool
+	// NoOperator reports that no operator manages the cluster.
+	NoOperator bool
 	// Drift also lets CloudFormation detect the drift of the deployed stacks, which can take minutes.
 	Drift bool
 	// Prices is the price list by which the plan says what the changes cost. Without it, the plan
@@ -503,6 +505,9 @@ func (d *draft) circumstances(p *Plan) {
 	c := d.in.Cluster
 	if p.Empty() {
 		return
+	}
+	if warning := model.NoBackups(c); warning != "" && d.options.NoOperator && c.DeletionTimestamp.IsZero() {
+		d.note("%s", warning)
 	}
 	if c.Spec.Paused {
 		d.note("The cluster is paused: the operator makes none of these changes until spec.paused is removed.")

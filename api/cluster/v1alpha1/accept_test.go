@@ -169,7 +169,7 @@ spec:
 `, "", ""},
 		{"backups, repair and what to restore", cluster, `
 spec:
-  backup: {interval: 1h, keep: 3}
+  backup: {interval: 1h, keep: 3, bucket: {interval: 15m, keep: 500}}
   controlPlane: {repair: {disabled: true, after: 5m}, restoreSnapshot: snap-0123456789abcdef0}
 `, "", ""},
 		{"a group grows", group, "", `spec: {maxSize: 5, instanceTypes: [m6a.large]}`, ""},

@@ -548,6 +548,14 @@ func machineRefusals() []refusal {
 			"spec.backup.keep in body should be less than or equal to 500",
 		},
 		{
+			"backups in the bucket all the time", cluster, "spec: {backup: {bucket: {interval: 1m}}}", "",
+			"use 15m to 168h",
+		},
+		{
+			"more backups to keep in the bucket than the maximum", cluster, "spec: {backup: {bucket: {keep: 501}}}", "",
+			"spec.backup.bucket.keep in body should be less than or equal to 500",
+		},
+		{
 			"throughput for io2", cluster, "spec: {controlPlane: {etcdVolume: {type: io2, throughputMiBps: 200}}}", "",
 			"the throughput of an io2 volume follows from its IOPS: leave out throughputMiBps",
 		},

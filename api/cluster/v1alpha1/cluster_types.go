@@ -117,7 +117,8 @@ type ClusterSpec struct {
 	// +kubebuilder:default={replicas: 3}
 	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
 
-	// Backup configures the snapshots of the etcd volumes.
+	// Backup configures the backups of etcd: the snapshots of the etcd volumes that the operator
+	// takes, and those that the control plane's nodes put into the cluster's bucket.
 	// +optional
 	Backup EtcdBackup `json:"backup,omitempty"`
 
@@ -177,10 +178,11 @@ type ClusterSpec struct {
 	VolumePolicy VolumePolicy `json:"volumePolicy,omitempty"`
 }
 
-// EtcdBackup configures the snapshots of the etcd volumes. They are enabled by default.
+// EtcdBackup configures the backups of etcd. Snapshots of the etcd volumes are enabled by default,
+// but only a running operator takes them.
 type EtcdBackup struct {
 	// Disabled stops the operator from taking snapshots. The default is false. It does not delete
-	// existing snapshots.
+	// existing snapshots. It has no effect on bucket.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 
@@ -193,6 +195,30 @@ type EtcdBackup struct {
 
 	// Keep is the number of backups to keep, 1 to 500. The default is 28. The operator deletes
 	// older ones.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=500
+	Keep int32 `json:"keep,omitempty"`
+
+	// Bucket makes the control plane's nodes back up etcd to the cluster's bucket, in turns, below
+	// backups/etcd/. It needs no operator: it is for clusters of Terraform or of a state in a folder
+	// or a bucket. If empty, the nodes take no backups. Setting, changing or removing it replaces the
+	// control plane's nodes one at a time. Existing backups stay if it is removed.
+	// +optional
+	Bucket *BucketBackup `json:"bucket,omitempty"`
+}
+
+// BucketBackup configures the backups of etcd in the cluster's bucket.
+type BucketBackup struct {
+	// Interval is the time between two backups, 15m to 168h. The default is 6h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('15m') && self <= duration('168h')",message="use 15m to 168h"
+	Interval *metav1.Duration `json:"interval,omitempty"`
+
+	// Keep is the number of backups to keep, 1 to 500. The default is 28. The node that makes a
+	// backup deletes older ones.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=500

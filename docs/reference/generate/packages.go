@@ -31,7 +31,7 @@ var sections = []struct {
 	{"CloudFormation", "Templates, plans and stacks, of services and clusters alike.", []string{"internal/cfn", "internal/driftstatus"}},
 	{"Services", "AWS services as Kubernetes objects.", []string{"internal/service"}},
 	{"Clusters", "Kubernetes clusters as Kubernetes objects.", []string{"internal/cluster"}},
-	{"Instances", "What runs on the instances of clusters.", []string{"internal/nodeup", "internal/etcdrestore"}},
+	{"Instances", "What runs on the instances of clusters.", []string{"internal/nodeup", "internal/etcdbackup", "internal/etcdrestore"}},
 	{"Terminal", "The commands, and clusters without a management cluster.", []string{
 		"internal/cli", "internal/inprocess", "internal/plan", "internal/price", "internal/state", "internal/terraform", "internal/graph",
 		"internal/manifest", "internal/yamltree",

@@ -196,6 +196,8 @@ func (o *options) objects(name string) ([]client.Object, error) {
 		ControlPlane: v1alpha1.ControlPlane{Replicas: o.controlPlaneCount, InstanceType: o.controlPlaneSize},
 		API:          v1alpha1.APIEndpoint{AllowedCIDRs: o.apiAccess},
 		SSH:          v1alpha1.SSH{AllowedCIDRs: o.sshAccess},
+		// The cluster may have no operator, which takes snapshots of etcd's volumes.
+		Backup: v1alpha1.EtcdBackup{Bucket: &v1alpha1.BucketBackup{}},
 	}
 	if cluster.Spec.Release == "" {
 		cluster.Spec.Release = activeReleases()[0]

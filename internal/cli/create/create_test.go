@@ -89,6 +89,8 @@ spec:
   api:
     allowedCIDRs:
     - 198.51.100.0/24
+  backup:
+    bucket: {}
   bastion: {}
   controlPlane:
     instanceType: m6i.large

@@ -158,6 +158,7 @@ func (o *options) one(ctx context.Context, set *manifest.Set, from *state.State,
 		return nil, err
 	}
 	made := o.plan
+	made.NoOperator = from.Kubernetes() == nil
 	if made.Clients, err = regions.clients(ctx, in.Cluster.Spec.Region); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	clusterflags "github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/plural"
 	"github.com/aws-operator/aws-operator/internal/terraform"
@@ -159,6 +160,9 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
+	if warning := model.NoBackups(objects.Cluster); warning != "" {
+		cmd.PrintErrln(warning)
+	}
 	for _, line := range priceOf(prices, in.Cluster.Region, configuration).Text() {
 		cmd.PrintErrln(line)
 	}

@@ -11,11 +11,14 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/backups"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
 // defaultInterval is the interval between checks with --wait.
@@ -104,7 +107,23 @@ func (o *options) open(cmd *cobra.Command, name string) (*live.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	warnOfBackups(cmd, clients, objects.Cluster, from.Kubernetes() == nil)
 	return live.Open(live.Options{
 		Clients: clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets, Validity: o.wait + time.Hour,
 	}), nil
+}
+
+// warnOfBackups reports on standard error that etcd is not backed up. It is no problem of the
+// cluster's health, so it does not change the result.
+func warnOfBackups(cmd *cobra.Command, clients *awsapi.Clients, cluster *v1alpha1.Cluster, noOperator bool) {
+	warning, err := backups.Warning(cmd.Context(), clients, cluster, clock.RealClock{}.Now())
+	switch {
+	case err != nil:
+		warning = "The backups are not checked: " + err.Error()
+	case noOperator && warning == "":
+		warning = model.NoBackups(cluster)
+	}
+	if warning != "" {
+		cmd.PrintErrln(warning)
+	}
 }

@@ -65,7 +65,8 @@ func TestValidateReportsProblems(t *testing.T) {
 	out, errOut, code := run(t.Context(), "demo", "--state", state)
 	if code != exit.Done ||
 		!strings.Contains(out, "workers           worker          2          2       0            2     2        3\n") ||
-		!strings.Contains(out, "\nCluster demo is healthy. Its API serves at https://demo-api") {
+		!strings.Contains(out, "\nCluster demo is healthy. Its API serves at https://demo-api") ||
+		!strings.HasPrefix(errOut, "Cluster demo has no backups of etcd: spec.backup.bucket is not set") {
 		t.Errorf("%d %s\n%s", code, errOut, out)
 	}
 
@@ -101,7 +102,12 @@ func TestValidateReportsProblems(t *testing.T) {
 	var errs bytes.Buffer
 	out, code, _ = runTo(
 		ctx,
-		writer(func(p []byte) (int, error) { fix(); return errs.Write(p) }),
+		writer(func(p []byte) (int, error) {
+			if bytes.Contains(p, []byte(" Waiting for ")) {
+				fix()
+			}
+			return errs.Write(p)
+		}),
 		"demo",
 		"--state",
 		state,

@@ -86,6 +86,9 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 	if c.Features.RejoinEtcd {
 		b.Etcd.FormedKey = model.EtcdFormedKey(c.Name, restore)
 	}
+	if backup := c.Spec.Backup.Bucket; backup != nil {
+		b.Etcd.Backup = &bundle.EtcdBackup{IntervalSeconds: int64(backup.Interval.Seconds()), Keep: int(backup.Keep)}
+	}
 	if restore != "" {
 		b.Etcd.Restore = &bundle.EtcdRestore{
 			Snapshot: restore, Program: bundle.RestoreKey(restore, string(c.ControlPlaneArchitecture)), ProgramSHA256: c.RestoreProgram,

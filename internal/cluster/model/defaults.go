@@ -38,6 +38,8 @@ const (
 	defaultAuditDays    = 30
 	defaultAuditBackups = 10
 	defaultAuditMiB     = 100
+	defaultBackupsKept  = 28
+	defaultBackupEvery  = 6 * time.Hour
 )
 
 // defaulted returns a copy of the spec with every default filled.
@@ -56,6 +58,12 @@ func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
 		a.MaxAge = cmp.Or(a.MaxAge, defaultAuditDays)
 		a.MaxBackups = cmp.Or(a.MaxBackups, defaultAuditBackups)
 		a.MaxSize = cmp.Or(a.MaxSize, defaultAuditMiB)
+	}
+	if b := s.Backup.Bucket; b != nil {
+		b.Keep = cmp.Or(b.Keep, defaultBackupsKept)
+		if b.Interval == nil {
+			b.Interval = &metav1.Duration{Duration: defaultBackupEvery}
+		}
 	}
 	cp := &s.ControlPlane
 	cp.Replicas = cmp.Or(cp.Replicas, defaultSlots)

@@ -132,6 +132,9 @@ func (n *Folder) FindRestore(architecture v1alpha1.Architecture) (File, error) {
 	return File{}, MissingError{program: "etcd-restore", architecture: architecture, dir: n.dir}
 }
 
+// Path returns the path of the program, to run it on this host.
+func (f File) Path() string { return f.path }
+
 // Open opens the program to be read. It returns a [ChangedError] if the content is not the one of
 // Hash.
 func (f File) Open() (io.ReadSeekCloser, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/etcdbackup"
 )
 
 // baseScope is the data of the base stack's templates.
@@ -146,6 +147,12 @@ func (s *baseScope) ImageRepositoryARNs() []string {
 	}
 	return arns
 }
+
+// BackupsPattern returns the keys of the backups that slots make, as a pattern of IAM.
+func (s *baseScope) BackupsPattern() string { return etcdbackup.Prefix + "*" }
+
+// BackupsARN returns the ARNs of these backups, as a pattern.
+func (s *baseScope) BackupsARN() string { return s.BucketARN() + "/" + s.BackupsPattern() }
 
 // TokenObjectARN returns the ARN of the object with the bootstrap token that the slots keep.
 func (s *baseScope) TokenObjectARN() string { return s.BucketARN() + "/" + s.TokenKey }

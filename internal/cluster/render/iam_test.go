@@ -32,7 +32,9 @@ func statements(t *testing.T, s *render.Stack, role string) []statement {
 		documents = append(documents, policy.Get("PolicyDocument"))
 	}
 	if role == "ControlPlaneRole" {
-		documents = append(documents, s.Template.Resources["LoadBalancersPolicy"].Properties.Get("PolicyDocument"))
+		for _, id := range ofType(s, "AWS::IAM::ManagedPolicy") {
+			documents = append(documents, s.Template.Resources[id].Properties.Get("PolicyDocument"))
+		}
 	}
 	var all []statement
 	for _, document := range documents {
@@ -127,6 +129,62 @@ func TestWhoMayTouchTheTokenThatSlotsKeep(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("statements (-want +got):\n%s", diff)
+	}
+}
+
+// Slots touch the backups in the cluster's own bucket and nothing else for that, workers none, and
+// without the field no role does.
+func TestWhoMayTouchBackups(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/reference/cluster-resources.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const prefix = "arn:aws:s3:::big-123456789012-eu-central-1/backups/etcd/*"
+	want := map[string]statement{
+		"StoreBackups": {actions: []string{"s3:DeleteObject", "s3:GetObject", "s3:PutObject"}, resources: `"` + prefix + `"`},
+		"EncryptBackups": {
+			actions: []string{"kms:Decrypt", "kms:GenerateDataKey"}, resources: `{"Fn::GetAtt":["Key","Arn"]}`,
+			conditions: `{"StringEquals":{"kms:ViaService":"s3.eu-central-1.amazonaws.com"},` +
+				`"StringLike":{"kms:EncryptionContext:aws:s3:arn":"` + prefix + `"}}`,
+		},
+		"FindBackups": {
+			actions: []string{"s3:ListBucket"}, resources: `"arn:aws:s3:::big-123456789012-eu-central-1"`,
+			conditions: `{"StringLike":{"s3:prefix":"backups/etcd/*"}}`,
+		},
+	}
+	for _, enabled := range []bool{false, true} {
+		s := mustBase(t, "testdata/private.yaml", func(spec *v1alpha1.ClusterSpec) {
+			if enabled {
+				spec.Backup.Bucket = &v1alpha1.BucketBackup{}
+			}
+		})
+		found := 0
+		for _, role := range roles {
+			for _, one := range statements(t, s, role) {
+				if !strings.Contains(one.resources+one.conditions, "backups") && !strings.Contains(one.sid, "Backups") {
+					continue
+				}
+				found++
+				is := want[one.sid]
+				if role != "ControlPlaneRole" || one.effect != "Allow" || !slices.Equal(one.actions, is.actions) ||
+					one.resources != is.resources || one.conditions != is.conditions {
+					t.Errorf("%s has %+v", role, one)
+				}
+				if !strings.Contains(string(text), "`"+one.sid+"`") {
+					t.Errorf("the reference does not say why %s has %s", role, one.sid)
+				}
+			}
+		}
+		denied := slices.ContainsFunc(
+			s.Template.Resources["BucketPolicy"].Properties.Get("PolicyDocument").Get("Statement").Items,
+			func(n *template.Node) bool {
+				return n.Get("Effect").Text == "Deny" && n.Get("Resource").Text == prefix &&
+					string(n.Get("Action").AppendJSON(nil)) == `["s3:GetObject","s3:GetObjectVersion","s3:PutObject"]` &&
+					string(n.Get("Condition").AppendJSON(nil)) == `{"ArnEquals":{"aws:PrincipalArn":{"Fn::GetAtt":["WorkerRole","Arn"]}}}`
+			})
+		if denied != enabled || enabled && found != len(want) || !enabled && found != 0 {
+			t.Errorf("with the field: %v, %d statements, workers are denied: %v", enabled, found, denied)
+		}
 	}
 }
 
@@ -240,7 +298,8 @@ func TestPoliciesFit(t *testing.T) {
 	f := read(t, "testdata/private.yaml")
 	f.cluster.Name = strings.Repeat("n", 40) // the longest
 	f.cluster.Spec.Release = "set-1.2.0"     // the newest
-	for range 16 {                           // the most
+	f.cluster.Spec.Backup.Bucket = &v1alpha1.BucketBackup{}
+	for range 16 { // the most
 		f.cluster.Spec.IAM.ImageRepositories = append(f.cluster.Spec.IAM.ImageRepositories, strings.Repeat("r", 100))
 	}
 	c, _ := fixture{cluster: f.cluster}.resolve(t, setRelease("1.2.0"))

@@ -131,6 +131,16 @@ type Etcd struct {
 	// Restore, if not nil, means that the volume was created from a snapshot, and describes how to
 	// restore the member from its data.
 	Restore *EtcdRestore `json:"restore,omitempty"`
+	// Backup, if not nil, means that slots back up etcd to the cluster's bucket, in turns.
+	Backup *EtcdBackup `json:"backup,omitempty"`
+}
+
+// EtcdBackup is how slots back up etcd to the cluster's bucket.
+type EtcdBackup struct {
+	// IntervalSeconds is the time between two backups, in seconds.
+	IntervalSeconds int64 `json:"intervalSeconds"`
+	// Keep is the number of backups to keep.
+	Keep int `json:"keep"`
 }
 
 // EtcdRestore is how to restore an etcd member from the data of one member of the previous cluster.

@@ -1,0 +1,105 @@
+package backups
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/etcdbackup"
+)
+
+// bucket is the bucket of a cluster.
+type bucket struct {
+	api awsapi.Objects
+	// name and account are the bucket's and its owner's: the name alone could be another account's.
+	name, account string
+	cluster       *v1alpha1.Cluster
+}
+
+// open finds the bucket of the cluster of that name in the state.
+func open(cmd *cobra.Command, from *flags.State, name string) (*bucket, error) {
+	ctx := cmd.Context()
+	in, name, err := from.OpenCluster(cmd, name)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := in.Load(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	cluster := objects.Cluster
+	clients, err := awsapi.New(ctx, awsapi.Options{Region: cluster.Spec.Region, UserAgent: "aws-operator/" + version.String()})
+	if err != nil {
+		return nil, err
+	}
+	return bucketOf(ctx, clients, cluster)
+}
+
+// bucketOf returns the bucket of a cluster.
+func bucketOf(ctx context.Context, clients *awsapi.Clients, cluster *v1alpha1.Cluster) (*bucket, error) {
+	account, err := accountOf(ctx, clients, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("find the account of cluster %s: %w", cluster.Name, err)
+	}
+	return &bucket{
+		api:  clients.Objects(live.TargetOf(clients, cluster)),
+		name: model.BucketName(cluster.Name, account, cluster.Spec.Region), account: account, cluster: cluster,
+	}, nil
+}
+
+// accountOf returns the account of the cluster: that of its role, or of the credentials.
+func accountOf(ctx context.Context, clients *awsapi.Clients, cluster *v1alpha1.Cluster) (string, error) {
+	const parts, account = 6, 4 // arn:partition:iam::account:role/…
+	if role := cluster.Spec.Role; role != nil {
+		if fields := strings.SplitN(role.ARN, ":", parts); len(fields) == parts {
+			return fields[account], nil
+		}
+	}
+	return clients.Identity(ctx)
+}
+
+// list returns the backups, the newest first.
+func (b *bucket) list(ctx context.Context, now time.Time) ([]etcdbackup.Backup, error) {
+	var found []etcdbackup.Backup
+	pages := s3.NewListObjectsV2Paginator(b.api, &s3.ListObjectsV2Input{
+		Bucket: &b.name, Prefix: aws.String(etcdbackup.Prefix), ExpectedBucketOwner: &b.account,
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the backups of cluster %s in the bucket %s: %w", b.cluster.Name, b.name, awsapi.Explain(err))
+		}
+		for i := range page.Contents {
+			if one, ok := etcdbackup.Parse(aws.ToString(page.Contents[i].Key)); ok {
+				one.Size = aws.ToInt64(page.Contents[i].Size)
+				found = append(found, one)
+			}
+		}
+	}
+	return etcdbackup.Sorted(found, now), nil
+}
+
+// download writes a backup.
+func (b *bucket) download(ctx context.Context, key string, to io.Writer) error {
+	found, err := b.api.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.account})
+	if err != nil {
+		return fmt.Errorf("download %s from the bucket %s: %w", key, b.name, awsapi.Explain(err))
+	}
+	defer found.Body.Close() //nolint:errcheck // It was only read.
+	if _, err := io.Copy(to, found.Body); err != nil {
+		return fmt.Errorf("download %s from the bucket %s: %w", key, b.name, err)
+	}
+	return nil
+}
