@@ -255,7 +255,9 @@ func newManager(opts Options) (manager.Manager, error) {
 			DefaultTransform:  cache.TransformStripManagedFields(),
 			NewInformer:       clusters.InformersOf(opts.shard),
 		},
-		Metrics:                       metricsserver.Options{BindAddress: address(opts.MetricsAddress), FilterProvider: openMetrics(opts.gatherer)},
+		Metrics: metricsserver.Options{
+			BindAddress: address(opts.MetricsAddress), FilterProvider: openMetrics(opts.gatherer),
+		},
 		HealthProbeBindAddress:        address(opts.ProbeAddress),
 		PprofBindAddress:              address(opts.ProfilingAddress),
 		LeaderElection:                lock != nil,

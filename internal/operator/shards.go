@@ -139,7 +139,7 @@ func leaderLock(opts *Options) (resourcelock.Interface, error) {
 // gracefulShutdown is how long a manager waits for its parts to end: the base of shards longer than those.
 func gracefulShutdown(opts *Options) *time.Duration {
 	if opts.Shards > 1 && opts.shard.Count == 0 {
-		return new(time.Duration(endingShards))
+		return new(endingShards)
 	}
 	return nil
 }

@@ -37,7 +37,9 @@ func shares(replicas, holders []string) map[string]int {
 	for _, holder := range holders {
 		held[holder]++
 	}
-	byHeld := slices.SortedFunc(slices.Values(replicas), func(a, b string) int { return cmp.Or(cmp.Compare(held[b], held[a]), cmp.Compare(a, b)) })
+	byHeld := slices.SortedFunc(slices.Values(replicas), func(a, b string) int {
+		return cmp.Or(cmp.Compare(held[b], held[a]), cmp.Compare(a, b))
+	})
 	all := map[string]int{}
 	for i, replica := range byHeld {
 		all[replica] = len(holders) / len(replicas)

@@ -32,7 +32,7 @@ func (o *observer) none(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		if o.lives(&list.Items[i]) {
-			return fmt.Errorf("Lease %s: %w", list.Items[i].Name, errNotOurs)
+			return fmt.Errorf("the Lease %s lives: %w", list.Items[i].Name, errNotOurs)
 		}
 	}
 	return nil

@@ -38,6 +38,7 @@ type suite struct {
 }
 
 func newSuite(t *testing.T) *suite {
+	t.Helper()
 	cluster := controlplanetest.Shared(t)
 	return &suite{
 		t: t, config: cluster.RESTConfig(), namespace: controlplanetest.Namespace(t, cluster),

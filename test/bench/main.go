@@ -101,6 +101,11 @@ func (b *bench) run(ctx context.Context) error {
 			return err
 		}
 	}
+	return b.runLast(ctx)
+}
+
+// runLast runs the measurements of many nodes and of several replicas.
+func (b *bench) runLast(ctx context.Context) error {
 	if b.wants("roll") {
 		if err := b.roll(ctx, b.groups, b.nodes); err != nil {
 			return err

@@ -75,7 +75,7 @@ func (r *replicated) begin(ctx context.Context, count int, kinds []schema.GroupV
 		}
 	}
 	for _, kind := range kinds {
-		if err := r.watch(r.context, r.dynamic.Resource(kind)); err != nil {
+		if err := r.watch(r.dynamic.Resource(kind)); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,8 @@ func (b *bench) handover(ctx context.Context, r *replicated, count int) error {
 	start := now()
 	for i := range teams {
 		patch := []byte(`{"spec":{"visibilityTimeout":31}}`)
-		if _, err := r.dynamic.Resource(queues).Namespace(team(i)).Patch(ctx, queueName(i), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		of := r.dynamic.Resource(queues).Namespace(team(i))
+		if _, err := of.Patch(ctx, queueName(i), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("edit %s: %w", queueName(i), err)
 		}
 	}
@@ -266,6 +267,9 @@ func (r *replicated) createBoth(ctx context.Context, services, clusters int) err
 	return failures[1]
 }
 
+// pauseUnlessEnded waits, and reports whether the context has not ended.
+func pauseUnlessEnded(ctx context.Context, d time.Duration) bool { return pause(ctx, d) == nil }
+
 // lastError returns the last line of the operators' log that is no record, which is the error with which one ended.
 func (r *replicated) lastError() string {
 	log, err := os.ReadFile(filepath.Join(r.dir, "operator.log"))
@@ -295,7 +299,7 @@ func (r *replicated) killAtRandom(ctx context.Context, times *int) error {
 				return err
 			}
 		}
-		if pause(ctx, 10*time.Second+rand.N(30*time.Second)) != nil { //nolint:gosec // not security-relevant
+		if !pauseUnlessEnded(ctx, 10*time.Second+rand.N(30*time.Second)) { //nolint:gosec // not security-relevant
 			return nil
 		}
 		victim := r.replicas[rand.IntN(len(r.replicas))] //nolint:gosec // not security-relevant
@@ -303,7 +307,7 @@ func (r *replicated) killAtRandom(ctx context.Context, times *int) error {
 			return err
 		}
 		*times++
-		if pause(ctx, rand.N(20*time.Second)) != nil { //nolint:gosec // not security-relevant
+		if !pauseUnlessEnded(ctx, rand.N(20*time.Second)) { //nolint:gosec // not security-relevant
 			return nil
 		}
 		if err := victim.start(context.WithoutCancel(ctx)); err != nil {

@@ -75,7 +75,7 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 		return w, err
 	}
 	for _, kind := range kinds {
-		if err := w.watch(w.context, w.dynamic.Resource(kind).Namespace("default")); err != nil {
+		if err := w.watch(w.dynamic.Resource(kind).Namespace("default")); err != nil {
 			w.close()
 			return w, err
 		}
@@ -140,7 +140,7 @@ func newStoppedSuite(
 		return w, fmt.Errorf("create a client: %w", err)
 	}
 	w.client = client.Resource(kinds[0]).Namespace("default")
-	w.context, w.cancel = context.WithCancel(ctx) //nolint:gosec // close calls it
+	w.context, w.cancel = context.WithCancel(ctx)
 	w.dynamic = client
 	return w, nil
 }
@@ -187,7 +187,8 @@ func (w *suite) close() {
 }
 
 // watch records when each object becomes ready.
-func (w *suite) watch(ctx context.Context, client dynamic.ResourceInterface) error {
+func (w *suite) watch(client dynamic.ResourceInterface) error {
+	ctx := w.context
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list objects: %w", err)

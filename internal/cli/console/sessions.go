@@ -104,7 +104,7 @@ func (all *sessions) open(ctx context.Context, k key, token, namespace string) (
 		if err := all.makeRoom(user); err != nil {
 			return nil, err
 		}
-		one = all.start(k, from, user, namespace)
+		one = all.start(k, from, user, namespace) //nolint:contextcheck // The watches outlive the request.
 		all.known[k] = one
 	}
 	if one.pages >= maxPages {

@@ -104,7 +104,9 @@ func (w *team) user(name string, verbs ...string) *browser {
 		account,
 		&rbacv1.Role{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{clusterv1alpha1.Group}, Resources: []string{"clusters", "instancegroups"}, Verbs: verbs}},
+			Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{clusterv1alpha1.Group}, Resources: []string{"clusters", "instancegroups"}, Verbs: verbs,
+			}},
 		},
 		&rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

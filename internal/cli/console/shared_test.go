@@ -58,7 +58,8 @@ func TestUsersOfASharedConsoleHaveTheirOwnRights(t *testing.T) {
 	if status != http.StatusForbidden || !strings.Contains(body, bob.namespace+":bob") {
 		t.Errorf("an approval of bob, who may only read: status %d, %s", status, body)
 	}
-	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(his), his); err != nil || his.Annotations[stack.ApproveAnnotation] != "" {
+	err := w.client.Get(t.Context(), client.ObjectKeyFromObject(his), his)
+	if err != nil || his.Annotations[stack.ApproveAnnotation] != "" {
 		t.Errorf("annotations %v, %v", his.Annotations, err)
 	}
 	if len(hers.rows) != 1 || len(overview.rows) != 1 {
@@ -166,7 +167,8 @@ func TestObjectsDisappearWithThePermission(t *testing.T) {
 	overview := ada.watch()
 	overview.row("Cluster hers", "waiting")
 	patience.UntilTrue(t, "both kinds are watched", func() bool { return w.api.open(w.token("ada")) >= 2 })
-	if err := w.client.Delete(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ada.namespace, Name: "ada"}}); err != nil {
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ada.namespace, Name: "ada"}}
+	if err := w.client.Delete(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
 	patience.UntilTrue(t, "the API server refuses", func() bool {

@@ -216,11 +216,8 @@ func (f *flags) complete() error {
 	if f.Roles, err = grant.Parse(f.roles); err != nil {
 		return fmt.Errorf("--allow-roles: %w", err)
 	}
-	if f.Shards < 0 || f.Shards > maxShards {
-		return fmt.Errorf("--shards: %d is not possible; set 2 to %d, or 0 for one process or leader", f.Shards, maxShards)
-	}
-	if f.Shards > 1 && f.LeaderElect {
-		return errors.New("--shards and --leader-elect are two ways to run several replicas; set one of them")
+	if err := f.checkShards(); err != nil {
+		return err
 	}
 	if f.ServiceAccountIssuer != "" {
 		if err := render.CheckIssuer(f.ServiceAccountIssuer); err != nil {
@@ -240,6 +237,16 @@ func (f *flags) complete() error {
 	}
 	if f.Budgets, err = awsapi.ParseBudgets(f.budgets); err != nil {
 		return fmt.Errorf("--aws-api-budget: %w", err)
+	}
+	return nil
+}
+
+func (f *flags) checkShards() error {
+	if f.Shards < 0 || f.Shards > maxShards {
+		return fmt.Errorf("--shards: %d is not possible; set 2 to %d, or 0 for one process or leader", f.Shards, maxShards)
+	}
+	if f.Shards > 1 && f.LeaderElect {
+		return errors.New("--shards and --leader-elect are two ways to run several replicas; set one of them")
 	}
 	return nil
 }

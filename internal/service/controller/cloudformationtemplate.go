@@ -67,7 +67,9 @@ func (s templateStep) EnsureDeleted(_ context.Context, template *v1alpha1.CloudF
 }
 
 // follow enqueues the objects that use a template that another process owns.
-func (s templateStep) follow(_ context.Context, key types.NamespacedName, _ *v1alpha1.CloudFormationTemplate, _ bool) (time.Duration, error) {
+func (s templateStep) follow(
+	_ context.Context, key types.NamespacedName, _ *v1alpha1.CloudFormationTemplate, _ bool,
+) (time.Duration, error) {
 	s.enqueueUsers(key)
 	return 0, nil
 }

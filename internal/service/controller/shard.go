@@ -54,25 +54,11 @@ func (s definitionStep) follow(
 	}
 	known := s.service.served(definition.Spec.ObjectKind())
 	if known == nil || !known.serves(definition) {
-		m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
-		if err != nil {
-			return 0, nil //nolint:nilerr // the owner reports the error
+		var after time.Duration
+		var err error
+		if known, after, err = s.serveAlso(ctx, definition); known == nil {
+			return after, err
 		}
-		revision, err := model.NewRevision(definition)
-		if err != nil || definition.Status.Revision != revision.Name {
-			return 0, nil //nolint:nilerr // the owner does not serve it, or not yet; its status changes when it does
-		}
-		of, err := s.modelsOf(ctx, definition, m, revision.Name)
-		if err != nil {
-			return 0, err
-		}
-		if outcome := s.serve(ctx, of, definition); !outcome.IsDone() {
-			return followAgain, outcome.Err()
-		}
-		if known = s.service.served(m.Kind); known == nil {
-			return followAgain, nil
-		}
-		known.definition.Store(&definitionVersion{uid: definition.UID, generation: definition.Generation})
 	}
 	if !known.recorded.Load() {
 		return 0, nil // the kind enqueues the definition when it knows its objects
@@ -83,6 +69,36 @@ func (s definitionStep) follow(
 	}
 	known.advance(p, definition.Spec.Rollout)
 	return 0, nil
+}
+
+// serveAlso serves the kind of a definition that another process serves. It returns no kind if that process does not serve
+// it, or not yet: then the definition's status changes when it does. A status that another client has forged makes this
+// process serve no kind that belongs to another definition.
+func (s definitionStep) serveAlso(ctx context.Context, definition *v1alpha1.ModelDefinition) (*kind, time.Duration, error) {
+	m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
+	if err != nil {
+		return nil, 0, nil //nolint:nilerr // the owner reports the error
+	}
+	revision, err := model.NewRevision(definition)
+	if err != nil || definition.Status.Revision != revision.Name {
+		return nil, 0, nil //nolint:nilerr // as above
+	}
+	if reason, _, err := s.taken(ctx, definition, m); err != nil || reason != "" {
+		return nil, 0, err
+	}
+	of, err := s.modelsOf(ctx, definition, m, revision.Name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if outcome := s.serve(ctx, of, definition); !outcome.IsDone() {
+		return nil, followAgain, outcome.Err()
+	}
+	known := s.service.served(m.Kind)
+	if known == nil {
+		return nil, followAgain, nil
+	}
+	known.definition.Store(&definitionVersion{uid: definition.UID, generation: definition.Generation})
+	return known, 0, nil
 }
 
 // unfollow stops serving the kind of a deleted definition, once its CustomResourceDefinition no longer exists: until
