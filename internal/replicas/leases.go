@@ -173,14 +173,21 @@ func (p *presence) renew(ctx context.Context, now time.Time, uses map[string]int
 		return p.options.Client.Leases(lease.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
 	}
 	written, err := write()
-	switch {
-	case err == nil:
-		p.lease = written
-		return nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		p.lease = nil // another replica took this one for dead; it creates another Lease
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		// A renewal whose answer was lost has taken effect.
+		if written, err = p.options.Client.Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{}); err == nil {
+			lease.ResourceVersion, p.lease = written.ResourceVersion, written
+			written, err = write()
+		}
 	}
-	return fmt.Errorf("renew the Lease %s: %w", lease.Name, err)
+	if apierrors.IsNotFound(err) {
+		p.lease = nil // another replica took this one for dead; the next renewal creates the Lease
+	}
+	if err != nil {
+		return fmt.Errorf("renew the Lease %s: %w", lease.Name, err)
+	}
+	p.lease = written
+	return nil
 }
 
 // end deletes the Lease.
