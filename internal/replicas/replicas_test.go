@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
@@ -50,8 +52,8 @@ func newSuite(t *testing.T) *suite {
 type replica struct {
 	stop  context.CancelFunc
 	ended chan error
-	// cut makes all its requests fail.
-	cut atomic.Bool
+	// cut makes all its requests fail; lossy loses the answer to the next renewal of its own Lease.
+	cut, lossy atomic.Bool
 }
 
 // over returns a connection that fails while the replica is cut off.
@@ -60,7 +62,12 @@ func (r *replica) over(next http.RoundTripper) http.RoundTripper {
 		if r.cut.Load() {
 			return nil, errors.New("the network is cut")
 		}
-		return next.RoundTrip(request)
+		response, err := next.RoundTrip(request)
+		if err == nil && request.Method == http.MethodPut && strings.Contains(request.URL.Path, "-replica-") && r.lossy.CompareAndSwap(true, false) {
+			_ = response.Body.Close()
+			return nil, errors.New("the answer is lost")
+		}
+		return response, err
 	})
 }
 
@@ -212,6 +219,42 @@ func TestShardsWaitForALeader(t *testing.T) {
 	stop()
 	s.await("the shards are served when the leader has ended", 2, map[string]int{"b": 2})
 	r.stop()
+}
+
+// TestLostAnswerDoesNotEndAReplica tests that a replica renews its Lease although it does not know that it did so before.
+func TestLostAnswerDoesNotEndAReplica(t *testing.T) {
+	s := newSuite(t)
+	r := s.start("a", 2)
+	s.await("the shards are served", 2, map[string]int{"a": 2})
+	leases := s.client(&replica{}).Leases(s.namespace)
+	read := func() *coordinationv1.Lease {
+		lease, err := leases.Get(t.Context(), "aws-operator-blue-replica-a", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lease
+	}
+	before := read()
+	r.lossy.Store(true)
+	patience.UntilTrue(t, "an answer is lost", func() bool { return !r.lossy.Load() })
+	lost := read()
+	patience.Until(t, "the Lease is renewed", func() error {
+		if after := read(); !after.Spec.RenewTime.After(lost.Spec.RenewTime.Time) {
+			return fmt.Errorf("it was renewed at %v", after.Spec.RenewTime)
+		}
+		return nil
+	})
+	if after := read(); after.UID != before.UID {
+		t.Error("the Lease was deleted and created again")
+	}
+	s.await("the shards are served", 2, map[string]int{"a": 2})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for shard, n := range s.began {
+		if n != 1 {
+			t.Errorf("serving %v began %d times", shard, n)
+		}
+	}
 }
 
 // awaitLooks waits until a replica has read the Leases of the others several times.
