@@ -28,7 +28,8 @@ func (s Shard) Has(key string) bool {
 	if s.Count <= 1 {
 		return true
 	}
-	sum := sha256.Sum256([]byte(key))                                         // Similar names, such as team-1 and team-2, must not share a shard.
+	// Similar names, such as team-1 and team-2, must not share a shard.
+	sum := sha256.Sum256([]byte(key))
 	return binary.BigEndian.Uint64(sum[:])%uint64(s.Count) == uint64(s.Index) //nolint:gosec // neither is negative
 }
 
@@ -48,7 +49,9 @@ func (s Shard) NewInformer(keyOf func(runtime.Object) (key string, divided bool)
 		key, divided := keyOf(obj)
 		return !divided || s.Has(key)
 	}
-	return func(from toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	return func(
+		from toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+	) toolscache.SharedIndexInformer {
 		return toolscache.NewSharedIndexInformer(&part{toolscache.ToListerWatcherWithContext(from), keep}, of, resync, indexers)
 	}
 }
