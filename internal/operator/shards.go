@@ -6,18 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"k8s.io/apimachinery/pkg/util/rand"
-	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -28,13 +23,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-const (
-	// ownNamespace is the file with the namespace of a pod.
-	// https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
-	ownNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-	// endingShards is how long the process waits for its shards to end, which take up to 30 s each, at the same time.
-	endingShards = 40 * time.Second
-)
+// endingShards is how long the process waits for its shards to end, which take up to 30 s each, at the same time.
+const endingShards = 40 * time.Second
 
 // runShards serves those shards of the objects that are this replica's own, until the context ends.
 func runShards(ctx context.Context, opts Options) error {
@@ -96,44 +86,6 @@ func identify(ctx context.Context, clients *awsapi.Clients) (string, error) {
 		return "", fmt.Errorf("ask AWS whose credentials these are (or name the account with --aws-account-id): %w", err)
 	}
 	return account, nil
-}
-
-// leases is where the Leases of an operator are, and who this process is in them.
-type leases struct {
-	client                    coordinationv1client.CoordinationV1Interface
-	namespace, name, identity string
-}
-
-func leasesOf(opts *Options) (leases, error) {
-	l := leases{namespace: opts.LeaderElectionNamespace, name: "aws-operator-" + opts.ClusterName}
-	if l.namespace == "" {
-		own, err := os.ReadFile(ownNamespace)
-		if err != nil {
-			return l, errors.New("outside a cluster, several replicas need --leader-election-namespace, the namespace of their Leases")
-		}
-		l.namespace = strings.TrimSpace(string(own))
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return l, fmt.Errorf("name this replica: %w", err)
-	}
-	l.identity = strings.ToLower(host) + "-" + rand.String(5) // a container that restarts in its pod is another
-	if l.client, err = coordinationv1client.NewForConfig(opts.RESTConfig); err != nil {
-		return l, fmt.Errorf("make a client for Leases: %w", err)
-	}
-	return l, nil
-}
-
-// leaderLock returns the Lease of the leader; nil without leader election.
-func leaderLock(opts *Options) (resourcelock.Interface, error) {
-	if !opts.LeaderElect || opts.Shards > 1 {
-		return nil, nil //nolint:nilnil // nil means that there is none
-	}
-	l, err := leasesOf(opts)
-	if err != nil {
-		return nil, err
-	}
-	return replicas.LeaderLock(l.client, l.namespace, l.name, l.identity), nil
 }
 
 // gracefulShutdown is how long a manager waits for its parts to end: the base of shards longer than those.

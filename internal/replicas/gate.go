@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
@@ -25,14 +24,13 @@ func LeaderLock(client coordinationv1client.LeasesGetter, namespace, name, ident
 
 // none returns an error while a replica lives that serves shards.
 func (o *observer) none(ctx context.Context) error {
-	list, err := o.options.Client.Leases(o.options.Namespace).List(
-		ctx, metav1.ListOptions{LabelSelector: labels.Set{operatorLabel: o.options.label()}.String()})
+	all, err := o.list(ctx)
 	if err != nil {
-		return fmt.Errorf("list the Leases of replicas with shards: %w", err)
+		return err
 	}
-	for i := range list.Items {
-		if o.lives(&list.Items[i]) {
-			return fmt.Errorf("the Lease %s lives: %w", list.Items[i].Name, errNotOurs)
+	for i := range all {
+		if o.lives(&all[i]) {
+			return fmt.Errorf("the Lease %s lives: %w", all[i].Name, errNotOurs)
 		}
 	}
 	return nil

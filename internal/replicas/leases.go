@@ -29,8 +29,8 @@ const (
 	buried = time.Minute
 )
 
-// observer distinguishes Leases of live processes. Like leader election, it compares no clocks: a Lease lives if it changed, or was first
-// seen, within its duration by this process's clock.
+// observer distinguishes Leases of live processes. Like leader election, it compares no clocks: a Lease lives if it
+// changed, or was first seen, within its duration by this process's clock.
 type observer struct {
 	options *Options
 	clock   clock.Clock
@@ -55,12 +55,11 @@ type view struct {
 
 // look reads all Leases.
 func (o *observer) look(ctx context.Context) (view, error) {
-	leases := o.options.Client.Leases(o.options.Namespace)
-	list, err := leases.List(ctx, metav1.ListOptions{LabelSelector: labels.Set{operatorLabel: o.options.label()}.String()})
+	all, err := o.list(ctx)
 	if err != nil {
-		return view{}, fmt.Errorf("list the Leases of the operator's replicas in namespace %s: %w", o.options.Namespace, err)
+		return view{}, err
 	}
-	leader, err := leases.Get(ctx, o.options.Name, metav1.GetOptions{})
+	leader, err := o.options.Client.Leases(o.options.Namespace).Get(ctx, o.options.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return view{}, fmt.Errorf("read Lease %s: %w", o.options.Name, err)
 	}
@@ -69,8 +68,8 @@ func (o *observer) look(ctx context.Context) (view, error) {
 		v.other = holderOf(leader)
 	}
 	known := map[string]bool{o.options.Name: true}
-	for i := range list.Items {
-		lease := &list.Items[i]
+	for i := range all {
+		lease := &all[i]
 		known[lease.Name] = true
 		o.add(ctx, lease, &v)
 	}
@@ -81,6 +80,16 @@ func (o *observer) look(ctx context.Context) (view, error) {
 	}
 	slices.Sort(v.replicas)
 	return v, nil
+}
+
+// list returns the Leases of replicas with shards, and of shards.
+func (o *observer) list(ctx context.Context) ([]coordinationv1.Lease, error) {
+	list, err := o.options.Client.Leases(o.options.Namespace).List(
+		ctx, metav1.ListOptions{LabelSelector: labels.Set{operatorLabel: o.options.label()}.String()})
+	if err != nil {
+		return nil, fmt.Errorf("list the Leases of the operator's replicas in namespace %s: %w", o.options.Namespace, err)
+	}
+	return list.Items, nil
 }
 
 // add adds a Lease to the view.

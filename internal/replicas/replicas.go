@@ -105,8 +105,8 @@ func New(options Options) *Replica {
 // Joined reports whether the replica knows the others.
 func (r *Replica) Joined() bool { return r.joined.Load() }
 
-// Run serves until the context ends, and then gives up all shards. It returns an error if a shard ended although it was wanted, or did
-// not end when its Lease was lost: the process must end then.
+// Run serves until the context ends, and then gives up all shards. It returns an error if a shard ended although it was
+// wanted, or did not end when its Lease was lost: the process must end then.
 func (r *Replica) Run(ctx context.Context) error {
 	ctx, r.fail = context.WithCancelCause(ctx)
 	defer r.fail(nil)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -49,25 +48,18 @@ func open(cmd *cobra.Command, from *flags.State, name string) (*bucket, error) {
 
 // bucketOf returns the bucket of a cluster.
 func bucketOf(ctx context.Context, clients *awsapi.Clients, cluster *v1alpha1.Cluster) (*bucket, error) {
-	account, err := accountOf(ctx, clients, cluster)
-	if err != nil {
-		return nil, fmt.Errorf("find the account of cluster %s: %w", cluster.Name, err)
-	}
-	return &bucket{
-		api:  clients.Objects(live.TargetOf(clients, cluster)),
-		name: model.BucketName(cluster.Name, account, cluster.Spec.Region), account: account, cluster: cluster,
-	}, nil
-}
-
-// accountOf returns the account of the cluster: that of its role, or of the credentials.
-func accountOf(ctx context.Context, clients *awsapi.Clients, cluster *v1alpha1.Cluster) (string, error) {
-	const parts, account = 6, 4 // arn:partition:iam::account:role/…
-	if role := cluster.Spec.Role; role != nil {
-		if fields := strings.SplitN(role.ARN, ":", parts); len(fields) == parts {
-			return fields[account], nil
+	target := live.TargetOf(clients, cluster)
+	account := target.Place(awsapi.Place{}).Account // that of the cluster's role
+	if account == "" {
+		var err error
+		if account, err = clients.Identity(ctx); err != nil {
+			return nil, fmt.Errorf("find the account of cluster %s: %w", cluster.Name, err)
 		}
 	}
-	return clients.Identity(ctx)
+	return &bucket{
+		api:  clients.Objects(target),
+		name: model.BucketName(cluster.Name, account, cluster.Spec.Region), account: account, cluster: cluster,
+	}, nil
 }
 
 // list returns the backups, the newest first.
