@@ -28,9 +28,13 @@ func TestAuditedCluster(t *testing.T) {
 	objects := c.apply(strings.ReplaceAll(example(t, "audited"), "release: v1.36.3", "release: "+processRelease))
 	c.awaitReady(objects...)
 
-	if cluster := c.get(objects[0]); condition(cluster, "EtcdHasSpace") != "True" {
-		t.Errorf("the status is %v", cluster.Object["status"])
-	}
+	// An API server that has just started does not report the size to anyone.
+	patience.Until(t, "the size of etcd's database is known", func() error {
+		if cluster := c.get(objects[0]); condition(cluster, "EtcdHasSpace") != "True" {
+			return fmt.Errorf("the status is %v", cluster.Object["status"])
+		}
+		return nil
+	})
 	const password = "swordfish of the audited cluster"
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "first"}, StringData: map[string]string{"password": password}}
 	workload := c.workload("audited")

@@ -29,8 +29,9 @@ func (s etcdSpaceStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clus
 	}
 	now, quota := s.options.Clock.Now(), etcdspace.Quota(&cluster.Spec)
 	if etcd := cluster.Status.Etcd; etcd != nil && etcd.Space != nil && etcd.Space.QuotaBytes == quota {
-		if age := now.Sub(etcd.Space.CheckedAt.Time); age >= 0 && age < etcdspace.Interval {
-			return operatorkit.Done().RequeueAfter(etcdspace.Interval - age)
+		next := etcdspace.Next(etcd.Space, cluster.Status.Conditions)
+		if next.After(now) && !etcd.Space.CheckedAt.After(now) {
+			return operatorkit.Done().RequeueAfter(next.Sub(now))
 		}
 	}
 	size, err := connection.EtcdSize(ctx)
@@ -42,7 +43,8 @@ func (s etcdSpaceStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clus
 	}
 	cluster.Status.Etcd.Space = &v1alpha1.EtcdSpaceStatus{SizeBytes: size, QuotaBytes: quota, CheckedAt: metav1.NewTime(now)}
 	operatorkit.SetCondition(cluster, etcdspace.Condition(cluster.Status.Etcd.Space))
-	return operatorkit.Done().RequeueAfter(etcdspace.Interval)
+	next := etcdspace.Next(cluster.Status.Etcd.Space, cluster.Status.Conditions)
+	return operatorkit.Done().RequeueAfter(next.Sub(now))
 }
 
 // EnsureDeleted removes the condition.

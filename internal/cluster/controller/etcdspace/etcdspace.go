@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,8 +17,9 @@ import (
 )
 
 const (
-	// Interval is the time between two measurements.
-	Interval = 30 * time.Minute
+	// interval is the time between two measurements, and retry the time after a first one that failed.
+	interval = 30 * time.Minute
+	retry    = time.Minute
 	// quotaArgument is etcd's argument for its quota, and defaultQuota what etcd has without it:
 	// https://etcd.io/docs/v3.6/dev-guide/limit/#storage-size-limit.
 	quotaArgument = "quota-backend-bytes"
@@ -46,6 +48,17 @@ func Quota(spec *v1alpha1.ClusterSpec) int64 {
 	default:
 		return given
 	}
+}
+
+// Next returns when to measure again, given the last measurement and the conditions of the Cluster.
+// After a failure that is soon: an API server that has just started refuses to report its metrics
+// until it has written the roles that allow it. The longer it fails, the rarer it is asked.
+func Next(space *v1alpha1.EtcdSpaceStatus, of []metav1.Condition) time.Time {
+	wait := interval
+	if c := meta.FindStatusCondition(of, conditions.EtcdSpace); c != nil && c.Reason == reasonNotMeasured {
+		wait = min(interval, max(retry, space.CheckedAt.Sub(c.LastTransitionTime.Time)))
+	}
+	return space.CheckedAt.Add(wait)
 }
 
 // Condition returns the condition EtcdHasSpace of a Cluster.

@@ -3,6 +3,7 @@ package etcdspace_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,6 +21,27 @@ func TestQuota(t *testing.T) {
 		}
 		if got := etcdspace.Quota(spec); got != want {
 			t.Errorf("the quota of %q is %d, want %d", given, got, want)
+		}
+	}
+}
+
+// A measurement that fails is tried again soon, and ever more rarely while it keeps failing.
+func TestNext(t *testing.T) {
+	checked := time.Date(2026, time.November, 28, 22, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		size          int64
+		failing, want time.Duration
+	}{
+		{size: 1 << 20, failing: 0, want: 30 * time.Minute},
+		{failing: 0, want: time.Minute},
+		{failing: 4 * time.Minute, want: 4 * time.Minute},
+		{failing: 5 * time.Hour, want: 30 * time.Minute},
+	} {
+		space := &v1alpha1.EtcdSpaceStatus{SizeBytes: c.size, QuotaBytes: 1 << 30, CheckedAt: metav1.NewTime(checked)}
+		condition := etcdspace.Condition(space)
+		condition.LastTransitionTime = metav1.NewTime(checked.Add(-c.failing))
+		if got := etcdspace.Next(space, []metav1.Condition{condition}); !got.Equal(checked.Add(c.want)) {
+			t.Errorf("%d bytes, failing since %s: measured again at %s, want %s later", c.size, c.failing, got, c.want)
 		}
 	}
 }
