@@ -136,6 +136,9 @@ func (b *boot) askAsAdmin(ctx context.Context, method, path string, sent []byte)
 	if sent != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	if method == http.MethodPatch {
+		request.Header.Set("Content-Type", "application/merge-patch+json")
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the method and the address

@@ -40,6 +40,7 @@ func controlPlanePhases() []task {
 		phase("kubeadm etcd", nil, "etcd", "local"),
 		phase("kubeadm control plane", nil, "control-plane", "all"),
 		phase("kubeadm kubelet", nil, "kubelet-start"),
+		{"etcd learner", (*boot).promoteMember, lastRetry},
 		phase("kubeadm upload-config", nil, "upload-config", "all"),
 		{"etcd formed", (*boot).noteFormed, lastRetry},
 		{"own node", (*boot).ownNode, nameRetry},
@@ -101,6 +102,9 @@ func (b *boot) writeKubeadmConfig(context.Context) (string, error) {
 	text, err := bundle.Expand(b.bundle.Kubeadm.Config, b.values)
 	if err != nil {
 		return "", permanent("kubeadm's configuration: %w", err)
+	}
+	if text, err = b.withMembers(text); err != nil {
+		return "", err
 	}
 	_, err = b.files.write(kubeadmFile, []byte(text), 0o600)
 	return kubeadmFile, err

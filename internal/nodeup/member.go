@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -35,6 +37,9 @@ const (
 const (
 	// memberStateFile keeps the decision, so that later boots write the same configuration.
 	memberStateFile = stateFolder + "/etcd-cluster-state"
+	// memberListFile has the members that the slot's joined, with its own, as etcd's
+	// --initial-cluster takes them. It does not exist on slots that started a new cluster.
+	memberListFile = stateFolder + "/etcd-initial-cluster"
 	// etcdClientPort and etcdPeerPort are etcd's.
 	etcdClientPort, etcdPeerPort = "2379", "2380"
 	// memberTimeout limits one request to another member.
@@ -53,6 +58,7 @@ type etcdMember struct {
 	Name       string   `json:"name"`
 	PeerURLs   []string `json:"peerURLs"`   //nolint:tagliatelle // as above
 	ClientURLs []string `json:"clientURLs"` //nolint:tagliatelle // as above
+	IsLearner  bool     `json:"isLearner"`
 }
 
 // decideMember decides whether the slot's member of etcd makes a new cluster or joins one, and has
@@ -63,6 +69,7 @@ type etcdMember struct {
 //   - A blank volume, and other members in a quorum: the slot joins them. A member of the slot that has
 //     run before has lost its data, and with it what it has promised to the others, so it must not come
 //     back under its old ID: it is removed, and a new one is added, if all other members are healthy.
+//     A slot that the control plane grows by is added in the same way.
 //   - A blank volume, no quorum, and etcd has formed before: another slot is down, or its data is lost,
 //     too. The slot waits. A new cluster in its place would destroy the remaining data.
 //   - A blank volume, no quorum, and etcd has never formed: the cluster is new. All slots start alike.
@@ -105,7 +112,7 @@ func (b *boot) memberState(ctx context.Context) (state, did string, err error) {
 			err,
 		)
 	default:
-		return stateNew, "the cluster is new", nil
+		return stateNew, "the cluster is new", b.files.remove(memberListFile)
 	}
 }
 
@@ -183,16 +190,12 @@ func (b *boot) joinMembers(ctx context.Context) (did string, err error) {
 	}
 	own := slices.IndexFunc(members, b.isOwn)
 	if own >= 0 && len(members[own].ClientURLs) == 0 {
-		return "join the other members, which expect it", nil
+		return "join the other members, which expect it", b.writeMembers(members)
 	}
 	// etcd checks the quorum itself as well, since its --strict-reconfig-check is on:
 	// https://etcd.io/docs/v3.6/op-guide/runtime-configuration/#strict-reconfiguration-check-mode---strict-reconfig-check
-	for _, other := range others {
-		if err := b.askHealth(ctx, client, other); err != nil {
-			return "", fmt.Errorf(
-				"the etcd volume of slot %d is blank; its member is replaced when all others are healthy: %w", b.bundle.Etcd.Slot, err,
-			)
-		}
+	if err := b.askHealthOfOthers(ctx, client, members); err != nil {
+		return "", fmt.Errorf("the etcd volume of slot %d is blank; its member is added when all others are healthy: %w", b.bundle.Etcd.Slot, err)
 	}
 	did = "added the member"
 	if own >= 0 {
@@ -201,12 +204,135 @@ func (b *boot) joinMembers(ctx context.Context) (did string, err error) {
 			return "", fmt.Errorf("remove the member of slot %d: %w", b.bundle.Etcd.Slot, err)
 		}
 	}
-	// Not as a learner: until the new member serves, the cluster bears the loss of no other one
-	// either way.
-	if err := b.askEtcd(ctx, client, through, "/v3/cluster/member/add", map[string]any{"peerURLs": []string{b.peerURL()}}, nil); err != nil {
+	// As a learner, which does not count for the quorum until it has all data: a second voter that does
+	// not start would stop a single one. etcd allows one learner at a time, so slots that boot at once
+	// join one after another: https://etcd.io/docs/v3.6/learning/design-learner/
+	add := map[string]any{"peerURLs": []string{b.peerURL()}, "isLearner": true}
+	var added struct {
+		Members []etcdMember `json:"members"`
+	}
+	if err := b.askEtcd(ctx, client, through, "/v3/cluster/member/add", add, &added); err != nil {
 		return "", fmt.Errorf("add a member for slot %d: %w", b.bundle.Etcd.Slot, err)
 	}
-	return did, nil
+	return did, b.writeMembers(added.Members)
+}
+
+// promoteMember gives the slot's new member a vote when it has all data. Until then, it serves no reads,
+// so the slot's API server does not either.
+func (b *boot) promoteMember(ctx context.Context) (string, error) {
+	if b.done() || b.bundle.Etcd.FormedKey == "" || b.clusterState() == stateNew || len(b.otherMembers()) == 0 {
+		return "nothing, the member is not new", nil
+	}
+	client, err := b.etcdClient()
+	if err != nil {
+		return "", err
+	}
+	defer client.CloseIdleConnections()
+	var status struct {
+		IsLearner bool `json:"isLearner"`
+	}
+	if err := b.askEtcd(ctx, client, b.bundle.Etcd.DNSName, "/v3/maintenance/status", map[string]any{}, &status); err != nil {
+		return "", err
+	}
+	if !status.IsLearner {
+		return "the member has a vote", nil
+	}
+	through, members, err := b.listMembers(ctx, client, b.otherMembers())
+	if err != nil {
+		return "", err
+	}
+	own := slices.IndexFunc(members, b.isOwn)
+	if own < 0 {
+		return "", fmt.Errorf("the other members know none of slot %d", b.bundle.Etcd.Slot)
+	}
+	if err := b.askEtcd(ctx, client, through, "/v3/cluster/member/promote", map[string]any{"ID": members[own].ID}, nil); err != nil {
+		return "", fmt.Errorf("promote the member of slot %d: %w", b.bundle.Etcd.Slot, err)
+	}
+	if err := b.askHealth(ctx, client, b.bundle.Etcd.DNSName); err != nil {
+		return "", err
+	}
+	return "gave the member " + members[own].ID + " a vote", nil
+}
+
+// writeMembers keeps the list of members, with the slot's own, with which etcd starts. etcd compares it
+// with what the other members know: https://etcd.io/docs/v3.6/op-guide/runtime-configuration/#add-a-new-member
+func (b *boot) writeMembers(members []etcdMember) error {
+	peers := make([]string, 0, len(members))
+	for _, member := range members {
+		for _, peer := range member.PeerURLs {
+			name, err := b.nameOf(peer)
+			if err != nil {
+				return err
+			}
+			peers = append(peers, name+"="+peer)
+		}
+	}
+	slices.Sort(peers)
+	_, err := b.files.write(memberListFile, []byte(strings.Join(peers, ",")), 0o644)
+	return err
+}
+
+// nameOf returns the name of the member with a peer URL. etcd does not know that of a member that
+// has not started, but all are named after their slots, as their hosts are.
+func (b *boot) nameOf(peer string) (string, error) {
+	host, err := hostOf(peer)
+	if err != nil {
+		return "", err
+	}
+	name, zone, _ := strings.Cut(host, ".")
+	if _, own, _ := strings.Cut(b.bundle.Etcd.DNSName, "."); zone != own {
+		return "", fmt.Errorf("etcd has a member at %s, which is no slot of the cluster: remove it", peer)
+	}
+	return name, nil
+}
+
+// hostOf returns the host of a member's URL.
+func hostOf(peer string) (string, error) {
+	parsed, err := url.Parse(peer)
+	if err != nil || parsed.Hostname() == "" {
+		return "", fmt.Errorf("etcd has a member with the URL %q", peer)
+	}
+	return parsed.Hostname(), nil
+}
+
+// withMembers puts the members that the slot's joined into kubeadm's configuration, in place of those of a
+// new cluster, which the bundle lists.
+func (b *boot) withMembers(config string) (string, error) {
+	joined, err := b.files.read(memberListFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return config, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	peers := make([]string, 0, len(b.bundle.Etcd.Members))
+	for _, name := range slices.Sorted(maps.Keys(b.bundle.Etcd.Members)) {
+		peers = append(peers, name+"=https://"+net.JoinHostPort(b.bundle.Etcd.Members[name], etcdPeerPort))
+	}
+	before, after, found := strings.Cut(config, strings.Join(peers, ","))
+	if !found {
+		return "", permanent("kubeadm's configuration does not have etcd's members of the bundle")
+	}
+	return before + string(joined) + after, nil
+}
+
+// askHealthOfOthers returns an error unless all members but the slot's are healthy.
+func (b *boot) askHealthOfOthers(ctx context.Context, client *http.Client, members []etcdMember) error {
+	for _, member := range members {
+		if b.isOwn(member) {
+			continue
+		}
+		for _, peer := range member.PeerURLs {
+			host, err := hostOf(peer)
+			if err != nil {
+				return err
+			}
+			if err := b.askHealth(ctx, client, host); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // isOwn reports whether a member is the slot's.

@@ -34,6 +34,7 @@ type member struct {
 	Name       string   `json:"name,omitempty"`
 	PeerURLs   []string `json:"peerURLs"`
 	ClientURLs []string `json:"clientURLs,omitempty"`
+	IsLearner  bool     `json:"isLearner,omitempty"`
 }
 
 // running is a member that has started.
@@ -54,11 +55,19 @@ func expected(slot string) member {
 	return m
 }
 
+// learner is a member that has started and has no vote.
+func learner(slot string) member {
+	m := running(slot)
+	m.IsLearner = true
+	return m
+}
+
 // etcd is the JSON gateway of the members of the other slots.
 type etcd struct {
 	members   []member
 	noQuorum  bool
 	unhealthy string // the member that is
+	behind    int    // how often a learner is not in sync yet
 	calls     []string
 }
 
@@ -67,12 +76,16 @@ func (e *etcd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ID           string
 		PeerURLs     []string
 		Linearizable bool
+		IsLearner    bool
 	}
 	_ = json.NewDecoder(r.Body).Decode(&in) // A GET has no body.
 	host, _, _ := net.SplitHostPort(r.Host)
 	switch {
 	case len(r.TLS.PeerCertificates) == 0:
 		w.WriteHeader(http.StatusForbidden)
+	case r.URL.Path == "/v3/maintenance/status":
+		of := func(m member) bool { return m.IsLearner && strings.Contains(m.PeerURLs[0], host) }
+		_ = json.NewEncoder(w).Encode(map[string]any{"isLearner": slices.ContainsFunc(e.members, of)})
 	case e.noQuorum:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = w.Write([]byte(`{"code":14,"message":"etcdserver: no leader"}`))
@@ -85,8 +98,25 @@ func (e *etcd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.members = slices.DeleteFunc(e.members, func(m member) bool { return m.ID == in.ID })
 		_, _ = w.Write([]byte(`{}`))
 	case r.URL.Path == "/v3/cluster/member/add":
+		if slices.ContainsFunc(e.members, func(m member) bool { return m.IsLearner }) {
+			w.WriteHeader(http.StatusPreconditionFailed)
+			_, _ = w.Write([]byte(`{"code":9,"message":"etcdserver: too many learner members in cluster"}`))
+			return
+		}
 		e.calls = append(e.calls, "add "+strings.Join(in.PeerURLs, " "))
-		e.members = append(e.members, member{ID: "99", PeerURLs: in.PeerURLs})
+		e.members = append(e.members, member{ID: "99", PeerURLs: in.PeerURLs, IsLearner: in.IsLearner})
+		_ = json.NewEncoder(w).Encode(map[string]any{"members": e.members})
+	case r.URL.Path == "/v3/cluster/member/promote":
+		if e.behind > 0 {
+			e.behind--
+			w.WriteHeader(http.StatusPreconditionFailed)
+			_, _ = w.Write([]byte(`{"code":9,"message":"etcdserver: can only promote a learner member which is in sync with leader"}`))
+			return
+		}
+		e.calls = append(e.calls, "promote "+in.ID)
+		for i := range e.members {
+			e.members[i].IsLearner = e.members[i].IsLearner && e.members[i].ID != in.ID
+		}
 		_, _ = w.Write([]byte(`{}`))
 	default:
 		w.WriteHeader(http.StatusNotFound)
@@ -95,12 +125,15 @@ func (e *etcd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // amongMembers returns a machine of slot 1 of three, and connects it to etcd; nil is that of slots
 // that do not run.
-func amongMembers(t *testing.T, others *etcd) *machine {
+func amongMembers(t *testing.T, others *etcd, edit ...func(*bundle.Bundle)) *machine {
 	t.Helper()
 	b := slot()
 	b.Etcd.FormedKey = formedKey
 	b.Etcd.Members["etcd-2"] = "etcd-2.demo.internal"
-	b.Kubeadm.Config = "state: ${ETCD_CLUSTER_STATE}\n"
+	b.Kubeadm.Config = "members: " + initialCluster("0", "1", "2") + "\nstate: ${ETCD_CLUSTER_STATE}\n"
+	for _, one := range edit {
+		one(b)
+	}
 	m := newMachine(t, b)
 	config := m.trustEtcd(t)
 	m.options.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, fmt.Errorf("connection refused") }
@@ -180,11 +213,20 @@ func certificate(t *testing.T, ca *x509.Certificate, caKey *ecdsa.PrivateKey) (*
 	return made, key
 }
 
-// state returns etcd's initial cluster state as kubeadm is given it.
-func (m *machine) state(t *testing.T) string {
+// initialCluster lists the members of slots as etcd takes them.
+func initialCluster(slots ...string) string {
+	var members []string
+	for _, slot := range slots {
+		members = append(members, "etcd-"+slot+"="+running(slot).PeerURLs[0])
+	}
+	return strings.Join(members, ",")
+}
+
+// state returns etcd's initial cluster state and members as kubeadm is given them.
+func (m *machine) state(t *testing.T) (state, members string) {
 	t.Helper()
-	_, state, _ := strings.Cut(strings.TrimSpace(m.read(t, "/var/lib/nodeup/kubeadm.yaml")), "state: ")
-	return state
+	config, state, _ := strings.Cut(strings.TrimSpace(m.read(t, "/var/lib/nodeup/kubeadm.yaml")), "\nstate: ")
+	return state, strings.TrimPrefix(config, "members: ")
 }
 
 // holdData makes the volume one that a member has run on.
@@ -195,7 +237,10 @@ func (m *machine) holdData(t *testing.T) {
 	}
 }
 
-const addOwn = "add https://etcd-1.demo.internal:2380"
+const (
+	addOwn     = "add https://etcd-1.demo.internal:2380"
+	promoteOwn = "promote 99"
+)
 
 // TestSlotDecidesWhetherItsMemberJoins covers what a slot finds on its volume and at the other
 // slots.
@@ -206,6 +251,7 @@ func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 		data   bool // the volume holds a member
 		state  string
 		calls  []string
+		joins  []string // the slots with whose members etcd starts, all by default
 	}{
 		"a new cluster, the others have not started": {state: "new"},
 		"a new cluster, the others started but form no quorum yet": {
@@ -220,17 +266,26 @@ func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 		"a restarted control plane with its data": {others: &etcd{noQuorum: true}, formed: true, data: true, state: "existing"},
 		"a blank volume of a member that has run": {
 			others: &etcd{members: []member{running("0"), running("1"), running("2")}}, formed: true, state: "existing",
-			calls: []string{"remove 11", addOwn},
+			calls: []string{"remove 11", addOwn, promoteOwn},
 		},
 		"killed between removing and adding": {
-			others: &etcd{members: []member{running("0"), running("2")}}, formed: true, state: "existing", calls: []string{addOwn},
+			others: &etcd{members: []member{running("0"), running("2")}}, formed: true, state: "existing",
+			calls: []string{addOwn, promoteOwn},
 		},
 		"killed after adding": {
 			others: &etcd{members: []member{running("0"), running("2"), expected("1")}}, formed: true, state: "existing",
 		},
 		"data of a member that was removed": {
 			others: &etcd{members: []member{running("0"), running("2")}}, formed: true, data: true, state: "existing",
-			calls: []string{addOwn},
+			calls: []string{addOwn, promoteOwn},
+		},
+		"a slot that the only one grows by": {
+			others: &etcd{members: []member{running("0")}, behind: 2}, formed: true, state: "existing",
+			calls: []string{addOwn, promoteOwn}, joins: []string{"0", "1"},
+		},
+		"killed between starting and promoting": {
+			others: &etcd{members: []member{running("0"), learner("1")}}, formed: true, data: true, state: "existing",
+			calls: []string{"promote 11"},
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -244,8 +299,11 @@ func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 			if err := nodeup.Run(t.Context(), m.options); err != nil {
 				t.Fatal(err)
 			}
-			if got := m.state(t); got != c.state {
-				t.Errorf("etcd starts with the state %q, want %q", got, c.state)
+			if c.joins == nil {
+				c.joins = []string{"0", "1", "2"}
+			}
+			if state, members := m.state(t); state != c.state || members != initialCluster(c.joins...) {
+				t.Errorf("etcd starts with the state %q and the members %q, want %q and those of %v", state, members, c.state, c.joins)
 			}
 			calls := []string(nil)
 			if c.others != nil {
@@ -256,9 +314,6 @@ func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 			}
 			if _, noted := m.account.objects[formedKey]; !noted {
 				t.Error("the slot did not note that etcd has a quorum")
-			}
-			if again := m.state(t); again != c.state {
-				t.Errorf("after a reboot the state is %q", again)
 			}
 		})
 	}
@@ -312,6 +367,7 @@ func TestReplacedVolumeIsNotRestored(t *testing.T) {
 		m := amongMembers(t, &etcd{members: []member{running("0"), running("1"), running("2")}})
 		b := slot()
 		b.Etcd.FormedKey, b.Etcd.Members["etcd-2"] = formedKey, "etcd-2.demo.internal"
+		b.Kubeadm.Config = initialCluster("0", "1", "2")
 		b.Etcd.Restore = &bundle.EtcdRestore{Snapshot: "snap-0123456789abcdef0", Program: "nodeup/restore"}
 		m.account.objects[bundle.Key(b.Hash())], m.options.BundleSHA256 = b.JSON(), b.Hash()
 		m.account.objects["nodeup/restore"] = []byte("#!/bin/sh\necho etcd-restore >> \"$CALLS\"\n")

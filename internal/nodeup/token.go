@@ -75,7 +75,8 @@ WantedBy=multi-user.target
 // KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends.
 // All slots do this; when half of the token's life is over, the first slot to notice makes the next
 // one. Where workers prove which instance they are, it also decides about their requests for
-// certificates.
+// certificates. Where slots may join etcd, it also has the slot leave etcd when the control plane
+// shrinks by it.
 func KeepToken(ctx context.Context, options Options) error {
 	b := &boot{Options: options, files: files{root: options.Root}}
 	if err := b.runOne(ctx, task{"bundle", (*boot).readBundle, lastRetry}); err != nil {
@@ -85,11 +86,14 @@ func KeepToken(ctx context.Context, options Options) error {
 		return permanent("the bundle has no token to keep")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var approving sync.WaitGroup
-	defer approving.Wait()
+	var others sync.WaitGroup
+	defer others.Wait()
 	defer cancel()
 	if b.bundle.Join != nil {
-		approving.Go(func() { b.keepApproving(ctx) })
+		others.Go(func() { b.keepApproving(ctx) })
+	}
+	if b.bundle.Etcd != nil && b.bundle.Etcd.FormedKey != "" {
+		others.Go(func() { b.keepLeaving(ctx) })
 	}
 	for {
 		if err := b.runOne(ctx, task{"bootstrap token", (*boot).renewToken, lastRetry}); err != nil {

@@ -4,6 +4,17 @@ package bundle
 // both are published together.
 const Version = 1
 
+// What the operator and slots agree on in kube-system when a control plane shrinks.
+const (
+	// LeaveConfigMap is the ConfigMap in kube-system of the workload cluster.
+	LeaveConfigMap = "cluster-operator.aws-etcd"
+	// LeaveSlot is its key with the number of the slot whose member leaves etcd. The operator writes it.
+	LeaveSlot = "leaveSlot"
+	// LeftInstance is its key with the ID of the instance whose member has left etcd. That instance writes
+	// it.
+	LeftInstance = "leftInstance"
+)
+
 // Role is the role of an instance in its cluster.
 type Role string
 
