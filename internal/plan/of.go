@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/utils/clock"
@@ -356,7 +357,9 @@ const notKnownYet = "known once stack"
 // base plans the base stack, whose outputs the other stacks use.
 func (d *draft) base(ctx context.Context) error {
 	c := d.in.Cluster
-	rendered, err := render.Base(d.model)
+	final := *d.model
+	final.Leaving = nil // The plan is about the end, when the slots by which the control plane shrinks have left.
+	rendered, err := render.Base(&final)
 	if err != nil {
 		return fmt.Errorf("the base stack cannot be rendered: %w", err)
 	}
@@ -407,7 +410,36 @@ func (d *draft) slots() error {
 			return err
 		}
 	}
+	d.leaving()
 	return nil
+}
+
+// removedVolumes returns the logical IDs of the etcd volumes of slots by which the control plane shrinks.
+func (d *draft) removedVolumes() []string {
+	var removed []string
+	snapshot := d.model.Spec.ControlPlane.RestoreSnapshot
+	for _, slot := range d.model.Leaving {
+		removed = append(removed, model.EtcdVolumeID(slot.Index, snapshot, slot.EtcdVolumeGeneration))
+	}
+	return removed
+}
+
+// leaving plans the deletion of the slots by which the control plane shrinks, in its order.
+func (d *draft) leaving() {
+	var numbers []string
+	for _, slot := range slices.Backward(d.model.Leaving) {
+		status := record.Find(d.in.Cluster, slot.StackName)
+		if status == nil || status.Status == "" || status.Status == "DELETE_COMPLETE" || d.alone {
+			continue
+		}
+		numbers = append(numbers, strconv.Itoa(slot.Index))
+		d.pending = append(d.pending, pending{subject: len(d.subjects), id: slot.StackName})
+		d.subjects = append(d.subjects, Subject{Name: slot.StackName, Part: Slot, Of: strconv.Itoa(slot.Index)})
+	}
+	if len(numbers) > 0 && d.in.Cluster.DeletionTimestamp.IsZero() {
+		d.note("When the other slots are up to date, these leave etcd and are deleted, one at a time, in this order: %s. Their etcd volumes "+
+			"are deleted last; CloudFormation takes a snapshot of each.", strings.Join(numbers, ", "))
+	}
 }
 
 // sorted returns the instance groups by name.
@@ -471,6 +503,9 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	}
 	s.Allow = policy.ParseAllow(owner.GetAnnotations()[allowAnnotation])
 	s.Allow.Annotation, s.Allow.Object = allowAnnotation, owner.GetName()
+	if s.Part == Base {
+		s.Allow.Gone = d.removedVolumes()
+	}
 	s.Except, _ = cfnstack.ParseDriftExceptions(owner.GetAnnotations()[v1alpha1.IgnoreDriftAnnotation]) // Unknown values except nothing.
 	want := stacks.Desired(s.Wanted)
 	digest := want.Digest()
@@ -524,7 +559,7 @@ func (d *draft) circumstances(p *Plan) {
 			c.Spec.ControlPlane.RestoreSnapshot,
 		)
 	}
-	if len(d.model.Slots) == 1 && slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.What == RollControlPlane }) {
+	if len(d.model.AllSlots()) == 1 && slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.What == RollControlPlane }) {
 		d.note("The control plane has one slot: the API is unavailable while its instance is replaced.")
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.stays())) {

@@ -445,15 +445,16 @@ func machineRefusals() []refusal {
 	return []refusal{
 		{
 			"two slots", cluster, "spec: {controlPlane: {replicas: 2}}", "",
-			"use 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower",
+			"use 1, 3 or 5 slots: etcd needs an odd number for its quorum",
 		},
 		{
 			"four slots", cluster, "spec: {controlPlane: {replicas: 4}}", "",
-			"use 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower",
+			"use 1, 3 or 5 slots: etcd needs an odd number for its quorum",
 		},
 		{
-			"one slot becomes three", cluster, "spec: {controlPlane: {replicas: 1}}", "spec: {controlPlane: {replicas: 3}}",
-			"replicas cannot change, since etcd's members are fixed at creation, even from 1 to 3: create a new cluster",
+			"one slot becomes three before the API was up", cluster, "spec: {controlPlane: {replicas: 1}}",
+			"spec: {controlPlane: {replicas: 3}}",
+			"spec.controlPlane.replicas can change only in a cluster that an operator runs, and whose API has been up: set it back, or wait",
 		},
 		{
 			"not an instance type", cluster, "spec: {controlPlane: {instanceType: big}}", "",

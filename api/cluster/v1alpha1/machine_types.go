@@ -7,11 +7,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.etcdVolume) && has(self.etcdVolume.sizeGiB) ? self.etcdVolume.sizeGiB : 20) >= (has(oldSelf.etcdVolume) && has(oldSelf.etcdVolume.sizeGiB) ? oldSelf.etcdVolume.sizeGiB : 20)",message="a volume cannot shrink: keep etcdVolume.sizeGiB, or raise it"
 type ControlPlane struct {
-	// Replicas is the number of slots, 1 or 3. It cannot change.
+	// Replicas is the number of slots, 1, 3 or 5. It can change in a cluster that an operator runs, once
+	// its API has been up. New slots join etcd one after another, slots that are removed leave it one
+	// after another, the highest first, and then their volumes are deleted, with a last snapshot of
+	// each. The nodes of the slots that stay are replaced one at a time. The default is 3. With 5, two
+	// nodes may fail at once, and writes are slower.
 	// +optional
 	// +kubebuilder:default=3
-	// +kubebuilder:validation:XValidation:rule="self == 1 || self == 3",message="use 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="replicas cannot change, since etcd's members are fixed at creation, even from 1 to 3: create a new cluster"
+	// +kubebuilder:validation:XValidation:rule="self == 1 || self == 3 || self == 5",message="use 1, 3 or 5 slots: etcd needs an odd number for its quorum"
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// InstanceType is the instance type of the nodes. A change replaces the nodes one at a time.

@@ -233,7 +233,7 @@ func (h *collector) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
 		filter("tag-key", model.TagEtcdSlot),
 	}}
 	var volumes []string
-	for slot := range int(max(cluster.Spec.ControlPlane.Replicas, 3)) {
+	for slot := range model.MostSlots {
 		if id := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]; id != "" {
 			volumes = append(volumes, id)
 		}

@@ -30,7 +30,7 @@ func (o *operator) stalledSlots(
 	tags[model.TagRole] = model.RoleControlPlane
 	question := boots.Question{
 		UID: cluster.UID, Of: "the control plane", EC2: o.options.Clients.EC2(o.targets.Of(cluster)), Tags: tags,
-		Joined: o.hasNode(cluster), Most: mostSlots,
+		Joined: o.hasNode(cluster), Most: model.MostSlots,
 	}
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))

@@ -10,6 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -194,7 +195,8 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 // forgetSlots resets the status of deleted stacks, so that they are created again.
 func forgetSlots(cluster *v1alpha1.Cluster) {
 	for i := range cluster.Status.Stacks {
-		if status := &cluster.Status.Stacks[i]; status.Name != model.BaseStackName(cluster.Name) && isDeleted(status) {
+		status := &cluster.Status.Stacks[i]
+		if slot := instances.SlotOf(cluster, status.Name); slot >= 0 && slot < int(cluster.Spec.ControlPlane.Replicas) && isDeleted(status) {
 			*status = v1alpha1.StackStatus{Name: status.Name}
 		}
 	}

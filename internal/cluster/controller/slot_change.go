@@ -83,7 +83,7 @@ func (c *slotChange) prepare(ctx context.Context, known *record.Stack) error {
 	}
 	past := known.History()
 	replaces := past.Now == nil || past.Now.Differs(&c.wanted)
-	if stands && replaces && len(c.gate.resolved.Slots) == 1 {
+	if stands && replaces && len(c.gate.resolved.AllSlots()) == 1 {
 		if outcome := c.gate.readyAlone(ctx, c.gate.cluster, c.slot, c.wanted.Stack); !outcome.IsDone() {
 			return c.wait(outcome)
 		}

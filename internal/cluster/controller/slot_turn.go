@@ -56,7 +56,7 @@ func whyNotNow(slots []slotFacts, slot int) string {
 
 // slotsHealth returns the problems of unhealthy slots by slot. It queries every API server.
 func (o *operator) slotsHealth(ctx context.Context, cluster *v1alpha1.Cluster) map[int]string {
-	slots := int(cluster.Spec.ControlPlane.Replicas)
+	slots := model.SlotCount(cluster)
 	// An operator that was killed before it recorded the slots' creation reconciles them before its
 	// API step connects.
 	connection, outcome := o.credentials.Connect(ctx, cluster)
@@ -109,20 +109,13 @@ func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 	}
 	if g.health == nil {
 		g.health = map[int]string{}
-		if len(g.resolved.Slots) > 1 {
+		if len(g.resolved.AllSlots()) > 1 {
 			g.health = g.slotsHealth(ctx, g.cluster)
 		}
 	}
-	facts := make([]slotFacts, 0, len(g.resolved.Slots))
-	for _, one := range g.resolved.Slots {
-		known, err := record.Decode(record.Find(g.cluster, one.StackName))
-		if err != nil {
-			return "", err
-		}
-		facts = append(facts, slotFacts{
-			Index: one.Index, Failed: known.FailedDigest != "", Problem: g.health[one.Index],
-			Moving: known.PendingDigest != "" || strings.HasSuffix(g.statuses[one.Index], "_IN_PROGRESS"),
-		})
+	facts, err := g.facts()
+	if err != nil {
+		return "", err
 	}
 	if hold := whyNotNow(facts, slot); hold != "" || g.health[slot] == "" {
 		return hold, nil
@@ -141,13 +134,57 @@ func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 	}
 }
 
+// keepsFromGrowing returns why a slot that does not exist cannot be created now, "" if it can. The slots of a
+// new control plane, and of one that is restored, are created at once: none serves without the others. A
+// control plane that serves grows while all slots that exist are healthy. Its new slots boot at the same
+// time and join etcd one after another, since etcd takes one learner at a time.
+func (g *slotsGate) keepsFromGrowing(ctx context.Context, slot int) (string, error) {
+	if g.cluster.Status.Version == "" {
+		return "", nil
+	}
+	if err := g.ask(ctx); err != nil {
+		return "", err
+	}
+	if g.health == nil {
+		g.health = g.slotsHealth(ctx, g.cluster)
+	}
+	facts, err := g.facts()
+	if err != nil {
+		return "", err
+	}
+	facts = slices.DeleteFunc(facts, func(one slotFacts) bool { return g.statuses[one.Index] == "" })
+	if !slices.ContainsFunc(facts, func(one slotFacts) bool { return one.Problem == "" }) {
+		return "", nil
+	}
+	return whyNotNow(facts, slot), nil
+}
+
+// facts returns what is known of the slots, with those that are leaving.
+func (g *slotsGate) facts() ([]slotFacts, error) {
+	var facts []slotFacts
+	for _, one := range g.resolved.AllSlots() {
+		known, err := record.Decode(record.Find(g.cluster, one.StackName))
+		if err != nil {
+			return nil, err
+		}
+		if g.statuses[one.Index] == "" && one.Index >= len(g.resolved.Slots) {
+			continue // It has left.
+		}
+		facts = append(facts, slotFacts{
+			Index: one.Index, Failed: known.FailedDigest != "", Problem: g.health[one.Index],
+			Moving: known.PendingDigest != "" || strings.HasSuffix(g.statuses[one.Index], "_IN_PROGRESS"),
+		})
+	}
+	return facts, nil
+}
+
 // ask reads the status of every slot's stack from CloudFormation.
 func (g *slotsGate) ask(ctx context.Context) error {
 	if g.statuses != nil {
 		return nil
 	}
 	statuses := map[int]string{}
-	for _, slot := range g.resolved.Slots {
+	for _, slot := range g.resolved.AllSlots() {
 		status, err := g.stackStatus(ctx, g.cluster, slot.StackName)
 		if err != nil {
 			return err

@@ -60,6 +60,9 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return outcomes.Unresolved(err)
 	}
+	if outcome := resizable(cluster, resolved); !outcome.IsDone() {
+		return outcome
+	}
 	wanted, err := s.stacks.RenderBase(key, digest, func() (*render.Stack, error) { return render.Base(resolved) })
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
@@ -68,11 +71,15 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return outcomes.Failed(err)
 	}
+	removed, err := s.removedVolumes(ctx, cluster, resolved)
+	if err != nil {
+		return outcomes.Failed(err)
+	}
 	before := operatorkit.Done()
 	outputs, outcome := s.apply.Ensure(ctx, cluster, s.targets.Of(cluster), record.FindOrAdd(cluster, name), wanted, apply.Options{
 		Manual:  approval.IsManual(cluster.Spec.UpdatePolicy),
 		Refresh: !s.outputs.Hold(cluster),
-		Gone:    gone,
+		Gone:    append(gone, removed...),
 		Limit:   s.targets.Limit(cluster),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if before = s.offered(ctx, cluster, known, offerings.OfCluster(resolved)); !before.IsDone() {
@@ -101,6 +108,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
 		}
+		forgetLeft(cluster, resolved)
 		s.stacks.Settle(key, s.models.Digest(cluster, release).Sum64(), record.Find(cluster, name))
 	}
 	return outcome

@@ -52,7 +52,7 @@ func (o *operator) cleanupBeforeNodes() cleanupStep {
 
 // slotsDeleting reports whether the deletion of a slot's stack has started.
 func (o *operator) slotsDeleting(cluster *v1alpha1.Cluster) bool {
-	for slot := range mostSlots {
+	for slot := range model.MostSlots {
 		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err == nil && known.Deleting {
 			return true

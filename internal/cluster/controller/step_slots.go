@@ -30,9 +30,6 @@ import (
 // concurrently. An existing slot is changed only while all others are up to date and healthy.
 type slotsStep struct{ *operator }
 
-// mostSlots is the maximum number of slots of a control plane.
-const mostSlots = 3
-
 // Name returns the step's name.
 func (s slotsStep) Name() string { return "slots" }
 
@@ -56,7 +53,7 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		return operatorkit.Fail(err)
 	}
 	open := s.open(cluster, s.inputs(cluster, release))
-	if len(open) == 0 {
+	if len(open) == 0 && len(model.LeavingSlots(cluster)) == 0 {
 		return operatorkit.Done()
 	}
 	resolved, err := s.models.Resolve(ctx, cluster, release)
@@ -80,6 +77,9 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	whole := outcomes.Aggregate(under)
 	if whole.IsDone() || whole.Kind() == operatorkit.KindWait { // A slot that waits for a failed one must not hide the failure.
 		whole = outcomes.Aggregate(append(under, waiting...))
+	}
+	if whole.IsDone() {
+		return s.shrink(ctx, gate)
 	}
 	return whole
 }
@@ -134,6 +134,15 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 		if change.unmade = gate.isUnmade(slot); !change.unmade {
 			if stands, err = gate.stands(ctx, slot); err != nil {
 				return outcomes.Failed(err)
+			}
+			if !stands {
+				hold, err := gate.keepsFromGrowing(ctx, slot)
+				if err != nil {
+					return outcomes.Failed(err)
+				}
+				if hold != "" {
+					return waitForTurn(name, hold)
+				}
 			}
 		}
 	}
@@ -207,12 +216,13 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		return operatorkit.Done()
 	}
 	var all []operatorkit.Outcome
-	for slot := range mostSlots {
+	for slot := range model.MostSlots {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
 		s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
 		status := record.Find(cluster, name)
-		if isDeleted(status) || status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas) {
+		unknown := status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas)
+		if isDeleted(status) || unknown && cluster.Status.Outputs[model.OutputEtcdVolume(slot)] == "" {
 			continue
 		}
 		if status == nil {

@@ -105,6 +105,8 @@ type Cluster struct {
 
 	// Slots are the slots of the control plane.
 	Slots []Slot
+	// Leaving are those by which the control plane shrinks, as long as one of them exists.
+	Leaving []Slot
 	// ControlPlaneArchitecture is the architecture of the control plane's instance type.
 	ControlPlaneArchitecture v1alpha1.Architecture
 	// ControlPlaneImage is the image of the slots' instances.

@@ -29,9 +29,11 @@ const (
 // Defaults of the API that are filled in here again, for objects that no API
 // server has seen.
 const (
-	defaultPodCIDR      = "100.64.0.0/13"
-	defaultServiceCIDR  = "172.20.0.0/16"
-	defaultSlots        = 3
+	defaultPodCIDR     = "100.64.0.0/13"
+	defaultServiceCIDR = "172.20.0.0/16"
+	defaultSlots       = 3
+	// MostSlots is the largest number of slots of a control plane.
+	MostSlots           = 5
 	defaultInstanceType = "m6i.large"
 	defaultBastionType  = "t3.micro"
 	defaultNamespace    = "kube-system"

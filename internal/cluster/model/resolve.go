@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ func Resolve(in Input) (*Cluster, error) {
 	c.resolveRelease(&problems, in.Release)
 	c.resolveNetwork(&problems)
 	c.resolveNames(in.Alone)
-	c.resolveSlots(&problems)
+	c.resolveSlots(&problems, LeavingSlots(in.Cluster))
 	c.remember(&in.Cluster.Status, in.IssuerInBucket)
 	c.resolveImages(&problems)
 	c.checkBootable(&problems, "spec.release", c.ControlPlaneArchitecture)
@@ -139,8 +140,10 @@ func (c *Cluster) resolveNames(alone bool) {
 // remember copies facts from the status that the spec lacks: what happened to etcd's volumes, and
 // where the issuer's documents have been since before they had a separate bucket.
 func (c *Cluster) remember(status *v1alpha1.ClusterStatus, issuerInBucket bool) {
-	for i := range c.Slots {
-		c.Slots[i].EtcdVolumeGeneration = EtcdVolumeGeneration(status.Etcd, c.Spec.ControlPlane.RestoreSnapshot, i)
+	for _, slots := range [][]Slot{c.Slots, c.Leaving} {
+		for i := range slots {
+			slots[i].EtcdVolumeGeneration = EtcdVolumeGeneration(status.Etcd, c.Spec.ControlPlane.RestoreSnapshot, slots[i].Index)
+		}
 	}
 	if status.Etcd != nil && c.Spec.ControlPlane.RestoreSnapshot != "" {
 		c.RestoreProgram = status.Etcd.RestoreProgram
@@ -172,7 +175,7 @@ func (c *Cluster) resolveIssuer(provider string, inBucket bool) {
 
 // resolveSlots determines the zone and subnet of each slot: the zones of the control plane, or
 // those of the network, in turn.
-func (c *Cluster) resolveSlots(problems *Problems) {
+func (c *Cluster) resolveSlots(problems *Problems, leaving []int) {
 	zones := c.Spec.ControlPlane.Zones
 	if len(zones) == 0 {
 		zones = c.Zones()
@@ -194,22 +197,65 @@ func (c *Cluster) resolveSlots(problems *Problems) {
 	if len(zones) == 0 {
 		return // reported for the network
 	}
-	subnets := c.NodeSubnets()
-	for i := range int(min(c.Spec.ControlPlane.Replicas, defaultSlots)) {
-		zone := zones[i%len(zones)]
-		n := slices.IndexFunc(subnets, func(s Subnet) bool { return s.Zone == zone })
-		slot := Slot{
-			Index: i, Zone: zone, Subnet: subnets[n],
-			EtcdName: EtcdName(i), EtcdDNS: EtcdName(i) + "." + c.ZoneName,
-			StackName: SlotStackName(c.Name, i),
-			Tags:      maps.Clone(c.Tags), Labels: maps.Clone(labels),
-		}
-		slot.Tags[TagRole], slot.Tags[TagSlot] = RoleControlPlane, strconv.Itoa(i)
-		slot.DiskTags = slot.Tags
-		slot.Labels[LabelSlot] = strconv.Itoa(i)
-		c.Slots = append(c.Slots, slot)
+	for i := range int(min(c.Spec.ControlPlane.Replicas, MostSlots)) {
+		c.Slots = append(c.Slots, c.slot(i, zones, labels))
+	}
+	for _, i := range leaving {
+		c.Leaving = append(c.Leaving, c.slot(i, zones, labels))
 	}
 }
+
+// slot returns a slot. Those beyond the third share the first three zones again, so that another zone
+// of the network moves none.
+func (c *Cluster) slot(i int, zones []string, labels map[string]string) Slot {
+	zone, subnets := zones[i%min(len(zones), defaultSlots)], c.NodeSubnets()
+	n := slices.IndexFunc(subnets, func(s Subnet) bool { return s.Zone == zone })
+	slot := Slot{
+		Index: i, Zone: zone, Subnet: subnets[n],
+		EtcdName: EtcdName(i), EtcdDNS: EtcdName(i) + "." + c.ZoneName,
+		StackName: SlotStackName(c.Name, i),
+		Tags:      maps.Clone(c.Tags), Labels: maps.Clone(labels),
+	}
+	slot.Tags[TagRole], slot.Tags[TagSlot] = RoleControlPlane, strconv.Itoa(i)
+	slot.DiskTags = slot.Tags
+	slot.Labels[LabelSlot] = strconv.Itoa(i)
+	return slot
+}
+
+// LeavingSlots returns the slots beyond spec.controlPlane.replicas that still exist, or whose volumes do,
+// in order. They leave etcd one after another, and then the cluster; their volumes go last, together.
+func LeavingSlots(cluster *v1alpha1.Cluster) []int {
+	var leaving []int
+	exist := false
+	for slot := int(cmp.Or(cluster.Spec.ControlPlane.Replicas, defaultSlots)); slot < MostSlots; slot++ {
+		volume := cluster.Status.Outputs[OutputEtcdVolume(slot)] != ""
+		i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == SlotStackName(cluster.Name, slot) })
+		stack := volume && i < 0 // The record was lost, so the stack may exist.
+		if i >= 0 {
+			stack = cluster.Status.Stacks[i].Status != "" && cluster.Status.Stacks[i].Status != "DELETE_COMPLETE"
+		}
+		if stack || volume {
+			leaving = append(leaving, slot)
+		}
+		exist = exist || stack
+	}
+	if !exist {
+		return nil
+	}
+	return leaving
+}
+
+// SlotCount returns the number of slots, with those that are leaving.
+func SlotCount(cluster *v1alpha1.Cluster) int {
+	leaving := LeavingSlots(cluster)
+	if len(leaving) == 0 {
+		return int(cluster.Spec.ControlPlane.Replicas)
+	}
+	return leaving[len(leaving)-1] + 1
+}
+
+// AllSlots returns the slots, with those that are leaving.
+func (c *Cluster) AllSlots() []Slot { return slices.Concat(c.Slots, c.Leaving) }
 
 // resolveImages determines the images of slots and bastions.
 func (c *Cluster) resolveImages(problems *Problems) {
@@ -261,8 +307,8 @@ func (c *Cluster) image(problems *Problems, field string, architecture v1alpha1.
 // checkControlPlane checks the settings of the control plane.
 func (c *Cluster) checkControlPlane(problems *Problems) {
 	cp := &c.Spec.ControlPlane
-	if cp.Replicas != 1 && cp.Replicas != defaultSlots {
-		problems.add("spec.controlPlane.replicas", "set it to 1 or 3", "%d is not a valid number of slots", cp.Replicas)
+	if cp.Replicas != 1 && cp.Replicas != defaultSlots && cp.Replicas != MostSlots {
+		problems.add("spec.controlPlane.replicas", "set it to 1, 3 or 5", "%d is not a valid number of slots", cp.Replicas)
 	}
 	checkVolume(problems, "spec.controlPlane.rootVolume", &cp.RootVolume)
 	checkVolume(problems, "spec.controlPlane.etcdVolume", &cp.EtcdVolume)

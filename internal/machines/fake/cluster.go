@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,9 +32,11 @@ type cluster struct {
 	api      *kubeapi.Server
 	server   *http.Server
 	listener *listener
-	members  int
+	ended    chan struct{}
 
-	mu          sync.Mutex
+	mu sync.Mutex
+	// members are the slots that etcd knows, and slots those that run.
+	members     map[int]bool
 	slots       map[int]member
 	volumes     map[string]bool
 	snapshots   map[string]bool
@@ -66,15 +69,26 @@ func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]
 	pool := x509.NewCertPool()
 	pool.AddCert(authority.Leaf)
 	c := &cluster{
-		listener: newListener(), members: len(b.Etcd.Members), slots: map[int]member{}, volumes: map[string]bool{},
+		listener: newListener(), ended: make(chan struct{}), members: map[int]bool{}, slots: map[int]member{}, volumes: map[string]bool{},
 		snapshots:   map[string]bool{},
 		connections: map[*connection]struct{}{},
 	}
+	for name := range b.Etcd.Members {
+		slot, err := strconv.Atoi(strings.TrimPrefix(name, "etcd-"))
+		if err != nil {
+			return nil, fmt.Errorf("the member %q is not named after a slot", name)
+		}
+		c.members[slot] = true
+	}
+	leaving := c.observe(o.Clock)
 	options := kubeapi.Options{
 		Authority: pool, Kubernetes: b.Kubernetes, Clock: o.Clock, PodStart: o.PodStart, PodStop: o.PodStop, Proxy: c.reach,
 	}
-	if o.Observe != nil {
-		options.Observe = func(e kubeapi.Event) { o.Observe(bucket, e) }
+	options.Observe = func(e kubeapi.Event) {
+		leaving(e)
+		if o.Observe != nil {
+			o.Observe(bucket, e)
+		}
 	}
 	c.api = kubeapi.New(options)
 	c.server = &http.Server{
@@ -91,6 +105,7 @@ func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]
 }
 
 func (c *cluster) close() {
+	close(c.ended)
 	c.api.Close()
 	_ = c.server.Close()
 	_ = c.listener.Close()

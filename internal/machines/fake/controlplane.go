@@ -75,9 +75,9 @@ func (c *cluster) reach(pod *corev1.Pod, port string) (http.Handler, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, m := range c.slots {
+	for slot, m := range c.slots {
 		if m.node == node {
-			return health(!m.broken && c.quorate()), nil
+			return health(c.works(slot, m)), nil
 		}
 	}
 	return nil, errors.New("i/o timeout")

@@ -247,8 +247,10 @@ func (m *fakeMachine) enter(c *cluster, b *bundle.Bundle, slot bool) error {
 		return nil
 	}
 	if slot {
+		if err := c.up(b.Etcd.Slot, m.spec.InstanceID, node.Name); err != nil {
+			return err
+		}
 		m.isSlot = true
-		c.up(b.Etcd.Slot, m.spec.InstanceID, node.Name)
 	}
 	m.joined, m.node = c, node.Name
 	if err := c.api.Put(node); err != nil || !slot {

@@ -42,7 +42,7 @@ func (d *Draining) orderFor(of directory.Owner, e awsevents.Event) (drain.Order,
 		// The only instance of a control plane is the API server, without which pods cannot be
 		// evicted. Its load balancer may deregister it when its termination begins: AWS does not
 		// document whether before or after the hook.
-		order.AtOnce = order.AtOnce || cluster.Spec.ControlPlane.Replicas == 1
+		order.AtOnce = order.AtOnce || model.SlotCount(cluster) == 1
 		return order, true
 	}
 	order.Group = group.Name

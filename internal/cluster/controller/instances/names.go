@@ -28,7 +28,7 @@ func StackOf(name string) string {
 
 // SlotOf returns the slot with a stack name, or NoSlot.
 func SlotOf(cluster *v1alpha1.Cluster, stack string) int {
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range model.SlotCount(cluster) {
 		if model.SlotStackName(cluster.Name, slot) == stack {
 			return slot
 		}

@@ -82,6 +82,9 @@ func (m *Models) Digest(cluster *v1alpha1.Cluster, release *v1alpha1.Release) ha
 	if etcd := cluster.Status.Etcd; etcd != nil && (etcd.RestoreProgram != "" || len(etcd.Volumes) > 0) {
 		_, _ = fmt.Fprintf(sum, "%s|%v|", etcd.RestoreProgram, etcd.Volumes)
 	}
+	if leaving := model.LeavingSlots(cluster); len(leaving) > 0 {
+		_, _ = fmt.Fprintf(sum, "leaving %v|", leaving)
+	}
 	return sum
 }
 

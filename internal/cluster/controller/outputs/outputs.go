@@ -144,7 +144,7 @@ func (o *Outputs) Recover(ctx context.Context, cluster *v1alpha1.Cluster, of *v1
 	cluster.Status.Outputs = found
 	o.Saw(cluster, found)
 	var volumes []v1alpha1.EtcdVolumeStatus
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range model.MostSlots {
 		if generation, snapshot := model.ParseEtcdGeneration(found[model.OutputEtcdGeneration(slot)]); generation > 0 {
 			volumes = append(volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot), Generation: generation, Snapshot: snapshot})
 		}

@@ -139,7 +139,7 @@ func slotTrouble(cluster *v1alpha1.Cluster, reason, message string) {
 
 // slotsSettled reports whether no change of the slots' stacks is in progress.
 func slotsSettled(cluster *v1alpha1.Cluster) bool {
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range model.SlotCount(cluster) {
 		if !record.IsSettled(record.Find(cluster, model.SlotStackName(cluster.Name, slot))) {
 			return false
 		}
@@ -150,7 +150,7 @@ func slotsSettled(cluster *v1alpha1.Cluster) bool {
 // slotsOf returns the slots' health by their nodes. A slot without a node is unhealthy since that
 // was first observed.
 func (r *Repairs) slotsOf(cluster *v1alpha1.Cluster, nodes []workload.Node) []health {
-	slots := make([]health, cluster.Spec.ControlPlane.Replicas)
+	slots := make([]health, model.SlotCount(cluster))
 	for i, one := range r.tracker.healthOf(nodes) {
 		slot := nodes[i].Slot
 		if slot < 0 || slot >= len(slots) || slots[slot].well {
