@@ -182,6 +182,10 @@ test-upgrades: build previous ## Upgrade a cluster of each minor version that ha
 	@bin/aws-operator local build --oldest
 	TEST_UPGRADES=1 $(GO) test -count=1 -timeout 1h -run 'TestEachMinorVersionIsUpgradedToTheNext' -v ./test/e2e
 
+.PHONY: test-operations
+test-operations: build ## Change the number of slots of a control plane of machines that really boot.
+	TEST_OPERATIONS=1 $(GO) test -count=1 -timeout 1h -run 'OfRealMachines' -v ./test/e2e
+
 FROM   ?= b2bd182c
 QUEUES ?= 1000
 

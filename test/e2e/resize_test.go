@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,13 +21,21 @@ spec:
   controlPlane: {replicas: 1, instanceType: m6i.large}
 `
 
-// A control plane of one slot grows to three, and shrinks to one, while clients use its API. The machines,
-// nodeup, etcd with its learners, and the API servers are real.
-func TestControlPlaneOfRealMachinesChangesItsSize(t *testing.T) {
+// requireOperations skips a test of machines that really boot which takes many minutes.
+func requireOperations(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TEST_OPERATIONS") == "" {
+		t.Skip("it takes many minutes: run it with make test-operations")
+	}
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
 	}
-	t.Parallel()
+}
+
+// A control plane of one slot grows to three, and shrinks to one, while clients use its API. The machines,
+// nodeup, etcd with its learners, and the API servers are real.
+func TestControlPlaneOfRealMachinesChangesItsSize(t *testing.T) {
+	requireOperations(t)
 	c, _ := newProcessCloud(t, nil)
 	objects := c.apply(resizing)
 	c.awaitReady(objects...)
