@@ -108,12 +108,15 @@ func Kinds() (kinds []string) {
 	return kinds
 }
 
-// anywhere are the values for the documents of all choices.
-var anywhere = map[string][]string{
-	"partition": {"aws"}, "suffix": {"amazonaws.com"}, "region": all, "account": all, "serviceStack": {"aws-operator-*"},
-	"clusterStack": all, "events": {"aws-operator-events*"}, "role": {"arn:aws:iam::*:role/cluster-operator"}, "group": all,
-	"bucket": all, "cluster": all, "stateBucket": {"STATE-BUCKET"}, "grantRole": {"aws-operator/*"},
-	"executionService": passedTo(Kinds(), true), "eksCluster": podIdentitiesIn("arn:aws:eks:*:*:cluster/*"),
+// anywhere returns the values for the documents of all choices. It reads all kinds, so it is no variable, which each
+// program would fill in at its start.
+func anywhere() map[string][]string {
+	return map[string][]string{
+		"partition": {"aws"}, "suffix": {"amazonaws.com"}, "region": all, "account": all, "serviceStack": {"aws-operator-*"},
+		"clusterStack": all, "events": {"aws-operator-events*"}, "role": {"arn:aws:iam::*:role/cluster-operator"}, "group": all,
+		"bucket": all, "cluster": all, "stateBucket": {"STATE-BUCKET"}, "grantRole": {"aws-operator/*"},
+		"executionService": passedTo(Kinds(), true), "eksCluster": podIdentitiesIn("arn:aws:eks:*:*:cluster/*"),
+	}
 }
 
 // podIdentitiesIn returns the resources on which associations in an EKS cluster are authorized.

@@ -36,13 +36,13 @@ type Statement struct {
 // for CloudFormation's calls on its behalf.
 func Documents() []Document {
 	documents := []Document{
-		{Name: "operator-services", Title: "The operator's own calls for AWS services (kinds of ModelDefinitions).", Statements: direct(services, anywhere)},
-		{Name: "operator-clusters", Title: "The operator's own calls for clusters.", Statements: direct(clusters, anywhere)},
-		{Name: "terminal", Title: "The calls of the terminal commands, in addition to the operator's policies.", Statements: direct(terminal|trials, anywhere)},
+		{Name: "operator-services", Title: "The operator's own calls for AWS services (kinds of ModelDefinitions).", Statements: direct(services, anywhere())},
+		{Name: "operator-clusters", Title: "The operator's own calls for clusters.", Statements: direct(clusters, anywhere())},
+		{Name: "terminal", Title: "The calls of the terminal commands, in addition to the operator's policies.", Statements: direct(terminal|trials, anywhere())},
 	}
 	documents = append(documents, Document{
 		Name: "cloudformation-grants", Title: "CloudFormation's calls for the roles of spec.grants, and of objects that run with a role.",
-		Statements: direct(grants|roles|podIdentities, anywhere),
+		Statements: direct(grants|roles|podIdentities, anywhere()),
 	})
 	for _, part := range []struct {
 		name, what string
