@@ -102,6 +102,7 @@ func TestWhatCanBeIsAccepted(t *testing.T) {
 			`spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}]}}`, "",
 			"",
 		},
+		{"a rotation of CAs", cluster, `spec: {certificates: {rotate: a, rotateBefore: 8760h}}`, "", ""},
 		{"one slot in one zone", cluster, `spec: {controlPlane: {replicas: 1}, network: {zones: [eu-central-1a]}}`, "", ""},
 		{
 			"gateways for every zone", cluster,

@@ -1,5 +1,7 @@
 package v1alpha1_test
 
+import "strings"
+
 // clusterRefusals are cases of a cluster's fields other than its network and control plane.
 func clusterRefusals() []refusal {
 	return []refusal{
@@ -578,6 +580,13 @@ func machineRefusals() []refusal {
 		{
 			"a label of the operator's on slots", cluster, `spec: {controlPlane: {labels: {cluster-operator.aws/slot: "0"}}}`, "",
 			"labels that begin with cluster-operator.aws/ are reserved for the operator: use another key",
+		},
+		{
+			"a long request for a rotation", cluster, "spec: {certificates: {rotate: " + strings.Repeat("a", 254) + "}}", "",
+			"spec.certificates.rotate: Too long",
+		},
+		{
+			"a rotation many years before the CAs expire", cluster, "spec: {certificates: {rotateBefore: 50000h}}", "", "use 720h to 43800h",
 		},
 		{
 			"an argument of the operator's of kube-apiserver", cluster, "spec: {controlPlane: {extraArgs: {apiServer: {etcd-servers: a}}}}",

@@ -141,6 +141,10 @@ type ClusterSpec struct {
 	// +optional
 	ServiceAccountIssuer *ServiceAccountIssuer `json:"serviceAccountIssuer,omitempty"`
 
+	// Certificates configures the cluster's certificate authorities (CAs) and keys.
+	// +optional
+	Certificates *Certificates `json:"certificates,omitempty"`
+
 	// Addons add addons to those of the release, change them, or leave them out. A change takes
 	// effect in the running cluster and replaces no nodes.
 	// +optional
@@ -176,6 +180,27 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default=Retain
 	VolumePolicy VolumePolicy `json:"volumePolicy,omitempty"`
+}
+
+// Certificates configures the certificate authorities (CAs) and keys of a cluster.
+type Certificates struct {
+	// Rotate triggers one rotation of all CAs and of the service-account key whenever it is set to a
+	// new value: any text of up to 253 characters, for example a date or a ticket number. A rotation
+	// replaces the nodes of the control plane three times and those of instance groups twice, each
+	// time as an upgrade does. Kubeconfigs and service-account tokens from before it are refused at
+	// its end. Removing the value has no effect, and a rotation that has begun continues.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Rotate string `json:"rotate,omitempty"`
+
+	// RotateBefore triggers a rotation when the first CA expires in less than this time, 720h (30
+	// days) to 43800h (5 years). By default, only rotate triggers one. It has no effect on clusters
+	// that no operator manages.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('720h') && self <= duration('43800h')",message="use 720h to 43800h"
+	RotateBefore *metav1.Duration `json:"rotateBefore,omitempty"`
 }
 
 // EtcdBackup configures the backups of etcd. Snapshots of the etcd volumes are enabled by default,

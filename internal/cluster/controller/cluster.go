@@ -32,6 +32,7 @@ func (o *operator) clusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 		certificatesStep{o},
 		etcdSpaceStep{o},
 		releaseStep{o},
+		rotationStep{o},
 	}
 	if o.options.Addons != nil {
 		steps = append(steps, addonsStep{o})

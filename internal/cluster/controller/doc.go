@@ -27,6 +27,7 @@
 //	certificates report when certificates expire
 //	etcd-space   measure etcd's database every half an hour
 //	release      record the Release that the whole control plane runs
+//	rotation     move a rotation of the CAs from stage to stage
 //	addons       charts (see [Addons])
 //	ready        wait for the control plane's nodes
 //
