@@ -286,8 +286,8 @@ func TestRotationWaitsAndDoesNotBelieveStatuses(t *testing.T) {
 func TestLostSecretOfARotationStopsIt(t *testing.T) {
 	w := newSuite(t, simulatedHost(), nil)
 	w.start()
-	cluster := w.aCluster("demo")
-	w.create(cluster)
+	cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
+	w.create(cluster, group)
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 	var backup []*corev1.Secret
 	for _, name := range []string{"demo-ca", "demo-etcd-ca", "demo-front-proxy-ca", "demo-sa"} {
@@ -320,8 +320,17 @@ func TestLostSecretOfARotationStopsIt(t *testing.T) {
 		}
 	}
 	found = w.condition(cluster, "Stalled", metav1.ConditionTrue, "CertificateAuthorityConflict")
-	if !strings.Contains(found.Message, "A rotation has replaced the certificate authorities (CAs) in the Secrets") {
+	const replaced = "A rotation has replaced the certificate authorities (CAs) in the Secrets"
+	if !strings.Contains(found.Message, replaced) {
 		t.Errorf("the message is %s", found.Message)
+	}
+	edit := []byte(`{"spec":{"labels":{"tier":"web"}}}`)
+	if err := w.client.Patch(t.Context(), group, client.RawPatch("application/merge-patch+json", edit)); err != nil {
+		t.Fatal(err)
+	}
+	found = w.condition(group, "Stalled", metav1.ConditionTrue, "CertificateAuthorityConflict")
+	if !strings.Contains(found.Message, replaced) {
+		t.Errorf("the message of the group is %s", found.Message)
 	}
 }
 

@@ -113,8 +113,8 @@ func TestNodesOfARotationAcceptEachOther(t *testing.T) {
 	}
 	for seed := range uint64(runs) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		stage, stored := 1, 1                    // what the operator has in memory and what is stored
-		at := [slots + workers]int{}             // the stage that each node booted with
+		stage, stored := 1, 1        // what the operator has in memory and what is stored
+		at := [slots + workers]int{} // the stage that each node booted with
 		ready := [slots + workers]bool{}
 		for i := range at {
 			ready[i] = true
