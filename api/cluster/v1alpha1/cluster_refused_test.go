@@ -36,6 +36,10 @@ func clusterRefusals() []refusal {
 			"spec.release in body should be at least 1 chars long",
 		},
 		{
+			"no release later", cluster, "", "spec: {release: null}",
+			"release cannot be removed: name one of kubectl get releases",
+		},
+		{
 			"not a region", cluster, "spec: {region: europe}", "",
 			"write an AWS region, for example eu-central-1",
 		},

@@ -69,14 +69,16 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlane.zones) || has(self.controlPlane.zones) || !has(self.network.subnets) || oldSelf.controlPlane.zones[0 % oldSelf.controlPlane.zones.size()] == self.network.subnets.filter(n, n.role == self.network.topology)[0 % self.network.subnets.filter(n, n.role == self.network.topology).size()].zone && (self.controlPlane.replicas == 1 || oldSelf.controlPlane.zones[1 % oldSelf.controlPlane.zones.size()] == self.network.subnets.filter(n, n.role == self.network.topology)[1 % self.network.subnets.filter(n, n.role == self.network.topology).size()].zone && oldSelf.controlPlane.zones[2 % oldSelf.controlPlane.zones.size()] == self.network.subnets.filter(n, n.role == self.network.topology)[2 % self.network.subnets.filter(n, n.role == self.network.topology).size()].zone)",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
 // +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || self.api.access != 'Public' || self.network.subnets.exists(s, s.role == 'Public')",message="the API is public, and network.subnets has no public subnet: add one with role Public, or set api.access to Internal"
 // +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || !has(self.bastion) || self.network.subnets.exists(s, s.role == 'Public')",message="there is a bastion, and network.subnets has no public subnet: add one with role Public, or leave out bastion"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.release) || has(self.release)",message="release cannot be removed: name one of kubectl get releases"
 type ClusterSpec struct {
 	// Release is the name of the Release whose component versions the cluster runs, for example
 	// v1.36.3. A change replaces the control plane's nodes one at a time, then the nodes of the
-	// instance groups.
-	// +required
+	// instance groups. A cluster without a release is not created until a user or a Fleet sets one.
+	// Once set, it cannot be removed.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Release string `json:"release"`
+	Release string `json:"release,omitempty"`
 
 	// Region is the AWS region of the cluster, for example eu-central-1. It cannot change.
 	// +required
