@@ -65,6 +65,9 @@ func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.P
 	if !cluster.DeletionTimestamp.IsZero() || cluster.Status.Version != "" { // A cluster that was up is operated whatever its spec says.
 		return s.pipeline, nil
 	}
+	if cluster.Spec.Release == "" { // admit does not let it run
+		return s.pipeline, nil
+	}
 	set := s.operator.resourceSet(cluster)
 	if set == "" {
 		return nil, s.operator.noRelease(context.Background(), cluster) // Reads from the informer cache.

@@ -62,6 +62,7 @@
 //	credentials     CAs, kubeconfigs, connections
 //	certificates    when certificates expire
 //	etcdspace       how full etcd is
+//	fleets          the controller of Fleets
 //	bucket          what instances download
 //	boots           instances that do not become nodes in time, and why
 //	bootstraptoken  the tokens that workers join with
