@@ -183,7 +183,7 @@ test-upgrades: build previous ## Upgrade a cluster of each minor version that ha
 	TEST_UPGRADES=1 $(GO) test -count=1 -timeout 1h -run 'TestEachMinorVersionIsUpgradedToTheNext' -v ./test/e2e
 
 .PHONY: test-operations
-test-operations: build ## Change the number of slots of a control plane of machines that really boot.
+test-operations: build ## Rotate CAs, and change the number of slots, on machines that really boot.
 	TEST_OPERATIONS=1 $(GO) test -count=1 -timeout 1h -run 'OfRealMachines' -v ./test/e2e
 
 FROM   ?= b2bd182c

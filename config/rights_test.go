@@ -110,6 +110,9 @@ func rights() []right {
 		{"a cluster is written", writes, clusterGroup, "clusters", "", team, []string{clustersEditor}},
 		{"an instance group is read", reads, clusterGroup, "instancegroups", "", team, []string{clustersEditor, clustersViewer}},
 		{"an instance group is written", writes, clusterGroup, "instancegroups", "", team, []string{clustersEditor}},
+		{"a fleet is read", reads, clusterGroup, "fleets", "", team, []string{clustersEditor, clustersViewer}},
+		{"a fleet is written: it changes clusters", writes, clusterGroup, "fleets", "", team, []string{clustersEditor}},
+		{"the status of a fleet: it says which clusters are changed", all, clusterGroup, "fleets", "status", team, nil},
 		{"a cluster in another namespace", all, clusterGroup, "clusters", "", other, nil},
 		{"the status of a cluster: it names the stacks that the operator changes", all, clusterGroup, "clusters", "status", team, nil},
 		{"the status of an instance group", all, clusterGroup, "instancegroups", "status", team, nil},
@@ -144,6 +147,7 @@ func aggregated() []right {
 		{"a template", all, serviceGroup, "cloudformationtemplates", "", team, nil},
 		{"a model", all, serviceGroup, "modeldefinitions", "", everywhere, nil},
 		{"a cluster", all, clusterGroup, "clusters", "", team, nil},
+		{"a fleet", all, clusterGroup, "fleets", "", team, nil},
 		{"a release", all, clusterGroup, "releases", "", everywhere, nil},
 	}
 }

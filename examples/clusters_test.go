@@ -2,6 +2,7 @@ package examples_test
 
 import (
 	"bytes"
+	"embed"
 	"errors"
 	"io"
 	"io/fs"
@@ -57,9 +58,32 @@ func TestClustersAreAcceptedAndResolve(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {
-			accepted := apply(t, c, controlplanetest.Namespace(t, server), file)
+			accepted := apply(t, c, controlplanetest.Namespace(t, server), examples.Clusters, file)
 			accepted.resolve(t, releases)
 		})
+	}
+}
+
+// TestFleetIsAccepted tests that the API server accepts the fleet and its clusters.
+func TestFleetIsAccepted(t *testing.T) {
+	server := controlplanetest.Shared(t)
+	crds, err := v1alpha1.CustomResourceDefinitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := operatorkit.EnsureCRDs(patience.Context(t), server.RESTConfig(), "examples-test", crds...); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(server.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := apply(t, c, controlplanetest.Namespace(t, server), examples.Fleet, "fleet/clusters.yaml")
+	if len(made.clusters) != 4 {
+		t.Errorf("there are %d clusters, want 4", len(made.clusters))
+	}
+	if fleets := apply(t, c, controlplanetest.Namespace(t, server), examples.Fleet, "fleet/fleet.yaml").fleets; fleets != 1 {
+		t.Errorf("there are %d fleets, want 1", fleets)
 	}
 }
 
@@ -67,12 +91,13 @@ func TestClustersAreAcceptedAndResolve(t *testing.T) {
 type manifests struct {
 	clusters []*v1alpha1.Cluster
 	groups   []*v1alpha1.InstanceGroup
+	fleets   int
 }
 
 // apply makes the objects of a file; a field that is not known is an error.
-func apply(t *testing.T, c client.Client, namespace, file string) manifests {
+func apply(t *testing.T, c client.Client, namespace string, from embed.FS, file string) manifests {
 	t.Helper()
-	data, err := examples.Clusters.ReadFile(file)
+	data, err := from.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +127,8 @@ func apply(t *testing.T, c client.Client, namespace, file string) manifests {
 			group := &v1alpha1.InstanceGroup{}
 			convert(t, obj, group)
 			made.groups = append(made.groups, group)
+		case "Fleet":
+			made.fleets++
 		default:
 			t.Errorf("%s has a %s", file, obj.GetKind())
 		}

@@ -15,6 +15,11 @@ var QuickStart embed.FS
 //go:embed clusters/*.yaml
 var Clusters embed.FS
 
+// Fleet holds the manifests of the folder fleet: Clusters and the Fleet that rolls changes out to them.
+//
+//go:embed fleet/*.yaml
+var Fleet embed.FS
+
 // Application holds the manifests of the folder application: an application and
 // the AWS resources that it uses.
 //

@@ -133,6 +133,7 @@ type rules struct {
 var byKind = map[string]func() (*rules, error){
 	"Cluster":       sync.OnceValues(func() (*rules, error) { return rulesOf("Cluster") }),
 	"InstanceGroup": sync.OnceValues(func() (*rules, error) { return rulesOf("InstanceGroup") }),
+	"Fleet":         sync.OnceValues(func() (*rules, error) { return rulesOf("Fleet") }),
 	"Release":       sync.OnceValues(func() (*rules, error) { return rulesOf("Release") }),
 }
 

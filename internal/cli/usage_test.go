@@ -104,7 +104,7 @@ func TestWrongUsageNamesWhatToUse(t *testing.T) {
 	}{
 		{[]string{"get", "cluster", "a", "b"}, "aws-operator get clusters takes one name, but got 2: a, b"},
 		{[]string{"get", "inst"}, `unknown command "inst" for "aws-operator get"; did you mean "instancegroups"?`},
-		{[]string{"get", "foo"}, `unknown command "foo" for "aws-operator get"; use aws-operator get clusters|instancegroups|releases`},
+		{[]string{"get", "foo"}, `unknown command "foo" for "aws-operator get"; use aws-operator get clusters|fleets|instancegroups|releases`},
 		{[]string{"validate", "demo"}, `unknown command "demo" for "aws-operator validate"; use aws-operator validate cluster`},
 		{[]string{"lokal", "up", "--dir", "x"}, `unknown command "lokal" for "aws-operator"; did you mean "local"?`},
 		{[]string{"updat"}, `unknown command "updat" for "aws-operator"; did you mean "update"?`},

@@ -29,6 +29,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 	"github.com/aws-operator/aws-operator/internal/state"
@@ -186,6 +187,9 @@ func (r *run) load(ctx context.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // a sentence that names what is missing
 	}
+	if err := r.refuseRotation(objects); err != nil {
+		return err
+	}
 	for _, object := range objects.All() {
 		if err := r.loadObject(scheme, object); err != nil {
 			return err
@@ -193,6 +197,20 @@ func (r *run) load(ctx context.Context) error {
 	}
 	r.keeper.loaded()
 	return nil
+}
+
+// refuseRotation returns an error if the cluster's CAs are to be rotated: a run ends before the nodes of a stage were
+// replaced.
+func (r *run) refuseRotation(objects *state.Objects) error {
+	asked := objects.Cluster.Spec.Certificates
+	if asked == nil || r.Goal != Ready {
+		return nil
+	}
+	cas, err := objects.CAs(r.Clock)
+	if err != nil || !cas.Rotation().Due(asked.Rotate) {
+		return nil //nolint:nilerr // The controllers report what is wrong with CAs.
+	}
+	return fmt.Errorf("cluster %s: %s", r.Cluster, model.RotationNeedsOperator)
 }
 
 func (r *run) loadObject(scheme *runtime.Scheme, object client.Object) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	openapi "github.com/google/gnostic-models/openapiv2"
@@ -60,6 +61,7 @@ type Server struct {
 	store      *store
 	simulation *simulation
 	options    Options
+	authority  atomic.Pointer[x509.CertPool]
 }
 
 // New returns an API with only the default namespaces.
@@ -68,6 +70,7 @@ func New(o Options) *Server {
 		o.Clock = clock.RealClock{}
 	}
 	s := &Server{kinds: &kinds{}, store: newStore(o.Clock), options: o}
+	s.Trust(o.Authority)
 	s.simulation = newSimulation(s.store, o)
 	s.store.note = func(c change) {
 		s.define(c)
@@ -83,6 +86,9 @@ func New(o Options) *Server {
 	}
 	return s
 }
+
+// Trust replaces the CAs whose client certificates have all permissions.
+func (s *Server) Trust(authority *x509.CertPool) { s.authority.Store(authority) }
 
 // Close ends all watches and the simulation.
 func (s *Server) Close() {
@@ -161,7 +167,7 @@ func (s *Server) open(req *http.Request) func(http.ResponseWriter) {
 func (s *Server) rights(req *http.Request) (right, error) {
 	if req.TLS != nil && len(req.TLS.PeerCertificates) > 0 {
 		_, err := req.TLS.PeerCertificates[0].Verify(x509.VerifyOptions{
-			Roots: s.options.Authority, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, CurrentTime: s.store.clock.Now(),
+			Roots: s.authority.Load(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, CurrentTime: s.store.clock.Now(),
 		})
 		if err == nil {
 			return everything, nil

@@ -192,6 +192,10 @@ func (r *reader) read(d yamltree.Document) {
 // own reads an object of ours.
 func (r *reader) own(d yamltree.Document, group string, kind *yamltree.Value) {
 	object := newObject(group, kind.Text)
+	if group == clusterv1alpha1.Group && kind.Text == "Fleet" {
+		r.problem(d, kind, "kind", "", "only an operator rolls fleets out: apply this document to a management cluster with kubectl, and leave it out here")
+		return
+	}
 	if object == nil {
 		kinds := []string{"Cluster", "InstanceGroup", "Release"}
 		r.problem(

@@ -116,6 +116,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		"a field that is there twice":    {[]string{cluster + "  region: eu-west-1\n"}, "line 8: region is defined twice, first in line 6"},
 		"a version that there is not":    {[]string{strings.Replace(cluster, "v1alpha1", "v1beta1", 1)}, "line 1: apiVersion: unknown version; did you mean cluster-operator.aws/v1alpha1?"},
 		"a group that there is not":      {[]string{strings.Replace(cluster, "cluster-operator", "clusters-operator", 1)}, "did you mean cluster-operator.aws/v1alpha1?"},
+		"a fleet":                        {[]string{strings.Replace(cluster, "kind: Cluster", "kind: Fleet", 1)}, "line 2: kind: only an operator rolls fleets out"},
 		"a kind that there is not":       {[]string{strings.Replace(cluster, "kind: Cluster", "kind: Clutser", 1)}, "line 2: kind: there is no kind Clutser in cluster-operator.aws: it has Cluster, InstanceGroup, Release; did you mean Cluster?"},
 		"a kind that is missing":         {[]string{"apiVersion: v1\n"}, "kind: a manifest requires one"},
 		"a name that is missing":         {[]string{strings.Replace(group, "{name: workers}", "{}", 1)}, "metadata.name: every object needs a name"},

@@ -2,6 +2,7 @@ package nodeup
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +16,9 @@ const (
 	kubeletKubeconfig   = kubeconfigFolder + "/kubelet.conf"
 	bootstrapKubeconfig = kubeconfigFolder + "/bootstrap-kubelet.conf"
 )
+
+// certificateMode is the mode of files with certificates.
+const certificateMode = 0o644
 
 // leafs are the certificates that kubeadm creates on a slot, without file extensions.
 var leafs = []string{
@@ -35,6 +39,7 @@ func controlPlanePhases() []task {
 	return []task{
 		{"kubeadm configuration", (*boot).writeKubeadmConfig, lastRetry},
 		phase("kubeadm certs", (*boot).removeLeafs, "certs", "all"),
+		{"certificate chains", (*boot).writeChains, lastRetry},
 		phase("kubeadm kubeconfigs", (*boot).removeKubeconfigs, "kubeconfig", "all"),
 		{"etcd member", (*boot).decideMember, lastRetry},
 		phase("kubeadm etcd", nil, "etcd", "local"),
@@ -94,6 +99,24 @@ func (b *boot) removeKubeconfigs() error {
 		}
 	}
 	return nil
+}
+
+// writeChains writes the certificates that are followed by others. Their keys stay where kubeadm has written them.
+func (b *boot) writeChains(context.Context) (string, error) {
+	for _, chain := range b.bundle.Chains {
+		certificate, err := b.files.read(chain.Certificate)
+		if err != nil {
+			return "", err
+		}
+		issuers, err := b.files.read(chain.Issuers)
+		if err != nil {
+			return "", err
+		}
+		if _, err := b.files.write(chain.Path, slices.Concat(certificate, issuers), certificateMode); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("wrote %d", len(b.bundle.Chains)), nil
 }
 
 // writeKubeadmConfig writes kubeadm's configuration with the instance's values.

@@ -63,6 +63,8 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 	}
 	p.objects.Add(objectmetrics.Cached(mgr.GetCache(), mgr.GetScheme(),
 		&clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}))
+	p.objects.Add(objectmetrics.Cached(mgr.GetCache(), mgr.GetScheme(), &clusterv1alpha1.FleetList{}).Where(
+		func(obj client.Object) bool { return p.opts.shard.Has(client.ObjectKeyFromObject(obj).String()) }))
 	p.objects.Add(objectmetrics.Cached(mgr.GetCache(), mgr.GetScheme(),
 		&servicev1alpha1.ModelDefinitionList{}, &identityv1alpha1.AWSIdentityList{},
 	).Where(func(obj client.Object) bool { return p.opts.shard.Has(obj.GetName()) }))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
@@ -17,6 +18,10 @@ import (
 // From returns the input for a cluster of a state.
 func From(o *state.Objects) Input {
 	in := Input{Cluster: o.Cluster, Groups: o.Groups, Releases: o.Releases}
+	if cas, err := o.CAs(clock.RealClock{}); err == nil {
+		in.CACertificate, in.Keys, in.Rotation = cas.CACertificate(), cas.Keys(), cas.Rotation()
+		return in
+	}
 	for _, secret := range o.Secrets {
 		if secret.Name == o.Cluster.Name+pki.SuffixCA {
 			in.CACertificate = secret.Data[corev1.TLSCertKey]

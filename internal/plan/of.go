@@ -21,6 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/offerings"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
@@ -40,6 +41,9 @@ type Input struct {
 	Releases []*v1alpha1.Release
 	// CACertificate is the certificate of the cluster's CA in PEM; nil if there is none yet.
 	CACertificate []byte
+	// Keys are which CAs and keys instances use, and Rotation is the state of their rotation.
+	Keys     model.Keys
+	Rotation pki.Rotation
 }
 
 // Options are the options of a plan.
@@ -274,7 +278,8 @@ func (d *draft) resolve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", c.Name, err)
 	}
-	return nil
+	d.model.Keys, err = d.keys()
+	return err
 }
 
 // release returns the Release of the cluster. Like the operator, it returns an error if the Release

@@ -143,7 +143,7 @@ func (m *management) load(ctx context.Context, cluster string, secrets bool) (*O
 	if o.Releases, err = m.releases(ctx); err != nil || !secrets {
 		return o, err
 	}
-	for _, suffix := range append(slices.Clone(caSuffixes), pki.SuffixKubeconfig) {
+	for _, suffix := range append(slices.Clone(caSuffixes), pki.SuffixRotation, pki.SuffixKubeconfig) {
 		secret := &corev1.Secret{}
 		err := m.api.Get(ctx, client.ObjectKey{Namespace: m.namespace, Name: cluster + suffix}, secret)
 		if apierrors.IsNotFound(err) {

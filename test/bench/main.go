@@ -18,11 +18,12 @@ import (
 
 func main() {
 	binary := flag.String("operator", "bin/aws-operator", "the operator to measure")
-	only := flag.String("only", "", "comma-separated: create, edit, drift, idle, restart, memory, latency, rollout, clusters, fleet, roll, replicas, kills; empty for all but the last")
+	only := flag.String("only", "", "comma-separated: create, edit, drift, idle, restart, memory, latency, rollout, clusters, fleet, waves, roll, replicas, kills; empty for all but the last")
 	objects := flag.Int("objects", 1000, "number of queues in the first measurements")
 	many := flag.Int("many", 10000, "number of idle queues for measuring memory")
 	some := flag.Int("clusters", 100, "number of clusters in the first measurement of clusters")
 	fleet := flag.Int("fleet", 1000, "number of clusters in the measurement of a fleet")
+	members := flag.Int("members", 200, "number of clusters in the measurement of the waves of a Fleet")
 	groups := flag.Int("groups", 200, "number of groups to roll")
 	nodes := flag.Int("nodes", 10, "number of nodes in each of these groups")
 	boot := flag.Duration("boot", 45*time.Second, "boot time of the machines in these groups")
@@ -40,6 +41,7 @@ func main() {
 		many:     *many,
 		some:     *some,
 		fleet:    *fleet,
+		members:  *members,
 		groups:   *groups,
 		nodes:    *nodes,
 		boot:     *boot,
@@ -63,6 +65,7 @@ type bench struct {
 	binary        string
 	objects, many int
 	some, fleet   int
+	members       int
 	groups, nodes int
 	boot          time.Duration
 	only          string
@@ -104,8 +107,13 @@ func (b *bench) run(ctx context.Context) error {
 	return b.runLast(ctx)
 }
 
-// runLast runs the measurements of many nodes and of several replicas.
+// runLast runs the measurements of a Fleet's waves, of many nodes and of several replicas.
 func (b *bench) runLast(ctx context.Context) error {
+	if b.wants("waves") {
+		if err := b.waves(ctx, b.members); err != nil {
+			return err
+		}
+	}
 	if b.wants("roll") {
 		if err := b.roll(ctx, b.groups, b.nodes); err != nil {
 			return err

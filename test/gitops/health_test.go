@@ -74,6 +74,7 @@ var more = map[string]struct {
 	},
 	"a release":         {"Release", 1, false, "", health{"Healthy", "", status.CurrentStatus}},
 	"a model revision":  {"ModelRevision", 1, false, "", health{"Healthy", "", status.CurrentStatus}},
+	"a stopped fleet":   {"Fleet", 1, false, "Ready False RolloutStopped x; Synced False RolloutStopped x; Stalled True RolloutStopped Correct a.", health{"Degraded", "Correct a.", status.FailedStatus}},
 	"a ready identity":  {"AWSIdentity", 1, false, "Ready True Ready x; Synced True Ready x", health{"Healthy", "", status.CurrentStatus}},
 	"a denied identity": {"AWSIdentity", 1, false, "Ready False AccessDenied x; Synced False AccessDenied x; Stalled True AccessDenied Trust it.", health{"Degraded", "Trust it.", status.FailedStatus}},
 }
@@ -81,6 +82,7 @@ var more = map[string]struct {
 // groups are the API groups of kinds; others are of service-operator.aws.
 var groups = map[string]string{
 	"AWSIdentity": "aws-operator.aws", "Cluster": "cluster-operator.aws", "InstanceGroup": "cluster-operator.aws", "Release": "cluster-operator.aws",
+	"Fleet": "cluster-operator.aws",
 }
 
 func TestHealthOfWrittenConditions(t *testing.T) {

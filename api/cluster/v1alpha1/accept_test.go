@@ -72,6 +72,7 @@ func TestWhatCannotBeIsRefusedWithTheRemedy(t *testing.T) {
 	cases = append(cases, machineRefusals()...)
 	cases = append(cases, groupRefusals()...)
 	cases = append(cases, releaseRefusals()...)
+	cases = append(cases, fleetRefusals()...)
 	for _, c := range cases {
 		t.Run(c.reason, func(t *testing.T) {
 			obj := s.object(t, c.manifest, c.with)
@@ -101,6 +102,13 @@ func TestWhatCanBeIsAccepted(t *testing.T) {
 			"an existing VPC without public subnets and with an internal API", existing,
 			`spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}]}}`, "",
 			"",
+		},
+		{"a rotation of CAs", cluster, `spec: {certificates: {rotate: a, rotateBefore: 8760h}}`, "", ""},
+		{"a cluster that a fleet gives a release", cluster, "spec: {release: null}", "", ""},
+		{"a release later", cluster, "spec: {release: null}", "spec: {release: v1.36.3}", ""},
+		{
+			"a fleet with waves", fleet,
+			"spec: {rollout: {maxConcurrent: 10%, progressDeadline: 1h, waves: [{name: a, size: 5%, maxConcurrent: 1, soak: 24h}]}}", "", "",
 		},
 		{"one slot in one zone", cluster, `spec: {controlPlane: {replicas: 1}, network: {zones: [eu-central-1a]}}`, "", ""},
 		{

@@ -1,5 +1,7 @@
 package v1alpha1_test
 
+import "strings"
+
 // clusterRefusals are cases of a cluster's fields other than its network and control plane.
 func clusterRefusals() []refusal {
 	return []refusal{
@@ -34,6 +36,10 @@ func clusterRefusals() []refusal {
 		{
 			"no release", cluster, `spec: {release: ""}`, "",
 			"spec.release in body should be at least 1 chars long",
+		},
+		{
+			"no release later", cluster, "", "spec: {release: null}",
+			"release cannot be removed: name one of kubectl get releases",
 		},
 		{
 			"not a region", cluster, "spec: {region: europe}", "",
@@ -579,6 +585,13 @@ func machineRefusals() []refusal {
 		{
 			"a label of the operator's on slots", cluster, `spec: {controlPlane: {labels: {cluster-operator.aws/slot: "0"}}}`, "",
 			"labels that begin with cluster-operator.aws/ are reserved for the operator: use another key",
+		},
+		{
+			"a long request for a rotation", cluster, "spec: {certificates: {rotate: " + strings.Repeat("a", 254) + "}}", "",
+			"spec.certificates.rotate: Too long",
+		},
+		{
+			"a rotation many years before the CAs expire", cluster, "spec: {certificates: {rotateBefore: 50000h}}", "", "use 720h to 43800h",
 		},
 		{
 			"an argument of the operator's of kube-apiserver", cluster, "spec: {controlPlane: {extraArgs: {apiServer: {etcd-servers: a}}}}",

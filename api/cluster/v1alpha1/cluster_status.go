@@ -92,7 +92,7 @@ type ClusterStatus struct {
 	Stacks []StackStatus `json:"stacks,omitempty"`
 }
 
-// CertificatesStatus are the times at which certificates of a cluster expire.
+// CertificatesStatus are the times at which certificates of a cluster expire, and the last rotation.
 type CertificatesStatus struct {
 	// CAsExpire is when the first of the cluster's CAs expires. All other certificates expire with it.
 	// +optional
@@ -102,7 +102,56 @@ type CertificatesStatus struct {
 	// joined. An instance that replaces it gets new certificates.
 	// +optional
 	SlotsExpire *metav1.Time `json:"slotsExpire,omitempty"`
+
+	// Rotation is the rotation in progress, or the last one.
+	// +optional
+	Rotation *CertificateRotation `json:"rotation,omitempty"`
 }
+
+// CertificateRotation is a rotation of a cluster's CAs and of its service-account key.
+type CertificateRotation struct {
+	// Requested is the value of spec.certificates.rotate that the rotation is for, empty if
+	// spec.certificates.rotateBefore triggered it.
+	// +optional
+	Requested string `json:"requested,omitempty"`
+
+	// Stage is the stage that the rotation has reached.
+	Stage RotationStage `json:"stage"`
+
+	// Started is when the rotation began.
+	// +optional
+	Started *metav1.Time `json:"started,omitempty"`
+
+	// Finished is when it ended.
+	// +optional
+	Finished *metav1.Time `json:"finished,omitempty"`
+
+	// Message describes what the rotation waits for.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// RotationStage is a stage of a rotation. A stage ends when all nodes that it replaces were replaced
+// and are healthy.
+//
+// +kubebuilder:validation:Enum=Trust;Issue;Renew;Forget;Done
+type RotationStage string
+
+// Stages of a rotation, in their order.
+const (
+	// RotationTrust replaces the control plane's nodes: they trust the new CAs and keys, too.
+	RotationTrust RotationStage = "Trust"
+	// RotationIssue replaces the control plane's nodes: they issue certificates and tokens with the
+	// new CAs and keys, and still trust the old ones.
+	RotationIssue RotationStage = "Issue"
+	// RotationRenew replaces the nodes of instance groups: they and their pods get certificates and
+	// tokens of the new CAs and keys.
+	RotationRenew RotationStage = "Renew"
+	// RotationForget replaces all nodes: they trust only the new CAs and keys.
+	RotationForget RotationStage = "Forget"
+	// RotationDone is the end.
+	RotationDone RotationStage = "Done"
+)
 
 // AddonStatus is the chart archive that an addon was installed from.
 type AddonStatus struct {

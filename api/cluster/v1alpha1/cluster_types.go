@@ -70,14 +70,16 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlane.zones) || has(self.controlPlane.zones) || !has(self.network.subnets) || oldSelf.controlPlane.zones[0 % oldSelf.controlPlane.zones.size()] == self.network.subnets.filter(n, n.role == self.network.topology)[0 % self.network.subnets.filter(n, n.role == self.network.topology).size()].zone && (self.controlPlane.replicas == 1 || oldSelf.controlPlane.replicas == 1 || oldSelf.controlPlane.zones[1 % oldSelf.controlPlane.zones.size()] == self.network.subnets.filter(n, n.role == self.network.topology)[1 % self.network.subnets.filter(n, n.role == self.network.topology).size()].zone && oldSelf.controlPlane.zones[2 % oldSelf.controlPlane.zones.size()] == self.network.subnets.filter(n, n.role == self.network.topology)[2 % self.network.subnets.filter(n, n.role == self.network.topology).size()].zone)",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
 // +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || self.api.access != 'Public' || self.network.subnets.exists(s, s.role == 'Public')",message="the API is public, and network.subnets has no public subnet: add one with role Public, or set api.access to Internal"
 // +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || !has(self.bastion) || self.network.subnets.exists(s, s.role == 'Public')",message="there is a bastion, and network.subnets has no public subnet: add one with role Public, or leave out bastion"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.release) || has(self.release)",message="release cannot be removed: name one of kubectl get releases"
 type ClusterSpec struct {
 	// Release is the name of the Release whose component versions the cluster runs, for example
 	// v1.36.3. A change replaces the control plane's nodes one at a time, then the nodes of the
-	// instance groups.
-	// +required
+	// instance groups. A cluster without a release is not created until a user or a Fleet sets one.
+	// Once set, it cannot be removed.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Release string `json:"release"`
+	Release string `json:"release,omitempty"`
 
 	// Region is the AWS region of the cluster, for example eu-central-1. It cannot change.
 	// +required
@@ -142,6 +144,10 @@ type ClusterSpec struct {
 	// +optional
 	ServiceAccountIssuer *ServiceAccountIssuer `json:"serviceAccountIssuer,omitempty"`
 
+	// Certificates configures the cluster's certificate authorities (CAs) and keys.
+	// +optional
+	Certificates *Certificates `json:"certificates,omitempty"`
+
 	// Addons add addons to those of the release, change them, or leave them out. A change takes
 	// effect in the running cluster and replaces no nodes.
 	// +optional
@@ -177,6 +183,27 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default=Retain
 	VolumePolicy VolumePolicy `json:"volumePolicy,omitempty"`
+}
+
+// Certificates configures the certificate authorities (CAs) and keys of a cluster.
+type Certificates struct {
+	// Rotate triggers one rotation of all CAs and of the service-account key whenever it is set to a
+	// new value: any text of up to 253 characters, for example a date or a ticket number. A rotation
+	// replaces the nodes of the control plane three times and those of instance groups twice, each
+	// time as an upgrade does. Kubeconfigs and service-account tokens from before it are refused at
+	// its end. Removing the value has no effect, and a rotation that has begun continues.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Rotate string `json:"rotate,omitempty"`
+
+	// RotateBefore triggers a rotation when the first CA expires in less than this time, 720h (30
+	// days) to 43800h (5 years). By default, only rotate triggers one. It has no effect on clusters
+	// that no operator manages.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('720h') && self <= duration('43800h')",message="use 720h to 43800h"
+	RotateBefore *metav1.Duration `json:"rotateBefore,omitempty"`
 }
 
 // EtcdBackup configures the backups of etcd. Snapshots of the etcd volumes are enabled by default,

@@ -13,7 +13,7 @@ import (
 //go:embed crd/*.yaml
 var crdFiles embed.FS
 
-// CustomResourceDefinitions returns the CRDs of Cluster, InstanceGroup and Release.
+// CustomResourceDefinitions returns the CRDs of Cluster, InstanceGroup, Fleet and Release.
 func CustomResourceDefinitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	entries, err := crdFiles.ReadDir("crd")
 	if err != nil {

@@ -1,5 +1,6 @@
 // Package v1alpha1 holds the Kubernetes API of workload clusters, group cluster-operator.aws: a
-// Cluster, its InstanceGroups, and the Releases that say which versions they run.
+// Cluster, its InstanceGroups, the Fleets that roll changes out over many Clusters, and the Releases that say which
+// versions they run.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster-operator.aws

@@ -23,17 +23,22 @@ const (
 	IgnoreDriftAnnotation = Group + "/ignore-drift"
 )
 
+// FleetOwnsAnnotation on a Cluster lists, separated by commas, fields such as spec.release that a Fleet may take from
+// other field managers; * are all fields of the Fleet's template. Without it, a Fleet leaves such fields as they are.
+const FleetOwnsAnnotation = Group + "/fleet-owns"
+
 // Version is the only version served.
 const Version = "v1alpha1"
 
 // GroupVersion is the group and version of every kind in this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
 
-// AddToScheme registers Cluster, InstanceGroup and Release.
+// AddToScheme registers Cluster, InstanceGroup, Fleet and Release.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Cluster{}, &ClusterList{},
 		&InstanceGroup{}, &InstanceGroupList{},
+		&Fleet{}, &FleetList{},
 		&Release{}, &ReleaseList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

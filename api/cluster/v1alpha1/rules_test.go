@@ -16,7 +16,9 @@ func TestEveryRuleHasACase(t *testing.T) {
 		t.Fatal(err)
 	}
 	tested := map[string]bool{}
-	for _, c := range slices.Concat(clusterRefusals(), networkRefusals(), machineRefusals(), groupRefusals(), releaseRefusals()) {
+	for _, c := range slices.Concat(
+		clusterRefusals(), networkRefusals(), machineRefusals(), groupRefusals(), releaseRefusals(), fleetRefusals(),
+	) {
 		tested[c.want] = true
 	}
 	for _, crd := range crds {

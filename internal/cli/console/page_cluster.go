@@ -207,6 +207,10 @@ func certificatesOf(status *clusterv1alpha1.ClusterStatus) section {
 	if condition := meta.FindStatusCondition(status.Conditions, "CertificatesValid"); condition != nil {
 		found.Text = condition.Message
 	}
+	if rotation := status.Certificates.Rotation; rotation != nil {
+		stage := fmt.Sprintf("The rotation of the CAs is in stage %s.", rotation.Stage)
+		found.Text = strings.TrimSpace(strings.Join([]string{found.Text, stage, rotation.Message}, " "))
+	}
 	for _, one := range []struct {
 		name string
 		at   *metav1.Time

@@ -45,10 +45,10 @@ type options struct {
 // Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "get clusters|instancegroups|releases [NAME]",
+		Use:   "get clusters|instancegroups|releases|fleets [NAME]",
 		Short: "Show what the state holds",
-		Long: `Show the clusters, instance groups or releases of the state, with the status of the last
-operation. The command does not call AWS and changes nothing.`,
+		Long: `Show the clusters, instance groups, releases or fleets of the state, with the status of the last
+operation. Only a management cluster has fleets. The command does not call AWS and changes nothing.`,
 		Example: `  aws-operator get clusters --state ./state
   aws-operator get instancegroups --cluster demo -o wide
 
@@ -58,6 +58,7 @@ operation. The command does not call AWS and changes nothing.`,
 	for _, k := range kinds() {
 		cmd.AddCommand(command(k))
 	}
+	cmd.AddCommand(fleetCommand())
 	return cmd
 }
 

@@ -66,7 +66,7 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 		return nil, err
 	}
 	b.Kubeadm.Addons = kubeadmAddons(c)
-	b.PKI, b.TokenKey = pkiFiles(), c.TokenKey
+	b.PKI, b.Chains, b.TokenKey = pkiFiles(c.Keys), chains(c.Keys), c.TokenKey
 	if b.Join, err = slotJoin(c, outputs); err != nil {
 		return nil, err
 	}
@@ -234,27 +234,6 @@ func kubeadmAddons(c *model.Cluster) []string {
 		}
 	}
 	return addons
-}
-
-// pkiDirectory is where kubeadm looks for keys and certificates.
-const pkiDirectory = "/etc/kubernetes/pki/"
-
-// pkiFiles returns the CAs' files, below the folder where kubeadm expects them.
-func pkiFiles() []bundle.PKIFile {
-	const certificate, key = "0644", "0600"
-	modes := map[string]string{
-		model.KeyCACert: certificate, model.KeyCAKey: key,
-		model.KeyEtcdCACert: certificate, model.KeyEtcdCAKey: key,
-		model.KeyFrontProxyCACert: certificate, model.KeyFrontProxyCAKey: key,
-		model.KeyServiceAccountPublic: certificate, model.KeyServiceAccountPrivate: key,
-	}
-	files := make([]bundle.PKIFile, 0, len(modes))
-	for _, name := range slices.Sorted(maps.Keys(modes)) {
-		files = append(files, bundle.PKIFile{
-			Key: name, Path: pkiDirectory + strings.TrimPrefix(name, model.KeyPKIPrefix), Mode: modes[name],
-		})
-	}
-	return files
 }
 
 func etcdMembers(c *model.Cluster) map[string]string {

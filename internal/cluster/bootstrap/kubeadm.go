@@ -147,11 +147,7 @@ func clusterConfiguration(c *model.Cluster, slot model.Slot, apiAddress string) 
 	if err != nil {
 		return nil, err
 	}
-	controllerManager, err := args("controllerManager", map[string]string{
-		"cloud-provider":         "external",
-		"configure-cloud-routes": "false", // routes of pods are the network addon's
-		"profiling":              "false",
-	}, extra.ControllerManager)
+	controllerManager, err := args("controllerManager", controllerManagerArgs(c), extra.ControllerManager)
 	if err != nil {
 		return nil, err
 	}
@@ -216,8 +212,23 @@ func apiServerFiles(c *model.Cluster) []bundle.File {
 	return files
 }
 
+func controllerManagerArgs(c *model.Cluster) map[string]string {
+	arguments := map[string]string{
+		"cloud-provider":         "external",
+		"configure-cloud-routes": "false", // routes of pods are the network addon's
+		"profiling":              "false",
+	}
+	if c.Keys.IsMixed() {
+		arguments["cluster-signing-cert-file"] = signingCA
+	}
+	return arguments
+}
+
 func apiServerArgs(c *model.Cluster) map[string]string {
 	arguments := map[string]string{"profiling": "false"}
+	if c.Keys.IsMixed() {
+		arguments["tls-cert-file"], arguments["kubelet-client-certificate"] = apiServerChain, kubeletClientChain
+	}
 	maps.Copy(arguments, c.APIServer.Args)
 	if c.Issuer != "" {
 		arguments["service-account-issuer"] = c.Issuer
@@ -319,19 +330,25 @@ func workerConfig(proves bool) (string, error) {
 	})
 }
 
-// api returns the address of the cluster's API. It returns an error if the certificate is invalid.
+// mostCAs is how many CAs a node trusts at most: the current and the next one.
+const mostCAs = 2
+
+// api returns the address of the cluster's API. It returns an error if a certificate is invalid.
 func api(apiAddress string, caCertPEM []byte) (*bundle.API, error) {
-	block, rest := pem.Decode(caCertPEM)
-	if block == nil || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, errors.New("the cluster's CA certificate is not one PEM block")
+	var trusted bytes.Buffer
+	count := 0
+	for rest := bytes.TrimSpace(caCertPEM); count == 0 || len(rest) > 0; count++ {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if rest = bytes.TrimSpace(rest); block == nil || count == mostCAs {
+			return nil, errors.New("the cluster's CA certificate is not one PEM block, or two during a rotation")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return nil, fmt.Errorf("read the cluster's CA certificate: %w", err)
+		}
+		_, _ = trusted.Write(pem.EncodeToMemory(block)) // Writes to a buffer never fail.
 	}
-	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-		return nil, fmt.Errorf("read the cluster's CA certificate: %w", err)
-	}
-	return &bundle.API{
-		Server:        model.APIServer(apiAddress),
-		CACertificate: string(pem.EncodeToMemory(block)),
-	}, nil
+	return &bundle.API{Server: model.APIServer(apiAddress), CACertificate: trusted.String()}, nil
 }
 
 // discovery returns the file that tells kubeadm the same. It is of the form of the ConfigMap

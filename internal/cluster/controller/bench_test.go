@@ -203,12 +203,12 @@ func (o *operator) settle(tb testing.TB, c *cached) {
 		name := model.SlotStackName("demo", slot)
 		status := record.FindOrAdd(c.cluster, name)
 		status.Status, status.Bundle = "CREATE_COMPLETE", bootedWith
-		o.stacks.Settle(stackcache.Key{UID: uid, Stack: name}, slotsStep{o}.inputs(c.cluster, c.release), status)
+		o.stacks.Settle(stackcache.Key{UID: uid, Stack: name}, slotsStep{o}.inputs(c.cluster, c.release, model.Keys{}), status)
 	}
 	c.cluster.Status.Backup = &v1alpha1.BackupStatus{ // The next one is due in hours.
 		Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}},
 	}
-	o.bucket.Stored(uid, storeStep{o}.inputs(c.cluster, c.release))
+	o.bucket.Stored(uid, storeStep{o}.inputs(c.cluster, c.release, model.Keys{}))
 	o.credentials.Assume(uid, server, soon)
 }
 

@@ -32,6 +32,7 @@ func (o *operator) clusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 		certificatesStep{o},
 		etcdSpaceStep{o},
 		releaseStep{o},
+		rotationStep{o},
 	}
 	if o.options.Addons != nil {
 		steps = append(steps, addonsStep{o})
@@ -63,6 +64,9 @@ func newClusterSelector(o *operator) (*clusterSelector, error) {
 // not need its Release, which may have been deleted.
 func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.Pipeline[*v1alpha1.Cluster], error) {
 	if !cluster.DeletionTimestamp.IsZero() || cluster.Status.Version != "" { // A cluster that was up is operated whatever its spec says.
+		return s.pipeline, nil
+	}
+	if cluster.Spec.Release == "" { // admit does not let it run
 		return s.pipeline, nil
 	}
 	set := s.operator.resourceSet(cluster)

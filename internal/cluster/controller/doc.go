@@ -27,6 +27,7 @@
 //	certificates report when certificates expire
 //	etcd-space   measure etcd's database every half an hour
 //	release      record the Release that the whole control plane runs
+//	rotation     move a rotation of the CAs from stage to stage
 //	addons       charts (see [Addons])
 //	ready        wait for the control plane's nodes
 //
@@ -62,6 +63,7 @@
 //	credentials     CAs, kubeconfigs, connections
 //	certificates    when certificates expire
 //	etcdspace       how full etcd is
+//	fleets          the controller of Fleets
 //	bucket          what instances download
 //	boots           instances that do not become nodes in time, and why
 //	bootstraptoken  the tokens that workers join with

@@ -39,11 +39,11 @@ func (s groupDriftStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 		if err != nil {
 			return nil, err //nolint:wrapcheck // of the same module
 		}
-		authority, err := s.credentials.CACertificate(ctx, cluster)
+		cas, err := s.credentials.EnsureCAs(ctx, cluster)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // of the same module
 		}
-		return stackOf(stacks.Group(resolved, shape, cluster.Status.Outputs, authority, &known, s.bucket.NodeupHash))
+		return stackOf(stacks.Group(resolved, shape, cluster.Status.Outputs, cas.Certificate, &known, s.bucket.NodeupHash))
 	}
 	return s.drifts.Ensure(ctx, group, s.targets.Of(cluster), []drift.Stack{{
 		Owner: s.owner.Group(group, &known), Changed: known.Changed, Status: group.Status.Stack,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +13,10 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/instances"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
@@ -69,7 +72,12 @@ func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGr
 	}
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
-	key, digest := stackcache.Key{UID: group.UID, Stack: name}, s.inputs(group, cluster, release)
+	cas, err := s.credentials.EnsureCAs(ctx, cluster)
+	if err != nil {
+		_ = groupNodesStep(s).EnsureCreated(ctx, group) // The later steps do not run now.
+		return credentials.Failed(err)
+	}
+	key, digest := stackcache.Key{UID: group.UID, Stack: name}, s.inputs(group, cluster, release, &cas)
 	if s.stacks.IsSettled(key, digest, group.Status.Stack) {
 		return operatorkit.Done()
 	}
@@ -81,9 +89,9 @@ func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGr
 	if err != nil {
 		return s.clusterUnresolved(err)
 	}
-	outcome := approval.WithCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
+	outcome := approval.WithCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved, &cas))
 	if outcome.IsDone() {
-		s.stacks.Settle(key, s.inputs(group, cluster, release), group.Status.Stack)
+		s.stacks.Settle(key, s.inputs(group, cluster, release, &cas), group.Status.Stack)
 	} else { // The later steps do not run now.
 		_ = groupNodesStep(s).EnsureCreated(ctx, group)
 	}
@@ -99,16 +107,20 @@ func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
 }
 
 // inputs hashes everything that the group's stack depends on.
-func (s groupStackStep) inputs(group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
+func (s groupStackStep) inputs(
+	group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, release *v1alpha1.Release, cas *credentials.CAs,
+) uint64 {
 	sum := fnv.New64a() // Writes to a hash never fail.
-	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.models.Digest(cluster, release).Sum64(), group.Generation, group.Annotations[apply.AllowAnnotation])
+	allowed := group.Annotations[apply.AllowAnnotation]
+	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.models.Digest(cluster, release).Sum64(), group.Generation, allowed)
 	models.AddOutputs(sum, cluster.Status.Outputs)
+	_, _ = sum.Write(cas.Certificate)
 	return sum.Sum64()
 }
 
 // ensure stores nodeup and the bundle, and moves the stack toward the spec.
 func (s groupStackStep) ensure(
-	ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, resolved *model.Cluster,
+	ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, resolved *model.Cluster, cas *credentials.CAs,
 ) operatorkit.Outcome {
 	shape, err := model.ResolveGroup(resolved, group)
 	if err != nil {
@@ -118,17 +130,13 @@ func (s groupStackStep) ensure(
 		group.Status.Stack = &v1alpha1.StackStatus{}
 	}
 	group.Status.Stack.Name = shape.StackName
-	authority, err := s.credentials.CACertificate(ctx, cluster)
-	if err != nil {
-		return operatorkit.Fail(err)
-	}
 	known, err := record.Decode(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
 	key := stackcache.Key{UID: group.UID, Stack: shape.StackName}
-	made, err := s.stacks.Render(key, s.inputs(group, cluster, resolved.Release), known.Machines, func() (*stacks.Made, error) {
-		return stacks.Group(resolved, shape, cluster.Status.Outputs, authority, &known, s.bucket.NodeupHash)
+	made, err := s.stacks.Render(key, s.inputs(group, cluster, resolved.Release, cas), known.Machines, func() (*stacks.Made, error) {
+		return stacks.Group(resolved, shape, cluster.Status.Outputs, cas.Certificate, &known, s.bucket.NodeupHash)
 	})
 	if err != nil {
 		return notMade("instance group "+group.Name, err)
@@ -147,6 +155,9 @@ func (s groupStackStep) ensure(
 			}
 			if before = s.offered(ctx, cluster, known, offerings.OfGroup(shape)); !before.IsDone() {
 				return errNotPrepared
+			}
+			if err := s.ownsCAs(ctx, cluster, cas, known, &wanted); err != nil {
+				return err
 			}
 			if err := s.storeNodeup(ctx, cluster, shape, group.Status.Stack, known, &wanted); err != nil {
 				return err
@@ -168,6 +179,17 @@ func (s groupStackStep) ensure(
 		group.Status.AutoScalingGroup = asg
 	}
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)
+}
+
+// ownsCAs returns an error if instances would trust another CA than before, and that one is not what the cluster's bucket
+// has: the Secrets may be from a backup, which the Cluster's controller reports, too.
+func (s groupStackStep) ownsCAs(
+	ctx context.Context, cluster *v1alpha1.Cluster, cas *credentials.CAs, known *record.Stack, wanted *record.Machines,
+) error {
+	if !slices.Contains(known.History().Now.Changed(wanted), bundle.PartAPI) {
+		return nil
+	}
+	return s.bucket.Of(cluster).Owned(ctx, cas.Origin, cas.Fingerprint)
 }
 
 // storeNodeup stores the nodeup of a change, unless it is stored: before the change is planned, because another

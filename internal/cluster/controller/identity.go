@@ -16,6 +16,9 @@ import (
 // admit refuses a Cluster that the operator may not act for before it gets a finalizer. Of others it
 // notes the account and region.
 func (o *operator) admit(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if cluster.Spec.Release == "" {
+		return operatorkit.Wait(0, "ReleaseMissing", "The cluster has no release. Set spec.release, or create a Fleet that selects the cluster and sets it.")
+	}
 	use, err := o.targets.Use(cluster)
 	if err != nil {
 		return identity.Outcome(err)

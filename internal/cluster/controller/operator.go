@@ -30,6 +30,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/targets"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/offerings"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -148,6 +149,19 @@ func (o *operator) caches() []forgetter {
 		o.directory, o.stacks, o.models, o.outputs, o.credentials, o.bucket, o.tokens, o.signals, o.instances, o.repairs, o.backups,
 		o.volumes, o.rolls, o.boots,
 	}
+}
+
+// resolve returns the Cluster's model, with the CAs and keys that its slots use.
+func (o *operator) resolve(
+	ctx context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, keys model.Keys,
+) (*model.Cluster, error) {
+	resolved, err := o.models.Resolve(ctx, cluster, release)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // callers tell problems from failures
+	}
+	its := *resolved // The cache has the other one.
+	its.Keys = keys
+	return &its, nil
 }
 
 // keyOf returns the name of an object.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/fleets"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/objects"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -29,7 +30,7 @@ import (
 const crdTimeout = 2 * time.Minute
 
 // Setup ensures that the CustomResourceDefinitions of clusters and the options' Releases exist, and
-// adds the controllers of Clusters and InstanceGroups to the manager and their types to its scheme.
+// adds the controllers of Clusters, InstanceGroups and Fleets to the manager and their types to its scheme.
 // Call it before the manager starts. It uses ctx only until it returns.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.complete(); err != nil {
@@ -55,6 +56,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return err
 	}
 	if err := o.addGroups(mgr); err != nil {
+		return err
+	}
+	if err := fleets.Setup(mgr, fleets.Options{
+		Direct: direct, Shard: options.Shard, Namespaces: inNamespaces(options.WatchNamespaces),
+		Metrics: options.Metrics, Clock: options.Clock, BackgroundLimiter: options.BackgroundLimiter,
+	}); err != nil {
 		return err
 	}
 	if err := o.watchSecrets(ctx, mgr); err != nil {

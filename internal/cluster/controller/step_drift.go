@@ -71,9 +71,13 @@ func (o *operator) deployed(
 		if err != nil {
 			return nil, nil, err //nolint:wrapcheck // of the same module
 		}
-		resolved, err := o.models.Resolve(ctx, cluster, release)
+		cas, err := o.credentials.EnsureCAs(ctx, cluster)
 		if err != nil {
 			return nil, nil, err //nolint:wrapcheck // of the same module
+		}
+		resolved, err := o.resolve(ctx, cluster, release, cas.Keys)
+		if err != nil {
+			return nil, nil, err
 		}
 		found, err := made(resolved)
 		if err != nil {

@@ -19,11 +19,13 @@ func (s pkiStep) Name() string { return "pki" }
 
 // EnsureCreated creates the CAs if they do not exist.
 func (s pkiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	expiry, err := s.credentials.EnsureCAs(ctx, cluster)
+	known, err := s.credentials.EnsureCAs(ctx, cluster)
 	if err != nil {
 		return credentials.Failed(err)
 	}
-	certificatesOf(cluster).CAsExpire = new(metav1.NewTime(expiry))
+	status := certificatesOf(cluster)
+	status.CAsExpire = new(metav1.NewTime(known.Expiry))
+	s.reportRotation(status, known.Rotation)
 	return operatorkit.Done()
 }
 

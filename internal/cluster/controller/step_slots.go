@@ -16,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/apply"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/models"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
@@ -52,11 +53,15 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	open := s.open(cluster, s.inputs(cluster, release))
+	cas, err := s.credentials.EnsureCAs(ctx, cluster)
+	if err != nil {
+		return credentials.Failed(err)
+	}
+	open := s.open(cluster, s.inputs(cluster, release, cas.Keys))
 	if len(open) == 0 && len(model.LeavingSlots(cluster)) == 0 {
 		return operatorkit.Done()
 	}
-	resolved, err := s.models.Resolve(ctx, cluster, release)
+	resolved, err := s.resolve(ctx, cluster, release, cas.Keys)
 	if err != nil {
 		return outcomes.Unresolved(err)
 	}
@@ -66,7 +71,7 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		outcome := s.ensureSlot(ctx, gate, slot)
 		if outcome.IsDone() {
 			key := stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)}
-			s.stacks.Settle(key, s.inputs(cluster, release), record.Find(cluster, key.Stack))
+			s.stacks.Settle(key, s.inputs(cluster, release, cas.Keys), record.Find(cluster, key.Stack))
 		}
 		if outcome.Kind() == operatorkit.KindWait && outcome.Reason() == reasonNotItsTurn {
 			waiting = append(waiting, outcome)
@@ -104,9 +109,9 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 }
 
 // inputs hashes everything that the slots' stacks depend on.
-func (s slotsStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
+func (s slotsStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release, keys model.Keys) uint64 {
 	sum := fnv.New64a()
-	_, _ = fmt.Fprintf(sum, "%x|", s.models.Digest(cluster, release).Sum64()) // Writes to a hash never fail.
+	_, _ = fmt.Fprintf(sum, "%x|%s|", s.models.Digest(cluster, release).Sum64(), keys) // Writes to a hash never fail.
 	models.AddOutputs(sum, cluster.Status.Outputs)
 	return sum.Sum64()
 }
@@ -121,7 +126,8 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 		return operatorkit.Fail(err)
 	}
 	key := stackcache.Key{UID: cluster.UID, Stack: name}
-	made, err := s.stacks.Render(key, s.inputs(cluster, gate.resolved.Release), known.Machines, func() (*stacks.Made, error) {
+	inputs := s.inputs(cluster, gate.resolved.Release, gate.resolved.Keys)
+	made, err := s.stacks.Render(key, inputs, known.Machines, func() (*stacks.Made, error) {
 		return stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, &known, s.bucket.NodeupHash)
 	})
 	if err != nil {

@@ -35,7 +35,11 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	inputs := s.inputs(cluster, release)
+	known, err := s.credentials.EnsureCAs(ctx, cluster)
+	if err != nil {
+		return credentials.Failed(err)
+	}
+	inputs := s.inputs(cluster, release, known.Keys)
 	if s.bucket.IsStored(cluster.UID, inputs) {
 		return operatorkit.Done()
 	}
@@ -55,9 +59,10 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 }
 
 // inputs identifies everything that the stored files depend on.
-func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) string {
+func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release, keys model.Keys) string {
 	return fmt.Sprintf(
-		"%s %s %s %x",
+		"%s %s %s %s %x",
+		keys,
 		cluster.Status.Outputs[model.OutputBucket],
 		cluster.Status.Outputs[model.OutputIssuerBucket],
 		cluster.Status.Outputs[model.OutputKey],
@@ -91,6 +96,10 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	if issuer := cluster.Status.Outputs[model.OutputIssuerBucket]; issuer != "" {
 		shown["issuer bucket"] = []byte(issuer)
 	}
+	superseded := cas.Superseded()
+	if superseded != nil {
+		shown["superseded"] = []byte(superseded.Fingerprint)
+	}
 	restore := cluster.Spec.ControlPlane.RestoreSnapshot
 	if restore != "" {
 		shown["restore"] = []byte(restore)
@@ -107,10 +116,13 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	if outcome := s.outputs.Confirmed(ctx, cluster); !outcome.IsDone() {
 		return outcome
 	}
-	if err := to.Claim(ctx, cas.CACertificate(), known.Stored != ""); err != nil {
+	if err := to.Claim(ctx, cas.Origin(), cas.Fingerprint(), known.Stored != ""); err != nil {
 		return outcomes.Failed(err)
 	}
 	if err := s.upload(ctx, cluster, resolved.ControlPlaneArchitecture, private, public); err != nil {
+		return outcomes.Failed(err)
+	}
+	if err := supersede(ctx, to, superseded); err != nil {
 		return outcomes.Failed(err)
 	}
 	if restore != "" {
@@ -123,6 +135,14 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done()
+}
+
+// supersede records in the bucket which CAs are no longer trusted, if any.
+func supersede(ctx context.Context, in bucket.Bucket, superseded *pki.Superseded) error {
+	if superseded == nil {
+		return nil
+	}
+	return in.Supersede(ctx, superseded.Fingerprint)
 }
 
 func (s storeStep) upload(

@@ -40,7 +40,7 @@ func certificates(l *Observation) []Problem {
 		switch suffix {
 		case pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA:
 			tell(secret.Name, parse(secret.Data[corev1.TLSCertKey]), caEndsSoon,
-				"All certificates of the cluster expire with it. Plan to replace the cluster.")
+				"All certificates of the cluster expire with it. Rotate the CAs: set spec.certificates.rotate of the Cluster to a new text.")
 		case pki.SuffixKubeconfig:
 			tell(secret.Name, kubeconfigCertificate(secret.Data[pki.KubeconfigKey]), leafEndsSoon,
 				"Create another kubeconfig: aws-operator export kubeconfig "+l.Cluster.Name+".")

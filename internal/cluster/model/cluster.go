@@ -87,6 +87,8 @@ type Cluster struct {
 	ResourceSet string
 	// Features are the features of that version.
 	Features release.Features
+	// Keys are the CAs and keys that slots use. [Resolve] does not set it, since no spec contains it.
+	Keys Keys
 
 	// NewVPC reports that the VPC is created, not an existing one.
 	NewVPC bool

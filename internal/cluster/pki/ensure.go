@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,8 @@ const (
 	SuffixFrontProxyCA = "-front-proxy-ca"
 	// SuffixServiceAccount is the suffix of the service-account key pair.
 	SuffixServiceAccount = "-sa"
+	// SuffixRotation is the suffix of the next CAs, the next service-account key pair and the state of a rotation.
+	SuffixRotation = "-ca-rotation"
 	// SuffixKubeconfig is the suffix of the kubeconfig.
 	SuffixKubeconfig = "-kubeconfig"
 )
@@ -59,6 +62,11 @@ func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, clus
 			return nil, err
 		}
 	}
+	if isRotating(found[SuffixCA]) {
+		if err := readRotation(ctx, c, cluster, found); err != nil {
+			return nil, err
+		}
+	}
 	return parseSecrets(clock, cluster, found)
 }
 
@@ -66,13 +74,13 @@ func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, clus
 // nothing. If one is missing or invalid, it returns a [BrokenError] that names the Secret.
 func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret) (*CAs, error) {
 	found := map[string]*corev1.Secret{}
-	for _, suffix := range suffixes {
+	for _, suffix := range slices.Concat(suffixes, []string{SuffixRotation}) {
 		for _, secret := range secrets {
 			if secret.Name == cluster.Name+suffix {
 				found[suffix] = secret
 			}
 		}
-		if found[suffix] == nil {
+		if found[suffix] == nil && (suffix != SuffixRotation || isRotating(found[SuffixCA])) {
 			return nil, &BrokenError{
 				Secret:  types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix},
 				Problem: "is missing",
@@ -86,9 +94,21 @@ func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1
 func (a *CAs) Secrets(cluster *v1alpha1.Cluster) []*corev1.Secret {
 	var secrets []*corev1.Secret
 	for _, suffix := range suffixes {
-		secrets = append(secrets, newSecret(cluster, suffix, a.secretData(suffix)))
+		secret := newSecret(cluster, suffix, a.secretData(suffix))
+		if suffix == SuffixCA && requested(cluster) != "" {
+			secret.Data[keyRotated] = []byte(requested(cluster)) // New CAs need no rotation.
+		}
+		secrets = append(secrets, secret)
 	}
 	return secrets
+}
+
+// requested returns the request for a rotation in the Cluster's spec.
+func requested(cluster *v1alpha1.Cluster) string {
+	if cluster.Spec.Certificates == nil {
+		return ""
+	}
+	return cluster.Spec.Certificates.Rotate
 }
 
 // suffixes are those of the Secrets with CAs.
@@ -97,21 +117,33 @@ var suffixes = []string{SuffixCA, SuffixEtcdCA, SuffixFrontProxyCA, SuffixServic
 func readSecrets(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) (map[string]*corev1.Secret, error) {
 	found := map[string]*corev1.Secret{}
 	for _, suffix := range suffixes {
-		secret := &corev1.Secret{}
-		key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix}
-		switch err := c.Get(ctx, key, secret); {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return nil, fmt.Errorf("read the Secret %s: %w", key, err)
-		case ofAnother(secret, cluster):
-			return nil, fmt.Errorf(
-				"the Secret %s belongs to %s and is deleted with it; delete it, or remove its owner reference to use it", key, ownerOf(secret),
-			)
-		default:
+		secret, err := readSecret(ctx, c, cluster, suffix)
+		if err != nil {
+			return nil, err
+		}
+		if secret != nil {
 			found[suffix] = secret
 		}
 	}
 	return found, nil
+}
+
+// readSecret returns a Secret of the cluster, nil if it does not exist.
+func readSecret(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, suffix string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix}
+	switch err := c.Get(ctx, key, secret); {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // nil means that there is none
+	case err != nil:
+		return nil, fmt.Errorf("read the Secret %s: %w", key, err)
+	case ofAnother(secret, cluster):
+		return nil, fmt.Errorf(
+			"the Secret %s belongs to %s and is deleted with it; delete it, or remove its owner reference to use it", key, ownerOf(secret),
+		)
+	default:
+		return secret, nil
+	}
 }
 
 // ofAnother reports whether a Secret will be deleted: it is being deleted, or it belongs to another
@@ -194,6 +226,9 @@ func makeMissing(
 			continue
 		}
 		secret := newSecret(cluster, suffix, made.secretData(suffix))
+		if suffix == SuffixCA && requested(cluster) != "" {
+			secret.Data[keyRotated] = []byte(requested(cluster))
+		}
 		err := c.Create(ctx, secret)
 		if apierrors.IsAlreadyExists(err) {
 			// The cache is behind. The existing Secret counts, and the next reconcile finds it.
@@ -207,16 +242,16 @@ func makeMissing(
 	return nil
 }
 
-func (a *CAs) secretData(suffix string) map[string][]byte {
+func (s *set) secretData(suffix string) map[string][]byte {
 	switch suffix {
 	case SuffixCA:
-		return a.cluster.secretData()
+		return s.cluster.secretData()
 	case SuffixEtcdCA:
-		return a.etcd.secretData()
+		return s.etcd.secretData()
 	case SuffixFrontProxyCA:
-		return a.frontProxy.secretData()
+		return s.frontProxy.secretData()
 	default:
-		return map[string][]byte{corev1.TLSCertKey: a.serviceAccount.publicPEM, corev1.TLSPrivateKeyKey: a.serviceAccount.privatePEM}
+		return map[string][]byte{corev1.TLSCertKey: s.serviceAccount.publicPEM, corev1.TLSPrivateKeyKey: s.serviceAccount.privatePEM}
 	}
 }
 
@@ -243,33 +278,56 @@ func newSecret(cluster *v1alpha1.Cluster, suffix string, data map[string][]byte)
 
 func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) (*CAs, error) {
 	cas := &CAs{}
-	for suffix, into := range map[string]**ca{SuffixCA: &cas.cluster, SuffixEtcdCA: &cas.etcd, SuffixFrontProxyCA: &cas.frontProxy} {
-		parsed, err := parseCA(clock, found[suffix].Data)
-		if err != nil {
-			return nil, &BrokenError{Secret: client.ObjectKeyFromObject(found[suffix]), Problem: err.Error()}
-		}
-		*into = parsed
-	}
-	pair, err := parseKeyPair(found[SuffixServiceAccount].Data)
-	if err != nil {
-		return nil, &BrokenError{
-			Secret:  types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + SuffixServiceAccount},
-			Problem: err.Error(),
+	for _, suffix := range suffixes {
+		if err := cas.set.parse(clock, suffix, found[suffix].Data); err != nil {
+			return nil, broken(cluster, suffix, err)
 		}
 	}
-	cas.serviceAccount = pair
+	data := found[SuffixCA].Data
+	cas.rotated = string(data[keyRotated])
+	if origin := data[keyOrigin]; len(origin) > 0 {
+		if _, err := parseCertificate(origin, keyOrigin); err != nil {
+			return nil, broken(cluster, SuffixCA, err)
+		}
+		cas.origin = origin
+	}
+	if !isRotating(found[SuffixCA]) {
+		return cas, nil
+	}
+	var err error
+	if cas.rotation, err = parseRotation(clock, string(data[keyRotation]), found[SuffixRotation].Data); err != nil {
+		return nil, broken(cluster, SuffixRotation, err)
+	}
 	return cas, nil
+}
+
+func broken(cluster *v1alpha1.Cluster, suffix string, err error) *BrokenError {
+	return &BrokenError{
+		Secret: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix}, Problem: err.Error(),
+	}
+}
+
+// parse reads the part of the set that the Secret with a suffix holds.
+func (s *set) parse(clock clock.PassiveClock, suffix string, data map[string][]byte) error {
+	var err error
+	switch suffix {
+	case SuffixCA:
+		s.cluster, err = parseCA(clock, data)
+	case SuffixEtcdCA:
+		s.etcd, err = parseCA(clock, data)
+	case SuffixFrontProxyCA:
+		s.frontProxy, err = parseCA(clock, data)
+	default:
+		s.serviceAccount, err = parseKeyPair(data)
+	}
+	return err
 }
 
 func parseCA(clock clock.PassiveClock, data map[string][]byte) (*ca, error) {
 	parsed := &ca{certificatePEM: data[corev1.TLSCertKey], keyPEM: data[corev1.TLSPrivateKeyKey]}
-	block, _ := pem.Decode(parsed.certificatePEM)
-	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, fmt.Errorf("has no certificate in %s", corev1.TLSCertKey)
-	}
 	var err error
-	if parsed.certificate, err = x509.ParseCertificate(block.Bytes); err != nil {
-		return nil, fmt.Errorf("has a certificate in %s that cannot be read", corev1.TLSCertKey)
+	if parsed.certificate, err = parseCertificate(parsed.certificatePEM, corev1.TLSCertKey); err != nil {
+		return nil, err
 	}
 	if parsed.key, err = parseKey(parsed.keyPEM); err != nil {
 		return nil, err
@@ -284,6 +342,19 @@ func parseCA(clock clock.PassiveClock, data map[string][]byte) (*ca, error) {
 		return nil, fmt.Errorf("has a certificate that expired on %s", parsed.certificate.NotAfter)
 	}
 	return parsed, nil
+}
+
+// parseCertificate parses the certificate of a Secret's key.
+func parseCertificate(encoded []byte, key string) (*x509.Certificate, error) {
+	block, _ := pem.Decode(encoded)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, fmt.Errorf("has no certificate in %s", key)
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("has a certificate in %s that cannot be read", key)
+	}
+	return certificate, nil
 }
 
 func parseKeyPair(data map[string][]byte) (*keyPair, error) {

@@ -56,7 +56,7 @@ func (a *CAs) Kubeconfig(clock clock.PassiveClock, in KubeconfigInput) ([]byte, 
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters[in.Cluster] = &clientcmdapi.Cluster{
-		Server: in.Server, TLSServerName: in.ServerName, CertificateAuthorityData: a.cluster.certificatePEM,
+		Server: in.Server, TLSServerName: in.ServerName, CertificateAuthorityData: a.trusted(),
 	}
 	config.AuthInfos[in.CommonName] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
 	config.Contexts[in.Cluster] = &clientcmdapi.Context{Cluster: in.Cluster, AuthInfo: in.CommonName}
@@ -77,9 +77,10 @@ func (a *CAs) clientCertificate(now time.Time, in KubeconfigInput) (certificateP
 	if err != nil {
 		return nil, nil, err
 	}
+	issuer := a.issuing().cluster
 	notAfter := now.Add(in.Validity)
-	if notAfter.After(a.cluster.certificate.NotAfter) {
-		notAfter = a.cluster.certificate.NotAfter
+	if notAfter.After(issuer.certificate.NotAfter) {
+		notAfter = issuer.certificate.NotAfter
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial,
@@ -89,7 +90,7 @@ func (a *CAs) clientCertificate(now time.Time, in KubeconfigInput) (certificateP
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cluster.certificate, key.Public(), a.cluster.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, issuer.certificate, key.Public(), issuer.key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("create the certificate of %s: %w", in.CommonName, err)
 	}
@@ -117,7 +118,7 @@ func (a *CAs) KubeconfigDue(clock clock.PassiveClock, in KubeconfigInput, kubeco
 	if cluster.Server != in.Server || cluster.TLSServerName != in.ServerName {
 		return "the API's address has changed"
 	}
-	if string(cluster.CertificateAuthorityData) != string(a.cluster.certificatePEM) {
+	if string(cluster.CertificateAuthorityData) != string(a.trusted()) {
 		return "it trusts another CA"
 	}
 	pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
@@ -128,7 +129,7 @@ func (a *CAs) KubeconfigDue(clock clock.PassiveClock, in KubeconfigInput, kubeco
 }
 
 func (a *CAs) certificateDue(now time.Time, certificate *x509.Certificate, in KubeconfigInput) string {
-	if err := certificate.CheckSignatureFrom(a.cluster.certificate); err != nil {
+	if err := certificate.CheckSignatureFrom(a.issuing().cluster.certificate); err != nil {
 		return "another CA issued its certificate"
 	}
 	if !sameSet(certificate.Subject.Organization, in.Organisations) {

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +19,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
@@ -33,6 +36,8 @@ type cluster struct {
 	server   *http.Server
 	listener *listener
 	ended    chan struct{}
+	// serving is the certificate of the API servers: that of the slot that joined last.
+	serving atomic.Pointer[tls.Certificate]
 
 	mu sync.Mutex
 	// members are the slots that etcd knows, and slots those that run.
@@ -54,20 +59,10 @@ type member struct {
 
 // newCluster serves the API of a cluster whose first slot has joined.
 func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]byte) (*cluster, error) {
-	authority, err := authorityOf(files)
+	certificate, pool, err := identityOf(o.Clock.Now(), b, files)
 	if err != nil {
 		return nil, err
 	}
-	names, err := namesOf(b.Kubeadm.Config)
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := serving(o.Clock.Now(), authority, names)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(authority.Leaf)
 	c := &cluster{
 		listener: newListener(), ended: make(chan struct{}), members: map[int]bool{}, slots: map[int]member{}, volumes: map[string]bool{},
 		snapshots:   map[string]bool{},
@@ -91,10 +86,12 @@ func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]
 		}
 	}
 	c.api = kubeapi.New(options)
+	c.serving.Store(certificate)
 	c.server = &http.Server{
 		Handler: c.api, ReadHeaderTimeout: time.Minute,
 		TLSConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{certificate},
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.serving.Load(), nil },
 			// A simulated cluster needs no protection against future decryption.
 			CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256},
 		},
@@ -102,6 +99,50 @@ func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]
 	}
 	go func() { _ = c.server.ServeTLS(c.listener, "", "") }()
 	return c, nil
+}
+
+// renew makes the API servers use the CAs of a slot that joins. On real machines, only the slot's own would.
+func (c *cluster) renew(now time.Time, b *bundle.Bundle, files map[string][]byte) error {
+	certificate, pool, err := identityOf(now, b, files)
+	if err != nil {
+		return err
+	}
+	c.serving.Store(certificate)
+	c.api.Trust(pool)
+	return nil
+}
+
+// identityOf returns the certificate of a slot's API server, and the CAs whose client certificates it accepts.
+func identityOf(now time.Time, b *bundle.Bundle, files map[string][]byte) (*tls.Certificate, *x509.CertPool, error) {
+	authority, err := authorityOf(files)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := namesOf(b.Kubeadm.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	certificate, err := serving(now, authority, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, data := range files {
+		if path.Base(name) != model.KeyCross {
+			continue
+		}
+		if block, _ := pem.Decode(data); block != nil {
+			certificate.Certificate = append(certificate.Certificate, block.Bytes)
+		}
+	}
+	pool := x509.NewCertPool()
+	for _, der := range authority.Certificate {
+		trusted, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read a CA of the cluster: %w", err)
+		}
+		pool.AddCert(trusted)
+	}
+	return &certificate, pool, nil
 }
 
 func (c *cluster) close() {

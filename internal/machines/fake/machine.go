@@ -162,6 +162,9 @@ func (m *fakeMachine) joinSlot(
 	if err != nil {
 		return nil, err
 	}
+	if err := c.renew(m.host.options.Clock.Now(), b, files); err != nil {
+		return nil, err
+	}
 	c.addVolume(volume)
 	if err := m.enter(c, b, true); err != nil || b.TokenKey == "" {
 		return nil, err

@@ -58,6 +58,8 @@ type Bundle struct {
 	Etcd *Etcd `json:"etcd,omitempty"`
 	// PKI are the files that a slot fetches from the bucket before kubeadm creates the others.
 	PKI []PKIFile `json:"pki,omitempty"`
+	// Chains are files that a slot writes after kubeadm has created certificates.
+	Chains []Chain `json:"chains,omitempty"`
 	// TokenParameter names the SSM parameter that holds a worker's bootstrap token.
 	TokenParameter string `json:"tokenParameter,omitempty"`
 	// TokenKey is where in the bucket the bootstrap token is, in place of the parameter, where
@@ -202,6 +204,16 @@ type PKIFile struct {
 	Path string `json:"path"`
 	// Mode is its mode, in octal.
 	Mode string `json:"mode"`
+}
+
+// Chain is a file with a certificate that kubeadm creates, followed by those with which clients verify it that do
+// not trust its CA.
+type Chain struct {
+	// Path is the path of the file on the instance.
+	Path string `json:"path"`
+	// Certificate is the path of the certificate, Issuers that of the certificates that follow it.
+	Certificate string `json:"certificate"`
+	Issuers     string `json:"issuers"`
 }
 
 // Kubeadm is kubeadm's input.

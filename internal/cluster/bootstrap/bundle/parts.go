@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// PartAPI is the part with the CAs that instances of groups trust.
+const PartAPI = "API address and CA"
+
 // Parts returns a short digest of each part of the document, by a name that users understand, for
 // example "labels". Two bundles differ in a part if its digests differ: a list of parts says why
 // instances are replaced, without the values, which may be secret.
@@ -35,8 +38,9 @@ func (b *Bundle) Parts() map[string]string {
 	add("user script", b.ExtraUserData)
 	add("etcd", b.Etcd)
 	add("CA files", b.PKI)
+	add("certificate chains", b.Chains)
 	add("joining", []any{b.TokenParameter, b.TokenKey, b.Join})
-	add("API address and CA", b.API)
+	add(PartAPI, b.API)
 	add("kubeadm configuration", b.Kubeadm)
 	add("kubelet arguments", []any{b.Kubelet.Path, b.Kubelet.Args})
 	add("labels", b.Kubelet.Labels)

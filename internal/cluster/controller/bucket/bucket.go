@@ -69,15 +69,19 @@ func (b Bucket) Put(ctx context.Context, key, contentType string, body io.ReadSe
 // keys.
 const KeyCA = "pki/ca.crt"
 
+// reasonConflict is the reason of a bucket whose keys are not those of the cluster's Secrets.
+const reasonConflict = "CertificateAuthorityConflict"
+
 // fingerprint is the name of the metadata of [KeyCA] that holds the certificate's SHA-256.
 const fingerprint = "sha256"
 
 // Claim stores the certificate of the cluster's CA, the root of trust of all instances, unless the
 // bucket has another CA's. It writes on the condition that no certificate exists, or that it is the
 // same. Stored reports that the Cluster's own record contains it, which is sufficient for objects
-// without a fingerprint.
+// without a fingerprint. Current is the fingerprint of the CA that issues certificates, the same one
+// or one of a later rotation. Claim returns an error if a rotation has superseded it.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
-func (b Bucket) Claim(ctx context.Context, certificate []byte, stored bool) error {
+func (b Bucket) Claim(ctx context.Context, certificate []byte, current string, stored bool) error {
 	sum := sha256.Sum256(certificate)
 	mark := hex.EncodeToString(sum[:])
 	first := func(in *s3.PutObjectInput) {
@@ -93,7 +97,7 @@ func (b Bucket) Claim(ctx context.Context, certificate []byte, stored bool) erro
 	}
 	switch found.Metadata[fingerprint] {
 	case mark:
-		return nil
+		return b.isCurrent(ctx, current)
 	case "":
 		if stored {
 			return b.Put(
@@ -105,12 +109,51 @@ func (b Bucket) Claim(ctx context.Context, certificate []byte, stored bool) erro
 			)
 		}
 	}
-	return &stack.ForeignError{Reason: "CertificateAuthorityConflict", Message: fmt.Sprintf(
+	return b.conflict()
+}
+
+// conflict returns the error for a bucket with the certificate of another cluster's CA.
+func (b Bucket) conflict() error {
+	return &stack.ForeignError{Reason: reasonConflict, Message: fmt.Sprintf(
 		"The bucket %s has the certificate of another certificate authority (CA) under %s. It is not overwritten, since instances trust it. "+
 			"Restore the Secrets of the cluster's CAs from where the cluster was created. Only if its keys are permanently lost, delete that object.",
 		b.name,
 		KeyCA,
 	)}
+}
+
+// Owned returns an error unless the bucket has the certificate of the cluster's first CA, and no rotation has superseded
+// the CA with the fingerprint current. [Bucket.Claim] returns the same errors.
+func (b Bucket) Owned(ctx context.Context, certificate []byte, current string) error {
+	found, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(b.name), Key: aws.String(KeyCA)})
+	if err != nil {
+		return fmt.Errorf("find %s in bucket %s: %w", KeyCA, b.name, err)
+	}
+	sum := sha256.Sum256(certificate)
+	if mark := found.Metadata[fingerprint]; mark != "" && mark != hex.EncodeToString(sum[:]) {
+		return b.conflict()
+	}
+	return b.isCurrent(ctx, current)
+}
+
+// isCurrent returns an error if a rotation has superseded a CA: its Secrets are from a backup, and instances that trust
+// it would not join the others.
+func (b Bucket) isCurrent(ctx context.Context, current string) error {
+	superseded, err := b.Has(ctx, model.SupersededKey(current))
+	if err != nil || !superseded {
+		return err
+	}
+	return &stack.ForeignError{Reason: reasonConflict, Message: fmt.Sprintf(
+		"A rotation has replaced the certificate authorities (CAs) in the Secrets of the cluster, as %s in bucket %s records. "+
+			"Restore the latest Secrets of the cluster's CAs.",
+		model.SupersededKey(current),
+		b.name,
+	)}
+}
+
+// Supersede records that a rotation has superseded a CA, by its fingerprint.
+func (b Bucket) Supersede(ctx context.Context, superseded string) error {
+	return b.Put(ctx, model.SupersededKey(superseded), "text/plain", bytes.NewReader(nil))
 }
 
 // Publish stores an object without the KMS key, so that reading the bucket is sufficient to read

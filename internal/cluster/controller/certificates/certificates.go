@@ -49,7 +49,10 @@ func Condition(cluster string, status *v1alpha1.CertificatesStatus, now time.Tim
 		at           *metav1.Time
 		soon         time.Duration
 	}{
-		{"CAs", "All certificates of the cluster expire with them. Plan to replace the cluster.", status.CAsExpire, casExpireSoon},
+		{
+			"CAs", "All certificates of the cluster expire with them. Rotate them: set spec.certificates.rotate to a new text.",
+			status.CAsExpire, casExpireSoon,
+		},
 		{
 			"certificates of a slot", "New instances get new ones: aws-operator rolling-update cluster " + cluster +
 				" --instance-group-roles control-plane --force --yes.", status.SlotsExpire, slotsExpireSoon,

@@ -17,6 +17,7 @@ func TestCertificatesAreReportedLongBeforeTheyExpire(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	in := func(left time.Duration) *metav1.Time { return new(metav1.NewTime(now.Add(left))) }
 	const roll = "New instances get new ones: aws-operator rolling-update cluster demo --instance-group-roles control-plane --force --yes."
+	const rotate = "All certificates of the cluster expire with them. Rotate them: set spec.certificates.rotate to a new text."
 	for name, c := range map[string]struct {
 		cas, slots      *metav1.Time
 		reason, message string
@@ -25,8 +26,8 @@ func TestCertificatesAreReportedLongBeforeTheyExpire(t *testing.T) {
 		"a new cluster":              {in(3650 * day), in(1095 * day), "Valid", "The CAs expire on 2035-12-31 at the earliest. The certificates of a slot expire on 2029-01-01 at the earliest."},
 		"slots that expire soon":     {in(3650 * day), in(90 * day), "ExpiresSoon", "The certificates of a slot expire on 2026-04-02. " + roll},
 		"slots that expired":         {in(3650 * day), in(0), "Expired", "The certificates of a slot expired on 2026-01-02. " + roll},
-		"CAs that expire soon":       {in(365 * day), in(-day), "ExpiresSoon", "The CAs expire on 2027-01-02. All certificates of the cluster expire with them. Plan to replace the cluster."},
-		"CAs that expired":           {in(-day), in(100 * day), "Expired", "The CAs expired on 2026-01-01. All certificates of the cluster expire with them. Plan to replace the cluster."},
+		"CAs that expire soon":       {in(365 * day), in(-day), "ExpiresSoon", "The CAs expire on 2027-01-02. " + rotate},
+		"CAs that expired":           {in(-day), in(100 * day), "Expired", "The CAs expired on 2026-01-01. " + rotate},
 		"slots that last 91 days":    {in(3650 * day), in(91 * day), "Valid", "The CAs expire on 2035-12-31 at the earliest. The certificates of a slot expire on 2026-04-03 at the earliest."},
 		"a cluster that has nothing": {nil, nil, "Valid", ""},
 	} {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -58,30 +56,33 @@ func Failed(err error) operatorkit.Outcome {
 	return operatorkit.Fail(err)
 }
 
-// CACertificate returns the CA certificate of the Cluster.
-func (c *Credentials) CACertificate(ctx context.Context, cluster *v1alpha1.Cluster) ([]byte, error) {
-	if known, ok := c.cas.Get(cluster.UID); ok {
-		return known.CACertificate(), nil
-	}
-	secret := &corev1.Secret{}
-	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixCA}
-	if err := c.options.Secrets.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("read the Secret %s: %w", key, err)
-	}
-	return secret.Data[corev1.TLSCertKey], nil
-}
-
-// EnsureCAs creates the Cluster's CAs if they do not exist, and returns when the first of them expires.
-func (c *Credentials) EnsureCAs(ctx context.Context, cluster *v1alpha1.Cluster) (expiry time.Time, err error) {
+// EnsureCAs creates the Cluster's CAs if they do not exist, and returns what is public of them.
+func (c *Credentials) EnsureCAs(ctx context.Context, cluster *v1alpha1.Cluster) (CAs, error) {
 	if known, ok := c.knownCAs.Get(cluster.UID); ok {
 		return known, nil
 	}
 	cas, err := c.CAs(ctx, cluster)
 	if err != nil {
-		return time.Time{}, err
+		return CAs{}, err
 	}
-	c.knownCAs.Keep(cluster.UID, cas.Expiry())
-	return cas.Expiry(), nil
+	known := CAs{
+		Expiry: cas.Expiry(), Keys: cas.Keys(), Certificate: cas.CACertificate(), Origin: cas.Origin(), Fingerprint: cas.Fingerprint(),
+		Rotation: cas.Rotation(),
+	}
+	c.knownCAs.Keep(cluster.UID, known)
+	return known, nil
+}
+
+// Rotate begins a rotation of the Cluster's CAs for a request.
+func (c *Credentials) Rotate(ctx context.Context, cluster *v1alpha1.Cluster, request string) error {
+	c.Changed(cluster.UID)
+	return pki.Rotate(ctx, c.options.Secrets, c.options.Clock, cluster, request)
+}
+
+// Advance moves the rotation of the Cluster's CAs from one stage to another.
+func (c *Credentials) Advance(ctx context.Context, cluster *v1alpha1.Cluster, from, to v1alpha1.RotationStage) error {
+	c.Changed(cluster.UID)
+	return pki.Advance(ctx, c.options.Secrets, c.options.Clock, cluster, from, to)
 }
 
 // Delete deletes all Secrets of the Cluster.
@@ -89,7 +90,7 @@ func (c *Credentials) Delete(ctx context.Context, cluster *v1alpha1.Cluster) err
 	c.knownCAs.Drop(cluster.UID)
 	c.cas.Drop(cluster.UID)
 	for _, suffix := range []string{
-		pki.SuffixKubeconfig, pki.SuffixServiceAccount, pki.SuffixFrontProxyCA, pki.SuffixEtcdCA, pki.SuffixCA,
+		pki.SuffixKubeconfig, pki.SuffixRotation, pki.SuffixServiceAccount, pki.SuffixFrontProxyCA, pki.SuffixEtcdCA, pki.SuffixCA,
 	} {
 		if err := c.deleteSecret(ctx, cluster, cluster.Name+suffix); err != nil {
 			return err

@@ -30,8 +30,13 @@ func (c *Credentials) Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*
 		return nil, operatorkit.Fail(err)
 	}
 	server := model.APIServer(host)
+	known, err := c.EnsureCAs(ctx, cluster)
+	if err != nil {
+		return nil, Failed(err)
+	}
 	last, ok := c.connected.Get(cluster.UID)
-	if connection := c.options.Workload.Get(key); ok && connection != nil && last.server == server && now.Before(last.until) {
+	isFor := ok && last.server == server && last.keys == known.Keys && now.Before(last.until)
+	if connection := c.options.Workload.Get(key); connection != nil && isFor {
 		return connection, operatorkit.Done().RequeueAfter(last.until.Sub(now))
 	}
 	cas, err := c.CAs(ctx, cluster)
@@ -50,7 +55,7 @@ func (c *Credentials) Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*
 		return nil, operatorkit.Fail(err)
 	}
 	until := now.Add(connectionValidity / 2)
-	c.connected.Keep(cluster.UID, validity{server: server, until: until})
+	c.connected.Keep(cluster.UID, validity{server: server, keys: known.Keys, until: until})
 	return connection, operatorkit.Done().RequeueAfter(until.Sub(now))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
@@ -31,23 +32,36 @@ type Options struct {
 // connection, the latter two with their expiry.
 type Credentials struct {
 	options Options
-	// knownCAs is when the CAs of Clusters expire.
-	knownCAs    *cache.Keyed[types.UID, time.Time]
+	// knownCAs is what is public of the CAs of Clusters.
+	knownCAs    *cache.Keyed[types.UID, CAs]
 	cas         *cache.Keyed[types.UID, *pki.CAs]
 	kubeconfigs *cache.Keyed[types.UID, validity]
 	connected   *cache.Keyed[types.UID, validity]
 }
 
-// validity is the server address that a credential was made for, and its expiry.
+// CAs is what is public of a Cluster's CAs: when the first of them expires, which files in the bucket are theirs, the
+// certificates, PEM, that the instances of instance groups trust, and the state of a rotation. Origin is the
+// certificate of the cluster's first CA, Fingerprint identifies the one that issues certificates.
+type CAs struct {
+	Expiry      time.Time
+	Keys        model.Keys
+	Certificate []byte
+	Origin      []byte
+	Fingerprint string
+	Rotation    pki.Rotation
+}
+
+// validity is the server address and the CAs that a credential was made for, and its expiry.
 type validity struct {
 	server string
+	keys   model.Keys
 	until  time.Time
 }
 
 // New returns credentials of which none is known to exist yet.
 func New(options Options) *Credentials {
 	return &Credentials{
-		options: options, knownCAs: cache.NewKeyed[types.UID, time.Time](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
+		options: options, knownCAs: cache.NewKeyed[types.UID, CAs](), cas: cache.NewKeyed[types.UID, *pki.CAs](),
 		kubeconfigs: cache.NewKeyed[types.UID, validity](), connected: cache.NewKeyed[types.UID, validity](),
 	}
 }
@@ -71,7 +85,7 @@ func (c *Credentials) Trim(uid types.UID) { c.cas.Drop(uid) }
 // Assume records that the Cluster's CAs, its kubeconfig and the operator's connection exist and
 // need no check until a time. It is for benchmarks of reconciles in which nothing changed.
 func (c *Credentials) Assume(uid types.UID, server string, until time.Time) {
-	c.knownCAs.Keep(uid, until)
+	c.knownCAs.Keep(uid, CAs{Expiry: until})
 	c.kubeconfigs.Keep(uid, validity{server: server, until: until})
 	c.connected.Keep(uid, validity{server: server, until: until})
 }

@@ -23,7 +23,11 @@ const kubeconfigValidity = 365 * 24 * time.Hour
 // it expires. Address is that of the API. It returns when to check it again.
 func (c *Credentials) EnsureKubeconfig(ctx context.Context, cluster *v1alpha1.Cluster, address string) (time.Time, error) {
 	server, now := model.APIServer(address), c.options.Clock.Now()
-	if last, ok := c.kubeconfigs.Get(cluster.UID); ok && last.server == server && now.Before(last.until) {
+	known, err := c.EnsureCAs(ctx, cluster)
+	if err != nil {
+		return now, err
+	}
+	if last, ok := c.kubeconfigs.Get(cluster.UID); ok && last.server == server && last.keys == known.Keys && now.Before(last.until) {
 		return last.until, nil
 	}
 	host, serverName, err := c.options.Clients.Resolver().Dial(ctx, address)
@@ -44,7 +48,7 @@ func (c *Credentials) EnsureKubeconfig(ctx context.Context, cluster *v1alpha1.Cl
 	// Check often enough to renew in time: a new kubeconfig is valid for at least two thirds of its
 	// lifetime.
 	until := now.Add(kubeconfigValidity / 12)
-	c.kubeconfigs.Keep(cluster.UID, validity{server: server, until: until})
+	c.kubeconfigs.Keep(cluster.UID, validity{server: server, keys: known.Keys, until: until})
 	return until, nil
 }
 
