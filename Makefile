@@ -146,7 +146,7 @@ previous: binary # The Kubernetes from which the tests upgrade a cluster; a few 
 	@bin/aws-operator local build --previous
 
 .PHONY: test
-test: build previous ## Run all tests except those with Terraform, which take minutes and are part of interop.
+test: build ## Run all tests except those with Terraform, which are part of interop, and those that have targets of their own.
 	@echo "test/e2e starts first, since it takes longest; go test prints other results when it ends"
 	$(GO) test $(TEST_FLAGS) $$($(GO) list ./test/e2e ./... | grep -v /test/terraform$$)
 	@$(MAKE) --no-print-directory test-operatorkit
@@ -182,9 +182,11 @@ test-upgrades: build previous ## Upgrade a cluster of each minor version that ha
 	@bin/aws-operator local build --oldest
 	TEST_UPGRADES=1 $(GO) test -count=1 -timeout 1h -run 'TestEachMinorVersionIsUpgradedToTheNext' -v ./test/e2e
 
+OPERATIONS = TestUpgradeOfProcessMachines|TestLostEtcdVolumes|TestRestoreFromSnapshot|OfRealMachines
+
 .PHONY: test-operations
-test-operations: build ## Rotate CAs, and change the number of slots, on machines that really boot.
-	TEST_OPERATIONS=1 $(GO) test -count=1 -timeout 1h -run 'OfRealMachines' -v ./test/e2e
+test-operations: build previous ## Upgrade, restore, repair and resize control planes of machines that really boot, and rotate their CAs (half an hour).
+	TEST_OPERATIONS=1 $(GO) test -count=1 -timeout 90m -run '$(OPERATIONS)' -v ./test/e2e
 
 FROM   ?= b2bd182c
 QUEUES ?= 1000

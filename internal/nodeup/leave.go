@@ -78,17 +78,8 @@ func (b *boot) leave(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if own := slices.IndexFunc(members, b.isOwn); own >= 0 {
-		if slices.ContainsFunc(members, func(m etcdMember) bool { return m.IsLearner && !b.isOwn(m) }) {
-			return "", fmt.Errorf("slot %s leaves etcd when no other member is joining", slot)
-		}
-		if err := b.askHealthOfOthers(ctx, client, members); err != nil {
-			return "", fmt.Errorf("slot %s leaves etcd when all other members are healthy: %w", slot, err)
-		}
-		if err := b.endAPIServer(ctx); err != nil {
-			return "", err
-		}
-		if err := b.askEtcd(ctx, client, through, "/v3/cluster/member/remove", map[string]any{"ID": members[own].ID}, nil); err != nil {
-			return "", fmt.Errorf("remove the member of slot %s: %w", slot, err)
+		if err := b.removeOwn(ctx, client, through, members, members[own].ID); err != nil {
+			return "", fmt.Errorf("slot %s does not leave etcd yet: %w", slot, err)
 		}
 	}
 	patch, err := json.Marshal(map[string]any{"data": map[string]string{bundle.LeftInstance: b.machine.InstanceID}})
@@ -99,6 +90,20 @@ func (b *boot) leave(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("record that slot %s left etcd: %w", slot, err)
 	}
 	return "left etcd", nil
+}
+
+// removeOwn removes the slot's member while all others are healthy voters.
+func (b *boot) removeOwn(ctx context.Context, client *http.Client, through string, members []etcdMember, id string) error {
+	if slices.ContainsFunc(members, func(m etcdMember) bool { return m.IsLearner && !b.isOwn(m) }) {
+		return errors.New("another member is joining")
+	}
+	if err := b.askHealthOfOthers(ctx, client, members); err != nil {
+		return err
+	}
+	if err := b.endAPIServer(ctx); err != nil {
+		return err
+	}
+	return b.askEtcd(ctx, client, through, "/v3/cluster/member/remove", map[string]any{"ID": id}, nil)
 }
 
 // endAPIServer has the kubelet end the slot's API server. It returns an error until that has ended.
@@ -114,7 +119,7 @@ func (b *boot) endAPIServer(ctx context.Context) error {
 	defer cancel()
 	connection, err := dial(ctx, "tcp", net.JoinHostPort(b.machine.PrivateIP, apiPort))
 	if err != nil {
-		return nil //nolint:nilerr // Nothing listens any more.
+		return nil // Nothing listens any more.
 	}
 	_ = connection.Close()
 	return errors.New("waiting for the slot's API server to end")

@@ -61,7 +61,8 @@ func (w *suite) observe(cluster *v1alpha1.Cluster) {
 		if !strings.HasPrefix(aws.ToString(s.StackName), cluster.Name) {
 			continue
 		}
-		cluster.Status.Stacks = append(cluster.Status.Stacks, v1alpha1.StackStatus{Name: aws.ToString(s.StackName), Status: string(s.StackStatus)})
+		status := v1alpha1.StackStatus{Name: aws.ToString(s.StackName), Status: string(s.StackStatus)}
+		cluster.Status.Stacks = append(cluster.Status.Stacks, status)
 		for _, output := range s.Outputs {
 			cluster.Status.Outputs[aws.ToString(output.OutputKey)] = aws.ToString(output.OutputValue)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
-	"github.com/aws-operator/aws-operator/internal/machines/process"
 )
 
 // rejoinRelease is the release of slots that join etcd with a blank volume.
@@ -42,9 +41,7 @@ spec: {cluster: real, minSize: 2, maxSize: 2, instanceTypes: [m6i.large]}
 // volume and gets all data while clients write. Then it deletes those of two slots, after which the
 // operator changes nothing. The machines, etcd and its membership are real.
 func TestLostEtcdVolumes(t *testing.T) {
-	if err := process.Supported(); err != nil {
-		t.Skip(err)
-	}
+	requireOperations(t)
 	c, host := newProcessCloud(t, nil)
 	with, err := environment.LocalRelease(host)
 	if err != nil {

@@ -11,17 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apitypes "k8s.io/apimachinery/pkg/types"
-
-	"github.com/aws-operator/aws-operator/internal/machines/process"
 )
 
 // After all three slots and their volumes were destroyed, the restored cluster has a key from
 // before the backup and lacks one from after it. The machines, etcd and its restore are real; the
 // workers rejoin.
 func TestRestoreFromSnapshot(t *testing.T) {
-	if err := process.Supported(); err != nil {
-		t.Skip(err)
-	}
+	requireOperations(t)
 	c, _ := newProcessCloud(t, nil)
 	objects := c.apply(strings.Replace(booting, "  controlPlane:", "  backup: {disabled: true}\n  controlPlane:", 1))
 	cluster := objects[0]

@@ -23,7 +23,8 @@ import (
 
 // The CAs and the service-account key of a real cluster are rotated: the API always answers those who have a
 // kubeconfig or a token from before the rotation, until its last stage, and those who have one of a later stage. The
-// operator is killed in each stage. At the end, the control plane trusts neither certificates nor tokens from before, and does not publish the old CAs.
+// operator is killed in each stage. At the end, the control plane trusts neither certificates nor tokens from before,
+// and does not publish the old CAs.
 func TestCAsOfRealMachinesAreRotated(t *testing.T) {
 	requireOperations(t)
 	c, _ := newProcessCloud(t, nil)

@@ -62,9 +62,7 @@ spec: {cluster: real, minSize: 5, maxSize: 6, instanceTypes: [m6i.large]}
 // A real cluster is upgraded by a minor version of Kubernetes: the API always answers, an
 // application's budget holds, etcd keeps its quorum, and finally every node has the new version.
 func TestUpgradeOfProcessMachines(t *testing.T) {
-	if err := process.Supported(); err != nil {
-		t.Skip(err)
-	}
+	requireOperations(t)
 	kube, err := kubebuild.Ensure(t.Context(), kubebuild.Options{Version: kubebuild.Previous, Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func TestFleetViewHasEveryCluster(t *testing.T) {
 		return c
 	}
 	author := metav1.ManagedFieldsEntry{
-		Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:release":{}}}`)},
+		Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:release":{}}}`),
 	}
 	own := made("own", "v1.35.9", metav1.ConditionTrue, nil)
 	own.ManagedFields = []metav1.ManagedFieldsEntry{author}

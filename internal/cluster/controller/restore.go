@@ -196,7 +196,8 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 func forgetSlots(cluster *v1alpha1.Cluster) {
 	for i := range cluster.Status.Stacks {
 		status := &cluster.Status.Stacks[i]
-		if slot := instances.SlotOf(cluster, status.Name); slot >= 0 && slot < int(cluster.Spec.ControlPlane.Replicas) && isDeleted(status) {
+		slot := instances.SlotOf(cluster, status.Name)
+		if slot >= 0 && slot < int(cluster.Spec.ControlPlane.Replicas) && isDeleted(status) {
 			*status = v1alpha1.StackStatus{Name: status.Name}
 		}
 	}

@@ -53,6 +53,22 @@ type slotChange struct {
 	held *operatorkit.Outcome
 }
 
+// find reports whether the slot's stack exists although its record was lost. If it does not exist, find returns why it
+// cannot be created now, "" if it can.
+func (c *slotChange) find(ctx context.Context, known *record.Stack) (stands bool, hold string, err error) {
+	if known.StackID != "" {
+		return false, "", nil
+	}
+	if c.unmade = c.gate.isUnmade(c.slot); c.unmade {
+		return false, "", nil
+	}
+	if stands, err = c.gate.stands(ctx, c.slot); err != nil || stands {
+		return stands, "", err
+	}
+	hold, err = c.gate.keepsFromGrowing(ctx, c.slot)
+	return false, hold, err
+}
+
 // prepare is called just before the slot's stack is created or updated. It returns [errNotNow] if
 // that must wait. It also checks changes that the record did not predict, such as one right after
 // another.

@@ -60,15 +60,13 @@ func (s slotsStep) remove(ctx context.Context, gate *slotsGate, leaving model.Sl
 	if isDeleted(status) {
 		return operatorkit.Done()
 	}
-	if !known.Deleting {
-		stands, err := gate.stands(ctx, leaving.Index)
-		if err != nil {
-			return outcomes.Failed(err)
-		}
-		if stands {
-			if outcome := s.leave(ctx, gate, leaving.Index); !outcome.IsDone() {
-				return outcome
-			}
+	stands, err := gate.stands(ctx, leaving.Index)
+	if err != nil {
+		return outcomes.Failed(err)
+	}
+	if stands && !known.Deleting {
+		if outcome := s.leave(ctx, gate, leaving.Index); !outcome.IsDone() {
+			return outcome
 		}
 	}
 	s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
@@ -202,7 +200,9 @@ func resizable(cluster *v1alpha1.Cluster, resolved *model.Cluster) operatorkit.O
 	if resolved.Features.RejoinEtcd || cluster.Status.Outputs[model.OutputEtcdVolume(0)] == "" {
 		return operatorkit.Done()
 	}
-	grows := slices.ContainsFunc(resolved.Slots, func(slot model.Slot) bool { return cluster.Status.Outputs[model.OutputEtcdVolume(slot.Index)] == "" })
+	grows := slices.ContainsFunc(resolved.Slots, func(slot model.Slot) bool {
+		return cluster.Status.Outputs[model.OutputEtcdVolume(slot.Index)] == ""
+	})
 	if !grows && len(resolved.Leaving) == 0 {
 		return operatorkit.Done()
 	}

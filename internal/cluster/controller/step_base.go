@@ -94,16 +94,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if !before.IsDone() {
 		return before
 	}
-	if outputs != nil {
-		cluster.Status.Outputs = outputs
-		s.outputs.Saw(cluster, outputs)
-	}
-	if record.FindOrAdd(cluster, name).Status == record.StatusCreating {
-		for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-			s.stacks.MarkAbsent(stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)})
-		}
-	}
-	forgetSlots(cluster)
+	s.saw(cluster, record.FindOrAdd(cluster, name), outputs)
 	if outcome.IsDone() {
 		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
@@ -112,6 +103,21 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		s.stacks.Settle(key, s.models.Digest(cluster, release).Sum64(), record.Find(cluster, name))
 	}
 	return outcome
+}
+
+// saw records what the base stack says of the slots: its outputs, if they were read, and that no slot exists while it is
+// created.
+func (s baseStep) saw(cluster *v1alpha1.Cluster, base *v1alpha1.StackStatus, outputs map[string]string) {
+	if outputs != nil {
+		cluster.Status.Outputs = outputs
+		s.outputs.Saw(cluster, outputs)
+	}
+	if base.Status == record.StatusCreating {
+		for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+			s.stacks.MarkAbsent(stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)})
+		}
+	}
+	forgetSlots(cluster)
 }
 
 // EnsureDeleted deletes the base stack.

@@ -135,22 +135,12 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	}
 	wanted := made.Machines
 	change := &slotChange{gate: gate, slot: slot, wanted: wanted}
-	stands := false
-	if known.StackID == "" {
-		if change.unmade = gate.isUnmade(slot); !change.unmade {
-			if stands, err = gate.stands(ctx, slot); err != nil {
-				return outcomes.Failed(err)
-			}
-			if !stands {
-				hold, err := gate.keepsFromGrowing(ctx, slot)
-				if err != nil {
-					return outcomes.Failed(err)
-				}
-				if hold != "" {
-					return waitForTurn(name, hold)
-				}
-			}
-		}
+	stands, hold, err := change.find(ctx, &known)
+	if err != nil {
+		return outcomes.Failed(err)
+	}
+	if hold != "" {
+		return waitForTurn(name, hold)
 	}
 	if apply.Changes(&known, cluster, made.Stack) {
 		if change.hold, err = gate.closed(ctx, slot); err != nil {

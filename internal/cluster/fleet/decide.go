@@ -250,10 +250,10 @@ func (d *decision) count() {
 	for i := range d.members {
 		m := &d.members[i]
 		d.waves[m.Wave].Total++
-		switch {
-		case m.State == v1alpha1.FleetUpdated:
+		switch m.State {
+		case v1alpha1.FleetUpdated:
 			d.waves[m.Wave].Updated++
-		case m.State == v1alpha1.FleetFailed:
+		case v1alpha1.FleetFailed:
 			d.failed = append(d.failed, m)
 		}
 		if m.isOpen() {

@@ -124,7 +124,7 @@ func (d *decision) failure() string {
 
 // others counts the Clusters that the rollout waits for or skips.
 func (d *decision) others(counts *v1alpha1.FleetCount) string {
-	var text string
+	var text strings.Builder
 	approving := 0
 	for i := range d.members {
 		if d.members[i].State == v1alpha1.FleetApproving {
@@ -132,7 +132,7 @@ func (d *decision) others(counts *v1alpha1.FleetCount) string {
 		}
 	}
 	if approving > 0 {
-		text += fmt.Sprintf(" The changes of %s wait for approval.", plural.Count(approving, "Cluster"))
+		fmt.Fprintf(&text, " The changes of %s wait for approval.", plural.Count(approving, "Cluster"))
 	}
 	for _, one := range []struct {
 		count int32
@@ -141,10 +141,10 @@ func (d *decision) others(counts *v1alpha1.FleetCount) string {
 		{counts.NotReady, "not Ready"}, {counts.Paused, "paused"}, {counts.Overridden, "overridden by other clients"},
 	} {
 		if one.count > 0 {
-			text += fmt.Sprintf(" %s %s %s.", plural.Count(int(one.count), "Cluster"), verb(int(one.count), "is", "are"), one.what)
+			fmt.Fprintf(&text, " %s %s %s.", plural.Count(int(one.count), "Cluster"), verb(int(one.count), "is", "are"), one.what)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // verb returns the form of a verb for a number of things.

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -173,7 +172,7 @@ func owners(entries []metav1.ManagedFieldsEntry, manager string) (mine, others *
 			continue
 		}
 		var set fieldpath.Set
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 			return nil, nil, fmt.Errorf("manager %s: %w", entry.Manager, err)
 		}
 		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {

@@ -229,7 +229,8 @@ func LeavingSlots(cluster *v1alpha1.Cluster) []int {
 	exist := false
 	for slot := int(cmp.Or(cluster.Spec.ControlPlane.Replicas, defaultSlots)); slot < MostSlots; slot++ {
 		volume := cluster.Status.Outputs[OutputEtcdVolume(slot)] != ""
-		i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == SlotStackName(cluster.Name, slot) })
+		name := SlotStackName(cluster.Name, slot)
+		i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
 		stack := volume && i < 0 // The record was lost, so the stack may exist.
 		if i >= 0 {
 			stack = cluster.Status.Stacks[i].Status != "" && cluster.Status.Stacks[i].Status != "DELETE_COMPLETE"

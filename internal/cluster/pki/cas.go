@@ -134,7 +134,7 @@ func (a *CAs) Expiry() time.Time {
 func (a *CAs) Files() map[string][]byte {
 	keys := a.Keys()
 	files := map[string][]byte{}
-	a.set.addFiles(files, keys.Dir())
+	a.addFiles(files, keys.Dir())
 	if r := a.rotation; r != nil {
 		r.next.addFiles(files, keys.Next)
 		addTrusted(files, keys.Next+model.KeyTrustFolder, []*set{&a.set, &r.next}, r.crossOld)

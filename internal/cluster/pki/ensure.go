@@ -279,7 +279,7 @@ func newSecret(cluster *v1alpha1.Cluster, suffix string, data map[string][]byte)
 func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) (*CAs, error) {
 	cas := &CAs{}
 	for _, suffix := range suffixes {
-		if err := cas.set.parse(clock, suffix, found[suffix].Data); err != nil {
+		if err := cas.parse(clock, suffix, found[suffix].Data); err != nil {
 			return nil, broken(cluster, suffix, err)
 		}
 	}

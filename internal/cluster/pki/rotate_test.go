@@ -213,17 +213,18 @@ func TestLostRotationIsReported(t *testing.T) {
 			rotated(t, c, cluster, "a", v1alpha1.RotationIssue)
 			secret := secretOf(t, c, cluster, pki.SuffixRotation)
 			if change == nil {
-				other, another, _ := made(t)
-				rotated(t, other, another, "a", v1alpha1.RotationIssue)
-				secret.Data = secretOf(t, other, another, pki.SuffixRotation).Data
-				if err := c.Update(t.Context(), secret); err != nil {
-					t.Fatal(err)
+				change = func(s *corev1.Secret) bool {
+					other, another, _ := made(t)
+					rotated(t, other, another, "a", v1alpha1.RotationIssue)
+					s.Data = secretOf(t, other, another, pki.SuffixRotation).Data
+					return true
 				}
-			} else if change(secret) {
-				if err := c.Update(t.Context(), secret); err != nil {
-					t.Fatal(err)
-				}
-			} else if err := c.Delete(t.Context(), secret); err != nil {
+			}
+			write := func() error { return c.Delete(t.Context(), secret) }
+			if change(secret) {
+				write = func() error { return c.Update(t.Context(), secret) }
+			}
+			if err := write(); err != nil {
 				t.Fatal(err)
 			}
 			_, err := pki.Ensure(t.Context(), c, clock, cluster)

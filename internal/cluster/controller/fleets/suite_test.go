@@ -55,7 +55,7 @@ type suite struct {
 func newSuite(t *testing.T) *suite {
 	t.Helper()
 	t.Parallel()
-	begin := time.Now() //nolint:forbidigo // the statuses of Clusters have real times, too
+	begin := time.Now() // The statuses of Clusters have real times, too.
 	w := &suite{t: t, cluster: controlplanetest.Shared(t), clock: clocktesting.NewFakeClock(begin), shards: 1}
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {

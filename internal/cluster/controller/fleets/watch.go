@@ -109,13 +109,13 @@ func (c *controller) watch(ctx context.Context) error {
 		return nil
 	}
 	handler := toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.changed(nil, obj) },
+		AddFunc:    func(obj any) { c.changed(nil, obj) }, //nolint:contextcheck // Handlers have no context; it reads from the cache.
 		UpdateFunc: c.changed,
 		DeleteFunc: func(obj any) {
 			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = unknown.Obj
 			}
-			c.changed(nil, obj)
+			c.changed(nil, obj) //nolint:contextcheck // as above
 		},
 	}
 	if err := c.clusters.IndexField(ctx, &v1alpha1.InstanceGroup{}, indexCluster, clusterOfGroup); err != nil {
