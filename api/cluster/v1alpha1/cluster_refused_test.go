@@ -460,7 +460,7 @@ func machineRefusals() []refusal {
 		{
 			"one slot becomes three before the API was up", cluster, "spec: {controlPlane: {replicas: 1}}",
 			"spec: {controlPlane: {replicas: 3}}",
-			"spec.controlPlane.replicas can change only in a cluster that an operator runs, and whose API has been up: set it back, or wait",
+			"replicas can change only in a cluster that an operator runs, and whose API has been up: set it back, or wait",
 		},
 		{
 			"not an instance type", cluster, "spec: {controlPlane: {instanceType: big}}", "",

@@ -24,7 +24,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^internal(-.*)?$')",message="the API's load balancer is named after the cluster, and AWS rejects load balancers whose names begin with internal-: use another name"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^sg(-.*)?$')",message="security groups are named after the cluster, and AWS rejects those whose names begin with sg-: use another name"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^(xn--.*|(sthree|amzn-s3-demo)(-.*)?)$')",message="a bucket is named after the cluster, and AWS rejects buckets whose names begin with xn--, sthree- or amzn-s3-demo-: use another name"
-// +kubebuilder:validation:XValidation:rule="self.spec.controlPlane.replicas == oldSelf.spec.controlPlane.replicas || has(self.status) && has(self.status.version)",message="spec.controlPlane.replicas can change only in a cluster that an operator runs, and whose API has been up: set it back, or wait"
+// +kubebuilder:validation:XValidation:rule="self.spec.controlPlane.replicas == oldSelf.spec.controlPlane.replicas || has(self.status) && has(self.status.version)",message="replicas can change only in a cluster that an operator runs, and whose API has been up: set it back, or wait",fieldPath=".spec.controlPlane.replicas"
 // +kubebuilder:validation:XValidation:rule="!(self.metadata.name in ['ec2', 'compute'])",message="the cluster's zone would be ec2.internal or compute.internal, which would hide AWS's own names of instances: use another name"
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
