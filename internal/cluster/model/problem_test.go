@@ -143,7 +143,7 @@ func TestProblemsOfClusters(t *testing.T) {
 		},
 		{
 			"two slots", newVPC, `spec: {controlPlane: {replicas: 2}}`,
-			`spec.controlPlane.replicas: 2 is not a valid number of slots; set it to 1 or 3`,
+			`spec.controlPlane.replicas: 2 is not a valid number of slots; set it to 1, 3 or 5`,
 		},
 		{
 			"a slot's zone that the network does not have", newVPC, `spec: {controlPlane: {zones: [eu-central-1d]}}`,

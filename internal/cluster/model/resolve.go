@@ -227,7 +227,7 @@ func (c *Cluster) slot(i int, zones []string, labels map[string]string) Slot {
 func LeavingSlots(cluster *v1alpha1.Cluster) []int {
 	var leaving []int
 	exist := false
-	for slot := int(cmp.Or(cluster.Spec.ControlPlane.Replicas, defaultSlots)); slot < MostSlots; slot++ {
+	for slot := int(max(0, cmp.Or(cluster.Spec.ControlPlane.Replicas, defaultSlots))); slot < MostSlots; slot++ {
 		volume := cluster.Status.Outputs[OutputEtcdVolume(slot)] != ""
 		name := SlotStackName(cluster.Name, slot)
 		i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
