@@ -31,6 +31,7 @@ const (
 var deadlines = map[string]time.Duration{
 	UserData: userDataDeadline, "artifacts": downloadDeadline, "extra user data": scriptDeadline,
 	"etcd volume": othersDeadline, "etcd restore": othersDeadline, "etcd name": othersDeadline, "etcd member": othersDeadline,
+	"etcd learner":          othersDeadline,
 	"kubeadm upload-config": othersDeadline, "own node": othersDeadline, "kubeadm addons": othersDeadline,
 	"API": othersDeadline, "join": othersDeadline,
 }
@@ -54,7 +55,8 @@ var (
 	slotStages = slices.Concat(common, []string{
 		"etcd volume", "etcd file system", "etcd restore", "etcd name", "authorities", "extra user data", "kubelet unit",
 		"kubeadm configuration", "kubeadm certs", "certificate chains", "kubeadm kubeconfigs", "etcd member", "kubeadm etcd",
-		"kubeadm control plane", "kubeadm kubelet", "kubeadm upload-config", "etcd formed", "own node", "kubeadm mark-control-plane",
+		"kubeadm control plane", "kubeadm kubelet", "etcd learner", "kubeadm upload-config", "etcd formed", "own node",
+		"kubeadm mark-control-plane",
 		"kubeadm bootstrap-token", "bootstrap token", "etcd backups", "kubeadm addons", "kubeadm finalize", "kubelet", "done",
 	})
 	workerStages = slices.Concat(common, []string{"extra user data", "kubelet unit", "API", "join", "kubelet", "done"})
