@@ -239,8 +239,8 @@ func (c *changing) watch(ctx context.Context, w *suite) error {
 	if err != nil {
 		return fmt.Errorf("list the clusters: %w", err)
 	}
-	watcher, err := watchtools.NewRetryWatcherWithContext(
-		w.context, list.GetResourceVersion(), listWatch{w.client}, //nolint:contextcheck // It ends with the suite.
+	watcher, err := watchtools.NewRetryWatcherWithContext( //nolint:contextcheck // It ends with the suite.
+		w.context, list.GetResourceVersion(), listWatch{w.client},
 	)
 	if err != nil {
 		return fmt.Errorf("watch the clusters: %w", err)

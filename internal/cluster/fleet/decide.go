@@ -250,10 +250,10 @@ func (d *decision) count() {
 	for i := range d.members {
 		m := &d.members[i]
 		d.waves[m.Wave].Total++
-		switch m.State {
-		case v1alpha1.FleetUpdated:
+		if m.State == v1alpha1.FleetUpdated {
 			d.waves[m.Wave].Updated++
-		case v1alpha1.FleetFailed:
+		}
+		if m.State == v1alpha1.FleetFailed {
 			d.failed = append(d.failed, m)
 		}
 		if m.isOpen() {

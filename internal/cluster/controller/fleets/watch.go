@@ -111,11 +111,11 @@ func (c *controller) watch(ctx context.Context) error {
 	handler := toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { c.changed(nil, obj) }, //nolint:contextcheck // Handlers have no context; it reads from the cache.
 		UpdateFunc: c.changed,
-		DeleteFunc: func(obj any) {
+		DeleteFunc: func(obj any) { //nolint:contextcheck // as above
 			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = unknown.Obj
 			}
-			c.changed(nil, obj) //nolint:contextcheck // as above
+			c.changed(nil, obj)
 		},
 	}
 	if err := c.clusters.IndexField(ctx, &v1alpha1.InstanceGroup{}, indexCluster, clusterOfGroup); err != nil {
