@@ -21,7 +21,8 @@ func TestKubeadmAcceptsItsConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(kube); err != nil {
-			t.Skipf("bin/%s is not built: make build previous", program)
+			t.Logf("bin/%s is not built, so kubeadm %s judges nothing: make build previous", program, kubernetes)
+			continue
 		}
 		validate := func(config string) (said string, err error) {
 			folder := t.TempDir()
