@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
@@ -61,8 +60,7 @@ func (b *boot) leave(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	slot := strconv.Itoa(b.bundle.Etcd.Slot)
-	if wanted[bundle.LeaveSlot] != slot {
+	if wanted[bundle.LeaveInstance] != b.machine.InstanceID {
 		return "nothing", b.move(heldManifest, apiManifest)
 	}
 	if wanted[bundle.LeftInstance] == b.machine.InstanceID {
@@ -79,15 +77,15 @@ func (b *boot) leave(ctx context.Context) (string, error) {
 	}
 	if own := slices.IndexFunc(members, b.isOwn); own >= 0 {
 		if err := b.removeOwn(ctx, client, through, members, members[own].ID); err != nil {
-			return "", fmt.Errorf("slot %s does not leave etcd yet: %w", slot, err)
+			return "", fmt.Errorf("slot %d does not leave etcd yet: %w", b.bundle.Etcd.Slot, err)
 		}
 	}
 	patch, err := json.Marshal(map[string]any{"data": map[string]string{bundle.LeftInstance: b.machine.InstanceID}})
 	if err != nil {
-		return "", fmt.Errorf("write that slot %s left etcd: %w", slot, err)
+		return "", fmt.Errorf("write that slot %d left etcd: %w", b.bundle.Etcd.Slot, err)
 	}
 	if _, err := b.askAsAdmin(ctx, http.MethodPatch, leavePath+"/"+bundle.LeaveConfigMap, patch); err != nil {
-		return "", fmt.Errorf("record that slot %s left etcd: %w", slot, err)
+		return "", fmt.Errorf("record that slot %d left etcd: %w", b.bundle.Etcd.Slot, err)
 	}
 	return "left etcd", nil
 }

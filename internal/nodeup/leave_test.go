@@ -54,7 +54,7 @@ func (a *leaveAPI) left() (instance string, reads int) {
 // A slot that is asked to leave ends its API server, removes its member, and says so. It does neither while
 // another member is unhealthy, or if another slot is asked.
 func TestSlotLeavesEtcd(t *testing.T) {
-	const own, manifest, held = "1", "/etc/kubernetes/manifests/kube-apiserver.yaml", "/var/lib/nodeup/leave/kube-apiserver.yaml"
+	const own, manifest, held = "i-0123456789abcdef0", "/etc/kubernetes/manifests/kube-apiserver.yaml", "/var/lib/nodeup/leave/kube-apiserver.yaml"
 	for reason, c := range map[string]struct {
 		asked  string
 		others etcd
@@ -67,7 +67,7 @@ func TestSlotLeavesEtcd(t *testing.T) {
 		"killed after it was removed":  {asked: own, held: true, leaves: true, others: etcd{members: []member{running("0"), running("2")}}},
 		"another is unhealthy":         {asked: own, others: etcd{unhealthy: "etcd-2.demo.internal"}},
 		"another is joining":           {asked: own, others: etcd{members: []member{running("0"), running("1"), learner("2")}}},
-		"another is asked":             {asked: "2"},
+		"another is asked":             {asked: "i-0fedcba9876543210"},
 		"none is asked any more":       {held: true},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestSlotLeavesEtcd(t *testing.T) {
 				}
 				return etcdDial(ctx, network, address)
 			}
-			api := &leaveAPI{data: map[string]string{bundle.LeaveSlot: c.asked}}
+			api := &leaveAPI{data: map[string]string{bundle.LeaveInstance: c.asked}}
 			server := httptest.NewTLSServer(api)
 			t.Cleanup(server.Close)
 			(&keeper{machine: m}).writeAdminConf(t, server)

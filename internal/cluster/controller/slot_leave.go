@@ -1,11 +1,11 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -31,7 +32,6 @@ const (
 	reasonShrinking     = "Shrinking"
 	reasonCannotResize  = "CannotResize"
 	leavePoll           = 3 * time.Second
-	resizableFrom       = "1.2.0"
 	leaveCallTimeout    = 10 * time.Second
 	requestFieldManager = "aws-operator"
 )
@@ -98,7 +98,7 @@ func (s slotsStep) leave(ctx context.Context, gate *slotsGate, slot int) operato
 		return operatorkit.Fail(fmt.Errorf("read which slot leaves etcd: %w", err))
 	}
 	problems := connection.SlotProblems(ctx, model.SlotCount(gate.cluster))
-	own, number := problems[slot], strconv.Itoa(slot)
+	own, nodes := problems[slot], s.nodesOfSlot(gate.cluster, slot)
 	delete(problems, slot)
 	for _, one := range gate.resolved.Leaving {
 		if isDeleted(record.Find(gate.cluster, one.StackName)) {
@@ -108,31 +108,32 @@ func (s slotsStep) leave(ctx context.Context, gate *slotsGate, slot int) operato
 	if problem := firstProblem(problems); problem != "" {
 		return wait("Slot %d leaves etcd when all other slots are healthy: %s.", slot, problem)
 	}
-	if err != nil || asked.Data[bundle.LeaveSlot] != number {
-		if own != "" {
-			return wait("Slot %d leaves etcd when it is healthy: %s.", slot, own)
+	of := func(node workload.Node) bool {
+		return err == nil && node.InstanceID == asked.Data[bundle.LeaveInstance]
+	}
+	if !slices.ContainsFunc(nodes, of) {
+		if own != "" || len(nodes) != 1 {
+			return wait("Slot %d leaves etcd when it is healthy: %s.", slot, cmp.Or(own, "it has nodes of former instances"))
 		}
-		if err := ask(ctx, maps, number); err != nil {
+		if err := ask(ctx, maps, nodes[0].InstanceID); err != nil {
 			return operatorkit.Fail(err)
 		}
 		return wait("Slot %d is leaving etcd.", slot)
 	}
-	left := asked.Data[bundle.LeftInstance]
-	of := func(node workload.Node) bool { return node.InstanceID == left }
 	// Without its member, a slot's API server is not ready. A note that says otherwise is wrong.
-	if left == "" || own == "" || !slices.ContainsFunc(s.nodesOfSlot(gate.cluster, slot), of) {
+	if asked.Data[bundle.LeftInstance] != asked.Data[bundle.LeaveInstance] || own == "" {
 		return wait("Slot %d is leaving etcd. Its nodeup-token.service does that. If it does not, the slot was made by an operator "+
 			"that cannot shrink control planes: set spec.controlPlane.replicas back, change spec.controlPlane.roll, and then shrink it.", slot)
 	}
 	return operatorkit.Done()
 }
 
-// ask asks a slot to leave etcd, in the workload cluster.
-func ask(ctx context.Context, maps corev1client.ConfigMapInterface, slot string) error {
+// ask asks a slot's instance to leave etcd, in the workload cluster.
+func ask(ctx context.Context, maps corev1client.ConfigMapInterface, instance string) error {
 	text, err := json.Marshal(&corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Name: bundle.LeaveConfigMap, Namespace: metav1.NamespaceSystem},
-		Data:       map[string]string{bundle.LeaveSlot: slot, bundle.LeftInstance: ""},
+		Data:       map[string]string{bundle.LeaveInstance: instance, bundle.LeftInstance: ""},
 	})
 	if err != nil {
 		return fmt.Errorf("write which slot leaves etcd: %w", err)
@@ -141,7 +142,7 @@ func ask(ctx context.Context, maps corev1client.ConfigMapInterface, slot string)
 	if _, err := maps.Patch(ctx, bundle.LeaveConfigMap, types.ApplyPatchType, text, metav1.PatchOptions{
 		FieldManager: requestFieldManager, Force: &force,
 	}); err != nil {
-		return fmt.Errorf("ask slot %s to leave etcd: %w", slot, err)
+		return fmt.Errorf("ask instance %s to leave etcd: %w", instance, err)
 	}
 	return nil
 }
@@ -209,6 +210,6 @@ func resizable(cluster *v1alpha1.Cluster, resolved *model.Cluster) operatorkit.O
 	return operatorkit.Stall(reasonCannotResize, fmt.Sprintf(
 		"The number of slots cannot change with Release %s: its resource set is %s, and slots join and leave etcd from %s on. "+
 			"Set spec.controlPlane.replicas back, change spec.release first, and then the number of slots.",
-		resolved.Release.Name, resolved.ResourceSet, resizableFrom,
+		resolved.Release.Name, resolved.ResourceSet, release.Set120,
 	))
 }

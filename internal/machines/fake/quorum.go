@@ -3,7 +3,6 @@ package fake
 import (
 	"errors"
 	"net"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,23 +48,31 @@ func (c *cluster) up(slot int, instanceID, node string) error {
 	return nil
 }
 
-// leave removes the member of a slot when all others work, as nodeup does, and says so in the cluster. It
-// ends if the cluster does.
-func (c *cluster) leave(slot int, clk clock.Clock) {
+// leave removes the member of an instance when all others work, as nodeup does, and says so in the cluster. It
+// ends if the cluster does, or if the instance serves no slot any more.
+func (c *cluster) leave(instanceID string, clk clock.Clock) {
 	for {
 		c.mu.Lock()
-		m, up := c.slots[slot]
+		slot, m, up := -1, member{}, false
+		for number, one := range c.slots {
+			if one.instance == instanceID {
+				slot, m, up = number, one, true
+			}
+		}
 		well := up
 		for other := range c.members {
 			at, works := c.slots[other]
 			well = well && (other == slot || works && !at.broken)
 		}
 		c.mu.Unlock()
+		if !up {
+			return
+		}
 		if well {
 			c.change(m.instance, func(slot int, _ member) { delete(c.members, slot) })
 			_ = c.api.Put(&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bundle.LeaveConfigMap},
-				Data:       map[string]string{bundle.LeaveSlot: strconv.Itoa(slot), bundle.LeftInstance: m.instance},
+				Data:       map[string]string{bundle.LeaveInstance: m.instance, bundle.LeftInstance: m.instance},
 			})
 			return
 		}
@@ -88,8 +95,8 @@ func (c *cluster) observe(clk clock.Clock) func(kubeapi.Event) {
 			return
 		}
 		data, _, _ := unstructured.NestedStringMap(e.Object.Object, "data") // What has another form asks for nothing.
-		if slot, err := strconv.Atoi(data[bundle.LeaveSlot]); err == nil && data[bundle.LeftInstance] == "" {
-			go c.leave(slot, clk)
+		if asked := data[bundle.LeaveInstance]; asked != "" && data[bundle.LeftInstance] != asked {
+			go c.leave(asked, clk)
 		}
 	}
 }

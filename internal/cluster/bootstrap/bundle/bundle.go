@@ -8,8 +8,9 @@ const Version = 1
 const (
 	// LeaveConfigMap is the ConfigMap in kube-system of the workload cluster.
 	LeaveConfigMap = "cluster-operator.aws-etcd"
-	// LeaveSlot is its key with the number of the slot whose member leaves etcd. The operator writes it.
-	LeaveSlot = "leaveSlot"
+	// LeaveInstance is its key with the ID of the instance whose member leaves etcd. The operator writes it. It
+	// names the instance and not the slot, so that it says nothing to a later instance of the slot.
+	LeaveInstance = "leaveInstance"
 	// LeftInstance is its key with the ID of the instance whose member has left etcd. That instance writes
 	// it.
 	LeftInstance = "leftInstance"
