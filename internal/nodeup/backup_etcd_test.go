@@ -47,8 +47,8 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// startEtcd starts etcd on a data directory with the certificates of a slot.
-func (s *saver) startEtcd(t *testing.T, dir string) *realEtcd {
+// startEtcd starts etcd on a data directory with the certificates of a slot, and with further arguments.
+func (s *saver) startEtcd(t *testing.T, dir string, arguments ...string) *realEtcd {
 	t.Helper()
 	kube, err := kubebuild.Ensure(t.Context(), kubebuild.Options{})
 	if err != nil {
@@ -56,14 +56,16 @@ func (s *saver) startEtcd(t *testing.T, dir string) *realEtcd {
 	}
 	config := s.trustEtcd(t)
 	pki := filepath.Join(s.root, "/etc/kubernetes/pki/etcd")
-	address, peer := freeAddress(t), "http://"+freeAddress(t)
-	cmd := exec.CommandContext(
-		t.Context(), kube, "etcd", "--name=etcd-0", "--data-dir="+dir,
-		"--initial-cluster=etcd-0="+peer, "--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer,
-		"--listen-client-urls=https://"+address, "--advertise-client-urls=https://"+address, "--client-cert-auth",
-		"--trusted-ca-file="+pki+"/ca.crt", "--cert-file="+pki+"/healthcheck-client.crt", "--key-file="+pki+"/healthcheck-client.key",
+	// The member is known by the name of its slot, and has no others.
+	const peer = "https://etcd-0.demo.internal:2380"
+	address := freeAddress(t)
+	cmd := exec.CommandContext(t.Context(), kube, append([]string{
+		"etcd", "--name=etcd-0", "--data-dir=" + dir,
+		"--initial-cluster=etcd-0=" + peer, "--listen-peer-urls=http://" + freeAddress(t), "--initial-advertise-peer-urls=" + peer,
+		"--listen-client-urls=https://" + address, "--advertise-client-urls=https://" + address, "--client-cert-auth",
+		"--trusted-ca-file=" + pki + "/ca.crt", "--cert-file=" + pki + "/healthcheck-client.crt", "--key-file=" + pki + "/healthcheck-client.key",
 		"--log-level=error",
-	)
+	}, arguments...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

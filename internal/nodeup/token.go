@@ -76,7 +76,7 @@ WantedBy=multi-user.target
 // All slots do this; when half of the token's life is over, the first slot to notice makes the next
 // one. Where workers prove which instance they are, it also decides about their requests for
 // certificates. Where slots may join etcd, it also has the slot leave etcd when the control plane
-// shrinks by it.
+// shrinks by it. It defragments the slot's etcd.
 func KeepToken(ctx context.Context, options Options) error {
 	b := &boot{Options: options, files: files{root: options.Root}}
 	if err := b.runOne(ctx, task{"bundle", (*boot).readBundle, lastRetry}); err != nil {
@@ -94,6 +94,7 @@ func KeepToken(ctx context.Context, options Options) error {
 	}
 	if b.bundle.Etcd != nil && b.bundle.Etcd.FormedKey != "" {
 		others.Go(func() { b.keepLeaving(ctx) })
+		others.Go(func() { b.keepSpace(ctx) })
 	}
 	for {
 		if err := b.runOne(ctx, task{"bootstrap token", (*boot).renewToken, lastRetry}); err != nil {

@@ -83,7 +83,7 @@ func Condition(space *v1alpha1.EtcdSpaceStatus) metav1.Condition {
 	default:
 		return c
 	}
-	c.Message += " Delete what is not needed, and defragment each member; or raise spec.controlPlane.extraArgs.etcd." + quotaArgument +
+	c.Message += " Delete what is not needed, or raise spec.controlPlane.extraArgs.etcd." + quotaArgument +
 		". docs/guide/alerts.md#awsoperatoretcdnearlyfull says how."
 	return c
 }
