@@ -16,9 +16,11 @@ type ec2Calls struct {
 	deleteSnapshot                call[ec2.DeleteSnapshotInput, ec2.DeleteSnapshotOutput, ec2.Options]
 	deleteTags                    call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
 	deleteVolume                  call[ec2.DeleteVolumeInput, ec2.DeleteVolumeOutput, ec2.Options]
+	describeAddresses             call[ec2.DescribeAddressesInput, ec2.DescribeAddressesOutput, ec2.Options]
 	describeDhcpOptions           call[ec2.DescribeDhcpOptionsInput, ec2.DescribeDhcpOptionsOutput, ec2.Options]
 	describeImages                call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
 	describeInstanceTypeOfferings call[ec2.DescribeInstanceTypeOfferingsInput, ec2.DescribeInstanceTypeOfferingsOutput, ec2.Options]
+	describeInstanceTypes         call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
 	describeInstances             call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
 	describeLaunchTemplates       call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
 	describeNetworkInterfaces     call[ec2.DescribeNetworkInterfacesInput, ec2.DescribeNetworkInterfacesOutput, ec2.Options]
@@ -45,9 +47,11 @@ func newEc2Calls(cfg aws.Config) *ec2Calls {
 		deleteSnapshot:                client.DeleteSnapshot,
 		deleteTags:                    client.DeleteTags,
 		deleteVolume:                  client.DeleteVolume,
+		describeAddresses:             client.DescribeAddresses,
 		describeDhcpOptions:           client.DescribeDhcpOptions,
 		describeImages:                client.DescribeImages,
 		describeInstanceTypeOfferings: client.DescribeInstanceTypeOfferings,
+		describeInstanceTypes:         client.DescribeInstanceTypes,
 		describeInstances:             client.DescribeInstances,
 		describeLaunchTemplates:       client.DescribeLaunchTemplates,
 		describeNetworkInterfaces:     client.DescribeNetworkInterfaces,
@@ -103,6 +107,12 @@ func (c *ec2Calls) DeleteVolume(
 	return c.deleteVolume(ctx, in, options...)
 }
 
+func (c *ec2Calls) DescribeAddresses(
+	ctx context.Context, in *ec2.DescribeAddressesInput, options ...func(*ec2.Options),
+) (*ec2.DescribeAddressesOutput, error) {
+	return c.describeAddresses(ctx, in, options...)
+}
+
 func (c *ec2Calls) DescribeDhcpOptions(
 	ctx context.Context, in *ec2.DescribeDhcpOptionsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeDhcpOptionsOutput, error) {
@@ -119,6 +129,12 @@ func (c *ec2Calls) DescribeInstanceTypeOfferings(
 	ctx context.Context, in *ec2.DescribeInstanceTypeOfferingsInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
 	return c.describeInstanceTypeOfferings(ctx, in, options...)
+}
+
+func (c *ec2Calls) DescribeInstanceTypes(
+	ctx context.Context, in *ec2.DescribeInstanceTypesInput, options ...func(*ec2.Options),
+) (*ec2.DescribeInstanceTypesOutput, error) {
+	return c.describeInstanceTypes(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeInstances(

@@ -220,11 +220,15 @@ type EC2Offerings interface {
 	DescribeInstanceTypeOfferings(
 		context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options),
 	) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
+	DescribeInstanceTypes(
+		context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options),
+	) (*ec2.DescribeInstanceTypesOutput, error)
 	DescribeImages(context.Context, *ec2.DescribeImagesInput, ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
 }
 
 // EC2Networks reads existing networks.
 type EC2Networks interface {
+	DescribeAddresses(context.Context, *ec2.DescribeAddressesInput, ...func(*ec2.Options)) (*ec2.DescribeAddressesOutput, error)
 	DescribeVpcs(context.Context, *ec2.DescribeVpcsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error)
 	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
 	DescribeVpcAttribute(context.Context, *ec2.DescribeVpcAttributeInput, ...func(*ec2.Options)) (*ec2.DescribeVpcAttributeOutput, error)

@@ -63,6 +63,8 @@ type Options struct {
 	NoOperator bool
 	// Drift also lets CloudFormation detect the drift of the deployed stacks, which can take minutes.
 	Drift bool
+	// Quotas also lets AWS say whether the account's quotas suffice.
+	Quotas bool
 	// Prices is the price list by which the plan says what the changes cost. Without it, the plan
 	// says nothing of prices.
 	Prices *price.List
@@ -129,6 +131,11 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 		return nil, err
 	}
 	d.circumstances(p)
+	if o.Quotas && d.offline() {
+		d.note("Quotas were not checked, since the AWS account is unknown.")
+	} else if err := p.addQuotas(ctx, o, d.target, d.subjects); err != nil {
+		return nil, err
+	}
 	p.Notes = d.notes
 	p.addPrice(o.Prices, in.Cluster.Spec.Region, d.subjects)
 	return p, nil

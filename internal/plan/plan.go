@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/price"
+	"github.com/aws-operator/aws-operator/internal/quota"
 )
 
 // Action is what happens to a stack or a resource.
@@ -64,6 +65,8 @@ type Plan struct {
 	// Price is what the stacks cost in a month before and after; nil if nothing changes, or if no
 	// price list was given.
 	Price *price.Comparison `json:"price,omitempty"`
+	// Quotas says whether the account's quotas suffice; nil if nothing changes, or if they were not to be checked.
+	Quotas *quota.Report `json:"quotas,omitempty"`
 	// Notes are sentences about assumptions of the plan: placeholders, operations in progress.
 	Notes []string `json:"notes,omitempty"`
 	// Summary counts the changes.

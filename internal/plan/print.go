@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/price"
+	"github.com/aws-operator/aws-operator/internal/quota"
 )
 
 // style is how an action is printed: with a mark, a verb and a color.
@@ -57,6 +58,7 @@ func Print(w io.Writer, p *Plan, colour bool) error {
 	out.rolls(p)
 	out.drift(p)
 	out.price(p.Price)
+	out.quotas(p.Quotas)
 	if len(p.Notes) > 0 {
 		out.line("\nNotes:")
 	}
@@ -189,6 +191,20 @@ func (o *printer) rolls(p *Plan) {
 	o.line("\nReplaced instances:")
 	for i := range p.Rolls {
 		o.line("  %s", p.Rolls[i].Sentence())
+	}
+}
+
+// quotas prints whether the quotas suffice.
+func (o *printer) quotas(r *quota.Report) {
+	if r == nil {
+		return
+	}
+	o.line("")
+	for _, line := range r.Text() {
+		if strings.HasPrefix(line, "  "+quota.MarkExceeded) {
+			line = o.paint(red, line)
+		}
+		o.line("%s", line)
 	}
 }
 

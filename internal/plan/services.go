@@ -123,6 +123,9 @@ func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 		}
 	}
 	d.noteRollouts(p, objects)
+	if err := p.addQuotas(ctx, o, awsapi.Target{}, d.subjects); err != nil {
+		return nil, err
+	}
 	p.Notes = d.notes
 	p.addPrice(o.Prices, d.facts.Region, d.subjects)
 	return p, nil

@@ -125,9 +125,6 @@ func (c count) of(what string) string {
 
 func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// most is more than any size or number that AWS accepts. It keeps sums finite.
-const most = 1e9
-
 // resource is one resource of a stack, with its properties resolved.
 type resource struct {
 	*template.Resource
@@ -154,17 +151,6 @@ func (r *resource) text(or string, path ...string) string {
 	}
 	text, _ := node.Scalar()
 	return text
-}
-
-// number returns the number of a node, or a default if the node is nil; false if only AWS knows it,
-// or if it is not a number that AWS accepts.
-func number(node *template.Node, or float64) (float64, bool) {
-	if node == nil {
-		return or, true
-	}
-	text, _ := node.Scalar()
-	n, err := strconv.ParseFloat(text, 64)
-	return n, err == nil && n >= 0 && n <= most // false for NaN
 }
 
 // items returns the number of items of a list; false if only AWS knows it.

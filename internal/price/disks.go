@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws-operator/aws-operator/internal/cfn/launch"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
@@ -21,14 +22,14 @@ var io2Tiers = []struct {
 	upTo  float64
 	usage string
 }{
-	{32000, "EBS:VolumeP-IOPS.io2"}, {64000, "EBS:VolumeP-IOPS.io2.tier2"}, {most, "EBS:VolumeP-IOPS.io2.tier3"},
+	{32000, "EBS:VolumeP-IOPS.io2"}, {64000, "EBS:VolumeP-IOPS.io2.tier2"}, {launch.Most, "EBS:VolumeP-IOPS.io2.tier3"},
 }
 
 // disk adds the price of a volume, as AWS::EC2::Volume or a block device mapping defines it, and
 // describes it. The type defaults to gp2:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateVolume.html
 func (b *bill) disk(size, kind, iops, throughput *template.Node) string {
-	gib, ok := number(size, 0)
+	gib, ok := launch.Number(size, 0)
 	if !ok || size == nil {
 		b.lacks("the size of a volume")
 	}
@@ -36,11 +37,11 @@ func (b *bill) disk(size, kind, iops, throughput *template.Node) string {
 	if kind != nil {
 		name, _ = kind.Scalar()
 	}
-	ops, ok := number(iops, 0)
+	ops, ok := launch.Number(iops, 0)
 	if !ok {
 		b.lacks("the IOPS of a volume")
 	}
-	mibps, ok := number(throughput, 0)
+	mibps, ok := launch.Number(throughput, 0)
 	if !ok {
 		b.lacks("the throughput of a volume")
 	}

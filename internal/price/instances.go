@@ -6,22 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws-operator/aws-operator/internal/cfn/launch"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// launch is how instances are launched, of which there may be several.
-type launch struct {
-	*resource
+// launched are the instances that a resource launches.
+type launched struct {
+	*launch.Launch
 
 	number count
-	// types are the types that they may have. Unknown says why these are not known.
-	types   []string
-	unknown string
-	// base and share are how many of them are on demand at least, and the share of the others that
-	// is.
-	base, share float64
-	// data are the properties of an instance or of a launch template's data; nil if not known.
-	data *template.Node
+	prices *regional
 }
 
 const usageInstance = "BoxUsage:"
@@ -29,93 +23,19 @@ const usageInstance = "BoxUsage:"
 // instanceType matches names of instance types, which are printed.
 var instanceType = regexp.MustCompile(`^[a-z0-9-]+\.[a-z0-9-]+$`)
 
-func (r *resource) instance() []part {
-	l := launch{resource: r, number: one, share: 1, data: r.Properties}
-	if r.at("LaunchTemplate") != nil {
-		return []part{unknown("instances", "instance", "what its launch template adds to an instance")}
-	}
-	if kind := r.at("InstanceType"); kind != nil {
-		l.types = []string{r.text("", "InstanceType")}
-	}
-	return l.parts()
-}
-
-// group: the instances of an Auto Scaling group are those of its launch template, or of the types
-// that override that of the template.
-func (r *resource) group() []part {
-	l := launch{resource: r, share: 1}
-	low, ok := number(r.at("MinSize"), 0)
-	high, ok2 := number(r.at("MaxSize"), 0)
-	if wanted := r.at("DesiredCapacity"); wanted != nil {
-		low, ok = number(wanted, 0)
-		high, ok2 = low, ok
-	}
-	if !ok || !ok2 || high < low {
-		return []part{unknown("instances", "instances", "the number of instances")}
-	}
-	l.number = count{low, high}
-	if high == 0 {
+// instances: the launch of an instance or of an Auto Scaling group.
+func (r *resource) instances() []part {
+	of := launch.Of(r.Resource, r.all)
+	switch {
+	case of.Unknown == launch.UnknownTemplate:
+		return []part{unknown("instances", "instance", of.Unknown)}
+	case of.Unknown == launch.UnknownNumber:
+		return []part{unknown("instances", "instances", of.Unknown)}
+	case of.High == 0:
 		return nil
 	}
-	mixed := r.at("MixedInstancesPolicy")
-	if mixed == nil {
-		l.launchTemplate(r.at("LaunchTemplate"))
-		return l.parts()
-	}
-	l.launchTemplate(mixed.Get("LaunchTemplate").Get("LaunchTemplateSpecification"))
-	l.override(mixed.Get("LaunchTemplate").Get("Overrides"))
-	l.distribute(mixed.Get("InstancesDistribution"))
+	l := launched{Launch: of, number: count{of.Low, of.High}, prices: r.prices}
 	return l.parts()
-}
-
-// launchTemplate sets what the launch template of a specification defines.
-func (l *launch) launchTemplate(specification *template.Node) {
-	for _, name := range []string{"LaunchTemplateId", "LaunchTemplateName"} {
-		for _, reference := range specification.Get(name).References() {
-			if t := l.all[reference.Target]; t != nil && t.Type == "AWS::EC2::LaunchTemplate" {
-				l.data = t.Properties.Get("LaunchTemplateData")
-			}
-		}
-	}
-	if l.data == nil {
-		l.unknown = "the launch template, which is not in the stack"
-		return
-	}
-	if kind := l.data.Get("InstanceType"); kind != nil {
-		text, _ := kind.Scalar()
-		l.types = []string{text}
-	}
-	if market, _ := l.data.Get("InstanceMarketOptions").Get("MarketType").Scalar(); market == "spot" {
-		l.share = 0
-	}
-}
-
-// override sets the types of a mixed instances policy, if it has any.
-func (l *launch) override(overrides *template.Node) {
-	if overrides == nil {
-		return
-	}
-	l.types = nil
-	for _, o := range overrides.Items {
-		text, _ := o.Get("InstanceType").Scalar()
-		if o.Get("WeightedCapacity") != nil || o.Get("LaunchTemplateSpecification") != nil {
-			l.unknown = "instances with weights or launch templates of their own"
-		}
-		l.types = append(l.types, text)
-	}
-}
-
-// distribute sets how many of the instances are on demand. By default, all are:
-// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
-func (l *launch) distribute(distribution *template.Node) {
-	const all = 100
-	base, ok := number(distribution.Get("OnDemandBaseCapacity"), 0)
-	percentage, ok2 := number(distribution.Get("OnDemandPercentageAboveBaseCapacity"), all)
-	if !ok || !ok2 || percentage > all {
-		l.unknown = "how many of the instances are spot instances"
-		return
-	}
-	l.base, l.share = base, percentage/all
 }
 
 // burstable matches the types that may use more CPU than they have, which is charged, unless their
@@ -124,13 +44,13 @@ func (l *launch) distribute(distribution *template.Node) {
 var burstable = regexp.MustCompile(`^t[3-9]`)
 
 // parts returns what AWS charges for instances, for their disks and for their addresses.
-func (l *launch) parts() []part {
+func (l *launched) parts() []part {
 	made := []part{{"instances", l.instances()}, {"traffic", Cost{Usage: "traffic of instances"}}}
-	if credits, _ := l.data.Get("CreditSpecification").Get("CpuCredits").Scalar(); credits != "standard" &&
-		slices.ContainsFunc(l.types, burstable.MatchString) {
+	if credits, _ := l.Data.Get("CreditSpecification").Get("CpuCredits").Scalar(); credits != "standard" &&
+		slices.ContainsFunc(l.Types, burstable.MatchString) {
 		made = append(made, part{"credits", Cost{Usage: "CPU credits of burstable instances"}})
 	}
-	if l.data == nil {
+	if l.Data == nil {
 		return append(made, unknown("disks", "disks", "the launch template, which is not in the stack"))
 	}
 	made = append(made, part{"disks", l.disks()})
@@ -141,16 +61,16 @@ func (l *launch) parts() []part {
 // least number, without spot instances, whose price has no lower bound; the upper bound is that of
 // the most expensive type on demand, which the price of spot instances does not exceed:
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-spot-instances.html
-func (l *launch) instances() Cost {
+func (l *launched) instances() Cost {
 	b := &bill{prices: l.prices}
-	if l.unknown != "" {
-		b.lacks(l.unknown)
+	if l.Unknown != "" {
+		b.lacks(l.Unknown)
 	}
-	if len(l.types) == 0 && l.unknown == "" {
+	if len(l.Types) == 0 && l.Unknown == "" {
 		b.lacks("the type of the instances")
 	}
 	var cheap, dear float64
-	for i, name := range l.types {
+	for i, name := range l.Types {
 		if !instanceType.MatchString(name) {
 			b.lacks("the type of the instances")
 			continue
@@ -165,17 +85,17 @@ func (l *launch) instances() Cost {
 		}
 		dear = max(dear, usd)
 	}
-	b.low = HoursPerMonth * cheap * (min(l.number.low, l.base) + max(0, l.number.low-l.base)*l.share)
+	b.low = HoursPerMonth * cheap * (min(l.number.low, l.Base) + max(0, l.number.low-l.Base)*l.Share)
 	b.high = HoursPerMonth * dear * l.number.high
 	made := b.cost(l.number.of(l.describe()), one)
-	made.Spot = made.Unknown == "" && l.share < 1 && l.number.high > l.base
+	made.Spot = made.Unknown == "" && l.Share < 1 && l.number.high > l.Base
 	return made
 }
 
 // describe names the types, and whether they are spot instances.
-func (l *launch) describe() string {
+func (l *launched) describe() string {
 	const shown = 3
-	kinds := slices.DeleteFunc(slices.Clone(l.types), func(name string) bool { return !instanceType.MatchString(name) })
+	kinds := slices.DeleteFunc(slices.Clone(l.Types), func(name string) bool { return !instanceType.MatchString(name) })
 	var text string
 	switch n := len(kinds); {
 	case n == 0:
@@ -186,19 +106,19 @@ func (l *launch) describe() string {
 		text = strings.Join(kinds, " or ")
 	}
 	switch {
-	case l.share == 1 || l.number.high <= l.base:
+	case l.Share == 1 || l.number.high <= l.Base:
 		return text
-	case l.share == 0 && l.base == 0:
+	case l.Share == 0 && l.Base == 0:
 		return text + " (spot)"
 	}
 	return text + " (partly spot)"
 }
 
 // disks returns the price of the volumes of each instance.
-func (l *launch) disks() Cost {
+func (l *launched) disks() Cost {
 	b := &bill{prices: l.prices}
 	var each []string
-	for _, mapping := range listed(l.data.Get("BlockDeviceMappings")) {
+	for _, mapping := range listed(l.Data.Get("BlockDeviceMappings")) {
 		ebs := mapping.Get("Ebs")
 		if ebs == nil { // an instance store, or a device that is left out
 			continue
@@ -213,9 +133,9 @@ func (l *launch) disks() Cost {
 }
 
 // addresses returns the price of the public addresses of instances.
-func (l *launch) addresses() []part {
-	public := l.data.Get("AssociatePublicIpAddress")
-	for _, one := range listed(l.data.Get("NetworkInterfaces")) {
+func (l *launched) addresses() []part {
+	public := l.Data.Get("AssociatePublicIpAddress")
+	for _, one := range listed(l.Data.Get("NetworkInterfaces")) {
 		if associate := one.Get("AssociatePublicIpAddress"); associate != nil {
 			public = associate
 		}

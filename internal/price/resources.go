@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/launch"
 )
 
 // charges returns what AWS charges for a resource, by its type. Types that are not here, and not
 // free, have an unknown price.
 var charges = map[string]func(*resource) []part{
 	"AWS::ApplicationAutoScaling::ScalingPolicy": usage("alarms of auto scaling"),
-	"AWS::AutoScaling::AutoScalingGroup":         (*resource).group,
+	"AWS::AutoScaling::AutoScalingGroup":         (*resource).instances,
 	"AWS::DynamoDB::Table":                       (*resource).table,
 	"AWS::EC2::EIP":                              (*resource).address,
-	"AWS::EC2::Instance":                         (*resource).instance,
+	"AWS::EC2::Instance":                         (*resource).instances,
 	"AWS::EC2::NatGateway":                       (*resource).natGateway,
 	"AWS::EC2::VPCEndpoint":                      (*resource).endpoint,
 	"AWS::EC2::Volume":                           (*resource).volume,
@@ -189,8 +191,8 @@ func (r *resource) table() []part {
 	}
 	var reads, writes float64
 	for _, of := range throughputs {
-		read, ok := number(of.at("ProvisionedThroughput", "ReadCapacityUnits"), 0)
-		write, ok2 := number(of.at("ProvisionedThroughput", "WriteCapacityUnits"), 0)
+		read, ok := launch.Number(of.at("ProvisionedThroughput", "ReadCapacityUnits"), 0)
+		write, ok2 := launch.Number(of.at("ProvisionedThroughput", "WriteCapacityUnits"), 0)
 		if !ok || !ok2 {
 			return append(made, unknown("capacity", "read and write capacity", "the number of capacity units"))
 		}
@@ -208,7 +210,7 @@ func (r *resource) stream() []part {
 	if r.text("PROVISIONED", "StreamModeDetails", "StreamMode") != "PROVISIONED" {
 		return append(made, unknown("hours", "stream on demand", "prices of streams on demand"))
 	}
-	shards, ok := number(r.at("ShardCount"), 1)
+	shards, ok := launch.Number(r.at("ShardCount"), 1)
 	if !ok {
 		return append(made, unknown("shards", "shards", "the number of shards"))
 	}

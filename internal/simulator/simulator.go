@@ -39,6 +39,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/route53"
 	"github.com/aws-operator/aws-operator/internal/simulator/s3"
+	"github.com/aws-operator/aws-operator/internal/simulator/servicequotas"
 	"github.com/aws-operator/aws-operator/internal/simulator/sns"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/ssm"
@@ -203,6 +204,7 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
 		identities, ciphers, store, sts.New(env, keys, sts.WithNew(identities.IsNew)), instances, names, balancers, older, groups,
+		servicequotas.New(env, servicequotas.Options{Seed: o.Seed, Enforced: enforced(network, instances, balancers)}),
 	}
 	providers := network.Providers() // its API is part of EC2's
 	for _, p := range parts {
@@ -247,6 +249,34 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 		},
 	})
 	return s
+}
+
+// enforced returns the quotas that services enforce.
+func enforced(
+	network *vpc.Service, instances *ec2.Service, balancers *elbv2.Service,
+) map[servicequotas.Quota]func(at wire.Target) float64 {
+	of := func(q vpc.Quota) func(wire.Target) float64 {
+		return func(at wire.Target) float64 { return float64(network.Quota(at.Account, at.Region, q)) }
+	}
+	vCPUs := func(spot bool) func(wire.Target) float64 {
+		return func(at wire.Target) float64 { return float64(instances.Quota(at.Account, at.Region, spot)) }
+	}
+	balancing := func(q vpc.Quota) func(wire.Target) float64 {
+		return func(wire.Target) float64 { return float64(balancers.Quota(q)) }
+	}
+	return map[servicequotas.Quota]func(at wire.Target) float64{
+		{Service: "ec2", Code: "L-0263D0A3"}: of(vpc.ElasticAddresses),
+		{Service: "ec2", Code: "L-1216C47A"}: vCPUs(false),
+		{Service: "ec2", Code: "L-34B43A08"}: vCPUs(true),
+		{Service: "vpc", Code: "L-407747CB"}: of(vpc.SubnetsOfVPC),
+		{Service: "vpc", Code: "L-A4707A72"}: of(vpc.InternetGateways),
+		{Service: "vpc", Code: "L-F678F1CE"}: of(vpc.VPCs),
+		{Service: "vpc", Code: "L-FE5A380F"}: of(vpc.NATGateways),
+
+		{Service: "elasticloadbalancing", Code: "L-53DA6B97"}: balancing(elbv2.LoadBalancers),
+		{Service: "elasticloadbalancing", Code: "L-69A177A2"}: balancing(elbv2.LoadBalancers),
+		{Service: "elasticloadbalancing", Code: "L-B22855CB"}: balancing(elbv2.TargetGroups),
+	}
 }
 
 // emitter emits an event.

@@ -56,6 +56,8 @@ is "ssm: a parameter is read back" "$(aws ssm get-parameter --name /interop --wi
 aws iam create-role --role-name interop --assume-role-policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}' >/dev/null
 is "iam: a role" "$(aws iam get-role --role-name interop --query Role.Arn)" arn:aws:iam::123456789012:role/interop
 aws iam delete-role --role-name interop
+is "service-quotas: a default value" "$(aws service-quotas get-aws-default-service-quota --service-code vpc --quota-code L-F678F1CE --query Quota.Value)" 5.0
+fails "service-quotas: quotas of IAM are in one region" NoSuchResource aws service-quotas get-service-quota --service-code iam --quota-code L-FE177D64
 aws events put-rule --name interop --event-pattern '{"source":["aws.cloudformation"]}' >/dev/null
 is "eventbridge: a rule" "$(aws events describe-rule --name interop --query State)" ENABLED
 aws events delete-rule --name interop

@@ -35,6 +35,7 @@ type options struct {
 	output flags.Output
 	prices flags.Prices
 	dryRun bool
+	quotas bool
 
 	zones                         []string
 	region, release, topology     string
@@ -67,7 +68,8 @@ func clusterCommand() *cobra.Command {
 		Long: `Define a new cluster and one instance group, NAME-workers, from a few flags. All other
 fields have their defaults. The command writes the manifests to the state, as replace does,
 or with --dry-run to standard output, so that you can edit them and keep them in Git, and
-what the cluster costs in a month to standard error. It creates nothing in AWS.`,
+what the cluster costs in a month to standard error, and with --quotas, whether the quotas
+of the AWS account suffice. It creates nothing in AWS.`,
 		Example: `  # Write manifests to review, edit and apply:
   aws-operator create cluster demo --zones eu-central-1a,eu-central-1b,eu-central-1c --topology private --bastion \
     --ssh-key ~/.ssh/id_ed25519.pub --ssh-access 192.0.2.0/24 --node-count 3 --dry-run -o yaml > demo.yml
@@ -83,6 +85,7 @@ what the cluster costs in a month to standard error. It creates nothing in AWS.`
 	o.prices.Add(cmd)
 	set := cmd.Flags()
 	set.BoolVar(&o.dryRun, "dry-run", false, "only print the manifests")
+	set.BoolVar(&o.quotas, "quotas", false, "with --dry-run, also ask AWS whether the account's quotas suffice")
 	set.StringSliceVar(&o.zones, "zones", nil, "availability zones, of one region")
 	set.StringVar(&o.region, "region", "", "AWS region (default: the region of the zones)")
 	set.StringVar(&o.release, "release", "", "the Release (default: the newest active one)")
@@ -131,13 +134,16 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	if o.quotas && !o.dryRun {
+		return errors.New("--quotas shows what a dry run would need: add --dry-run, or use aws-operator plan --quotas")
+	}
 	for _, object := range objects {
 		if err := admit.Check(cmd.Context(), object, nil); err != nil {
 			return err
 		}
 	}
 	if o.dryRun {
-		return errors.Join(o.print(cmd, objects), o.showPrice(cmd, objects))
+		return errors.Join(o.print(cmd, objects), o.showCosts(cmd, objects))
 	}
 	into, err := o.state.Open(cmd)
 	if err != nil {

@@ -57,6 +57,10 @@ the state are compared with the deployed stacks. Digests in the state record wha
 deployed, so CloudFormation returns templates only of the stacks that change. With
 --change-set, CloudFormation also computes the changes, and the plan shows where they differ.
 
+With --quotas, the plan shows for which quotas of the account the resources that a cluster adds
+are too many, such as vCPUs or Elastic IP addresses, and what is in use of them. Each cluster
+is checked on its own.
+
 With --drift, CloudFormation also compares the resources of the deployed stacks with their
 templates, and the plan shows what another client changed or deleted, with both values.
 
@@ -73,6 +77,9 @@ does not.`,
   aws-operator plan cluster demo --state ./state
   aws-operator plan -f queue.yaml --aws-region eu-central-1
   aws-operator plan cluster demo -f demo.yaml --state s3://bucket/clusters --change-set
+
+  # Does the account have enough vCPUs, addresses and VPCs?
+  aws-operator plan -f demo.yaml --quotas
 
   # What was changed by hand, for example in the console?
   aws-operator plan --state k8s --drift
@@ -96,6 +103,7 @@ does not.`,
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there are changes, or drift with --drift")
 	set.BoolVar(&o.plan.ChangeSets, "change-set", false, "also let CloudFormation compute the changes, with temporary change sets")
 	set.BoolVar(&o.plan.Drift, "drift", false, "also let CloudFormation detect what other clients changed in deployed stacks, which can take minutes")
+	set.BoolVar(&o.plan.Quotas, "quotas", false, "also ask AWS whether the account's quotas suffice for what is added")
 	set.BoolVar(&o.plain, "no-color", false, "disable colors (default: colors on a terminal, unless NO_COLOR is set)")
 	set.StringVar(
 		&o.plan.Operator,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 const (
@@ -460,4 +461,12 @@ func (p hookProvider) Read(_ context.Context, r resource.Request) (map[string]an
 		}
 	}
 	return nil, property.Missing(hookType, group+"|"+r.PhysicalID)
+}
+
+// List returns the names of the groups.
+func (p groupProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	r := p.s.regions.At(at)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.groups)), nil
 }

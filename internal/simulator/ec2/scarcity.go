@@ -128,6 +128,19 @@ func (s *Service) SetQuota(account, regionName string, spot bool, vCPUs int) {
 	r.quota[spot] = vCPUs
 }
 
+// unlimited is the quota of an account without a limit, of which Service Quotas has no notion.
+const unlimited = 1_000_000
+
+// Quota returns how many vCPUs an account may run in a region, on demand or spot.
+func (s *Service) Quota(account, regionName string, spot bool) int {
+	r := s.locked(wire.Target{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	if limit, ok := r.quota[spot]; ok {
+		return limit
+	}
+	return unlimited
+}
+
 // withinQuota returns an error if more vCPUs would exceed the quota. The caller holds the lock.
 // https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html
 func (r *region) withinQuota(spot bool, more int) error {

@@ -160,7 +160,7 @@ func (s *Service) create(r *region, in *elb.CreateLoadBalancerInput) (*balancer,
 		listeners: map[string]*listener{},
 	}
 	b.arn = r.arn(s, "loadbalancer/"+b.fullName)
-	if old, err := r.reserve(b, s.quota(LoadBalancers)); err != nil || old != nil {
+	if old, err := r.reserve(b, s.Quota(LoadBalancers)); err != nil || old != nil {
 		return old, err
 	}
 	for i := range w.zones {
@@ -427,10 +427,10 @@ func (s *Service) move(r *region, arn string, subnets []string) error {
 }
 
 func (s *Service) describeAccountLimits(context.Context, *elb.DescribeAccountLimitsInput) (*elb.DescribeAccountLimitsOutput, error) {
-	most := strconv.Itoa(s.quota(LoadBalancers))
+	most := strconv.Itoa(s.Quota(LoadBalancers))
 	limit := func(name, value string) types.Limit { return types.Limit{Name: &name, Max: &value} }
 	return &elb.DescribeAccountLimitsOutput{Limits: []types.Limit{
-		limit("application-load-balancers", most), limit("network-load-balancers", most), limit("target-groups", strconv.Itoa(s.quota(TargetGroups))),
+		limit("application-load-balancers", most), limit("network-load-balancers", most), limit("target-groups", strconv.Itoa(s.Quota(TargetGroups))),
 		limit("listeners-per-network-load-balancer", "50"), limit("targets-per-network-load-balancer", "3000"),
 	}}, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 const (
@@ -343,4 +344,12 @@ func (p listenerProvider) Read(_ context.Context, r resource.Request) (map[strin
 		"ListenerArn": l.arn, "LoadBalancerArn": l.balancer.arn, "Port": float64(l.port), "Protocol": string(l.protocol),
 		"DefaultActions": []any{map[string]any{"Type": "forward", "TargetGroupArn": l.group}},
 	}, nil
+}
+
+// List returns the ARNs of the target groups.
+func (p groupProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	r := p.s.regions.At(at)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.groups)), nil
 }

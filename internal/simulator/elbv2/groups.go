@@ -171,7 +171,7 @@ func (s *Service) newGroup(r *region, in *elb.CreateTargetGroupInput) (*targetGr
 			)
 		}
 	}
-	if len(r.groups) >= s.quota(TargetGroups) {
+	if len(r.groups) >= s.Quota(TargetGroups) {
 		return nil, wire.Errorf("TooManyTargetGroups", "You've reached the limit on the number of target groups for your AWS account.")
 	}
 	r.groups[g.arn] = g

@@ -29,7 +29,8 @@ var standardQuotas = map[vpc.Quota]int{
 	LoadBalancers: 50, TargetGroups: 3000, TargetsOfGroup: 1000, TargetsOfNetwork: 500, TargetsOfApplication: 1000,
 }
 
-func (s *Service) quota(q vpc.Quota) int {
+// Quota returns a quota of every account and region.
+func (s *Service) Quota(q vpc.Quota) int {
 	if n, ok := s.options.Quotas[q]; ok {
 		return n
 	}
@@ -49,7 +50,7 @@ func (s *Service) checkTargets(g *targetGroup, more []*target, users []*balancer
 			added = append(added, t)
 		}
 	}
-	if len(g.targets)+len(added) > s.quota(TargetsOfGroup) {
+	if len(g.targets)+len(added) > s.Quota(TargetsOfGroup) {
 		return wire.Errorf("TooManyTargets", "You've reached the limit on the number of targets.")
 	}
 	for _, b := range users {
@@ -58,9 +59,9 @@ func (s *Service) checkTargets(g *targetGroup, more []*target, users []*balancer
 		for _, other := range b.groups(g) {
 			b.count(count, other.targets)
 		}
-		most := s.quota(TargetsOfNetwork)
+		most := s.Quota(TargetsOfNetwork)
 		if b.kind == types.LoadBalancerTypeEnumApplication {
-			most = s.quota(TargetsOfApplication)
+			most = s.Quota(TargetsOfApplication)
 		}
 		for _, n := range count {
 			if n > most {

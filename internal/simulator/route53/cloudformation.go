@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 const (
@@ -456,4 +457,17 @@ func (p groupProvider) Read(_ context.Context, r resource.Request) (map[string]a
 		return nil, property.Missing(groupType, r.PhysicalID)
 	}
 	return properties, nil
+}
+
+// List returns the IDs of the account's zones.
+func (p zoneProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	p.s.mu.RLock()
+	defer p.s.mu.RUnlock()
+	var ids []string
+	for id, z := range p.s.zones {
+		if z.account == at.Account {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
 }

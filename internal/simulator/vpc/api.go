@@ -290,6 +290,13 @@ func (s *Service) SetQuota(account, region string, q Quota, n int) {
 	r.quotas[q] = n
 }
 
+// Quota returns a quota of an account in a region.
+func (s *Service) Quota(account, region string, q Quota) int {
+	r, unlock := s.lock(wire.Target{Account: account, Region: region})
+	defer unlock()
+	return r.quotas[q]
+}
+
 // public returns a copy of an interface for other services.
 func (i *networkInterface) public() Interface {
 	c := Interface{

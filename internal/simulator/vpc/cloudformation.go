@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // Providers returns the providers of the CloudFormation types for the network.
@@ -39,8 +40,32 @@ func (s *Service) Providers() map[string]resource.Provider {
 	} {
 		p.service = s
 		all[kind] = p
+		if ids := listed[kind]; ids != nil {
+			all[kind] = listedProvider{p, ids}
+		}
 	}
 	return all
+}
+
+// listed return the IDs of the resources of the types that Cloud Control API can list here.
+var listed = map[string]func(*region) []string{
+	"AWS::EC2::InternetGateway": func(r *region) []string { return slices.Collect(maps.Keys(r.gateways.byID)) },
+	"AWS::EC2::SecurityGroup":   func(r *region) []string { return slices.Collect(maps.Keys(r.groups.byID)) },
+	"AWS::EC2::VPC":             func(r *region) []string { return slices.Collect(maps.Keys(r.vpcs.byID)) },
+}
+
+// listedProvider is a provider that lists.
+type listedProvider struct {
+	provider
+
+	ids func(*region) []string
+}
+
+// List returns the IDs of the resources.
+func (p listedProvider) List(_ context.Context, at wire.Target) ([]string, error) {
+	r, unlock := p.service.lock(at)
+	defer unlock()
+	return p.ids(r), nil
 }
 
 // provider implements one type with functions on a region, which is locked while they run.
