@@ -24,6 +24,7 @@ func main() {
 	some := flag.Int("clusters", 100, "number of clusters in the first measurement of clusters")
 	fleet := flag.Int("fleet", 1000, "number of clusters in the measurement of a fleet")
 	members := flag.Int("members", 200, "number of clusters in the measurement of the waves of a Fleet")
+	every := flag.Duration("every", 40*time.Second, "the longest time between two kills of replicas; the shortest is a quarter of it")
 	groups := flag.Int("groups", 200, "number of groups to roll")
 	nodes := flag.Int("nodes", 10, "number of nodes in each of these groups")
 	boot := flag.Duration("boot", 45*time.Second, "boot time of the machines in these groups")
@@ -42,6 +43,7 @@ func main() {
 		some:     *some,
 		fleet:    *fleet,
 		members:  *members,
+		every:    *every,
 		groups:   *groups,
 		nodes:    *nodes,
 		boot:     *boot,
@@ -70,6 +72,7 @@ type bench struct {
 	boot          time.Duration
 	only          string
 	profiles      string
+	every         time.Duration
 	identity      bool
 	report        report
 }

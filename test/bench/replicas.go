@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -229,8 +230,9 @@ func (b *bench) kills(ctx context.Context) error {
 	start := now()
 	killing, stop := context.WithCancel(ctx)
 	killed := make(chan error, 1)
-	var times int
-	go func() { killed <- r.killAtRandom(killing, &times) }()
+	var times atomic.Int64
+	go func() { killed <- r.killAtRandom(killing, b.every, &times) }()
+	go r.count(killing, &times)
 	err = r.createBoth(ctx, b.many, b.fleet)
 	if err == nil {
 		err = r.awaitReady(ctx, b.many+2*b.fleet, readyWithin)
@@ -242,7 +244,7 @@ func (b *bench) kills(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.duration(fmt.Sprintf("%d SQSQueues and %d clusters with 3 replicas, %d times killed: until all were Ready", b.many, b.fleet, times),
+	b.report.duration(fmt.Sprintf("%d SQSQueues and %d clusters with 3 replicas, %d times killed: until all were Ready", b.many, b.fleet, times.Load()),
 		time.Since(start), 0, "")
 	calls := r.simulator.Calls()
 	made := b.many + b.fleet*stacksOfCluster + shards
@@ -285,8 +287,26 @@ func (r *replicated) lastError() string {
 	return last
 }
 
+// count prints how many queues and clusters there are, every minute until the context ends.
+func (r *replicated) count(ctx context.Context, times *atomic.Int64) {
+	for pauseUnlessEnded(ctx, time.Minute) {
+		var counts [2]int64
+		for i, kind := range []schema.GroupVersionResource{queues, clusterKind} {
+			list, err := r.dynamic.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
+			if err != nil {
+				return
+			}
+			counts[i] = int64(len(list.Items))
+			if more := list.GetRemainingItemCount(); more != nil {
+				counts[i] += *more
+			}
+		}
+		progress(fmt.Sprintf("%d queues and %d clusters exist, %d kills", counts[0], counts[1], times.Load()))
+	}
+}
+
 // killAtRandom kills a replica and starts it again until the context ends.
-func (r *replicated) killAtRandom(ctx context.Context, times *int) error {
+func (r *replicated) killAtRandom(ctx context.Context, every time.Duration, times *atomic.Int64) error {
 	for {
 		// A replica that ended with an error is started again, as a kubelet does.
 		for _, one := range r.replicas {
@@ -299,14 +319,14 @@ func (r *replicated) killAtRandom(ctx context.Context, times *int) error {
 				return err
 			}
 		}
-		if !pauseUnlessEnded(ctx, 10*time.Second+rand.N(30*time.Second)) { //nolint:gosec // not security-relevant
+		if !pauseUnlessEnded(ctx, every/4+rand.N(every*3/4)) { //nolint:gosec,mnd // not security-relevant
 			return nil
 		}
 		victim := r.replicas[rand.IntN(len(r.replicas))] //nolint:gosec // not security-relevant
 		if err := victim.stop(9); err != nil {
 			return err
 		}
-		*times++
+		times.Add(1)
 		if !pauseUnlessEnded(ctx, rand.N(20*time.Second)) { //nolint:gosec // not security-relevant
 			return nil
 		}

@@ -33,7 +33,7 @@ var sections = []struct {
 	{"Clusters", "Kubernetes clusters as Kubernetes objects.", []string{"internal/cluster"}},
 	{"Instances", "What runs on the instances of clusters.", []string{"internal/nodeup", "internal/etcdbackup", "internal/etcdrestore"}},
 	{"Terminal", "The commands, and clusters without a management cluster.", []string{
-		"internal/cli", "internal/inprocess", "internal/plan", "internal/price", "internal/state", "internal/terraform", "internal/graph",
+		"internal/cli", "internal/inprocess", "internal/plan", "internal/price", "internal/quota", "internal/state", "internal/terraform", "internal/graph",
 		"internal/manifest", "internal/yamltree",
 		"internal/kops", "internal/kubeapi",
 	}},
