@@ -188,6 +188,12 @@ OPERATIONS = TestUpgradeOfProcessMachines|TestLostEtcdVolumes|TestRestoreFromSna
 test-operations: build previous ## Upgrade, restore, repair and resize control planes of machines that really boot, and rotate their CAs (half an hour).
 	TEST_OPERATIONS=1 $(GO) test -count=1 -timeout 90m -run '$(OPERATIONS)' -v ./test/e2e
 
+.PHONY: test-cis
+test-cis: build ## Let kube-bench judge a slot by the CIS benchmark (KUBE_BENCH=the folder of its sources, with the program built there); Linux, as root.
+	@test -x "$$KUBE_BENCH/kube-bench" || { echo "KUBE_BENCH is not the folder of a built kube-bench:" \
+		"git clone https://github.com/aquasecurity/kube-bench && cd kube-bench && CGO_ENABLED=0 go build ."; exit 1; }
+	$(GO) test -count=1 -timeout 20m -run TestCISBenchmark -v ./test/e2e
+
 FROM   ?= b2bd182c
 QUEUES ?= 1000
 

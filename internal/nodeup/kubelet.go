@@ -11,6 +11,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
+// kubeletConfig is the kubelet's configuration, which kubeadm writes.
+const kubeletConfig = "/var/lib/kubelet/config.yaml"
+
 // manifestFolder holds the static pods, of which workers have none.
 const manifestFolder = "/etc/kubernetes/manifests"
 
@@ -39,7 +42,7 @@ RestartSec=2
 [Install]
 WantedBy=multi-user.target
 `
-	if _, err := b.files.write(unitFolder+"/kubelet.service", []byte(unit), 0o644); err != nil {
+	if _, err := b.files.write(unitFolder+"/kubelet.service", []byte(unit), 0o600); err != nil {
 		return "", err
 	}
 	// kubeadm makes it on slots only, and packages of the kubelet contain it. A kubelet whose
@@ -94,6 +97,12 @@ func quoted(word string) string {
 
 // enableKubelet makes systemd start the kubelet at each boot. kubeadm has started it already.
 func (b *boot) enableKubelet(ctx context.Context) (string, error) {
+	// kubeadm lets everyone read it; the CIS benchmark wants it for root only.
+	if config := b.files.path(kubeletConfig); b.files.exists(kubeletConfig) {
+		if err := os.Chmod(config, 0o600); err != nil {
+			return "", fmt.Errorf("close the kubelet's configuration: %w", err)
+		}
+	}
 	if _, err := b.command(ctx, "systemctl", "daemon-reload"); err != nil {
 		return "", err
 	}
