@@ -86,13 +86,18 @@ func (b *boot) makeSpace(ctx context.Context, seen int64) (did string, revision 
 		return "", 0, err
 	}
 	defer client.CloseIdleConnections()
-	states, own, err := b.askStates(ctx, client)
-	if err != nil {
-		return "", 0, fmt.Errorf("etcd is not defragmented while a member is unhealthy: %w", err)
-	}
 	full, err := b.askAlarms(ctx, client)
 	if err != nil {
 		return "", 0, err
+	}
+	if len(full) > 0 {
+		if err := b.commit(ctx, client); err != nil {
+			return "", 0, err
+		}
+	}
+	states, own, err := b.askStates(ctx, client)
+	if err != nil {
+		return "", 0, fmt.Errorf("etcd is not defragmented while a member is unhealthy: %w", err)
 	}
 	revision = own.Header.Revision
 	if len(full) > 0 && own.isLeader() && seen > 0 {
@@ -158,6 +163,19 @@ func (b *boot) defragment(ctx context.Context, client *http.Client, own *etcdSta
 	}
 	_ = answer.Body.Close()
 	return fmt.Sprintf("defragmented %d MiB, of which %d were in use", own.Size>>20, own.InUse>>20), nil
+}
+
+// commit has the slot's member commit, as each snapshot begins with it. The space in use is counted then, and a full etcd without writes
+// may still report that of before its compaction.
+func (b *boot) commit(ctx context.Context, client *http.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	answer, err := b.openEtcd(ctx, client, b.bundle.Etcd.DNSName, "/v3/maintenance/snapshot", map[string]any{})
+	if err != nil {
+		return fmt.Errorf("have etcd count its space: %w", err)
+	}
+	_ = answer.Body.Close()
+	return nil
 }
 
 // disarm lets etcd write again.
