@@ -102,7 +102,11 @@ func systemctl(args []string, out, errOut io.Writer) int {
 		_, _ = fmt.Fprintf(errOut, "systemctl: %v\n", err)
 		return 1
 	}
-	if said.Text != "" && !quiet {
+	switch {
+	case said.Text == "":
+	case said.Code == 1: // an error, and not a state
+		_, _ = fmt.Fprintln(errOut, said.Text)
+	case !quiet:
 		_, _ = fmt.Fprintln(out, said.Text)
 	}
 	return said.Code
