@@ -116,12 +116,12 @@ func (b *boot) startsElsewhere(name string) bool {
 func (b *boot) notRunning(ctx context.Context, err error, units ...string) error {
 	for _, unit := range units {
 		// It fails with the state in its output for each state but active.
-		state, _ := b.command(ctx, "systemctl", "is-active", unit) //nolint:errcheck // as said
+		state, _ := b.command(ctx, "systemctl", "is-active", unit)
 		state = strings.TrimSpace(state)
 		if state != "failed" && state != "activating" {
 			continue
 		}
-		said, _ := b.command(ctx, "journalctl", "--unit", unit, "--lines", "3", "--output", "cat", "--no-pager") //nolint:errcheck // It is an addition.
+		said, _ := b.command(ctx, "journalctl", "--unit", unit, "--lines", "3", "--output", "cat", "--no-pager")
 		err = fmt.Errorf("%w: the unit %s is %s%s", err, unit, state, end(said))
 	}
 	return err

@@ -71,11 +71,15 @@ func nodeSetupRefusals() []refusal {
 		},
 		{
 			"a unit of the operator", cluster, "spec: {nodes: {units: [{name: nodeup.service, content: a}]}}", "",
-			"units whose names begin with nodeup, and var-lib-etcd.mount, are the operator's: use another name",
+			"nodes boot through units whose names begin with nodeup or cloud-, and var-lib-etcd.mount: use another name",
+		},
+		{
+			"the unit in which nodeup runs", group, "spec: {units: [{name: cloud-final.service}]}", "",
+			"nodes boot through units whose names begin with nodeup or cloud-, and var-lib-etcd.mount: use another name",
 		},
 		{
 			"the mount of etcd", cluster, "spec: {controlPlane: {units: [{name: var-lib-etcd.mount, state: Masked}]}}", "",
-			"units whose names begin with nodeup, and var-lib-etcd.mount, are the operator's: use another name",
+			"nodes boot through units whose names begin with nodeup or cloud-, and var-lib-etcd.mount: use another name",
 		},
 		{
 			"another kubelet", group, "spec: {units: [{name: kubelet.service, content: a}]}", "",

@@ -97,17 +97,17 @@ const (
 // +kubebuilder:validation:XValidation:rule="!self.name.contains('@.') || has(self.state) && self.state == 'Installed'",message="a template such as a@.service cannot start: set state to Installed, and add an instance such as a@b.service"
 type NodeUnit struct {
 	// Name is the name of the unit, for example agent.service. It ends in .service, .timer, .socket,
-	// .path, .mount or .slice. Units of the operator are refused, except for drop-ins of
+	// .path, .mount or .slice. Units through which nodes boot are refused, except for drop-ins of
 	// kubelet.service and containerd.service.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches(r'^[A-Za-z0-9][A-Za-z0-9:_.@\\\\-]*[.](service|timer|socket|path|mount|slice)$')",message="write the name of a systemd unit: a service, timer, socket, path, mount or slice, for example agent.service"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^(nodeup|var-lib-etcd[.])')",message="units whose names begin with nodeup, and var-lib-etcd.mount, are the operator's: use another name"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(nodeup|cloud-|var-lib-etcd[.])')",message="nodes boot through units whose names begin with nodeup or cloud-, and var-lib-etcd.mount: use another name"
 	Name string `json:"name"`
 
 	// Content is the content of the unit file, at most 16384 characters. If empty, the unit is one
-	// of the image or the operator. It must not have secrets, and must not wait for
-	// cloud-final.service or nodeup.service, which wait for the unit.
+	// of the image or the operator; one of the image restarts at the first boot. It must not have
+	// secrets, and must not wait for cloud-final.service or nodeup.service, which wait for the unit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Content string `json:"content,omitempty"`

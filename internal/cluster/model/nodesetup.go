@@ -29,7 +29,7 @@ var (
 	fileMode   = regexp.MustCompile(`^0[0-7]{3}$`)
 	fileOwner  = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
 	unitName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:_.@\\-]*[.](service|timer|socket|path|mount|slice)$`)
-	ownUnit    = regexp.MustCompile(`^(nodeup|var-lib-etcd[.])`)
+	ownUnit    = regexp.MustCompile(`^(nodeup|cloud-|var-lib-etcd[.])`)
 	dropInName = regexp.MustCompile(`^[A-Za-z0-9_@-][A-Za-z0-9._@-]*[.]conf$`)
 )
 
@@ -195,7 +195,7 @@ func checkUnit(problems *Problems, field string, u *v1alpha1.NodeUnit) {
 		problems.add(field+".name", "write, for example, agent.service",
 			"%q is not the name of a service, timer, socket, path, mount or slice", u.Name)
 	case ownUnit.MatchString(u.Name):
-		problems.add(field+".name", "use another name", "unit %s is the operator's", u.Name)
+		problems.add(field+".name", "use another name", "nodes boot through unit %s", u.Name)
 	case (u.Name == UnitKubelet || u.Name == UnitContainerd) && (u.Content != "" || u.State != v1alpha1.UnitStarted):
 		problems.add(field, "leave out content and state, and use dropIns", "the operator writes and starts %s", u.Name)
 	case strings.Contains(u.Name, "@.") && u.State != v1alpha1.UnitInstalled:

@@ -154,7 +154,7 @@ func TestProblemsOfClusters(t *testing.T) {
 		},
 		{
 			"a unit of the operator", newVPC, `spec: {controlPlane: {units: [{name: nodeup-token.service}]}}`,
-			`spec.controlPlane.units[0].name: unit nodeup-token.service is the operator's; use another name`,
+			`spec.controlPlane.units[0].name: nodes boot through unit nodeup-token.service; use another name`,
 		},
 		{
 			"another kubelet", newVPC, `spec: {nodes: {units: [{name: kubelet.service, content: "[Service]"}]}}`,
