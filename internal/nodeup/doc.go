@@ -25,8 +25,9 @@
 //	mount DEVICE DIRECTORY
 //	systemctl daemon-reload
 //	systemctl enable --now UNIT
-//	systemctl enable UNIT, mask --now UNIT, restart UNIT…, start UNIT…    for the user's units
-//	systemctl is-active UNIT, journalctl --unit UNIT …                    after a failure
+//	systemctl enable UNIT, stop UNIT, mask UNIT, restart UNIT…, start UNIT…    for the user's units
+//	systemctl is-active UNIT                                              before a stop, and after a failure
+//	journalctl --unit UNIT …                                              after a failure
 //	kubeadm init phase …, kubeadm join …
 //	sh FILE                           the user's extra user data
 //

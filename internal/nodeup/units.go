@@ -28,7 +28,7 @@ func (b *boot) startUnits(ctx context.Context) (string, error) {
 		var err error
 		switch {
 		case unit.State == bundle.UnitMasked:
-			_, err = b.command(ctx, "systemctl", "mask", "--now", unit.Name)
+			err = b.maskUnit(ctx, unit.Name)
 		case unit.State == bundle.UnitStarted && !b.startsElsewhere(unit.Name):
 			_, err = b.command(ctx, "systemctl", "enable", unit.Name)
 		}
@@ -56,6 +56,20 @@ func (b *boot) startUnitOfBundle(ctx context.Context, name string) error {
 		return err
 	}
 	_, err := b.command(ctx, "systemctl", "restart", name)
+	return err
+}
+
+// maskUnit stops a unit if it runs, and keeps everything from starting it. It stops it first: a timer that is masked while it runs
+// ends as failed.
+func (b *boot) maskUnit(ctx context.Context, name string) error {
+	// It fails with the state in its output for each state but active.
+	state, _ := b.command(ctx, "systemctl", "is-active", name)
+	if slices.Contains([]string{"active", "activating", "reloading"}, strings.TrimSpace(state)) {
+		if _, err := b.command(ctx, "systemctl", "stop", name); err != nil {
+			return err
+		}
+	}
+	_, err := b.command(ctx, "systemctl", "mask", name)
 	return err
 }
 

@@ -76,7 +76,8 @@ sysctl -p /etc/sysctl.d/50-agent.conf
 systemctl daemon-reload
 systemctl enable agent.service
 systemctl enable report.timer
-systemctl mask --now unattended-upgrades.service
+systemctl is-active unattended-upgrades.service
+systemctl mask unattended-upgrades.service
 systemctl enable containerd
 systemctl restart containerd
 systemctl restart agent.service report.timer
@@ -174,5 +175,18 @@ func TestOwnerThatTheImageDoesNotHaveIsNamed(t *testing.T) {
 	m.options.Log = slogTo(m.log, func(string) { cancel() })
 	if err := nodeup.Run(ctx, m.options); err == nil || !strings.Contains(err.Error(), "the owner of /etc/agent/key: the image has no user agent") {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// A unit of the image that runs is stopped before it is masked.
+func TestMaskedUnitStopsFirst(t *testing.T) {
+	m := withUsers(t, newMachine(t, furnished()))
+	setProgram(t, "systemctl", `case "$1" in is-active) echo active ;; esac`)
+	if err := nodeup.Run(t.Context(), m.options); err != nil {
+		t.Fatal(err)
+	}
+	const want = "systemctl stop unattended-upgrades.service\nsystemctl mask unattended-upgrades.service\n"
+	if calls := m.calls(t); !strings.Contains(calls, want) {
+		t.Errorf("the machine called\n%s", calls)
 	}
 }
