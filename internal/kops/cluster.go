@@ -26,6 +26,8 @@ type cluster struct {
 	autoscaler bool
 	// kubelet are the arguments of all nodes' kubelets.
 	kubelet map[string]string
+	// workers are the files and units of all groups of role Node.
+	workers v1alpha1.NodeSetup
 	// surge and batch are how groups roll that do not say so themselves.
 	rolling *part
 }
@@ -47,6 +49,7 @@ func (c *cluster) translate() {
 	c.dns()
 	c.controlPlane(&s.ControlPlane)
 	c.components(&s.ControlPlane.ExtraArgs)
+	c.nodeSetup()
 	c.access()
 	c.iam(&s.IAM)
 	c.issuer()

@@ -96,9 +96,9 @@ func (c *cluster) alike(cp *v1alpha1.ControlPlane, g *group, own *v1alpha1.Contr
 		cp.SecurityGroups = appendNew(cp.SecurityGroups, id)
 	}
 	same := own.InstanceType == cp.InstanceType && own.Image == cp.Image &&
-		reflect.DeepEqual(own.RootVolume, cp.RootVolume) && maps.Equal(own.Labels, cp.Labels)
+		reflect.DeepEqual(own.RootVolume, cp.RootVolume) && maps.Equal(own.Labels, cp.Labels) && reflect.DeepEqual(own.NodeSetup, cp.NodeSetup)
 	if !same {
-		g.spec.note("", Warning, "its type, image, disk or labels differ from those of the first master, which all slots use")
+		g.spec.note("", Warning, "its type, image, disk, labels, files or hooks differ from those of the first master, which all slots use")
 	}
 }
 
@@ -173,6 +173,7 @@ func (g *group) slots() v1alpha1.ControlPlane {
 		RootVolume:     g.spec.volume(rootVolume),
 		SecurityGroups: g.spec.securityGroups("additionalSecurityGroups"),
 		Labels:         g.labels(),
+		NodeSetup:      g.nodeSetup(),
 	}
 	if cp.InstanceType == "" {
 		g.spec.note("machineType", Info, "the default instance type of slots is m6i.large")

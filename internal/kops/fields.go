@@ -47,7 +47,7 @@ func danger(why string, unless ...string) rule {
 const (
 	ownState   = "the operator keeps the state, or --state names it"
 	ownChart   = "it is not installed: add its Helm chart to spec.addons"
-	ownFiles   = "files, units and kernel parameters have no counterpart: set them in extraUserData of the group, or in the image"
+	noPackages = "packages are not installed: install them in extraUserData of the group, or use an image that has them"
 	ownRuntime = "the container runtime is the release's containerd"
 	keyOfYours = "volumes are encrypted with the account's default EBS key: make this key the default, and leave out the field"
 )
@@ -93,9 +93,9 @@ var clusterFields = fields{
 	"etcdClusters":          taken,
 	"externalDns":           info("the API's record is created with the cluster; for others, add external-dns to spec.addons"),
 	"externalPolicies":      taken,
-	"fileAssets":            warning(ownFiles),
+	"fileAssets":            taken,
 	"gossipConfig":          info("nodes find each other through a private zone, not by gossip"),
-	"hooks":                 warning(ownFiles),
+	"hooks":                 taken,
 	"iam":                   taken,
 	"isolateMasters":        info("slots are part of the pod network", "false"),
 	"karpenter":             warning(ownChart),
@@ -123,7 +123,7 @@ var clusterFields = fields{
 	"nodeTerminationHandler":        info("the operator drains terminating instances, including interrupted spot instances"),
 	"nonMasqueradeCIDR":             taken,
 	"ntp":                           info("the image configures time synchronization"),
-	"packages":                      warning(ownFiles),
+	"packages":                      warning(noPackages),
 	"podCIDR":                       taken,
 	"podIdentityWebhook":            warning(ownChart),
 	"project":                       danger("only clusters on AWS can be translated"),
@@ -135,7 +135,7 @@ var clusterFields = fields{
 	"sshAccess":                     taken,
 	"sshKeyName":                    warning("EC2 key pairs are not used: set the public keys in spec.ssh.authorizedKeys"),
 	"subnets":                       taken,
-	"sysctlParameters":              warning(ownFiles),
+	"sysctlParameters":              taken,
 	"tagSubnets":                    info("existing subnets are not tagged", "false"),
 	"target":                        info("configure providers in your own files next to the generated one"),
 	"topology":                      taken,
@@ -239,6 +239,11 @@ var (
 		"openstack":                   info("it is for another cloud"),
 		"spotinstOrientation":         warning("Auto Scaling launches instances"),
 		"spotinstProduct":             warning("Auto Scaling launches instances"),
+	}
+	fileAssetFields = fields{"content": taken, "isBase64": taken, "mode": taken, "name": taken, "path": taken, "roles": taken}
+	hookFields      = fields{
+		"before": taken, "disabled": taken, "enabled": taken, "execContainer": taken, "manifest": taken, "name": taken, "requires": taken,
+		"roles": taken, "useRawManifest": taken,
 	}
 	rollingFields = fields{
 		"drainAndTerminate": warning("nodes are always drained and terminated", "true"), "maxSurge": taken, "maxUnavailable": taken,

@@ -15,8 +15,8 @@ var tables = map[string]fields{
 	"ServiceAccountIssuerDiscoveryConfig": issuerFields, "EtcdClusterSpec": etcdFields, "EtcdMemberSpec": memberFields,
 	"NetworkingSpec": networks, "RollingUpdate": rollingFields, "IAMProfileSpec": profileFields, "InstanceMetadataOptions": metadataFields,
 	"MixedInstancesPolicySpec": mixedFields, "VolumeSpec": volumeFields, "UserData": userDataFields, "KubeDNSConfig": dnsServiceFields,
-	"CloudConfiguration": cloudFields,
-	"KubeletConfigSpec":  componentTable("kubelet", kubeletFlags), "KubeAPIServerConfig": componentTable("kubeAPIServer", apiServerFlags),
+	"CloudConfiguration": cloudFields, "FileAssetSpec": fileAssetFields, "HookSpec": hookFields,
+	"KubeletConfigSpec": componentTable("kubelet", kubeletFlags), "KubeAPIServerConfig": componentTable("kubeAPIServer", apiServerFlags),
 	"KubeControllerManagerConfig": componentTable("kubeControllerManager", controllerManagerFlags),
 	"KubeSchedulerConfig":         componentTable("kubeScheduler", schedulerFlags),
 }

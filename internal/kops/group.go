@@ -71,6 +71,7 @@ func (g *group) translate() *v1alpha1.InstanceGroup {
 	s.SecurityGroups = g.spec.securityGroups("additionalSecurityGroups")
 	s.KubeletExtraArgs = g.kubelet()
 	s.ExtraUserData = g.userData()
+	s.NodeSetup = beside(g.nodeSetup(), &g.cluster.workers)
 	g.rolling(&s.RollingUpdate)
 	g.finish()
 	return result

@@ -46,10 +46,19 @@ func TestBrokenMachinesAreDiagnosed(t *testing.T) {
 		stage  string
 		cause  string
 	}{
-		"no-route":   {artifact("https://198.51.100.1/runc"), "artifacts", diagnosis.ReasonNoRoute},
-		"no-host":    {artifact("https://mirror.invalid/runc"), "artifacts", diagnosis.ReasonNameNotResolved},
-		"no-file":    {artifact(bucket + "runc"), "artifacts", diagnosis.ReasonArtifactMissing},
-		"bad-hash":   {artifact(l.presigned("runc")), "artifacts", diagnosis.ReasonArtifactChecksum},
+		"no-route": {artifact("https://198.51.100.1/runc"), "artifacts", diagnosis.ReasonNoRoute},
+		"no-host":  {artifact("https://mirror.invalid/runc"), "artifacts", diagnosis.ReasonNameNotResolved},
+		"no-file":  {artifact(bucket + "runc"), "artifacts", diagnosis.ReasonArtifactMissing},
+		"bad-hash": {artifact(l.presigned("runc")), "artifacts", diagnosis.ReasonArtifactChecksum},
+		"bad-unit": {func(b *bootstrap.Bundle) {
+			b.Files = append(b.Files, bundle.File{
+				Path: bundle.UnitFolder + "/agent.service", Mode: "0644", Content: "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'exit 3'\n",
+			})
+			b.ExtraUnits = []bundle.Unit{{Name: "agent.service", State: bundle.UnitStarted}}
+		}, "extra units", diagnosis.ReasonUnitFailed},
+		"no-unit": {func(b *bootstrap.Bundle) {
+			b.ExtraUnits = []bundle.Unit{{Name: "missing.service", State: bundle.UnitStarted}}
+		}, "units", diagnosis.ReasonUnitFailed},
 		"bad-script": {func(b *bootstrap.Bundle) { b.ExtraUserData = "mount-nfs\n" }, "extra user data", diagnosis.ReasonUserScript},
 	} {
 		b := l.brokenWorker(name, c.change, l.userData)

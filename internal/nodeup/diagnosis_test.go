@@ -129,6 +129,32 @@ func TestErrorsAreDiagnosed(t *testing.T) {
 			"extra user data", diagnosis.ReasonUserScript,
 		},
 		{
+			"a unit that does not start", furnished(), func(m *machine) {
+				withUsers(t, m)
+				setProgram(t, "systemctl", `case "$1" in
+restart | start) test "$2" = containerd || { echo "Job for agent.service failed." >&2; exit 1; } ;;
+is-active) echo failed; exit 3 ;;
+esac`)
+				setProgram(t, "journalctl", "echo no such host")
+			},
+			"extra units", diagnosis.ReasonUnitFailed,
+		},
+		{
+			"drop-ins with which containerd does not start", furnished(), func(m *machine) {
+				withUsers(t, m)
+				setProgram(t, "systemctl", `test "$1" != restart || { echo "Job for containerd.service failed." >&2; exit 1; }`)
+			},
+			"units", diagnosis.ReasonUnitFailed,
+		},
+		{
+			"a kubelet that does not start", worker(), func(*machine) {
+				setProgram(t, "systemctl", `case "$1" in is-active) echo activating; exit 3 ;; esac`)
+				setProgram(t, "journalctl", `echo "unknown flag: --nice"`)
+				setProgram(t, "kubeadm", `echo "timed out waiting for the condition" >&2; exit 1`)
+			},
+			"join", diagnosis.ReasonKubeletDown,
+		},
+		{
 			"no control plane", workerOf("https://127.0.0.1:1"), nil,
 			"API", diagnosis.ReasonAPIDown,
 		},

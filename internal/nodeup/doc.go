@@ -25,6 +25,9 @@
 //	mount DEVICE DIRECTORY
 //	systemctl daemon-reload
 //	systemctl enable --now UNIT
+//	systemctl enable UNIT, stop UNIT, mask UNIT, restart UNIT…, start UNIT…    for the user's units
+//	systemctl is-active UNIT                                              before a stop, and after a failure
+//	journalctl --unit UNIT …                                              after a failure
 //	kubeadm init phase …, kubeadm join …
 //	sh FILE                           the user's extra user data
 //
@@ -40,7 +43,7 @@
 //	/etc/kubernetes/join.conf          the certificate that a worker joins with, while it does
 //	/var/lib/nodeup/done               the hash of the bundle that was applied completely
 //	/etc/systemd/system/kubelet.service with the kubelet's whole command line in ExecStart:
-//	                                   no environment file, no drop-in; one argument a line,
+//	                                   no environment file; one argument a line,
 //	                                   each line but the last ending in a backslash; an argument
 //	                                   with a space, a quote or a backslash stands in double quotes
 //	                                   with backslashes before those; % is written %% and $ is $$

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
 // nodeup's own files.
@@ -16,8 +18,9 @@ const (
 	doneFile      = stateFolder + "/done"
 	extraFile     = stateFolder + "/extra-user-data.sh"
 	extraDoneFile = stateFolder + "/extra-user-data.done"
+	unitsDoneFile = stateFolder + "/extra-units.done"
 	unpackedInto  = stateFolder + "/artifacts"
-	unitFolder    = "/etc/systemd/system"
+	unitFolder    = bundle.UnitFolder
 )
 
 // files are the files of the machine below a root.

@@ -63,7 +63,7 @@ func (b *boot) join(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if _, err := b.command(ctx, "kubeadm", "join", "--config", b.files.path(kubeadmFile)); err != nil {
-		return "", err
+		return "", b.kubeletDown(ctx, err)
 	}
 	// They contain the token or a key.
 	return "joined as " + b.machine.NodeName, b.files.remove(kubeadmFile, bundle.JoinKubeconfig)

@@ -73,7 +73,7 @@ func phase(name string, undo func(*boot) error, args ...string) task {
 			}
 			err = b.initPhase(ctx, args...)
 		}
-		return "kubeadm init phase " + strings.Join(args, " "), err
+		return "kubeadm init phase " + strings.Join(args, " "), b.kubeletDown(ctx, err)
 	}}
 }
 

@@ -70,6 +70,8 @@ type boot struct {
 	nameChange string
 	// nodeAwaited is since when the kubelet is to make its Node.
 	nodeAwaited time.Time
+	// unitsRestarted reports that this run has restarted the user's units.
+	unitsRestarted bool
 	// publishedToken is the bootstrap token that this run has put into the bucket.
 	publishedToken string
 }
@@ -111,6 +113,7 @@ func tasksOf(role bundle.Role) []task {
 		{"files", (*boot).writeFiles, lastRetry},
 		{"ssh keys", (*boot).writeAuthorizedKeys, lastRetry},
 		{"units", (*boot).startUnits, lastRetry},
+		{"extra units", (*boot).startExtraUnits, lastRetry},
 	}
 	if role == bundle.ControlPlane {
 		tasks = append(tasks,

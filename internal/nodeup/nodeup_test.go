@@ -151,9 +151,9 @@ func TestTokenIsForTheClusterOnly(t *testing.T) {
 
 // A boot ends behind one of its tasks; then the machine boots again.
 func TestBootsTheSameAfterBeingKilledAnywhere(t *testing.T) {
-	for role, newBundle := range map[string]func() *bundle.Bundle{"slot": slot, "worker": worker} {
+	for role, newBundle := range map[string]func() *bundle.Bundle{"slot": slot, "worker": worker, "units of the user": furnished} {
 		t.Run(role, func(t *testing.T) {
-			whole := newMachine(t, newBundle())
+			whole := withUsers(t, newMachine(t, newBundle()))
 			var tasks []string
 			whole.options.Done = func(task string) { tasks = append(tasks, task) }
 			if err := nodeup.Run(t.Context(), whole.options); err != nil {
@@ -161,7 +161,7 @@ func TestBootsTheSameAfterBeingKilledAnywhere(t *testing.T) {
 			}
 			want := whole.tree(t)
 			for _, last := range tasks[:len(tasks)-1] {
-				m := newMachine(t, newBundle())
+				m := withUsers(t, newMachine(t, newBundle()))
 				ctx, kill := context.WithCancel(t.Context())
 				options := m.options
 				options.Done = func(task string) {

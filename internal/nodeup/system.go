@@ -2,6 +2,7 @@ package nodeup
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
 // installSelf makes systemd run nodeup at each boot, because user data runs at the first boot only.
@@ -81,23 +84,52 @@ func (b *boot) setUpKernel(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d modules, %d settings", len(b.bundle.Modules), len(b.bundle.Sysctls)), nil
 }
 
-// writeFiles writes the bundle's files.
-func (b *boot) writeFiles(context.Context) (string, error) {
+// writeFiles writes the bundle's files, and applies those that are kernel settings, which systemd
+// does only when the machine starts.
+func (b *boot) writeFiles(ctx context.Context) (string, error) {
 	changes := 0
-	for _, file := range b.bundle.Files {
-		mode, err := parseMode(file.Mode)
-		if err != nil {
-			return "", err
-		}
-		changed, err := b.files.write(file.Path, []byte(file.Content), mode)
+	for i := range b.bundle.Files {
+		file := &b.bundle.Files[i]
+		changed, err := b.writeFile(file)
 		if err != nil {
 			return "", err
 		}
 		if changed {
 			changes++
 		}
+		if ok, err := filepath.Match("/etc/sysctl.d/*.conf", file.Path); err != nil || !ok {
+			continue
+		}
+		if _, err := b.command(ctx, "sysctl", "-p", b.files.path(file.Path)); err != nil {
+			return "", err
+		}
 	}
 	return fmt.Sprintf("%d of %d changed", changes, len(b.bundle.Files)), nil
+}
+
+// writeFile writes a file of the bundle.
+func (b *boot) writeFile(file *bundle.File) (changed bool, err error) {
+	mode, err := parseMode(file.Mode)
+	if err != nil {
+		return false, err
+	}
+	content := []byte(file.Content)
+	if file.Base64 {
+		if content, err = base64.StdEncoding.DecodeString(file.Content); err != nil {
+			return false, permanent("the bundle's file %s is not base64: %w", file.Path, err)
+		}
+	}
+	if changed, err = b.files.write(file.Path, content, mode); err != nil || file.Owner == "" {
+		return changed, err
+	}
+	owner, err := b.account(file.Owner)
+	if err != nil {
+		return changed, fmt.Errorf("the owner of %s: %w", file.Path, err)
+	}
+	if err := os.Chown(b.files.path(file.Path), owner.user, owner.group); err != nil {
+		return changed, fmt.Errorf("give %s its owner: %w", file.Path, err)
+	}
+	return changed, nil
 }
 
 // writeAuthorizedKeys writes the SSH keys. An image without that user still becomes a node, without
@@ -161,22 +193,6 @@ func (b *boot) account(name string) (account, error) {
 		return account{user: user, group: group, home: entry[5]}, nil
 	}
 	return account{}, fmt.Errorf("the image has no user %s", name)
-}
-
-// startUnits starts the units that kubeadm relies on.
-func (b *boot) startUnits(ctx context.Context) (string, error) {
-	if len(b.bundle.Units) == 0 {
-		return "none", nil
-	}
-	if _, err := b.command(ctx, "systemctl", "daemon-reload"); err != nil {
-		return "", err
-	}
-	for _, unit := range b.bundle.Units {
-		if _, err := b.command(ctx, "systemctl", "enable", "--now", unit); err != nil {
-			return "", err
-		}
-	}
-	return strings.Join(b.bundle.Units, ", "), nil
 }
 
 // runExtraUserData runs the user's script once, and again if it failed.

@@ -58,6 +58,26 @@ var edits = []edit{
 	{"user data", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.ExtraUserData = "#!/bin/sh\necho hello\n"
 	}, []string{groupStack}},
+	{"a file of the group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.Files = []v1alpha1.NodeFile{{Path: "/etc/motd", Content: "hello\n"}}
+	}, []string{groupStack}},
+	{"another content of the file", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.Files[0].Content = "good morning\n"
+	}, []string{groupStack}},
+	{"a unit of all nodes", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.Nodes.Units = []v1alpha1.NodeUnit{{Name: "agent.service", Content: "[Service]\nExecStart=/bin/true\n"}}
+	}, []string{slotStack, groupStack}},
+	{"a drop-in of the slots", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.Units = []v1alpha1.NodeUnit{
+			{Name: "kubelet.service", DropIns: []v1alpha1.UnitDropIn{{Name: "10-nice.conf", Content: "[Service]\nNice=-5\n"}}},
+		}
+	}, []string{slotStack}},
+	{"the same file for all nodes", func(c *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		c.Spec.Nodes.Files, g.Spec.Files = g.Spec.Files, nil
+	}, []string{slotStack}}, // The group's nodes have it.
+	{"no files and units", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.Nodes, c.Spec.ControlPlane.Units = v1alpha1.NodeSetup{}, nil
+	}, []string{slotStack, groupStack}},
 	{"the root volume", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.RootVolume.SizeGiB = 50 }, []string{groupStack}},
 	{"another text in roll", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Roll = "1" }, []string{groupStack}},
 	{

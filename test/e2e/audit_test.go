@@ -18,7 +18,8 @@ import (
 
 // The real kube-apiserver reports the size of the real etcd, and starts with the configuration of spec.api and heeds it: the audit log, the
 // defaults of the Pod Security Standards, and the authentication by OpenID Connect, whose provider it
-// does not need for its start. A change of the policy reaches the next instance of the slot.
+// does not need for its start. A change of the policy reaches the next instance of the slot. Each node has started the unit of
+// spec.nodes before it joined.
 func TestAuditedCluster(t *testing.T) {
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
@@ -35,9 +36,18 @@ func TestAuditedCluster(t *testing.T) {
 		}
 		return nil
 	})
+	workload := c.workload("audited")
+	nodes, err := workload.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The unit of spec.nodes ends before the kubelet starts, so all nodes have run it.
+	recorded, err := filepath.Glob(filepath.Join(host.Dir(), "machines", "*", "log", "kernels"))
+	if err != nil || len(recorded) < len(nodes.Items) {
+		t.Errorf("%d of %d nodes have run the unit of all nodes: %v", len(recorded), len(nodes.Items), err)
+	}
 	const password = "swordfish of the audited cluster"
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "first"}, StringData: map[string]string{"password": password}}
-	workload := c.workload("audited")
 	if _, err := workload.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

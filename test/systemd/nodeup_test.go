@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,10 +57,17 @@ func TestWorkerBootsToItsControlPlane(t *testing.T) {
 			t.Errorf("systemd-analyze verify %s: %s", unit, said)
 		}
 	}
-	check := func(when string) {
+	check := func(when string, boots int) {
 		t.Helper()
+		// They start together, in any order, once in each boot.
+		started := strings.Fields(must(t, host, instance, "sort", "/root/units"))
+		want := slices.Concat(slices.Repeat([]string{"agent.service"}, boots), slices.Repeat([]string{"group.service"}, boots))
+		if !slices.Equal(started, want) {
+			t.Errorf("%s, the units of the user were started: %v, want %v", when, started, want)
+		}
 		for file, want := range map[string]string{
 			"/proc/sys/net/ipv4/ip_forward": "1", "/proc/sys/vm/overcommit_memory": "1", "/root/extra": "once",
+			"/etc/agent/agent.conf": "a",
 		} {
 			if got := must(t, host, instance, "cat", file); got != want {
 				t.Errorf("%s, %s has %q, want %q", when, file, got, want)
@@ -71,11 +79,23 @@ func TestWorkerBootsToItsControlPlane(t *testing.T) {
 			t.Errorf("%s, units have failed: %s", when, failed)
 		}
 	}
-	check("at the first boot")
+	check("at the first boot", 1)
+	for _, unit := range []string{"agent.service", "group.service"} {
+		// Exec* and the drop-in are in effect.
+		if nice := must(t, host, instance, "systemctl", "show", "--property=Nice", "--value", unit); nice != "5" {
+			t.Errorf("%s runs with the nice level %q", unit, nice)
+		}
+	}
+	if owner := must(t, host, instance, "stat", "--format=%U %a", "/etc/agent/agent.conf"); owner != "daemon 640" {
+		t.Errorf("the file of spec.nodes has the owner and mode %s", owner)
+	}
+	if state := must(t, host, instance, "systemctl", "show", "--property=UnitFileState", "--value", "apt-daily.timer"); state != "masked" {
+		t.Errorf("the masked unit is %s", state)
+	}
 
 	reboot(t, client, host, instance)
 	awaitStage(t, host, instance, "nodeup.service")
-	check("after a reboot")
+	check("after a reboot", 2)
 	if said := must(
 		t,
 		host,
@@ -188,6 +208,7 @@ func workerBundle(t *testing.T) []byte {
 	}
 	b.Artifacts = nil
 	b.Files = append(b.Files, bundle.File{Path: "/usr/local/bin/containerd", Mode: "0755", Content: notifier})
+	b.ExtraUnits = append(b.ExtraUnits, bundle.Unit{Name: "apt-daily.timer", State: bundle.UnitMasked})
 	b.ExtraUserData = "#!/bin/sh\necho once >>/root/extra\n"
 	if text, err = json.Marshal(b); err != nil {
 		t.Fatal(fmt.Errorf("encode the bundle: %w", err))

@@ -73,6 +73,7 @@ func TestWhatCannotBeIsRefusedWithTheRemedy(t *testing.T) {
 	cases = append(cases, groupRefusals()...)
 	cases = append(cases, releaseRefusals()...)
 	cases = append(cases, fleetRefusals()...)
+	cases = append(cases, nodeSetupRefusals()...)
 	for _, c := range cases {
 		t.Run(c.reason, func(t *testing.T) {
 			obj := s.object(t, c.manifest, c.with)
@@ -180,6 +181,16 @@ spec:
   backup: {interval: 1h, keep: 3, bucket: {interval: 15m, keep: 500}}
   controlPlane: {repair: {disabled: true, after: 5m}, restoreSnapshot: snap-0123456789abcdef0}
 `, "", ""},
+		{"files and units of all nodes, of slots and of a group", cluster, `
+spec:
+  nodes:
+    files: [{path: /etc/containerd/certs.d/docker.io/hosts.toml, content: "server = \"https://docker.io\""}, {path: /usr/local/bin/a.sh, mode: "0755", owner: root}]
+    units: [{name: kubelet.service, dropIns: [{name: 10-a.conf, content: "[Service]"}]}, {name: "srv-my\\x2ddata.mount", content: "[Mount]"}]
+  controlPlane:
+    files: [{path: /etc/key.pub, encoding: base64, content: YQ==}]
+    units: [{name: a@.service, state: Installed, content: "[Service]"}, {name: a@b.service}, {name: b.timer, state: Masked}]
+`, "", ""},
+		{"a file and a unit of a group are removed", group, "spec: {files: [{path: /etc/a}], units: [{name: a.service}]}", "spec: {files: null, units: null}", ""},
 		{"a group grows", group, "", `spec: {maxSize: 5, instanceTypes: [m6a.large]}`, ""},
 		{"a release", theRelease, "", "", ""},
 		{"a release is deprecated", theRelease, "", `spec: {state: Deprecated}`, ""},

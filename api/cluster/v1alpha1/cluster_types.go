@@ -138,6 +138,11 @@ type ClusterSpec struct {
 	// +optional
 	IAM NodeIAM `json:"iam,omitempty"`
 
+	// Nodes adds files and systemd units to all nodes, but not to bastions. Those of controlPlane and
+	// of an instance group override them by path or name. A change replaces all nodes.
+	// +optional
+	Nodes NodeSetup `json:"nodes,omitzero"`
+
 	// ServiceAccountIssuer publishes the keys that verify the cluster's service-account tokens, so
 	// that IAM roles can trust its service accounts. If empty, the cluster publishes none. A change
 	// of the issuer's URL replaces the control plane's nodes one at a time.

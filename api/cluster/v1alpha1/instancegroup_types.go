@@ -214,6 +214,9 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:MaxLength=12288
 	ExtraUserData string `json:"extraUserData,omitempty"`
 
+	// The files and units of the group override those of the cluster with the same path or name.
+	NodeSetup `json:",inline"`
+
 	// Autoscale adds the tags to the Auto Scaling group by which the cluster autoscaler discovers
 	// it. The default is false. A change takes effect in place.
 	// +optional

@@ -100,6 +100,9 @@ type ControlPlane struct {
 	// nodes one at a time.
 	// +optional
 	ExtraArgs ExtraArgs `json:"extraArgs,omitempty"`
+
+	// The files and units of slots override those of spec.nodes with the same path or name.
+	NodeSetup `json:",inline"`
 }
 
 // SlotRepair configures when the instance of an unhealthy slot is replaced.

@@ -17,7 +17,7 @@ func TestEveryRuleHasACase(t *testing.T) {
 	}
 	tested := map[string]bool{}
 	for _, c := range slices.Concat(
-		clusterRefusals(), networkRefusals(), machineRefusals(), groupRefusals(), releaseRefusals(), fleetRefusals(),
+		clusterRefusals(), networkRefusals(), machineRefusals(), groupRefusals(), releaseRefusals(), fleetRefusals(), nodeSetupRefusals(),
 	) {
 		tested[c.want] = true
 	}

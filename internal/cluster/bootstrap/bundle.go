@@ -62,6 +62,7 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 		b.Files = append(b.Files, patch)
 	}
 	b.Files = append(b.Files, apiServerFiles(c)...)
+	addSetup(b, &c.ControlPlaneSetup)
 	if b.Kubeadm.Config, err = controlPlaneConfig(c, at, model.APIAddress(outputs), patched); err != nil {
 		return nil, err
 	}
@@ -135,6 +136,7 @@ func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM 
 		return nil, err
 	}
 	b.Files = append(b.Files, patch)
+	addSetup(b, &g.Setup)
 	taints := make([]string, 0, len(g.Spec.Taints))
 	for _, taint := range g.Spec.Taints {
 		taints = append(taints, taint.Key+"="+taint.Value+":"+string(taint.Effect))

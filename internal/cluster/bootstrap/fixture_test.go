@@ -34,6 +34,19 @@ func artifact(name, path string, format v1alpha1.ArtifactFormat) v1alpha1.Artifa
 	}
 }
 
+// setup returns a file and a unit of a user.
+func setup(path, unit string) v1alpha1.NodeSetup {
+	return v1alpha1.NodeSetup{
+		Files: []v1alpha1.NodeFile{{Path: path, Content: "YQo=", Encoding: v1alpha1.FileBase64, Mode: "0640", Owner: "daemon"}},
+		Units: []v1alpha1.NodeUnit{{
+			Name: unit, State: v1alpha1.UnitStarted,
+			Content: "[Unit]\nDescription=Records that it starts\nBefore=containerd.service\n\n[Service]\nType=oneshot\nRemainAfterExit=true\n" +
+				"ExecStart=/bin/sh -c 'echo " + unit + " >>/root/units'\n\n[Install]\nWantedBy=multi-user.target\n",
+			DropIns: []v1alpha1.UnitDropIn{{Name: "10-nice.conf", Content: "[Service]\nNice=5\n"}},
+		}},
+	}
+}
+
 // newFixture returns a cluster in a new VPC with everything set.
 func newFixture() fixture {
 	const images = "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/"
@@ -103,7 +116,9 @@ func newFixture() fixture {
 						APIServer: map[string]string{"v": "2"}, ControllerManager: map[string]string{"v": "2"},
 						Scheduler: map[string]string{"v": "2"}, Etcd: map[string]string{"quota-backend-bytes": "4294967296"},
 					},
+					NodeSetup: setup("/etc/agent/slot.conf", "slot.service"),
 				},
+				Nodes:   setup("/etc/agent/agent.conf", "agent.service"),
 				Bastion: &v1alpha1.Bastion{InstanceType: "t3.micro", Replicas: 1, AllowedCIDRs: []string{"192.0.2.0/25"}},
 				SSH: v1alpha1.SSH{
 					AuthorizedKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBx one"},
@@ -144,6 +159,7 @@ func newFixture() fixture {
 				Taints:         []corev1.Taint{{Key: "example.com/only", Value: "these", Effect: corev1.TaintEffectNoSchedule}},
 				Tags:           map[string]string{"team": "two"},
 				SecurityGroups: []string{"sg-0123456789abcdef2"}, KubeletExtraArgs: map[string]string{"max-pods": "58"},
+				NodeSetup:     setup("/etc/agent/group.conf", "group.service"),
 				ExtraUserData: "#!/bin/sh\necho here\n", Roll: "2026-11-22", Autoscale: true,
 				RollingUpdate: v1alpha1.RollingUpdate{
 					BatchSize: new(intstr.FromInt32(2)), MinInService: new(intstr.FromInt32(2)),

@@ -139,6 +139,13 @@ var brokenBoots = map[string]brokenBoot{
 		condition: "ControlPlaneReady", reason: "QuotaExceeded",
 		says: []string{"vCPU"},
 	},
+	"unit of the user that fails": {
+		diagnosis: diagnosis.ReasonUnitFailed,
+		console: nodeupLine("extra units", "systemctl restart agent.service: exit status 1: Job for agent.service failed because the control process "+
+			"exited with error code.: the unit agent.service is failed: agent: no license"),
+		worker: true, condition: "NodesReady", reason: "BootStalled",
+		says: []string{"the unit agent.service is failed: agent: no license", "A systemd unit of the spec does not start"},
+	},
 	"bad user script": {
 		diagnosis: diagnosis.ReasonUserScript,
 		console:   nodeupLine("extra user data", "sh /var/lib/nodeup/extra-user-data.sh: exit status 127: /var/lib/nodeup/extra-user-data.sh: 1: mount-nfs: not found"),

@@ -34,6 +34,8 @@ const (
 	ReasonVolumeDamaged      = "VolumeDamaged"
 	ReasonVolumeBlank        = "VolumeBlank"
 	ReasonDNSNotPublished    = "DNSNotPublished"
+	ReasonUnitFailed         = "UnitFailed"
+	ReasonKubeletDown        = "KubeletDown"
 	ReasonUserScript         = "UserScript"
 	ReasonNoQuorum           = "NoQuorum"
 	ReasonAPIBlocked         = "APIBlocked"
@@ -91,6 +93,10 @@ var rules = []rule{
 	{nil, regexp.MustCompile(`no space left`), Cause{
 		ReasonDiskFull, "The root volume is full.", "Increase the size of the root volume.",
 	}},
+	{nil, regexp.MustCompile(`the unit kubelet\.service does not run`), Cause{
+		ReasonKubeletDown, "The kubelet does not run.",
+		"Correct the drop-ins of kubelet.service in the spec, and kubeletExtraArgs. On the instance, journalctl -u kubelet has all it says.",
+	}},
 	{nil, regexp.MustCompile(denied), Cause{
 		ReasonAccessDenied, "The instance's role lacks a permission.",
 		"Check the role's policies and its permissions boundary, and service control policies, for the action in the error.",
@@ -135,6 +141,10 @@ var rules = []rule{
 	{[]string{"etcd member"}, regexp.MustCompile(`blank`), Cause{
 		ReasonVolumeBlank, "The slot's etcd volume is blank, and no majority of the other slots is available.",
 		"Bring the other slots up, or restore a snapshot with spec.controlPlane.restoreSnapshot.",
+	}},
+	{[]string{"units", "extra units"}, regexp.MustCompile(`.`), Cause{
+		ReasonUnitFailed, "A systemd unit of the spec does not start, or containerd does not.",
+		"Correct the unit that the error names, or its drop-ins, in units of the InstanceGroup or of the Cluster's nodes or controlPlane.",
 	}},
 	{[]string{"extra user data"}, regexp.MustCompile(`.`), Cause{
 		ReasonUserScript, "The script in spec.extraUserData fails.", "Correct the script; it must exit with 0, and may run more than once.",

@@ -21,7 +21,7 @@ const (
 	// othersDeadline covers what depends on other instances: the volume that a terminating instance
 	// holds, the majority of the slots, and the API.
 	othersDeadline = 5 * time.Minute
-	// scriptDeadline covers the user's script.
+	// scriptDeadline covers the user's units, and the user's script.
 	scriptDeadline = 5 * time.Minute
 	// localDeadline covers what takes an instance seconds and depends on no other.
 	localDeadline = 2 * time.Minute
@@ -29,7 +29,7 @@ const (
 
 // deadlines are the deadlines of the stages that are not local.
 var deadlines = map[string]time.Duration{
-	UserData: userDataDeadline, "artifacts": downloadDeadline, "extra user data": scriptDeadline,
+	UserData: userDataDeadline, "artifacts": downloadDeadline, "extra units": scriptDeadline, "extra user data": scriptDeadline,
 	"etcd volume": othersDeadline, "etcd restore": othersDeadline, "etcd name": othersDeadline, "etcd member": othersDeadline,
 	"etcd learner":          othersDeadline,
 	"kubeadm upload-config": othersDeadline, "own node": othersDeadline, "kubeadm addons": othersDeadline,
@@ -50,7 +50,7 @@ const FirstDeadline = userDataDeadline
 // Stages are the stages of a slot and of a worker, in order.
 var (
 	common = []string{
-		UserData, "metadata", "bundle", "start at each boot", "artifacts", "kernel", "files", "ssh keys", "units",
+		UserData, "metadata", "bundle", "start at each boot", "artifacts", "kernel", "files", "ssh keys", "units", "extra units",
 	}
 	slotStages = slices.Concat(common, []string{
 		"etcd volume", "etcd file system", "etcd restore", "etcd name", "authorities", "extra user data", "kubelet unit",

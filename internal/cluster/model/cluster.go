@@ -116,6 +116,8 @@ type Cluster struct {
 	// ControlPlaneLabels are the node labels that the slots' kubelets set: the user's and the
 	// operator's, without those of the slot and the bundle.
 	ControlPlaneLabels map[string]string
+	// ControlPlaneSetup are the files and units of the slots, by path and name.
+	ControlPlaneSetup v1alpha1.NodeSetup
 	// APIServer is the configuration of the API servers.
 	APIServer apiserver.Config
 	// BastionArchitecture is the architecture of the bastions' instance type.
@@ -220,6 +222,8 @@ type Group struct {
 	AutoscalerTags map[string]string
 	// Labels are the node labels that its kubelets set, without the bundle's label.
 	Labels map[string]string
+	// Setup are the files and units of its instances, by path and name.
+	Setup v1alpha1.NodeSetup
 	// Rolling is how its instances are replaced.
 	Rolling Rolling
 }

@@ -72,6 +72,8 @@ func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
 	cp.InstanceType = cmp.Or(cp.InstanceType, defaultInstanceType)
 	fillVolume(&cp.RootVolume, rootVolumeGiB)
 	fillVolume(&cp.EtcdVolume, etcdVolumeGiB)
+	fillNodeSetup(&s.Nodes)
+	fillNodeSetup(&cp.NodeSetup)
 	if b := s.Bastion; b != nil {
 		b.InstanceType = cmp.Or(b.InstanceType, defaultBastionType)
 		b.Replicas = cmp.Or(b.Replicas, 1)
@@ -116,6 +118,7 @@ func defaultedGroup(spec *v1alpha1.InstanceGroupSpec) v1alpha1.InstanceGroupSpec
 	s := *spec.DeepCopy()
 	s.Architecture = cmp.Or(s.Architecture, v1alpha1.AMD64)
 	fillVolume(&s.RootVolume, rootVolumeGiB)
+	fillNodeSetup(&s.NodeSetup)
 	for i := range s.Volumes {
 		fillVolume(&s.Volumes[i].Volume, rootVolumeGiB)
 	}

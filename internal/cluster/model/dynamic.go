@@ -6,9 +6,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/dynamic"
 )
 
+// inNoTemplate are the fields that are never part of a template.
+var inNoTemplate = []string{
+	"spec.addons", "spec.nodes", "spec.controlPlane.files", "spec.controlPlane.units", "spec.files", "spec.units",
+}
+
 // checkDynamic rejects CloudFormation's dynamic references in a spec: templates contain its values,
-// and CloudFormation would insert secrets that the operator, but not the author, may read. Addons
-// are never part of a template.
+// and CloudFormation would insert secrets that the operator, but not the author, may read. Addons,
+// files and units are never part of a template.
 func checkDynamic(problems *Problems, spec any) {
 	var values any
 	data, err := json.Marshal(spec)
@@ -19,7 +24,7 @@ func checkDynamic(problems *Problems, spec any) {
 		problems.add("spec", "correct it", "it cannot be read: %v", err)
 		return
 	}
-	for _, found := range dynamic.Values("spec", values, []string{"spec.addons"}) {
+	for _, found := range dynamic.Values("spec", values, inNoTemplate) {
 		problems.add(
 			found.Field,
 			"write the value itself",

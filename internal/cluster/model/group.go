@@ -40,6 +40,7 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	checkDynamic(&problems, &g.Spec)
 	checkLabels(&problems, "spec.labels", r.Spec.Labels)
 	checkTaints(&problems, "spec.taints", r.Spec.Taints)
+	r.resolveNodeSetup(&problems, c)
 	r.resolveRolling(&problems)
 	r.resolveTags(c)
 	checkNumberOfTags(&problems, "spec.tags", r.Tags)

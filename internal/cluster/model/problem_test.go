@@ -96,6 +96,87 @@ func TestProblemsOfClusters(t *testing.T) {
 			`spec.api.audit.policy: unknown field "rules[0].user"; correct it`,
 		},
 		{
+			"a relative path of a file", newVPC, `spec: {nodes: {files: [{path: etc/motd}]}}`,
+			`spec.nodes.files[0].path: "etc/motd" is not a valid path; write an absolute path of letters, digits and ._@:+,=~-, without . and .., for example /etc/motd`,
+		},
+		{
+			"a path that leaves its folder", newVPC, `spec: {nodes: {files: [{path: /srv/../etc/kubernetes/admin.conf}]}}`,
+			`spec.nodes.files[0].path: "/srv/../etc/kubernetes/admin.conf" is not a valid path; write an absolute path of letters, digits and ._@:+,=~-, without . and .., for example /etc/motd`,
+		},
+		{
+			"a file of the kernel", newVPC, `spec: {nodes: {files: [{path: /proc/sys/vm/swappiness}]}}`,
+			`spec.nodes.files[0].path: /proc, /sys, /dev and /run do not keep files; use another path`,
+		},
+		{
+			"a file of the operator", newVPC, `spec: {controlPlane: {files: [{path: /etc/kubernetes/manifests/pod.yaml}]}}`,
+			`spec.controlPlane.files[0].path: the operator writes /etc/kubernetes/manifests/pod.yaml; use another path, or a field of the spec`,
+		},
+		{
+			"a file of the release", newVPC, `spec: {nodes: {files: [{path: /usr/local/bin/kubelet}]}}`,
+			`spec.nodes.files[0].path: the release v1.36.3 installs kubelet there; use another path, or a Release with another file`,
+		},
+		{
+			"a plugin in a folder of the release", newVPC, `spec: {nodes: {files: [{path: /opt/cni/bin/bridge}]}}`,
+			`spec.nodes.files[0].path: the release v1.36.3 installs cni-plugins there; use another path, or a Release with another file`,
+		},
+		{
+			"a unit among the files", newVPC, `spec: {nodes: {files: [{path: /etc/systemd/system/a.service}]}}`,
+			`spec.nodes.files[0].path: systemd reads units at /etc/systemd/system; put the unit or drop-in into units`,
+		},
+		{
+			"a file twice", newVPC, `spec: {nodes: {files: [{path: /etc/motd}, {path: /etc/motd}]}}`,
+			`spec.nodes.files[1].path: path /etc/motd is named twice; name it once`,
+		},
+		{
+			"a file as a folder", newVPC, `spec: {nodes: {files: [{path: /etc/agent}]}, controlPlane: {files: [{path: /etc/agent/a}]}}`,
+			`spec.controlPlane.files: the file /etc/agent cannot be the folder of /etc/agent/a; change one of the paths`,
+		},
+		{
+			"not base64", newVPC, `spec: {nodes: {files: [{path: /etc/motd, encoding: base64, content: YQ}]}}`,
+			`spec.nodes.files[0].content: it is not base64; encode it without line breaks (base64 -w0), or leave out encoding`,
+		},
+		{
+			"an encoded private key", newVPC,
+			`spec: {nodes: {files: [{path: /etc/key, encoding: base64, content: LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t}]}}`,
+			`spec.nodes.files[0].content: it has a private key, which all users who may read this object, and all nodes, could read; fetch it in a unit, for example from Secrets Manager`,
+		},
+		{
+			"a mode with more than permissions", newVPC, `spec: {nodes: {files: [{path: /etc/motd, mode: "4755"}]}}`,
+			`spec.nodes.files[0].mode: "4755" is not a valid mode; write the permissions in octal, for example 0600`,
+		},
+		{
+			"a user by number", newVPC, `spec: {nodes: {files: [{path: /etc/motd, owner: "0"}]}}`,
+			`spec.nodes.files[0].owner: "0" is not a valid name of a user; write the name of a user of the image`,
+		},
+		{
+			"not a unit", newVPC, `spec: {nodes: {units: [{name: agent}]}}`,
+			`spec.nodes.units[0].name: "agent" is not the name of a service, timer, socket, path, mount or slice; write, for example, agent.service`,
+		},
+		{
+			"a unit of the operator", newVPC, `spec: {controlPlane: {units: [{name: nodeup-token.service}]}}`,
+			`spec.controlPlane.units[0].name: nodes boot through unit nodeup-token.service; use another name`,
+		},
+		{
+			"another kubelet", newVPC, `spec: {nodes: {units: [{name: kubelet.service, content: "[Service]"}]}}`,
+			`spec.nodes.units[0]: the operator writes and starts kubelet.service; leave out content and state, and use dropIns`,
+		},
+		{
+			"a template that starts", newVPC, `spec: {nodes: {units: [{name: a@.service, content: "[Service]"}]}}`,
+			`spec.nodes.units[0].state: the template a@.service cannot start; set it to Installed, and add an instance such as a@b.service`,
+		},
+		{
+			"a masked unit with content", newVPC, `spec: {nodes: {units: [{name: a.service, state: Masked, content: "[Service]"}]}}`,
+			`spec.nodes.units[0]: a masked unit does not start; leave out content and dropIns, or state`,
+		},
+		{
+			"a unit that waits for its start", newVPC, `spec: {nodes: {units: [{name: a.service, content: "[Unit]\nAfter=network.target cloud-final.service"}]}}`,
+			`spec.nodes.units[0].content: "After=network.target cloud-final.service" would wait for what waits for the unit; leave it out of After`,
+		},
+		{
+			"a drop-in that systemd does not read", newVPC, `spec: {nodes: {units: [{name: a.service, dropIns: [{name: proxy, content: a}]}]}}`,
+			`spec.nodes.units[0].dropIns[0].name: "proxy" is not the name of a drop-in; write a file name that ends in .conf, for example 10-proxy.conf`,
+		},
+		{
 			"existing subnets in a new VPC", newVPC,
 			`spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}`,
 			`spec.network.subnets: existing subnets require their VPC; name the VPC in spec.network.vpc, or leave the subnets out`,
@@ -275,6 +356,10 @@ func TestProblemsOfGroups(t *testing.T) {
 		with    string
 		want    string
 	}{
+		{
+			"a unit twice", c, `spec: {units: [{name: a.service}, {name: a.service}]}`,
+			`spec.units[1].name: unit a.service is named twice; name it once`,
+		},
 		{
 			"a taint that kubelets do not start with", c, `spec: {taints: [{key: "no key", value: "${NODE_NAME}", effect: NoSchedule}]}`,
 			`spec.taints[0].key: "no key" is not a valid taint; use letters, digits, '-', '_' and '.', at most 63 in a name or value; spec.taints[0].value: taint "no key" has the invalid value "${NODE_NAME}"; use letters, digits, '-', '_' and '.', at most 63 in a name or value`,

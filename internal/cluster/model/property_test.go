@@ -135,6 +135,21 @@ func drawVolume(rt *rapid.T) v1alpha1.Volume {
 	}
 }
 
+func drawSetup(rt *rapid.T) (s v1alpha1.NodeSetup) {
+	for _, path := range drawWords(rt, "paths") {
+		s.Files = append(s.Files, v1alpha1.NodeFile{
+			Path: path, Content: drawWord(rt, "content"), Encoding: v1alpha1.FileEncoding(drawWord(rt, "encoding")), Mode: drawWord(rt, "mode"),
+		})
+	}
+	for _, name := range drawWords(rt, "units") {
+		s.Units = append(s.Units, v1alpha1.NodeUnit{
+			Name: name, Content: drawWord(rt, "content"), State: v1alpha1.UnitState(drawWord(rt, "state")),
+			DropIns: []v1alpha1.UnitDropIn{{Name: drawWord(rt, "drop-in"), Content: drawWord(rt, "content")}},
+		})
+	}
+	return s
+}
+
 func drawSpec(rt *rapid.T) v1alpha1.ClusterSpec {
 	s := v1alpha1.ClusterSpec{
 		Release: drawWord(rt, "release"), Region: drawWord(rt, "region"), Tags: drawMap(rt, "tags"),
@@ -147,8 +162,9 @@ func drawSpec(rt *rapid.T) v1alpha1.ClusterSpec {
 		API: v1alpha1.APIEndpoint{Access: v1alpha1.APIAccess(drawWord(rt, "access"))},
 		ControlPlane: v1alpha1.ControlPlane{
 			Replicas: drawNumber(rt, "replicas"), InstanceType: drawWord(rt, "type"), Zones: drawWords(rt, "slots"),
-			RootVolume: drawVolume(rt), EtcdVolume: drawVolume(rt), Labels: drawMap(rt, "labels"),
+			RootVolume: drawVolume(rt), EtcdVolume: drawVolume(rt), Labels: drawMap(rt, "labels"), NodeSetup: drawSetup(rt),
 		},
+		Nodes: drawSetup(rt),
 	}
 	for _, id := range drawWords(rt, "subnets") {
 		s.Network.Subnets = append(
@@ -196,6 +212,7 @@ func drawGroup(rt *rapid.T) v1alpha1.InstanceGroupSpec {
 		Subnets:    drawWords(rt, "subnets"),
 		RootVolume: drawVolume(rt), Labels: drawMap(rt, "labels"), Tags: drawMap(rt, "tags"),
 		RollingUpdate: v1alpha1.RollingUpdate{BatchSize: number("batch"), MinInService: number("stay")},
+		NodeSetup:     drawSetup(rt),
 	}
 	if rapid.Bool().Draw(rt, "more") {
 		s.Spot = &v1alpha1.Spot{OnDemandBase: drawNumber(rt, "base"), OnDemandPercentage: drawNumber(rt, "percentage")}

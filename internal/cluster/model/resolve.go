@@ -34,6 +34,7 @@ func Resolve(in Input) (*Cluster, error) {
 	c.checkBootable(&problems, "spec.release", c.ControlPlaneArchitecture)
 	c.checkControlPlane(&problems)
 	c.resolveAPIServer(&problems)
+	c.resolveNodeSetup(&problems)
 	c.checkAddons(&problems)
 	checkTags(&problems, "spec.tags", c.Spec.Tags)
 	checkDynamic(&problems, &in.Cluster.Spec)

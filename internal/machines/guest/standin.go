@@ -82,10 +82,14 @@ func systemctl(args []string, out, errOut io.Writer) int {
 		return 1
 	}
 	o := order{Verb: words[0], Units: words[1:]}
+	if err := checkUnitFiles(o, unitFolders); err != nil {
+		_, _ = fmt.Fprintf(errOut, "systemctl: %v\n", err)
+		return 1
+	}
 	switch {
 	case o.Verb == "enable" && now:
 		o.Verb = "start"
-	case o.Verb == "disable" && now:
+	case (o.Verb == "disable" || o.Verb == "mask") && now:
 		o.Verb = "stop"
 	case slices.Contains([]string{
 		"enable", "disable", "daemon-reload", "daemon-reexec", "mask", "unmask", "is-enabled", "reset-failed",
@@ -98,10 +102,41 @@ func systemctl(args []string, out, errOut io.Writer) int {
 		_, _ = fmt.Fprintf(errOut, "systemctl: %v\n", err)
 		return 1
 	}
-	if said.Text != "" && !quiet {
+	switch {
+	case said.Text == "":
+	case said.Code == 1: // an error, and not a state
+		_, _ = fmt.Fprintln(errOut, said.Text)
+	case !quiet:
 		_, _ = fmt.Fprintln(out, said.Text)
 	}
 	return said.Code
+}
+
+// checkUnitFiles refuses to enable a unit without a file, and masks units by a link to /dev/null, which it refuses if a file is
+// there: https://www.freedesktop.org/software/systemd/man/latest/systemctl.html. The unit of containerd comes with its archive,
+// which not every image has.
+func checkUnitFiles(o order, folders []string) error {
+	for _, name := range o.Units {
+		if !strings.Contains(name, ".") {
+			name += ".service"
+		}
+		path := filepath.Join(folders[0], name)
+		switch o.Verb {
+		case "enable":
+			exists := func(folder string) bool { _, err := os.Stat(filepath.Join(folder, name)); return err == nil }
+			if name != "containerd.service" && !slices.ContainsFunc(folders, exists) {
+				return fmt.Errorf("failed to enable unit: unit file %s does not exist", name)
+			}
+		case "mask":
+			if target, err := os.Readlink(path); err == nil && target == os.DevNull {
+				continue
+			}
+			if err := os.Symlink(os.DevNull, path); err != nil {
+				return fmt.Errorf("failed to mask unit: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 func ask(o order) (said answer, err error) {

@@ -32,6 +32,9 @@ func readUnit(name string, folders []string) (*unit, error) {
 	u := &unit{name: name, restartAfter: 100 * time.Millisecond}
 	var found bool
 	for _, folder := range folders {
+		if target, err := os.Readlink(filepath.Join(folder, name)); err == nil && target == os.DevNull {
+			return nil, fmt.Errorf("unit %s is masked", name)
+		}
 		data, err := os.ReadFile(filepath.Join(folder, name)) //nolint:gosec // the machine's own
 		if err != nil {
 			continue

@@ -36,6 +36,7 @@ type service struct {
 	stop      chan struct{} // closed to request its end
 	ended     chan struct{} // closed when it has ended
 	active    bool
+	failed    bool // it ended with an error and does not start again
 	noProcess bool // there is no process to stop
 }
 
@@ -124,20 +125,28 @@ func (u *units) do(verb, name string) (string, error) {
 		u.stop(name)
 		return "", u.start(name)
 	case "is-active", "status":
-		if u.active(name) {
-			return "active", nil
+		state := u.state(name)
+		if state == "active" {
+			return state, nil
 		}
-		return "inactive", &exitError{code: 3}
+		return state, &exitError{code: 3}
 	default:
 		return "", fmt.Errorf("systemctl %s is not supported", verb)
 	}
 }
 
-func (u *units) active(name string) bool {
+// state returns the state of a unit, as systemctl is-active prints it.
+func (u *units) state(name string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s, ok := u.known[name]
-	return ok && s.active
+	switch s, ok := u.known[name]; {
+	case ok && s.active:
+		return "active"
+	case ok && s.failed:
+		return "failed"
+	default:
+		return "inactive"
+	}
 }
 
 // start starts a unit unless it runs.
@@ -188,6 +197,7 @@ func (u *units) once(name string, p program) error {
 		return fmt.Errorf("unit %s: %w", name, err)
 	}
 	if status.ExitStatus() != 0 {
+		u.known[name] = &service{failed: true, noProcess: true}
 		return fmt.Errorf("unit %s ended %s; see /var/log/%s.log", name, describe(status), name)
 	}
 	u.known[name] = &service{active: true, noProcess: true}

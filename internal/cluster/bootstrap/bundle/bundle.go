@@ -51,6 +51,8 @@ type Bundle struct {
 	Files []File `json:"files,omitempty"`
 	// Units are the systemd units to enable and start before kubeadm runs, in this order.
 	Units []string `json:"units,omitempty"`
+	// ExtraUnits are the user's systemd units. Files has their content and drop-ins.
+	ExtraUnits []Unit `json:"extraUnits,omitempty"`
 	// SSH has the keys of users who may log in.
 	SSH *SSH `json:"ssh,omitempty"`
 	// ExtraUserData is the user's shell script, run before kubeadm.
@@ -112,6 +114,38 @@ type File struct {
 	Mode string `json:"mode"`
 	// Content is its content.
 	Content string `json:"content"`
+	// Base64 reports that Content is encoded in base64.
+	Base64 bool `json:"base64,omitempty"`
+	// Owner is the name of the user of the image that owns it; root if empty.
+	Owner string `json:"owner,omitempty"`
+}
+
+// UnitFolder is where systemd reads units, and UnitKubelet the unit that nodeup writes and kubeadm
+// starts.
+const (
+	UnitFolder  = "/etc/systemd/system"
+	UnitKubelet = "kubelet.service"
+)
+
+// UnitState is what to do with a unit.
+type UnitState string
+
+// States of units.
+const (
+	// UnitStarted enables a unit, and starts it before the kubelet.
+	UnitStarted UnitState = "Started"
+	// UnitInstalled does nothing with a unit: another one starts it.
+	UnitInstalled UnitState = "Installed"
+	// UnitMasked stops a unit and keeps everything from starting it.
+	UnitMasked UnitState = "Masked"
+)
+
+// Unit is a systemd unit of a user.
+type Unit struct {
+	// Name is its name, with its type.
+	Name string `json:"name"`
+	// State is what to do with it.
+	State UnitState `json:"state"`
 }
 
 // SSH has the users who may log in.

@@ -34,6 +34,9 @@ func (b *Bundle) Parts() map[string]string {
 	add("programs", b.Artifacts)
 	add("kernel settings", []any{b.Modules, b.Sysctls})
 	add("systemd units", b.Units)
+	for _, unit := range b.ExtraUnits {
+		add("unit "+unit.Name, unit)
+	}
 	add("SSH keys", b.SSH)
 	add("user script", b.ExtraUserData)
 	add("etcd", b.Etcd)

@@ -850,7 +850,7 @@ resource "aws_launch_template" "audited_control_plane_0" {
   image_id      = data.aws_ssm_parameter.audited_control_plane_0_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "audited-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/audited/aws_launch_template.audited_control_plane_0.user_data"), "73c35021247088f6b1a5cad0e02b4c345fa8514bbf4302116dcfc4bfca156d20", sha256(local.audited_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/audited/aws_launch_template.audited_control_plane_0.user_data"), "fb0b2efe27e45f52c383c93127a17f4a8403313dcc9b73da266a7d98def5d983", sha256(local.audited_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1044,7 +1044,7 @@ resource "aws_launch_template" "audited_workers" {
   image_id      = data.aws_ssm_parameter.audited_workers_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "audited-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/audited/aws_launch_template.audited_workers.user_data"), "b3b8e33ae71c8678303ea9f38ee5228f86bbbf3ddfb1529f169f21f179eb581d", sha256(local.audited_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/audited/aws_launch_template.audited_workers.user_data"), "1c4f924127c3eb738da35e67c941d52e0fed2e646b23ac23ec46e3267eb8a6e8", sha256(local.audited_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
