@@ -83,8 +83,10 @@ func TestLaunchesFromTemplatesNeedPermissions(t *testing.T) {
 				Type: types.FleetTypeInstant, TagSpecifications: test.tags,
 				TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{TotalTargetCapacity: aws.Int32(1)},
 				LaunchTemplateConfigs: []types.FleetLaunchTemplateConfigRequest{{
-					LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: &test.template, Version: aws.String("$Default")},
-					Overrides:                   []types.FleetLaunchTemplateOverridesRequest{{SubnetId: subnet, ImageId: image.Parameter.Value}},
+					LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{
+						LaunchTemplateName: &test.template, Version: aws.String("$Default"),
+					},
+					Overrides: []types.FleetLaunchTemplateOverridesRequest{{SubnetId: subnet, ImageId: image.Parameter.Value}},
 				}},
 			})
 			switch {

@@ -31,7 +31,9 @@ func (w *suite) installNodeClaims(t *testing.T) {
 		}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "karpenter.sh", Scope: apiextensionsv1.ClusterScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "nodeclaims", Singular: "nodeclaim", Kind: "NodeClaim", ListKind: "NodeClaimList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "nodeclaims", Singular: "nodeclaim", Kind: "NodeClaim", ListKind: "NodeClaimList",
+			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{

@@ -60,7 +60,8 @@ func (s *Service) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (*e
 		return nil, err
 	}
 	tags, err := vpc.TagsFor(
-		in.TagSpecifications, types.ResourceTypeFleet, types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface,
+		in.TagSpecifications,
+		types.ResourceTypeFleet, types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface,
 	)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,8 @@ func (s *Service) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (*e
 	f.launch(onDemand, false, string(onDemandStrategy(in.OnDemandOptions)))
 	f.launch(spot, true, string(spotStrategy(in.SpotOptions)))
 	out := &ec2.CreateFleetOutput{
-		FleetId: &f.id, Instances: append([]types.CreateFleetInstance{}, f.instances...), Errors: append([]types.CreateFleetError{}, f.errors...),
+		FleetId: &f.id, Instances: append([]types.CreateFleetInstance{}, f.instances...),
+		Errors: append([]types.CreateFleetError{}, f.errors...),
 	}
 	if token != "" {
 		now := s.env.Clock.Now()
@@ -372,8 +374,8 @@ func (f *fleet) launch(count int, spot bool, strategy string) {
 			continue
 		}
 		f.instances = append(f.instances, types.CreateFleetInstance{
-			InstanceIds: ids, InstanceType: p.launch.data.InstanceType, Lifecycle: lifecycle(spot), LaunchTemplateAndOverrides: p.describe(),
-			AvailabilityZone: wire.Optional(p.zone), SubnetId: p.override.SubnetId,
+			InstanceIds: ids, InstanceType: p.launch.data.InstanceType, Lifecycle: lifecycle(spot),
+			AvailabilityZone: wire.Optional(p.zone), SubnetId: p.override.SubnetId, LaunchTemplateAndOverrides: p.describe(),
 		})
 	}
 }
@@ -426,7 +428,8 @@ func (f *fleet) fail(p *fleetPool, spot bool, err error) {
 		e = wire.Errorf("InternalError", "%v", err).WithStatus(http.StatusInternalServerError)
 	}
 	f.errors = append(f.errors, types.CreateFleetError{
-		ErrorCode: aws.String(e.Code), ErrorMessage: aws.String(e.Message), Lifecycle: lifecycle(spot), LaunchTemplateAndOverrides: p.describe(),
+		ErrorCode: aws.String(e.Code), ErrorMessage: aws.String(e.Message), Lifecycle: lifecycle(spot),
+		LaunchTemplateAndOverrides: p.describe(),
 	})
 }
 

@@ -49,13 +49,15 @@ func TestFleetLaunchesTheCheapestPool(t *testing.T) {
 	w := start(t)
 	w.template("nodes")
 	out, err := w.CreateFleet(t.Context(), w.fleet(3,
-		w.override(types.InstanceTypeR6iLarge, "a"), w.override(types.InstanceTypeC6iLarge, "b"), w.override(types.InstanceTypeM6iLarge, "a"),
+		w.override(types.InstanceTypeR6iLarge, "a"), w.override(types.InstanceTypeC6iLarge, "b"),
+		w.override(types.InstanceTypeM6iLarge, "a"),
 	))
 	if err != nil || len(out.Errors) != 0 || len(out.Instances) != 1 || !strings.HasPrefix(*out.FleetId, "fleet-") {
 		t.Fatalf("got %+v, %v", out, err)
 	}
 	group := out.Instances[0]
-	if len(group.InstanceIds) != 3 || group.InstanceType != types.InstanceTypeC6iLarge || group.Lifecycle != types.InstanceLifecycleOnDemand ||
+	if len(group.InstanceIds) != 3 || group.InstanceType != types.InstanceTypeC6iLarge ||
+		group.Lifecycle != types.InstanceLifecycleOnDemand ||
 		*group.LaunchTemplateAndOverrides.Overrides.AvailabilityZone != region+"b" {
 		t.Errorf("got %+v", group)
 	}
@@ -185,7 +187,8 @@ func TestFleetRefusesRequests(t *testing.T) {
 func TestSpotPrices(t *testing.T) {
 	w := start(t)
 	out, err := w.DescribeSpotPriceHistory(t.Context(), &awsec2.DescribeSpotPriceHistoryInput{
-		InstanceTypes: []types.InstanceType{types.InstanceTypeM6iLarge}, ProductDescriptions: []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"},
+		InstanceTypes:       []types.InstanceType{types.InstanceTypeM6iLarge},
+		ProductDescriptions: []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"},
 	})
 	if err != nil || len(out.SpotPriceHistory) != 3 || *out.SpotPriceHistory[0].SpotPrice != "0.038400" ||
 		*out.SpotPriceHistory[0].AvailabilityZone != region+"a" {

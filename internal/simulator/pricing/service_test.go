@@ -39,7 +39,8 @@ func TestProductsHavePrices(t *testing.T) {
 	prices := map[string]string{}
 	pages := awspricing.NewGetProductsPaginator(client, &awspricing.GetProductsInput{
 		ServiceCode: aws.String("AmazonEC2"), MaxResults: aws.Int32(1), Filters: filters(
-			"regionCode", "eu-central-1", "serviceCode", "AmazonEC2", "operatingSystem", "Linux", "tenancy", "Shared", "productFamily", "Compute Instance",
+			"regionCode", "eu-central-1", "serviceCode", "AmazonEC2", "operatingSystem", "Linux", "tenancy", "Shared",
+			"productFamily", "Compute Instance",
 		),
 	})
 	for pages.HasMorePages() {
