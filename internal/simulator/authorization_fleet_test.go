@@ -18,7 +18,7 @@ const (
 	useNetwork = `{"Effect":"Allow","Action":["ec2:CreateFleet","ec2:RunInstances"],
 		"Resource":["arn:aws:ec2:*::image/*","arn:aws:ec2:*:*:subnet/*","arn:aws:ec2:*:*:security-group/*"]}`
 	useTemplates = `{"Effect":"Allow","Action":["ec2:CreateFleet","ec2:RunInstances"],"Resource":"arn:aws:ec2:*:*:launch-template/*",
-		"Condition":{"StringEquals":{"aws:ResourceTag/team":"blue"}}}`
+		"Condition":{"StringEquals":{"aws:ResourceTag/team":"blue"},"StringLike":{"aws:ResourceTag/pool":"*"}}}`
 	passRole = `{"Effect":"Allow","Action":"iam:PassRole","Resource":"arn:aws:iam::*:role/node",
 		"Condition":{"StringEquals":{"iam:PassedToService":"ec2.amazonaws.com"}}}`
 )
@@ -42,7 +42,9 @@ func TestLaunchesFromTemplatesNeedPermissions(t *testing.T) {
 	}
 	blue := []types.Tag{{Key: aws.String("team"), Value: aws.String("blue")}}
 	for name, tags := range map[string][]types.TagSpecification{
-		"blue": {{ResourceType: types.ResourceTypeLaunchTemplate, Tags: blue}}, "plain": nil,
+		// A tag without a value is a tag, too.
+		"blue":  {{ResourceType: types.ResourceTypeLaunchTemplate, Tags: append([]types.Tag{{Key: aws.String("pool"), Value: aws.String("")}}, blue...)}},
+		"plain": nil,
 	} {
 		done(t)(compute.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 			LaunchTemplateName: &name, TagSpecifications: tags,
