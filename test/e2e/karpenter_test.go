@@ -31,6 +31,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -87,7 +88,8 @@ var karpenterResources = map[string]schema.GroupVersionResource{
 }
 
 // The real Karpenter, with the policy of the guide, gives a Deployment of 50 pods nodes: it creates
-// instances, which boot, prove their identity and join. It removes them with the pods, and leaves nothing.
+// instances, which boot, prove their identity and join. It removes them with the pods, and replaces them when
+// their user data changes or EC2 will interrupt them.
 // A cluster that is deleted with such nodes leaves nothing either.
 func TestKarpenter(t *testing.T) {
 	if os.Getenv("TEST_KARPENTER") == "" {
@@ -122,6 +124,7 @@ func TestKarpenter(t *testing.T) {
 
 	k.scale(t, 10)
 	k.awaitPods(t, 10)
+	k.checkDrift(t)
 	k.checkInterruption(t)
 	c.remove(objects...)
 	k.removeAccess(t)
@@ -486,6 +489,35 @@ func (k *karpenter) removeAccess(t *testing.T) {
 	if err := errors.Join(append(failed, err1, err2, err3)...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// checkDrift checks that Karpenter replaces its nodes when their user data changes, and that the new ones
+// join.
+func (k *karpenter) checkDrift(t *testing.T) {
+	t.Helper()
+	before := k.instances(t)
+	resource := k.objects.Resource(karpenterResources["EC2NodeClass"])
+	class, err := resource.Get(t.Context(), "default", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := unstructured.NestedString(class.Object, "spec", "userData")
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"userData": text + "# changed\n"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resource.Patch(t.Context(), "default", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	patience.Until(t, "Karpenter replaces the nodes with the old user data", func() error {
+		for _, id := range k.instances(t) {
+			if slices.Contains(before, id) {
+				return fmt.Errorf("%s is left\n%s", id, k.tail())
+			}
+		}
+		return nil
+	})
+	k.awaitPods(t, 10)
 }
 
 // checkInterruption checks that Karpenter replaces a spot instance that EC2 will interrupt in two minutes: it

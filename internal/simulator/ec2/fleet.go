@@ -23,7 +23,7 @@ import (
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/tag-ec2-fleet.html
 const fleetTag = "aws:ec2:fleet-id"
 
-// fleetRequester launches the instances of fleets. It is a stand-in: AWS does not document it.
+// fleetRequester is the requester of the instances of fleets. AWS does not document it.
 const fleetRequester = "ec2fleet.amazonaws.com"
 
 // madeFleet is the recorded response to a request with a client token.
