@@ -119,6 +119,11 @@ test-console-roll: build ## Watch the roll of a cluster of five minutes on a pag
 test-systemd: build ## Test instances with real systemd and cloud-init, from a Debian tree; Linux, as root, with debootstrap.
 	TEST_SYSTEMD=1 $(GO) test -count=1 -timeout 30m -v ./test/systemd
 
+# The module test/karpenter pins Karpenter's version; the first run compiles it for some minutes.
+.PHONY: test-karpenter
+test-karpenter: build ## Run the real Karpenter for a cluster of machines that really boot; Linux, as root.
+	TEST_KARPENTER=1 $(GO) test -count=1 -timeout 30m -run 'TestKarpenter$$' -v ./test/e2e
+
 # The module test/conformance/suite lists what is built from Kubernetes' module; with an empty cache, it takes 10 minutes.
 SUITE    := bin/conformance
 FOCUS    ?=

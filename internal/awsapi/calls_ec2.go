@@ -11,6 +11,7 @@ import (
 type ec2Calls struct {
 	createSnapshot                call[ec2.CreateSnapshotInput, ec2.CreateSnapshotOutput, ec2.Options]
 	createTags                    call[ec2.CreateTagsInput, ec2.CreateTagsOutput, ec2.Options]
+	deleteLaunchTemplate          call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput, ec2.Options]
 	deleteNetworkInterface        call[ec2.DeleteNetworkInterfaceInput, ec2.DeleteNetworkInterfaceOutput, ec2.Options]
 	deleteSecurityGroup           call[ec2.DeleteSecurityGroupInput, ec2.DeleteSecurityGroupOutput, ec2.Options]
 	deleteSnapshot                call[ec2.DeleteSnapshotInput, ec2.DeleteSnapshotOutput, ec2.Options]
@@ -42,6 +43,7 @@ func newEc2Calls(cfg aws.Config) *ec2Calls {
 	return &ec2Calls{
 		createSnapshot:                client.CreateSnapshot,
 		createTags:                    client.CreateTags,
+		deleteLaunchTemplate:          client.DeleteLaunchTemplate,
 		deleteNetworkInterface:        client.DeleteNetworkInterface,
 		deleteSecurityGroup:           client.DeleteSecurityGroup,
 		deleteSnapshot:                client.DeleteSnapshot,
@@ -77,6 +79,12 @@ func (c *ec2Calls) CreateSnapshot(
 
 func (c *ec2Calls) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, options ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
 	return c.createTags(ctx, in, options...)
+}
+
+func (c *ec2Calls) DeleteLaunchTemplate(
+	ctx context.Context, in *ec2.DeleteLaunchTemplateInput, options ...func(*ec2.Options),
+) (*ec2.DeleteLaunchTemplateOutput, error) {
+	return c.deleteLaunchTemplate(ctx, in, options...)
 }
 
 func (c *ec2Calls) DeleteNetworkInterface(

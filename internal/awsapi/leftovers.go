@@ -14,6 +14,7 @@ type Leftovers interface {
 	LeftoverGroups
 	LeftoverInterfaces
 	LeftoverVolumes
+	LeftoverInstances
 	DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error)
 }
 
@@ -44,6 +45,16 @@ type LeftoverVolumes interface {
 	DeleteVolume(context.Context, *ec2.DeleteVolumeInput, ...func(*ec2.Options)) (*ec2.DeleteVolumeOutput, error)
 	DescribeSnapshots(context.Context, *ec2.DescribeSnapshotsInput, ...func(*ec2.Options)) (*ec2.DescribeSnapshotsOutput, error)
 	DeleteSnapshot(context.Context, *ec2.DeleteSnapshotInput, ...func(*ec2.Options)) (*ec2.DeleteSnapshotOutput, error)
+}
+
+// LeftoverInstances finds and deletes instances and the launch templates that they are from.
+type LeftoverInstances interface {
+	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+	DescribeLaunchTemplates(
+		context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options),
+	) (*ec2.DescribeLaunchTemplatesOutput, error)
+	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
 }
 
 // LoadBalancers finds and deletes network and application load balancers.

@@ -158,6 +158,13 @@ var statements = []statement{
 		why: "The operator deletes load balancers, volumes and other resources that the cluster's controllers created when it deletes the cluster.",
 	},
 	{
+		sid: "KarpenterLeftovers", users: clusters,
+		resources: []string{"arn:{partition}:ec2:{region}:{account}:instance/*", "arn:{partition}:ec2:{region}:{account}:launch-template/*"},
+		calls:     []string{"ec2.TerminateInstances", "ec2.DeleteLaunchTemplate"},
+		condition: map[string]map[string][]string{"StringLike": {"aws:ResourceTag/karpenter.sh/nodepool": {"*"}}},
+		why:       "The operator terminates the instances that a cluster's Karpenter launched, and deletes its launch templates, when it deletes the cluster.",
+	},
+	{
 		sid: "Buckets", users: clusters, resources: []string{"arn:{partition}:s3:::{bucket}"},
 		calls: []string{"s3.PutObject", "s3.HeadObject", "s3.GetObject", "s3.ListObjectsV2", "s3.ListObjectVersions", "s3.DeleteObjects"},
 		why:   "Each cluster's bucket holds nodeup, bundles, certificate authorities, large templates, and backups that slots make. CloudFormation reads a template from there with the caller's permissions.",

@@ -22,24 +22,24 @@ const (
 	region  = "eu-central-1"
 )
 
-// world is an account of the simulator.
-type world struct {
+// environment is an account of the simulator.
+type environment struct {
 	t        *testing.T
 	sim      *simulator.Simulator
 	endpoint string
 	root     aws.Config
 }
 
-func newWorld(t *testing.T) *world {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	sim, endpoint := simulatortest.Start(t, simulator.Options{
 		Account: account, Region: region, Lag: simulator.NoLag, Quotas: map[vpc.Quota]int{vpc.VPCs: 3},
 	})
-	return &world{t: t, sim: sim, endpoint: endpoint, root: simulatortest.Root(endpoint, account, region)}
+	return &environment{t: t, sim: sim, endpoint: endpoint, root: simulatortest.Root(endpoint, account, region)}
 }
 
 // clients are those of a user with the policies.
-func (w *world) clients(name string, policies ...string) *awsapi.Clients {
+func (w *environment) clients(name string, policies ...string) *awsapi.Clients {
 	w.t.Helper()
 	key := simulatortest.User(w.t, w.root, name, policies...)
 	clients, err := awsapi.New(w.t.Context(), awsapi.Options{
@@ -53,7 +53,7 @@ func (w *world) clients(name string, policies ...string) *awsapi.Clients {
 }
 
 // check checks a new stack.
-func (w *world) check(clients *awsapi.Clients, resources string) *quota.Report {
+func (w *environment) check(clients *awsapi.Clients, resources string) *quota.Report {
 	w.t.Helper()
 	report, err := quota.Check(w.t.Context(), clients, awsapi.Target{}, []quota.Stack{{After: side(w.t, resources)}})
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *world) check(clients *awsapi.Clients, resources string) *quota.Report {
 }
 
 // create creates a stack, and reports whether AWS refused it, and why.
-func (w *world) create(name, resources string) (refused string) {
+func (w *environment) create(name, resources string) (refused string) {
 	w.t.Helper()
 	stacks := cloudformation.NewFromConfig(w.root)
 	_, err := stacks.CreateStack(w.t.Context(), &cloudformation.CreateStackInput{
@@ -97,7 +97,7 @@ func TestAReportSaysWhatAWSRefuses(t *testing.T) {
 		instance  = "  I: {Type: AWS::EC2::Instance, Properties: {InstanceType: m6i.large, ImageId: " +
 			"'{{resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64}}'}}\n"
 	)
-	w := newWorld(t)
+	w := newEnvironment(t)
 	w.sim.Instances().SetQuota(account, region, false, 3)
 	clients := w.clients("planner", simulatortest.Administrator)
 	for _, step := range []struct{ name, resources, want string }{
@@ -125,7 +125,7 @@ func TestAReportSaysWhatAWSRefuses(t *testing.T) {
 
 // TestQuotasOfGlobalServices are in one region only, and count the resources of all.
 func TestQuotasOfGlobalServices(t *testing.T) {
-	w := newWorld(t)
+	w := newEnvironment(t)
 	const role = "  R: {Type: AWS::IAM::Role, Properties: {AssumeRolePolicyDocument: {Version: 2012-10-17, Statement: [{Effect: Allow, " +
 		"Principal: {Service: ec2.amazonaws.com}, Action: sts:AssumeRole}]}}}\n"
 	report := w.check(w.clients("planner", simulatortest.Administrator), role)
@@ -140,7 +140,7 @@ func TestQuotasOfGlobalServices(t *testing.T) {
 
 // TestWhatMayNotBeReadIsNotSufficient checks with a user who may not read quotas.
 func TestWhatMayNotBeReadIsNotSufficient(t *testing.T) {
-	w := newWorld(t)
+	w := newEnvironment(t)
 	report := w.check(w.clients("reader"), "  E: {Type: AWS::EC2::EIP}\n")
 	text := strings.Join(report.Text(), "\n")
 	if len(report.Findings) > 0 || !strings.Contains(text, "Not checked: EC2-VPC Elastic IPs") || !strings.Contains(text, "servicequotas:GetServiceQuota") {

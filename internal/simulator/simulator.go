@@ -35,6 +35,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/nameserver"
+	"github.com/aws-operator/aws-operator/internal/simulator/pricing"
 	"github.com/aws-operator/aws-operator/internal/simulator/reads"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/route53"
@@ -205,6 +206,7 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
 		identities, ciphers, store, sts.New(env, keys, sts.WithNew(identities.IsNew)), instances, names, balancers, older, groups,
 		servicequotas.New(env, servicequotas.Options{Seed: o.Seed, Enforced: enforced(network, instances, balancers)}),
+		pricing.New(ec2.Prices),
 	}
 	providers := network.Providers() // its API is part of EC2's
 	for _, p := range parts {

@@ -23,7 +23,7 @@ const kubeBench = "KUBE_BENCH"
 const benchmark = "cis-1.12"
 
 // findProcesses stands for ps in the machine: kube-bench finds programs by the names of their files, and in simulated machines
-// one file plays all of Kubernetes.
+// all programs of Kubernetes are one file.
 const findProcesses = `#!/bin/sh
 if [ "$1" = -C ]; then
   %[1]s/real-ps -eo args --no-headers | awk -v n="$2" '{ c = $1; sub(".*/", "", c); if (c == n) print }'

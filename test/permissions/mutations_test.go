@@ -21,6 +21,7 @@ var forRoles = []string{"CloudFormationGrants", "PassRoles", "PodIdentities", "P
 // unnoticed are the statements without which no request of the test is denied, and why they stay.
 var unnoticed = map[string]string{
 	"Consoles":                 "nothing: the test has no instance that does not become a node",
+	"KarpenterLeftovers":       "nothing: the test has no instances of Karpenter; TestKarpenter deletes a cluster that has some",
 	"CloudFormationCloudwatch": "nothing: the simulator has no alarms, which Application Auto Scaling makes with the caller's permissions",
 	"CloudFormationWafv2":      "nothing: the simulator has no web ACLs, which CloudFront reads with the caller's permissions",
 }

@@ -42,6 +42,7 @@ func writeSimulator(page *bytes.Buffer) error {
 		return err
 	}
 	page.WriteString(decides)
+	page.WriteString(prices)
 	page.WriteString(unreliable)
 	page.WriteString(packets)
 	page.WriteString(containerMachines)
@@ -98,6 +99,16 @@ Not evaluated: groups (the simulator has none), policies of AWS Organizations an
 reads of public objects, the resources and tags of what CloudFormation creates, ec2:RunInstances for the caller who creates an Auto Scaling
 group, and kms:Decrypt for parts of an upload.
 A policy takes effect at once; in AWS it takes some seconds.
+`
+
+const prices = "\n" + `## Fleets and prices
+
+` + "`CreateFleet`" + ` answers fleets of type ` + "`instant`" + ` only, and does not keep them. It launches from the cheapest pool first, or by priority, and
+reports each pool without capacity in the response. Of the strategies by capacity, the simulator knows only which pools have none. The
+permissions for what is launched are those of the caller; the error of a pool says what is missing.
+
+Instances cost what they cost on demand in us-east-1, in every region and to the price list, and spot instances 40 % of it. There are neither
+capacity reservations nor placement groups.
 `
 
 const unreliable = "\n" + `## What is as unreliable as in AWS

@@ -16,7 +16,7 @@ const (
 	typeTemplate = "AWS::EC2::LaunchTemplate"
 )
 
-// What is not known of a launch.
+// The reasons for which a launch is not known.
 const (
 	// UnknownNumber is the number of instances, and so all else.
 	UnknownNumber = "the number of instances"

@@ -135,7 +135,7 @@ func (c *Cleaner) AfterNodes(ctx context.Context, cluster *v1alpha1.Cluster, tar
 		return operatorkit.Done()
 	}
 	for _, step := range []func(context.Context) error{
-		h.classicBalancers, h.loadBalancers, h.targetGroups, h.interfaces, h.groups, h.volumes, h.names,
+		h.instances, h.templates, h.classicBalancers, h.loadBalancers, h.targetGroups, h.interfaces, h.groups, h.volumes, h.names,
 	} {
 		if err := step(ctx); err != nil {
 			failure := awsapi.Explain(err)

@@ -35,7 +35,9 @@ func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target aw
 	seen := &seen{}
 	h.ec2, h.balancers = spareEC2{h.ec2, seen}, spareBalancers{h.balancers, seen}
 	h.classic, h.records = spareClassic{h.classic, seen}, spareRecords{h.records, seen}
-	steps := []func(context.Context) error{h.classicBalancers, h.loadBalancers, h.targetGroups, h.interfaces, h.groups, h.volumes, h.names}
+	steps := []func(context.Context) error{
+		h.instances, h.templates, h.classicBalancers, h.loadBalancers, h.targetGroups, h.interfaces, h.groups, h.volumes, h.names,
+	}
 	if !h.keepSnapshots {
 		steps = append(steps, func(ctx context.Context) error { return h.snapshots(ctx, cluster) })
 	}
@@ -85,7 +87,7 @@ func (h *collector) forgetDisks(ctx context.Context, volumes map[string]bool) er
 func typeOf(id string) string {
 	prefix, _, _ := strings.Cut(id, "-")
 	return map[string]string{
-		"eni": "AWS::EC2::NetworkInterface", "sg": "AWS::EC2::SecurityGroup", "vol": "AWS::EC2::Volume", "snap": "AWS::EC2::Snapshot",
+		"i": "AWS::EC2::Instance", "lt": "AWS::EC2::LaunchTemplate", "eni": "AWS::EC2::NetworkInterface", "sg": "AWS::EC2::SecurityGroup", "vol": "AWS::EC2::Volume", "snap": "AWS::EC2::Snapshot",
 	}[prefix]
 }
 
@@ -103,6 +105,24 @@ type spareEC2 struct {
 	awsapi.Leftovers
 
 	seen *seen
+}
+
+// TerminateInstances records the instances.
+func (s spareEC2) TerminateInstances(
+	_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options),
+) (*ec2.TerminateInstancesOutput, error) {
+	for _, id := range in.InstanceIds {
+		s.seen.note("AWS::EC2::Instance", id)
+	}
+	return &ec2.TerminateInstancesOutput{}, nil
+}
+
+// DeleteLaunchTemplate records the launch template.
+func (s spareEC2) DeleteLaunchTemplate(
+	_ context.Context, in *ec2.DeleteLaunchTemplateInput, _ ...func(*ec2.Options),
+) (*ec2.DeleteLaunchTemplateOutput, error) {
+	s.seen.note("AWS::EC2::LaunchTemplate", aws.ToString(in.LaunchTemplateId))
+	return &ec2.DeleteLaunchTemplateOutput{}, nil
 }
 
 // DeleteNetworkInterface records the interface.

@@ -27,6 +27,8 @@ type Identity struct {
 	// the others.
 	Group string
 	Slot  int
+	// NodePool is the NodePool of an instance that the cluster's Karpenter launched. It is in no group.
+	NodePool string
 	// Problem is why the instance does not belong to the cluster, as the end of a sentence; empty
 	// if it does.
 	Problem string
@@ -65,6 +67,8 @@ func (c *Clusters) IdentifyWith(identify Identify) { c.identify = identify }
 // unconfirmed returns the Node's claim that EC2 does not confirm.
 func (n *Node) unconfirmed(identity *Identity) string {
 	switch {
+	case identity.NodePool != "" && n.labels().slot == NoSlot: // it has the labels of the group whose bundle it boots
+		return ""
 	case n.labels().group != "" && n.labels().group != identity.Group:
 		return fmt.Sprintf(
 			"it is labelled as of instance group %s, and its instance %s is of %s", n.labels().group, n.Claimed, identity.of(),
@@ -81,6 +85,9 @@ func (n *Node) unconfirmed(identity *Identity) string {
 func (i *Identity) of() string {
 	if i.Slot != NoSlot {
 		return fmt.Sprintf("control-plane slot %d", i.Slot)
+	}
+	if i.NodePool != "" {
+		return "Karpenter's NodePool " + i.NodePool
 	}
 	return "instance group " + i.Group
 }

@@ -226,3 +226,22 @@ func TestEC2IsAskedAgainAboutNewNodes(t *testing.T) {
 		return !cluster.MayHaveNode("i-none")
 	})
 }
+
+// A node of Karpenter has the labels of the group whose bundle it boots, and is in no group. It cannot be a
+// slot.
+func TestNodesOfKarpenterAreInNoGroup(t *testing.T) {
+	identity := &Identity{Slot: NoSlot, NodePool: "default"}
+	for name, test := range map[string]struct {
+		labels map[string]string
+		want   string
+	}{
+		"the labels of a group": {map[string]string{groupLabel: "g"}, ""},
+		"no labels":             {nil, ""},
+		"the label of a slot":   {map[string]string{slotLabel: "0"}, "is of Karpenter's NodePool default"},
+	} {
+		node := Node{Claimed: "i-1", Labels: test.labels}
+		if got := node.unconfirmed(identity); test.want == "" && got != "" || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

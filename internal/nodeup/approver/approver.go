@@ -173,7 +173,7 @@ func (a *Approver) decide(ctx context.Context, object json.RawMessage) error {
 	} else if err != nil {
 		return fmt.Errorf("decide about the certificate signing request %s: %w", request.Metadata.Name, err)
 	} else {
-		message = fmt.Sprintf("STS and EC2 confirm that the request comes from instance %s of Auto Scaling group %s.", by.id, by.group)
+		message = fmt.Sprintf("STS and EC2 confirm that the request comes from instance %s of %s.", by.id, by.group)
 	}
 	text, err := withCondition(object, map[string]string{"type": kind, "status": "True", "reason": reason, "message": message})
 	if err != nil {

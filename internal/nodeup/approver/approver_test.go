@@ -82,6 +82,13 @@ var (
 	ofCluster = map[string]string{"kubernetes.io/cluster/demo": "owned", "aws:autoscaling:groupName": "demo-workers-ASG"}
 	ofOther   = map[string]string{"kubernetes.io/cluster/other": "owned", "aws:autoscaling:groupName": "other-workers-ASG"}
 	ofNoGroup = map[string]string{"kubernetes.io/cluster/demo": "owned"}
+	ofPool    = map[string]string{
+		"kubernetes.io/cluster/demo": "owned", "karpenter.sh/nodepool": "spot", "aws:ec2launchtemplate:id": "lt-1",
+	}
+	ofBadPool = map[string]string{
+		"kubernetes.io/cluster/demo": "owned", "karpenter.sh/nodepool": "spot,x in (y)", "aws:ec2launchtemplate:id": "lt-1",
+	}
+	ofNoTemplate = map[string]string{"kubernetes.io/cluster/demo": "owned", "karpenter.sh/nodepool": "spot"}
 )
 
 // suite is an API server, STS and EC2, and an approver for them.
@@ -106,6 +113,10 @@ func start(t *testing.T) *suite {
 		worker("i-terminated", ownNode, types.InstanceStateNameTerminated, ofCluster),
 		worker("i-other", ownNode, types.InstanceStateNameRunning, ofOther),
 		worker("i-alone", ownNode, types.InstanceStateNameRunning, ofNoGroup),
+		worker("i-claimed", ownNode, types.InstanceStateNameRunning, ofPool),
+		worker("i-unclaimed", ownNode, types.InstanceStateNameRunning, ofPool),
+		worker("i-bad-pool", ownNode, types.InstanceStateNameRunning, ofBadPool),
+		worker("i-no-template", ownNode, types.InstanceStateNameRunning, ofNoTemplate),
 	}}
 	client, err := rest.HTTPClientFor(w.config)
 	if err != nil {

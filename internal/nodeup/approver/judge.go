@@ -70,7 +70,7 @@ func (d *denial) Error() string { return d.message }
 
 func denied(format string, args ...any) error { return &denial{fmt.Sprintf(format, args...)} }
 
-// instance is an instance that may join.
+// instance is an instance that may join; its group is what launched it, for messages.
 type instance struct{ id, group string }
 
 // judge returns the instance that asks, if it may have what it asks for. It returns a denial if
@@ -163,8 +163,9 @@ func (a *Approver) confirm(ctx context.Context, id, node string) (*instance, err
 			return nil, denied("Instance %s is not one of the cluster's: its tag %s is %q, not %q.", id, key, tags[key], value)
 		}
 	}
-	if tags[groupNameTag] == "" {
-		return nil, denied("Instance %s is in no Auto Scaling group.", id)
+	group, err := a.groupOf(ctx, id, tags)
+	if err != nil {
+		return nil, err
 	}
 	// The first label is that of the address or of the instance's ID. What follows may be the
 	// domain of the VPC's DHCP options, which EC2 does not report.
@@ -175,7 +176,20 @@ func (a *Approver) confirm(ctx context.Context, id, node string) (*instance, err
 	if other, ok := found[former]; ok && former != id && isLive(other) {
 		return nil, denied("Node %s belongs to instance %s, which still exists; the proof is for %s.", node, former, id)
 	}
-	return &instance{id: id, group: tags[groupNameTag]}, nil
+	return &instance{id: id, group: group}, nil
+}
+
+// groupOf returns what launched an instance with the tags of the cluster: an Auto Scaling group, or the
+// cluster's Karpenter. It returns a denial for any other instance.
+func (a *Approver) groupOf(ctx context.Context, id string, tags map[string]string) (string, error) {
+	if group := tags[groupNameTag]; group != "" {
+		return "Auto Scaling group " + group, nil
+	}
+	pool, err := a.nodePoolOf(ctx, id, tags)
+	if errors.Is(err, errUnclaimed) {
+		return "", denied("Instance %s is in no Auto Scaling group, and no NodeClaim of Karpenter names it.", id)
+	}
+	return "NodePool " + pool, err
 }
 
 func firstLabel(name string) string {

@@ -141,10 +141,10 @@ func (c *Control) context(r *Request, of *Resource, entity *Entity) map[string][
 	now := c.now().UTC()
 	set("aws:currenttime", now.Format(time.RFC3339))
 	set("aws:epochtime", strconv.FormatInt(now.Unix(), 10))
-	for name, value := range of.Tags {
-		set("aws:resourcetag/"+strings.ToLower(name), value)
-		prefix, _, _ := strings.Cut(r.Action, ":")
-		set(prefix+":resourcetag/"+strings.ToLower(name), value)
+	prefix, _, _ := strings.Cut(r.Action, ":")
+	for name, value := range of.Tags { // a tag without a value is there, too
+		keys["aws:resourcetag/"+strings.ToLower(name)] = []string{value}
+		keys[prefix+":resourcetag/"+strings.ToLower(name)] = []string{value}
 	}
 	via := keys[CalledVia]
 	set("aws:viaawsservice", strconv.FormatBool(len(via) > 0))

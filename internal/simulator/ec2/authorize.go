@@ -2,7 +2,11 @@ package ec2
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/iampolicy"
@@ -15,7 +19,9 @@ func (s *Service) access(at wire.Target, arn string) access.Resource {
 	_, name := wire.TargetOf(arn)
 	_, id, _ := strings.Cut(name, "/")
 	if strings.Contains(name, "launch-template/") && !strings.HasPrefix(id, "lt-") {
-		id = s.templateID(at, id)
+		if known := s.templateID(at, id); known != "" { // the ARN has the ID, however a request names it
+			id, arn = known, vpc.ResourceARN(s.partition(), at, known)
+		}
 	}
 	return access.Resource{ARN: arn, Account: at.Account, Tags: s.network.Tags(at.Account, at.Region).Of(id)}
 }
@@ -69,4 +75,87 @@ func (s *Service) mayAssume(role string) bool {
 	return trust != nil && s.env.Control.Denial(&access.Request{
 		Service: service, Action: "sts:AssumeRole", Resource: role, Of: &access.Resource{ARN: role, Policy: trust, Kind: iampolicy.TrustPolicy},
 	}) == ""
+}
+
+// mayTag returns an error if the caller of an operation may not tag new resources of a kind.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/supported-iam-actions-tagging.html
+func (s *Service) mayTag(ctx context.Context, kind types.ResourceType, tags map[string]string, operation string) error {
+	keys := tagKeys(tags)
+	keys["ec2:createaction"] = []string{operation}
+	return wire.Authorize(ctx, "ec2:CreateTags", s.anyOf(ctx, kind), keys)
+}
+
+// anyOf stands for new resources of a kind, which have no names yet.
+func (s *Service) anyOf(ctx context.Context, kind types.ResourceType) access.Resource {
+	at := wire.TargetFrom(ctx)
+	return access.Resource{ARN: at.ARN(s.partition(), "ec2", string(kind)+"/*"), Account: at.Account}
+}
+
+// tagKeys returns the condition keys of the tags in a request.
+func tagKeys(tags map[string]string) map[string][]string {
+	keys := map[string][]string{}
+	for key, value := range tags {
+		keys["aws:requesttag/"+strings.ToLower(key)] = []string{value}
+	}
+	if len(tags) > 0 {
+		keys["aws:tagkeys"] = slices.Sorted(maps.Keys(tags))
+	}
+	return keys
+}
+
+// mayRun returns an error if the caller of an operation may not run a decided launch: on what it
+// creates, with the tags of each kind, on what it uses, and on the role that it passes.
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html
+func (s *Service) mayRun(ctx context.Context, l *launch, operation string) error {
+	at := wire.TargetFrom(ctx)
+	created := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}
+	if _, ok := l.kinds[types.ResourceTypeSpotInstancesRequest]; ok && l.spot {
+		created = append(created, types.ResourceTypeSpotInstancesRequest)
+	}
+	for _, kind := range created {
+		keys := tagKeys(l.kinds[kind])
+		keys["ec2:instancetype"] = []string{l.kind.name}
+		if err := wire.Authorize(ctx, "ec2:RunInstances", s.anyOf(ctx, kind), keys); err != nil {
+			return err
+		}
+		if len(l.kinds[kind]) == 0 {
+			continue
+		}
+		if err := s.mayTag(ctx, kind, l.kinds[kind], operation); err != nil {
+			return err
+		}
+	}
+	for _, id := range l.uses() {
+		arn := vpc.ResourceARN(s.partition(), at, id)
+		of := access.Resource{ARN: arn, Account: at.Account, Tags: s.tags(at).Of(id)}
+		if err := wire.Authorize(ctx, "ec2:RunInstances", of, nil); err != nil {
+			return err
+		}
+	}
+	if l.profile.RoleARN == "" {
+		return nil
+	}
+	role := access.Resource{ARN: l.profile.RoleARN, Account: at.Account}
+	return wire.Authorize(ctx, "iam:PassRole", role, map[string][]string{"iam:passedtoservice": {"ec2.amazonaws.com"}})
+}
+
+// uses returns the IDs of the resources that a decided launch uses.
+func (l *launch) uses() []string {
+	ids := []string{*l.image.ImageId}
+	if l.template != nil {
+		ids = append(ids, l.template.id)
+	}
+	ids = append(ids, l.data.SecurityGroupIds...)
+	if l.subnet != "" {
+		ids = append(ids, l.subnet)
+	}
+	for i := range l.data.NetworkInterfaces {
+		n := &l.data.NetworkInterfaces[i]
+		ids = append(ids, n.Groups...)
+		if n.SubnetId != nil {
+			ids = append(ids, *n.SubnetId)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

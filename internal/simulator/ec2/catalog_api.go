@@ -18,9 +18,12 @@ import (
 // catalogOperations are the operations on what AWS offers: images and instance types.
 func (s *Service) catalogOperations() map[string]wire.Operation {
 	return map[string]wire.Operation{
+		"DescribeCapacityReservations":  wire.Op(s.describeCapacityReservations),
 		"DescribeImages":                wire.Op(s.describeImages),
 		"DescribeInstanceTypeOfferings": wire.Op(s.describeInstanceTypeOfferings),
 		"DescribeInstanceTypes":         wire.Op(s.describeInstanceTypes),
+		"DescribePlacementGroups":       wire.Op(s.describePlacementGroups),
+		"DescribeSpotPriceHistory":      wire.Op(s.describeSpotPriceHistory),
 		"GetEbsEncryptionByDefault":     wire.Op(s.getEbsEncryptionByDefault),
 	}
 }
@@ -48,6 +51,9 @@ func (s *Service) describeImages(ctx context.Context, in *ec2.DescribeImagesInpu
 	call := wire.CallFrom(ctx)
 	passes, err := imageFields.Compile(in.Filters)
 	if err != nil {
+		return nil, err
+	}
+	if err := dry(in.DryRun); err != nil {
 		return nil, err
 	}
 	for _, id := range in.ImageIds {
@@ -91,6 +97,9 @@ var kindFields = vpc.Fields[*kind]{
 func (s *Service) describeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceTypesInput) (*ec2.DescribeInstanceTypesOutput, error) {
 	passes, err := kindFields.Compile(in.Filters)
 	if err != nil {
+		return nil, err
+	}
+	if err := dry(in.DryRun); err != nil {
 		return nil, err
 	}
 	asked := map[string]bool{}
@@ -138,6 +147,9 @@ func (s *Service) describeInstanceTypeOfferings(
 		"instance-type": func(o types.InstanceTypeOffering) []string { return []string{string(o.InstanceType)} },
 	}.Compile(in.Filters)
 	if err != nil {
+		return nil, err
+	}
+	if err := dry(in.DryRun); err != nil {
 		return nil, err
 	}
 	by := cmp.Or(in.LocationType, types.LocationTypeRegion)

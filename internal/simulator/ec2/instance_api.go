@@ -16,6 +16,7 @@ import (
 
 func (s *Service) instanceOperations() map[string]wire.Operation {
 	return map[string]wire.Operation{
+		"CreateFleet":              wire.Op(s.createFleet),
 		"DescribeInstanceStatus":   wire.Op(s.describeInstanceStatus),
 		"DescribeInstanceTopology": wire.Op(s.describeInstanceTopology),
 		"DescribeInstances":        wire.Op(s.describeInstances),
@@ -75,11 +76,18 @@ func (s *Service) runInstances(ctx context.Context, in *ec2.RunInstancesInput) (
 	if err != nil {
 		return nil, err
 	}
-	if aws.ToBool(in.DryRun) {
+	if in.LaunchTemplate != nil || aws.ToBool(in.DryRun) {
 		if err := s.decide(r, l); err != nil {
 			return nil, err
 		}
-		return nil, dry(in.DryRun)
+	}
+	if in.LaunchTemplate != nil { // which names resources that the request does not
+		if err := s.mayRun(ctx, l, "RunInstances"); err != nil {
+			return nil, err
+		}
+	}
+	if err := dry(in.DryRun); err != nil {
+		return nil, err
 	}
 	made, err := s.run(r, l)
 	if err != nil {

@@ -28,6 +28,20 @@ func (k *kind) architecture() types.ArchitectureValues {
 	return types.ArchitectureValuesX8664
 }
 
+// manufacturer returns who makes the processors of the family.
+// https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
+func (k *kind) manufacturer() string {
+	family, _, _ := strings.Cut(k.name, ".")
+	switch {
+	case k.arm:
+		return "AWS"
+	case strings.HasSuffix(family, "a"):
+		return "AMD"
+	default:
+		return "Intel"
+	}
+}
+
 // nitro reports whether instances run on the Nitro hypervisor.
 func (k *kind) nitro() bool { return !strings.HasPrefix(k.name, "t2.") }
 
@@ -215,6 +229,7 @@ func (k *kind) describe() types.InstanceTypeInfo {
 		MemoryInfo: &types.MemoryInfo{SizeInMiB: aws.Int64(int64(k.MiB))},
 		ProcessorInfo: &types.ProcessorInfo{
 			SupportedArchitectures: []types.ArchitectureType{types.ArchitectureType(k.architecture())},
+			Manufacturer:           aws.String(k.manufacturer()),
 		},
 		EbsInfo: &types.EbsInfo{
 			EbsOptimizedSupport: types.EbsOptimizedSupportDefault, EncryptionSupport: types.EbsEncryptionSupportSupported,
@@ -224,6 +239,9 @@ func (k *kind) describe() types.InstanceTypeInfo {
 			MaximumNetworkInterfaces: aws.Int32(k.interfaces), Ipv4AddressesPerInterface: aws.Int32(k.addresses),
 			Ipv6AddressesPerInterface: aws.Int32(k.addresses), Ipv6Supported: aws.Bool(true), EnaSupport: types.EnaSupportRequired,
 			DefaultNetworkCardIndex: aws.Int32(0), MaximumNetworkCards: aws.Int32(1), EfaSupported: aws.Bool(false),
+			NetworkCards: []types.NetworkCardInfo{
+				{NetworkCardIndex: aws.Int32(0), MaximumNetworkInterfaces: aws.Int32(k.interfaces)},
+			},
 		},
 		PlacementGroupInfo: &types.PlacementGroupInfo{
 			SupportedStrategies: []types.PlacementGroupStrategy{types.PlacementGroupStrategyPartition, types.PlacementGroupStrategySpread},

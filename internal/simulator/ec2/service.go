@@ -65,6 +65,7 @@ type region struct {
 	templates map[string]*launchTemplate
 	keyPairs  map[string]*keyPair             // by name
 	launches  map[string]*reservation         // by client token
+	fleets    map[string]*madeFleet           // by client token
 	plugged   map[string]map[*volume]struct{} // by instance
 	ended     []*instance                     // terminated, the earliest first
 	quota     map[bool]int                    // vCPUs, by whether they are spot
@@ -84,7 +85,8 @@ func New(env *resource.Env, network *vpc.Service, o Options) *Service {
 		return &region{
 			Target: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{},
 			templates: map[string]*launchTemplate{}, keyPairs: map[string]*keyPair{}, launches: map[string]*reservation{},
-			quota: map[bool]int{}, plugged: map[string]map[*volume]struct{}{},
+			fleets: map[string]*madeFleet{},
+			quota:  map[bool]int{}, plugged: map[string]map[*volume]struct{}{},
 		}
 	}
 	return s

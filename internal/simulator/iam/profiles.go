@@ -118,7 +118,13 @@ func (s *Service) removeRoleFromInstanceProfile(
 func (s *Service) listInstanceProfiles(ctx context.Context, in *iam.ListInstanceProfilesInput) (*iam.ListInstanceProfilesOutput, error) {
 	a, unlock := s.locked(ctx)
 	defer unlock()
-	names, next := pageSize.Page(keysOf(a.profiles), in.Marker, in.MaxItems)
+	var below []string
+	for name, p := range a.profiles {
+		if strings.HasPrefix(p.path, aws.ToString(in.PathPrefix)) {
+			below = append(below, name)
+		}
+	}
+	names, next := pageSize.Page(below, in.Marker, in.MaxItems)
 	out := &iam.ListInstanceProfilesOutput{InstanceProfiles: []types.InstanceProfile{}, Marker: next, IsTruncated: next != nil}
 	for _, name := range names {
 		out.InstanceProfiles = append(out.InstanceProfiles, *a.profiles[name].describe())

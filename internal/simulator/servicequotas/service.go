@@ -18,7 +18,7 @@ type Quota struct{ Service, Code string }
 
 // Options are the quotas that the simulator enforces.
 type Options struct {
-	// Seed determines which quotas that nobody raised have a default value only.
+	// Seed determines which quotas that were never raised have a default value only.
 	Seed uint64
 	// Enforced return the value of a quota in an account and region. Others have their default values.
 	Enforced map[Quota]func(at wire.Target) float64

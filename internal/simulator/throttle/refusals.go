@@ -56,7 +56,9 @@ var byService = map[string]refusals{
 	"ecr":    throttlingException("ServerException", "https://docs.aws.amazon.com/AmazonECR/latest/userguide/common-errors.html"),
 	"events": throttlingException("InternalException", "https://docs.aws.amazon.com/eventbridge/latest/APIReference/CommonErrors.html"),
 	"kms":    throttlingException("KMSInternalException", "https://docs.aws.amazon.com/kms/latest/developerguide/throttling.html"),
-	"ssm":    throttlingException("InternalServerError", "https://docs.aws.amazon.com/systems-manager/latest/APIReference/CommonErrors.html"),
+	"pricing": throttlingException("InternalErrorException",
+		"https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_pricing_GetProducts.html"),
+	"ssm": throttlingException("InternalServerError", "https://docs.aws.amazon.com/systems-manager/latest/APIReference/CommonErrors.html"),
 	"ec2": {
 		refusal{"RequestLimitExceeded", "Request limit exceeded.", http.StatusServiceUnavailable},
 		refusal{"InternalError", "An internal error has occurred", http.StatusInternalServerError},

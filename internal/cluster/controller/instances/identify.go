@@ -30,6 +30,12 @@ const (
 	// set it.
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
 	groupNameTag = "aws:autoscaling:groupName"
+	// nodePoolTag and templateTag are the tags of instances that Karpenter launches: it names its NodePool,
+	// and EC2 alone sets the launch template.
+	// https://karpenter.sh/docs/concepts/nodeclasses/#spectags
+	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/launch-instances-from-launch-template.html
+	nodePoolTag = "karpenter.sh/nodepool"
+	templateTag = "aws:ec2launchtemplate:id"
 	// mostFilterValues is the maximum number of values of a filter:
 	// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/Query-Requests.html
 	mostFilterValues = 200
@@ -103,11 +109,13 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 	identity := workload.Identity{
 		PrivateDNSName: aws.ToString(instance.PrivateDnsName), Address: aws.ToString(instance.PrivateIpAddress), Slot: workload.NoSlot,
 	}
-	scaling := ""
+	tags := map[string]string{}
 	for _, tag := range instance.Tags {
-		if aws.ToString(tag.Key) == groupNameTag {
-			scaling = aws.ToString(tag.Value)
-		}
+		tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	scaling := tags[groupNameTag]
+	if scaling == "" {
+		identity.NodePool = nodePoolOf(cluster, tags)
 	}
 	stack := StackOf(scaling)
 	identity.Slot = SlotOf(cluster, stack)
@@ -120,12 +128,22 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 	case identity.Slot != workload.NoSlot:
 	case at >= 0:
 		identity.Group = groups[at].Name
+	case identity.NodePool != "":
 	case scaling == "":
 		identity.Problem = "is in no Auto Scaling group"
 	default:
 		identity.Problem = "is in Auto Scaling group " + scaling + ", which does not belong to the cluster"
 	}
 	return identity
+}
+
+// nodePoolOf returns the NodePool of an instance that the Cluster's Karpenter launched, or "". Slots let
+// such an instance join only if Karpenter has a NodeClaim for it (package approver).
+func nodePoolOf(cluster *v1alpha1.Cluster, tags map[string]string) string {
+	if tags[model.TagOwnedPrefix+cluster.Name] != model.TagOwned || tags[model.TagCluster] != cluster.Name || tags[templateTag] == "" {
+		return ""
+	}
+	return tags[nodePoolTag]
 }
 
 // ReportUnconfirmed records one Event for each Node whose identity EC2 does not confirm, and
