@@ -24,8 +24,11 @@ func (c *Clients) ServiceQuotas(t Target) ServiceQuotas {
 
 // servicequotasCalls are the calls of Service Quotas that the project makes.
 type servicequotasCalls struct {
-	getServiceQuota           call[servicequotas.GetServiceQuotaInput, servicequotas.GetServiceQuotaOutput, servicequotas.Options]
-	getAWSDefaultServiceQuota call[servicequotas.GetAWSDefaultServiceQuotaInput, servicequotas.GetAWSDefaultServiceQuotaOutput, servicequotas.Options]
+	getServiceQuota call[servicequotas.GetServiceQuotaInput, servicequotas.GetServiceQuotaOutput, servicequotas.Options]
+
+	getAWSDefaultServiceQuota call[
+		servicequotas.GetAWSDefaultServiceQuotaInput, servicequotas.GetAWSDefaultServiceQuotaOutput, servicequotas.Options,
+	]
 }
 
 func newServicequotasCalls(cfg aws.Config) *servicequotasCalls {

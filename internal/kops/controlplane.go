@@ -96,7 +96,8 @@ func (c *cluster) alike(cp *v1alpha1.ControlPlane, g *group, own *v1alpha1.Contr
 		cp.SecurityGroups = appendNew(cp.SecurityGroups, id)
 	}
 	same := own.InstanceType == cp.InstanceType && own.Image == cp.Image &&
-		reflect.DeepEqual(own.RootVolume, cp.RootVolume) && maps.Equal(own.Labels, cp.Labels) && reflect.DeepEqual(own.NodeSetup, cp.NodeSetup)
+		reflect.DeepEqual(own.RootVolume, cp.RootVolume) && maps.Equal(own.Labels, cp.Labels) &&
+		reflect.DeepEqual(own.NodeSetup, cp.NodeSetup)
 	if !same {
 		g.spec.note("", Warning, "its type, image, disk, labels, files or hooks differ from those of the first master, which all slots use")
 	}

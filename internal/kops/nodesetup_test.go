@@ -38,7 +38,8 @@ spec:
 	}
 	all, slots, workers := setups(t, made)
 	want := []v1alpha1.NodeFile{
-		{Path: "/etc/motd", Content: "hello", Mode: "0644"}, {Path: "/etc/both", Content: "b", Mode: "0440"},
+		{Path: "/etc/motd", Content: "hello", Mode: "0644"},
+		{Path: "/etc/both", Content: "b", Mode: "0440"},
 		{Path: "/etc/sysctl.d/99-kops.conf", Content: "vm.max_map_count=262144\n"},
 	}
 	if diff := cmp.Diff(want, all.Files); diff != "" {

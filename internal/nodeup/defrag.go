@@ -224,7 +224,7 @@ func (b *boot) askStates(ctx context.Context, client *http.Client) (states []*et
 func (b *boot) askAlarms(ctx context.Context, client *http.Client) (full []string, err error) {
 	var list struct {
 		Alarms []struct {
-			MemberID string `json:"memberID"` //nolint:tagliatelle // the names are etcd's
+			MemberID string `json:"memberID"`
 			Alarm    string `json:"alarm"`
 		} `json:"alarms"`
 	}

@@ -107,38 +107,38 @@ func TestSlotDefragmentsEtcd(t *testing.T) {
 	}
 	dense, loose := space{1000, 900}, space{1000, 500}
 	for name, c := range map[string]struct {
-		etcd spaceEtcd
+		etcd *spaceEtcd
 		want []string
 	}{
-		"all use their space": {etcd: spaceEtcd{leader: "10", spaces: three(dense, dense, dense)}},
+		"all use their space": {etcd: &spaceEtcd{leader: "10", spaces: three(dense, dense, dense)}},
 		"its own has space": {
-			etcd: spaceEtcd{leader: "10", spaces: three(dense, loose, dense)}, want: []string{"defragment 1"},
+			etcd: &spaceEtcd{leader: "10", spaces: three(dense, loose, dense)}, want: []string{"defragment 1"},
 		},
-		"little space in a small database": {etcd: spaceEtcd{leader: "10", spaces: three(dense, space{100, 10}, dense)}},
-		"it is another one's turn":         {etcd: spaceEtcd{leader: "12", spaces: three(loose, loose, dense)}},
+		"little space in a small database": {etcd: &spaceEtcd{leader: "10", spaces: three(dense, space{100, 10}, dense)}},
+		"it is another one's turn":         {etcd: &spaceEtcd{leader: "12", spaces: three(loose, loose, dense)}},
 		"it leads": {
-			etcd: spaceEtcd{leader: "11", spaces: three(dense, loose, dense)}, want: []string{"transfer to 10", "defragment 1"},
+			etcd: &spaceEtcd{leader: "11", spaces: three(dense, loose, dense)}, want: []string{"transfer to 10", "defragment 1"},
 		},
-		"it leads, and others come first": {etcd: spaceEtcd{leader: "11", spaces: three(dense, loose, loose)}},
-		"another one is down":             {etcd: spaceEtcd{leader: "10", spaces: three(dense, loose, dense), down: "2"}},
-		"another one is joining": {etcd: spaceEtcd{
+		"it leads, and others come first": {etcd: &spaceEtcd{leader: "11", spaces: three(dense, loose, loose)}},
+		"another one is down":             {etcd: &spaceEtcd{leader: "10", spaces: three(dense, loose, dense), down: "2"}},
+		"another one is joining": {etcd: &spaceEtcd{
 			leader: "10", spaces: three(dense, loose, dense), members: []member{running("0"), running("1"), learner("2")},
 		}},
-		"it is the only one": {etcd: spaceEtcd{leader: "11", quota: 2048, spaces: three(dense, loose, dense), members: []member{running("1")}}},
+		"it is the only one": {etcd: &spaceEtcd{leader: "11", quota: 2048, spaces: three(dense, loose, dense), members: []member{running("1")}}},
 		"it is the only one, and nearly full": {
-			etcd: spaceEtcd{leader: "11", quota: 1200, spaces: three(dense, loose, dense), members: []member{running("1")}},
+			etcd: &spaceEtcd{leader: "11", quota: 1200, spaces: three(dense, loose, dense), members: []member{running("1")}},
 			want: []string{"defragment 1"},
 		},
 		"etcd is full of history": {
-			etcd: spaceEtcd{
+			etcd: &spaceEtcd{
 				leader: "11", quota: 1000, full: []string{"11"}, spaces: three(dense, space{1000, 990}, dense), members: []member{running("1")},
 			},
 			want: []string{"compact 1000", "defragment 1", "compact 1000", "disarm 11"},
 		},
 		"etcd is full of objects": {
-			etcd: spaceEtcd{leader: "10", quota: 1000, full: []string{"11"}, spaces: three(space{990, 980}, space{1000, 990}, space{990, 980})},
+			etcd: &spaceEtcd{leader: "10", quota: 1000, full: []string{"11"}, spaces: three(space{990, 980}, space{1000, 990}, space{990, 980})},
 		},
-		"another one is full": {etcd: spaceEtcd{leader: "10", quota: 1000, full: []string{"12"}, spaces: three(dense, space{500, 490}, space{1000, 990})}},
+		"another one is full": {etcd: &spaceEtcd{leader: "10", quota: 1000, full: []string{"12"}, spaces: three(dense, space{500, 490}, space{1000, 990})}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.etcd.members == nil {
@@ -146,7 +146,7 @@ func TestSlotDefragmentsEtcd(t *testing.T) {
 			}
 			m := amongMembers(t, &etcd{}, func(b *bundle.Bundle) { b.TokenKey = tokenKey })
 			m.account.names["etcd-1.demo.internal"] = "10.0.1.1"
-			server := httptest.NewUnstartedServer(&c.etcd)
+			server := httptest.NewUnstartedServer(c.etcd)
 			server.TLS = m.trustEtcd(t)
 			server.Config.ErrorLog = log.New(io.Discard, "", 0) // the slot ends amid requests
 			server.StartTLS()
@@ -187,8 +187,12 @@ func TestFullEtcdWritesAgain(t *testing.T) {
 	full.put("kept", "before")
 	value := strings.Repeat("x", mib)
 	patience.Until(t, "etcd is full", func() error {
-		if err := full.write(t.Context(), "key", value); err == nil || !strings.Contains(err.Error(), "database space exceeded") {
-			return fmt.Errorf("the last write: %v", err)
+		err := full.write(t.Context(), "key", value)
+		if err == nil {
+			return errors.New("it takes writes")
+		}
+		if !strings.Contains(err.Error(), "database space exceeded") {
+			return err
 		}
 		return nil
 	})

@@ -30,9 +30,12 @@ func furnished() *bundle.Bundle {
 		bundle.File{Path: kubeletConf, Mode: "0644", Content: "[Service]\nNice=-5\n"},
 	)
 	b.ExtraUnits = []bundle.Unit{
-		{Name: "agent.service", State: bundle.UnitStarted}, {Name: "containerd.service", State: bundle.UnitStarted},
-		{Name: "kubelet.service", State: bundle.UnitStarted}, {Name: "report.service", State: bundle.UnitInstalled},
-		{Name: "report.timer", State: bundle.UnitStarted}, {Name: "unattended-upgrades.service", State: bundle.UnitMasked},
+		{Name: "agent.service", State: bundle.UnitStarted},
+		{Name: "containerd.service", State: bundle.UnitStarted},
+		{Name: "kubelet.service", State: bundle.UnitStarted},
+		{Name: "report.service", State: bundle.UnitInstalled},
+		{Name: "report.timer", State: bundle.UnitStarted},
+		{Name: "unattended-upgrades.service", State: bundle.UnitMasked},
 	}
 	return b
 }

@@ -19,10 +19,10 @@ func (p *Plan) addQuotas(ctx context.Context, o Options, target awsapi.Target, s
 			continue
 		}
 		for _, r := range made.Resources {
-			switch r.Action {
-			case Replace:
+			if r.Action == Replace {
 				stacks[i].Replaced = append(stacks[i].Replaced, r.LogicalID)
-			case MayReplace:
+			}
+			if r.Action == MayReplace {
 				stacks[i].MayBeReplaced = append(stacks[i].MayBeReplaced, r.LogicalID)
 			}
 		}

@@ -124,7 +124,7 @@ func (c *checker) limit(ctx context.Context, q Quota) (float64, error) {
 }
 
 var (
-	errNoValue        = errors.New("Service Quotas returned no value")
+	errNoValue        = errors.New("no value was returned by Service Quotas")
 	errNoGlobalRegion = errors.New("the region in which Service Quotas has the quotas of global services is not known for this partition")
 )
 

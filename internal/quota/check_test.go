@@ -78,10 +78,11 @@ func (w *environment) create(name, resources string) (refused string) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		switch s := out.Stacks[0]; s.StackStatus {
-		case types.StackStatusCreateComplete:
+		s := out.Stacks[0]
+		if s.StackStatus == types.StackStatusCreateComplete {
 			return ""
-		case types.StackStatusCreateFailed:
+		}
+		if s.StackStatus == types.StackStatusCreateFailed {
 			return aws.ToString(s.StackStatusReason)
 		}
 	}

@@ -28,24 +28,25 @@ const (
 // counted are the quotas of how many resources of a type there are:
 // https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html ("Service quotas")
 var counted = map[string]Quota{
-	launch.TypeGroup:                           {Service: "autoscaling", Code: "L-CDE20ADC", Name: "Auto Scaling groups per region", Unit: "groups"},
-	typeStack:                                  {Service: "cloudformation", Code: "L-0485CB21", Name: "Stack count", Unit: "stacks"},
-	"AWS::DynamoDB::Table":                     {Service: "dynamodb", Code: "L-F98FE922", Name: "Maximum number of tables", Unit: "tables"},
-	typeAddress:                                {Service: "ec2", Code: "L-0263D0A3", Name: "EC2-VPC Elastic IPs", Unit: "addresses"},
-	"AWS::EC2::InternetGateway":                {Service: "vpc", Code: "L-A4707A72", Name: "Internet gateways per Region", Unit: "gateways"},
-	"AWS::EC2::SecurityGroup":                  {Service: "vpc", Code: "L-E79EC296", Name: "VPC security groups per Region", Unit: "security groups"},
-	"AWS::EC2::VPC":                            {Service: "vpc", Code: "L-F678F1CE", Name: "VPCs per Region", Unit: "VPCs"},
-	"AWS::EFS::FileSystem":                     {Service: "elasticfilesystem", Code: "L-848C634D", Name: "File systems per account", Unit: "file systems"},
-	"AWS::ElasticLoadBalancingV2::TargetGroup": {Service: "elasticloadbalancing", Code: "L-B22855CB", Name: "Target Groups per Region", Unit: "target groups"},
-	"AWS::IAM::InstanceProfile":                {Service: "iam", Code: "L-6E65F664", Name: "Instance profiles per account", Unit: "profiles", Global: true},
-	"AWS::IAM::OIDCProvider":                   {Service: "iam", Code: "L-858F3967", Name: "OpenId connect providers per account", Unit: "providers", Global: true},
-	"AWS::IAM::Role":                           {Service: "iam", Code: "L-FE177D64", Name: "Roles per account", Unit: "roles", Global: true},
-	"AWS::RDS::DBCluster":                      {Service: "rds", Code: "L-952B80B8", Name: "DB clusters", Unit: "clusters"},
-	"AWS::RDS::DBInstance":                     {Service: "rds", Code: "L-7B6409FD", Name: "DB instances", Unit: "instances"},
-	"AWS::Route53::HostedZone":                 {Service: "route53", Code: "L-4EA4796A", Name: "Hosted zones", Unit: "zones", Global: true},
-	"AWS::S3::Bucket":                          {Service: "s3", Code: "L-DC2B2D3D", Name: "General purpose buckets", Unit: "buckets", Global: true},
-	typeBalancer + "/application":              {Service: "elasticloadbalancing", Code: "L-53DA6B97", Name: "Application Load Balancers per Region", Unit: "load balancers"},
-	typeBalancer + "/network":                  {Service: "elasticloadbalancing", Code: "L-69A177A2", Name: "Network Load Balancers per Region", Unit: "load balancers"},
+	launch.TypeGroup:                           {"autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", "groups", false},
+	typeStack:                                  {"cloudformation", "L-0485CB21", "Stack count", "stacks", false},
+	"AWS::DynamoDB::Table":                     {"dynamodb", "L-F98FE922", "Maximum number of tables", "tables", false},
+	typeAddress:                                {"ec2", "L-0263D0A3", "EC2-VPC Elastic IPs", "addresses", false},
+	"AWS::EC2::InternetGateway":                {"vpc", "L-A4707A72", "Internet gateways per Region", "gateways", false},
+	"AWS::EC2::SecurityGroup":                  {"vpc", "L-E79EC296", "VPC security groups per Region", "security groups", false},
+	"AWS::EC2::VPC":                            {"vpc", "L-F678F1CE", "VPCs per Region", "VPCs", false},
+	"AWS::EFS::FileSystem":                     {"elasticfilesystem", "L-848C634D", "File systems per account", "file systems", false},
+	"AWS::ElasticLoadBalancingV2::TargetGroup": {"elasticloadbalancing", "L-B22855CB", "Target Groups per Region", "target groups", false},
+	"AWS::IAM::InstanceProfile":                {"iam", "L-6E65F664", "Instance profiles per account", "profiles", true},
+	"AWS::IAM::OIDCProvider":                   {"iam", "L-858F3967", "OpenId connect providers per account", "providers", true},
+	"AWS::IAM::Role":                           {"iam", "L-FE177D64", "Roles per account", "roles", true},
+	"AWS::RDS::DBCluster":                      {"rds", "L-952B80B8", "DB clusters", "clusters", false},
+	"AWS::RDS::DBInstance":                     {"rds", "L-7B6409FD", "DB instances", "instances", false},
+	"AWS::Route53::HostedZone":                 {"route53", "L-4EA4796A", "Hosted zones", "zones", true},
+	"AWS::S3::Bucket":                          {"s3", "L-DC2B2D3D", "General purpose buckets", "buckets", true},
+
+	typeBalancer + "/application": {"elasticloadbalancing", "L-53DA6B97", "Application Load Balancers per Region", "load balancers", false},
+	typeBalancer + "/network":     {"elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", "load balancers", false},
 }
 
 // processors are the quotas of how many vCPUs the instances of some families have, on demand and as

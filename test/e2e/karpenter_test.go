@@ -270,7 +270,8 @@ func (c *cloud) readTemplate(t *testing.T, cluster string) *strings.Replacer {
 		of = group.MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification
 	}
 	versions, err := ec2.NewFromConfig(c.config(account)).DescribeLaunchTemplateVersions(
-		t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: of.LaunchTemplateId, Versions: []string{aws.ToString(of.Version)}},
+		t.Context(),
+		&ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: of.LaunchTemplateId, Versions: []string{aws.ToString(of.Version)}},
 	)
 	if err != nil || len(versions.LaunchTemplateVersions) != 1 {
 		t.Fatalf("versions %+v, %v", versions, err)
@@ -306,7 +307,7 @@ func (c *cloud) readTemplate(t *testing.T, cluster string) *strings.Replacer {
 		public = "true"
 	}
 	var subnets []string
-	for _, id := range strings.Split(aws.ToString(group.VPCZoneIdentifier), ",") {
+	for id := range strings.SplitSeq(aws.ToString(group.VPCZoneIdentifier), ",") {
 		subnets = append(subnets, "{id: "+id+"}")
 	}
 	return strings.NewReplacer(
@@ -530,8 +531,11 @@ func (k *karpenter) checkInterruption(t *testing.T) {
 	}
 	patience.Until(t, "Karpenter drains the instance before EC2 interrupts it", func() error {
 		text, err := os.ReadFile(k.log)
-		if err != nil || !strings.Contains(string(text), "initiating delete from interruption message") {
-			return fmt.Errorf("it has not read the notice: %v\n%s", err, k.tail())
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(string(text), "initiating delete from interruption message") {
+			return fmt.Errorf("it has not read the notice:\n%s", k.tail())
 		}
 		return nil
 	})

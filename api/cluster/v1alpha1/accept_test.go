@@ -185,7 +185,9 @@ spec:
 spec:
   nodes:
     files: [{path: /etc/containerd/certs.d/docker.io/hosts.toml, content: "server = \"https://docker.io\""}, {path: /usr/local/bin/a.sh, mode: "0755", owner: root}]
-    units: [{name: kubelet.service, dropIns: [{name: 10-a.conf, content: "[Service]"}]}, {name: "srv-my\\x2ddata.mount", content: "[Mount]"}]
+    units:
+    - {name: kubelet.service, dropIns: [{name: 10-a.conf, content: "[Service]"}]}
+    - {name: "srv-my\\x2ddata.mount", content: "[Mount]"}
   controlPlane:
     files: [{path: /etc/key.pub, encoding: base64, content: YQ==}]
     units: [{name: a@.service, state: Installed, content: "[Service]"}, {name: a@b.service}, {name: b.timer, state: Masked}]

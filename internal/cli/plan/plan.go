@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
@@ -99,7 +100,11 @@ does not.`,
 	o.manifests.Add(cmd)
 	o.output.Add(cmd, formatText, formatJSON)
 	o.prices.Add(cmd)
-	set := cmd.Flags()
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *options) addFlags(set *pflag.FlagSet) {
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there are changes, or drift with --drift")
 	set.BoolVar(&o.plan.ChangeSets, "change-set", false, "also let CloudFormation compute the changes, with temporary change sets")
 	set.BoolVar(&o.plan.Drift, "drift", false, "also let CloudFormation detect what other clients changed in deployed stacks, which can take minutes")
@@ -124,7 +129,6 @@ does not.`,
 		"",
 		"folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)",
 	)
-	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command, args []string) error {

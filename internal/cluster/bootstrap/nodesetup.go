@@ -24,7 +24,8 @@ func addSetup(b *Bundle, setup *v1alpha1.NodeSetup) {
 		if u.Content != "" {
 			b.Files = append(b.Files, unitFile(u.Name, u.Content))
 		}
-		dropIns := slices.SortedFunc(slices.Values(u.DropIns), func(a, b v1alpha1.UnitDropIn) int { return strings.Compare(a.Name, b.Name) })
+		byName := func(a, b v1alpha1.UnitDropIn) int { return strings.Compare(a.Name, b.Name) }
+		dropIns := slices.SortedFunc(slices.Values(u.DropIns), byName)
 		for _, d := range dropIns {
 			b.Files = append(b.Files, unitFile(path.Join(u.Name+".d", d.Name), d.Content))
 		}

@@ -8,8 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
-	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
 )
 
 // pooled are the tags that the Karpenter of a cluster sets.
@@ -84,7 +82,7 @@ func TestKarpenterLeavesNothing(t *testing.T) {
 	}
 	want := map[string]string{template: "AWS::EC2::LaunchTemplate", instance: "AWS::EC2::Instance"}
 	if !maps.Equal(listed, want) {
-		t.Errorf("listed are %v, want %v: %v", listed, want, []cleanup.Found(found))
+		t.Errorf("listed are %v, want %v: %v", listed, want, found)
 	}
 	a.finishes(a.cleaner.AfterNodes)
 	if got := a.live(); !slices.Equal(got, kept) {

@@ -18,7 +18,9 @@ func TestRulesOfFilesAndUnitsAreThoseOfTheAPI(t *testing.T) {
 		"/", "/etc", "/kubernetes", "/var", "/lib", "/kubelet", "/containerd", "/certs.d", "/config.toml", "/usr", "/local", "/systemd",
 		"/system", "/proc", "/run", "/..", "/.", "/.ssh", "/a b", "etc", "/sysctl.d", "/90-nodeup.conf", "/x", "/ä",
 	}
-	names := []string{"a", "@", "b", ".service", ".timer", ".swap", "nodeup", "cloud-", "-", `\x2d`, "kubelet", "containerd", "var-lib-etcd", ".mount", "*", "/"}
+	names := []string{
+		"a", "@", "b", ".service", ".timer", ".swap", "nodeup", "cloud-", "-", `\x2d`, "kubelet", "containerd", "var-lib-etcd", ".mount", "*", "/",
+	}
 	draw := func(rt *rapid.T, of []string, label string) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(of), 1, 4).Draw(rt, label), "")
 	}

@@ -43,9 +43,7 @@ type fleetPool struct {
 	// override is what the request says about the pool; it is empty without overrides.
 	override types.FleetLaunchTemplateOverrides
 	zone     string
-	price    float64
 	priority float64
-	spot     bool
 }
 
 // createFleet launches the instances of a fleet of type instant, the only type that the simulator

@@ -11,7 +11,8 @@ import (
 func TestInstanceProfilesAreListedBelowAPath(t *testing.T) {
 	c, _ := start(t)
 	for name, path := range map[string]string{"a": "/", "b": "/karpenter/x/", "c": "/karpenter/y/"} {
-		if _, err := c.CreateInstanceProfile(t.Context(), &awsiam.CreateInstanceProfileInput{InstanceProfileName: &name, Path: &path}); err != nil {
+		in := &awsiam.CreateInstanceProfileInput{InstanceProfileName: &name, Path: &path}
+		if _, err := c.CreateInstanceProfile(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,8 @@ func start(t *testing.T) *awspricing.Client {
 	t.Helper()
 	service := pricing.New(func() []pricing.Price {
 		return []pricing.Price{
-			{InstanceType: "m6i.large", VCPUs: 2, MiB: 8192, USD: 0.096}, {InstanceType: "c6i.large", VCPUs: 2, MiB: 4096, USD: 0.085},
+			{InstanceType: "m6i.large", VCPUs: 2, MiB: 8192, USD: 0.096},
+			{InstanceType: "c6i.large", VCPUs: 2, MiB: 4096, USD: 0.085},
 			{InstanceType: "m6i.metal", VCPUs: 128, MiB: 524288, USD: 6.144, BareMetal: true},
 		}
 	})
