@@ -240,6 +240,13 @@ var statements = []statement{
 			"AWS's policy ReadOnlyAccess has those.",
 	},
 	{
+		sid: "Quotas", users: terminal, resources: all,
+		calls: []string{
+			"ec2.DescribeAddresses", "ec2.DescribeInstanceTypes", "servicequotas.GetAWSDefaultServiceQuota", "servicequotas.GetServiceQuota",
+		},
+		why: "The commands plan and create compare quotas with what is in use, with --quotas. Cloud Control API counts the resources with the caller's permissions, as for import.",
+	},
+	{
 		sid: "State", users: terminal, resources: []string{"arn:{partition}:s3:::{stateBucket}", "arn:{partition}:s3:::{stateBucket}/*"},
 		calls: []string{"s3.GetObject", "s3.PutObject", "s3.DeleteObject", "s3.ListObjectsV2"},
 		why:   "The bucket with the commands' state. Set the bucket's name, or remove the statement if the state is in a folder.",

@@ -23,7 +23,7 @@ const limitedUser = "ada"
 var update = flag.Bool("update", false, "rewrite testdata/mutations.json")
 
 // terminalStatements are the statements for users of the commands, except that for the command trial.
-var terminalStatements = []string{"Validate", "Import", "State"}
+var terminalStatements = []string{"Validate", "Import", "Quotas", "State"}
 
 // ofCommands returns the least policies for a cluster whose state is in the bucket.
 func ofCommands(t *testing.T) []permissions.Document {
@@ -45,7 +45,12 @@ func more(key string) permissions.Document {
 	return permissions.Document{Name: "more", Statements: []permissions.Statement{
 		{Sid: "Key", Effect: "Allow", Action: []string{"kms:Decrypt", "kms:GenerateDataKey"}, Resource: []string{key}},
 		{
-			Sid: "Read", Effect: "Allow", Action: []string{"sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:ListQueues"},
+			Sid: "Read", Effect: "Allow", Action: []string{
+				"autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInternetGateways", "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs",
+				"elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTargetGroups", "iam:ListInstanceProfiles",
+				"iam:ListOpenIDConnectProviders", "iam:ListRoles", "route53:ListHostedZones", "s3:ListAllMyBuckets",
+				"sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:ListQueues",
+			},
 			Resource: []string{"*"},
 		},
 	}}
@@ -79,6 +84,8 @@ func (p *user) reads() {
 	p.run(0, "validate", "cluster", "demo", "--wait", "5m")
 	out, _ := p.run(0, "import", "--type", "AWS::SQS::Queue", "--name", "orders")
 	p.says(out, "kind: SQSQueue")
+	_, errOut := p.run(0, "create", "cluster", "another", "--zones", "eu-central-1a", "--dry-run", "--quotas")
+	p.says(errOut, "Quotas of the account in eu-central-1:\n  They suffice: 13 quotas checked.\n")
 }
 
 // everyStatementIsNeeded checks that a request was denied without any one of the statements for the commands.

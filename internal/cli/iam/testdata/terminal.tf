@@ -107,6 +107,19 @@ resource "aws_iam_policy" "aws_operator_1" {
           ]
         },
         {
+          "Sid": "Quotas",
+          "Effect": "Allow",
+          "Action": [
+            "ec2:DescribeAddresses",
+            "ec2:DescribeInstanceTypes",
+            "servicequotas:GetAWSDefaultServiceQuota",
+            "servicequotas:GetServiceQuota"
+          ],
+          "Resource": [
+            "*"
+          ]
+        },
+        {
           "Sid": "State",
           "Effect": "Allow",
           "Action": [
