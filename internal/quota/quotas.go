@@ -28,10 +28,13 @@ const (
 // counted are the quotas of how many resources of a type there are:
 // https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html ("Service quotas")
 var counted = map[string]Quota{
-	launch.TypeGroup:                           {"autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", "groups", false},
-	typeStack:                                  {"cloudformation", "L-0485CB21", "Stack count", "stacks", false},
+	launch.TypeGroup:              {"autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", "groups", false},
+	typeStack:                     {"cloudformation", "L-0485CB21", "Stack count", "stacks", false},
+	typeAddress:                   {"ec2", "L-0263D0A3", "EC2-VPC Elastic IPs", "addresses", false},
+	typeBalancer + "/application": {"elasticloadbalancing", "L-53DA6B97", "Application Load Balancers per Region", "load balancers", false},
+	typeBalancer + "/network":     {"elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", "load balancers", false},
+
 	"AWS::DynamoDB::Table":                     {"dynamodb", "L-F98FE922", "Maximum number of tables", "tables", false},
-	typeAddress:                                {"ec2", "L-0263D0A3", "EC2-VPC Elastic IPs", "addresses", false},
 	"AWS::EC2::InternetGateway":                {"vpc", "L-A4707A72", "Internet gateways per Region", "gateways", false},
 	"AWS::EC2::SecurityGroup":                  {"vpc", "L-E79EC296", "VPC security groups per Region", "security groups", false},
 	"AWS::EC2::VPC":                            {"vpc", "L-F678F1CE", "VPCs per Region", "VPCs", false},
@@ -44,9 +47,6 @@ var counted = map[string]Quota{
 	"AWS::RDS::DBInstance":                     {"rds", "L-7B6409FD", "DB instances", "instances", false},
 	"AWS::Route53::HostedZone":                 {"route53", "L-4EA4796A", "Hosted zones", "zones", true},
 	"AWS::S3::Bucket":                          {"s3", "L-DC2B2D3D", "General purpose buckets", "buckets", true},
-
-	typeBalancer + "/application": {"elasticloadbalancing", "L-53DA6B97", "Application Load Balancers per Region", "load balancers", false},
-	typeBalancer + "/network":     {"elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", "load balancers", false},
 }
 
 // processors are the quotas of how many vCPUs the instances of some families have, on demand and as
