@@ -187,10 +187,17 @@ func appendJSONFloat(buf []byte, f float64, bits int) []byte {
 		return append(buf, `"Infinity"`...)
 	case math.IsInf(f, -1):
 		return append(buf, `"-Infinity"`...)
+	case f == math.Trunc(f) && math.Abs(f) < mostWhole:
+		// AWS writes whole numbers of this type with a point, by which dynamic languages tell them from integers:
+		// https://docs.aws.amazon.com/cli/latest/reference/service-quotas/list-service-quotas.html#examples
+		return strconv.AppendFloat(buf, f, 'f', 1, bits)
 	default:
 		return strconv.AppendFloat(buf, f, 'g', -1, bits)
 	}
 }
+
+// mostWhole is the number up to which each whole number is one of type double.
+const mostWhole = 1 << 53
 
 // appendJSONString appends a quoted string. The common case of plain text needs only one copy.
 func appendJSONString(buf []byte, s string) []byte {
