@@ -49,7 +49,9 @@ like "ecr: the repository's address" "$uri" "^123456789012\.dkr\.ecr\.$AWS_REGIO
 aws ecr delete-repository --repository-name interop >/dev/null
 key=$(aws kms create-key --query KeyMetadata.KeyId)
 printf secret >"$WORK/plain"
-aws kms encrypt --key-id "$key" --plaintext "fileb://$WORK/plain" --query CiphertextBlob | base64 -d >"$WORK/cipher"
+encrypted() { aws kms encrypt --key-id "$key" --plaintext "fileb://$WORK/plain" --query CiphertextBlob >"$WORK/cipher64"; }
+eventually "kms: a new key encrypts" encrypted # KMS tells its other copies of a key within seconds
+base64 -d <"$WORK/cipher64" >"$WORK/cipher"
 is "kms: a ciphertext is decrypted" "$(aws kms decrypt --ciphertext-blob "fileb://$WORK/cipher" --query Plaintext | base64 -d)" secret
 aws ssm put-parameter --name /interop --type SecureString --value s3cret >/dev/null
 is "ssm: a parameter is read back" "$(aws ssm get-parameter --name /interop --with-decryption --query Parameter.Value)" s3cret
