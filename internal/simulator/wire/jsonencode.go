@@ -188,7 +188,7 @@ func appendJSONFloat(buf []byte, f float64, bits int) []byte {
 	case math.IsInf(f, -1):
 		return append(buf, `"-Infinity"`...)
 	case f == math.Trunc(f) && math.Abs(f) < mostWhole:
-		// AWS writes whole numbers of this type with a point, by which dynamic languages tell them from integers:
+		// AWS writes whole numbers of this type with a point, so that dynamic languages do not read an integer:
 		// https://docs.aws.amazon.com/cli/latest/reference/service-quotas/list-service-quotas.html#examples
 		return strconv.AppendFloat(buf, f, 'f', 1, bits)
 	default:
