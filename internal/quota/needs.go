@@ -39,7 +39,7 @@ type needs struct {
 func Types(stacks []Stack) []string {
 	var types []string
 	for i := range stacks {
-		for _, of := range stacks[i].launches() {
+		for _, of := range stacks[i].launches(stacks[i].resolve()) {
 			for _, l := range []*launch.Launch{of.before, of.after} {
 				if l != nil {
 					types = append(types, l.Types...)
@@ -73,7 +73,7 @@ func (n *needs) stack(s *Stack) {
 	if s.Before == nil {
 		n.add(counted[typeStack], 1, 1)
 	}
-	before, after := resolved(s.Before), resolved(s.After)
+	before, after := s.resolve()
 	for id, r := range after {
 		old := before[id]
 		if q, ok := counted[kindOf(r)]; ok {
@@ -85,7 +85,7 @@ func (n *needs) stack(s *Stack) {
 			}
 		}
 	}
-	for _, of := range s.launches() {
+	for _, of := range s.launches(before, after) {
 		n.launch(of)
 	}
 }
@@ -105,12 +105,8 @@ func kindOf(r *template.Resource) string {
 // change is a launch before and after a change. Without one before, all instances are new.
 type change struct{ before, after *launch.Launch }
 
-// launches returns the launches that the change of a stack adds or changes.
-func (s *Stack) launches() []change {
-	if s.After == nil {
-		return nil
-	}
-	before, after := resolved(s.Before), resolved(s.After)
+// launches returns the launches that the change of a stack adds or changes, given its resources before and after.
+func (s *Stack) launches(before, after map[string]*template.Resource) []change {
 	var all []change
 	for id, r := range after {
 		of := change{after: launch.Of(r, after)}
@@ -125,6 +121,11 @@ func (s *Stack) launches() []change {
 		}
 	}
 	return all
+}
+
+// resolve returns the resources of the stack before and after the change, by logical ID.
+func (s *Stack) resolve() (before, after map[string]*template.Resource) {
+	return resolved(s.Before), resolved(s.After)
 }
 
 func resolved(side *diff.Side) map[string]*template.Resource {

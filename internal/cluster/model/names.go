@@ -22,6 +22,9 @@ const (
 	TagOwned = "owned"
 	// TagShared is the value for resources that outlive the cluster, such as existing subnets.
 	TagShared = "shared"
+	// TagNodePool names the NodePool for which Karpenter launched an instance or created a launch template.
+	// https://karpenter.sh/docs/concepts/nodeclasses/#spectags
+	TagNodePool = "karpenter.sh/nodepool"
 	// TagCluster holds the cluster's name.
 	TagCluster = v1alpha1.Group + "/cluster"
 	// TagNamespace holds the namespace of the Cluster.

@@ -3,6 +3,8 @@ package servicequotas
 import (
 	"context"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -73,7 +75,7 @@ func (s *Service) getDefault(
 // list returns the applied values of a service in pages.
 func (s *Service) list(ctx context.Context, in *servicequotas.ListServiceQuotasInput) (*servicequotas.ListServiceQuotasOutput, error) {
 	at := wire.TargetFrom(ctx)
-	var all []types.ServiceQuota
+	of := map[string]*quota{}
 	known := false
 	for i := range quotas {
 		q := &quotas[i]
@@ -84,32 +86,24 @@ func (s *Service) list(ctx context.Context, in *servicequotas.ListServiceQuotasI
 		if in.QuotaCode != nil && *in.QuotaCode != q.Code || !s.isApplied(at, q) || q.global && !isHome(at.Region) {
 			continue
 		}
-		all = append(all, *s.show(at, q, s.value(at, q)))
+		of[q.Code] = q
 	}
 	if !known {
 		return nil, noSuchResource()
 	}
-	const most = 100
-	size := int(aws.ToInt32(in.MaxResults))
-	if in.MaxResults != nil && (size < 1 || size > most) {
+	if n := in.MaxResults; n != nil && (*n < 1 || int(*n) > pageSize.Most) {
 		return nil, wire.Errorf("IllegalArgumentException", "MaxResults must be between 1 and 100.")
 	}
-	if size == 0 {
-		size = most
-	}
-	from := 0
-	if in.NextToken != nil {
-		var err error
-		if from, err = strconv.Atoi(*in.NextToken); err != nil || from < 0 || from > len(all) {
-			return nil, wire.Errorf("InvalidPaginationTokenException", "Invalid token.")
-		}
-	}
-	out := &servicequotas.ListServiceQuotasOutput{Quotas: all[from:min(from+size, len(all))]}
-	if from+size < len(all) {
-		out.NextToken = aws.String(strconv.Itoa(from + size))
+	codes, next := pageSize.Page(slices.Collect(maps.Keys(of)), in.NextToken, in.MaxResults)
+	out := &servicequotas.ListServiceQuotasOutput{NextToken: next}
+	for _, code := range codes {
+		out.Quotas = append(out.Quotas, *s.show(at, of[code], s.value(at, of[code])))
 	}
 	return out, nil
 }
+
+// https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_ListServiceQuotas.html
+var pageSize = wire.PageSize{Standard: 100, Most: 100}
 
 // find returns a quota. Service Quotas has those of global services in one region of a partition only.
 func (s *Service) find(at wire.Target, service, code *string) (*quota, error) {

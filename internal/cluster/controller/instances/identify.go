@@ -30,11 +30,8 @@ const (
 	// set it.
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
 	groupNameTag = "aws:autoscaling:groupName"
-	// nodePoolTag and templateTag are the tags of instances that Karpenter launches: it names its NodePool,
-	// and EC2 alone sets the launch template.
-	// https://karpenter.sh/docs/concepts/nodeclasses/#spectags
+	// templateTag is on instances from a launch template, as those of Karpenter. EC2 alone can set it.
 	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/launch-instances-from-launch-template.html
-	nodePoolTag = "karpenter.sh/nodepool"
 	templateTag = "aws:ec2launchtemplate:id"
 	// mostFilterValues is the maximum number of values of a filter:
 	// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/Query-Requests.html
@@ -143,7 +140,7 @@ func nodePoolOf(cluster *v1alpha1.Cluster, tags map[string]string) string {
 	if tags[model.TagOwnedPrefix+cluster.Name] != model.TagOwned || tags[model.TagCluster] != cluster.Name || tags[templateTag] == "" {
 		return ""
 	}
-	return tags[nodePoolTag]
+	return tags[model.TagNodePool]
 }
 
 // ReportUnconfirmed records one Event for each Node whose identity EC2 does not confirm, and

@@ -6,21 +6,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-const (
-	// nodePoolTag is the tag that Karpenter sets on its instances and launch templates, in addition to the
-	// cluster's. https://karpenter.sh/docs/concepts/nodeclasses/#spectags
-	nodePoolTag = "karpenter.sh/nodepool"
-	// groupTag is on the instances of Auto Scaling groups, which the stacks delete.
-	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
-	groupTag = "aws:autoscaling:groupName"
-)
+// groupTag is on the instances of Auto Scaling groups, which the stacks delete.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
+const groupTag = "aws:autoscaling:groupName"
 
 // launched reports whether the cluster's Karpenter created a resource with these tags.
 func (h *collector) launched(tags []types.Tag) bool {
 	all := tagsOf(tags)
-	_, pool := all[nodePoolTag]
+	_, pool := all[model.TagNodePool]
 	_, group := all[groupTag]
 	return pool && !group && h.mine(all)
 }
@@ -29,7 +26,7 @@ func (h *collector) launched(tags []types.Tag) bool {
 // they use subnets and security groups. Karpenter itself ended with the cluster's nodes.
 func (h *collector) instances(ctx context.Context) error {
 	pages := ec2.NewDescribeInstancesPaginator(h.ec2, &ec2.DescribeInstancesInput{Filters: []types.Filter{
-		filter("vpc-id", h.vpc), h.owned(), filter("tag-key", nodePoolTag),
+		filter("vpc-id", h.vpc), h.owned(), filter("tag-key", model.TagNodePool),
 		filter("instance-state-name", "pending", "running", "shutting-down", "stopping", "stopped"),
 	}})
 	for pages.HasMorePages() {
@@ -67,7 +64,7 @@ func (h *collector) instance(ctx context.Context, found *types.Instance) error {
 // templates deletes the launch templates that Karpenter created.
 func (h *collector) templates(ctx context.Context) error {
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(h.ec2, &ec2.DescribeLaunchTemplatesInput{Filters: []types.Filter{
-		h.owned(), filter("tag-key", nodePoolTag),
+		h.owned(), filter("tag-key", model.TagNodePool),
 	}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
