@@ -6,7 +6,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // slot, which has an etcd volume of its own.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.etcdVolume) && has(self.etcdVolume.sizeGiB) ? self.etcdVolume.sizeGiB : 20) >= (has(oldSelf.etcdVolume) && has(oldSelf.etcdVolume.sizeGiB) ? oldSelf.etcdVolume.sizeGiB : 20)",message="a volume cannot shrink: keep etcdVolume.sizeGiB, or raise it"
+// +kubebuilder:validation:XValidation:rule="has(self.eks) == has(oldSelf.eks)",message="eks cannot be added or removed: create a new cluster"
 type ControlPlane struct {
+	// EKS lets Amazon EKS run the control plane, without slots. All other fields of controlPlane are
+	// for slots: leave them out. It cannot be added or removed.
+	// +optional
+	EKS *EKS `json:"eks,omitempty"`
+
 	// Replicas is the number of slots, 1, 3 or 5. It can change in a cluster that an operator runs, once
 	// its API has been up. New slots join etcd one after another, slots that are removed leave it one
 	// after another, the highest first, and then their volumes are deleted, with a last snapshot of
