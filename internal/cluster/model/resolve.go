@@ -243,7 +243,7 @@ func LeavingSlots(cluster *v1alpha1.Cluster) []int {
 	}
 	var leaving []int
 	exist := false
-	for slot := int(max(0, cmp.Or(cluster.Spec.ControlPlane.Replicas, defaultSlots))); slot < MostSlots; slot++ {
+	for slot := int(max(0, cmp.Or(cluster.Spec.ControlPlane.Slots(), defaultSlots))); slot < MostSlots; slot++ {
 		volume := cluster.Status.Outputs[OutputEtcdVolume(slot)] != ""
 		name := SlotStackName(cluster.Name, slot)
 		i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
@@ -266,7 +266,7 @@ func LeavingSlots(cluster *v1alpha1.Cluster) []int {
 func SlotCount(cluster *v1alpha1.Cluster) int {
 	leaving := LeavingSlots(cluster)
 	if len(leaving) == 0 {
-		return int(cluster.Spec.ControlPlane.Replicas)
+		return int(cluster.Spec.ControlPlane.Slots())
 	}
 	return leaving[len(leaving)-1] + 1
 }
