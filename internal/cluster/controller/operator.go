@@ -103,7 +103,9 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 	}
 	o.credentials = credentials.New(credentials.Options{
 		Secrets: direct, Clients: options.Clients, Workload: options.Workload, Clock: options.Clock,
-		Presigner: func(cluster *v1alpha1.Cluster) ekstoken.Presigner { return options.Clients.CallerPresigner(o.targets.Of(cluster)) },
+		Presigner: func(cluster *v1alpha1.Cluster) ekstoken.Presigner {
+			return options.Clients.CallerPresigner(o.targets.Of(cluster))
+		},
 	})
 	o.outputs = outputs.New(outputs.Options{
 		Engine: options.Engine, Target: o.targets.Of, Owner: o.owner,

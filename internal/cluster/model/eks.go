@@ -32,7 +32,9 @@ const eksZones = 2
 var eksServiceRanges = privateRanges[:3]
 
 // UsesEKS reports whether EKS runs the control plane of a Cluster.
-func UsesEKS(cluster *v1alpha1.Cluster) bool { return cluster != nil && cluster.Spec.ControlPlane.EKS != nil }
+func UsesEKS(cluster *v1alpha1.Cluster) bool {
+	return cluster != nil && cluster.Spec.ControlPlane.EKS != nil
+}
 
 // EKS returns the settings of a control plane that EKS runs, nil for one of slots.
 func (c *Cluster) EKS() *v1alpha1.EKS { return c.Spec.ControlPlane.EKS }

@@ -102,7 +102,9 @@ type nodeGroup struct {
 
 // TaggedByTemplate are the resources that the launch template tags: EKS does not tag instances.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
-func (nodeGroup) TaggedByTemplate() []string { return []string{"instance", "network-interface", "volume"} }
+func (nodeGroup) TaggedByTemplate() []string {
+	return []string{"instance", "network-interface", "volume"}
+}
 
 // Parameters of the stacks of managed node groups.
 const parameterNodeRole = "NodeRole"
