@@ -289,7 +289,7 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 // nodeGroups adds the stacks of instance groups that EKS manages.
 func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 	for _, g := range in.Groups {
-		stack, err := render.NodeGroup(in.Cluster, g, outputs)
+		stack, err := render.Group(in.Cluster, g, outputs, "")
 		if err != nil {
 			return err //nolint:wrapcheck // it says which stack cannot be rendered
 		}

@@ -117,9 +117,8 @@ var taintEffects = map[corev1.TaintEffect]corev1.TaintEffect{
 	corev1.TaintEffectPreferNoSchedule: "PREFER_NO_SCHEDULE",
 }
 
-// NodeGroup renders the stack of an instance group that EKS manages. It returns an error if the base
-// stack's outputs lack one that it needs.
-func NodeGroup(c *model.Cluster, g *model.Group, base map[string]string) (*Stack, error) {
+// nodeGroupStack renders the stack of an instance group that EKS manages.
+func nodeGroupStack(c *model.Cluster, g *model.Group, base map[string]string) (*Stack, error) {
 	h := &handover{outputs: base, values: map[string]string{}}
 	h.take(parameterSecurityGroup, typeSecurityGroup, model.OutputClusterSecurityGroup)
 	h.take(parameterNodeRole, typeString, model.OutputWorkerRole)

@@ -95,7 +95,7 @@ func nodeGroup(c *model.Cluster, g *model.Group, outputs map[string]string, know
 	made := &Made{Machines: machinesOf(g, c.Release)}
 	return made, made.render(known, func() (*render.Stack, error) {
 		g.DiskTags = made.Machines.DiskTags
-		return render.NodeGroup(c, g, outputs)
+		return render.Group(c, g, outputs, "")
 	})
 }
 
