@@ -2,10 +2,12 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
@@ -109,15 +111,15 @@ func (s eksReadyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clust
 	if connection == nil {
 		return operatorkit.Wait(outcomes.EventPoll, "NotConnected", "Connecting to the cluster's API.").WithoutEvent()
 	}
-	version, err := serverVersion(ctx, connection)
+	running, err := serverVersion(ctx, connection)
 	if err != nil {
 		return outcomes.Failed(err)
 	}
-	if model.MinorVersion(version) != model.MinorVersion(to.Spec.Kubernetes) {
+	if model.MinorVersion(running) != model.MinorVersion(to.Spec.Kubernetes) {
 		return operatorkit.Wait(outcomes.EventPoll, "ControlPlaneOutdated", fmt.Sprintf(
-			"The API servers still run %s; EKS replaces them one after another.", version)).WithoutEvent()
+			"The API servers still run %s; EKS replaces them one after another.", running)).WithoutEvent()
 	}
-	cluster.Status.Release, cluster.Status.Version = to.Name, version
+	cluster.Status.Release, cluster.Status.Version = to.Name, running
 	operatorkit.SetCondition(cluster, metav1.Condition{
 		Type: conditions.ControlPlane, Status: metav1.ConditionTrue, Reason: "RunByEKS", Message: "EKS runs the control plane.",
 	})
@@ -150,9 +152,13 @@ func (s eksReadyStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Clust
 func serverVersion(ctx context.Context, of *workload.Cluster) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
 	defer cancel()
-	version, err := of.Version(ctx)
+	data, err := of.Core().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {
 		return "", fmt.Errorf("read the version of the API servers: %w", err)
 	}
-	return version, nil
+	var found version.Info
+	if err := json.Unmarshal(data, &found); err != nil {
+		return "", fmt.Errorf("read the version of the API servers: %w", err)
+	}
+	return found.GitVersion, nil
 }

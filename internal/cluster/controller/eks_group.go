@@ -52,7 +52,7 @@ func (s eksGroupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.In
 		return operatorkit.Done()
 	}
 	s.stacks.Unsettle(key)
-	if outcome := s.nameIsFree(ctx, group); !outcome.IsDone() {
+	if outcome := groupStackStep(s).nameIsFree(ctx, group); !outcome.IsDone() {
 		return outcome
 	}
 	resolved, err := s.models.Resolve(ctx, cluster, release)

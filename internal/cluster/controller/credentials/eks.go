@@ -24,13 +24,21 @@ func (c *Credentials) connectEKS(cluster *v1alpha1.Cluster) (*workload.Cluster, 
 		return nil, operatorkit.Fail(err)
 	}
 	source := ekstoken.NewSource(c.options.Presigner(cluster), c.options.Clock, cluster.Name)
-	connection, err := c.options.Workload.ConnectEKS(client.ObjectKeyFromObject(cluster), workload.EKS{
-		Server: cluster.Status.Outputs[model.OutputEndpoint], CertificateAuthority: authority, Tokens: source,
+	connection, err := c.options.Workload.ConnectEKS(client.ObjectKeyFromObject(cluster), workload.Endpoint{
+		Server: cluster.Status.Outputs[model.OutputEndpoint], CA: authority, Tokens: source, Principal: principalOf(cluster),
 	})
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
 	return connection, operatorkit.Done()
+}
+
+// principalOf identifies the credentials with which the operator manages a Cluster.
+func principalOf(cluster *v1alpha1.Cluster) string {
+	if role := cluster.Spec.Role; role != nil {
+		return role.ARN
+	}
+	return "identity " + cluster.Spec.Identity
 }
 
 // caOf returns the CA of the API of a cluster whose control plane EKS runs, in PEM.
@@ -54,7 +62,7 @@ func (c *Credentials) EnsureEKSKubeconfig(ctx context.Context, cluster *v1alpha1
 		return err
 	}
 	kubeconfig, err := pki.EKSKubeconfig(pki.EKSKubeconfigInput{
-		Cluster: cluster.Name, Region: cluster.Spec.Region, Server: server, CertificateAuthority: authority,
+		Cluster: cluster.Name, Name: cluster.Name, Region: cluster.Spec.Region, Server: server, CA: authority,
 	})
 	if err != nil {
 		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
