@@ -124,6 +124,11 @@ test-systemd: build ## Test instances with real systemd and cloud-init, from a D
 test-karpenter: build ## Run the real Karpenter for a cluster of machines that really boot; Linux, as root.
 	TEST_KARPENTER=1 $(GO) test -count=1 -timeout 30m -run 'TestKarpenter$$' -v ./test/e2e
 
+# The module test/authenticator pins the version of aws-iam-authenticator; the first run compiles it for some minutes.
+.PHONY: test-authenticator
+test-authenticator: ## Judge tokens for EKS with the verifier of aws-iam-authenticator.
+	TEST_AUTHENTICATOR=1 $(GO) test -count=1 -timeout 30m -run TestAuthenticator -v ./internal/ekstoken
+
 # The module test/conformance/suite lists what is built from Kubernetes' module; with an empty cache, it takes 10 minutes.
 SUITE    := bin/conformance
 FOCUS    ?=

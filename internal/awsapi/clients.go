@@ -213,6 +213,15 @@ func (c *Clients) sts(t Target) *sts.Client {
 	return client(c, "sts", t, func(cfg aws.Config) *sts.Client { return sts.NewFromConfig(cfg) })
 }
 
+// CallerPresigner returns what presigns STS's GetCallerIdentity with the target's credentials, for
+// tokens of EKS clusters. It calls AWS only to assume the target's role.
+func (c *Clients) CallerPresigner(t Target) *sts.PresignClient {
+	t.Region = c.Region(t)
+	cfg := c.configFor(t)
+	cfg.APIOptions = nil // they are for requests that are sent
+	return sts.NewPresignClient(sts.NewFromConfig(cfg))
+}
+
 // Identity returns the account of the operator's own credentials. It calls AWS once.
 func (c *Clients) Identity(ctx context.Context) (string, error) {
 	c.mu.Lock()

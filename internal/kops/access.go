@@ -13,25 +13,25 @@ import (
 func (c *cluster) api(to *v1alpha1.APIEndpoint) {
 	private := c.result.Spec.Network.Topology == v1alpha1.TopologyPrivate
 	to.Access = v1alpha1.APIPublic
-	if p := c.spec.section("api", apiFields); p != nil {
-		p.endpoint(to, private)
-		p.finish()
+	if p := c.spec.Section("api", apiFields); p != nil {
+		endpointOf(p, to, private)
+		p.Finish()
 	}
 	to.AllowedCIDRs = c.cidrs("kubernetesApiAccess")
-	if v := c.spec.value.Field("kubernetesApiAccess"); v != nil && len(to.AllowedCIDRs) == 0 {
-		c.spec.refuse("kubernetesApiAccess", "no range may reach the API, which would mean that all may: name at least one IPv4 range")
+	if v := c.spec.Value.Field("kubernetesApiAccess"); v != nil && len(to.AllowedCIDRs) == 0 {
+		c.spec.Refuse("kubernetesApiAccess", "no range may reach the API, which would mean that all may: name at least one IPv4 range")
 	}
 	if slices.Contains(to.AllowedCIDRs, "0.0.0.0/0") {
 		to.AllowedCIDRs = nil // all, as when there is none
 	}
-	to.ExtraNames = c.spec.texts("additionalSans")
+	to.ExtraNames = c.spec.Texts("additionalSans")
 }
 
-// endpoint translates whether the API is reached by a load balancer, and by which.
-func (p *part) endpoint(to *v1alpha1.APIEndpoint, private bool) {
-	b := p.section("loadBalancer", balancerFields)
-	if p.field("dns") != nil && b == nil {
-		p.note("dns", Info, "the API has a load balancer, whose name does not change when nodes are replaced")
+// endpointOf translates whether the API is reached by a load balancer, and by which.
+func endpointOf(p *part, to *v1alpha1.APIEndpoint, private bool) {
+	b := p.Section("loadBalancer", balancerFields)
+	if p.Field("dns") != nil && b == nil {
+		p.Note("dns", Info, "the API has a load balancer, whose name does not change when nodes are replaced")
 		if private {
 			to.Access = v1alpha1.APIInternal
 		}
@@ -39,23 +39,23 @@ func (p *part) endpoint(to *v1alpha1.APIEndpoint, private bool) {
 	if b == nil {
 		return
 	}
-	switch kind := b.text("type"); kind {
+	switch kind := b.Text("type"); kind {
 	case "Internal":
 		to.Access = v1alpha1.APIInternal
 	case "Public", "":
 	default:
-		b.refuse("type", "write Public or Internal")
+		b.Refuse("type", "write Public or Internal")
 	}
-	to.SecurityGroups = b.securityGroups("additionalSecurityGroups")
-	b.finish()
+	to.SecurityGroups = securityGroupsOf(b, "additionalSecurityGroups")
+	b.Finish()
 }
 
-// securityGroups returns the IDs of existing security groups.
-func (p *part) securityGroups(field string) []string {
-	groups := p.texts(field)
+// securityGroupsOf returns the IDs of existing security groups.
+func securityGroupsOf(p *part, field string) []string {
+	groups := p.Texts(field)
 	const most = 4
 	if len(groups) > most {
-		p.refuse(field, fmt.Sprintf("at most %d can be attached: merge the rules of some", most))
+		p.Refuse(field, fmt.Sprintf("at most %d can be attached: merge the rules of some", most))
 		return nil
 	}
 	return groups
@@ -64,7 +64,7 @@ func (p *part) securityGroups(field string) []string {
 // cidrs returns the IPv4 ranges of a field.
 func (c *cluster) cidrs(field string) []string {
 	var all []string
-	for _, text := range c.spec.texts(field) {
+	for _, text := range c.spec.Texts(field) {
 		p, err := netip.ParsePrefix(text)
 		switch {
 		case err == nil && p.Addr().Is4():
@@ -72,15 +72,15 @@ func (c *cluster) cidrs(field string) []string {
 				all = append(all, cidr)
 			}
 		case err == nil:
-			c.spec.note(field, Warning, text+" is dropped: nodes have IPv4 addresses only")
+			c.spec.Note(field, Warning, text+" is dropped: nodes have IPv4 addresses only")
 		case strings.HasPrefix(text, "pl-"):
-			c.spec.note(
+			c.spec.Note(
 				field,
 				Warning,
 				text+" is dropped: prefix lists have no counterpart, so list their ranges or attach a security group of your own",
 			)
 		default:
-			c.spec.refuse(field, fmt.Sprintf("%q is not a range: write for example 192.0.2.0/24", text))
+			c.spec.Refuse(field, fmt.Sprintf("%q is not a range: write for example 192.0.2.0/24", text))
 		}
 	}
 	return all
@@ -89,7 +89,7 @@ func (c *cluster) cidrs(field string) []string {
 // access translates who may log in.
 func (c *cluster) access() {
 	s := &c.result.Spec
-	given := c.spec.value.Field("sshAccess") != nil
+	given := c.spec.Value.Field("sshAccess") != nil
 	cidrs := c.cidrs("sshAccess")
 	if s.Bastion = c.bastion(); s.Bastion != nil {
 		s.Bastion.AllowedCIDRs = cidrs
@@ -97,16 +97,16 @@ func (c *cluster) access() {
 		s.SSH.AllowedCIDRs = cidrs
 	}
 	if !given {
-		c.spec.note("sshAccess", Info, "without ranges, no one can log in by SSH")
+		c.spec.Note("sshAccess", Info, "without ranges, no one can log in by SSH")
 	}
 	for _, key := range c.keys {
-		if text := key.text("publicKey"); text != "" {
+		if text := key.Text("publicKey"); text != "" {
 			s.SSH.AuthorizedKeys = append(s.SSH.AuthorizedKeys, strings.TrimSpace(text))
 		}
-		key.finish()
+		key.Finish()
 	}
-	if len(s.SSH.AuthorizedKeys) == 0 && len(cidrs) > 0 && c.spec.value.Field("sshKeyName") == nil {
-		c.spec.note(
+	if len(s.SSH.AuthorizedKeys) == 0 && len(cidrs) > 0 && c.spec.Value.Field("sshKeyName") == nil {
+		c.spec.Note(
 			"sshAccess", Warning, "kops keeps SSH keys in its state: set the public keys in spec.ssh.authorizedKeys, or no one can log in",
 		)
 	}
@@ -115,14 +115,14 @@ func (c *cluster) access() {
 // dns translates the API's name.
 func (c *cluster) dns() {
 	s := &c.result.Spec
-	zone, public := c.spec.text("dnsZone"), c.spec.text("masterPublicName")
+	zone, public := c.spec.Text("dnsZone"), c.spec.Text("masterPublicName")
 	gossip := strings.HasSuffix(c.name, ".k8s.local")
 	name := public
 	if name == "" {
 		name = "api." + c.name
 	}
 	kind := "Public"
-	if v := c.spec.value.Field("topology").Field("dns").Field("type"); v != nil {
+	if v := c.spec.Value.Field("topology").Field("dns").Field("type"); v != nil {
 		kind = v.Text
 	}
 	switch {
@@ -131,12 +131,12 @@ func (c *cluster) dns() {
 		s.DNS = &v1alpha1.DNS{HostedZoneID: zone, Name: name}
 		return
 	case kind == "Public":
-		c.spec.note("dnsZone", Warning, fmt.Sprintf(
+		c.spec.Note("dnsZone", Warning, fmt.Sprintf(
 			"the API's record, %s, is not created: set the ID of the hosted zone, for example Z0123456789ABCDEFGHIJ, or create it yourself as an alias of the load balancer",
 			name,
 		))
 	default:
-		c.spec.note("dnsZone", Warning, fmt.Sprintf(
+		c.spec.Note("dnsZone", Warning, fmt.Sprintf(
 			"the API's record, %s, is not created, since the zone is not public: create it yourself as an alias of the load balancer",
 			name,
 		))
@@ -166,10 +166,10 @@ func (c *cluster) check() {
 		return slices.ContainsFunc(s.Network.Subnets, func(n v1alpha1.Subnet) bool { return n.Role == role })
 	}
 	if !has(v1alpha1.SubnetPublic) && (s.API.Access == v1alpha1.APIPublic || s.Bastion != nil) {
-		c.spec.refuse("subnets", "a public API and bastions need a subnet of type Utility or Public: add one")
+		c.spec.Refuse("subnets", "a public API and bastions need a subnet of type Utility or Public: add one")
 	}
 	if !has(v1alpha1.SubnetRole(s.Network.Topology)) {
-		c.spec.refuse(
+		c.spec.Refuse(
 			"subnets", fmt.Sprintf("topology is %s, and no subnet is of that type: add one", strings.ToLower(string(s.Network.Topology))),
 		)
 	}

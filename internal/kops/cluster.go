@@ -14,7 +14,7 @@ import (
 
 // cluster is a cluster of kops with all that belongs to it.
 type cluster struct {
-	t      *translation
+	t      *translator
 	spec   *part
 	name   string
 	groups []*group
@@ -58,8 +58,8 @@ func (c *cluster) translate() {
 	c.releaseAddons()
 	c.shared()
 	c.check()
-	c.spec.finish()
-	c.t.add(c.spec.document, c.result)
+	c.spec.Finish()
+	c.t.add(c.spec.Document, c.result)
 	c.nodes()
 }
 
@@ -70,7 +70,7 @@ func (c *cluster) ourName() string {
 		name, _, _ = strings.Cut(c.name, ".")
 	}
 	if !clusterName.MatchString(name) {
-		c.t.problem(c.spec.document, c.spec.document.Value.Line, "metadata.name", "",
+		c.t.Problem(c.spec.Document, c.spec.Document.Value.Line, "metadata.name", "",
 			"%q is not a valid name: set one of at most 40 lower-case letters, digits and hyphens with --kops-name", name)
 	}
 	return name
@@ -81,11 +81,11 @@ var ownTag = lazyregexp.New(`(?i)^(aws:|kubernetes\.io/cluster/|cluster-operator
 
 // tags returns labels as tags, except reserved ones.
 func (c *cluster) tags(field string, p *part) map[string]string {
-	tags := p.labels(field)
+	tags := p.Labels(field)
 	for _, key := range sorted(tags) {
 		if ownTag.MatchString(key) {
 			delete(tags, key)
-			p.note(field, Info, fmt.Sprintf("the tag %s is reserved by the operator or AWS", key))
+			p.Note(field, Info, fmt.Sprintf("the tag %s is reserved by the operator or AWS", key))
 		}
 	}
 	return orNil(tags)
@@ -113,7 +113,7 @@ func (c *cluster) iam(to *v1alpha1.NodeIAM) {
 		case roleNode:
 			to.WorkerPolicies = arns
 		default:
-			c.spec.note(
+			c.spec.Note(
 				"externalPolicies",
 				Warning,
 				"policies for "+entry.Key+" are dropped: bastions have no role, and the cluster has no other instances",
@@ -121,21 +121,21 @@ func (c *cluster) iam(to *v1alpha1.NodeIAM) {
 		}
 	}
 	for _, entry := range c.entries("additionalPolicies") {
-		c.spec.note("additionalPolicies", Warning,
+		c.spec.Note("additionalPolicies", Warning,
 			"the statements for "+entry.Key+" are dropped: create a managed policy from them, and set its ARN in externalPolicies")
 	}
-	if p := c.spec.section("iam", iamFields); p != nil {
-		to.PermissionsBoundary = p.text("permissionsBoundary")
-		if p.truth("allowContainerRegistry", false) {
+	if p := c.spec.Section("iam", iamFields); p != nil {
+		to.PermissionsBoundary = p.Text("permissionsBoundary")
+		if p.Truth("allowContainerRegistry", false) {
 			to.ImageRepositories = []string{"*"}
 		}
-		p.finish()
+		p.Finish()
 	}
 }
 
 // entries returns the entries of a map.
 func (c *cluster) entries(field string) []yamltree.Entry {
-	v := c.spec.of(field, yamltree.Map)
+	v := c.spec.Of(field, yamltree.Map)
 	if v == nil {
 		return nil
 	}
@@ -144,36 +144,36 @@ func (c *cluster) entries(field string) []yamltree.Entry {
 
 // issuer translates the publication of service-account keys.
 func (c *cluster) issuer() {
-	p := c.spec.section("serviceAccountIssuerDiscovery", issuerFields)
+	p := c.spec.Section("serviceAccountIssuerDiscovery", issuerFields)
 	if p == nil {
 		return
 	}
 	c.result.Spec.ServiceAccountIssuer = &v1alpha1.ServiceAccountIssuer{}
-	if !p.truth("enableAWSOIDCProvider", false) {
-		p.note("enableAWSOIDCProvider", Info, "an identity provider is created with the issuer")
+	if !p.Truth("enableAWSOIDCProvider", false) {
+		p.Note("enableAWSOIDCProvider", Info, "an identity provider is created with the issuer")
 	}
-	p.finish()
+	p.Finish()
 }
 
 // releaseAddons leaves out addons of the release that the manifest switches off.
 func (c *cluster) releaseAddons() {
 	for field, addon := range map[string]string{"clusterAutoscaler": "cluster-autoscaler", "metricsServer": "metrics-server"} {
-		p := c.spec.section(field, addonFields)
+		p := c.spec.Section(field, addonFields)
 		if p == nil {
 			continue
 		}
-		p.open = true
-		enabled := p.truth("enabled", false)
+		p.Open = true
+		enabled := p.Truth("enabled", false)
 		if field == "clusterAutoscaler" {
 			c.autoscaler = enabled
 		}
 		if !enabled {
 			c.result.Spec.Addons = append(c.result.Spec.Addons, v1alpha1.Addon{Name: addon, Disabled: true})
 		}
-		for _, entry := range p.value.Entries {
+		for _, entry := range p.Value.Entries {
 			if entry.Key != "enabled" {
-				p.used[entry.Key] = true
-				p.note(entry.Key, Warning, "set it in the values of "+addon+" in spec.addons")
+				p.Use(entry.Key)
+				p.Note(entry.Key, Warning, "set it in the values of "+addon+" in spec.addons")
 			}
 		}
 	}
@@ -182,29 +182,29 @@ func (c *cluster) releaseAddons() {
 		name  string
 		table fields
 	}{{"cloudConfig", cloudFields}, {"kubeDNS", dnsServiceFields}} {
-		if p := c.spec.section(section.name, section.table); p != nil {
-			p.open = true
-			p.finish()
+		if p := c.spec.Section(section.name, section.table); p != nil {
+			p.Open = true
+			p.Finish()
 		}
 	}
 }
 
 // shared reads what groups have from their cluster.
 func (c *cluster) shared() {
-	if p := c.spec.component("kubelet", kubeletFlags); p != nil {
-		c.kubelet = p.flags(kubeletFlags)
-		p.finish()
+	if p := componentOf(c.spec, "kubelet", kubeletFlags); p != nil {
+		c.kubelet = flagsOf(p, kubeletFlags)
+		p.Finish()
 	}
-	c.rolling = c.spec.section("rollingUpdate", rollingFields)
+	c.rolling = c.spec.Section("rollingUpdate", rollingFields)
 	if c.rolling != nil {
-		c.rolling.used["maxSurge"], c.rolling.used["maxUnavailable"] = true, true
-		c.rolling.finish()
+		c.rolling.Use("maxSurge", "maxUnavailable")
+		c.rolling.Finish()
 	}
-	if p := c.spec.section("authorization", fields{"rbac": taken, "alwaysAllow": taken}); p != nil {
-		p.field("rbac")
-		if p.field("alwaysAllow") != nil {
-			p.note("alwaysAllow", Warning, "RBAC authorizes requests: bind roles to the accounts that need them")
+	if p := c.spec.Section("authorization", fields{"rbac": taken, "alwaysAllow": taken}); p != nil {
+		p.Field("rbac")
+		if p.Field("alwaysAllow") != nil {
+			p.Note("alwaysAllow", Warning, "RBAC authorizes requests: bind roles to the accounts that need them")
 		}
-		p.finish()
+		p.Finish()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/translation"
 )
 
 const (
@@ -46,46 +47,46 @@ var networks = fields{
 
 // cni translates the network of pods.
 func (c *cluster) cni() {
-	p := c.spec.section("networking", networks)
+	p := c.spec.Section("networking", networks)
 	if p == nil {
 		return
 	}
-	for _, entry := range p.value.Entries {
+	for _, entry := range p.Value.Entries {
 		c.podNetwork(p, entry.Key)
 	}
-	p.finish()
+	p.Finish()
 }
 
 func (c *cluster) podNetwork(p *part, name string) {
 	rule, known := networks[name]
-	if !known || rule.handling == refused {
+	if !known || rule.Handling == translation.Refused {
 		return
 	}
-	section := p.section(name, fields{})
+	section := p.Section(name, fields{})
 	if section == nil {
-		if rule.handling == noted { // as `calico:` without anything
-			p.note(name, rule.severity, rule.why)
+		if rule.Handling == translation.Noted { // as `calico:` without anything
+			p.Note(name, rule.Severity, rule.Why)
 		}
 		return
 	}
 	switch name {
 	case "cni", "external":
 		c.addon(v1alpha1.Addon{Name: ciliumAddon, Disabled: true})
-		p.note(name, Warning, "no pod network is installed: nodes are not Ready until you install one, or add its chart to spec.addons")
+		p.Note(name, Warning, "no pod network is installed: nodes are not Ready until you install one, or add its chart to spec.addons")
 		return
 	case "cilium":
 	default:
-		p.note(name, rule.severity, rule.why)
+		p.Note(name, rule.Severity, rule.Why)
 	}
 	c.encryption(name, section)
-	for _, entry := range section.value.Entries {
-		if !section.used[entry.Key] && !empty(entry.Value) && entry.Value.Text != "false" {
-			section.note(entry.Key, settingSeverity(name), settingWhy(name))
+	for _, entry := range section.Value.Entries {
+		if !section.Used(entry.Key) && !translation.Empty(entry.Value) && entry.Value.Text != "false" {
+			section.Note(entry.Key, settingSeverity(name), settingWhy(name))
 		}
 	}
 }
 
-func settingSeverity(name string) Severity {
+func settingSeverity(name string) translation.Severity {
 	if name == ciliumAddon {
 		return Warning
 	}
@@ -101,12 +102,12 @@ func settingWhy(name string) string {
 
 // encryption keeps traffic between nodes encrypted that is so.
 func (c *cluster) encryption(name string, section *part) {
-	on := section.truth("wireguardEnabled", false)
+	on := section.Truth("wireguardEnabled", false)
 	if name == ciliumAddon {
-		kind := section.text("encryptionType")
-		on = section.truth("enableEncryption", false) || on
+		kind := section.Text("encryptionType")
+		on = section.Truth("enableEncryption", false) || on
 		if on && kind != "wireguard" {
-			section.refuse(
+			section.Refuse(
 				"enableEncryption",
 				"traffic between nodes would not be encrypted: IPsec has no counterpart, so set encryptionType: wireguard",
 			)

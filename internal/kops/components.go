@@ -14,19 +14,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
-// flags translates a section of a component's settings to its flags. The caller calls finish, which
+// flagsOf translates a section of a component's settings to its flags. The caller calls finish, which
 // notes the fields that no flag represents.
-func (p *part) flags(table map[string]string) map[string]string {
+func flagsOf(p *part, table map[string]string) map[string]string {
 	if p == nil {
 		return nil
 	}
 	args := map[string]string{}
-	for _, entry := range p.value.Entries {
+	for _, entry := range p.Value.Entries {
 		flag, ok := table[entry.Key]
 		if !ok {
 			continue
 		}
-		if v := p.field(entry.Key); v != nil {
+		if v := p.Field(entry.Key); v != nil {
 			args[flag] = argument(v)
 		}
 	}
@@ -55,11 +55,11 @@ func argument(v *yamltree.Value) string {
 	return strings.Join(items, ",")
 }
 
-// component returns the section of a component with the table of all its fields.
-func (p *part) component(name string, flags map[string]string) *part {
-	s := p.section(name, componentTable(name, flags))
+// componentOf returns the section of a component with the table of all its fields.
+func componentOf(p *part, name string, flags map[string]string) *part {
+	s := p.Section(name, componentTable(name, flags))
 	if s != nil {
-		s.open = true
+		s.Open = true
 	}
 	return s
 }
@@ -73,7 +73,7 @@ func componentTable(name string, flags map[string]string) fields {
 	return table
 }
 
-// plugins are the admission plugins of Kubernetes 1.34 and later: with another name API servers do
+// pluginsOf are the admission plugins of Kubernetes 1.34 and later: with another name API servers do
 // not start. https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
 var plugins = []string{
 	"AlwaysAdmit", "AlwaysDeny", "AlwaysPullImages", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
@@ -86,54 +86,54 @@ var plugins = []string{
 	"TaintNodesByCondition", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
 }
 
-// admission returns the admission plugins of a field that there still are.
-func (p *part) admission(field string) []string {
+// admissionOf returns the admission plugins of a field that there still are.
+func admissionOf(p *part, field string) []string {
 	var known []string
-	for _, name := range p.texts(field) {
+	for _, name := range p.Texts(field) {
 		if slices.Contains(plugins, name) {
 			known = append(known, name)
 			continue
 		}
-		p.note(field, Warning, "Kubernetes no longer has the admission plugin "+name)
+		p.Note(field, Warning, "Kubernetes no longer has the admission plugin "+name)
 	}
 	return known
 }
 
 // components translates the settings of the control plane's components.
 func (c *cluster) components(args *v1alpha1.ExtraArgs) {
-	if p := c.spec.component("kubeAPIServer", apiServerFlags); p != nil {
-		flags := p.flags(apiServerFlags)
-		p.plugins(flags)
+	if p := componentOf(c.spec, "kubeAPIServer", apiServerFlags); p != nil {
+		flags := flagsOf(p, apiServerFlags)
+		pluginsOf(p, flags)
 		c.result.Spec.API.Audit = c.audit(p)
-		if given := p.text("serviceClusterIPRange"); given != "" && given != c.result.Spec.Network.ServiceCIDR {
-			p.refuse("serviceClusterIPRange", "it differs from the cluster's, which is "+c.result.Spec.Network.ServiceCIDR)
+		if given := p.Text("serviceClusterIPRange"); given != "" && given != c.result.Spec.Network.ServiceCIDR {
+			p.Refuse("serviceClusterIPRange", "it differs from the cluster's, which is "+c.result.Spec.Network.ServiceCIDR)
 		}
-		p.finish()
+		p.Finish()
 		args.APIServer = orNil(flags)
 	}
-	if p := c.spec.component("kubeControllerManager", controllerManagerFlags); p != nil {
-		args.ControllerManager = orNil(p.flags(controllerManagerFlags))
-		p.field("clusterCIDR") // read with the network
-		p.finish()
+	if p := componentOf(c.spec, "kubeControllerManager", controllerManagerFlags); p != nil {
+		args.ControllerManager = orNil(flagsOf(p, controllerManagerFlags))
+		p.Field("clusterCIDR") // read with the network
+		p.Finish()
 	}
-	if p := c.spec.component("kubeScheduler", schedulerFlags); p != nil {
-		args.Scheduler = orNil(p.flags(schedulerFlags))
-		p.finish()
+	if p := componentOf(c.spec, "kubeScheduler", schedulerFlags); p != nil {
+		args.Scheduler = orNil(flagsOf(p, schedulerFlags))
+		p.Finish()
 	}
 }
 
 // audit translates the audit log. Its policy is a file that kops installs.
 func (c *cluster) audit(p *part) *v1alpha1.Audit {
 	fields := []string{"auditPolicyFile", "auditLogPath", "auditLogMaxAge", "auditLogMaxBackups", "auditLogMaxSize"}
-	if !slices.ContainsFunc(fields, func(name string) bool { return p.value.Field(name) != nil }) {
+	if !slices.ContainsFunc(fields, func(name string) bool { return p.Value.Field(name) != nil }) {
 		return nil
 	}
 	a := &v1alpha1.Audit{
-		MaxAge: p.number("auditLogMaxAge", 0), MaxBackups: p.number("auditLogMaxBackups", 0), MaxSize: p.number("auditLogMaxSize", 0),
+		MaxAge: p.Number("auditLogMaxAge", 0), MaxBackups: p.Number("auditLogMaxBackups", 0), MaxSize: p.Number("auditLogMaxSize", 0),
 	}
-	if path := p.text("auditPolicyFile"); path != "" {
+	if path := p.Text("auditPolicyFile"); path != "" {
 		if a.Policy = c.auditPolicy(path); a.Policy == nil {
-			p.note("auditPolicyFile", Warning, "spec.fileAssets has no policy with this path: put it into spec.api.audit.policy. Until then, "+
+			p.Note("auditPolicyFile", Warning, "spec.fileAssets has no policy with this path: put it into spec.api.audit.policy. Until then, "+
 				"the operator's default policy holds")
 		}
 	}
@@ -142,7 +142,7 @@ func (c *cluster) audit(p *part) *v1alpha1.Audit {
 
 // auditPolicy returns the policy that spec.fileAssets has for a path, nil if there is none.
 func (c *cluster) auditPolicy(path string) *runtime.RawExtension {
-	assets := c.spec.value.Field("fileAssets")
+	assets := c.spec.Value.Field("fileAssets")
 	if assets == nil || assets.Kind != yamltree.List {
 		return nil
 	}
@@ -173,9 +173,9 @@ func (c *cluster) auditPolicy(path string) *runtime.RawExtension {
 	return nil
 }
 
-// plugins translates which admission plugins are on and off.
-func (p *part) plugins(flags map[string]string) {
-	enabled := slices.Concat(p.admission("enableAdmissionPlugins"), p.admission("appendAdmissionPlugins"))
+// pluginsOf translates which admission plugins are on and off.
+func pluginsOf(p *part, flags map[string]string) {
+	enabled := slices.Concat(admissionOf(p, "enableAdmissionPlugins"), admissionOf(p, "appendAdmissionPlugins"))
 	if len(enabled) > 0 {
 		// kubeadm enables NodeRestriction, and an argument of ours takes the place of its own.
 		if !slices.Contains(enabled, "NodeRestriction") {
@@ -183,7 +183,7 @@ func (p *part) plugins(flags map[string]string) {
 		}
 		flags["enable-admission-plugins"] = strings.Join(slices.Compact(enabled), ",")
 	}
-	if disabled := p.admission("disableAdmissionPlugins"); len(disabled) > 0 {
+	if disabled := admissionOf(p, "disableAdmissionPlugins"); len(disabled) > 0 {
 		flags["disable-admission-plugins"] = strings.Join(disabled, ",")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/translation"
 )
 
 // Roles of groups, under the names that kops gave them over time.
@@ -37,13 +38,13 @@ func role(name string) string {
 func (c *cluster) withRole(wanted string) []*group {
 	var found []*group
 	for _, g := range c.groups {
-		given := g.spec.text("role")
+		given := g.spec.Text("role")
 		switch role(given) {
 		case wanted:
 			found = append(found, g)
 		case "":
 			if wanted == roleNode { // said once
-				g.spec.refuse("role", "the role must be Master, ControlPlane, Node or Bastion")
+				g.spec.Refuse("role", "the role must be Master, ControlPlane, Node or Bastion")
 			}
 		}
 	}
@@ -60,17 +61,17 @@ func (c *cluster) controlPlane(cp *v1alpha1.ControlPlane) {
 	case 1, 3:
 		cp.Replicas = int32(count)
 	case 0:
-		c.t.problem(c.spec.document, c.spec.document.Value.Line, "spec", "",
+		c.t.Problem(c.spec.Document, c.spec.Document.Value.Line, "spec", "",
 			"no groups have the role Master or ControlPlane: pass them with the cluster")
 	default:
-		c.t.problem(c.spec.document, c.spec.document.Value.Line, "spec", "",
+		c.t.Problem(c.spec.Document, c.spec.Document.Value.Line, "spec", "",
 			"%d masters are not supported: the number of etcd members is fixed, so define groups and etcdMembers for 1 or 3", len(zones))
 	}
 	cp.Zones = inTurn(zones)
 	if len(cp.Zones) > 0 && !slices.EqualFunc(turns(cp.Zones, len(zones)), slices.Sorted(slices.Values(zones)), strings.EqualFold) {
-		c.t.problem(
-			c.spec.document,
-			c.spec.document.Value.Line,
+		c.t.Problem(
+			c.spec.Document,
+			c.spec.Document.Value.Line,
 			"spec",
 			"",
 			"masters in zones %s are not supported: slots are distributed over the zones in turn",
@@ -99,7 +100,7 @@ func (c *cluster) alike(cp *v1alpha1.ControlPlane, g *group, own *v1alpha1.Contr
 		reflect.DeepEqual(own.RootVolume, cp.RootVolume) && maps.Equal(own.Labels, cp.Labels) &&
 		reflect.DeepEqual(own.NodeSetup, cp.NodeSetup)
 	if !same {
-		g.spec.note("", Warning, "its type, image, disk, labels, files or hooks differ from those of the first master, which all slots use")
+		g.spec.Note("", Warning, "its type, image, disk, labels, files or hooks differ from those of the first master, which all slots use")
 	}
 }
 
@@ -134,7 +135,7 @@ func (c *cluster) slotZones(masters []*group, members []string) []string {
 	taken := map[string]int{}
 	for _, g := range masters {
 		own := g.zones()
-		for i := range g.spec.number("minSize", 1) {
+		for i := range g.spec.Number("minSize", 1) {
 			if len(own) > 0 {
 				machines = append(machines, own[int(i)%len(own)])
 			}
@@ -146,7 +147,7 @@ func (c *cluster) slotZones(masters []*group, members []string) []string {
 	for _, member := range members {
 		i := slices.IndexFunc(masters, func(g *group) bool { return g.name == member })
 		if i < 0 {
-			c.spec.refuse("etcdClusters", fmt.Sprintf("an etcd member belongs to group %s, which is not a master in the manifests", member))
+			c.spec.Refuse("etcdClusters", fmt.Sprintf("an etcd member belongs to group %s, which is not a master in the manifests", member))
 			return nil
 		}
 		own := masters[i].zones()
@@ -157,7 +158,7 @@ func (c *cluster) slotZones(masters []*group, members []string) []string {
 		taken[member]++
 	}
 	if len(zones) != len(machines) {
-		c.spec.refuse(
+		c.spec.Refuse(
 			"etcdClusters",
 			fmt.Sprintf("etcd has %d members, but the cluster has %d masters: each slot has one member", len(zones), len(machines)),
 		)
@@ -167,17 +168,17 @@ func (c *cluster) slotZones(masters []*group, members []string) []string {
 
 // slots translates a group of masters.
 func (g *group) slots() v1alpha1.ControlPlane {
-	g.spec.number("maxSize", 1)
+	g.spec.Number("maxSize", 1)
 	cp := v1alpha1.ControlPlane{
-		InstanceType:   g.spec.text("machineType"),
+		InstanceType:   g.spec.Text("machineType"),
 		Image:          g.image(),
-		RootVolume:     g.spec.volume(rootVolume),
-		SecurityGroups: g.spec.securityGroups("additionalSecurityGroups"),
+		RootVolume:     volumeOf(g.spec, rootVolume),
+		SecurityGroups: securityGroupsOf(g.spec, "additionalSecurityGroups"),
 		Labels:         g.labels(),
 		NodeSetup:      g.nodeSetup(),
 	}
 	if cp.InstanceType == "" {
-		g.spec.note("machineType", Info, "the default instance type of slots is m6i.large")
+		g.spec.Note("machineType", Info, "the default instance type of slots is m6i.large")
 	}
 	g.finish()
 	return cp
@@ -189,13 +190,13 @@ var etcdVolume = volumeNames{kind: "volumeType", size: "volumeSize", iops: "volu
 // members' names.
 func (c *cluster) etcd(cp *v1alpha1.ControlPlane) []string {
 	members := map[string]string{}
-	for i, p := range c.spec.sections("etcdClusters", etcdFields) {
-		name := p.text("name")
-		args := p.etcdArguments()
-		for _, m := range p.sections("etcdMembers", memberFields) {
-			volume := m.volume(etcdVolume)
-			group, member := m.text("instanceGroup"), m.text("name")
-			m.finish()
+	for i, p := range c.spec.Sections("etcdClusters", etcdFields) {
+		name := p.Text("name")
+		args := etcdArgumentsOf(p)
+		for _, m := range p.Sections("etcdMembers", memberFields) {
+			volume := volumeOf(m, etcdVolume)
+			group, member := m.Text("instanceGroup"), m.Text("name")
+			m.Finish()
 			if name == "main" || name == "" && i == 0 {
 				members[member] = group
 				cp.EtcdVolume = larger(cp.EtcdVolume, volume)
@@ -204,9 +205,9 @@ func (c *cluster) etcd(cp *v1alpha1.ControlPlane) []string {
 		if name == "main" {
 			cp.ExtraArgs.Etcd = orNil(args)
 		} else {
-			p.note("name", Info, "one etcd stores everything, including events")
+			p.Note("name", Info, "one etcd stores everything, including events")
 		}
-		p.finish()
+		p.Finish()
 	}
 	groups := make([]string, 0, len(members))
 	for _, member := range sorted(members) {
@@ -230,17 +231,17 @@ func larger(a, b v1alpha1.Volume) v1alpha1.Volume {
 	return v
 }
 
-// etcdArguments translates etcd's timing, which its flags take in milliseconds.
-func (p *part) etcdArguments() map[string]string {
+// etcdArgumentsOf translates etcd's timing, which its flags take in milliseconds.
+func etcdArgumentsOf(p *part) map[string]string {
 	args := map[string]string{}
 	for field, flag := range map[string]string{"heartbeatInterval": "heartbeat-interval", "leaderElectionTimeout": "election-timeout"} {
-		text := p.text(field)
+		text := p.Text(field)
 		if text == "" {
 			continue
 		}
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			p.refuse(field, "write a duration, for example 500ms")
+			p.Refuse(field, "write a duration, for example 500ms")
 			continue
 		}
 		args[flag] = strconv.FormatInt(d.Milliseconds(), 10)
@@ -253,9 +254,9 @@ func (c *cluster) bastion() *v1alpha1.Bastion {
 	var b *v1alpha1.Bastion
 	const most = 10
 	for _, g := range c.withRole(roleBastion) {
-		kind, size := g.spec.text("machineType"), min(g.spec.number("minSize", 1), most)
-		g.spec.number("maxSize", 1)
-		g.spec.field("subnets")
+		kind, size := g.spec.Text("machineType"), min(g.spec.Number("minSize", 1), most)
+		g.spec.Number("maxSize", 1)
+		g.spec.Field("subnets")
 		if b == nil {
 			b = &v1alpha1.Bastion{InstanceType: kind}
 		}
@@ -264,8 +265,8 @@ func (c *cluster) bastion() *v1alpha1.Bastion {
 			"image":                    "bastions use the release's image",
 			"additionalSecurityGroups": "bastions have only the security group of the operator",
 		} {
-			if v := g.spec.field(field); v != nil && !empty(v) {
-				g.spec.note(field, Info, why)
+			if v := g.spec.Field(field); v != nil && !translation.Empty(v) {
+				g.spec.Note(field, Info, why)
 			}
 		}
 		g.finish()
@@ -288,14 +289,14 @@ func (g *group) zones() []string {
 
 // subnets returns the group's subnets; all for nodes when it names none.
 func (g *group) subnets() []*subnet {
-	names := g.spec.texts("subnets")
+	names := g.spec.Texts("subnets")
 	var found []*subnet
 	for _, name := range names {
 		i := slices.IndexFunc(g.cluster.subnets, func(s *subnet) bool { return s.name == name })
 		if i < 0 {
 			if !g.reported {
 				g.reported = true
-				g.spec.refuse("subnets", "the cluster has no subnet "+name)
+				g.spec.Refuse("subnets", "the cluster has no subnet "+name)
 			}
 			continue
 		}

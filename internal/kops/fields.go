@@ -1,47 +1,21 @@
 package kops
 
-import (
-	"maps"
-	"slices"
+import "github.com/aws-operator/aws-operator/internal/translation"
+
+// fields are the rules of all fields of a type of kops, and part is a section of a manifest.
+type (
+	fields = translation.Fields
+	part   = translation.Part
 )
 
-// handling is how a field of kops is handled.
-type handling int
+// taken marks a field that code translates.
+var taken = translation.Taken
 
-const (
-	translated handling = iota
-	noted
-	refused
-)
+func info(why string, unless ...string) translation.Rule { return translation.Inform(why, unless...) }
 
-// rule is how a field is handled, and why.
-type rule struct {
-	handling handling
-	severity Severity
-	why      string
-	// unless are values for which no note is needed.
-	unless []string
-}
+func warning(why string, unless ...string) translation.Rule { return translation.Warn(why, unless...) }
 
-// fields are the rules of all fields of a type of kops, by their names.
-type fields map[string]rule
-
-func (f fields) names() []string { return slices.Sorted(maps.Keys(f)) }
-
-// taken marks a field that code translates; the code decides how.
-var taken = rule{handling: translated}
-
-func info(why string, unless ...string) rule {
-	return rule{handling: noted, severity: Info, why: why, unless: unless}
-}
-
-func warning(why string, unless ...string) rule {
-	return rule{handling: noted, severity: Warning, why: why, unless: unless}
-}
-
-func danger(why string, unless ...string) rule {
-	return rule{handling: refused, why: why, unless: unless}
-}
+func danger(why string, unless ...string) translation.Rule { return translation.Refuse(why, unless...) }
 
 // Reasons that several fields have.
 const (

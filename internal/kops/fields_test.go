@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws-operator/aws-operator/internal/translation"
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
@@ -38,7 +39,7 @@ func TestEveryFieldOfKopsHasARule(t *testing.T) {
 			t.Errorf("there are no rules for %s", name)
 		}
 		for field := range strings.FieldsSeq(list) {
-			if rule, ok := table[field]; !ok || rule.handling != translated && rule.why == "" {
+			if rule, ok := table[field]; !ok || rule.Handling != translation.Translated && rule.Why == "" {
 				t.Errorf("%s.%s has no rule, or one without a reason", name, field)
 			}
 		}
@@ -71,7 +72,7 @@ spec: {role: Node, %GROUP%}
 `
 	for kind, table := range map[string]fields{"%CLUSTER%": clusterFields, "%GROUP%": groupFields} {
 		for field, rule := range table {
-			if rule.handling != translated || field == "role" {
+			if rule.Handling != translation.Translated || field == "role" {
 				continue
 			}
 			text := strings.ReplaceAll(manifest, kind, field+": {}")

@@ -18,7 +18,7 @@ import (
 
 // group is an instance group of kops.
 type group struct {
-	t       *translation
+	t       *translator
 	cluster *cluster
 	spec    *part
 	name    string
@@ -31,7 +31,7 @@ type group struct {
 // nodes makes the InstanceGroups of the groups of role Node.
 func (c *cluster) nodes() {
 	for _, g := range c.withRole(roleNode) {
-		c.t.add(g.spec.document, g.translate())
+		c.t.add(g.spec.Document, g.translate())
 	}
 }
 
@@ -47,28 +47,28 @@ const (
 func (g *group) translate() *v1alpha1.InstanceGroup {
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(g.name), "-"), "-")
 	if name != g.name {
-		g.spec.note("", Info, fmt.Sprintf("the group's name is %s here", name))
+		g.spec.Note("", Info, fmt.Sprintf("the group's name is %s here", name))
 	}
 	result := &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	s := &result.Spec
 	s.Cluster = g.cluster.result.Name
-	s.MinSize = g.spec.number("minSize", defaultSize)
-	s.MaxSize = g.spec.number("maxSize", max(s.MinSize, 1))
+	s.MinSize = g.spec.Number("minSize", defaultSize)
+	s.MaxSize = g.spec.Number("maxSize", max(s.MinSize, 1))
 	if s.MaxSize == 0 {
 		s.MaxSize = 1
-		g.spec.note("maxSize", Warning, "maxSize is at least 1: with minSize 0, the group has no instances until it is scaled")
+		g.spec.Note("maxSize", Warning, "maxSize is at least 1: with minSize 0, the group has no instances until it is scaled")
 	}
 	g.types(s)
 	s.Architecture = model.ArchitectureOf(s.InstanceTypes[0])
 	g.place(s)
 	s.Image = g.image()
-	s.RootVolume = g.spec.volume(rootVolume)
+	s.RootVolume = volumeOf(g.spec, rootVolume)
 	s.Volumes = g.volumes()
 	s.Labels = g.labels()
 	s.Taints = g.taints()
 	s.Tags = g.cluster.tags("cloudLabels", g.spec)
 	g.autoscale(s)
-	s.SecurityGroups = g.spec.securityGroups("additionalSecurityGroups")
+	s.SecurityGroups = securityGroupsOf(g.spec, "additionalSecurityGroups")
 	s.KubeletExtraArgs = g.kubelet()
 	s.ExtraUserData = g.userData()
 	s.NodeSetup = beside(g.nodeSetup(), &g.cluster.workers)
@@ -80,38 +80,38 @@ func (g *group) translate() *v1alpha1.InstanceGroup {
 // finish reads the sections that every group may have, and speaks of what is left.
 func (g *group) finish() {
 	for field, table := range map[string]fields{"iam": profileFields, "instanceMetadata": metadataFields} {
-		if p := g.spec.section(field, table); p != nil {
-			p.finish()
+		if p := g.spec.Section(field, table); p != nil {
+			p.Finish()
 		}
 	}
 	g.publicAddress()
-	g.spec.finish()
+	g.spec.Finish()
 }
 
 // publicAddress says if machines would get addresses that they are not to have.
 func (g *group) publicAddress() {
-	v := g.spec.field("associatePublicIp")
+	v := g.spec.Field("associatePublicIp")
 	if v == nil {
 		return
 	}
 	public := g.cluster.result.Spec.Network.Topology == v1alpha1.TopologyPublic
 	if wanted, ok := v.Truth(); ok && !wanted && public {
-		g.spec.refuse("associatePublicIp", "nodes in public subnets have public addresses: use private subnets, or leave it out")
+		g.spec.Refuse("associatePublicIp", "nodes in public subnets have public addresses: use private subnets, or leave it out")
 	}
 }
 
 // types translates instance types and spot.
 func (g *group) types(s *v1alpha1.InstanceGroupSpec) {
-	for one := range strings.SplitSeq(g.spec.text("machineType"), ",") {
+	for one := range strings.SplitSeq(g.spec.Text("machineType"), ",") {
 		if one = strings.TrimSpace(one); one != "" {
 			s.InstanceTypes = appendNew(s.InstanceTypes, one)
 		}
 	}
 	price := ""
-	if v := g.spec.field("maxPrice"); v != nil { // text as a rule, but also a number
+	if v := g.spec.Field("maxPrice"); v != nil { // text as a rule, but also a number
 		price = v.Text
 	}
-	switch mixed := g.spec.section("mixedInstancesPolicy", mixedFields); {
+	switch mixed := g.spec.Section("mixedInstancesPolicy", mixedFields); {
 	case mixed != nil:
 		g.mixed(s, mixed, price)
 	case price != "":
@@ -119,34 +119,34 @@ func (g *group) types(s *v1alpha1.InstanceGroupSpec) {
 	}
 	if len(s.InstanceTypes) == 0 {
 		s.InstanceTypes = []string{defaultType}
-		g.spec.note("machineType", Info, "the instance type is "+defaultType+", as in kops")
+		g.spec.Note("machineType", Info, "the instance type is "+defaultType+", as in kops")
 	}
 }
 
 // mixed translates a policy of mixed instances.
 func (g *group) mixed(s *v1alpha1.InstanceGroupSpec, policy *part, price string) {
-	if named := policy.texts("instances"); len(named) > 0 {
+	if named := policy.Texts("instances"); len(named) > 0 {
 		s.InstanceTypes = slices.Compact(named)
 	}
-	if policy.field("instanceRequirements") != nil {
-		policy.note("instanceRequirements", Warning, "instance types must be named: list them in instances")
+	if policy.Field("instanceRequirements") != nil {
+		policy.Note("instanceRequirements", Warning, "instance types must be named: list them in instances")
 	}
-	s.Spot = policy.spot(price)
+	s.Spot = spotOf(policy, price)
 	if s.Spot == nil && price != "" {
-		g.spec.note("maxPrice", Info, "no instance is a spot instance, since onDemandAboveBase is 100")
+		g.spec.Note("maxPrice", Info, "no instance is a spot instance, since onDemandAboveBase is 100")
 	}
 	if s.Spot != nil {
 		s.Spot.OnDemandBase = min(s.Spot.OnDemandBase, s.MaxSize)
 	}
-	policy.finish()
+	policy.Finish()
 }
 
-// spot translates how many machines are spot instances; none are unless it says so.
+// spotOf translates how many machines are spot instances; none are unless it says so.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
-func (p *part) spot(price string) *v1alpha1.Spot {
+func spotOf(p *part, price string) *v1alpha1.Spot {
 	const all = 100
-	base, above := p.number("onDemandBase", 0), p.number("onDemandAboveBase", all)
-	strategy := p.text("spotAllocationStrategy")
+	base, above := p.Number("onDemandBase", 0), p.Number("onDemandAboveBase", all)
+	strategy := p.Text("spotAllocationStrategy")
 	if above >= all {
 		return nil
 	}
@@ -157,9 +157,9 @@ func (p *part) spot(price string) *v1alpha1.Spot {
 		s.Strategy = v1alpha1.SpotStrategy(strategy)
 	case "capacity-optimized-prioritized":
 		s.Strategy = v1alpha1.SpotCapacityOptimized
-		p.note("spotAllocationStrategy", Info, "the order of instance types does not affect the choice of spot capacity")
+		p.Note("spotAllocationStrategy", Info, "the order of instance types does not affect the choice of spot capacity")
 	default:
-		p.note("spotAllocationStrategy", Warning, "price-capacity-optimized replaces it")
+		p.Note("spotAllocationStrategy", Warning, "price-capacity-optimized replaces it")
 	}
 	return s
 }
@@ -177,7 +177,7 @@ func (g *group) place(s *v1alpha1.InstanceGroupSpec) {
 		odd = odd || one.spare || one.role != role
 	}
 	if odd && network.VPC == "" {
-		g.spec.refuse("subnets", "nodes use the subnets of the topology's kind, one in each zone")
+		g.spec.Refuse("subnets", "nodes use the subnets of the topology's kind, one in each zone")
 		return
 	}
 	if odd {
@@ -195,24 +195,24 @@ func (g *group) place(s *v1alpha1.InstanceGroupSpec) {
 
 // image translates the image, which other clouds and owners name in other ways.
 func (g *group) image() string {
-	name := g.spec.text("image")
+	name := g.spec.Text("image")
 	switch {
 	case strings.HasPrefix(name, "ami-"):
-		g.spec.note(
+		g.spec.Note(
 			"image",
 			Warning,
 			"the image is used unchanged: like the release's images, it must have systemd and cgroups v2; leave it out to use the release's",
 		)
 		return name
 	case name != "":
-		g.spec.note("image", Info, "instances use the release's image; set an ID, ami-…, to use another one")
+		g.spec.Note("image", Info, "instances use the release's image; set an ID, ami-…, to use another one")
 	}
 	return ""
 }
 
 // labels translates labels, but for those that kubelets may not set.
 func (g *group) labels() map[string]string {
-	labels := g.spec.labels("nodeLabels")
+	labels := g.spec.Labels("nodeLabels")
 	for _, key := range sorted(labels) {
 		domain, _, qualified := strings.Cut(key, "/")
 		own := domain == v1alpha1.Group || strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io")
@@ -221,9 +221,9 @@ func (g *group) labels() map[string]string {
 		case !qualified || !own || free && key != "node.kubernetes.io/instance-type":
 			continue
 		case key == "kops.k8s.io/instancegroup":
-			g.spec.note("nodeLabels", Info, "the label "+key+" is dropped: nodes have "+model.LabelInstanceGroup)
+			g.spec.Note("nodeLabels", Info, "the label "+key+" is dropped: nodes have "+model.LabelInstanceGroup)
 		default:
-			g.spec.note(
+			g.spec.Note(
 				"nodeLabels",
 				Warning,
 				"the label "+key+" is dropped: kubelets may not set it; add it to the nodes yourself, or use another key",
@@ -237,11 +237,11 @@ func (g *group) labels() map[string]string {
 // taints translates KEY=VALUE:EFFECT.
 func (g *group) taints() []corev1.Taint {
 	var all []corev1.Taint
-	for _, text := range g.spec.texts("taints") {
+	for _, text := range g.spec.Texts("taints") {
 		left, effect, ok := strings.Cut(text, ":")
 		key, value, _ := strings.Cut(left, "=")
 		if !ok || !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
-			g.spec.refuse("taints", fmt.Sprintf("%q is not a taint: use for example dedicated=gpu:NoSchedule", text))
+			g.spec.Refuse("taints", fmt.Sprintf("%q is not a taint: use for example dedicated=gpu:NoSchedule", text))
 			continue
 		}
 		all = append(all, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
@@ -252,7 +252,7 @@ func (g *group) taints() []corev1.Taint {
 // autoscale translates whether the cluster autoscaler finds the group: kops' own says so by a
 // field, a person's by tags.
 func (g *group) autoscale(s *v1alpha1.InstanceGroupSpec) {
-	s.Autoscale = g.spec.truth("autoscale", true) && g.cluster.autoscaler
+	s.Autoscale = g.spec.Truth("autoscale", true) && g.cluster.autoscaler
 	for _, key := range sorted(s.Tags) {
 		if key == model.TagAutoscalerEnabled ||
 			strings.HasPrefix(key, model.TagAutoscalerClusterPrefix) && !strings.Contains(key, "node-template") {
@@ -269,9 +269,9 @@ func (g *group) kubelet() map[string]string {
 	if args == nil {
 		args = map[string]string{}
 	}
-	if p := g.spec.component("kubelet", kubeletFlags); p != nil {
-		maps.Copy(args, p.flags(kubeletFlags))
-		p.finish()
+	if p := componentOf(g.spec, "kubelet", kubeletFlags); p != nil {
+		maps.Copy(args, flagsOf(p, kubeletFlags))
+		p.Finish()
 	}
 	return orNil(args)
 }
@@ -279,18 +279,18 @@ func (g *group) kubelet() map[string]string {
 // userData joins the shell scripts.
 func (g *group) userData() string {
 	var scripts []string
-	for _, p := range g.spec.sections("additionalUserData", userDataFields) {
-		kind, content := p.text("type"), p.text("content")
-		p.field("name")
+	for _, p := range g.spec.Sections("additionalUserData", userDataFields) {
+		kind, content := p.Text("type"), p.Text("content")
+		p.Field("name")
 		switch {
 		case kind != "text/x-shellscript" && kind != "":
-			p.note("type", Warning, "only shell scripts are supported: rewrite it as a shell script")
+			p.Note("type", Warning, "only shell scripts are supported: rewrite it as a shell script")
 		case !strings.HasPrefix(content, "#!"), shell.MatchString(content):
 			scripts = append(scripts, content)
 		default:
-			p.refuse("content", "only shell scripts can be joined: rewrite it as a shell script")
+			p.Refuse("content", "only shell scripts can be joined: rewrite it as a shell script")
 		}
-		p.finish()
+		p.Finish()
 	}
 	if len(scripts) < 2 {
 		return strings.Join(scripts, "")
@@ -309,13 +309,13 @@ var shell = lazyregexp.New(`^#! ?(/usr)?/bin/(env )?(ba)?sh[^\n]*\n`)
 // rolling translates how nodes are replaced: with a surge by the operator, since CloudFormation has
 // none.
 func (g *group) rolling(r *v1alpha1.RollingUpdate) {
-	own := g.spec.section("rollingUpdate", rollingFields)
+	own := g.spec.Section("rollingUpdate", rollingFields)
 	read := func(field string) *intstr.IntOrString {
 		for _, p := range []*part{own, g.cluster.rolling} {
 			if p == nil {
 				continue
 			}
-			if v := p.field(field); v != nil {
+			if v := p.Field(field); v != nil {
 				return numberOrShare(p, field, v)
 			}
 		}
@@ -323,7 +323,7 @@ func (g *group) rolling(r *v1alpha1.RollingUpdate) {
 	}
 	r.Surge, r.BatchSize = read("maxSurge"), read("maxUnavailable")
 	if own != nil {
-		own.finish()
+		own.Finish()
 	}
 	if r.Surge != nil {
 		r.Engine = v1alpha1.RollOperator
@@ -347,7 +347,7 @@ func numberOrShare(p *part, field string, v *yamltree.Value) *intstr.IntOrString
 		}
 		return &share
 	}
-	p.refuse(field, "write a number, or a percentage such as 25%")
+	p.Refuse(field, "write a number, or a percentage such as 25%")
 	return nil
 }
 

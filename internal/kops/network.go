@@ -23,27 +23,27 @@ type subnet struct {
 
 // readSubnets reads the subnets. Utility is what kops calls public subnets beside private ones.
 func (c *cluster) readSubnets() {
-	for _, p := range c.spec.sections("subnets", subnetFields) {
-		s := &subnet{part: p, name: p.text("name"), zone: p.text("zone"), id: p.text("id"), role: v1alpha1.SubnetPublic}
-		switch kind := p.text("type"); kind {
+	for _, p := range c.spec.Sections("subnets", subnetFields) {
+		s := &subnet{part: p, name: p.Text("name"), zone: p.Text("zone"), id: p.Text("id"), role: v1alpha1.SubnetPublic}
+		switch kind := p.Text("type"); kind {
 		case "Private":
 			s.role = v1alpha1.SubnetPrivate
 		case "Public", "Utility", "":
 		default:
-			p.refuse("type", "write Private, Public or Utility: nodes have IPv4 addresses")
+			p.Refuse("type", "write Private, Public or Utility: nodes have IPv4 addresses")
 		}
-		if p.text("ipv6CIDR") != "" {
-			p.refuse("ipv6CIDR", "nodes and pods have IPv4 addresses only")
+		if p.Text("ipv6CIDR") != "" {
+			p.Refuse("ipv6CIDR", "nodes and pods have IPv4 addresses only")
 		}
-		if p.text("region") != "" {
-			p.refuse("region", "every subnet is in a zone: set zone")
+		if p.Text("region") != "" {
+			p.Refuse("region", "every subnet is in a zone: set zone")
 		}
-		p.field("cidr")
+		p.Field("cidr")
 		s.spare = slices.ContainsFunc(c.subnets, func(o *subnet) bool { return o.role == s.role && o.zone == s.zone })
 		c.subnets = append(c.subnets, s)
 	}
 	if len(c.subnets) == 0 {
-		c.spec.refuse("subnets", "the cluster has no subnets: name at least one")
+		c.spec.Refuse("subnets", "the cluster has no subnets: name at least one")
 	}
 }
 
@@ -52,12 +52,12 @@ func (c *cluster) region() string {
 	region := ""
 	for _, s := range c.subnets {
 		if len(s.zone) < 2 || s.zone[len(s.zone)-1] < 'a' || s.zone[len(s.zone)-1] > 'h' {
-			s.part.refuse("zone", "write an availability zone: a region and a letter from a to h")
+			s.part.Refuse("zone", "write an availability zone: a region and a letter from a to h")
 			continue
 		}
 		own := s.zone[:len(s.zone)-1]
 		if region != "" && own != region {
-			s.part.refuse("zone", "it is not in the region of the other subnets, "+region)
+			s.part.Refuse("zone", "it is not in the region of the other subnets, "+region)
 		}
 		region = own
 	}
@@ -66,25 +66,25 @@ func (c *cluster) region() string {
 
 // topology reads where nodes stand.
 func (c *cluster) topology() v1alpha1.Topology {
-	p := c.spec.section("topology", topologyFields)
+	p := c.spec.Section("topology", topologyFields)
 	if p == nil {
 		return v1alpha1.TopologyPublic
 	}
-	masters, nodes := p.text("masters"), p.text("nodes")
+	masters, nodes := p.Text("masters"), p.Text("nodes")
 	if masters != "" && nodes != "" && masters != nodes {
-		p.refuse("masters", "slots and nodes use subnets of the same kind: use the value of nodes, or change both")
+		p.Refuse("masters", "slots and nodes use subnets of the same kind: use the value of nodes, or change both")
 	}
-	if b := p.section("bastion", bastionFields); b != nil {
-		b.finish()
+	if b := p.Section("bastion", bastionFields); b != nil {
+		b.Finish()
 	}
-	p.field("dns") // read with the API's name
-	p.finish()
+	p.Field("dns") // read with the API's name
+	p.Finish()
 	switch strings.ToLower(nodes + masters) {
 	case "private", "privateprivate":
 		return v1alpha1.TopologyPrivate
 	case "", "public", "publicpublic":
 	default:
-		p.refuse("nodes", "write public or private")
+		p.Refuse("nodes", "write public or private")
 	}
 	return v1alpha1.TopologyPublic
 }
@@ -92,7 +92,7 @@ func (c *cluster) topology() v1alpha1.Topology {
 // network translates the VPC and the ranges.
 func (c *cluster) network(n *v1alpha1.Network) {
 	n.Topology = c.topology()
-	n.VPC = c.spec.text("networkID")
+	n.VPC = c.spec.Text("networkID")
 	existing := 0
 	for _, s := range c.subnets {
 		if s.id != "" {
@@ -101,13 +101,13 @@ func (c *cluster) network(n *v1alpha1.Network) {
 	}
 	switch {
 	case existing > 0 && existing < len(c.subnets):
-		c.spec.refuse("subnets", "some subnets have an id and some have none: set an id for all or for none")
+		c.spec.Refuse("subnets", "some subnets have an id and some have none: set an id for all or for none")
 	case existing > 0 && n.VPC == "":
-		c.spec.refuse("networkID", "the subnets exist already: set their VPC")
+		c.spec.Refuse("networkID", "the subnets exist already: set their VPC")
 	case existing > 0:
 		c.existingSubnets(n)
 	case n.VPC != "":
-		c.spec.refuse(
+		c.spec.Refuse(
 			"networkID",
 			"the operator cannot create subnets in an existing VPC: create them, for example with Terraform, and set the id of each",
 		)
@@ -121,22 +121,22 @@ func (c *cluster) network(n *v1alpha1.Network) {
 // (https://kops.sigs.k8s.io/run_in_existing_vpc/#shared-nat-egress).
 func (c *cluster) existingSubnets(n *v1alpha1.Network) {
 	for _, s := range c.subnets {
-		if via := s.part.text("egress"); via != "" {
-			s.part.note(
+		if via := s.part.Text("egress"); via != "" {
+			s.part.Note(
 				"egress",
 				Info,
 				"the operator, like kops, does not change the routes of existing subnets: make sure that the route of this one leads there",
 			)
 		}
-		if s.part.text("publicIP") != "" {
-			s.part.note("publicIP", Info, "no NAT gateway is created for existing subnets")
+		if s.part.Text("publicIP") != "" {
+			s.part.Note("publicIP", Info, "no NAT gateway is created for existing subnets")
 		}
-		if s.part.field("additionalRoutes") != nil {
-			s.part.note("additionalRoutes", Warning, "the routes of existing subnets are not changed: create these yourself")
+		if s.part.Field("additionalRoutes") != nil {
+			s.part.Note("additionalRoutes", Warning, "the routes of existing subnets are not changed: create these yourself")
 		}
-		s.part.finish()
+		s.part.Finish()
 		if s.spare {
-			s.part.note(
+			s.part.Note(
 				"",
 				Info,
 				fmt.Sprintf(
@@ -153,9 +153,9 @@ func (c *cluster) existingSubnets(n *v1alpha1.Network) {
 
 // newSubnets takes the zones of the subnets to be made, and decides their way out.
 func (c *cluster) newSubnets(n *v1alpha1.Network) {
-	n.CIDR = c.spec.text("networkCIDR")
+	n.CIDR = c.spec.Text("networkCIDR")
 	if n.CIDR == "" {
-		c.spec.refuse("networkCIDR", "a new VPC requires a range: set one, for example 172.20.0.0/16")
+		c.spec.Refuse("networkCIDR", "a new VPC requires a range: set one, for example 172.20.0.0/16")
 	}
 	var external, gateways int
 	role := v1alpha1.SubnetPublic
@@ -163,16 +163,16 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 		role = v1alpha1.SubnetPrivate
 	}
 	for _, s := range c.subnets {
-		if s.part.text("publicIP") != "" {
-			s.part.refuse(
+		if s.part.Text("publicIP") != "" {
+			s.part.Refuse(
 				"publicIP",
 				"traffic would come from another address, which other networks may block: leave it out if they allow it",
 			)
 		}
-		if s.part.field("additionalRoutes") != nil {
-			s.part.refuse("additionalRoutes", "traffic would take another route: use existing subnets with routes of your own")
+		if s.part.Field("additionalRoutes") != nil {
+			s.part.Refuse("additionalRoutes", "traffic would take another route: use existing subnets with routes of your own")
 		}
-		via := s.part.text("egress")
+		via := s.part.Text("egress")
 		switch {
 		case s.role != v1alpha1.SubnetPrivate:
 		case via == "External":
@@ -180,26 +180,26 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 		case via == "":
 			gateways++
 		default:
-			s.part.refuse(
+			s.part.Refuse(
 				"egress",
 				"traffic would take another route: use existing subnets with routes of your own, or leave it out to get a NAT gateway in each zone",
 			)
 		}
-		s.part.finish()
+		s.part.Finish()
 		if s.role == role && !s.spare {
 			n.Zones = append(n.Zones, s.zone)
 		}
 		if s.spare {
-			s.part.refuse("zone", "a new VPC has one subnet of each kind in a zone")
+			s.part.Refuse("zone", "a new VPC has one subnet of each kind in a zone")
 		}
 	}
 	if len(c.subnets) > 0 {
-		c.spec.note("subnets", Info, "the ranges of new subnets follow from the VPC's range and the letter of their zone")
+		c.spec.Note("subnets", Info, "the ranges of new subnets follow from the VPC's range and the letter of their zone")
 	}
 	switch {
 	case n.Topology == v1alpha1.TopologyPublic:
 	case external > 0 && gateways > 0:
-		c.spec.refuse("subnets", "some private subnets have egress External and some have none: traffic would take another route")
+		c.spec.Refuse("subnets", "some private subnets have egress External and some have none: traffic would take another route")
 	case external > 0:
 		n.NAT = v1alpha1.NATNone
 	default:
@@ -218,20 +218,20 @@ const (
 // ranges translates the ranges of pods and services, with kops' defaults, so that configuration
 // that contains those ranges stays valid.
 func (c *cluster) ranges(n *v1alpha1.Network) {
-	whole := c.spec.text("nonMasqueradeCIDR")
-	vpcAddresses := c.spec.value.Field("networking").Field("amazonvpc") != nil
+	whole := c.spec.Text("nonMasqueradeCIDR")
+	vpcAddresses := c.spec.Value.Field("networking").Field("amazonvpc") != nil
 	if whole == "" || vpcAddresses { // there kops writes the network's range, which pods have no addresses of here
 		whole = defaultRange
 	}
-	n.ServiceCIDR, n.PodCIDR = c.spec.text("serviceClusterIPRange"), c.spec.text("podCIDR")
-	if controllers := c.spec.value.Field("kubeControllerManager"); controllers != nil && n.PodCIDR == "" {
+	n.ServiceCIDR, n.PodCIDR = c.spec.Text("serviceClusterIPRange"), c.spec.Text("podCIDR")
+	if controllers := c.spec.Value.Field("kubeControllerManager"); controllers != nil && n.PodCIDR == "" {
 		if given := controllers.Field("clusterCIDR"); given != nil {
 			n.PodCIDR = given.Text
 		}
 	}
 	p, err := netip.ParsePrefix(whole)
 	if err != nil || !p.Addr().Is4() {
-		c.spec.refuse("nonMasqueradeCIDR", "pods and services have IPv4 addresses: write an IPv4 range")
+		c.spec.Refuse("nonMasqueradeCIDR", "pods and services have IPv4 addresses: write an IPv4 range")
 		return
 	}
 	if n.PodCIDR == "" || vpcAddresses {
@@ -255,12 +255,12 @@ func part4(p netip.Prefix, bits, n int) string {
 // checkRanges refuses ranges of which one address would be two things.
 func (c *cluster) checkRanges(n *v1alpha1.Network) {
 	var vpc []string
-	if cidr := c.spec.text("networkCIDR"); cidr != "" {
+	if cidr := c.spec.Text("networkCIDR"); cidr != "" {
 		vpc = append(vpc, cidr)
 	}
-	more := c.spec.texts("additionalNetworkCIDRs")
+	more := c.spec.Texts("additionalNetworkCIDRs")
 	if len(more) > 0 && n.VPC == "" {
-		c.spec.refuse("additionalNetworkCIDRs", "a new VPC has one range: create the VPC yourself, and name it in networkID")
+		c.spec.Refuse("additionalNetworkCIDRs", "a new VPC has one range: create the VPC yourself, and name it in networkID")
 	}
 	vpc = append(vpc, more...)
 	ranges := []struct{ field, of, cidr string }{
@@ -272,19 +272,19 @@ func (c *cluster) checkRanges(n *v1alpha1.Network) {
 			continue
 		}
 		if err != nil || !p.Addr().Is4() {
-			c.spec.refuse(one.field, fmt.Sprintf("%q is not an IPv4 range", one.cidr))
+			c.spec.Refuse(one.field, fmt.Sprintf("%q is not an IPv4 range", one.cidr))
 			continue
 		}
 		for _, cidr := range vpc {
 			if overlaps(p, cidr) {
-				c.spec.refuse(
+				c.spec.Refuse(
 					c.rangeField(one.field),
 					fmt.Sprintf("the range of %s, %s, overlaps the network's %s: take another", one.of, one.cidr, cidr),
 				)
 			}
 		}
 		if i > 0 && overlaps(p, n.ServiceCIDR) {
-			c.spec.refuse(
+			c.spec.Refuse(
 				c.rangeField(one.field),
 				fmt.Sprintf("the range of pods, %s, overlaps that of services, %s: take another", one.cidr, n.ServiceCIDR),
 			)
@@ -300,7 +300,7 @@ func overlaps(p netip.Prefix, other string) bool {
 
 // rangeField is the field with a range that the user wrote.
 func (c *cluster) rangeField(field string) string {
-	if c.spec.value.Field(field) == nil && c.spec.value.Field("nonMasqueradeCIDR") != nil {
+	if c.spec.Value.Field(field) == nil && c.spec.Value.Field("nonMasqueradeCIDR") != nil {
 		return "nonMasqueradeCIDR"
 	}
 	return field

@@ -15,7 +15,7 @@ import (
 // to its version of Kubernetes that instances can boot with: of the same version, else the newest
 // patch of the same minor version, else of the oldest newer one, else of the newest.
 func (c *cluster) release() string {
-	version := strings.TrimPrefix(c.spec.text("kubernetesVersion"), "v")
+	version := strings.TrimPrefix(c.spec.Text("kubernetesVersion"), "v")
 	known := c.byVersion()
 	if name := c.t.options.Release; name != "" {
 		i := slices.IndexFunc(known, func(r *v1alpha1.Release) bool { return r.Name == name })
@@ -25,7 +25,7 @@ func (c *cluster) release() string {
 		return name
 	}
 	if len(known) == 0 {
-		c.spec.refuse("kubernetesVersion", "no release has all hashes that instances need to boot: name one with --kops-release")
+		c.spec.Refuse("kubernetesVersion", "no release has all hashes that instances need to boot: name one with --kops-release")
 		return ""
 	}
 	chosen := known[len(known)-1]
@@ -82,7 +82,7 @@ func versionOf(r *v1alpha1.Release) *semver.Version {
 func (c *cluster) sayRelease(version string, r *v1alpha1.Release) {
 	wanted, err := semver.NewVersion(version)
 	if version == "" || err != nil {
-		c.spec.note("kubernetesVersion", Info, fmt.Sprintf("the cluster runs release %s; name another with --kops-release", r.Name))
+		c.spec.Note("kubernetesVersion", Info, fmt.Sprintf("the cluster runs release %s; name another with --kops-release", r.Name))
 		return
 	}
 	is := versionOf(r)
@@ -91,8 +91,8 @@ func (c *cluster) sayRelease(version string, r *v1alpha1.Release) {
 	}
 	why := fmt.Sprintf("the cluster runs release %s with Kubernetes %s; name another with --kops-release", r.Name, r.Spec.Kubernetes)
 	if is.Minor() == wanted.Minor() {
-		c.spec.note("kubernetesVersion", Info, why)
+		c.spec.Note("kubernetesVersion", Info, why)
 		return
 	}
-	c.spec.note("kubernetesVersion", Warning, why+". Make sure that your workloads do not use APIs that were removed in between")
+	c.spec.Note("kubernetesVersion", Warning, why+". Make sure that your workloads do not use APIs that were removed in between")
 }

@@ -1,7 +1,6 @@
 package kops
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/translation"
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
@@ -32,7 +32,7 @@ func Translate(documents []yamltree.Document, options Options) ([]Translated, []
 		}
 		options.Releases = releases
 	}
-	t := &translation{options: options}
+	t := &translator{options: options, Report: translation.Report{Tool: "kops"}}
 	t.sort(documents)
 	t.assign()
 	for _, c := range t.clusters {
@@ -40,89 +40,67 @@ func Translate(documents []yamltree.Document, options Options) ([]Translated, []
 	}
 	t.checkNames()
 	if options.Strict {
-		t.strict()
+		t.Strict()
 	}
-	if len(t.problems) > 0 {
-		slices.SortStableFunc(t.problems, func(a, b yamltree.Problem) int {
-			return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Document, b.Document), cmp.Compare(a.Line, b.Line))
-		})
-		return nil, nil, t.problems
+	notes, err := t.Sorted()
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // they are yamltree.Problems
 	}
-	slices.SortStableFunc(t.notes, func(a, b Note) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Document, b.Document), cmp.Compare(a.Line, b.Line))
-	})
-	return t.made, t.notes, nil
+	return t.made, notes, nil
 }
 
-// translation is a translation under way.
-type translation struct {
+// translator is a translation under way.
+type translator struct {
+	translation.Report
+
 	options  Options
 	clusters []*cluster
 	groups   []*group
 	keys     []*part
 	made     []Translated
-	notes    []Note
-	problems yamltree.Problems
-}
-
-func (t *translation) problem(d yamltree.Document, line int, path, suggestion, format string, args ...any) {
-	t.problems = append(t.problems, yamltree.Problem{
-		File: d.File, Document: d.Number, Line: line, Path: path, Message: fmt.Sprintf(format, args...), Suggestion: suggestion,
-	})
-}
-
-// strict makes an error of every note.
-func (t *translation) strict() {
-	for _, n := range t.notes {
-		message := n.Why
-		if n.Value != "" {
-			message = n.Value + ": " + message
-		}
-		t.problems = append(t.problems, yamltree.Problem{File: n.File, Document: n.Document, Line: n.Line, Path: n.Path, Message: message})
-	}
 }
 
 // sort tells clusters, groups and keys apart.
-func (t *translation) sort(documents []yamltree.Document) {
+func (t *translator) sort(documents []yamltree.Document) {
 	for _, d := range documents {
 		version, kind := d.Value.Field("apiVersion"), d.Value.Field("kind")
 		if version == nil || kind == nil {
-			t.problem(d, d.Value.Line, "", "", "every object needs an apiVersion and a kind: set both")
+			t.Problem(d, d.Value.Line, "", "", "every object needs an apiVersion and a kind: set both")
 			continue
 		}
 		if !slices.Contains([]string{"kops/v1alpha2", "kops.k8s.io/v1alpha2"}, version.Text) {
-			t.problem(d, version.Line, "apiVersion", "kops.k8s.io/v1alpha2", "%s cannot be translated", version.Text)
+			t.Problem(d, version.Line, "apiVersion", "kops.k8s.io/v1alpha2", "%s cannot be translated", version.Text)
 			continue
 		}
 		metadata := d.Value.Field("metadata")
 		name := metadata.Field("name")
 		if name == nil || name.Kind != yamltree.String || name.Text == "" {
-			t.problem(d, d.Value.Line, "metadata.name", "", "every object needs a name: set one")
+			t.Problem(d, d.Value.Line, "metadata.name", "", "every object needs a name: set one")
 			continue
 		}
 		spec := d.Value.Field("spec")
 		if spec == nil || spec.Kind != yamltree.Map {
-			t.problem(d, d.Value.Line, "spec", "", "the object has no spec: set one")
+			t.Problem(d, d.Value.Line, "spec", "", "the object has no spec: set one")
 			continue
 		}
-		p := &part{t: t, document: d, object: kind.Text + " " + name.Text, path: "spec", value: spec, used: map[string]bool{}}
+		p := t.Part(d, kind.Text+" "+name.Text, "spec", spec, nil)
 		of := ""
 		if label := metadata.Field("labels").Field("kops.k8s.io/cluster"); label != nil {
 			of = label.Text
 		}
 		switch kind.Text {
 		case "Cluster":
-			p.table = clusterFields
+			p.Table = clusterFields
 			t.clusters = append(t.clusters, &cluster{t: t, spec: p, name: name.Text})
 		case "InstanceGroup":
-			p.table = groupFields
+			p.Table = groupFields
 			t.groups = append(t.groups, &group{t: t, spec: p, name: name.Text, of: of})
 		case "SSHCredential":
-			p.table = fields{"publicKey": taken}
+			p.Table = fields{"publicKey": taken}
 			t.keys = append(t.keys, p)
 		default:
 			kinds := []string{"Cluster", "InstanceGroup", "SSHCredential"}
-			t.problem(
+			t.Problem(
 				d,
 				kind.Line,
 				"kind",
@@ -135,16 +113,16 @@ func (t *translation) sort(documents []yamltree.Document) {
 }
 
 // assign gives each group and key to its cluster: the one that its label names, or the only one.
-func (t *translation) assign() {
+func (t *translator) assign() {
 	for _, g := range t.groups {
 		i := slices.IndexFunc(t.clusters, func(c *cluster) bool { return c.name == g.of })
 		if i < 0 && g.of == "" && len(t.clusters) == 1 {
 			i = 0
 		}
 		if i < 0 {
-			t.problem(
-				g.spec.document,
-				g.spec.document.Value.Line,
+			t.Problem(
+				g.spec.Document,
+				g.spec.Document.Value.Line,
 				"metadata.labels[kops.k8s.io/cluster]",
 				"",
 				"the cluster %q of group %s is not in the manifests: pass both together, since the cluster defines the subnets of the group",
@@ -157,7 +135,7 @@ func (t *translation) assign() {
 		g.cluster = t.clusters[i]
 	}
 	for _, key := range t.keys {
-		label := key.document.Value.Field("metadata").Field("labels").Field("kops.k8s.io/cluster")
+		label := key.Document.Value.Field("metadata").Field("labels").Field("kops.k8s.io/cluster")
 		for _, c := range t.clusters {
 			if len(t.clusters) == 1 || label != nil && label.Text == c.name {
 				c.keys = append(c.keys, key)
@@ -167,18 +145,18 @@ func (t *translation) assign() {
 }
 
 // checkNames refuses two clusters that would be called the same.
-func (t *translation) checkNames() {
+func (t *translator) checkNames() {
 	first := map[string]*cluster{}
 	for _, c := range t.clusters {
 		if other := first[c.result.Name]; other != nil {
-			t.problem(c.spec.document, c.spec.document.Value.Line, "metadata.name", "",
+			t.Problem(c.spec.Document, c.spec.Document.Value.Line, "metadata.name", "",
 				"%s and %s would both have the name %s: translate one at a time, with --kops-name", other.name, c.name, c.result.Name)
 		}
 		first[c.result.Name] = c
 	}
 }
 
-func (t *translation) add(from yamltree.Document, object client.Object) {
+func (t *translator) add(from yamltree.Document, object client.Object) {
 	object.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kindOf(object)))
 	t.made = append(t.made, Translated{Object: object, From: from})
 }

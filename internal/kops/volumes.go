@@ -12,19 +12,19 @@ const (
 	minIOPS       = 100
 )
 
-// volume translates a volume. Types that we do not make become the nearest that is at least as
+// volumeOf translates a volume. Types that we do not make become the nearest that is at least as
 // fast.
-func (p *part) volume(names volumeNames) v1alpha1.Volume {
-	v := v1alpha1.Volume{SizeGiB: p.number(names.size, 0)}
-	kind := p.text(names.kind)
-	iops, throughput := p.number(names.iops, 0), p.number(names.throughput, 0)
+func volumeOf(p *part, names volumeNames) v1alpha1.Volume {
+	v := v1alpha1.Volume{SizeGiB: p.Number(names.size, 0)}
+	kind := p.Text(names.kind)
+	iops, throughput := p.Number(names.iops, 0), p.Number(names.throughput, 0)
 	switch kind {
 	case "", "gp3", "gp2", "standard", "st1", "sc1":
 		if kind != "" {
 			v.Type = v1alpha1.VolumeGP3
 		}
 		if kind != "" && kind != "gp3" {
-			p.note(names.kind, Info, "a gp3 volume replaces it")
+			p.Note(names.kind, Info, "a gp3 volume replaces it")
 		}
 		if iops > gp3IOPS {
 			v.IOPS = iops
@@ -38,10 +38,10 @@ func (p *part) volume(names volumeNames) v1alpha1.Volume {
 			v.IOPS = max(iops, minIOPS)
 		}
 		if kind == "io1" {
-			p.note(names.kind, Info, "an io2 volume replaces it")
+			p.Note(names.kind, Info, "an io2 volume replaces it")
 		}
 	default:
-		p.refuse(names.kind, "this is not an EBS volume type: use gp3 or io2")
+		p.Refuse(names.kind, "this is not an EBS volume type: use gp3 or io2")
 	}
 	return v
 }
@@ -51,15 +51,15 @@ var rootVolume = volumeNames{kind: "rootVolumeType", size: "rootVolumeSize", iop
 // volumes translates further disks.
 func (g *group) volumes() []v1alpha1.DataVolume {
 	var all []v1alpha1.DataVolume
-	for _, p := range g.spec.sections("volumes", volumeFields) {
+	for _, p := range g.spec.Sections("volumes", volumeFields) {
 		v := v1alpha1.DataVolume{
-			Device: p.text("device"),
-			Volume: p.volume(volumeNames{kind: "type", size: "size", iops: "iops", throughput: "throughput"}),
+			Device: p.Text("device"),
+			Volume: volumeOf(p, volumeNames{kind: "type", size: "size", iops: "iops", throughput: "throughput"}),
 		}
 		if !isDevice(v.Device) {
-			p.refuse("device", "write one of /dev/sdf to /dev/sdp")
+			p.Refuse("device", "write one of /dev/sdf to /dev/sdp")
 		}
-		p.finish()
+		p.Finish()
 		all = append(all, v)
 	}
 	return all

@@ -62,6 +62,7 @@ type Server struct {
 	simulation *simulation
 	options    Options
 	authority  atomic.Pointer[x509.CertPool]
+	kubernetes atomic.Pointer[string]
 }
 
 // New returns an API with only the default namespaces.
@@ -71,6 +72,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{kinds: &kinds{}, store: newStore(o.Clock), options: o}
 	s.Trust(o.Authority)
+	s.Upgrade(o.Kubernetes)
 	s.simulation = newSimulation(s.store, o)
 	s.store.note = func(c change) {
 		s.define(c)
@@ -89,6 +91,9 @@ func New(o Options) *Server {
 
 // Trust replaces the CAs whose client certificates have all permissions.
 func (s *Server) Trust(authority *x509.CertPool) { s.authority.Store(authority) }
+
+// Upgrade replaces the version that the API reports.
+func (s *Server) Upgrade(kubernetes string) { s.kubernetes.Store(&kubernetes) }
 
 // Close ends all watches and the simulation.
 func (s *Server) Close() {
@@ -154,13 +159,20 @@ func (s *Server) open(req *http.Request) func(http.ResponseWriter) {
 	case "/livez", "/readyz", "/healthz":
 		return func(w http.ResponseWriter) { _, _ = w.Write([]byte("ok")) }
 	case "/version":
-		major, rest, _ := strings.Cut(strings.TrimPrefix(s.options.Kubernetes, "v"), ".")
-		minor, _, _ := strings.Cut(rest, ".")
-		return func(w http.ResponseWriter) {
-			reply(w, http.StatusOK, version.Info{Major: major, Minor: minor, GitVersion: s.options.Kubernetes, Platform: "linux/amd64"})
-		}
+		return func(w http.ResponseWriter) { reply(w, http.StatusOK, versionInfo(*s.kubernetes.Load())) }
 	}
 	return nil
+}
+
+// versionInfo describes a version. The minor version of a build with a suffix, such as EKS's, has a plus.
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/hack/lib/version.sh
+func versionInfo(kubernetes string) version.Info {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(kubernetes, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	if strings.Contains(rest, "-") {
+		minor += "+"
+	}
+	return version.Info{Major: major, Minor: minor, GitVersion: kubernetes, Platform: "linux/amd64"}
 }
 
 // rights returns the caller's permissions.
@@ -303,6 +315,10 @@ func reply(w http.ResponseWriter, code int, body any) {
 	w.WriteHeader(code)
 	_, _ = w.Write(data)
 }
+
+// Refuse answers with an error as kube-apiserver does, for handlers in front of a Server: with the error's
+// Status, or an internal error.
+func Refuse(w http.ResponseWriter, err error) { refuse(w, err) }
 
 func refuse(w http.ResponseWriter, err error) {
 	status := metav1.Status{

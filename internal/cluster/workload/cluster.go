@@ -35,6 +35,7 @@ type Cluster struct {
 	all       func() (kubernetes.Interface, error)
 	transport *http.Transport
 	owner     *Clusters
+	labelled  bool // its nodes are in the groups that their labels name
 	stop      context.CancelFunc
 	done      chan struct{}
 

@@ -101,7 +101,17 @@ func (c *Clusters) Subscribe(fn func(Change)) {
 // yet. It does not wait until the API responds: see [Cluster.Reachable]. It returns an error if the
 // kubeconfig is invalid, or after Start has ended.
 func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluster, error) {
-	digest := sha256.Sum256(kubeconfig)
+	return c.connection(key, sha256.Sum256(kubeconfig), func() (*Cluster, error) {
+		config, err := c.options.Config(key, kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("read the kubeconfig of cluster %s: %w", key, err)
+		}
+		return c.make(key, config)
+	})
+}
+
+// connection returns the cluster's connection, and makes it if there is none with this digest yet.
+func (c *Clusters) connection(key types.NamespacedName, digest [sha256.Size]byte, makes func() (*Cluster, error)) (*Cluster, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.clusters[key]
@@ -111,13 +121,7 @@ func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluste
 	if c.ended { // A reconcile may take longer than Start to end.
 		return nil, errEnded
 	}
-	config, err := c.options.Config(key, kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig of cluster %s: %w", key, err)
-	}
-	config.UserAgent = c.options.UserAgent
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guard{next} })
-	made, err := connect(key, config, c)
+	made, err := makes()
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +132,13 @@ func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluste
 	}
 	made.start()
 	return made, nil
+}
+
+// make creates a connection without starting it.
+func (c *Clusters) make(key types.NamespacedName, config *rest.Config) (*Cluster, error) {
+	config.UserAgent = c.options.UserAgent
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guard{next} })
+	return connect(key, config, c)
 }
 
 // Get returns the cluster's connection, nil if there is none.
@@ -148,12 +159,13 @@ func (c *Clusters) Close(key types.NamespacedName) {
 	}
 }
 
-// NodeOf returns the cluster and the node of an EC2 instance.
+// NodeOf returns the cluster and the node of an EC2 instance. It ignores clusters whose control plane EKS
+// runs: EC2 does not confirm what their nodes claim, and one could claim an instance of another cluster.
 func (c *Clusters) NodeOf(instanceID string) (*Cluster, Node, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, one := range c.clusters {
-		if node, ok := one.nodeOf(instanceID); ok {
+		if node, ok := one.nodeOf(instanceID); ok && !one.labelled {
 			return one, node, true
 		}
 	}

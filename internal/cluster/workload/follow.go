@@ -100,7 +100,7 @@ func (c *Cluster) list(ctx context.Context) (string, error) {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := c.listPage(ctx, options, func(node *corev1.Node) error {
-			made := nodeFrom(node)
+			made := c.nodeFrom(node)
 			if was, ok := nodes[made.Name]; ok {
 				size.remove(&was)
 			}
@@ -151,7 +151,7 @@ func (c *Cluster) take(watcher watch.Interface, version string) (string, error) 
 			return version, errStale // an error, most likely that the version is too old
 		}
 		version = object.ResourceVersion
-		node := nodeFrom(object)
+		node := c.nodeFrom(object)
 		switch event.Type {
 		case watch.Added, watch.Modified:
 			if err := c.put(&node); err != nil {

@@ -116,10 +116,13 @@ func (n *Node) refusal(identity *Identity) string {
 	}
 }
 
+// identifies reports whether EC2 decides which instance group or slot a Node is of.
+func (c *Cluster) identifies() bool { return c.owner.identify != nil && !c.labelled }
+
 // judge decides which of the Nodes that claim an instance is its Node, and returns the affected
 // Nodes. It queues an unknown instance for a lookup. The caller holds the lock.
 func (c *Cluster) judge(instance string) []Node {
-	if c.owner.identify == nil || instance == "" {
+	if !c.identifies() || instance == "" {
 		return nil
 	}
 	var claimants []Node
@@ -134,7 +137,7 @@ func (c *Cluster) judge(instance string) []Node {
 // judgeAll judges the claimants of every instance. The caller holds the lock.
 func (c *Cluster) judgeAll() {
 	c.forgetInstances()
-	if c.owner.identify == nil {
+	if !c.identifies() {
 		return
 	}
 	claimants := map[string][]Node{}
@@ -191,7 +194,7 @@ func (c *Cluster) judgeClaimants(instance string, claimants []Node) []Node {
 // lock.
 func (c *Cluster) isPending(node *Node) bool {
 	_, known := c.instances[node.Claimed]
-	return c.owner.identify != nil && node.Claimed != "" && !known
+	return c.identifies() && node.Claimed != "" && !known
 }
 
 // startIdentifying looks up the unknown instances, unless a lookup is in progress.

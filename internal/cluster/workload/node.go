@@ -53,6 +53,15 @@ type Node struct {
 	addresses []string
 }
 
+// nodeFrom extracts the kept state from a Node of the cluster.
+func (c *Cluster) nodeFrom(from *corev1.Node) Node {
+	n := nodeFrom(from)
+	if c.labelled {
+		n.Slot = NoSlot // EKS has no nodes for its control planes
+	}
+	return n
+}
+
 // nodeFrom extracts the kept state from a Node.
 func nodeFrom(from *corev1.Node) Node {
 	n := Node{

@@ -18,6 +18,9 @@
 // /readyz. Without a majority of slots the API does not answer; connections through a slot end with
 // the slot.
 //
+// A host also serves the APIs of EKS clusters, at ports of the loopback interface. An instance whose user
+// data is a NodeConfig of EKS's AMIs calls such an API with a token of its role and registers its Node.
+//
 // Package kubeapi simulates pods. Tests make machines fail through [Host.SetImage],
 // [Host.SetKubelet] and [Host.SetMember].
 //

@@ -45,6 +45,8 @@ type Host struct {
 	clusters map[string]*cluster
 	dormant  map[*cluster]string // clusters of which only snapshots exist, and their buckets
 	images   map[string]Behaviour
+	// controlPlanes are those of EKS clusters.
+	controlPlanes map[machine.ControlPlaneKey]*controlPlane
 }
 
 // New returns a host without machines.
@@ -61,6 +63,8 @@ func New(o Options) *Host {
 		clusters: map[string]*cluster{},
 		dormant:  map[*cluster]string{},
 		images:   map[string]Behaviour{},
+
+		controlPlanes: map[machine.ControlPlaneKey]*controlPlane{},
 	}
 }
 
@@ -75,7 +79,7 @@ func (h *Host) Boot(spec machine.Spec) error {
 	defer h.mu.Unlock()
 	if h.closed {
 		stop()
-		return errors.New("the host of machines is closed")
+		return errClosed
 	}
 	if h.machines[spec.InstanceID] != nil {
 		stop()
@@ -144,8 +148,9 @@ func (h *Host) Serve(machine.Frontend, func(net.Conn)) (stop func()) { return fu
 func (h *Host) Close() {
 	h.mu.Lock()
 	h.closed = true
-	machines, clusters, dormant := h.machines, h.clusters, h.dormant
+	machines, clusters, dormant, controlPlanes := h.machines, h.clusters, h.dormant, h.controlPlanes
 	h.machines, h.clusters, h.dormant = map[string]*fakeMachine{}, map[string]*cluster{}, map[*cluster]string{}
+	h.controlPlanes = map[machine.ControlPlaneKey]*controlPlane{}
 	h.mu.Unlock()
 	for _, m := range machines {
 		m.end()
@@ -156,6 +161,9 @@ func (h *Host) Close() {
 	for c := range dormant {
 		c.close()
 	}
+	for _, c := range controlPlanes {
+		c.close()
+	}
 	h.running.Wait()
 }
 
@@ -164,7 +172,7 @@ func (h *Host) cluster(bucket string, makes func() (*cluster, error)) (*cluster,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, errors.New("the host of machines is closed")
+		return nil, errClosed
 	}
 	if c := h.clusters[bucket]; c != nil {
 		return c, nil
@@ -179,6 +187,9 @@ func (h *Host) cluster(bucket string, makes func() (*cluster, error)) (*cluster,
 	h.clusters[bucket] = c
 	return c, nil
 }
+
+// errClosed means that the host ends.
+var errClosed = errors.New("the host of machines is closed")
 
 // errNoCluster means that no slot of the cluster is up yet.
 var errNoCluster = errors.New("the API does not answer")

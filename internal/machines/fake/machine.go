@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/kubeapi"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
@@ -39,7 +40,9 @@ type fakeMachine struct {
 
 	mu     sync.Mutex
 	ended  bool
-	joined *cluster
+	joined *cluster // its slots share it; nil on EKS
+	// api is the API of the cluster that it has joined, and node its Node.
+	api    *kubeapi.Server
 	node   string
 	isSlot bool
 	// silent says that its kubelet is down.
@@ -58,6 +61,10 @@ func (m *fakeMachine) boot(ctx context.Context) {
 	m.write([]byte(behaviour.Console))
 	if behaviour.NeverJoins {
 		m.log.Info("This machine's image is broken; it does nothing.", "image", m.spec.ImageID)
+		return
+	}
+	if _, err := nodeConfigsOf(m.spec.UserData); !errors.Is(err, errNoNodeConfig) {
+		m.joinEKS(ctx)
 		return
 	}
 	in, err := bootstrap.ParseUserData(string(m.spec.UserData))
@@ -255,7 +262,7 @@ func (m *fakeMachine) enter(c *cluster, b *bundle.Bundle, slot bool) error {
 		}
 		m.isSlot = true
 	}
-	m.joined, m.node = c, node.Name
+	m.joined, m.api, m.node = c, c.api, node.Name
 	if err := c.api.Put(node); err != nil || !slot {
 		return err //nolint:wrapcheck // has enough context
 	}
@@ -278,11 +285,18 @@ func (m *fakeMachine) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = true
-	if m.joined == nil {
+	if m.joined != nil {
+		m.joined.down(m.spec.InstanceID)
+	}
+	m.leaveAPI()
+}
+
+// leaveAPI deletes the Node. The caller holds the lock.
+func (m *fakeMachine) leaveAPI() {
+	if m.api == nil {
 		return
 	}
-	m.joined.down(m.spec.InstanceID)
-	if err := m.joined.api.Delete(named(m.node)); err != nil {
+	if err := m.api.Delete(named(m.node)); err != nil {
 		m.log.Error(err, "The node cannot be removed.")
 	}
 }

@@ -47,13 +47,13 @@ func (h *Host) SetKubelet(instanceID string, works bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.silent = !works
-	if m.joined == nil {
+	if m.api == nil {
 		return nil
 	}
 	if works {
-		err = m.joined.api.SetNodeReady(m.node, corev1.ConditionTrue, "KubeletReady", "This machine is simulated.")
+		err = m.api.SetNodeReady(m.node, corev1.ConditionTrue, "KubeletReady", "This machine is simulated.")
 	} else {
-		err = m.joined.api.SetNodeReady(m.node, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+		err = m.api.SetNodeReady(m.node, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 	}
 	if apierrors.IsNotFound(err) {
 		return nil // the Node was deleted

@@ -21,7 +21,7 @@ func named(name string) *corev1.Node {
 // nodeOf returns the Node that the machine's kubelet, kubeadm and the cloud controller would
 // create.
 func (m *fakeMachine) nodeOf(b *bundle.Bundle) (*corev1.Node, error) {
-	provider := fmt.Sprintf("aws:///%s/%s", m.spec.Zone, m.spec.InstanceID)
+	provider := m.providerID()
 	values := map[string]string{
 		bundle.NodeName: m.spec.PrivateDNSName, bundle.PrivateIP: m.spec.PrivateIP.String(), bundle.ProviderID: provider,
 		bundle.Region: m.spec.Region, bundle.Zone: m.spec.Zone, bundle.InstanceType: m.spec.InstanceType,
@@ -53,12 +53,17 @@ func (m *fakeMachine) nodeOf(b *bundle.Bundle) (*corev1.Node, error) {
 			node.Spec.Taints = append(node.Spec.Taints, mark)
 		}
 	}
-	m.setStatus(node, b)
+	m.setStatus(node, b.Kubernetes, b.Architecture)
 	return node, nil
 }
 
+// providerID returns the instance as the cloud controller writes it.
+func (m *fakeMachine) providerID() string {
+	return fmt.Sprintf("aws:///%s/%s", m.spec.Zone, m.spec.InstanceID)
+}
+
 // setStatus sets the status that the kubelet reports.
-func (m *fakeMachine) setStatus(node *corev1.Node, b *bundle.Bundle) {
+func (m *fakeMachine) setStatus(node *corev1.Node, kubernetes, architecture string) {
 	now := metav1.NewTime(m.host.options.Clock.Now())
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("8Gi"),
@@ -72,7 +77,7 @@ func (m *fakeMachine) setStatus(node *corev1.Node, b *bundle.Bundle) {
 		},
 		Conditions: []corev1.NodeCondition{m.readiness(now)},
 		NodeInfo: corev1.NodeSystemInfo{
-			KubeletVersion: b.Kubernetes, Architecture: b.Architecture, OperatingSystem: "linux",
+			KubeletVersion: kubernetes, Architecture: architecture, OperatingSystem: "linux",
 			OSImage: "simulated", ContainerRuntimeVersion: "simulated://0",
 		},
 	}

@@ -56,7 +56,7 @@ func (s *Service) check(principal, action, role string) error {
 // Service returns the operations for the wire layer.
 func (s *Service) Service() *wire.Service {
 	return &wire.Service{
-		Name: "sts", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2011-06-15",
+		Name: "sts", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2011-06-15", QueryJSON: true,
 		XMLNamespace: "https://sts.amazonaws.com/doc/2011-06-15/",
 		Unsigned:     []string{"AssumeRoleWithWebIdentity", "AssumeRoleWithSAML"},
 		Operations: map[string]wire.Operation{

@@ -1,11 +1,16 @@
 package sts_test
 
 import (
+	"context"
 	"encoding/base64"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssts "github.com/aws/aws-sdk-go-v2/service/sts"
 	testclock "k8s.io/utils/clock/testing"
@@ -66,6 +71,58 @@ func TestWebIdentity(t *testing.T) {
 		*out.Provider != "issuer" {
 		t.Errorf("got %+v", out)
 	}
+}
+
+// Authenticators of EKS ask for JSON, which AWS does not document:
+// https://github.com/kubernetes-sigs/aws-iam-authenticator/blob/v0.6.13/pkg/token/token.go
+func TestAnswersAndErrorsAreInJSONIfAsked(t *testing.T) {
+	client, _ := start(t)
+	for name, c := range map[string]struct {
+		accept, secret, media, body string
+		status                      int
+	}{
+		"an answer":        {"application/json", wire.RootSecret, "application/json", `{"GetCallerIdentityResponse":{"GetCallerIdentityResult":{"Account":"123456789012","Arn":"arn:aws:iam::123456789012:root","UserId":"123456789012"},"ResponseMetadata":{"RequestId":"`, 200},
+		"an error":         {"application/json", "wrong", "application/json", `{"Error":{"Code":"SignatureDoesNotMatch","Message":"`, 403},
+		"an answer in XML": {"*/*", wire.RootSecret, "text/xml", "<GetCallerIdentityResponse", 200},
+	} {
+		signed, err := awssts.NewPresignClient(client("test")).PresignGetCallerIdentity(t.Context(), nil, awssts.WithPresignClientFromClientOptions(func(o *awssts.Options) {
+			o.Credentials = credentials.NewStaticCredentialsProvider("123456789012", c.secret, "")
+		}), at(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, signed.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Accept", c.accept)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != c.status || response.Header.Get("Content-Type") != c.media || !strings.HasPrefix(string(body), c.body) {
+			t.Errorf("%s: %d %s %s, %v", name, response.StatusCode, response.Header.Get("Content-Type"), body, err)
+		}
+	}
+}
+
+// at signs at a time.
+func at(now time.Time) func(*awssts.PresignOptions) {
+	return func(o *awssts.PresignOptions) { o.Presigner = signer{o.Presigner, now} }
+}
+
+type signer struct {
+	awssts.HTTPPresignerV4
+
+	now time.Time
+}
+
+func (s signer) PresignHTTP(
+	ctx context.Context, c aws.Credentials, r *http.Request, hash, service, region string, _ time.Time, o ...func(*v4.SignerOptions),
+) (string, http.Header, error) {
+	return s.HTTPPresignerV4.PresignHTTP(ctx, c, r, hash, service, region, s.now, o...)
 }
 
 // https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html

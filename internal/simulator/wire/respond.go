@@ -25,11 +25,15 @@ func contentType(p Protocol) string {
 func (r *Router) respond(w http.ResponseWriter, q *request, out any) {
 	var body []byte
 	var err error
-	switch q.protocol {
-	case JSON10, JSON11:
+	media := contentType(q.protocol)
+	switch {
+	case q.protocol == JSON10 || q.protocol == JSON11:
 		body, err = q.service.encodeJSON(make([]byte, 0, 256), out)
-	case EC2Query:
+	case q.protocol == EC2Query:
 		body, err = q.encodeEC2(out)
+	case q.wantsJSON():
+		media = "application/json"
+		body, err = q.encodeQueryJSON(out)
 	default:
 		body, err = q.encodeQuery(out)
 	}
@@ -38,7 +42,7 @@ func (r *Router) respond(w http.ResponseWriter, q *request, out any) {
 		return
 	}
 	header := w.Header()
-	header.Set("Content-Type", contentType(q.protocol))
+	header.Set("Content-Type", media)
 	header.Set("X-Amzn-Requestid", q.call.RequestID)
 	// If writing the response fails, there is no client to report the error to.
 	_, _ = w.Write(body)
@@ -80,6 +84,10 @@ func (r *Router) fail(w http.ResponseWriter, q *request, err error) {
 	var e *Error
 	if !errors.As(err, &e) {
 		e = internal(err)
+	}
+	if q.wantsJSON() {
+		q.failJSON(w, e)
+		return
 	}
 	WriteError(w, q.service, q.protocol, q.call, e)
 }

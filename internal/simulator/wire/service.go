@@ -85,6 +85,8 @@ type Service struct {
 	TargetPrefix string
 	// APIVersion is the Version parameter, for Query: "2012-11-05".
 	APIVersion string
+	// QueryJSON says that the service answers in JSON, for Query, if a client asks for it.
+	QueryJSON bool
 	// XMLNamespace is the namespace of Query and XML responses.
 	XMLNamespace string
 	// ErrorNamespace precedes "#" in the __type of JSON errors, if set.
