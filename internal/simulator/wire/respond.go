@@ -16,6 +16,8 @@ func contentType(p Protocol) string {
 		return "application/x-amz-json-1.1"
 	case RESTXML:
 		return "application/xml"
+	case RESTJSON:
+		return "application/json"
 	default:
 		return "text/xml"
 	}
@@ -26,7 +28,7 @@ func (r *Router) respond(w http.ResponseWriter, q *request, out any) {
 	var body []byte
 	var err error
 	switch q.protocol {
-	case JSON10, JSON11:
+	case JSON10, JSON11, RESTJSON:
 		body, err = q.service.encodeJSON(make([]byte, 0, 256), out)
 	case EC2Query:
 		body, err = q.encodeEC2(out)
@@ -102,7 +104,7 @@ func WriteError(w http.ResponseWriter, s *Service, p Protocol, call *Call, e *Er
 	}
 	var body []byte
 	switch p {
-	case JSON10, JSON11:
+	case JSON10, JSON11, RESTJSON:
 		body = jsonError(header, s, e)
 	case EC2Query:
 		body = xmlError(e, "<Response><Errors><Error>", "</Error></Errors><RequestID>"+call.RequestID+"</RequestID></Response>", "")
