@@ -22,7 +22,7 @@ func TestEKS(t *testing.T) {
 	cluster.apply()
 	cluster.unchanged()
 	for output, prefix := range map[string]string{
-		"endpoint": "https://", "issuer": "https://oidc.eks." + region + ".amazonaws.com/id/", "token": "k8s-aws-v1.", "cluster_version": "1.35",
+		"endpoint": "https://", "issuer": "https://oidc.eks." + region + ".amazonaws.com/id/", "cluster_version": "1.35",
 	} {
 		if got := cluster.run("output", "-raw", output); !strings.HasPrefix(got, prefix) {
 			t.Errorf("the %s is %s, want it to begin with %s", output, got, prefix)

@@ -173,7 +173,7 @@ func (s *Service) createAccessEntry(ctx context.Context, in *eks.CreateAccessEnt
 	if err := checkEntry(*c.Name, kind, in.Username, in.KubernetesGroups); err != nil {
 		return nil, err
 	}
-	if err := checkTags(*c.Name, nil, in.Tags); err != nil {
+	if err := checkTags(*c.Name, in.Tags); err != nil {
 		return nil, err
 	}
 	e := c.addEntry(s.now(), principal, kind)

@@ -72,7 +72,7 @@ func (s *Service) createAddon(ctx context.Context, in *eks.CreateAddonInput) (*e
 	if err := s.checkAddon(c, in.ConfigurationValues, in.ServiceAccountRoleArn, in.ResolveConflicts); err != nil {
 		return nil, err
 	}
-	if err := checkTags(*c.Name, nil, in.Tags); err != nil {
+	if err := checkTags(*c.Name, in.Tags); err != nil {
 		return nil, err
 	}
 	a := &addon{kind: kind, token: in.ClientRequestToken, due: s.due()}

@@ -189,8 +189,8 @@ func (p nodegroupProvider) Stable(ctx context.Context, r resource.Request) (bool
 		done, err = ended(c, *n.NodegroupName, "")
 		return err
 	})
-	if _, missing := err.(*wire.Error); missing { //nolint:errorlint // the service's own, unwrapped
-		return true, nil // it was deleted
+	if isMissing(err) {
+		return true, nil
 	}
 	switch {
 	case err != nil:

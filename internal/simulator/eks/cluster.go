@@ -138,12 +138,8 @@ func (s *Service) newCluster(r *region, creator string, in *eks.CreateClusterInp
 		Version: &version.version, PlatformVersion: &version.platform, RoleArn: in.RoleArn, ClientRequestToken: in.ClientRequestToken,
 		Tags: maps.Clone(in.Tags), Health: &types.ClusterHealth{Issues: []types.ClusterIssue{}},
 		DeletionProtection: or(in.DeletionProtection, false), CertificateAuthority: &types.Certificate{},
-		UpgradePolicy:             &types.UpgradePolicyResponse{SupportType: types.SupportTypeExtended},
-		ComputeConfig:             &types.ComputeConfigResponse{Enabled: new(false)},
-		StorageConfig:             &types.StorageConfigResponse{BlockStorage: &types.BlockStorage{Enabled: new(false)}},
-		ZonalShiftConfig:          &types.ZonalShiftConfigResponse{Enabled: new(false)},
-		Logging:                   logging(in.Logging, nil),
-		ControlPlaneScalingConfig: &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTierStandard},
+		UpgradePolicy: &types.UpgradePolicyResponse{SupportType: types.SupportTypeExtended},
+		Logging:       logging(in.Logging, nil),
 	}
 	if c.Tags == nil {
 		c.Tags = map[string]string{}
@@ -152,8 +148,16 @@ func (s *Service) newCluster(r *region, creator string, in *eks.CreateClusterInp
 		c.UpgradePolicy.SupportType = in.UpgradePolicy.SupportType
 	}
 	if in.ZonalShiftConfig != nil {
-		c.ZonalShiftConfig.Enabled = or(in.ZonalShiftConfig.Enabled, false)
+		c.ZonalShiftConfig = &types.ZonalShiftConfigResponse{Enabled: or(in.ZonalShiftConfig.Enabled, false)}
 	}
+	// AWS shows what was set, even if it is off.
+	if in.ComputeConfig != nil {
+		c.ComputeConfig = &types.ComputeConfigResponse{Enabled: or(in.ComputeConfig.Enabled, false), NodePools: []string{}}
+	}
+	if in.StorageConfig != nil {
+		c.StorageConfig = &types.StorageConfigResponse{BlockStorage: in.StorageConfig.BlockStorage}
+	}
+	c.ControlPlaneScalingConfig = in.ControlPlaneScalingConfig
 	for _, check := range []func(*cluster, *eks.CreateClusterInput) error{
 		checkClusterTags, s.setVPC, s.setNetwork, s.setEncryption, setAccess, checkLogging,
 	} {
@@ -165,7 +169,7 @@ func (s *Service) newCluster(r *region, creator string, in *eks.CreateClusterInp
 }
 
 func checkClusterTags(c *cluster, in *eks.CreateClusterInput) error {
-	return checkTags(*c.Name, nil, in.Tags)
+	return checkTags(*c.Name, in.Tags)
 }
 
 func checkLogging(c *cluster, in *eks.CreateClusterInput) error { return logTypes(*c.Name, in.Logging) }

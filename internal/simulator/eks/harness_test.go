@@ -1,7 +1,6 @@
 package eks_test
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -19,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
 	awssts "github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	testclock "k8s.io/utils/clock/testing"
 
@@ -213,16 +211,21 @@ func refused(t *testing.T, err error, code, message string) {
 }
 
 // token returns a token for a cluster, as `aws eks get-token` makes it.
-func (w *suite) token(cluster string, of aws.CredentialsProvider, options ...func(*awssts.PresignOptions)) string {
+func (w *suite) token(cluster string, of aws.CredentialsProvider) string {
 	w.t.Helper()
-	host := "https://sts." + region + ".amazonaws.com"
+	return w.tokenAt("https://sts."+region+".amazonaws.com", cluster, of)
+}
+
+// tokenAt returns a token of a client that reaches STS at a URL.
+func (w *suite) tokenAt(host, cluster string, of aws.CredentialsProvider) string {
+	w.t.Helper()
 	client := awssts.New(awssts.Options{Region: region, Credentials: of, BaseEndpoint: &host})
 	presigned, err := awssts.NewPresignClient(client).PresignGetCallerIdentity(w.t.Context(), &awssts.GetCallerIdentityInput{},
-		append([]func(*awssts.PresignOptions){func(o *awssts.PresignOptions) {
+		func(o *awssts.PresignOptions) {
 			o.ClientOptions = append(o.ClientOptions, func(o *awssts.Options) {
 				o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("x-k8s-aws-id", cluster), smithyhttp.SetHeaderValue("X-Amz-Expires", "60"))
 			})
-		}}, options...)...)
+		})
 	return "k8s-aws-v1." + base64.RawURLEncoding.EncodeToString([]byte(must(w.t, presigned, err).URL))
 }
 
@@ -236,7 +239,8 @@ func (w *suite) user(name string) (arn string, key aws.CredentialsProvider) {
 	return arn, credentials.NewStaticCredentialsProvider(*k.AccessKeyId, *k.SecretAccessKey, "")
 }
 
-var (
-	_ smithy.APIError = nil
-	_ context.Context
-)
+// trust replaces the trust policy of a role.
+func (w *suite) trust(role, policy string) error {
+	_, err := w.iam.UpdateAssumeRolePolicy(w.t.Context(), &awsiam.UpdateAssumeRolePolicyInput{RoleName: &role, PolicyDocument: &policy})
+	return err
+}

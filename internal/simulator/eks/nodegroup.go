@@ -79,7 +79,9 @@ func (s *Service) createNodegroup(ctx context.Context, in *eks.CreateNodegroupIn
 	}
 	c.nodegroups[name] = n
 	s.addNodeEntry(c, n)
-	return &eks.CreateNodegroupOutput{Nodegroup: new(n.Nodegroup)}, nil
+	out := &eks.CreateNodegroupOutput{Nodegroup: new(n.Nodegroup)}
+	s.settleCreation(c, n)
+	return out, nil
 }
 
 // newNodegroup returns the node group of a request after it has checked the request.
@@ -122,7 +124,7 @@ func (s *Service) newNodegroup(c *cluster, in *eks.CreateNodegroupInput) (*nodeg
 	return n, nil
 }
 
-func checkNodegroupTags(c *cluster, n *nodegroup) error { return checkTags(*c.Name, nil, n.Tags) }
+func checkNodegroupTags(c *cluster, n *nodegroup) error { return checkTags(*c.Name, n.Tags) }
 
 func unsupportedOfNodegroup(in *eks.CreateNodegroupInput) string {
 	switch {

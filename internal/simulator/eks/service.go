@@ -52,6 +52,7 @@ type Service struct {
 	env     *resource.Env
 	options Options
 	regions wire.Store[region]
+	ctx     context.Context //nolint:containedctx // of the calls of other services
 
 	mu     sync.Mutex
 	closed bool
@@ -75,7 +76,7 @@ func New(env *resource.Env, options Options) *Service {
 	if options.Host == nil {
 		options.Host = machine.Absent{}
 	}
-	s := &Service{env: env, options: options}
+	s := &Service{env: env, options: options, ctx: context.Background()}
 	s.regions.New = func(at wire.Target) *region { return &region{Target: at, clusters: map[string]*cluster{}} }
 	return s
 }
@@ -161,7 +162,7 @@ func (r *region) changing() bool {
 // https://docs.aws.amazon.com/eks/latest/userguide/using-service-linked-roles.html
 func (s *Service) acting(at wire.Target) context.Context {
 	arn := "arn:" + s.partition() + ":sts::" + at.Account + ":assumed-role/AWSServiceRoleForAmazonEKSNodegroup/EKS"
-	return wire.WithCall(context.Background(), &wire.Call{Account: at.Account, Region: at.Region, Principal: arn, Service: "eks"})
+	return wire.WithCall(s.ctx, &wire.Call{Account: at.Account, Region: at.Region, Principal: arn, Service: "eks"})
 }
 
 // name of the members of errors that name what a call was for.

@@ -57,8 +57,11 @@ func TestTokens(t *testing.T) {
 		token string
 		want  string // of the error, empty for none
 	}{
-		"a valid one":                {valid, ""},
-		"of the creator":             {w.token("one", w.config.Credentials), ""},
+		"a valid one":    {valid, ""},
+		"of the creator": {w.token("one", w.config.Credentials), ""},
+		// AWS_ENDPOINT_URL makes clients sign for the simulator's own address.
+		"of the simulator's address": {w.tokenAt(*w.config.BaseEndpoint, "one", key), ""},
+		"of its address, unsigned":   {change(t, w.tokenAt(*w.config.BaseEndpoint, "one", key), "X-Amz-Signature=", "X-Amz-Signature=0"), "SignatureDoesNotMatch"},
 		"for another cluster":        {w.token("two", key), "SignatureDoesNotMatch"},
 		"of another host":            {change(t, valid, "sts."+region+".amazonaws.com", "sts.example.com"), "unexpected hostname"},
 		"of a host that looks alike": {change(t, valid, "sts."+region+".amazonaws.com", "sts."+region+".amazonaws.com.example.com"), "unexpected hostname"},

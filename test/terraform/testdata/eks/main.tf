@@ -11,7 +11,10 @@ terraform {
 
 variable "cluster_version" { default = "1.35" }
 variable "node_version" { default = "1.34" }
-variable "logs" { default = [] }
+variable "logs" {
+  type    = list(string)
+  default = []
+}
 
 data "aws_availability_zones" "all" {}
 
@@ -124,7 +127,3 @@ output "endpoint" { value = aws_eks_cluster.one.endpoint }
 output "issuer" { value = aws_eks_cluster.one.identity[0].oidc[0].issuer }
 output "node_version" { value = aws_eks_node_group.workers.version }
 output "cluster_version" { value = aws_eks_cluster.one.version }
-output "token" {
-  value     = data.aws_eks_cluster_auth.one.token
-  sensitive = true
-}
