@@ -58,8 +58,8 @@ aws eks delete-nodegroup --cluster-name interop --nodegroup-name workers >/dev/n
 none() { [[ -z $(aws eks list-nodegroups --cluster-name interop --query nodegroups) ]]; }
 eventually "eks: the node group is deleted" none
 aws eks delete-cluster --name interop >/dev/null
-gone() { ! aws eks describe-cluster --name interop; }
-eventually "eks: the cluster is deleted" gone
+deleted() { ! aws eks describe-cluster --name interop; }
+eventually "eks: the cluster is deleted" deleted
 for s in "$a" "$b"; do eventually "ec2: a subnet is deleted" aws ec2 delete-subnet --subnet-id "$s"; done
 eventually "ec2: the VPC is deleted" aws ec2 delete-vpc --vpc-id "$vpc"
 for r in interop-eks interop-node interop-pod; do aws iam delete-role --role-name "$r"; done

@@ -98,7 +98,8 @@ func exists(err error, kind, id string) error {
 // clusterAttributes are the attributes of a cluster that it has so far.
 func clusterAttributes(c *types.Cluster) map[string]any {
 	a := map[string]any{
-		"Arn": *c.Arn, "ClusterSecurityGroupId": *c.ResourcesVpcConfig.ClusterSecurityGroupId, "OpenIdConnectIssuerUrl": *c.Identity.Oidc.Issuer,
+		"Arn": *c.Arn, "ClusterSecurityGroupId": *c.ResourcesVpcConfig.ClusterSecurityGroupId,
+		"OpenIdConnectIssuerUrl": *c.Identity.Oidc.Issuer,
 	}
 	if c.Endpoint != nil {
 		a["Endpoint"], a["CertificateAuthorityData"] = *c.Endpoint, *c.CertificateAuthority.Data
@@ -182,14 +183,17 @@ func (p *clusterProperties) change(live *types.Cluster) *eks.UpdateClusterConfig
 		return &eks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{
 			EndpointPublicAccess: want.EndpointPublicAccess, EndpointPrivateAccess: want.EndpointPrivateAccess, PublicAccessCidrs: public,
 		}}
-	case !slices.Equal(sorted(want.SubnetIds), sorted(has.SubnetIds)) || !slices.Equal(sorted(want.SecurityGroupIds), sorted(has.SecurityGroupIds)):
+	case !slices.Equal(sorted(want.SubnetIds), sorted(has.SubnetIds)) || !slices.Equal(sorted(want.SecurityGroupIds),
+		sorted(has.SecurityGroupIds)):
 		groups := want.SecurityGroupIds
 		if groups == nil {
 			groups = []string{}
 		}
 		return &eks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: want.SubnetIds, SecurityGroupIds: groups}}
-	case p.AccessConfig != nil && p.AccessConfig.AuthenticationMode != "" && p.AccessConfig.AuthenticationMode != live.AccessConfig.AuthenticationMode:
-		return &eks.UpdateClusterConfigInput{AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: p.AccessConfig.AuthenticationMode}}
+	case p.AccessConfig != nil && p.AccessConfig.AuthenticationMode != "" &&
+		p.AccessConfig.AuthenticationMode != live.AccessConfig.AuthenticationMode:
+		mode := p.AccessConfig.AuthenticationMode
+		return &eks.UpdateClusterConfigInput{AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: mode}}
 	case support != live.UpgradePolicy.SupportType:
 		return &eks.UpdateClusterConfigInput{UpgradePolicy: &types.UpgradePolicyRequest{SupportType: support}}
 	case p.DeletionProtection != *live.DeletionProtection:
@@ -252,7 +256,8 @@ func (p clusterProvider) Read(_ context.Context, r resource.Request) (live map[s
 			"UpgradePolicy":           map[string]any{"SupportType": string(c.UpgradePolicy.SupportType)},
 			"KubernetesNetworkConfig": property.Plain(c.KubernetesNetworkConfig),
 			"ResourcesVpcConfig": map[string]any{
-				"SubnetIds": texts(network.SubnetIds), "SecurityGroupIds": texts(network.SecurityGroupIds), "PublicAccessCidrs": texts(network.PublicAccessCidrs),
+				"SubnetIds": texts(network.SubnetIds), "SecurityGroupIds": texts(network.SecurityGroupIds),
+				"PublicAccessCidrs":    texts(network.PublicAccessCidrs),
 				"EndpointPublicAccess": network.EndpointPublicAccess, "EndpointPrivateAccess": network.EndpointPrivateAccess,
 			},
 			"Tags": ownTags(r, c.Tags),

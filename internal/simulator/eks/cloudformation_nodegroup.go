@@ -197,7 +197,8 @@ func (p nodegroupProvider) Stable(ctx context.Context, r resource.Request) (bool
 		return false, err
 	case shown.Status == types.NodegroupStatusCreateFailed:
 		issue := shown.Health.Issues[0]
-		return false, resource.Errorf(resource.NotStabilized, "[Issue(Code=%s, Message=%s, ResourceIds=%v)]", issue.Code, *issue.Message, issue.ResourceIds)
+		return false, resource.Errorf(resource.NotStabilized, "[Issue(Code=%s, Message=%s, ResourceIds=%v)]", issue.Code, *issue.Message,
+			issue.ResourceIds)
 	case shown.Status != types.NodegroupStatusActive && shown.Status != types.NodegroupStatusDegraded || !done:
 		return false, nil
 	}

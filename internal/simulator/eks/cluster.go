@@ -183,8 +183,14 @@ func unsupportedOf(in *eks.CreateClusterInput) string {
 		{in.OutpostConfig != nil, "outpostConfig"},
 		{in.RemoteNetworkConfig != nil, "remoteNetworkConfig"},
 		{in.ComputeConfig != nil && value(in.ComputeConfig.Enabled), "computeConfig: EKS Auto Mode"},
-		{in.StorageConfig != nil && in.StorageConfig.BlockStorage != nil && value(in.StorageConfig.BlockStorage.Enabled), "storageConfig: EKS Auto Mode"},
-		{in.ControlPlaneScalingConfig != nil && in.ControlPlaneScalingConfig.Tier != types.ProvisionedControlPlaneTierStandard, "controlPlaneScalingConfig"},
+		{
+			in.StorageConfig != nil && in.StorageConfig.BlockStorage != nil && value(in.StorageConfig.BlockStorage.Enabled),
+			"storageConfig: EKS Auto Mode",
+		},
+		{
+			in.ControlPlaneScalingConfig != nil && in.ControlPlaneScalingConfig.Tier != types.ProvisionedControlPlaneTierStandard,
+			"controlPlaneScalingConfig",
+		},
 		{in.KubeApiServerConfig != nil, "kubeApiServerConfig"},
 		{in.KubeControllerManagerConfig != nil, "kubeControllerManagerConfig"},
 		{in.KubeSchedulerConfig != nil, "kubeSchedulerConfig"},
@@ -219,7 +225,8 @@ func setAccess(c *cluster, in *eks.CreateClusterInput) error {
 	case !slices.Contains(mode.Values(), mode):
 		return invalidParameter(*c.Name, "The authentication mode %s is not valid. Valid values are %v", mode, mode.Values())
 	case mode == types.AuthenticationModeConfigMap && !bootstrap:
-		return invalidParameter(*c.Name, "bootstrapClusterCreatorAdminPermissions must be true if cluster authentication mode is set to CONFIG_MAP")
+		return invalidParameter(*c.Name,
+			"bootstrapClusterCreatorAdminPermissions must be true if cluster authentication mode is set to CONFIG_MAP")
 	}
 	c.bootstrap = bootstrap
 	c.AccessConfig = &types.AccessConfigResponse{AuthenticationMode: mode, BootstrapClusterCreatorAdminPermissions: &bootstrap}
@@ -233,7 +240,8 @@ func (s *Service) setEncryption(c *cluster, in *eks.CreateClusterInput) error {
 		return nil
 	}
 	e := in.EncryptionConfig[0]
-	if len(in.EncryptionConfig) > 1 || !slices.Equal(e.Resources, []string{"secrets"}) || e.Provider == nil || value(e.Provider.KeyArn) == "" {
+	if len(in.EncryptionConfig) > 1 || !slices.Equal(e.Resources, []string{"secrets"}) || e.Provider == nil ||
+		value(e.Provider.KeyArn) == "" {
 		return invalidParameter(*c.Name, "encryptionConfig must have one element, with the resources [secrets] and a provider with a keyArn")
 	}
 	if s.options.Ciphers != nil {
@@ -348,7 +356,7 @@ func (s *Service) settleCluster(r *region, c *cluster) {
 	if !c.host.finished() || s.now().Before(c.due) {
 		return
 	}
-	switch c.Status { //nolint:exhaustive // the others do not change by themselves
+	switch c.Status { //nolint:exhaustive // the others change only by calls
 	case types.ClusterStatusCreating:
 		if c.host.err != nil {
 			c.Status = types.ClusterStatusFailed
@@ -374,7 +382,7 @@ func (s *Service) settle(r *region) {
 	}
 }
 
-// changing reports whether something of a cluster changes by itself.
+// changing reports whether something of a cluster changes without a call.
 func (c *cluster) changing() bool {
 	if c.Status == types.ClusterStatusCreating || c.Status == types.ClusterStatusDeleting || c.running() != nil {
 		return true

@@ -90,8 +90,10 @@ func startWith(t *testing.T, host machine.Host, provisioning time.Duration) *sui
 	})
 	var router *wire.Router
 	w.service = eks.New(env, eks.Options{
-		Networks: networks, Instances: w.compute, EC2: w.compute.Service(), Groups: groups.Service(), IAM: identities.Service(), Ciphers: ciphers,
-		AWS: func() http.Handler { return router }, Endpoint: func() string { return router.Endpoint() }, Host: host, Provisioning: provisioning,
+		Networks: networks, Instances: w.compute, EC2: w.compute.Service(), Groups: groups.Service(), IAM: identities.Service(),
+		Ciphers: ciphers,
+		AWS:     func() http.Handler { return router }, Endpoint: func() string { return router.Endpoint() }, Host: host,
+		Provisioning: provisioning,
 	})
 	providers := w.service.Providers()
 	for _, more := range []map[string]resource.Provider{networks.Providers(), identities.Providers(), w.compute.Providers()} {
@@ -107,7 +109,8 @@ func startWith(t *testing.T, host machine.Host, provisioning time.Duration) *sui
 	w.Client, w.ec2, w.groups = awseks.NewFromConfig(w.config), awsec2.NewFromConfig(w.config), awsas.NewFromConfig(w.config)
 	w.iam, w.cfn = awsiam.NewFromConfig(w.config), awscfn.NewFromConfig(w.config)
 	w.vpcID, w.subnets = w.network("10.0")
-	w.clusterRole, w.nodeRole = w.role("cluster", "eks.amazonaws.com", "sts:AssumeRole"), w.role("node", "ec2.amazonaws.com", "sts:AssumeRole")
+	w.clusterRole, w.nodeRole = w.role("cluster", "eks.amazonaws.com", "sts:AssumeRole"), w.role("node", "ec2.amazonaws.com",
+		"sts:AssumeRole")
 	w.podRole = w.role("pod", "pods.eks.amazonaws.com", "sts:AssumeRole", "sts:TagSession")
 	return w
 }
@@ -138,7 +141,8 @@ func (w *suite) network(prefix string) (vpcID string, subnets []string) {
 func (w *suite) role(name, service string, actions ...string) string {
 	w.t.Helper()
 	made, err := w.iam.CreateRole(w.t.Context(), &awsiam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: aws.String(fmt.Sprintf(
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":%q},"Action":["%s"]}]}`, service, strings.Join(actions, `","`),
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":%q},"Action":["%s"]}]}`, service, strings.Join(actions,
+			`","`),
 	))})
 	return *must(w.t, made, err).Role.Arn
 }
@@ -181,8 +185,8 @@ func (w *suite) until(name string, status types.ClusterStatus) (c *types.Cluster
 	return c
 }
 
-// gone waits until a cluster no longer exists.
-func (w *suite) gone(name string) {
+// deleted waits until a cluster no longer exists.
+func (w *suite) deleted(name string) {
 	w.t.Helper()
 	patience.UntilTrue(w.t, "the end of cluster "+name, func() bool {
 		_, err := w.DescribeCluster(w.t.Context(), &awseks.DescribeClusterInput{Name: &name})
@@ -223,7 +227,8 @@ func (w *suite) tokenAt(host, cluster string, of aws.CredentialsProvider) string
 	presigned, err := awssts.NewPresignClient(client).PresignGetCallerIdentity(w.t.Context(), &awssts.GetCallerIdentityInput{},
 		func(o *awssts.PresignOptions) {
 			o.ClientOptions = append(o.ClientOptions, func(o *awssts.Options) {
-				o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("x-k8s-aws-id", cluster), smithyhttp.SetHeaderValue("X-Amz-Expires", "60"))
+				o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("x-k8s-aws-id", cluster),
+					smithyhttp.SetHeaderValue("X-Amz-Expires", "60"))
 			})
 		})
 	return "k8s-aws-v1." + base64.RawURLEncoding.EncodeToString([]byte(must(w.t, presigned, err).URL))

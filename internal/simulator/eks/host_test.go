@@ -66,7 +66,8 @@ func TestControlPlanesRunOnTheHost(t *testing.T) {
 		t.Errorf("the endpoint is %s with %s", *c.Endpoint, *c.CertificateAuthority.Data)
 	}
 	user, err := host.spec.Authenticate(w.token("one", w.config.Credentials))
-	if err != nil || user.PrincipalARN != "arn:aws:iam::123456789012:root" || !host.spec.Authorize(user, machine.KubernetesRequest{Verb: "delete", Resource: "nodes"}) {
+	if err != nil || user.PrincipalARN != "arn:aws:iam::123456789012:root" || !host.spec.Authorize(user,
+		machine.KubernetesRequest{Verb: "delete", Resource: "nodes"}) {
 		t.Errorf("the creator is %+v (%v)", user, err)
 	}
 
@@ -104,7 +105,10 @@ func TestControlPlanesRunOnTheHost(t *testing.T) {
 	host.failure = errors.New("no more")
 	host.mu.Unlock()
 	out, err = w.UpdateClusterVersion(t.Context(), &awseks.UpdateClusterVersionInput{Name: in.Name, Version: aws.String("1.36")})
-	if u := w.ended(&awseks.DescribeUpdateInput{Name: in.Name, UpdateId: must(t, out, err).Update.Id}); u.Status != types.UpdateStatusFailed || *u.Errors[0].ErrorMessage != "no more" {
+	if u := w.ended(&awseks.DescribeUpdateInput{
+		Name:     in.Name,
+		UpdateId: must(t, out, err).Update.Id,
+	}); u.Status != types.UpdateStatusFailed || *u.Errors[0].ErrorMessage != "no more" {
 		t.Errorf("an upgrade that fails is %+v", u)
 	}
 	if c := w.get("one"); *c.Version != "1.35" || c.Status != types.ClusterStatusActive {
@@ -121,7 +125,7 @@ func TestControlPlanesRunOnTheHost(t *testing.T) {
 	if _, err := w.DeleteCluster(t.Context(), &awseks.DeleteClusterInput{Name: aws.String("two")}); err != nil {
 		t.Fatal(err)
 	}
-	w.gone("two")
+	w.deleted("two")
 	if got := strings.Join(host.calls, ", "); got != "start one 1.34, upgrade one 1.35, upgrade one 1.36, start two 1.36, stop two" {
 		t.Errorf("the host was asked to %s", got)
 	}
@@ -130,7 +134,8 @@ func TestControlPlanesRunOnTheHost(t *testing.T) {
 // sessionOf returns the credentials of a session of the node role with a name, as instances have them.
 func (w *suite) sessionOf(name string) (aws.CredentialsProvider, error) {
 	_, key := w.user("as-" + name)
-	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com","AWS":"arn:aws:iam::123456789012:user/as-` + name + `"},"Action":"sts:AssumeRole"}]}`
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sts:AssumeRole","Principal":` +
+		`{"Service":"ec2.amazonaws.com","AWS":"arn:aws:iam::123456789012:user/as-` + name + `"}}]}`
 	if err := w.trust("node", trust); err != nil {
 		return nil, err
 	}
@@ -139,5 +144,6 @@ func (w *suite) sessionOf(name string) (aws.CredentialsProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return credentials.NewStaticCredentialsProvider(*out.Credentials.AccessKeyId, *out.Credentials.SecretAccessKey, *out.Credentials.SessionToken), nil
+	return credentials.NewStaticCredentialsProvider(*out.Credentials.AccessKeyId, *out.Credentials.SecretAccessKey,
+		*out.Credentials.SessionToken), nil
 }

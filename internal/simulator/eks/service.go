@@ -68,7 +68,7 @@ type region struct {
 	timer    clock.Timer // nil if nothing is due
 }
 
-// tick is the time between two looks at what changes without a call.
+// tick is the time between two checks of what changes without a call.
 const tick = 200 * time.Millisecond
 
 // New returns a service without clusters.
