@@ -236,6 +236,71 @@ func TestRefusedNodegroups(t *testing.T) {
 	}
 }
 
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
+func TestANodegroupWithoutCapacityFails(t *testing.T) {
+	w := start(t)
+	w.cluster("one")
+	for _, zone := range []string{"a", "b"} {
+		w.compute.SetCapacity(region+zone, "t3.medium", false)
+	}
+	_, err := w.CreateNodegroup(t.Context(), w.nodegroupInput("workers"))
+	must(t, w, err)
+	var n *types.Nodegroup
+	patience.UntilTrue(t, "the failure", func() bool {
+		w.clock.Step(time.Second)
+		n = w.nodegroup("workers")
+		return n.Status == types.NodegroupStatusCreateFailed
+	})
+	if issue := n.Health.Issues[0]; issue.Code != types.NodegroupIssueCodeAsgInstanceLaunchFailures || !strings.Contains(*issue.Message, "capacity") {
+		t.Errorf("its health is %+v", n.Health)
+	}
+	_, err = w.DeleteNodegroup(t.Context(), &awseks.DeleteNodegroupInput{ClusterName: &one.Cluster, NodegroupName: n.NodegroupName})
+	must(t, w, err)
+	patience.UntilTrue(t, "the end of the node group", func() bool {
+		out, err := w.ListNodegroups(t.Context(), &awseks.ListNodegroupsInput{ClusterName: &one.Cluster})
+		return len(must(t, out, err).Nodegroups) == 0
+	})
+}
+
+// https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
+func TestLaunchTemplatesOfUsers(t *testing.T) {
+	w := start(t)
+	w.cluster("one")
+	image, ok := w.compute.PublicParameter(region, "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id")
+	parts := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"x\"\n\n" +
+		"--x\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho mine\n--x--\n"
+	template := func(name string, data ec2types.RequestLaunchTemplateData) *types.LaunchTemplateSpecification {
+		made, err := w.ec2.CreateLaunchTemplate(t.Context(), &awsec2.CreateLaunchTemplateInput{LaunchTemplateName: &name, LaunchTemplateData: &data})
+		return &types.LaunchTemplateSpecification{Id: must(t, made, err).LaunchTemplate.LaunchTemplateId}
+	}
+	userData := func(n *types.Nodegroup) string {
+		for id := range w.instances(n) {
+			data, err := w.ec2.DescribeInstanceAttribute(t.Context(), &awsec2.DescribeInstanceAttributeInput{
+				InstanceId: &id, Attribute: ec2types.InstanceAttributeNameUserData,
+			})
+			text, err := base64.StdEncoding.DecodeString(*must(t, data, err).UserData.Value)
+			return string(must(t, text, err))
+		}
+		return ""
+	}
+	in := w.nodegroupInput("merged")
+	in.LaunchTemplate = template("merged", ec2types.RequestLaunchTemplateData{
+		InstanceType: ec2types.InstanceTypeM6iLarge, UserData: aws.String(base64.StdEncoding.EncodeToString([]byte(parts))),
+	})
+	merged := w.activeNodegroup(in)
+	if text := userData(merged); !strings.Contains(text, "echo mine") || !strings.Contains(text, "kind: NodeConfig") {
+		t.Errorf("the user data is %s", text)
+	}
+	in = w.nodegroupInput("custom")
+	in.LaunchTemplate = template("custom", ec2types.RequestLaunchTemplateData{
+		ImageId: &image, InstanceType: ec2types.InstanceTypeM6iLarge, UserData: aws.String(base64.StdEncoding.EncodeToString([]byte("mine"))),
+	})
+	custom := w.activeNodegroup(in)
+	if !ok || custom.AmiType != types.AMITypesCustom || *custom.ReleaseVersion != image || userData(custom) != "mine" {
+		t.Errorf("the node group is %+v", custom)
+	}
+}
+
 // https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
 func TestVersionOfANodegroup(t *testing.T) {
 	w := startWith(t, machine.Absent{}, time.Second)

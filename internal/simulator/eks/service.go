@@ -43,7 +43,8 @@ type Options struct {
 // is active when its instances are ready, not when they run.
 type Nodes interface {
 	machine.ControlPlanes
-	// NodeReady reports whether an instance is a node of a cluster and ready.
+	// NodeReady reports whether an instance is a node of a cluster and ready. It must return at once, and
+	// must not call the service.
 	NodeReady(key machine.ControlPlaneKey, instanceID string) bool
 }
 
